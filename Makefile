@@ -43,7 +43,7 @@ test: style ## check style, then types beside the tests
 	[ $$tests -eq 0 ] && [ $$checked -eq 0 ]
 
 SUITE := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
-SHAPES := sparsetoken.fitting,sparsetoken.numerics,sparsetoken.losses,sparsetoken.theory,sparsetoken.simulation
+SHAPES := sparsetoken.estimators.fitting,sparsetoken.numerics,sparsetoken.losses,sparsetoken.theory,sparsetoken.simulation
 
 test-shapes: $(READY) ## the tests, with the shape annotations of all numerical code executed
 	$(SUITE) --jaxtyping-packages=$(SHAPES),shape_checker.checked

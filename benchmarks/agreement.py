@@ -17,8 +17,8 @@ from scipy import stats
 
 from resumable import rows
 from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps, predict, simulate
-from sparsetoken.models import Model, make_model
-from sparsetoken.values import to_json
+from sparsetoken.model.models import Model, make_model
+from sparsetoken.model.values import to_json
 
 SETTINGS, TRIALS, DIMENSION, SEED = 30, 10, 500, 1
 NAMES = ["attention", "pooled", "vectorized", "elementwise", "attention"]

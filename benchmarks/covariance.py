@@ -21,7 +21,6 @@ from scipy import stats
 from resumable import rows
 from sparsetoken import (
     Attention,
-    HardAttention,
     Pooled,
     Query,
     Readout,
@@ -31,7 +30,8 @@ from sparsetoken import (
     predict,
     simulate,
 )
-from sparsetoken.models import Model
+from sparsetoken.model import HardAttention
+from sparsetoken.model.models import Model
 
 SETTINGS, DIMENSION, SEED = 30, 400, 1
 TRIALS = {"tensors": 8, "reduced": 16}
@@ -99,9 +99,9 @@ def run(index: int) -> dict:
         found = simulate(*setting[:3], trials=trials, seed=1000 + index, engine=engine).to_dict()
         for name in QUANTITIES:
             expected = theory.to_dict()[name]
-            t = (found[name] - expected) / found[f"{name}_error"]
+            t = (found[name] - expected) / found[f"{name}_se"]
             z = stats.norm.ppf(stats.t.cdf(t, trials - 1))
-            row[f"{engine}_{name}"] = [expected, found[name], found[f"{name}_error"], float(z)]
+            row[f"{engine}_{name}"] = [expected, found[name], found[f"{name}_se"], float(z)]
     return row
 
 

@@ -27,27 +27,27 @@ REPLICAS = 96
 def two_steps(alpha, steps, first_w, first_q, eta_w, eta_q, decay):
     """Return a step of the readout, one of the query, then both with momentum 0.6."""
     readout = [first_w, 0.0, *[eta_w] * (steps - 2)]
-    return st.JointDescent(
-        alpha,
-        steps,
-        eta_w=readout,
-        eta_b=readout,
-        eta_q=[0.0, first_q, *[eta_q] * (steps - 2)],
+    return st.Descent(
+        alpha=alpha,
+        steps=steps,
+        rates={"w": readout, "q": [0.0, first_q, *[eta_q] * (steps - 2)]},
+        rate_c=readout,
+        start=0.0,
         momentum=[0.0, 0.0, 0.0, *[0.6] * (steps - 3)],
-        decay_w=decay,
+        decay={"w": decay, "q": 0.0},
     )
 
 
 def constant(alpha, steps, eta_w, eta_q, decay, odds):
     """Return constant steps with momentum odds / (1 + odds)."""
-    return st.JointDescent(
-        alpha,
-        steps,
-        eta_w=eta_w,
-        eta_b=eta_w,
-        eta_q=eta_q,
+    return st.Descent(
+        alpha=alpha,
+        steps=steps,
+        rates={"w": eta_w, "q": eta_q},
+        rate_c=eta_w,
+        start=0.0,
         momentum=odds / (1 + odds),
-        decay_w=decay,
+        decay={"w": decay, "q": 0.0},
     )
 
 
@@ -61,11 +61,11 @@ DESCENTS = {
 
 def trial(engine, name, dimension, number):
     """Return the test error of one trial after the last step."""
-    model = st.Attention(DESCENTS[name])
+    descent = DESCENTS[name]
     seed = 1000 * dimension + number  # trials of all descents at one place see the same samples
     start = time.process_time()
     found = st.simulation.descend(
-        PROBLEM, model, dimension=dimension, trials=1, seed=seed, dtype="float32", engine=engine
+        PROBLEM, descent, dimension=dimension, trials=1, seed=seed, dtype="float32", engine=engine
     ).mean.test_error[-1]
     seconds = time.process_time() - start
     return {"name": name, "d": dimension, "number": number, "error": float(found), "s": seconds}
@@ -73,7 +73,7 @@ def trial(engine, name, dimension, number):
 
 def limit(name):
     """Return the limit after the last step, and its standard error."""
-    found = st.theory.descend(PROBLEM, st.Attention(DESCENTS[name]), replicas=REPLICAS)
+    found = st.theory.descend(PROBLEM, DESCENTS[name], replicas=REPLICAS)
     return {
         "name": name,
         "d": None,

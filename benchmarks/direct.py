@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sparsetoken import Attention, Query, Readout, SparseTokenProblem, TwoSteps, Vectorized
 from sparsetoken.losses import Loss
 from sparsetoken.losses.compiled import smoothed_at
-from sparsetoken.models import Model
-from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.model.models import Model
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory import FeatureLaw, feature_law
 
 TEST_SAMPLES = 10_000

@@ -18,19 +18,18 @@ import sparsetoken as st
 QUANTITIES = (
     "test_error",
     "training_loss",
-    "cosine",
+    "cosine_q",
     "overlap_w",
     "overlap_q",
     "norm_w",
     "norm_q",
-    "product_wq",
-    "bias",
+    "b",
 )
 ACTIVATIONS = ("erf", "sigmoid", "tanh", "linear")
 
 
 def random_setting(number):
-    """Return a problem and a model whose descent is drawn at random."""
+    """Return a problem and a descent, drawn at random."""
     rng = np.random.default_rng([20250929, number])
     length = int(rng.integers(2, 9))
     problem = st.SparseTokenProblem(
@@ -38,37 +37,37 @@ def random_setting(number):
     )
     steps = int(rng.integers(2, 11))
     start = rng.uniform(0.1, 0.6, size=2) * (rng.random() < 0.7)
-    descent = st.JointDescent(
+    beta = rng.uniform(0.7, 1.5)
+    network = st.networks.Softmax(beta=beta)
+    if rng.random() < 0.3:
+        network = st.networks.Elementwise(str(rng.choice(ACTIVATIONS)), beta)
+    return problem, st.Descent(
+        network,
         alpha=rng.uniform(0.7, 3.0),
         steps=steps,
-        eta_w=rng.uniform(0.3, 1.5, size=steps),
-        eta_q=rng.uniform(1, 5),
-        eta_b=rng.uniform(0, 0.8),
-        beta=rng.uniform(0.7, 1.5),
+        rates={"w": rng.uniform(0.3, 1.5, size=steps), "q": rng.uniform(1, 5)},
+        rate_c=rng.uniform(0, 0.8),
         momentum=float(rng.choice([0.0, 0.4])),
-        decay_w=float(rng.choice([0.0, 0.1])),
+        decay={"w": float(rng.choice([0.0, 0.1])), "q": 0.0},
         batches=int(rng.choice([1, 1, 2])),
-        start_w=start[0],
-        start_q=start[1],
-        start_product=rng.uniform(-0.5, 0.5) * start.prod(),
+        start={"w": start[0], "q": start[1]},
         loss=str(rng.choice(["logistic", "squared_hinge", "logistic"])),
     )
-    if rng.random() < 0.3:
-        return problem, st.Elementwise(descent, str(rng.choice(ACTIVATIONS)))
-    return problem, st.Attention(descent)
 
 
 def z_scores(number, dimension, trials):
     """Return the z score of each quantity after the last step; nan where it is always 0."""
-    problem, model = random_setting(number)
-    theory = st.theory.descend(problem, model)
-    found = st.simulation.descend(problem, model, dimension=dimension, trials=trials, seed=number)
+    problem, descent = random_setting(number)
+    theory = st.theory.descend(problem, descent)
+    found = st.simulation.descend(problem, descent, dimension=dimension, trials=trials, seed=number)
+    paths = theory, found.mean, theory.errors, found.standard_error
+    columns = [path.columns() for path in paths]
     scores = []
     for name in QUANTITIES:
-        expected, mean = getattr(theory, name)[-1], getattr(found.mean, name)[-1]
-        error = np.hypot(getattr(theory.errors, name)[-1], getattr(found.standard_error, name)[-1])
+        expected, mean, *errors = (float(values[name][-1]) for values in columns)
+        error = np.hypot(*errors)
         scores.append((mean - expected) / error if error > 0 else np.nan)
-    return model, theory, scores
+    return descent.network, theory, scores
 
 
 def main():
@@ -79,11 +78,11 @@ def main():
     table = []
     for number in range(settings):
         began = time.process_time()
-        model, theory, scores = z_scores(number, dimension, trials)
-        if getattr(model, "activation", "") != "tanh":
+        network, theory, scores = z_scores(number, dimension, trials)
+        if getattr(network, "activation", "") != "tanh":
             table.append(scores)
         spent = time.process_time() - began
-        name = f"{number:2d} {model.name[:11]:11s} T={len(theory) - 1:2d} {spent:5.1f}s"
+        name = f"{number:2d} {type(network).__name__:11s} T={len(theory) - 1:2d} {spent:5.1f}s"
         print(name.ljust(26) + "  ".join(f"{z:8.2f}" for z in scores), flush=True)
     z = np.array(table)
     z = z[np.isfinite(z)]

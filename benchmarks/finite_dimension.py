@@ -21,7 +21,7 @@ from resumable import rows
 from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps, simulate, simulation
 from sparsetoken.experiments.core.finite_dimension import Shift, fitted_shift, pooled_shift
 from sparsetoken.experiments.core.rows import Row, averaged, measured
-from sparsetoken.models import Model, make_model
+from sparsetoken.model.models import Model, make_model
 
 TARGET = Path(__file__).parents[1] / "src/sparsetoken/experiments/core/shifts.json"
 SETTINGS, SEED = 36, 5

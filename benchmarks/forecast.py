@@ -25,8 +25,8 @@ from threadpoolctl import threadpool_limits
 
 from forecast_sets import ASIDE, TUNING, Setting, pilot, settings, train_and_test
 from forecast_tables import MODELS, tables
-from sparsetoken import BagClassifier, PooledLinearClassifier
-from sparsetoken.estimators import QueryWarning
+from sparsetoken import BagClassifier
+from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
 from sparsetoken.forecasting.crossvalidation import HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import bag_law, read_labelled
 from sparsetoken.forecasting.posterior import fit_posterior

@@ -46,7 +46,7 @@ SETTINGS = (
 METHODS = {
     "bag": lambda random_state: st.BagClassifier(progress=False),
     "attention": lambda random_state: st.AttentionClassifier(random_state=random_state),
-    "pooled": lambda random_state: st.PooledLinearClassifier(),
+    "pooled": lambda random_state: st.estimators.PooledLinearClassifier(),
 }
 
 

@@ -16,8 +16,9 @@ import jax
 import numpy as np
 
 import sparsetoken as st
-from sparsetoken import networks, simulation
+from sparsetoken import simulation
 from sparsetoken.experiments.core.rules import normal_score
+from sparsetoken.model import networks
 from sparsetoken.results import StatusCode
 from sparsetoken.theory import descend
 
@@ -78,10 +79,12 @@ def drawn_task(rng, L):
             [0.4, 0.2, 0.2, 0.2],
             [1, 0, 0, 0],
         )
-        return st.ConceptProblem(L, [strength + 1, strength], patterns, rates, labels), kind
+        return st.model.ConceptProblem(L, [strength + 1, strength], patterns, rates, labels), kind
     if kind == "classes":
         patterns, rates = [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3]
-        return st.ConceptProblem(L, [strength + 1, strength], patterns, rates, [0, 1, 2]), kind
+        return st.model.ConceptProblem(
+            L, [strength + 1, strength], patterns, rates, [0, 1, 2]
+        ), kind
     informative, pi = int(rng.integers(1, min(L, 3) + 1)), float(rng.uniform(0.3, 0.7))
     given = {"length": L, "informative": informative, "strength": strength, "positive_rate": pi}
     d, between = 600, None

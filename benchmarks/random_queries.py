@@ -21,15 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from resumable import rows
-from sparsetoken import (
-    Attention,
-    QueryVector,
-    Readout,
-    SparseTokenProblem,
-    TokenCovariance,
-    TwoSteps,
-    simulate,
-)
+from sparsetoken import Attention, Readout, SparseTokenProblem, TokenCovariance, TwoSteps, simulate
+from sparsetoken.model import QueryVector
 from sparsetoken.results import Prediction
 from sparsetoken.theory import predict_readouts
 from sparsetoken.theory.alignment.draws import drawn_queries, effective_directions

@@ -17,11 +17,11 @@ import numpy as np
 from scipy.stats import norm
 
 from sparsetoken.bags import Bags
-from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.linear_fit import LinearFit
-from sparsetoken.fitting.samples import Samples
-from sparsetoken.fitting.standardization import Standardization
-from sparsetoken.fitting.task import Task
+from sparsetoken.estimators.fitting.features import BagFeatures
+from sparsetoken.estimators.fitting.linear_fit import LinearFit
+from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 
 SHAPES = ((90, 40, 200), (180, 7, 150), (90, 5, 40))  # n, L, d

@@ -14,13 +14,9 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from gated_attention import GatedAttention
 from real_bags_instances import FisherVectors, MaxOfTokens, instance_logistic, mi_svm
-from sparsetoken import (
-    AttentionClassifier,
-    BagClassifier,
-    PooledLinearClassifier,
-)
+from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags
-from sparsetoken.estimators import BagPooling, TokenNormalScores
+from sparsetoken.estimators import BagPooling, PooledLinearClassifier, TokenNormalScores
 
 STRENGTHS = np.logspace(-4, 2, 13)  # 1 / penalty, as scikit-learn counts
 

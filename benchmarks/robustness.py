@@ -26,9 +26,9 @@ from sparsetoken import (
     capacity,
     predict,
 )
-from sparsetoken.attention import ACTIVATIONS
-from sparsetoken.models import make_model
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import make_model
+from sparsetoken.model.pooling import ACTIVATIONS
 
 POINTS, SEED = 500, 0
 MODELS = {"attention": 0.4, "elementwise": 0.3, "pooled": 0.15, "vectorized": 0.15}

@@ -21,7 +21,7 @@ import sys
 import time
 from pathlib import Path
 
-from sparsetoken.report.reproduce import origin
+from sparsetoken.experiments.report.reproduce import origin
 from speed_rows import ROWS, Row
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sparsetoken import Pooled, Vectorized
-from sparsetoken.models import Model
+from sparsetoken.model.models import Model
 from speed_sides import (
     ATTENTION,
     BAGS,

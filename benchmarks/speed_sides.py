@@ -23,7 +23,6 @@ from sparsetoken import (
     Attention,
     Pooled,
     Query,
-    QueryVector,
     Readout,
     SparseTokenProblem,
     TokenCovariance,
@@ -33,7 +32,8 @@ from sparsetoken import (
     predict,
     simulate,
 )
-from sparsetoken.models import Model
+from sparsetoken.model import QueryVector
+from sparsetoken.model.models import Model
 from sparsetoken.simulation import align as simulate_queries
 
 PROBLEM = SparseTokenProblem(10, 1, 3.0, 0.5)
@@ -169,7 +169,7 @@ def curve_damped() -> Action:
 def diagram_ours() -> Action:
     """A sweep over (strength, alpha1) on two processes, the query trained at each point."""
     from sparsetoken.sweep import Grid, linear, logarithmic, run
-    from sparsetoken.workers import WorkerPool
+    from sparsetoken.work import WorkerPool
 
     grid = Grid(
         "learning",

@@ -17,7 +17,7 @@ from sparsetoken.sweep import Grid, Store, linear, run
 from sparsetoken.sweep.dataset import export, read
 from sparsetoken.sweep.layout import Layout
 from sparsetoken.sweep.runs import count
-from sparsetoken.workers import WorkerPool
+from sparsetoken.work import WorkerPool
 
 GRID = Grid(
     "alignment",

@@ -16,14 +16,13 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
-from sparsetoken import (
-    AttentionClassifier,
+import sparsetoken as st
+from sparsetoken import AttentionClassifier, SparseTokenProblem
+from sparsetoken.estimators import (
     PooledLinearClassifier,
-    SparseTokenProblem,
+    TokenTransformer,
     VectorizedLinearClassifier,
 )
-from sparsetoken.displays import predicted_errors
-from sparsetoken.estimators import TokenTransformer
 from sparsetoken.figures.style import COLOURS, styled
 
 # Tokens are white already: scaled once more, the columns that carry the signal would shrink.
@@ -109,9 +108,18 @@ def measure(draw_pair, args):
 
 
 def predict(model, strength, dimension, args):
-    """Return the predicted test error at each length."""
-    problems = [SparseTokenProblem(L, informative=1, strength=strength) for L in args.lengths]
-    return [predicted_errors(model, p, dimension, [args.n_train])[0] for p in problems]
+    """Return the predicted test error at each length, at the best ridge and sharpness."""
+    readout = st.Readout(ridge=[0.01, 0.1, 1.0], alpha1=args.n_train / dimension)
+    least = []
+    for L in args.lengths:
+        problem = SparseTokenProblem(L, informative=1, strength=strength)
+        models = [st.Vectorized()] if model == "vectorized" else [st.Pooled()]
+        if model == "attention":  # with the query of two steps, or mean pooling
+            cosine = st.align(problem, st.TwoSteps(alpha0=readout.alpha1)).cosine
+            models += [st.Attention(st.Query(cosine, k)) for k in (1.0, 2.0, 4.0)]
+        found = [st.predict(problem, one, readout, tolerance=5e-3) for one in models]
+        least.append(np.nanmin([one.test_error for one in found]))
+    return least
 
 
 def progress(text):

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from sparsetoken import BagClassifier, PooledLinearClassifier
+from sparsetoken import BagClassifier
 from sparsetoken.bags import from_long
-from sparsetoken.displays import AttentionDisplay
-from sparsetoken.estimators import QueryWarning
+from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
+from sparsetoken.figures import AttentionDisplay
 
 DATA = "../shared/data/mil/ng_*.npz"
 HEAD = f"""\

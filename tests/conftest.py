@@ -23,8 +23,8 @@ def _annotations_are_executed(request):
     """Check arguments against annotations, but not where a test passes what they forbid.
 
     Those tests expect `InvalidInput`, or have the marker `unchecked`. The annotations of
-    `sparsetoken.fitting` are executed in its own tests, and `make test-shapes` executes all in
-    all tests: they double the time of a small fit.
+    `sparsetoken.estimators.fitting` are executed in its own tests, and `make test-shapes` executes
+    all in all tests: they double the time of a small fit.
     """
     everywhere = "sparsetoken.numerics" in request.config.getoption("jaxtyping_packages")
     fits = request.path.parent.name == "fitting"

@@ -2,8 +2,8 @@
 
 import functools
 
+from sparsetoken.base.progress import Progress, progress_of, showing
 from sparsetoken.cli.output import ProgressLines
-from sparsetoken.progress import Progress, progress_of, showing
 
 
 class _Clock:

@@ -37,7 +37,7 @@ def imported(*codes: str) -> list[set[str]]:
 
 def test_a_prediction_needs_no_compiler_and_models_need_no_functions_of_scipy() -> None:
     models, theory, prediction = imported(
-        "from sparsetoken.models import MODELS", "from sparsetoken import theory", PREDICTION
+        "from sparsetoken.model.models import MODELS", "from sparsetoken import theory", PREDICTION
     )
     assert not models & (HEAVY | PARTS_OF_SCIPY | {"scipy.special"})
     assert not theory & (HEAVY | PARTS_OF_SCIPY)
@@ -61,7 +61,7 @@ def test_the_classes_of_a_file_are_predicted_without_compiler_theory_or_figures(
     code = """
 from sparsetoken.cli.app import execute
 from sparsetoken.estimators.saving import save
-save(st.PooledLinearClassifier().fit(X, y), "model.pkl")
+save(st.estimators.PooledLinearClassifier().fit(X, y), "model.pkl")
 np.savez("bags.npz", X=X, y=y)
 assert execute(["predict", "model.pkl", "bags.npz", "--trust-pickle"]) == 0
 """
@@ -86,7 +86,7 @@ assert not jax.config.jax_enable_x64
 def test_a_loss_of_ones_own_may_import_jax_in_its_methods() -> None:
     code = """
 import numpy as np
-from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.numerics.backend import with_x64
 
 class Own(st.losses.Loss):
     name = "own"

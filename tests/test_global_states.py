@@ -15,9 +15,11 @@ FAR = st.SparseTokenProblem(6, 1, 60.0)  # its weights and its errors underflow
 SHARP = st.Attention(st.Query(1.0, 8.0))
 EXPONENTIAL = st.Elementwise(st.Query(0.9, 3.0), "exp")
 STEPS = st.Attention(st.TwoSteps())
-DESCENT = st.Attention(st.JointDescent(alpha=3, steps=2, eta_w=1, eta_q=4))
+DESCENT = st.Descent(alpha=3, steps=2, rates=[4, 1], start=0)
 NETWORK = st.Descent(st.networks.Gated(1), alpha=2, steps=2)
-CLASSES = st.ConceptProblem(3, [5.0, 5.0], [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3], [0, 1, 2])
+CLASSES = st.model.ConceptProblem(
+    3, [5.0, 5.0], [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3], [0, 1, 2]
+)
 
 
 def bags():
@@ -39,7 +41,7 @@ CALLS = {
     "exp": lambda: st.predict(PROBLEM, EXPONENTIAL, tolerance=0.1).test_error,
     "align": lambda: st.align(st.SparseTokenProblem(6, 1, 1e-300)).cosine,
     "capacity": lambda: st.capacity(PROBLEM, STEPS, tolerance=0.1).capacity,
-    "descend": lambda: theory.descend(PROBLEM, DESCENT, tolerance=0.5).norm_q[-1],
+    "descend": lambda: theory.descend(PROBLEM, DESCENT, tolerance=0.5).weights.norms[-1, 0],
     "descend a network": lambda: theory.descend(CLASSES, NETWORK, replicas=2).test_error[-1],
     "bayes": lambda: st.oracle.bayes_error(FAR).test_error,
     "floor": lambda: st.oracle.learning_error(FAR, 2.0).cosine,

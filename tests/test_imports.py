@@ -10,99 +10,30 @@ import sparsetoken
 
 HOME = Path(sparsetoken.__file__).parent
 
-# What each part may import, besides itself, from the bottom to the top.
-BASE = {"validation", "extras", "version", "numerics", "losses", "attention", "tokens", "problem"}
-BASE |= {"parameters", "stages"}
-CORE = {*BASE, "models", "values", "results", "progress", "tables"}
-NETWORKS = {"networks", "concepts", "network_checks"}
-ALLOWED = {
-    "validation": set(),
+# What each room may import, besides itself, from the bottom to the top.
+ALLOWED: dict[str, set[str]] = {
     "version": set(),
-    "progress": set(),
-    "tables": set(),
-    "memory": set(),
-    "extras": {"validation"},
-    "untrusted": {"validation", "memory"},
-    "files": {"validation"},
-    "chunks": {"validation", "untrusted", "files"},
-    "numerics": {"validation"},
-    "workers": {"validation", "extras", "memory", "numerics"},
-    "losses": {"validation", "numerics"},
-    "attention": {"validation"},
-    "tokens": {"validation"},
-    "parameters": {"validation"},
-    "problem": {"validation", "parameters", "tokens"},
-    "stages": {"validation", "parameters", "losses"},
-    "models": {"validation", "parameters", "attention", "problem", "stages"},
-    "presets": {"validation", "problem", "stages", "models"},
-    "networks": {"validation", "parameters"},
-    "concepts": {"validation", "parameters", "problem", "tokens"},
-    "network_checks": {"validation", "losses", "concepts", "networks"},
-    "descents": {*BASE, "models", *NETWORKS},
-    "values": {"validation", "parameters", "losses", "tokens"},
-    "figures": {"validation", "parameters", "problem", "stages", "models"},
-    "results": {"validation", "extras", "stages", "values", "tables", "figures"},
-    "theory": {*CORE, *NETWORKS, "descents"},
-    "simulation": {*CORE, *NETWORKS, "descents", "workers"},
-    "bags": {"validation", "extras", "memory", "progress", "untrusted", "files", "chunks"},
-    "fitting": {*CORE, "bags", "theory"},  # theory for the best split alone
-    "estimators": {*CORE, "bags", "files", "untrusted", "fitting"},
-    "forecasting": {*CORE, "bags", "fitting", "estimators", "figures"},
-    "sweep": {
-        *CORE,
-        "untrusted",
-        "files",
-        "chunks",
-        "memory",
-        "workers",
-        "figures",
-        "theory",
-        "simulation",
-    },
-    "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
-    "experiments": {
-        *CORE,
-        *NETWORKS,
-        "descents",
-        "presets",
-        "theory",
-        "simulation",
-        "bags",
-        "estimators",
-        "forecasting",
-        "figures",
-    },
-    "report": {*CORE, "files", "workers", "figures", "experiments"},
-    "explorer": {
-        *CORE,
-        *NETWORKS,
-        "descents",
-        "presets",
-        "files",
-        "theory",
-        "simulation",
-        "figures",
-    },
-    "cli": {
-        *CORE,
-        *NETWORKS,
-        "descents",
-        "files",
-        "workers",
-        "theory",
-        "simulation",
-        "bags",
-        "fitting",
-        "estimators",
-        "forecasting",
-        "sweep",
-        "figures",
-        "experiments",
-        "report",
-        "explorer",
-    },
-    "__main__": {"cli"},
+    "base": set(),
+    "numerics": {"base"},
+    "losses": {"base", "numerics"},
+    "model": {"base", "losses"},
+    "bags": {"base"},
+    "work": {"base", "numerics"},
+    "figures": {"base", "model", "bags"},
+    "results": {"base", "model", "figures"},
 }
+CORE = {"base", "numerics", "losses", "model", "results"}
+ALLOWED |= {
+    "theory": CORE,
+    "simulation": {*CORE, "work"},
+    "estimators": {*CORE, "bags", "theory"},  # theory for the best split alone
+    "forecasting": {*CORE, "bags", "estimators", "figures"},
+    "sweep": {*CORE, "work", "figures", "theory", "simulation"},
+    "experiments": {*ALLOWED, *CORE, "theory", "simulation", "estimators", "forecasting"},
+    "explorer": {*CORE, "figures", "theory", "simulation", "version"},
+}
+ALLOWED["cli"] = set(ALLOWED)
+ALLOWED["__main__"] = {"cli"}
 
 
 def _module(path: Path) -> str:
@@ -157,7 +88,7 @@ def test_imports_run_one_way(module: str) -> None:
 
 def test_progress_is_light() -> None:
     """It loads what shows progress on first use only."""
-    tree = ast.parse(SOURCES["sparsetoken.progress"].read_text(encoding="utf-8"))
+    tree = ast.parse(SOURCES["sparsetoken.base.progress"].read_text(encoding="utf-8"))
     top = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     assert top
     assert not [line for line in top if "tqdm" in line or "numpy" in line]
@@ -183,10 +114,10 @@ def test_theory_and_simulation_never_reach_each_other(one: str, other: str) -> N
 
 def test_theory_and_simulation_share_no_computation() -> None:
     # The functions phi and their range define a model; weights are a computation.
-    shared = {f"sparsetoken.attention.{name}" for name in ("ACTIVATIONS", "check_exponent")}
+    shared = {f"sparsetoken.model.pooling.{name}" for name in ("ACTIVATIONS", "check_exponent")}
     for module in INSIDE:
         if _part(module) == "theory":
-            used = {name for name in _names(module) if name.startswith("sparsetoken.attention")}
+            used = {name for name in _names(module) if name.startswith("sparsetoken.model.pooling")}
             assert used <= shared
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

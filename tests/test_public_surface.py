@@ -19,6 +19,7 @@ MODULES = (
     "sparsetoken.theory.oracle",
     "sparsetoken.theory.tuning",
     "sparsetoken.simulation",
+    "sparsetoken.model",
     "sparsetoken.results",
     "sparsetoken.bags",
     "sparsetoken.forecasting",

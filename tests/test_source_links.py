@@ -65,8 +65,8 @@ def names(links, monkeypatch):
         "sparsetoken.predict": "sparsetoken.predict",
         "sparsetoken.theory.predict": "sparsetoken.predict",
         "sparsetoken.Pooled": "sparsetoken.Pooled",
-        "sparsetoken.networks.Pooled": "sparsetoken.networks.Pooled",
-        "sparsetoken.networks.Gated": "sparsetoken.networks.Gated",
+        "sparsetoken.model.networks.Pooled": "sparsetoken.model.networks.Pooled",
+        "sparsetoken.model.networks.Gated": "sparsetoken.model.networks.Gated",
         "sparsetoken.theory.oracle.bayes_error": "sparsetoken.theory.oracle.bayes_error",
     }
     monkeypatch.setattr(links, "PUBLIC", public)
@@ -79,8 +79,8 @@ def names(links, monkeypatch):
         ("st.predict(problem)", "predict"),
         ("theory.predict", "predict"),
         ("Pooled", "Pooled"),
-        ("networks.Pooled()", "networks.Pooled"),
-        ("Gated.hidden", "networks.Gated"),
+        ("networks.Pooled()", "model.networks.Pooled"),
+        ("Gated.hidden", "model.networks.Gated"),
         ("st.oracle.bayes_error", "theory.oracle.bayes_error"),
     ],
 )

@@ -27,10 +27,10 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.sweep import Grid, Store, listed, run
 from sparsetoken.sweep.dataset import read
 from sparsetoken.sweep.metadata import specification
-from sparsetoken.validation import Failure, InvalidInput
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 

@@ -25,15 +25,19 @@ models = {
 # %%
 # Arrays broadcast, and the result draws itself. Lines are exact in the limit of
 # high dimension, points are experiments at dimension 200 with their standard
-# errors. The dash-dotted lines are the errors of the best learner with
-# as many labels.
+# errors. The dash-dotted line is the error of the best learner with as many
+# labels as attention has in both stages.
 
 curve = st.Readout("logistic", ridge=1e-2, alpha1=np.geomspace(0.25, 8, 15))
 few = st.Readout("logistic", ridge=1e-2, alpha1=np.array([0.5, 2.0, 6.0]))
 fig, ax = plt.subplots(layout="constrained")
 for name, model in models.items():
     predicted = st.predict(problem, model, curve, tolerance=1e-3)
-    predicted.plot(ax=ax, label=name, floor=True)
+    predicted.plot(ax=ax, label=name)
     measured = st.simulate(problem, model, few, dimension=200, trials=6)
     measured.plot(ax=ax, label=name)
+labels = np.geomspace(0.25, 8, 7)
+best = [st.oracle.learning_error(problem, 1.0 + a).test_error for a in labels]
+ax.plot(labels, best, "-.", color="0.4", label="Bayes-optimal learner")
+ax.legend()
 ax.set_ylim(0, 0.5)

@@ -12,18 +12,17 @@ import matplotlib.pyplot as plt
 import sparsetoken as st
 
 # %%
-# Twelve steps on three bags per dimension, from a start with a little of the
-# signal in readout and query.
+# Twelve steps on three bags per dimension, from a query and a readout in
+# random directions.
 
 problem = st.SparseTokenProblem(
     length=5, informative=1, strength=3.0, positive_rate=0.4
 )
-steps = st.JointDescent(
-    alpha=3, steps=12, eta_w=1, eta_q=4, start_w=0.3, start_q=0.5
+descent = st.Descent(
+    st.networks.Softmax(), alpha=3, steps=12, rates={"q": 4, "w": 1}
 )
-model = st.Attention(steps)
-course = st.descend(problem, model, tolerance=1e-2)
-measured = st.simulation.descend(problem, model, dimension=200, trials=4)
+course = st.descend(problem, descent, tolerance=1e-2)
+measured = st.simulation.descend(problem, descent, dimension=200, trials=4)
 print("stop after step", course.best_step)
 
 # %%
@@ -33,7 +32,10 @@ print("stop after step", course.best_step)
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for ax, quantity in zip(axes, ("test_error", "training_loss"), strict=True):
-    course.plot(quantity, ax=ax, label="theory", floor=True)
+    course.plot(quantity, ax=ax, label="theory")
     measured.plot(quantity, ax=ax, label="simulation", color="C0")
+best = st.oracle.learning_error(problem, alpha=3).test_error
+axes[0].axhline(best, color="0.4", linestyle="-.", label="Bayes-optimal learner")
+axes[0].legend()
 axes[0].axvline(course.best_step, color="black", linestyle=":")
 axes[0].set_ylim(0, None)

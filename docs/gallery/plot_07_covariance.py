@@ -25,9 +25,9 @@ whitened = 5.0 * np.sqrt(np.sum(signal**2 / spectrum))
 steep = st.TokenCovariance(spectrum, signal=signal)
 shared = st.TokenCovariance(flat, flat, signal=signal)
 kinds = {
-    "isotropic": (st.Isotropic(), 5.0),
+    "isotropic": (st.model.Isotropic(), 5.0),
     "steep spectrum": (steep, 5.0),
-    "the same,\nwhitened": (st.Isotropic(), whitened),
+    "the same,\nwhitened": (st.model.Isotropic(), whitened),
     "isotropic with\nbag effect": (shared, 5.0),
 }
 

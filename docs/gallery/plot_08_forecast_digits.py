@@ -48,7 +48,7 @@ print(found)
 # what cross-validation measured on the pilot.
 
 ax = found.plot()
-classifiers = st.PooledLinearClassifier(), st.BagClassifier()
+classifiers = st.estimators.PooledLinearClassifier(), st.BagClassifier()
 for color, classifier in zip(("C0", "C1"), classifiers, strict=True):
     fits = [classifier.fit(*draw(n)).score(*draw(2000)) for n in sizes]
     ax.plot(sizes, 1 - np.array(fits), "x", color=color, markersize=9)

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sparsetoken as st
-from sparsetoken.displays import AttentionDisplay
+from sparsetoken.figures import AttentionDisplay
 
 # %%
 # Each bag has twelve tokens. In positive bags one of them, at a random place, is
@@ -24,7 +24,7 @@ shifted = labels == 1
 bags[shifted, places[shifted], 0] += 5.0
 
 model = st.BagClassifier().fit(bags[:300], labels[:300])
-pooled = st.PooledLinearClassifier().fit(bags[:300], labels[:300])
+pooled = st.estimators.PooledLinearClassifier().fit(bags[:300], labels[:300])
 print("bag classifier", model.score(bags[300:], labels[300:]))
 print("mean pooling  ", pooled.score(bags[300:], labels[300:]))
 

@@ -30,7 +30,7 @@ bags[labels == 1, 2] *= 3.0
 
 kernel = make_pipeline(
     TokenTransformer(Nystroem(gamma=0.1, n_components=200, random_state=0)),
-    st.PooledLinearClassifier(),
+    st.estimators.PooledLinearClassifier(),
 )
 models = {
     "tokens as they are": st.BagClassifier(),

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sparsetoken as st
-from sparsetoken.models import ModelEntry, QueriedModel, register
+from sparsetoken.model import ModelEntry, QueriedModel, register
 from sparsetoken.simulation.features.queried import QueriedSampler
 from sparsetoken.theory import TokenFeatures, sampled_law
 

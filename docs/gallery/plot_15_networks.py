@@ -18,7 +18,7 @@ import sparsetoken as st
 # with one of them would then look like a bag with both. A search over all
 # weights finds none of one head that err on less than 0.16 of all bags.
 
-task = st.ConceptProblem(
+task = st.model.ConceptProblem(
     length=5,
     strengths=[5.0, 5.0],
     patterns=[[1, 1], [0, 0], [1, 0], [0, 1]],

@@ -9,7 +9,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 SIZES = (3, 1, 4, 1, 5)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from sparsetoken.bags import as_bags
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

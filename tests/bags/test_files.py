@@ -11,7 +11,7 @@ import pytest
 from hostile_files import MEMBERS, METADATA, damaged, little_memory, write_npz, write_parquet
 from sparsetoken import bags
 from sparsetoken.bags import as_bags, read
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 TOKENS = np.random.default_rng(0).standard_normal((6, 3))
 IDS, Y = np.repeat([2, 5, 9], 2), np.array(["a", "b", "c"])
@@ -116,7 +116,7 @@ def test_whole_numbers_are_counted_as_the_floats_they_become(
 ) -> None:
     path = tmp_path / "bags.npz"
     np.savez(path, X=np.zeros((100, 10, 30), np.int8), y=np.arange(100) % 2)
-    monkeypatch.setattr("sparsetoken.untrusted.machine_memory", lambda: 400_000)
+    monkeypatch.setattr("sparsetoken.base.untrusted.machine_memory", lambda: 400_000)
     with pytest.raises(InvalidInput, match="unpacks to at most"):
         read(path)
 
@@ -129,7 +129,7 @@ def test_what_is_read_fits_into_the_memory_with_its_copies(
     path, memory = tmp_path / "bags.npz", 40_000_000
     X = np.zeros((int(share * memory) // np.dtype(kind).itemsize // 100, 100), kind)
     np.savez_compressed(path, X=X, bag=np.arange(len(X)) % 7, y=np.arange(len(X)) % 7 % 2)
-    monkeypatch.setattr("sparsetoken.untrusted.machine_memory", lambda: memory)
+    monkeypatch.setattr("sparsetoken.base.untrusted.machine_memory", lambda: memory)
     with little_memory(memory), contextlib.suppress(InvalidInput):
         read(path)
 
@@ -164,7 +164,8 @@ def test_a_damaged_file_is_refused_or_read_as_it_was(kind: str, tmp_path: Path) 
         write_parquet(path)
     else:
         pytest.importorskip("pyarrow")
-        bags.write_parquet(as_bags(TOKENS.reshape(3, 2, 3)), path, Y)
+        frame = bags.to_frame(as_bags(TOKENS.reshape(3, 2, 3)), Y)
+        frame.to_parquet(path, write_page_checksum=True)
     labels = None if kind == "checksums" else ""
     whole, refusals = read(path, labels=labels), 0
     for content in damaged(path.read_bytes()):

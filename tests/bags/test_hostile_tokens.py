@@ -11,7 +11,7 @@ import pytest
 
 from hostile_files import PLAIN, TEXT, little_memory, npy, writers_of
 from sparsetoken.bags import pack, read
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 h5py = pytest.importorskip("h5py", reason="h5py, of the extra data, is not installed")
 zarr = pytest.importorskip("zarr", reason="zarr, of the extra data, is not installed")
@@ -85,7 +85,7 @@ BROKEN = {
 def test_broken_or_foreign_metadata_of_zarr(
     tmp_path: Path, metadata: object, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sparsetoken.untrusted.machine_memory", lambda: 50e6)
+    monkeypatch.setattr("sparsetoken.base.untrusted.machine_memory", lambda: 50e6)
     folder = tmp_path / "a.zarr"
     folder.mkdir()
     name = ".zarray" if isinstance(metadata, dict) else "zarr.json"
@@ -148,7 +148,7 @@ def test_a_deflated_chunk_of_hdf5(tmp_path: Path, checksum: bool) -> None:
 
 
 def test_an_array_that_claims_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparsetoken.untrusted.machine_memory", lambda: 50e6)
+    monkeypatch.setattr("sparsetoken.base.untrusted.machine_memory", lambda: 50e6)
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("x", (10**9, 4), "f4", chunks=(50, 4))
     refused(tmp_path / "a.h5", r"unpacks to at most 0\.0 GB.*got '32\.0 GB")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsetoken import PooledLinearClassifier
-from sparsetoken.bags import BagOrderWarning, LeakWarning, from_frame, from_long, read
-from sparsetoken.validation import InvalidInput
+from sparsetoken.bags import LeakWarning, from_frame, from_long, read
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import PooledLinearClassifier
 
 pandas = pytest.importorskip("pandas", reason="the extra `data` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `data` is not installed")
@@ -115,24 +115,12 @@ def test_labels_that_do_not_fit(labels: Any, message: str) -> None:
 
 
 def test_a_column_of_labels_left_among_tokens_is_noticed() -> None:
-    with (
-        pytest.warns(LeakWarning, match=r"one value in each bag.*: sick\. labels="),
-        pytest.warns(BagOrderWarning),
-    ):
+    with pytest.warns(LeakWarning, match=r"one value in each bag.*: sick\. labels="):
         from_frame(_frame(), "slide")
     with pytest.warns(LeakWarning, match=r"one value in each bag.*: sick\. labels="):
         from_frame(_frame(), "slide", labels=SICK)
     with pytest.raises(InvalidInput, match='labels="y" takes it as labels'):
         from_frame(_frame().rename(columns={"sick": "y"}), "slide")
-
-
-def test_the_order_of_bags_is_told_where_labels_are_not_given() -> None:
-    frame = _frame().drop(columns="sick")
-    with pytest.warns(BagOrderWarning, match=r"first appear \(s9, s3, s5.*groupby sort"):
-        _, ids = from_frame(frame, "slide")
-    assert ids.tolist() == SLIDES
-    _, ids = from_frame(frame.sort_values("slide"), "slide")  # no warning
-    assert ids.tolist() == sorted(SLIDES)
 
 
 def test_leaks_are_told_of_files_and_arrays(tmp_path: Path) -> None:

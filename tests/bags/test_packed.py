@@ -9,7 +9,7 @@ import pytest
 
 from sparsetoken.bags import Bags, as_bags, pack, packed, read
 from sparsetoken.bags.mapped import is_mapped
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 SIZES = {"normal_1": 3, "tumour_1": 2, "tumour_2": 4}
 LABELS = {"tumour_2": "yes", "normal_1": "no", "tumour_1": "yes"}

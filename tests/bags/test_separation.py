@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparsetoken.bags import Bags, SeparatingColumn, as_bags, separating_columns
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 LABELS = np.arange(60) % 2
 

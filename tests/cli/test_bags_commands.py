@@ -9,7 +9,7 @@ import pytest
 
 from command_line import invoke as run
 from sparsetoken import diagnose, forecast
-from sparsetoken.bags import as_bags, from_frame, write_parquet
+from sparsetoken.bags import as_bags, from_frame, to_frame
 from sparsetoken.estimators import BagRegressor, PooledLinearClassifier
 from sparsetoken.estimators.saving import load, save
 
@@ -42,13 +42,12 @@ def long(data, tmp_path):
 
 @pytest.fixture
 def parquet(data, tmp_path):
-    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     bags, y = data
     path = tmp_path / "rows.parquet"
     names = np.array([f"bag{i}" for i in range(60)])
-    write_parquet(as_bags(bags), path, names)
-    frame = pandas.read_parquet(path)
+    frame = to_frame(as_bags(bags), names)
     frame["label"] = np.repeat(np.where(y == 1, "yes", "no"), 6)
     frame.to_parquet(path, index=False)
     return path

@@ -378,7 +378,7 @@ def test_any_bytes_as_a_store(command, number, content, where):
             'experiment = "alignment"\n[fixed]\nlength = 4\n[axes]\nstrength = [1.0, 2.0]\n'
         )
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
+            patch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
             holds(["sweep", "spec.toml", "--store", place, "--workers", "1"])
     else:
         holds([command, place])

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from command_line import invoke
-from sparsetoken.workers import RunStopped
+from sparsetoken.work import RunStopped
 
 SPEC = """\
 experiment = "alignment"
@@ -40,7 +40,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spec.toml").write_text(SPEC)
 
-    monkeypatch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
+    monkeypatch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
     return tmp_path
 
 
@@ -121,7 +121,7 @@ def test_a_dry_run_writes_nothing(here):
 def test_bad_input_is_one_message_and_nothing_is_written(
     here, monkeypatch, change, arguments, words
 ):
-    monkeypatch.setattr("sparsetoken.workers.cluster.TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("sparsetoken.work.cluster.TIMEOUT_SECONDS", 0.5)
     if "--cluster" in arguments:
         pytest.importorskip("distributed", reason="dask.distributed is not installed")
     (here / "spec.toml").write_text(SPEC.replace(*change, 1))
@@ -326,7 +326,7 @@ def test_an_export_on_a_full_disk_leaves_nothing(name, here, monkeypatch):
         pytest.importorskip("pyarrow")
     run("sweep", "spec.toml")
     known = files(here)
-    monkeypatch.setattr("sparsetoken.files.os.fsync", full)
+    monkeypatch.setattr("sparsetoken.base.files.os.fsync", full)
     found = run("results", "spec.zarr", "--export", name)
     assert found.exit_code == 1
     assert "No space left on device" in found.stderr

@@ -15,7 +15,7 @@ from command_line import invoke
 from sparsetoken import Attention, Pooled, Readout, SparseTokenProblem, predict, simulate, theory
 from sparsetoken.cli import options
 from sparsetoken.cli.app import COMMANDS, GROUPS, cache_folder, use_compilation_cache
-from sparsetoken.models import MODELS
+from sparsetoken.model.models import MODELS
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.simulation.setting import dimension_of
 

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from attention_descent import attention_descent
 from command_line import invoke
-from sparsetoken import Attention, Descent, JointDescent, SparseTokenProblem, networks, theory
+from sparsetoken import Descent, SparseTokenProblem, theory
+from sparsetoken.model import networks
 
 TASK = ["--length", "4", "--strength", "2"]
 KEYS = [
@@ -42,9 +44,13 @@ def test_descend_keys_and_values():
     assert [list(row) for row in values["steps"]] == [KEYS] * 4
     assert {"numerical_error", "status"} <= set(values)
     assert values["status"] == "converged"
-    descent = JointDescent(steps=3, start_w=0.3, start_q=0.5)
-    expected = theory.descend(SparseTokenProblem(4, 1, 2.0), Attention(descent))
-    assert values["steps"][3]["test_error"] == expected.test_error[3]
+    descent = attention_descent(steps=3, start_w=0.3, start_q=0.5)
+    expected = theory.descend(SparseTokenProblem(4, 1, 2.0), descent)
+    last, columns = values["steps"][3], expected.columns()
+    for name in ("test_error", "training_loss", "overlap_w", "overlap_q", "norm_w", "norm_q"):
+        assert last[name] == columns[name][3]
+    assert (last["cosine"], last["bias"]) == (columns["cosine_q"][3], columns["b"][3])
+    assert last["product_wq"] == expected.weights.gram[3, 0, 1]
 
 
 def test_descend_with_schedules_threads_and_trials():
@@ -75,7 +81,7 @@ def test_the_keys_of_each_network(network):
     found = run("descend", *TASK, *arguments, *sampled, "--json")
     assert found.exit_code == 0
     values = json.loads(found.stdout)
-    expected = [f"{kind}_{name}" for kind in ("overlap", "norm") for name in columns]
+    expected = [f"{kind}_{name}" for kind in ("overlap", "cosine", "norm") for name in columns]
     expected = [*OWN, *expected, *weights, "bias"]
     old = set(KEYS) if network == "softmax" else set()
     for row in (*values["steps"], *values["simulation"]["steps"]):
@@ -177,9 +183,9 @@ def test_floor_keys():
         (["descend", "--eta-w", "1,2,3"], "--eta-w"),
         (["descend", "--eta-q", "fast"], "--eta-q"),
         (["descend", "--loss", "hinge"], "loss"),
-        (["descend", "--start-product", 1], "--start-product"),
+        (["descend", "--start-q", -1], "--start-q"),
         (["descend", "--steps", 90000], "steps of a descent"),
-        (["descend", "--model", "pooled"], "JointDescent"),
+        (["descend", "--model", "pooled"], "--model must be one of"),
         (["descend", "--steps", 1, "--trials", 0], "trials"),
         (["descend", "--steps", 800, "--length", 5, "--dimension", 2], "dimension"),
         (["floor", "--alpha", 0], "alpha"),

@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
-from sparsetoken import AttentionClassifier, PooledLinearClassifier
+from sparsetoken import AttentionClassifier
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.displays import AttentionDisplay
-from sparsetoken.estimators import AttentionRegressor, PooledLinearRegressor, QueryWarning
+from sparsetoken.estimators import (
+    AttentionRegressor,
+    PooledLinearClassifier,
+    PooledLinearRegressor,
+    QueryWarning,
+)
+from sparsetoken.figures import AttentionDisplay
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 Written = Callable[[np.ndarray], float]
@@ -126,7 +131,9 @@ def test_attention_that_is_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     y = np.arange(60) % 2
     X = np.repeat(rng.standard_normal((60, 1, 4)), 3, axis=1)
-    monkeypatch.setattr("sparsetoken.fitting.attention._best", lambda choices, samples: None)
+    monkeypatch.setattr(
+        "sparsetoken.estimators.fitting.attention._best", lambda choices, samples: None
+    )
     with pytest.warns(QueryWarning):
         model = AttentionClassifier().fit(X, y)
     assert model.sharpness_.tolist() == model.exponent_.tolist() == model.gain_.tolist() == [0]

@@ -13,15 +13,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sparsetoken import (
-    AttentionClassifier,
-    BagClassifier,
+from sparsetoken import AttentionClassifier, BagClassifier
+from sparsetoken.bags import Bags, as_bags
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import (
+    MaxPooledClassifier,
+    PaddingWarning,
     PooledLinearClassifier,
+    QueryWarning,
+    TableWarning,
     VectorizedLinearClassifier,
 )
-from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators import MaxPooledClassifier, PaddingWarning, QueryWarning, TableWarning
-from sparsetoken.validation import InvalidInput
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sparsetoken.estimators.QueryWarning"  # of 20 bags, rightly

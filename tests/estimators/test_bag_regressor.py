@@ -11,14 +11,14 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 
 from sparsetoken import BagRegressor
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
     AttentionRegressor,
     MaxPooledRegressor,
     PooledLinearRegressor,
     QueryWarning,
 )
-from sparsetoken.fitting.samples import RealTargets
-from sparsetoken.validation import InvalidInput
+from sparsetoken.estimators.fitting.samples import RealTargets
 
 EVERY = [PooledLinearRegressor(), MaxPooledRegressor(), AttentionRegressor(), BagRegressor()]
 by_model = pytest.mark.parametrize("model", EVERY, ids=str)

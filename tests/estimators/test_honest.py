@@ -7,9 +7,10 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from sparsetoken import AttentionClassifier, PooledLinearClassifier
-from sparsetoken.fitting.linear_fit import LinearFit, calibrated
-from sparsetoken.fitting.samples import Samples
+from sparsetoken import AttentionClassifier
+from sparsetoken.estimators import PooledLinearClassifier
+from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated
+from sparsetoken.estimators.fitting.samples import Samples
 from sparsetoken.losses import get_loss
 
 

@@ -8,8 +8,8 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.svm import SVC
 
-from sparsetoken import PooledLinearClassifier, VectorizedLinearClassifier
 from sparsetoken.bags import Bags
+from sparsetoken.estimators import PooledLinearClassifier, VectorizedLinearClassifier
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 RIDGE = 0.03

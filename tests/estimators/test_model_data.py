@@ -8,14 +8,13 @@ from sparsetoken import (
     Attention,
     AttentionClassifier,
     Pooled,
-    PooledLinearClassifier,
     Readout,
     SparseTokenProblem,
     TwoSteps,
-    VectorizedLinearClassifier,
     predict,
 )
-from sparsetoken.models import make_model
+from sparsetoken.estimators import PooledLinearClassifier, VectorizedLinearClassifier
+from sparsetoken.model.models import make_model
 
 # At d = 200 the error differs from its limit by less than the standard error of 6 trials:
 # exact simulations of 20 trials find 0.0769 +- 0.0010 for the first, where theory says 0.0771.

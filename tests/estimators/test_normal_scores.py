@@ -7,11 +7,11 @@ import pytest
 from scipy.stats import kurtosis, norm, rankdata
 from sklearn.pipeline import make_pipeline
 
-from sparsetoken import AttentionClassifier, BagClassifier, PooledLinearClassifier
+from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators import TokenNormalScores
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import PooledLinearClassifier, TokenNormalScores
 from sparsetoken.estimators.saving import load, save
-from sparsetoken.validation import InvalidInput
 
 DTYPES = (np.float32, np.float64)
 

@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 
 from hostile_files import PLAIN, damaged, little_memory, npy
 from sparsetoken import estimators
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import BagPooling, PooledLinearClassifier, TokenTransformer
 from sparsetoken.estimators.saving import load, save
-from sparsetoken.validation import InvalidInput
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__]
 EVERY = [kind() for kind in KINDS if not issubclass(kind, Warning) and kind != TokenTransformer]
@@ -175,7 +175,7 @@ def _repeated(members):
 @pytest.mark.parametrize("change", [_large, _long, _repeated])
 def test_what_would_fill_the_memory_is_not_unpacked(change, members, tmp_path, monkeypatch):
     path = _write(tmp_path / "m.skops", change(members))
-    monkeypatch.setattr("sparsetoken.untrusted.machine_memory", lambda: 14_000_000)
+    monkeypatch.setattr("sparsetoken.base.untrusted.machine_memory", lambda: 14_000_000)
     with little_memory(4e6), pytest.raises(InvalidInput, match="unpacks to at most"):
         load(path)
 

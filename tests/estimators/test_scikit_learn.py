@@ -14,14 +14,14 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sparsetoken import (
-    AttentionClassifier,
-    BagClassifier,
+from sparsetoken import AttentionClassifier, BagClassifier
+from sparsetoken.bags import Bags
+from sparsetoken.estimators import (
+    MaxPooledClassifier,
     PooledLinearClassifier,
+    TokenTransformer,
     VectorizedLinearClassifier,
 )
-from sparsetoken.bags import Bags
-from sparsetoken.estimators import MaxPooledClassifier, TokenTransformer
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 GIVEN = AttentionClassifier(temperature=2.0, ridge=0.1)

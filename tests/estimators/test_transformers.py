@@ -16,8 +16,8 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sparsetoken.bags import Bags, as_bags
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import BagPooling, TokenTransformer
-from sparsetoken.validation import InvalidInput
 
 DTYPES = (np.float32, np.float64)
 QUERY = np.array([0.5, -1.0, 2.0, 0.0])

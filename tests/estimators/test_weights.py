@@ -10,14 +10,14 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from sparsetoken import AttentionClassifier, BagClassifier, PooledLinearClassifier
+from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags
-from sparsetoken.estimators import QueryWarning
-from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.queries import unit_queries
-from sparsetoken.fitting.samples import Samples
-from sparsetoken.fitting.standardization import Standardization
-from sparsetoken.fitting.task import Task
+from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
+from sparsetoken.estimators.fitting.features import BagFeatures
+from sparsetoken.estimators.fitting.queries import unit_queries
+from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
@@ -96,6 +96,17 @@ def test_weights_of_classes_move_the_log_odds_alone(draw: Draw) -> None:
     weighted = BagClassifier().fit(bags, y, sample_weight=np.where(y == 1, 5.0, 1.0))
     moved = plain.decision_function(bags) + np.log(5)
     np.testing.assert_allclose(weighted.decision_function(bags), moved, atol=1e-12)
+
+
+def test_with_three_classes_weights_enter_the_fits() -> None:
+    """No constant says what other weights make of the rest of the classes."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [20, 60, 20])
+    X = rng.standard_normal((100, 5, 3)) + 0.8 * np.eye(3)[y][:, None]
+    model = BagClassifier(class_weight={0: 1, 1: 1, 2: 9}).fit(X, y)
+    assert model.intercept_.tolist() == [0, 0, 0]
+    plain = BagClassifier().fit(X, y).predict_proba(X)
+    assert model.predict_proba(X)[:, 2].mean() > plain[:, 2].mean() + 0.1
 
 
 @pytest.mark.parametrize("model", [AttentionClassifier(), BagClassifier()], ids=str)

@@ -12,8 +12,9 @@ from sklearn.ensemble import BaggingClassifier
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import accuracy_score
 
-from sparsetoken import AttentionClassifier, PooledLinearClassifier
+from sparsetoken import AttentionClassifier
 from sparsetoken.bags import Bags, as_bags
+from sparsetoken.estimators import PooledLinearClassifier
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 GIVEN = AttentionClassifier(temperature=2.0, ridge=0.1)

@@ -6,9 +6,9 @@ import pytest
 import sparsetoken as st
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.data_reuse import EXPERIMENT, SPLITTING, reuse_trial, steps_of
+from sparsetoken.model.stages import Readout
 from sparsetoken.simulation.seeds import Stream, seed_of
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import Readout
 
 REUSE = "reuse-of-data"
 ERRORS = {"series": "theory", "quantity": "test_error"}

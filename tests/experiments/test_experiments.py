@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from sparsetoken import simulation, theory
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.experiments import EXPERIMENTS, register_experiment
 from sparsetoken.experiments.core.claims import SOURCES, source_of
 from sparsetoken.experiments.core.experiment import Experiment, Sizes, piece
 from sparsetoken.experiments.core.rows import Row
 from sparsetoken.losses import CustomLoss
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Readout, TwoSteps
-from sparsetoken.validation import InvalidInput
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Readout, TwoSteps
 
 
 def _work(number):

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from sparsetoken import simulate
+from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.experiments import (
     Row,
     against_simulation,
@@ -12,11 +13,10 @@ from sparsetoken.experiments import (
     register_experiment,
 )
 from sparsetoken.experiments.core.experiment import Experiment, Sizes
-from sparsetoken.models import Pooled
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.report import reproduce
-from sparsetoken.stages import Readout
-from sparsetoken.validation import Failure, InvalidInput
+from sparsetoken.experiments.report import reproduce
+from sparsetoken.model.models import Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Readout
 
 pytestmark = pytest.mark.usefixtures("registry")
 PAGE = "# Own\n\nA setting.\n\n## Claim: own-claim\n\nOne.\n\n## Found\n\nIt.\n"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from command_line import invoke
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.experiments import EXPERIMENTS, forecasts
 from sparsetoken.experiments.core.bag_sets import BagSet, Drawn, LeftOut, read_sets
 from sparsetoken.experiments.core.claims import FAILS, HOLDS, NOT_CONVERGED
@@ -19,8 +20,7 @@ from sparsetoken.experiments.forecasts import (
     mean_error,
     measure_errors,
 )
-from sparsetoken.report import reproduce
-from sparsetoken.validation import InvalidInput
+from sparsetoken.experiments.report import reproduce
 
 PAGE = Path(forecasts.__file__).with_suffix(".md")
 

@@ -12,7 +12,7 @@ from sparsetoken.experiments.growing_length import (
     problem_of,
     steps_of,
 )
-from sparsetoken.models import Attention
+from sparsetoken.model.models import Attention
 
 SMALL = dict(ratios=(0.1, 0.2), dimensions=(20, 40), trials=2, alignment_trials=20)
 SEED = 4

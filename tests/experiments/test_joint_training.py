@@ -20,7 +20,7 @@ SEED = 4
 
 FAST = {"ratio": 4.0, "start": 0.0}
 CASE = 4  # the place of this descent among all
-MODEL = st.Attention(descent_of(4.0, 0.0, 10))
+TRAINED = descent_of(4.0, 0.0, 10)
 
 
 @pytest.mark.parametrize("engine", ["tensors", "reduced"])
@@ -28,7 +28,7 @@ def test_rows_are_means_over_trials(rows, sizes, engine):
     size, trials = getattr(sizes, engine)
     seed = seed_of("joint-training", engine, CASE, 4)
     found = st.simulation.descend(
-        PROBLEM, MODEL, dimension=size, trials=trials, seed=seed, engine=engine
+        PROBLEM, TRAINED, dimension=size, trials=trials, seed=seed, engine=engine
     )
     row = {r.quantity: r for r in rows.where("simulated", engine=engine, step=4, **FAST)}
     assert row["training_loss"].value == pytest.approx(found.mean.training_loss[4])

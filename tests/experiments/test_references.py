@@ -10,8 +10,8 @@ from sparsetoken.experiments.core.references import (
     predict_references,
 )
 from sparsetoken.experiments.core.rows import Row, Rows
-from sparsetoken.report.words import parts_of
-from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.experiments.report.words import parts_of
+from sparsetoken.model.stages import Readout, TwoSteps
 
 STEPS = TwoSteps(2.0, eta_q=25.0)
 LEVELS = {"pooled": 0.4, "attention": 0.15, "floor": 0.12, "bayes": 0.1}

@@ -15,10 +15,10 @@ from sparsetoken.experiments.core.rows import (
     predicted,
     to_json,
 )
-from sparsetoken.models import Pooled
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Readout
 from sparsetoken.simulation import simulate
-from sparsetoken.stages import Readout
 from sparsetoken.theory import predict
 
 ROW = Row("theory", "test_error", 0.2, 1e-4, {"alpha": 2.0, "model": "pooled"})

@@ -7,7 +7,7 @@ import pytest
 from sparsetoken.experiments import sensitivity
 from sparsetoken.experiments.core.claims import FAILS, HOLDS
 from sparsetoken.experiments.sensitivity import EXPERIMENT
-from sparsetoken.stages import TwoSteps
+from sparsetoken.model.stages import TwoSteps
 
 SMALL = dict(
     spots={"sharpness": ((0.8, 1.0),), "bias": ((1.0, 0.35),)},

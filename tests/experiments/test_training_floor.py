@@ -1,5 +1,6 @@
 """The experiment of the floor from end to end, at a small size."""
 
+import numpy as np
 import pytest
 
 import sparsetoken as st
@@ -9,15 +10,17 @@ from sparsetoken.experiments.training_floor import (
     EXPERIMENT,
     MEASURED,
     PASSED,
-    RESTING,
+    SCHEDULES,
     STAGES,
     TOLERANCE,
+    start_of,
 )
+from sparsetoken.model.descent import training_of
 
 SMALL = dict(
     alphas=(2.0,),
     searched=(2.0,),
-    families=(RESTING, DESCENT, "free"),
+    schedules=SCHEDULES,
     steps=8,
     evaluations=3,
     dimension=60,
@@ -78,12 +81,26 @@ def test_one_descent_must_be_better_than_stages_and_a_resting_query(rows, verdic
     assert verdicts(rows, "best-schedule", **steady) == [verdict]
 
 
-def test_the_descent_is_measured_at_two_dimensions_and_the_free_search_goes_on(rows):
+def test_the_descent_is_measured_at_two_dimensions(rows):
     measured = rows.where(MEASURED, training=DESCENT)
     assert [(row.dimension, row.engine) for row in measured] == [(60, "tensors"), (240, "reduced")]
-    free, constant = (rows.one("theory", training=name) for name in ("free", DESCENT))
-    # Each is known to its error from two replicas; the free one starts where the other ends.
-    assert free.value <= constant.value + 4 * (free.error + constant.error)
+
+
+def test_each_schedule_starts_where_the_query_is_sharp():
+    w, q = (
+        {name: training_of(PROBLEM, start_of(name, 2.0, 4)).rates[:, j] for name in SCHEDULES}
+        for j in (1, 0)
+    )
+    step = 2 / st.align(PROBLEM, st.TwoSteps(2.0, 0.5, 0.5, 1.0)).sharpness
+    assert w["two_steps"].tolist() == [0.5, 0, 1.5, 1.5]
+    assert q["two_steps"] == pytest.approx([0, step, 1e-3, 1e-3])
+    assert q["constant"] == pytest.approx([0.01 * step] * 4)
+    assert w["alternating"].tolist() == [1, 0, 1, 0]
+    assert q["alternating"] == pytest.approx([0, 0.5 * step, 0, 0.5 * step])
+    assert q["warm_up"] == pytest.approx(0.015 * step * np.arange(4) / 4)
+    assert q["fading"] == pytest.approx(0.05 * step * np.exp(-np.arange(4) / 3))
+    momentum = [training_of(PROBLEM, start_of(name, 2.0, 4)).momentum[-1] for name in SCHEDULES]
+    assert momentum == [0.6, 0.375, 0.0, 0.375, 0.375]
 
 
 def test_the_words_and_the_figure_have_all_rows(rows, sizes, said_of):

@@ -9,7 +9,7 @@ from sparsetoken.explorer.settings import Settings
 from sparsetoken.explorer.views import COARSE as MODELS
 from sparsetoken.explorer.views import COARSE_LOADS as LOADS
 from sparsetoken.explorer.views import CoarseCurves
-from sparsetoken.stages import LOSSES
+from sparsetoken.model.stages import LOSSES
 from sparsetoken.theory import predict
 
 

@@ -5,11 +5,10 @@ import re
 
 import pytest
 
+from sparsetoken.base.progress import showing
 from sparsetoken.explorer import export as written
 from sparsetoken.explorer.export import export
 from sparsetoken.explorer.settings import Settings
-from sparsetoken.models import Attention
-from sparsetoken.progress import showing
 from sparsetoken.theory import align, capacity, descend, predict_readouts
 
 GRIDS = {
@@ -87,8 +86,8 @@ def test_descent_is_that_of_the_theory(grid):
     assert sheet["axes"] == {"length": [3], "alpha1": [4.0]}
     assert sheet["fixed"]["descent_steps"] == 20
     course = sheet["points"]["0"]["descent"][0][-1]
-    model = Attention(Settings({"length": 3, "alpha1": 4.0, "descent_steps": 20}).descent())
-    exact = descend(Settings({"length": 3}).problem(), model, tolerance=5e-3)
+    descent = Settings({"length": 3, "alpha1": 4.0, "descent_steps": 20}).descent()
+    exact = descend(Settings({"length": 3}).problem(), descent, tolerance=5e-3)
     assert course["test_error"] == pytest.approx(exact.test_error, abs=1e-5)  # as rounded
 
 

@@ -4,12 +4,12 @@ import itertools
 
 import pytest
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.explorer import PARAMETERS, Settings
 from sparsetoken.explorer.page import LOOK
-from sparsetoken.explorer.presets import PRESETS
+from sparsetoken.explorer.settings import PRESETS
 from sparsetoken.figures.style import COLOURS
-from sparsetoken.models import MODELS
-from sparsetoken.validation import InvalidInput
+from sparsetoken.model.models import MODELS
 
 
 @pytest.mark.parametrize("parameter", PARAMETERS, ids=lambda p: p.name)

@@ -6,8 +6,7 @@ import re
 import pytest
 
 from sparsetoken.explorer.export import LOADS, export
-from sparsetoken.explorer.presets import PRESETS
-from sparsetoken.explorer.settings import Settings
+from sparsetoken.explorer.settings import PRESETS, Settings
 
 sync_api = pytest.importorskip("playwright.sync_api")
 expect = sync_api.expect

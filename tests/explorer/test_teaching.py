@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from sparsetoken.explorer.export import LOADS
-from sparsetoken.explorer.presets import PRESETS
+from sparsetoken.explorer.settings import PRESETS
 
 TEXT = (Path(__file__).parents[2] / "docs/teaching.md").read_text(encoding="utf-8")
 LINKS = re.findall(r'explorer/index\.html#([^"]+)">[^<]*</a>:?((?:[,\s]*“[^”]+”)*)', TEXT)

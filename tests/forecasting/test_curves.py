@@ -129,7 +129,8 @@ def test_a_perfect_direction_errs_as_drawn_bags_do(informative, between):
 
 def test_the_curves_are_those_of_the_classifiers(draw):
     """The settings of the sparse-token model give what its classifiers measure."""
-    from sparsetoken import BagClassifier, PooledLinearClassifier
+    from sparsetoken import BagClassifier
+    from sparsetoken.estimators import PooledLinearClassifier
 
     L, d, n, theta = 10, 40, 240, 5.0
     test, truth = draw(L, 1, theta, 0.5, d, 2000, 0)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sparsetoken import PooledLinearClassifier
 from sparsetoken.bags import as_bags
+from sparsetoken.estimators import PooledLinearClassifier
 from sparsetoken.forecasting.measures import Spreads, excess_of
 
 

@@ -9,15 +9,15 @@ import pytest
 from scipy.special import ndtri
 
 from sparsetoken import forecast
+from sparsetoken.base.progress import showing
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.forecasting.crossvalidation import HeldOut
 from sparsetoken.forecasting.curves import Errors, Settings, errors_at, pooled_shift
 from sparsetoken.forecasting.forecast import assembled, check_sizes
 from sparsetoken.forecasting.inputs import BagLaw, read_labelled
 from sparsetoken.forecasting.measures import Excess, excess_of, placements
 from sparsetoken.forecasting.posterior import fit_posterior
-from sparsetoken.progress import showing
 from sparsetoken.results import StatusCode
-from sparsetoken.validation import InvalidInput
 
 BAGS = np.random.default_rng(9).standard_normal((40, 3, 4))
 Y = np.arange(40) % 2
@@ -40,7 +40,8 @@ def test_the_contract(clear):
 
 def test_a_sparse_signal_is_forecast(clear, draw):
     """Against fits to 320 bags, with the interval that the forecast itself gives."""
-    from sparsetoken import BagClassifier, PooledLinearClassifier
+    from sparsetoken import BagClassifier
+    from sparsetoken.estimators import PooledLinearClassifier
 
     bags, y = draw(8, 1, 4.0, 0.5, 20, 2000, 0)
     rows = np.random.default_rng(3).permutation(2000)

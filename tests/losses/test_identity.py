@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss, LogisticLoss, SquareLoss, get_loss
 from sparsetoken.losses.compiled import smoothed_at
-from sparsetoken.validation import InvalidInput
 
 BUILT_IN = ["square", "logistic", "hinge", "squared_hinge"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss, SquareLoss, get_loss
-from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.validation import InvalidInput
+from sparsetoken.numerics.backend import with_x64
 
 mpmath.mp.dps = 50
 

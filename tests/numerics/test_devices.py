@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 
 from numerics.two_classes import problem
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import get_loss
-from sparsetoken.models import make_model
+from sparsetoken.model.models import make_model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Readout
 from sparsetoken.numerics import products
-from sparsetoken.numerics.devices import jax_device
+from sparsetoken.numerics.backend import jax_device
 from sparsetoken.numerics.erm import fit_readout
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Readout
 from sparsetoken.theory import predict
-from sparsetoken.validation import InvalidInput
 
 
 def _has_gpu():

@@ -7,10 +7,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC
 
 from numerics.two_classes import problem
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics import erm, newton_readout
 from sparsetoken.numerics.erm import fit_readout
-from sparsetoken.validation import InvalidInput
 
 SHAPES = [(120, 30), (90, 85), (40, 100)]
 LOSSES = ["square", "logistic", "squared_hinge", "hinge"]

@@ -8,10 +8,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from numerics.two_classes import problem
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.numerics.leave_one_out import leave_one_out
-from sparsetoken.validation import InvalidInput
 
 SHAPES = [(120, 30), (90, 85), (40, 100)]
 LOSSES = ["square", "logistic", "squared_hinge"]

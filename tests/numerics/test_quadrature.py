@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy.special import erfcx, ndtr
 
+from sparsetoken.numerics.backend import with_x64
+from sparsetoken.numerics.newton import increasing_root
 from sparsetoken.numerics.quadrature import clustered_gaussian, gaussian_panels, trapezoidal_step
-from sparsetoken.numerics.scalar_root import increasing_root
-from sparsetoken.numerics.x64 import with_x64
 
 MOMENTS = {0: 1, 1: 0, 2: 1, 3: 0, 4: 3, 6: 15}
 

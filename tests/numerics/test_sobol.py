@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import qmc
 
-from sparsetoken.numerics.sobol import MOST_DIMENSIONS, sobol_sequence
+from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
 
 
 def test_it_is_the_sequence_of_scipy() -> None:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.results import NetworkPath, Weights
-from sparsetoken.validation import InvalidInput
+from sparsetoken.results.outcomes import cosines_of, norms_of
 
 STEPS = {"dims": ("step",), "coords": {"step": np.arange(3)}}
 NAMES = ("q", "w0", "w1")
@@ -15,8 +16,9 @@ def _path(signals=1):
     U = rng.standard_normal((3, 6, 3))
     U[0, :, 1] = 0.0
     gram = np.swapaxes(U, 1, 2) @ U
-    overlaps, norms = np.swapaxes(U, 1, 2)[..., :signals], np.linalg.norm(U, axis=1)
-    weights = Weights(overlaps, norms, gram, rng.standard_normal((3, 1)), NAMES, ("b",), **STEPS)
+    overlaps = np.swapaxes(U, 1, 2)[..., :signals]
+    known = overlaps, cosines_of(overlaps, gram), norms_of(gram), gram
+    weights = Weights(*known, rng.standard_normal((3, 1)), NAMES, ("b",), **STEPS)
     attended = np.full(3, np.nan)
     return NetworkPath(np.array([0.5, 0.2, 0.3]), np.array([0.7, 0.4, 0.1]), attended, weights,
                        **STEPS)  # fmt: skip
@@ -29,8 +31,9 @@ def test_columns_of_the_table(signals):
     ends = [""] if signals == 1 else ["_1", "_2"]
     for j, name in enumerate(NAMES):
         for p, end in enumerate(ends):
-            column = f"overlap_{name}{end}"
-            np.testing.assert_array_equal(frame[column], path.weights.overlaps[:, j, p])
+            for kind in ("overlap", "cosine"):
+                values = getattr(path.weights, f"{kind}s")[:, j, p]
+                np.testing.assert_array_equal(frame[f"{kind}_{name}{end}"], values)
         np.testing.assert_array_equal(frame[f"norm_{name}"], path.weights.norms[:, j])
     np.testing.assert_array_equal(frame["b"], path.weights.c[:, 0])
     assert len(frame) == 3
@@ -55,5 +58,5 @@ def test_cosines_are_overlaps_over_lengths_and_0_of_a_column_that_is_0():
     weights = _path(2).weights
     assert weights.cosines.shape == (3, 3, 2)
     expected = weights.overlaps[1:] / weights.norms[1:, :, None]
-    np.testing.assert_allclose(weights.cosines[1:], expected, rtol=1e-15)
+    np.testing.assert_allclose(weights.cosines[1:], expected, rtol=1e-14)
     np.testing.assert_array_equal(weights.cosines[0, 1], 0.0)

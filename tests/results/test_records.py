@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-import sparsetoken as st
-from sparsetoken.models import Attention, Pooled
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Attention, Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results import (
     CONVERGED,
     Overlaps,
@@ -20,9 +22,7 @@ from sparsetoken.results import (
     TrialOutcome,
 )
 from sparsetoken.simulation import simulate
-from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
 from sparsetoken.theory import align, descend, predict
-from sparsetoken.validation import InvalidInput
 
 LOADS = np.array([0.5, 1.0, 2.0, 8.0])
 RIDGES = np.array([[1e-2], [1.0]])
@@ -53,8 +53,7 @@ def trials():
 
 @pytest.fixture(scope="module")
 def course():
-    model = Attention(JointDescent(alpha=[1.0, 3.0], steps=3, start_q=0.4))
-    return descend(PROBLEM, model, replicas=2)
+    return descend(PROBLEM, Descent(alpha=[1.0, 3.0], steps=3), replicas=2)
 
 
 def test_a_result_is_one_class_whose_numbers_are_arrays(plane):
@@ -108,27 +107,15 @@ def test_parts_by_position(plane):
     assert [one.test_error for one in row] == row.test_error.tolist()
 
 
-def test_a_position_for_each_point_of_the_other_dimensions(plane):
-    best = np.argmin(plane.test_error, axis=0)
-    found = plane.isel(ridge=best)
-    assert found.dims == ("alpha1",)
-    np.testing.assert_array_equal(found.test_error, plane.test_error.min(axis=0))
-    np.testing.assert_array_equal(found.coords["ridge"], RIDGES[best, 0])
-    for place, at in enumerate(best):
-        assert found[place] == plane[at, place]
-
-
 @pytest.mark.parametrize(
     "positions",
     [
         {"strength": 0},
         {"ridge": 2},
         {"ridge": 0.5},
-        {"ridge": [2, 0, 0, 0]},
-        {"ridge": [0, 1]},  # not a choice of several: a position for each of four loads
-        {"ridge": [True, False, False, True]},
-        {"ridge": [0.0, 0.0, 0.0, 0.0]},
-        {"alpha1": 0, "ridge": [0, 1]},
+        {"ridge": [0, 1]},
+        {"ridge": np.array([0, 1])},
+        {"ridge": True},
     ],
 )
 def test_parts_that_are_not_there_are_refused(plane, positions):
@@ -141,15 +128,11 @@ def test_parts_that_are_not_there_are_refused(plane, positions):
 def test_parts_of_a_course_with_what_has_no_steps(course):
     last = course.isel(step=-1)
     assert last.dims == ("alpha",)
-    np.testing.assert_array_equal(last.bias, course.bias[:, -1])
-    np.testing.assert_array_equal(last.errors.bias, course.errors.bias[:, -1])
+    np.testing.assert_array_equal(last.weights.c, course.weights.c[:, -1])
+    np.testing.assert_array_equal(last.errors.weights.c, course.errors.weights.c[:, -1])
     np.testing.assert_array_equal(last.numerical_error, course.numerical_error)
     assert last.coords["step"].ravel().tolist() == [3]
-    best = course.isel(step=course.best_step)
-    np.testing.assert_array_equal(best.test_error, course.test_error.min(axis=-1))
-    np.testing.assert_array_equal(best.coords["step"], course.best_step)
     alone = course[1]
-    assert alone.query() == alone.query(3) == Query(alone.cosine[3], alone.sharpness[3])
     assert alone.isel(step=alone.best_step).test_error == alone.test_error.min()
     assert (alone.status, alone.notes) == ("converged", ())
     assert alone[1:].shape == (3,)
@@ -170,7 +153,7 @@ def test_columns_have_all_dimensions(plane, course):
     assert {column.shape for column in found.values()} == {(2, 4)}
     steps = course.columns()
     assert {column.shape for column in steps.values()} == {(2, 4)}
-    np.testing.assert_array_equal(steps["bias_error"], course.errors.bias)
+    np.testing.assert_array_equal(steps["b_se"], course.errors.weights.c[..., 0])
     np.testing.assert_array_equal(steps["replicas"], 2)
     assert "cosine" not in found  # no query
 
@@ -227,10 +210,10 @@ def test_a_dataset_has_the_dimensions_and_the_coordinates(plane, course, trials)
     assert both.test_error.dims == ("point",)
     assert both.alpha1.dims == both.ridge.dims == ("point",)
     steps = course.to_xarray()
-    assert steps.bias.dims == ("alpha", "step")
+    assert steps.b.dims == ("alpha", "step")
     assert steps.step.values.tolist() == [0, 1, 2, 3]
     means = trials.to_xarray()
-    np.testing.assert_array_equal(means.auc_error, trials.standard_error.auc)
+    np.testing.assert_array_equal(means.auc_se, trials.standard_error.auc)
     assert trials.trials.to_xarray().auc.dims == ("ridge", "alpha1", "trial")
 
 
@@ -309,7 +292,7 @@ def test_a_simulation_keeps_its_trials(trials):
     assert part.mean.test_error == trials.mean.test_error[1, 2]
     assert part.trials.test_error.tolist() == trials.trials.test_error[1, 2].tolist()
     np.testing.assert_array_equal(
-        trials.columns()["test_error_error"], trials.standard_error.test_error
+        trials.columns()["test_error_se"], trials.standard_error.test_error
     )
     assert len(trials.to_frame()) == 8
     with pytest.raises(InvalidInput, match="dimension"):
@@ -324,52 +307,6 @@ def test_one_direction_is_one_line(curve, axes):
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("labels for the readout α₁ = n₁/d", "AUC")
     assert axes.get_xscale() == "log"
     assert axes.get_legend() is None
-
-
-def test_a_learning_curve_has_the_floor_below_it(curve, axes):
-    curve.plot(ax=axes, floor=True)
-    line, floor = axes.lines
-    np.testing.assert_array_equal(line.get_ydata(), curve.test_error)
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Bayes-optimal learner"]
-    expected = [st.oracle.learning_error(PROBLEM, alpha).test_error for alpha in LOADS]
-    # Fewer nodes than by default; what they change cannot be seen.
-    np.testing.assert_allclose(floor.get_ydata(), expected, rtol=1e-3)
-    assert np.all(floor.get_ydata() < line.get_ydata())
-
-
-def test_the_floor_has_the_samples_of_both_stages_and_is_smooth_between():
-    alphas = np.geomspace(0.5, 8, 30)
-    table = predict(
-        PROBLEM, Attention(TwoSteps(alpha0=0.5)), Readout(alpha1=alphas), tolerance=1e-2
-    )
-    found = table.floor()
-    expected = st.oracle.learning_error(PROBLEM, 0.5 + alphas[17]).test_error
-    assert found[17] == pytest.approx(expected, rel=2e-3)
-    assert np.all(np.diff(found) < 0)
-
-
-def test_there_is_no_floor_where_knowledge_comes_from_elsewhere():
-    given = Attention(Query(0.9, 1.0))
-    assert predict(PROBLEM, given, Readout(alpha1=LOADS), tolerance=0.1).floor is None
-    other = SparseTokenProblem(4, 1, 2.0)
-    shifted = predict(PROBLEM, Pooled(), Readout(alpha1=LOADS), test_problem=other, tolerance=0.1)
-    assert shifted.floor is None
-    peaked = SparseTokenProblem(4, 1, 3.0, position_law=(0.4, 0.3, 0.2, 0.1))
-    assert predict(peaked, Pooled(), Readout(alpha1=LOADS), tolerance=0.1).floor is None
-
-
-def test_a_floor_needs_directions_that_are_alike():
-    def floor(within, between):
-        law = st.TokenCovariance(within, between, np.full(4, 0.5))
-        problem = SparseTokenProblem(4, 1, 3.0, tokens=law)
-        found = predict(problem, Pooled(), Readout(alpha1=[1.0, 2.0]), tolerance=0.1).floor
-        return problem, None if found is None else found()
-
-    ones, uneven = np.ones(4), np.array([1.0, 1.0, 1.0, 1.1])
-    assert floor(uneven, None)[1] is floor(2 * np.eye(4), np.diag(uneven))[1] is None
-    problem, found = floor(2 * ones, 3 * np.eye(4))
-    expected = [st.oracle.learning_error(problem, alpha).test_error for alpha in (1.0, 2.0)]
-    np.testing.assert_allclose(found, expected, rtol=2e-3)  # fewer nodes than by default
 
 
 def test_two_directions_are_a_line_for_each_of_the_first(plane, axes):
@@ -463,8 +400,6 @@ def test_a_result_travels_between_processes(name, request):
     }
     part = pickle.loads(pickle.dumps(found[0]))
     assert part == found[0]
-    if name != "trials":
-        np.testing.assert_array_equal(part.floor(), found[0].floor())
 
 
 def test_an_empty_part_is_shown_and_keeps_its_columns():

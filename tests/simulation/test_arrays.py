@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from sparsetoken import simulation
-from sparsetoken.models import Attention, Pooled, Vectorized, make_model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, Pooled, Vectorized, make_model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.simulation import draw_training_set, simulate
 from sparsetoken.simulation.features import queried
-from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0)
 MANY = SparseTokenProblem(4, 1, [2.0, 3.0])

@@ -8,11 +8,11 @@ from scipy.optimize import minimize
 from scipy.stats import ks_2samp, norm
 
 import sparsetoken as st
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.simulation import align, draw_training_set, is_separable
 from sparsetoken.simulation.features import queried
 from sparsetoken.simulation.features.queried import ElementwiseSampler
 from sparsetoken.simulation.frames import frame_of
-from sparsetoken.validation import InvalidInput
 
 
 def spectrum(d, power):
@@ -42,7 +42,7 @@ CASES = [
     (st.Attention(st.Query(0.8, 1.0)), (6, 1, 3.0, 0.5), 0.2, "square", 0.05, 2.0),
     (st.Attention(st.Query(0.8, 1.0)), (6, 1, 3.0, 0.4), 0.0, "logistic", 0.05, 1.0),
     (st.Attention(st.TwoSteps(3.0, eta_q=20.0)), (5, 2, 3.0, 0.5), 0.2, "logistic", 0.05, 1.5),
-    (st.HardAttention(st.Query(0.8, 1.0)), (6, 1, 3.0, 0.4), 0.2, "squared_hinge", 0.05, 2.0),
+    (st.model.HardAttention(st.Query(0.8, 1.0)), (6, 1, 3.0, 0.4), 0.2, "squared_hinge", 0.05, 2.0),
     (st.Elementwise(st.Query(0.8, 1.0)), (6, 2, 3.0, 0.4), 0.0, "square", 0.05, 2.0),
     (st.Vectorized(), (3, 1, 4.0, 0.4), 0.2, "square", 0.2, 4.0),
 ]
@@ -94,7 +94,7 @@ def test_theory_predicts_what_is_simulated(case):
     measured, theory = found.to_dict(), expected.to_dict()
     for name in (*QUANTITIES, *OVERLAPS):
         correction = (1 if name in QUANTITIES else 4) / d * (1 + abs(theory[name]))
-        allowance = 4 * measured[f"{name}_error"] + correction
+        allowance = 4 * measured[f"{name}_se"] + correction
         assert measured[name] == pytest.approx(theory[name], abs=allowance), name
 
 
@@ -125,7 +125,7 @@ def test_theory_predicts_what_is_simulated_without_a_ridge(case):
     measured, theory = found.to_dict(), expected.to_dict()
     for name in (*QUANTITIES, *OVERLAPS):
         correction = (1 if name in QUANTITIES else 4) / d * (1 + abs(theory[name]))
-        allowance = 4 * measured[f"{name}_error"] + correction
+        allowance = 4 * measured[f"{name}_se"] + correction
         assert measured[name] == pytest.approx(theory[name], abs=allowance), name
 
 
@@ -144,7 +144,10 @@ def test_queries_of_two_steps(engine):
 def test_a_query_given_as_a_vector_is_used_as_it_is():
     law = tokens(40, turned=True)
     q = unit(40, 0.4)
-    problem, model = st.SparseTokenProblem(5, tokens=law), st.Attention(st.QueryVector(q, 1.5))
+    problem, model = (
+        st.SparseTokenProblem(5, tokens=law),
+        st.Attention(st.model.QueryVector(q, 1.5)),
+    )
     for engine in ("reduced", "tensors"):
         (trial,) = st.simulate(problem, model, trials=1, engine=engine).trials
         assert trial.cosine == pytest.approx(q @ law.signal)

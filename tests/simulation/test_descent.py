@@ -6,48 +6,45 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from sparsetoken.attention import elementwise_weights, pool, softmax_weights
-from sparsetoken.models import Attention, Elementwise, Pooled
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import DescentPath, Simulation, StatusCode, TrialOutcome
+from attention_descent import alternating, attention_descent, quantities
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention
+from sparsetoken.model.pooling import elementwise_weights, pool, softmax_weights
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Readout, TwoSteps
+from sparsetoken.results import NetworkPath, Simulation, StatusCode, TrialOutcome
 from sparsetoken.simulation import descend as simulated_descent
 from sparsetoken.simulation import descent as module
 from sparsetoken.simulation import simulate
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import JointDescent, Readout, TwoSteps
 from sparsetoken.theory import descend
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
-START = {"start_w": 0.5, "start_q": 0.8, "start_product": 0.1}
-
-
-@pytest.fixture(autouse=True)
-def _few_draws(monkeypatch):
-    """Fewer draws for the test error: the mean over trials does not need them."""
-    monkeypatch.setattr("sparsetoken.simulation.features.queried.DRAWS", 2**13)
+START = {"start_w": 0.5, "start_q": 0.8}
 
 
 @pytest.mark.parametrize("loss", ["logistic", "square", "squared_hinge"])
 @pytest.mark.parametrize("kind", ["softmax", "erf", "sigmoid", "tanh", "linear", "exp"])
 def test_a_step_is_minus_the_gradient_of_the_risk(kind, loss):
     """By finite differences of the risk itself."""
-    descent = JointDescent(4.0, 1, 0.7, 2.0, 0.3, beta=1.5, loss=loss, **START)
-    model = Attention(descent) if kind == "softmax" else Elementwise(descent, kind)
+    activation = "" if kind == "softmax" else kind
+    descent = attention_descent(
+        4.0, 1, 0.7, 2.0, 0.3, beta=1.5, activation=activation, loss=loss, **START
+    )
     engine = TensorEngine(PROBLEM, 5, seed=3)
     tokens, labels = zip(*engine.chunks(Stream.D0, 20), strict=True)
     X, y = np.concatenate(tokens), np.concatenate(labels)
 
     def risk(at):
         w, q, b = at[:5], at[5:10], at[10]
-        scores = descent.beta * X @ q
+        scores = 1.5 * X @ q
         weights = (
             softmax_weights(scores) if kind == "softmax" else elementwise_weights(scores, kind)
         )
         return np.mean(descent.loss.value(y, pool(X, weights) @ w + b))
 
-    before, after = module.descended(engine, PROBLEM, model)
+    before, after = module.descended(engine, PROBLEM, descent)
     (q0, w0), (q1, w1) = before.columns.T, after.columns.T
     at = np.array([*w0, *q0, before.c[0]])
     h = 1e-5 * np.eye(11)
@@ -59,20 +56,20 @@ def test_a_step_is_minus_the_gradient_of_the_risk(kind, loss):
 
 
 def test_the_start_is_as_asked():
-    descent = JointDescent(2.0, 1, **START)
+    descent = attention_descent(2.0, 1, **START)
     engine = TensorEngine(PROBLEM, 7, seed=1)
-    q, w = next(module.descended(engine, PROBLEM, Attention(descent))).columns.T
+    q, w = next(module.descended(engine, PROBLEM, descent)).columns.T
     lengths = np.linalg.norm(w), np.linalg.norm(q), w @ q
-    np.testing.assert_allclose(lengths, (0.5, 0.8, 0.1))
+    np.testing.assert_allclose(lengths, (0.5, 0.8, 0.0), atol=1e-12)
     np.testing.assert_allclose([w @ engine.signal, q @ engine.signal], 0, atol=1e-12)
 
 
 def test_two_alternating_steps_are_those_of_the_stages():
     steps = TwoSteps(3.0, 0.5, 0.4, 6.0, 1.3)
-    descent = JointDescent.alternating(3.0, 2, 0.5, 6.0, 0.4, beta=1.3)
+    descent = alternating(3.0, 2, 0.5, 6.0, 0.4, beta=1.3)
     engine = TensorEngine(PROBLEM, 30, seed=5)
     expected = engine.train_query(steps)
-    *_, last = module.descended(engine, PROBLEM, Attention(descent))
+    *_, last = module.descended(engine, PROBLEM, descent)
     q, w = last.columns.T
     found = engine.frame.trained(q, 1.3, w)
     assert found.query.cosine == pytest.approx(expected.query.cosine)
@@ -82,78 +79,75 @@ def test_two_alternating_steps_are_those_of_the_stages():
 def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
     monkeypatch.setattr("sparsetoken.simulation.budget.CHUNK_BYTES", 1000)
     monkeypatch.setattr("sparsetoken.simulation.descent_data.CHUNK_BYTES", 1000)
-    descent = JointDescent(3.0, 3, **START)
+    descent = attention_descent(3.0, 3, **START)
     engine = TensorEngine(PROBLEM, 20, seed=2)
     kept, drawn = (
-        list(module.descended(engine, PROBLEM, Attention(descent), budget)) for budget in (2**30, 1)
+        list(module.descended(engine, PROBLEM, descent, budget)) for budget in (2**30, 1)
     )
     np.testing.assert_array_equal(kept[-1].columns, drawn[-1].columns)
 
 
-QUANTITIES = [field.name for field in DescentPath.quantities]
-
-
 @pytest.mark.parametrize(
-    ("problem", "model"),
+    ("problem", "descent"),
     [
-        (SparseTokenProblem(5, 1, 3.0, 0.4), Attention(JointDescent(3.0, 5, **START))),
+        (SparseTokenProblem(5, 1, 3.0, 0.4), attention_descent(3.0, 5, **START)),
         (
             SparseTokenProblem(4, 2, 2.0, 0.5),
-            Attention(
-                JointDescent(
-                    1.5, 6, 0.7, 3.0, 0.3, 1.2, momentum=0.4, decay_w=0.1, batches=2, loss="square"
-                )
+            attention_descent(
+                1.5, 6, 0.7, 3.0, 0.3, beta=1.2, momentum=0.4, decay_w=0.1, batches=2,
+                loss="square",
             ),
         ),
         (
             SparseTokenProblem(3, 1, 3.0, 0.3),
-            Elementwise(JointDescent(2.0, 5, 1.0, 3.0, 0.5, start_q=0.5), "sigmoid"),
+            attention_descent(2.0, 5, 1.0, 3.0, 0.5, start_q=0.5, activation="sigmoid"),
         ),
     ],
-)
-def test_theory_predicts_what_is_simulated(problem, model):
+)  # fmt: skip
+def test_theory_predicts_what_is_simulated(problem, descent):
     """Within 4 standard errors of both and the finite-size correction, of order 1/d."""
     d = 250
-    found = simulated_descent(problem, model, dimension=d, trials=10, seed=4)
-    expected = descend(problem, model, replicas=8)
+    found = simulated_descent(problem, descent, dimension=d, trials=10, seed=4)
+    expected = descend(problem, descent, replicas=8)
     assert found.status.converged
-    for name in QUANTITIES:
-        value, limit = getattr(found.mean, name), getattr(expected, name)
-        error = np.hypot(getattr(found.standard_error, name), getattr(expected.errors, name))
+    own = quantities(found.standard_error), quantities(expected.errors)
+    for name, value in quantities(found.mean).items():
+        limit, error = quantities(expected)[name], np.hypot(*(errors[name] for errors in own))
         assert (np.abs(value - limit) <= 4 * error + 2 / d * (1 + np.abs(limit))).all(), name
 
 
 def test_stage_four_after_a_descent():
-    model = Attention(JointDescent.alternating(2.0, 2, 0.5, 25.0, 0.5))
+    descent = alternating(2.0, 2, 0.5, 25.0, 0.5)
     four = {"dimension": 60, "trials": 2}
-    found = simulate(PROBLEM, model, Readout(), **four)
+    found = simulate(PROBLEM, Attention(descent), Readout(), **four)
     assert isinstance(found, Simulation)
     assert isinstance(found.trials, TrialOutcome)
     two = simulate(
         PROBLEM, Attention(TwoSteps(2.0, 0.5, 0.5, 25.0)), Readout(), engine="tensors", **four
     )
     assert found.mean.test_error == pytest.approx(two.mean.test_error, abs=1e-9)
-    course = simulated_descent(PROBLEM, model, **four)
+    course = simulated_descent(PROBLEM, descent, **four)
     assert isinstance(course, Simulation)
-    assert isinstance(course.trials, DescentPath)
+    assert isinstance(course.trials, NetworkPath)
     assert len(course.to_frame()) == 3
-    assert course.plot("cosine") is not None
+    assert course.plot("cosine_q") is not None
 
 
 def test_trials_do_not_depend_on_the_workers():
-    model = Attention(JointDescent(2.0, 2, **START))
-    one = simulated_descent(PROBLEM, model, dimension=30, trials=3)
+    descent = attention_descent(2.0, 2, **START)
+    one = simulated_descent(PROBLEM, descent, dimension=30, trials=3)
     with ThreadPoolExecutor(2) as threads:
-        other = simulated_descent(PROBLEM, model, dimension=30, trials=3, executor=threads)
+        other = simulated_descent(PROBLEM, descent, dimension=30, trials=3, executor=threads)
     assert one.to_dict() == other.to_dict()
-    single = simulated_descent(PROBLEM, model, dimension=30, trials=1)
-    assert math.isnan(single.standard_error.bias[-1])
-    np.testing.assert_array_equal(single.mean.cosine, one.trials[0].cosine)
-    np.testing.assert_array_equal(one.trials.isel(trial=0).cosine, one.trials[0].cosine)
+    single = simulated_descent(PROBLEM, descent, dimension=30, trials=1)
+    assert math.isnan(single.standard_error.weights.c[-1, 0])
+    cosines = one.trials[0].weights.cosines
+    np.testing.assert_array_equal(single.mean.weights.cosines, cosines)
+    np.testing.assert_array_equal(one.trials.isel(trial=0).weights.cosines, cosines)
 
 
 def test_divergence_is_said():
-    wild = Attention(JointDescent(1.0, 9, 300.0, 300.0, 300.0, loss="square"))
+    wild = attention_descent(1.0, 9, 300.0, 300.0, 300.0, loss="square")
     found = simulated_descent(PROBLEM, wild, dimension=30, trials=2)
     assert found.status.code is StatusCode.NO_LIMIT
     known = int(np.isfinite(found.mean.test_error).sum())
@@ -161,7 +155,7 @@ def test_divergence_is_said():
     assert 1 <= known < len(found.mean) == 10
     assert np.isnan(found.mean.test_error[known:]).all()
     with pytest.raises(InvalidInput, match="diverge"):
-        simulate(PROBLEM, wild, Readout(), dimension=30, trials=1)
+        simulate(PROBLEM, Attention(wild), Readout(), dimension=30, trials=1)
 
 
 @pytest.mark.parametrize(
@@ -176,24 +170,18 @@ def test_divergence_is_said():
 )
 def test_bad_values(options, word):
     with pytest.raises(InvalidInput, match=word):
-        simulated_descent(PROBLEM, Attention(JointDescent()), **{"dimension": 20, **options})
-
-
-def test_bad_models():
-    for model in (Pooled(), Attention(), Elementwise(JointDescent(), "relu")):
-        with pytest.raises(InvalidInput):
-            simulated_descent(PROBLEM, model, dimension=20)
+        simulated_descent(PROBLEM, attention_descent(), **{"dimension": 20, **options})
 
 
 def test_test_errors_may_be_asked_at_some_steps_only():
-    model = Attention(JointDescent(alpha=2.0, steps=3))
+    descent = attention_descent(alpha=2.0, steps=3)
     every, some = (
-        simulated_descent(PROBLEM, model, dimension=20, trials=1, at=at).mean
+        simulated_descent(PROBLEM, descent, dimension=20, trials=1, at=at).mean
         for at in (None, (1, 3))
     )
     assert some.test_error[[1, 3]].tolist() == every.test_error[[1, 3]].tolist()
     assert np.isnan(some.test_error[[0, 2]]).all()
     assert some.best_step in (1, 3)
-    assert some.cosine.tolist() == every.cosine.tolist()
+    assert some.weights.cosines.tolist() == every.weights.cosines.tolist()
     with pytest.raises(InvalidInput, match="step in at"):
-        simulated_descent(PROBLEM, model, dimension=20, trials=1, at=(4,))
+        simulated_descent(PROBLEM, descent, dimension=20, trials=1, at=(4,))

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.simulation import pass_messages
 from sparsetoken.simulation.message_passing import position_chances
 from sparsetoken.theory.oracle import learning_error
-from sparsetoken.validation import InvalidInput
 
 
 @pytest.mark.parametrize(("L", "R"), [(1, 1), (4, 1), (5, 2), (5, 4), (3, 3)])

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
-from sparsetoken.descents import training_of
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.descent import training_of
 from sparsetoken.simulation.network_scores import Moments, NewBags, new_bags_bytes
-from sparsetoken.validation import InvalidInput
 
 NETWORK = st.Descent(st.networks.Gated(2), steps=1)
 
 
 def _counted(rate):
     """Return what is counted where bags hold a signal at this rate."""
-    task = st.ConceptProblem(4, [3.0], [[0], [1]], [1 - rate, rate], [0, 1])
+    task = st.model.ConceptProblem(4, [3.0], [[0], [1]], [1 - rate, rate], [0, 1])
     training = training_of(task, NETWORK)
     m = len(training.columns)
     at = Moments(np.ones((m, 1)), np.eye(m), np.eye(m), np.zeros((m, m)))
@@ -43,12 +43,8 @@ def test_the_memory_of_new_bags_is_counted():
 
 
 def test_a_network_needs_memory_for_new_bags():
-    """What attention needs as a model is too little: a network keeps its new bags."""
     options = {"dimension": 50, "trials": 1, "progress": False}
     problem = st.SparseTokenProblem(10, 1, 3.0)
     budget = new_bags_bytes(10, 5, 2**14)
-    st.simulation.descend(
-        problem, st.Attention(st.JointDescent(steps=1)), **options, memory_budget=budget
-    )
     with pytest.raises(InvalidInput, match="memory_budget"):
         st.simulation.descend(problem, NETWORK, **options, memory_budget=budget)

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import cloudpickle
 import pytest
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.simulation.parallel import WorkersDied, run_all
-from sparsetoken.validation import InvalidInput
-from sparsetoken.workers import WorkerPool
+from sparsetoken.work import WorkerPool
 
 
 class Sent:

@@ -4,20 +4,21 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
+from attention_descent import alternating, attention_descent
 from sparsetoken import simulation
-from sparsetoken.descents import training_of
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.descent import training_of
 from sparsetoken.simulation.descent import followed
 from sparsetoken.simulation.descent_data import TokenData
 from sparsetoken.simulation.reduced_descent import ReducedData
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = st.SparseTokenProblem(4, 2, 2.5, 0.4)
-BATCHES = st.JointDescent(
-    2.0, 4, eta_q=3.0, start_w=0.3, start_q=0.5, start_product=0.05, momentum=0.3, decay_w=0.1,
-    batches=2,
-)  # fmt: skip
-FROM_ZERO = st.JointDescent.alternating(1.5, 5, 1.0, 8.0, 0.5, loss="squared_hinge")
+BATCHES = {
+    "eta_q": 3.0, "start_w": 0.3, "start_q": 0.5, "momentum": 0.3, "decay_w": 0.1, "batches": 2,
+}  # fmt: skip
+SOFTMAX = attention_descent(2.0, 4, **BATCHES)
+FROM_ZERO = alternating(1.5, 5, 1.0, 8.0, 0.5, loss="squared_hinge")
 
 
 def _course(data, training):
@@ -41,7 +42,9 @@ def _courses(kind, task, trained, dimension, trials):
     return np.array([_course(source, training) for source in sources])
 
 
-BOTH = st.ConceptProblem(4, [3.0, 2.0], [[1, 1], [1, 0], [0, 2]], [0.5, 0.3, 0.2], labels=[0, 1, 2])
+BOTH = st.model.ConceptProblem(
+    4, [3.0, 2.0], [[1, 1], [1, 0], [0, 2]], [0.5, 0.3, 0.2], labels=[0, 1, 2]
+)
 BLOCKS = st.TokenCovariance(
     within=np.repeat([2.0, 0.5], [3, 7]),
     between=np.repeat([0.6, 0.0], [3, 7]),
@@ -53,10 +56,10 @@ SHARED = st.SparseTokenProblem(3, 1, 3.0, 0.5, tokens=BLOCKS)
 @pytest.mark.parametrize(
     ("task", "model", "dimension"),
     [
-        (PROBLEM, st.Attention(BATCHES), 3),  # fewer dimensions than directions
-        (PROBLEM, st.Attention(BATCHES), 30),
-        (PROBLEM, st.Attention(FROM_ZERO), 7),
-        (PROBLEM, st.Elementwise(BATCHES, "erf"), 12),
+        (PROBLEM, SOFTMAX, 3),  # fewer dimensions than directions
+        (PROBLEM, SOFTMAX, 30),
+        (PROBLEM, FROM_ZERO, 7),
+        (PROBLEM, attention_descent(2.0, 4, activation="erf", **BATCHES), 12),
         (PROBLEM, st.Descent(st.networks.Gated(2), 2.0, 3, 1.5, momentum=0.3, batches=2), 20),
         (BOTH, st.Descent(st.networks.Softmax(), 2.0, 4, 1.5), 12),
         (SHARED, st.Descent(st.networks.Softmax(2), 2.0, 4, 1.0, start=0.5), 10),
@@ -77,7 +80,7 @@ def test_courses_have_the_law_of_real_tokens(task, model, dimension):
 
 def test_projections_and_slopes_fit_a_matrix():
     # With as many trials as one: what was drawn must be the products of one noise matrix.
-    data = ReducedData(training_of(PROBLEM, st.Attention(BATCHES)), 6, 0)
+    data = ReducedData(training_of(PROBLEM, SOFTMAX), 6, 0)
     U = data.start()
     for t in range(3):
         _, by_U, _ = data.gradient(U, np.array([0.1]), t, np.array([True, True]))
@@ -90,34 +93,34 @@ def test_projections_and_slopes_fit_a_matrix():
 
 @pytest.mark.parametrize("engine", ["tensors", "reduced"])
 def test_theory_is_met(engine):
-    model = st.Attention(st.JointDescent(2.0, 6, 1.0, 4.0, 0.5, start_w=0.3, start_q=0.5))
-    expected = st.theory.descend(PROBLEM, model, tolerance=5e-3)
-    found = simulation.descend(PROBLEM, model, dimension=400, trials=8, engine=engine)
+    descent = attention_descent(2.0, 6, start_w=0.3, start_q=0.5)
+    expected = st.theory.descend(PROBLEM, descent, tolerance=5e-3)
+    found = simulation.descend(PROBLEM, descent, dimension=400, trials=8, engine=engine)
     for name in ("test_error", "training_loss", "overlap_q"):
-        mean, error = getattr(found.mean, name), getattr(found.standard_error, name)
-        value = getattr(expected, name)
+        mean, error = found.mean.columns()[name], found.standard_error.columns()[name]
+        value, own = expected.columns()[name], expected.errors.columns()[name]
         # Five standard errors of few trials, and 10/d of the value.
-        allowed = 5 * np.hypot(error, getattr(expected.errors, name)) + 10 / 400 * np.abs(value)
+        allowed = 5 * np.hypot(error, own) + 10 / 400 * np.abs(value)
         assert (np.abs(mean - value) <= allowed + 1e-12).all()
 
 
 def test_a_trial_is_seeded_and_a_readout_may_follow():
-    model = st.Attention(st.JointDescent(2.0, 3, start_q=0.5))
-    one, two = (
-        simulation.descend(PROBLEM, model, dimension=50, trials=n, engine="reduced") for n in (1, 2)
-    )
-    np.testing.assert_array_equal(one.trials[0].bias, two.trials[0].bias)
+    descent = attention_descent(2.0, 3, start_q=0.5)
+    given = {"dimension": 50, "engine": "reduced"}
+    one, two = (simulation.descend(PROBLEM, descent, trials=n, **given) for n in (1, 2))
+    np.testing.assert_array_equal(one.trials[0].weights.c, two.trials[0].weights.c)
+    model = st.Attention(descent)
     found = st.simulate(PROBLEM, model, st.Readout(), dimension=50, trials=2, engine="reduced")
     assert found.status.converged
 
 
 def test_divergence_and_bad_input():
-    wild = st.Attention(st.JointDescent(steps=6, loss="square", eta_w=900, eta_q=900))
+    wild = attention_descent(steps=6, loss="square", eta_w=900, eta_q=900)
     found = simulation.descend(PROBLEM, wild, dimension=20, trials=1, engine="reduced")
     assert not found.status.converged
-    assert len(found.mean.bias) == 7
-    assert np.isfinite(found.mean.bias[0])
-    assert np.isnan(found.mean.bias[-1])
+    assert len(found.mean) == 7
+    assert np.isfinite(found.mean.weights.c[0])
+    assert np.isnan(found.mean.weights.c[-1])
     with pytest.raises(InvalidInput, match="engine"):
         simulation.descend(PROBLEM, wild, dimension=20, engine="real")
     with pytest.raises(InvalidInput, match="memory_budget"):

@@ -12,17 +12,17 @@ import pytest
 from scipy.stats import ks_2samp
 
 from sparsetoken.losses import CustomLoss
-from sparsetoken.models import (
+from sparsetoken.model.models import (
     Attention,
     Elementwise,
     HardAttention,
     Pooled,
     Vectorized,
 )
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.simulation import align, simulate
 from sparsetoken.simulation.features import linear, queried
-from sparsetoken.stages import Query, Readout, TwoSteps
 
 TRIALS = 150
 LEVEL = 1e-3

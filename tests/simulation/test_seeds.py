@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
-from sparsetoken.validation import InvalidInput
 
 
 @pytest.mark.parametrize(

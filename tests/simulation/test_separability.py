@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from sparsetoken.models import Attention, Elementwise
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, Elementwise
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
 from sparsetoken.simulation import draw_training_set, is_separable
 from sparsetoken.simulation.separability import linear_program
-from sparsetoken.stages import Query
-from sparsetoken.validation import InvalidInput
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -5,12 +5,12 @@ import math
 
 import pytest
 
-from sparsetoken.models import MODELS, make_model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import MODELS, make_model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.simulation import simulate, trial
 from sparsetoken.simulation.features import queried
-from sparsetoken.stages import Query, Readout
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0, 0.5)
 SHIFTED = SparseTokenProblem(9, 2, 2.5, 0.3)

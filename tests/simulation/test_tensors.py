@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sparsetoken.models import (
+from sparsetoken.model.models import (
     Attention,
     Elementwise,
     HardAttention,
     Pooled,
     Vectorized,
 )
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.simulation import budget, simulate
 from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.performance import expected_performance, measured_performance
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import Query, Readout
 
 PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
 

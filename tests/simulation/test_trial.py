@@ -9,18 +9,18 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from sparsetoken.models import (
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import (
     MODELS,
     Attention,
     Pooled,
     make_model,
 )
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results import StatusCode
 from sparsetoken.simulation import align, draw_training_set, simulate, trial
 from sparsetoken.simulation.features import linear, queried
-from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0, 0.5)
 STEPS = TwoSteps(alpha0=1.0, eta_q=20.0)
@@ -252,7 +252,7 @@ def test_the_scalars_of_stages_1_to_3_keep_to_their_budget():
     options = {"dimension": 10, "trials": 1, "memory_budget": 160 * 10**5}
     used = peak(lambda: align(PROBLEM, steps, **options))
     assert used < options["memory_budget"]
-    with pytest.raises(InvalidInput, match="dimension <= 9 would fit"):
+    with pytest.raises(InvalidInput, match="Lower dimension or length"):
         align(PROBLEM, steps, **{**options, "memory_budget": 159 * 10**5})
 
 
@@ -261,12 +261,8 @@ def test_the_scalars_of_stages_1_to_3_keep_to_their_budget():
 def test_one_row_of_too_many_tokens_is_refused(model, engine):
     problem = SparseTokenProblem(10**9, 1, 3.0)
     options = {"engine": engine, "memory_budget": 10**7}
-    with pytest.raises(InvalidInput, match="length <= ") as refusal:
+    with pytest.raises(InvalidInput, match=r"memory_budget must be at least .* length 10{9}"):
         run(model, problem=problem, **options)
-    fits = int(str(refusal.value).split("length <= ")[1].split(" ")[0])
-    run(model, problem=SparseTokenProblem(fits, 1, 3.0), trials=1, **options)
-    with pytest.raises(InvalidInput, match="memory_budget"):
-        run(model, problem=SparseTokenProblem(fits + 1, 1, 3.0), **options)
 
 
 @pytest.mark.parametrize("dimension", [1, 2])

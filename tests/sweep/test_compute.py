@@ -7,12 +7,12 @@ import math
 import pytest
 
 from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps, simulation, theory
-from sparsetoken.models import Attention, make_model
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, make_model
 from sparsetoken.sweep import Grid, listed, logarithmic
 from sparsetoken.sweep.compute import check_points, compute
 from sparsetoken.sweep.layout import Layout
 from sparsetoken.sweep.parameters import series_of
-from sparsetoken.validation import InvalidInput
 
 FIXED_PROBLEM = {"length": 4, "informative": 1, "positive_rate": 0.4}
 FIXED = {**FIXED_PROBLEM, "loss": "square"}

@@ -4,11 +4,11 @@ import jax.numpy as jnp
 import pytest
 
 from sparsetoken import Pooled, Readout, SparseTokenProblem, predict
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss, SquareLoss
 from sparsetoken.sweep import Grid, Store, listed, run, to_xarray
 from sparsetoken.sweep.compute import check_points
-from sparsetoken.validation import InvalidInput
-from sparsetoken.workers import WorkerPool
+from sparsetoken.work import WorkerPool
 
 FIXED = {"model": "pooled", "length": 4, "ridge": 0.1, "tolerance": 1e-2, "dimension": 20}
 

@@ -8,9 +8,9 @@ import pytest
 import xarray as xr
 
 from sparsetoken import SparseTokenProblem, TwoSteps, simulation, theory
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.sweep import Grid, Store, linear, listed, run, tied, to_frame, to_xarray
 from sparsetoken.sweep.dataset import check_export, export, read
-from sparsetoken.validation import InvalidInput
 
 GRID = Grid(
     "alignment",

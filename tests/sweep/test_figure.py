@@ -7,10 +7,10 @@ import pytest
 import xarray as xr
 from matplotlib.collections import QuadMesh
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.figures import grids
 from sparsetoken.sweep import Drawing, Grid, linear, listed, logarithmic
 from sparsetoken.sweep.metadata import coordinates
-from sparsetoken.validation import InvalidInput
 
 HOLLOW = "none"
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from sparsetoken import SparseTokenProblem, predict, simulate
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.simulation.setting import dimension_of
-from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.sweep import Axis, Drawing, Grid, linear, listed, logarithmic, tied
 from sparsetoken.sweep.compute import _Point, check_points
 from sparsetoken.sweep.layout import Layout, keys_of
 from sparsetoken.sweep.parameters import EXPERIMENTS, QUANTITIES, VERSIONS, uses
 from sparsetoken.theory.predict import TOLERANCE
-from sparsetoken.validation import InvalidInput
 
 STRENGTHS = listed("strength", [1.0, 2.0])
 

@@ -11,10 +11,10 @@ import zarr.codecs
 
 from command_line import invoke
 from hostile_files import little_memory, writers_of
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.sweep import Grid, Store, linear, run, to_xarray
 from sparsetoken.sweep.metadata import digest
 from sparsetoken.sweep.runs import count
-from sparsetoken.validation import InvalidInput
 
 GRID = Grid("alignment", [linear("strength", 1, 2, 2)], {"length": 4})
 CHUNK = "theory/c/0/0"

@@ -4,16 +4,17 @@ import dataclasses
 
 import pytest
 
-from sparsetoken import models, predict, simulate
-from sparsetoken.models import ModelEntry, make_model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken import predict, simulate
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model import models
+from sparsetoken.model.models import ModelEntry, make_model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.simulation.features.queried import SoftmaxSampler
-from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep import Grid, linear, listed, run, to_frame
 from sparsetoken.sweep.compute import check_points
 from sparsetoken.theory.laws.softmax import softmax_law
-from sparsetoken.validation import InvalidInput
-from sparsetoken.workers import WorkerPool
+from sparsetoken.work import WorkerPool
 
 COSINES = [0.2, 0.9]
 FIXED = {"sharpness": 1.0, "length": 4, "dimension": 12, "tolerance": 1e-2}

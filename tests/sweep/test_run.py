@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import cloudpickle
 import pytest
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.sweep import Counts, Grid, Store, compute, linear, listed, run, to_frame
 from sparsetoken.sweep.runs import count, seconds_of
-from sparsetoken.validation import InvalidInput
-from sparsetoken.workers import WorkerPool
+from sparsetoken.work import WorkerPool
 
 GRIDS = {
     "alignment": Grid(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.sweep import Drawing, Grid, linear, listed, logarithmic, read_spec, tied
-from sparsetoken.validation import InvalidInput
 
 GOOD = """\
 experiment = "learning"

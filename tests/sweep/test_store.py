@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.sweep import (
     Drawing,
     Grid,
@@ -24,7 +25,6 @@ from sparsetoken.sweep import (
 )
 from sparsetoken.sweep.layout import ALONG, Layout
 from sparsetoken.sweep.runs import count
-from sparsetoken.validation import InvalidInput
 
 GRID = Grid(
     "alignment",

@@ -6,14 +6,14 @@ import math
 import numpy as np
 import pytest
 
-from sparsetoken.models import Attention, Pooled, Vectorized, make_model
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, Pooled, Vectorized, make_model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import (
     align,
     approach_to_infinite_data,
     capacity,
-    check_query,
     critical_cosine,
     predict,
     sign_boundary,
@@ -22,7 +22,6 @@ from sparsetoken.theory import (
 )
 from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength
 from sparsetoken.theory.tuning import best_beta, best_split
-from sparsetoken.validation import InvalidInput
 
 LOADS = [0.5, 2.0, 2.1, 8.0, math.inf]
 PROBLEM = SparseTokenProblem(6, 1, 3.0, 0.4)
@@ -142,7 +141,6 @@ def test_arrays_that_do_not_broadcast_are_one_clear_error(call):
         (lambda: sign_boundary(MANY, TwoSteps(), "eta_b", 0.1, 1.0), "strength"),
         (lambda: small_step_margin(MANY), "strength"),
         (lambda: critical_cosine(MANY, Readout(), sharpness=1.0), "strength"),
-        (lambda: check_query(PROBLEM, TwoSteps(alpha0=[1.0, 2.0]), Readout()), "alpha0"),
         (lambda: approach_to_infinite_data(MANY, Pooled()), "strength"),
         (lambda: best_split(PROBLEM, Attention(), Readout(ridge=[0.1, 0.2]), 2.0), "ridge"),
         (lambda: best_beta(PROBLEM, Attention(), Readout(alpha1=[0.1, 0.2])), "alpha1"),

@@ -11,15 +11,15 @@ import pytest
 from scipy.optimize import linprog, minimize
 from scipy.special import erfc, expit, ndtr
 
-from sparsetoken.models import Attention, Elementwise, make_model
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, Elementwise, make_model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
 from sparsetoken.theory import capacity, feature_law
 from sparsetoken.theory.separability.proposal import Proposal
 from sparsetoken.theory.separability.sampled_violation import sampled_violation
 from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes
 from sparsetoken.theory.separability.violation import Expansion, expansion, squared_violation
-from sparsetoken.validation import InvalidInput
 
 
 def load(name, L, R, pi, theta, s=0.0, k=0.0, *, tolerance=1e-4, **options):

@@ -3,30 +3,24 @@
 Equations: critical-cosine.
 """
 
-import dataclasses
 import math
 
 import pytest
 
-from sparsetoken.models import Attention, Pooled
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.results import StatusCode
-from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.theory import check_query, critical_cosine, predict
-from sparsetoken.validation import InvalidInput
+from sparsetoken.theory import critical_cosine, predict
 
 PROBLEM = SparseTokenProblem(10, 1, 5.0, 0.5)
-STEPS = TwoSteps(loss="square")
 READOUT = Readout("square", ridge=1e-5, alpha1=math.inf)
 
 
 def gap(s, readout, k=1.0, problem=PROBLEM):
     attention = predict(problem, Attention(Query(s, k)), readout, tolerance=1e-4)
     return attention.test_error - predict(problem, Pooled(), readout).test_error
-
-
-def at(alpha1):
-    return dataclasses.replace(READOUT, alpha1=alpha1)
 
 
 @pytest.mark.parametrize("alpha1", [math.inf, 2.0])
@@ -70,26 +64,3 @@ def test_a_case_built_backwards():
 def test_bad_input(change, word):
     with pytest.raises(InvalidInput, match=word):
         critical_cosine(PROBLEM, **{"readout": READOUT, "sharpness": 1.0, **change})
-
-
-def test_a_good_query_gets_a_good_verdict():
-    verdict = check_query(PROBLEM, dataclasses.replace(STEPS, eta_q=10.0), at(4.0))
-    assert verdict.beats_pooling
-    assert verdict.message == ""
-    assert verdict.critical is None
-    assert verdict.test_error < verdict.pooled_error
-
-
-def test_a_poor_query_is_told_what_it_needs():
-    steps = dataclasses.replace(STEPS, alpha0=0.08, eta_q=40.0)
-    verdict = check_query(PROBLEM, steps, at(4.0))
-    assert 0 < verdict.cosine < verdict.critical.cosine
-    assert not verdict.beats_pooling
-    assert f"above the cosine {verdict.critical.cosine:.3g}" in verdict.message
-    assert "Raise alpha0" in verdict.message
-
-
-def test_no_query_is_pooling():
-    verdict = check_query(PROBLEM, dataclasses.replace(STEPS, eta_q=0.0), at(4.0))
-    assert (verdict.beats_pooling, verdict.message) == (False, "")
-    assert verdict.test_error == pytest.approx(verdict.pooled_error, abs=1e-9)

@@ -12,13 +12,13 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss
-from sparsetoken.models import Attention, Elementwise, Vectorized, make_model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Attention, Elementwise, Vectorized, make_model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.results import StatusCode
-from sparsetoken.stages import Query, Readout
 from sparsetoken.theory import predict
-from sparsetoken.validation import InvalidInput
 
 LOSSES = ["square", "logistic", "hinge", "squared_hinge"]
 

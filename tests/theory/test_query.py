@@ -6,15 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from sparsetoken.models import (
+from sparsetoken.model.models import (
     Attention,
     Elementwise,
     HardAttention,
     Pooled,
     Vectorized,
 )
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import align, capacity, predict
 from sparsetoken.theory.query import loss_to_pooling, working_query
 

@@ -160,7 +160,7 @@ def test_means_over_draws_against_solving_each(query):
     each = np.array(
         [
             [p.test_error for p in predict_readouts(of, st.Attention(at), readouts, 1e-3)]
-            for at in map(st.QueryVector, drawn.vectors.tolist(), drawn.sharpness.tolist())
+            for at in map(st.model.QueryVector, drawn.vectors.tolist(), drawn.sharpness.tolist())
         ]
     )
     for one, errors in zip(found, each.T, strict=True):
@@ -269,7 +269,7 @@ def test_a_sharpness_of_zero():
     assert found.converged
     assert found.spread == pytest.approx(0, abs=1e-12)
     assert found.test_error == pytest.approx(st.predict(of, st.Pooled(), readout).test_error)
-    hard = [st.predict(of, st.HardAttention(st.Query(0.5, k)), readout) for k in (0.0, 1.0)]
+    hard = [st.predict(of, st.model.HardAttention(st.Query(0.5, k)), readout) for k in (0.0, 1.0)]
     assert hard[0].test_error == pytest.approx(hard[1].test_error, rel=1e-6)
     assert hard[0].spread == pytest.approx(hard[1].spread, rel=1e-6)
 

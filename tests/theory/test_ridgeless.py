@@ -13,18 +13,18 @@ import pytest
 from scipy.optimize import brentq, minimize
 from scipy.stats import norm
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss, get_loss
 from sparsetoken.losses.exact_fit import ExactFit
-from sparsetoken.models import Attention, Elementwise, Pooled, make_model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Attention, Elementwise, Pooled, make_model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.results import StatusCode
-from sparsetoken.stages import Query, Readout
 from sparsetoken.theory import approach_to_infinite_data, capacity, feature_law, predict
 from sparsetoken.theory.readout.equations import IsotropicReadout, Load
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import solve_readout
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(4, 1, 2.0, 0.3)
 QUERY = Query(0.8, 1.0)

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from sparsetoken.losses import CustomLoss, get_loss
-from sparsetoken.models import Attention, Elementwise
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query
+from sparsetoken.model.models import Attention, Elementwise
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
 from sparsetoken.theory import feature_law
 from sparsetoken.theory.readout.equations import IsotropicReadout, Load
 from sparsetoken.theory.readout.nodes import FeatureNodes

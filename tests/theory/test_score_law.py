@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sparsetoken.models import Attention, Elementwise
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Attention, Elementwise
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
 from sparsetoken.results import Overlaps
-from sparsetoken.stages import Query
 from sparsetoken.theory import ScoreLaw, feature_law
 
 SETTINGS = [

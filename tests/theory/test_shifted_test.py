@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sparsetoken.models import make_model
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, Readout
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import make_model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.theory import predict
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(10, 1, 5.0, 0.5)
 SHIFTED = SparseTokenProblem(25, 2, 4.0, 0.2)

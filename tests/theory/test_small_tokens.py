@@ -11,13 +11,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 
-from sparsetoken.models import Attention, Elementwise, Pooled
-from sparsetoken.numerics.sobol import sobol_sequence
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, Readout
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, Elementwise, Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
+from sparsetoken.numerics.quadrature import sobol_sequence
 from sparsetoken.theory import TokenFeatures, capacity, feature_law, predict, sampled_law
 from sparsetoken.theory.small_tokens import SUMS, SmallSums
-from sparsetoken.validation import InvalidInput
 
 SIZE, LARGEST = 400, 32
 CUT = 1.45  # about where the 32nd largest of 400 is

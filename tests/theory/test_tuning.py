@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from sparsetoken.models import Attention, Pooled, Vectorized
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, Pooled, Vectorized
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import align, predict
 from sparsetoken.theory.tuning import best_beta, best_split, training
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(6, 1, 3.0, 0.5)
 STEPS = TwoSteps(alpha0=1.0, eta_q=7.0, loss="square")

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
+from attention_descent import alternating, attention_descent
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.descent import training_of
 from sparsetoken.results import StatusCode
 from sparsetoken.theory.tuning import descents
-from sparsetoken.theory.tuning.families import FAMILIES, family_of
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = st.SparseTokenProblem(6, 1, 3.5, 0.5)
 MODEL = st.Attention(st.TwoSteps(1.0, eta_q=15.0))
@@ -103,85 +104,36 @@ def test_bad_input_of_the_training(change, words):
         st.tuning.best_training(**given)
 
 
-DESCENT = st.Attention(st.JointDescent(alpha=2.0, steps=8))
+DESCENT = attention_descent(2.0, 8, 0.8, 0.1, 0.8, decay_w=0.7, momentum=0.4)
 
 
-@pytest.fixture(scope="module")
-def searched():
-    return st.tuning.best_descent(PROBLEM, DESCENT, evaluations=10, replicas=4)
+def test_the_search_of_descents_improves_on_its_start():
+    found = st.tuning.best_descent(PROBLEM, DESCENT, evaluations=10, replicas=4)
+    start = descents._lasting(st.descend(PROBLEM, DESCENT, replicas=2).test_error)
+    assert found.course.test_error[-1] < start.test_error - 4 * found.course.numerical_error
+    assert found.descent.steps <= 8
+    assert found.evaluations == 10
+    assert found.status.code is StatusCode.MAX_ITERATIONS
+    assert "allow more" in found.status.remedy
 
 
-def _worth(problem, descent):
-    course = st.theory.descend(problem, st.Attention(descent), replicas=2)
-    return descents._lasting(course.test_error)
-
-
-def test_the_search_of_descents_improves_on_its_start(searched):
-    start = family_of("constant", PROBLEM, DESCENT.query)
-    error, step, _ = _worth(PROBLEM, start.descent(tuple(start.start.values()), 8))
-    assert searched.course.test_error[-1] <= error + 4 * searched.course.numerical_error
-    assert searched.descent.steps <= 8
-    assert 1 <= step <= 8
-    assert searched.evaluations == 10
-    assert searched.status.code is StatusCode.MAX_ITERATIONS
-    assert "allow more" in searched.status.remedy
-
-
-@pytest.mark.parametrize("name", sorted(FAMILIES))
-def test_each_family_has_a_start_that_learns_and_may_be_cut_short(name):
-    family = family_of(name, PROBLEM, DESCENT.query)
-    start = tuple(family.start.values())
-    whole, cut = family.descent(start, 8), family.descent(start, 5)
-    assert (whole.steps, cut.steps) == (8, 5)
-    assert whole.alpha == DESCENT.query.alpha
-    for field in ("eta_w", "eta_b", "eta_q", "momentum"):
-        np.testing.assert_array_equal(cut.per_step(field), whole.per_step(field)[:5])
-    course = st.theory.descend(PROBLEM, st.Attention(cut), replicas=2)
-    assert course.cosine[-1] > 0.2
-    assert course.test_error[-1] < 0.45
-
-
-def test_schedules_of_the_families():
-    def sizes(name, numbers):
-        descent = family_of(name, PROBLEM, st.JointDescent(2.0, 4)).descent(numbers, 4)
-        return descent.per_step("eta_w").tolist(), descent.per_step("eta_q").tolist()
-
-    assert sizes("two_steps", (1.0, 2.0, 3.0, 4.0, 0.1)) == ([1, 0, 3, 3], [0, 2, 4, 4])
-    start = family_of("two_steps", PROBLEM, st.JointDescent(2.0, 4))
-    moved = start.descent((1.0, 2.0, 3.0, 4.0, 0.1), 4).per_step("momentum") > 0
-    assert moved.tolist() == [False, False, False, True]  # from the second step of the readout on
-    assert sizes("constant", (1.0, 2.0, 0.1, 1.0)) == ([1] * 4, [2] * 4)
-    assert sizes("alternating", (1.0, 2.0, 0.1)) == ([1, 0, 1, 0], [0, 2, 0, 2])
-    assert sizes("warm_up", (1.0, 2.0, 0.1, 1.0, 2.0)) == ([1] * 4, [0, 1, 2, 2])
-    readout, query = sizes("fading", (1.0, 2.0, 0.1, 1.0, 1 / math.log(2)))
-    assert readout == [1] * 4
-    assert query == pytest.approx([2, 1, 0.5, 0.25])
-
-
-def test_a_free_search_starts_at_the_descent_and_keeps_all_else():
-    given = st.JointDescent.alternating(
-        2.0, 4, 1.0, 8.0, 0.5, decay_w=0.1, momentum=[0, 0.1, 0.2, 0.3], start_q=0.3
-    )
-    free = family_of("free", PROBLEM, given)
-    start = tuple(free.start.values())
-    assert start == (1.0, 1.0, 8.0, 8.0)
-    for name in ("eta_w", "eta_q", "eta_b", "momentum"):
-        own, same = free.descent(start, 4).per_step(name), given.per_step(name)
-        np.testing.assert_allclose(own, same)
-    moved = free.descent((2.0, 1.0, 8.0, 4.0), 4)
-    np.testing.assert_allclose(moved.per_step("eta_w"), [2, 0, 1, 0])
-    np.testing.assert_allclose(moved.per_step("eta_b"), [1, 0, 0.5, 0])
-    np.testing.assert_allclose(moved.per_step("eta_q"), [0, 8, 0, 4])
-    assert (moved.decay_w, moved.start_q) == (0.1, 0.3)
-
-
-def test_a_free_search_is_better_than_its_start():
-    given = st.JointDescent.alternating(2.0, 5, 1.0, 20.0, 0.5)
-    found = st.tuning.best_descent(
-        PROBLEM, st.Attention(given), family="free", evaluations=14, replicas=4
-    )
-    assert _worth(PROBLEM, found.descent).test_error < _worth(PROBLEM, given).test_error
-    assert found.evaluations <= 14
+def test_rates_decay_and_odds_of_the_momentum_are_multiplied_by_a_number_each():
+    given = attention_descent(
+        2.0, 4, [1, 0, 1, 0], [0, 8, 0, 8], [0.5, 0, 0.5, 0], decay_w=0.1,
+        momentum=[0.0, 0.5, 0.5, 0.5], start_q=0.3,
+    )  # fmt: skip
+    space = descents._space_of(PROBLEM, given)
+    assert space.names == ("rates of q", "rates of w", "rate_c", "decay of w", "momentum")
+    same, own = training_of(PROBLEM, space.descent(np.ones(5), 4)), training_of(PROBLEM, given)
+    for name in ("rates", "rates_c", "momentum", "decay", "start"):
+        np.testing.assert_array_equal(getattr(same, name), getattr(own, name))
+    moved = space.descent([2.0, 3.0, 4.0, 5.0, 3.0], 3)
+    found = training_of(PROBLEM, moved)
+    np.testing.assert_array_equal(found.rates, [[0, 3], [16, 0], [0, 3]])
+    np.testing.assert_array_equal(found.rates_c, [2, 0, 2])
+    np.testing.assert_allclose(found.decay, [0, 0.5])
+    np.testing.assert_allclose(found.momentum, [0, 0.75, 0.75])
+    assert (moved.steps, moved.start) == (3, given.start)
 
 
 def test_a_minimum_of_a_single_step_is_passed_over():
@@ -195,10 +147,8 @@ def test_a_minimum_of_a_single_step_is_passed_over():
 
 
 def test_a_descent_that_diverges_is_no_candidate():
-    given = st.JointDescent(2.0, 4, 1e5, 1e5)
-    found = st.tuning.best_descent(
-        PROBLEM, st.Attention(given), family="free", evaluations=1, replicas=2
-    )
+    given = alternating(2.0, 4, 1e5, 1e5, 0.5)
+    found = st.tuning.best_descent(PROBLEM, given, evaluations=1, replicas=2)
     assert found.status.code is StatusCode.NO_LIMIT
     assert "diverges" in found.status.remedy
 
@@ -222,17 +172,12 @@ def test_the_search_of_rates_of_any_network():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"model": st.Descent(steps=2)}, "steps"),
-        ({"model": st.Descent(steps=8), "family": "warm_up"}, "family of a Descent"),
-        ({"model": st.Descent(steps=8, alpha=[1.0, 2.0])}, "alpha"),
-        ({"model": MODEL}, "JointDescent"),
-        ({"model": st.Attention(st.JointDescent(steps=2))}, "steps"),
+        ({"descent": st.Descent(steps=2)}, "steps"),
+        ({"descent": st.Descent(steps=8, alpha=[1.0, 2.0])}, "alpha"),
+        ({"descent": st.Descent(steps=8, rates=0.0, rate_c=0.0)}, "rates of the search"),
         ({"evaluations": 0}, "evaluations"),
-        ({"family": "best"}, "family"),
-        ({"problem": st.SparseTokenProblem(1, 1, 3.5)}, "length of the query"),
-        ({"model": st.Attention(st.JointDescent(2.0, 4, 0, 0)), "family": "free"}, "size > 0"),
     ],
 )
 def test_bad_input_of_the_search_of_descents(change, words):
     with pytest.raises(InvalidInput, match=words):
-        st.tuning.best_descent(**({"problem": PROBLEM, "model": DESCENT} | change))
+        st.tuning.best_descent(**({"problem": PROBLEM, "descent": DESCENT} | change))

@@ -8,26 +8,17 @@ side. Inside, `Bags` hold one flat array and offsets.
 from sparsetoken.bags.container import Bags, Padded
 from sparsetoken.bags.convert import as_bags
 from sparsetoken.bags.files import read
-from sparsetoken.bags.frames import from_frame, to_frame, write_parquet
+from sparsetoken.bags.frames import from_frame, to_frame
 from sparsetoken.bags.labelled import LabelledBags, LeakWarning
-from sparsetoken.bags.long_form import (
-    BagOrderWarning,
-    IdentifiedBags,
-    LongForm,
-    from_long,
-    to_long,
-    token_order,
-)
+from sparsetoken.bags.long_form import IdentifiedBags, from_long, token_order
 from sparsetoken.bags.packed import pack
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
 
 __all__ = [
-    "BagOrderWarning",
     "Bags",
     "IdentifiedBags",
     "LabelledBags",
     "LeakWarning",
-    "LongForm",
     "Padded",
     "SeparatingColumn",
     "as_bags",
@@ -37,7 +28,5 @@ __all__ = [
     "read",
     "separating_columns",
     "to_frame",
-    "to_long",
     "token_order",
-    "write_parquet",
 ]

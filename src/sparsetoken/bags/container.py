@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sparsetoken.bags.mapped import is_mapped, scratch
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 _CHUNK = 1 << 18  # values looked at together: they stay in the cache of the processor
 
@@ -25,18 +25,6 @@ class Padded(NamedTuple):
     array : array of shape (n, L, d)
     mask : bool array of shape (n, L)
         True where there is a token.
-
-    See Also
-    --------
-    Bags : Its method `padded` returns it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsetoken.bags import as_bags
-    >>> padded = as_bags([np.zeros((2, 3)), np.ones((1, 3))]).to_array()
-    >>> padded.array.shape, padded.mask.tolist()
-    ((2, 2, 3), [[True, True], [True, False]])
     """
 
     array: Float[np.ndarray, "n L d"]

@@ -11,7 +11,7 @@ import scipy
 from jaxtyping import Bool, Float
 
 from sparsetoken.bags.container import Bags, offsets_of
-from sparsetoken.validation import InvalidInput, integer, refuse_disguised
+from sparsetoken.base.validation import InvalidInput, integer, refuse_disguised
 
 _CHUNK = 1 << 20  # values looked at together
 _MASK = "Give X.filled(0), with mask=~X.mask.all(axis=2) if whole tokens are masked."

@@ -16,10 +16,10 @@ from sparsetoken.bags.frames import LABELS, of_vectors, token_names, tokens_of
 from sparsetoken.bags.labelled import LabelledBags, labels_of, some, warn_of_leaks
 from sparsetoken.bags.long_form import grouped
 from sparsetoken.bags.packed import IDS, LABEL, OFFSETS, TOKENS
-from sparsetoken.extras import needed
-from sparsetoken.files import require_regular
-from sparsetoken.untrusted import check_text, check_unpacked, members_of, refused, unreadable
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.files import require_regular
+from sparsetoken.base.machine import needed
+from sparsetoken.base.untrusted import check_text, check_unpacked, members_of, refused, unreadable
+from sparsetoken.base.validation import InvalidInput
 
 Columns = Sequence[str | int] | None
 
@@ -41,9 +41,9 @@ def read(
 
     An .npz file holds the arrays X (tokens, d), bag (ids) and y (labels), or X (n, L, d) and y,
     with mask if bags are padded. A Parquet file has one row for each token, with a column of
-    bag ids, one of labels, and those of the embedding. Damage is seen by checksums, which Parquet
-    has where it was written with them, as `write_parquet` does. Tokens of a packed folder are a
-    memory map: they need not fit into memory.
+    bag ids, one of labels, and those of the embedding. Damage is seen by checksums, which a
+    Parquet file has if it was written with ``write_page_checksum=True``. Tokens of a packed folder
+    are a memory map: they need not fit into memory.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def read(
 
     See Also
     --------
-    write_parquet : The reverse.
+    to_frame : A table from bags, to write.
     pack : Files of bags larger than memory.
     from_frame : Bags from a table.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
@@ -12,10 +11,10 @@ import numpy as np
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_bags, check_columns, refuse_masked
 from sparsetoken.bags.labelled import LabelledBags, LeakWarning, some
-from sparsetoken.bags.long_form import IdentifiedBags, entered, grouped, to_long
+from sparsetoken.bags.long_form import IdentifiedBags, entered, grouped
 from sparsetoken.bags.segments import segment_max
-from sparsetoken.extras import needed
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.machine import needed
+from sparsetoken.base.validation import InvalidInput
 
 if TYPE_CHECKING:
     import pandas
@@ -218,7 +217,6 @@ def to_frame(
     See Also
     --------
     from_frame : The reverse.
-    write_parquet : Writes bags to a Parquet file.
 
     Examples
     --------
@@ -233,51 +231,11 @@ def to_frame(
     names = [f"x{k}" for k in range(d)] if columns is None else list(columns)
     if len(names) != d or len({bag, *names}) != d + 1:
         raise InvalidInput("columns", f"{d} different names other than {bag}", names)
-    tokens, bag_ids = to_long(bags, ids)
-    frame = pandas.DataFrame(tokens, columns=names)
-    frame.insert(0, bag, bag_ids)
+    refuse_masked("ids", ids)
+    own = np.arange(len(bags)) if ids is None else np.asarray(ids)
+    if own.shape != (len(bags),) or len(set(own.tolist())) < len(bags):
+        got = f"shape {own.shape}, {len(set(own.ravel().tolist()))} different ids"
+        raise InvalidInput("ids", f"{len(bags)} different values, one for each bag", got)
+    frame = pandas.DataFrame(bags.tokens, columns=names)
+    frame.insert(0, bag, np.repeat(own, bags.sizes))
     return frame
-
-
-def write_parquet(
-    bags: Any,
-    path: str | os.PathLike[str],
-    ids: Any = None,
-    *,
-    bag: str = "bag",
-    columns: Sequence[str] | None = None,
-) -> None:
-    """Write bags to a Parquet file with one row for each token; `read` reads it back.
-
-    Parameters
-    ----------
-    bags : any form of bags
-    path : path
-    ids, bag, columns
-        As in `to_frame`.
-
-    Raises
-    ------
-    InvalidInput
-        If names or ids do not fit the bags, or pandas or pyarrow is not installed.
-
-    See Also
-    --------
-    read : The reverse.
-    to_frame : A table from bags.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from sparsetoken.bags import as_bags, read, write_parquet
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "bags.parquet"
-    ...     write_parquet(as_bags([np.zeros((2, 3)), np.ones((1, 3))]), path)
-    ...     len(read(path, labels=None).bags)
-    2
-    """
-    needed("pyarrow", "to write Parquet files", "data")
-    frame = to_frame(bags, ids, bag=bag, columns=columns)
-    frame.to_parquet(path, index=False, write_page_checksum=True)  # a flipped bit is seen

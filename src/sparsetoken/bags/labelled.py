@@ -14,32 +14,13 @@ from jaxtyping import Int, Shaped
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import check_kind, refuse_missing
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 SHOWN = 8  # names in a message
 
 
 class LeakWarning(UserWarning):
-    """A column of the tokens, or the number of tokens, gives the label of a bag away.
-
-    See Also
-    --------
-    separating_columns : Columns that give the labels away.
-    from_frame : Bags from a table.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import warnings
-    >>> from sparsetoken.bags import from_long
-    >>> ids = np.repeat(np.arange(40), 3)
-    >>> tokens = np.random.default_rng(0).standard_normal((120, 2))
-    >>> tokens[:, 0] += 9 * (ids % 2)
-    >>> with warnings.catch_warnings(record=True, action="always") as told:
-    ...     _ = from_long(tokens, ids, labels=ids % 2)
-    >>> told[0].category.__name__
-    'LeakWarning'
-    """
+    """A column of the tokens, or the number of tokens, gives the label of a bag away."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Int, Shaped
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import as_bags, as_floats, check_finite, refuse_masked
-from sparsetoken.bags.labelled import LabelledBags, in_order, labels_of, some, warn_of_leaks
-from sparsetoken.validation import InvalidInput
+from sparsetoken.bags.convert import as_floats, check_finite, refuse_masked
+from sparsetoken.bags.labelled import LabelledBags, labels_of, warn_of_leaks
+from sparsetoken.base.validation import InvalidInput
 
 _NO_ID = "Leave out rows without an id."
-
-
-class BagOrderWarning(UserWarning):
-    """The order in which bag ids first appear is not their sorted order.
-
-    See Also
-    --------
-    from_long : Bags from rows with bag ids.
-    LeakWarning : Warns of a column that gives the labels away.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from sparsetoken.bags import BagOrderWarning, from_long
-    >>> with warnings.catch_warnings(category=BagOrderWarning, action="ignore"):
-    ...     bags, ids = from_long([[1.0], [2.0]], ["b", "a"])
-    >>> ids.tolist()
-    ['b', 'a']
-    """
 
 
 class IdentifiedBags(NamedTuple):
@@ -58,31 +38,6 @@ class IdentifiedBags(NamedTuple):
 
     bags: Bags
     ids: Shaped[np.ndarray, " n"]
-
-
-class LongForm(NamedTuple):
-    """Tokens and the id of the bag of each.
-
-    Attributes
-    ----------
-    tokens : array of shape (N, d)
-    bag_ids : array of shape (N,)
-
-    See Also
-    --------
-    to_long : The function that returns it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsetoken.bags import as_bags, to_long
-    >>> tokens, bag_ids = to_long(as_bags([np.zeros((2, 3)), np.ones((1, 3))]))
-    >>> tokens.shape, bag_ids.tolist()
-    ((3, 3), [0, 0, 1])
-    """
-
-    tokens: Float[np.ndarray, "N d"]
-    bag_ids: Shaped[np.ndarray, " N"]
 
 
 @overload
@@ -113,8 +68,6 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> IdentifiedBag
     -----
     LeakWarning
         If one column, or the number of tokens, gives the labels away: see `separating_columns`.
-    BagOrderWarning
-        If no labels are given and the order of the bags is not the sorted one.
 
     Raises
     ------
@@ -124,7 +77,6 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> IdentifiedBag
 
     See Also
     --------
-    to_long : The reverse.
     from_frame : Bags from a table.
     token_order : The order of the rows in the bags.
 
@@ -164,19 +116,11 @@ def entered(
     bags: Bags, ids: np.ndarray, order: np.ndarray, columns: list[str], labels: Any, name: str
 ) -> IdentifiedBags | LabelledBags:
     """Return what a public function returns to its caller, who is warned."""
-    if labels is not None:
-        found = LabelledBags(bags, labels_of(labels, bags, ids, order, name), ids, columns)
-        warn_of_leaks(found, stacklevel=4)
-        return found
-    if not in_order(ids):
-        warnings.warn(
-            f"Bags are in the order in which their ids first appear ({some(ids.tolist())}), "
-            "while numpy.unique and groupby sort. Labels stand in the order of `ids`; "
-            "labels= brings them into it.",
-            BagOrderWarning,
-            stacklevel=3,
-        )
-    return IdentifiedBags(bags, ids)
+    if labels is None:
+        return IdentifiedBags(bags, ids)
+    found = LabelledBags(bags, labels_of(labels, bags, ids, order, name), ids, columns)
+    warn_of_leaks(found, stacklevel=4)
+    return found
 
 
 def _check_present(ids: np.ndarray) -> None:
@@ -231,38 +175,3 @@ def token_order(bag_ids: Any) -> Int[np.ndarray, " N"]:
     _check_present(ids)
     number: dict[Any, int] = {}
     return np.argsort([number.setdefault(x, len(number)) for x in ids.tolist()], kind="stable")
-
-
-def to_long(bags: Any, ids: Any = None) -> LongForm:
-    """Return bags as rows with bag ids; `from_long` reads them back.
-
-    Parameters
-    ----------
-    bags : any form of bags
-    ids : array of shape (n,), optional
-        The default is 0 to n - 1.
-
-    Raises
-    ------
-    InvalidInput
-        If there are more or fewer ids than bags, or an id occurs twice.
-
-    See Also
-    --------
-    from_long : The reverse.
-    to_frame : A table from bags.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsetoken.bags import as_bags, to_long
-    >>> to_long(as_bags([np.zeros((2, 3)), np.ones((1, 3))])).bag_ids.tolist()
-    [0, 0, 1]
-    """
-    refuse_masked("ids", ids)
-    bags = as_bags(bags)
-    names = np.arange(len(bags)) if ids is None else np.asarray(ids)
-    if names.shape != (len(bags),) or len(set(names.tolist())) < len(bags):
-        got = f"shape {names.shape}, {len(set(names.ravel().tolist()))} different ids"
-        raise InvalidInput("ids", f"{len(bags)} different values, one for each bag", got)
-    return LongForm(bags.tokens, np.repeat(names, bags.sizes))

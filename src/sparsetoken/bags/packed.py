@@ -18,8 +18,8 @@ import numpy as np
 from sparsetoken.bags.container import Bags, offsets_of
 from sparsetoken.bags.labelled import labels_of, some
 from sparsetoken.bags.token_files import ENDINGS, TokenFile
-from sparsetoken.progress import progress_of
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import InvalidInput
 
 TOKENS, OFFSETS, IDS, LABEL = "tokens", "offsets", "ids", "y"
 """The arrays of a packed folder, each in an .npy file of its own; that of labels may be absent."""
@@ -69,7 +69,6 @@ def pack(
     See Also
     --------
     read : Bags from a file.
-    write_parquet : Writes bags to a Parquet file.
 
     Examples
     --------

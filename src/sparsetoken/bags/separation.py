@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from sparsetoken.bags.convert import as_bags, check_labels
 from sparsetoken.bags.segments import segment_max
-from sparsetoken.validation import InvalidInput, real
+from sparsetoken.base.validation import InvalidInput, real
 
 LEVEL = 0.01  # of chance; the probability of one column and side is 1 / binom(n, n of the class)
 
@@ -32,20 +32,6 @@ class SeparatingColumn:
     error : float
         Least balanced error of a threshold, in [0, 1/2]: the mean of the shares of bags of both
         classes of which some token lies on the wrong side.
-
-    See Also
-    --------
-    separating_columns : The function that returns it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsetoken.bags import as_bags, separating_columns
-    >>> tokens, labels = np.random.default_rng(0).standard_normal((20, 4, 3)), np.arange(20) % 2
-    >>> tokens[:, :, 1] = labels[:, None]
-    >>> found = separating_columns(as_bags(tokens), labels)[0]
-    >>> found.column, found.summary, found.error
-    (1, 'min', 0.0)
     """
 
     label: Any

@@ -14,16 +14,16 @@ from jaxtyping import Float
 
 from sparsetoken.bags.convert import as_floats, first_not_finite
 from sparsetoken.bags.labelled import some
-from sparsetoken.extras import needed
-from sparsetoken.files import require_regular
-from sparsetoken.untrusted import (
+from sparsetoken.base.files import require_regular
+from sparsetoken.base.machine import needed
+from sparsetoken.base.untrusted import (
     LARGEST_NUMBER,
     check_inflated,
     check_unpacked,
     padded_size,
     refused,
 )
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 ENDINGS = (".npy", ".h5", ".hdf5", ".zarr")
 
@@ -100,7 +100,7 @@ def _opened(path: Path, dataset: str) -> Iterator[Any]:
 def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
     if path.suffix.lower() == ".zarr":
         needed("zarr", "to read .zarr arrays", "data")
-        from sparsetoken.chunks import arrays_in, guarded
+        from sparsetoken.base.chunks import arrays_in, guarded
 
         stored = arrays_in(path)
         found = stored[""] if "" in stored else _member(path, dataset, stored)

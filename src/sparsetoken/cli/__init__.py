@@ -39,7 +39,7 @@ def _stopped(number: int, _: object) -> None:
     if "multiprocessing.resource_tracker" in sys.modules:
         # An import that the signal interrupts may fail here, and must not swallow the signal.
         with contextlib.suppress(BaseException):
-            from sparsetoken.workers import end_workers
+            from sparsetoken.work import end_workers
 
             end_workers()
     if sys.stderr is not None:  # else 2 may be the number of another file

@@ -11,8 +11,8 @@ from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from sparsetoken.base.validation import closest
 from sparsetoken.cli.output import message
-from sparsetoken.validation import closest
 
 if TYPE_CHECKING:
     from cyclopts import App

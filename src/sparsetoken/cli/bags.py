@@ -130,8 +130,8 @@ def score(
     """
     from sklearn.metrics import log_loss, roc_auc_score
 
+    from sparsetoken.base.validation import InvalidInput
     from sparsetoken.estimators.labels import read_targets
-    from sparsetoken.validation import InvalidInput
 
     estimator = _loaded(model, trust_pickle)
     if not hasattr(estimator, "classes_"):
@@ -182,9 +182,9 @@ def _columns(estimator: Any, file: Path) -> list[str] | None:
 
 def _loaded(path: Path, trust_pickle: bool) -> Any:
     """Return a saved estimator; it says itself if bags are of another dimension."""
+    from sparsetoken.base.validation import InvalidInput
     from sparsetoken.estimators.base import BagEstimator
     from sparsetoken.estimators.saving import load
-    from sparsetoken.validation import InvalidInput
 
     estimator = load(path, trust_pickle=trust_pickle)
     if not isinstance(estimator, BagEstimator):

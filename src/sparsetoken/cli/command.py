@@ -14,10 +14,10 @@ from typing import Annotated, Any, NamedTuple
 from cyclopts import Group
 from cyclopts import Parameter as Option
 
+from sparsetoken.base.parameters import REQUIRED, Parameter, parameters_of
+from sparsetoken.base.progress import showing
+from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.cli.output import Answer, ProgressLines, message
-from sparsetoken.parameters import REQUIRED, Parameter, parameters_of
-from sparsetoken.progress import showing
-from sparsetoken.validation import Failure, InvalidInput
 
 PANELS = {
     "SparseTokenProblem": "Task",
@@ -25,8 +25,7 @@ PANELS = {
     "Query": "Query (both or neither; by default two gradient steps find it)",
     "Readout": "Readout",
     "Elementwise": "Elementwise attention",
-    "JointDescent": "Descent (step sizes: one number, or a comma-separated list with one per step)",
-    "Descent": "Descent of a network (with --network)",
+    "Descent": "Descent",
 }
 
 

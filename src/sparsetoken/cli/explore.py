@@ -11,9 +11,9 @@ from typing import Annotated
 
 from cyclopts import Parameter as Option
 
+from sparsetoken.base.validation import InvalidInput, choice, integer
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer
-from sparsetoken.validation import InvalidInput, choice, integer
 
 SWITCH = 1e-4  # seconds between threads
 _LOOPBACK = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": socket.AF_INET6}
@@ -81,7 +81,7 @@ def _bound(host: str, port: int) -> socket.socket:
 
 def _server(listening: socket.socket) -> Callable[[], None]:
     """Return the server of the page."""
-    from sparsetoken.extras import needed
+    from sparsetoken.base.machine import needed
 
     uvicorn = needed("uvicorn", "to serve the page", "explore")
     needed("starlette", "to serve the page", "explore")

@@ -68,13 +68,13 @@ def fit(
     """
     import numpy as np
 
+    from sparsetoken.base.files import require_place
+    from sparsetoken.base.progress import progress_of
+    from sparsetoken.base.validation import choice, integer
     from sparsetoken.estimators import QueryWarning
     from sparsetoken.estimators.labels import read_targets
     from sparsetoken.estimators.saving import save
-    from sparsetoken.files import require_place
-    from sparsetoken.models import MODELS
-    from sparsetoken.progress import progress_of
-    from sparsetoken.validation import choice, integer
+    from sparsetoken.model.models import MODELS
 
     choice("model", model, ["bag", *(name for name, entry in MODELS.items() if entry.estimator)])
     folds = None if folds is None else integer("folds", folds, 2)
@@ -123,7 +123,7 @@ def fit(
 
 def _estimator(model: str, seed: int) -> Any:
     from sparsetoken.estimators import BagClassifier
-    from sparsetoken.models import MODELS
+    from sparsetoken.model.models import MODELS
 
     kind = BagClassifier if model == "bag" else MODELS[model].resolve("estimator")
     return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
@@ -133,7 +133,7 @@ def _splits(y: np.ndarray, folds: int, test_size: float | None, seed: int) -> An
     import numpy as np
     from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
-    from sparsetoken.validation import InvalidInput, real
+    from sparsetoken.base.validation import InvalidInput, real
 
     classes, counts = np.unique(y, return_counts=True)
     rare = f"{counts.min()} of class {classes[counts.argmin()]}"

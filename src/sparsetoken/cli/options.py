@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from cyclopts import Parameter as Option
 from cyclopts.validators import Number
 
+from sparsetoken.base.parameters import parameters_of
 from sparsetoken.cli.command import option_name
 from sparsetoken.cli.output import message
-from sparsetoken.models import Elementwise, Model, make_model
-from sparsetoken.parameters import parameters_of
-from sparsetoken.stages import Query, TwoSteps
+from sparsetoken.model.models import Elementwise, Model, make_model
+from sparsetoken.model.stages import Query, TwoSteps
 
 DEFAULT_DIMENSION, DEFAULT_TRIALS = 1000, 8
 ENGINES = "tensors samples the tokens; reduced samples from the same distribution without them."

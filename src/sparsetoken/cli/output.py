@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sparsetoken.progress import Bar, terminal_bar
-from sparsetoken.tables import json_text
+from sparsetoken.base.progress import Bar, terminal_bar
+from sparsetoken.base.tables import json_text
 
 
 def message(text: str) -> None:
@@ -79,7 +79,7 @@ def table(title: str, values: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -
 
     Of values a mean and its standard error share a line.
     """
-    from sparsetoken.tables import text
+    from sparsetoken.base.tables import text
 
     rows = [dict(_flat(values))] if isinstance(values, Mapping) else values
     return text(rows, title=title).split("\n")
@@ -101,7 +101,7 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Any:
             yield printable(prefix + name), _number(value)
         elif "mean" in value:
             yield prefix + name, _number(value["mean"])
-            yield f"{prefix}{name}_error", _number(value["standard_error"])
+            yield f"{prefix}{name}_se", _number(value["standard_error"])
         else:
             yield from _flat(value, f"{name.removesuffix('s')} ")
 

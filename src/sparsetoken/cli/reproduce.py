@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter as Option
 
+from sparsetoken.base.progress import progress_of, showing
+from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, ProgressLines, message, table
-from sparsetoken.progress import progress_of, showing
-from sparsetoken.validation import InvalidInput, integer
-from sparsetoken.workers import executor_of
+from sparsetoken.work import executor_of
 
 if TYPE_CHECKING:
-    from sparsetoken.report import Reproduction
+    from sparsetoken.experiments.report import Reproduction
 
 
 @command
@@ -61,7 +61,7 @@ def reproduce(
     """
     from sparsetoken.experiments.core.bag_sets import LeftOut, read_sets
     from sparsetoken.experiments.core.claims import EVIDENCE, FAILS, NOT_CONVERGED
-    from sparsetoken.report.reproduce import reproduce as run
+    from sparsetoken.experiments.report.reproduce import reproduce as run
 
     seed, workers = integer("seed", seed, 0), integer("workers", workers, 1)
     names = tuple(name for given in names for name in _loaded(given))
@@ -119,7 +119,7 @@ def _loaded(name: str) -> list[str]:
 
 
 def _values(found: Reproduction) -> dict[str, Any]:
-    from sparsetoken.report.reproduce import comparison_row, finding_row
+    from sparsetoken.experiments.report.reproduce import comparison_row, finding_row
 
     return {
         "claims": [comparison_row(comparison) for comparison in found.comparisons],

@@ -11,9 +11,9 @@ from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, pairs, shortfall
 from sparsetoken.cli.theory import on_device, record_values, with_options
-from sparsetoken.models import Elementwise
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.model.models import Elementwise
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 
 EXPERIMENT = "Experiment"
 QUANTITIES = (
@@ -59,9 +59,9 @@ def simulate(
     """
     classifier = o.model_of(model, query, steps, elementwise)
     from sparsetoken import simulation
+    from sparsetoken.base.validation import integer
     from sparsetoken.theory.query import advice_on, working_query
-    from sparsetoken.validation import integer
-    from sparsetoken.workers import WorkerPool
+    from sparsetoken.work import WorkerPool
 
     several = integer("workers", workers, 1) > 1
     with WorkerPool(workers) if several else nullcontext() as executor:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter as Option
 
+from sparsetoken.base.files import require_place, written_whole
+from sparsetoken.base.progress import progress_of, showing
+from sparsetoken.base.validation import Failure, InvalidInput, integer
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, ProgressLines, message, table
-from sparsetoken.files import require_place, written_whole
-from sparsetoken.progress import progress_of, showing
-from sparsetoken.validation import Failure, InvalidInput, integer
 
 if TYPE_CHECKING:
     from sparsetoken.sweep import Counts, Grid, Store
@@ -72,7 +72,7 @@ def sweep(
     from sparsetoken.sweep import Store
     from sparsetoken.sweep.dataset import require_memory
     from sparsetoken.sweep.spec import check_points, read_spec
-    from sparsetoken.workers import one_thread_each
+    from sparsetoken.work import one_thread_each
 
     place = Store(f"{spec.stem}.zarr" if store is None else store)
     with one_thread_each():
@@ -105,7 +105,7 @@ def sweep(
 
 def _budget(given: int | None, workers: int, cluster: str) -> int | None:
     from sparsetoken.simulation.budget import DEFAULT_BUDGET
-    from sparsetoken.workers import memory_share
+    from sparsetoken.work import memory_share
 
     if given is not None:
         return integer("memory_budget", given, 1)
@@ -123,7 +123,7 @@ def _run(
     grid: Grid, store: Store, workers: int, address: str, retry_failed: bool, budget: int | None
 ) -> Counts:
     from sparsetoken import sweep as sweeps
-    from sparsetoken.workers import executor_of
+    from sparsetoken.work import executor_of
 
     with (
         executor_of(workers, address) as (executor, calls),

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter as Option
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command, numbers, option_name
 from sparsetoken.cli.output import Answer, shortfall, table
-from sparsetoken.models import Elementwise
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.validation import InvalidInput
+from sparsetoken.model.models import Elementwise
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 
 if TYPE_CHECKING:
     from sparsetoken.theory.oracle.strength import CriticalStrength
@@ -42,7 +42,7 @@ def on_device(name: str | None) -> Iterator[None]:
         return
     import jax
 
-    from sparsetoken.numerics.devices import jax_device
+    from sparsetoken.numerics.backend import jax_device
 
     with jax.default_device(jax_device(name)):
         yield
@@ -83,7 +83,7 @@ def align(*, problem: SparseTokenProblem, steps: TwoSteps, device: o.Device = No
     Example: sparsetoken align --informative 3 --positive-rate 0.2 --strength 6
     """
     from sparsetoken import theory
-    from sparsetoken.models import Attention
+    from sparsetoken.model.models import Attention
     from sparsetoken.theory.query import advice_on
 
     with on_device(device):
@@ -201,9 +201,9 @@ def represent(
     Example: sparsetoken represent --lengths 8,64,512 --error-level 0.01
     """
     given = numbers("--lengths", lengths, int)
-    from sparsetoken.progress import progress_of
+    from sparsetoken.base.progress import progress_of
+    from sparsetoken.base.validation import real
     from sparsetoken.theory.oracle.strength import CURVES, checked_lengths, critical_strength
-    from sparsetoken.validation import real
 
     checked = checked_lengths(given, informative)
     real("sharpness", sharpness, 0.0)  # the curves that do not need it come first

@@ -12,16 +12,20 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter as Option
 
+from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, choice, integer, real
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import PANELS, Given, command, numbers, option_name
 from sparsetoken.cli.output import Answer, pairs, shortfall, table
-from sparsetoken.descents import Descent
-from sparsetoken.models import Elementwise, Model, make_model
-from sparsetoken.networks import Architecture, Gated, SelfAttention, Softmax
-from sparsetoken.parameters import parameters_of
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import JointDescent
-from sparsetoken.validation import LARGEST_VALUE, InvalidInput, choice, integer, real
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.networks import (
+    SMOOTH_ACTIVATIONS,
+    Architecture,
+    Elementwise,
+    Gated,
+    SelfAttention,
+    Softmax,
+)
+from sparsetoken.model.problem import SparseTokenProblem
 
 EXPERIMENT = "Experiment (any of these adds a simulation)"
 SHOWN = (
@@ -45,17 +49,35 @@ NETWORKS: dict[str, tuple[type[Architecture], tuple[str, ...]]] = {
 _OF_ALL = ("rate", "rate_c", "start", "start_overlaps", "start_c", "decay")
 _OF_ONE = {name for _, own in NETWORKS.values() for name in own}
 _OF_NETWORKS = {*_OF_ALL, *_OF_ONE} - {"beta"}
-_OF_MODELS = {"model", "activation", *parameters_of(JointDescent)} - parameters_of(Descent).keys()
-_NETWORK = PANELS["Descent"]
+_OF_MODELS = {f"{name}_{weight}" for name in ("eta", "start", "decay") for weight in "wq"}
+_OF_MODELS |= {"model", "activation", "eta_b"}
+_MODEL = "Without --network (step sizes: one number, or a comma-separated list with one per step)"
+_NETWORK = "With --network"
+_ETA = "Step size of the {}."
+_START = "Length of the {} before the first step, orthogonal to the signal."
+_DECAY = "Weight decay of the {}."
 
 
 @command
 def descend(
     *,
-    model: Annotated[str, Option(help="attention or elementwise.")] = "attention",
+    model: Annotated[str, Option(group=_MODEL, help="attention or elementwise.")] = "attention",
     problem: SparseTokenProblem,
-    joint: JointDescent,
-    elementwise: Elementwise,
+    descent: Descent,
+    beta: Annotated[
+        float, Option(group=PANELS["Descent"], help="β, inverse temperature of attention; > 0.")
+    ] = 1.0,
+    activation: Annotated[
+        str,
+        Option(group=_MODEL, help="Of elementwise attention: " + ", ".join(SMOOTH_ACTIVATIONS)),
+    ] = "erf",
+    eta_w: Annotated[str, Option(group=_MODEL, help=_ETA.format("readout"))] = "1",
+    eta_q: Annotated[str, Option(group=_MODEL, help=_ETA.format("query"))] = "4",
+    eta_b: Annotated[str, Option(group=_MODEL, help=_ETA.format("bias"))] = "0.5",
+    start_w: Annotated[float, Option(group=_MODEL, help=_START.format("readout"))] = 0.0,
+    start_q: Annotated[float, Option(group=_MODEL, help=_START.format("query"))] = 0.0,
+    decay_w: Annotated[float, Option(group=_MODEL, help=_DECAY.format("readout"))] = 0.0,
+    decay_q: Annotated[float, Option(group=_MODEL, help=_DECAY.format("query"))] = 0.0,
     network: Annotated[
         str | None,
         Option(
@@ -76,7 +98,6 @@ def descend(
             "K1, ..., V of self_attention.",
         ),
     ] = "2",
-    descent: Descent,
     start: Annotated[
         str | None,
         Option(
@@ -125,45 +146,61 @@ def descend(
     Example: sparsetoken descend --network gated --hidden 2 --alpha 3 --steps 12
     """
     _require_own(network, given)
-    trained: Descent | Model = make_model(model, joint, activation=elementwise.activation)
-    if network is not None:
+    if network is None:
+        choice("--model", model, ("attention", "elementwise"))
+        elementwise = model == "elementwise"
+        fields: dict[str, Any] = {
+            "network": Elementwise(activation, beta) if elementwise else Softmax(beta=beta),
+            "rates": {
+                "w": _schedule("--eta-w", eta_w, descent.steps),
+                "q": _schedule("--eta-q", eta_q, descent.steps),
+            },
+            "rate_c": _schedule("--eta-b", eta_b, descent.steps),
+            "start": {"w": _size("--start-w", start_w), "q": _size("--start-q", start_q)},
+            "decay": {"w": _size("--decay-w", decay_w), "q": _size("--decay-q", decay_q)},
+        }
+    else:
         kind, own = NETWORKS[network]
-        fields = {"heads": heads, "hidden": hidden, "rank": rank, "beta": joint.beta}
-        built = kind(**{name: fields[name] for name in own})
-        trained = dataclasses.replace(
-            descent,
-            network=built,
-            rates=_of_columns("--rate", rate, built),
-            start=None if start is None else _of_columns("--start", start, built),
-            start_overlaps=_of_columns("--start-overlaps", start_overlaps, built, -LARGEST_VALUE),
-            start_c=None if start_c is None else _reals("--start-c", start_c, -math.inf, math.inf),
-            decay=_of_columns("--decay", decay, built),
-        )
+        sizes = {"heads": heads, "hidden": hidden, "rank": rank, "beta": beta}
+        built = kind(**{name: sizes[name] for name in own})
+        fields = {
+            "network": built,
+            "rates": _of_columns("--rate", rate, built),
+            "start": None if start is None else _of_columns("--start", start, built),
+            "start_overlaps": _of_columns(
+                "--start-overlaps", start_overlaps, built, -LARGEST_VALUE
+            ),
+            "start_c": (
+                None if start_c is None else _reals("--start-c", start_c, -math.inf, math.inf)
+            ),
+            "decay": _of_columns("--decay", decay, built),
+        }
+    trained = dataclasses.replace(descent, **fields)
     from sparsetoken import simulation, theory
     from sparsetoken.results.simulation import standard_error
 
     integer("workers", workers, 1)
-    sizes = _sizes(problem, trained, engine, dimension=dimension, trials=trials, seed=seed)
+    sampling = _sampling(problem, trained, engine, dimension=dimension, trials=trials, seed=seed)
     threads = ThreadPoolExecutor(workers) if workers > 1 else contextlib.nullcontext()
     with threads as executor:
-        found: Any = theory.descend(problem, trained, tolerance=tolerance, executor=executor)
-    steps = _rows(_quantities(found), _states(found.training_loss))
+        found = theory.descend(problem, trained, tolerance=tolerance, executor=executor)
+    steps = _rows(_quantities(found, network), _states(found.training_loss))
     values: dict[str, Any] = {
         "steps": steps,
         "numerical_error": found.numerical_error,
         "best_step": found.best_step,
         "replicas": found.replicas,
         "status": found.status,
+        "advice": found.notes,
     }
     advice = [f"Numerical error of the test error: {found.numerical_error:.1e}"]
-    if network is not None:
-        values["advice"] = found.notes
-        advice += [f"Advice: {note}" for note in found.notes]
+    advice += [f"Advice: {note}" for note in found.notes]
     fallen = shortfall(found.status)
     lines = _lines("Gradient descent on all weights", steps)
-    if sizes:
-        sampled: Any = simulation.descend(problem, trained, engine=engine, **sizes)
-        over_trials, states = _quantities(sampled.trials), _states(sampled.mean.training_loss)
+    if sampling:
+        sampled = simulation.descend(problem, trained, engine=engine, **sampling)
+        over_trials = _quantities(sampled.trials, network)
+        states = _states(sampled.mean.training_loss)
         means, errors = (
             _rows({name: reduce(values, axis=0) for name, values in over_trials.items()}, states)
             for reduce in (np.mean, standard_error)
@@ -207,12 +244,25 @@ def _of_columns(
     return entries
 
 
+def _schedule(name: str, text: str, steps: int) -> float | list[float]:
+    """Return one number for all steps, or one for each."""
+    entries = _reals(name, text, 0.0, LARGEST_VALUE)
+    if len(entries) not in (1, steps):
+        legal = f"a number, or {steps} numbers with commas between, one for each step"
+        raise InvalidInput(name, legal, text)
+    return entries[0] if len(entries) == 1 else entries
+
+
+def _size(name: str, given: float) -> float:
+    return real(name, given, 0.0, LARGEST_VALUE)
+
+
 def _reals(name: str, text: str, low: float, high: float) -> list[float]:
     return [real(name, x, low, high) for x in numbers(name, text, float)]
 
 
-def _sizes(
-    problem: SparseTokenProblem, trained: Descent | Model, engine: str, **given: int | None
+def _sampling(
+    problem: SparseTokenProblem, trained: Descent, engine: str, **given: int | None
 ) -> dict[str, Any]:
     """Return the sizes of the requested simulation; theory may take long, so check now."""
     from sparsetoken.simulation.descent import DescentPlan
@@ -228,16 +278,15 @@ def _sizes(
     return sizes
 
 
-def _quantities(path: Any) -> dict[str, np.ndarray]:
+def _quantities(path: Any, network: str | None) -> dict[str, np.ndarray]:
     """Return the displayed part of a course, whose last axis is steps."""
-    if not hasattr(path, "weights"):
-        return {name: getattr(path, name) for name in SHOWN}
     weights = path.weights
     found = {name: getattr(path, name) for name in ("test_error", "training_loss", "attended")}
     found |= weights.columns()
-    if weights.names == ("q", "w"):  # as of attention with one query
-        found |= {"cosine": weights.cosines[..., 0, 0], "product_wq": weights.gram[..., 0, 1]}
-    return found | {"bias": found["b"]}
+    if weights.names == ("q", "w"):  # one query
+        found |= {"cosine": found["cosine_q"], "product_wq": weights.gram[..., 0, 1]}
+    found["bias"] = found["b"]
+    return {name: found[name] for name in SHOWN} if network is None else found
 
 
 def _rows(quantities: Mapping[str, np.ndarray], states: int) -> list[dict[str, Any]]:

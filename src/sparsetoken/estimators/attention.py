@@ -11,37 +11,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_log_mean_exp, segment_mean, segment_softmax
-from sparsetoken.estimators.base import BaseBagClassifier, BaseBagRegressor, ReadoutEstimator
-from sparsetoken.estimators.parameters import Auto, ClassWeight, RandomState, auto_or_real
-from sparsetoken.fitting.attention import AttentionFit, attend
-from sparsetoken.fitting.folds import fold_numbers
-from sparsetoken.fitting.linear_fit import require_smooth
-from sparsetoken.fitting.samples import Targets
-from sparsetoken.fitting.task import Task
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import generator_of, integer
+from sparsetoken.estimators.base import (
+    Auto,
+    BaseBagClassifier,
+    BaseBagRegressor,
+    ClassWeight,
+    RandomState,
+    ReadoutEstimator,
+    auto_or_real,
+)
+from sparsetoken.estimators.fitting.attention import AttentionFit, attend
+from sparsetoken.estimators.fitting.folds import fold_numbers
+from sparsetoken.estimators.fitting.linear_fit import require_smooth
+from sparsetoken.estimators.fitting.samples import Targets
+from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
-from sparsetoken.progress import progress_of
-from sparsetoken.validation import generator_of, integer
 
 
 class QueryWarning(UserWarning):
     """Attention does not beat mean pooling on held-out bags, or is off.
 
     Silence it with ``warnings.simplefilter("ignore", QueryWarning)``.
-
-    See Also
-    --------
-    sparsetoken.AttentionClassifier : Gives it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import warnings
-    >>> from sparsetoken import AttentionClassifier
-    >>> bags = np.random.default_rng(0).standard_normal((40, 6, 4))  # nothing but noise
-    >>> with warnings.catch_warnings(record=True, action="always") as told:
-    ...     _ = AttentionClassifier().fit(bags, np.arange(40) % 2)
-    >>> told[0].category.__name__
-    'QueryWarning'
     """
 
 

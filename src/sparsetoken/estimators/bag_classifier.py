@@ -12,17 +12,16 @@ from sklearn.dummy import DummyClassifier
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.attention import AttentionClassifier
-from sparsetoken.estimators.base import BaseBagClassifier
+from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomState
+from sparsetoken.estimators.fitting.samples import ClassTargets, Targets, effective_weights
+from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.linear import (
     MaxPooledClassifier,
     PooledLinearClassifier,
     SizeClassifier,
 )
-from sparsetoken.estimators.parameters import ClassWeight, RandomState
 from sparsetoken.estimators.stack import BagStack, Form
-from sparsetoken.fitting.samples import ClassTargets, Targets, effective_weights
-from sparsetoken.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.losses import Loss
 
 LEAST = 1e-6  # probability that a member of a user is taken to give at least
@@ -31,14 +30,15 @@ LEAST = 1e-6  # probability that a member of a user is taken to give at least
 class BagClassifier(BagStack, BaseBagClassifier):
     """An average of classifiers of bags, weighted by how well they predict held-out bags.
 
-    The members are the class rate, logistic regression on the logarithm of the size of a bag,
-    `PooledForestClassifier`, and `PooledLinearClassifier`, `MaxPooledClassifier` and
-    `AttentionClassifier`, these three fitted to the tokens and, where columns have heavy tails, to
-    their normal scores (`TokenNormalScores`). The score of a bag is sum_m weights_[m] score_m. The
-    weights are >= 0, have the sum 1, and give held-out scores the least mean loss: stacking, or the
-    super learner. Weights found without a tenth of the bags say how much of this is luck, and
-    leave so much to the class rate. For time, trees and column maxima are left out beyond 2
-    million values (bags times columns), and normal scores beyond 6.7e7 values of tokens.
+    The members are the class rate (``constant``), logistic regression on the logarithm of the size
+    of a bag where sizes differ, `PooledForestClassifier`, and `PooledLinearClassifier`,
+    `MaxPooledClassifier` and `AttentionClassifier`, these three fitted to the tokens and, where
+    columns have heavy tails, to their normal scores (`TokenNormalScores`). The score of a bag is
+    sum_m weights_[m] score_m + intercept_. The weights are >= 0, have the sum 1, and give held-out
+    scores the least mean loss: stacking, or the super learner. Weights found without a tenth of the
+    bags say how much of this is luck, and leave so much to the class rate. For time, trees and
+    column maxima are left out beyond 2 million values (bags times columns), and normal scores
+    beyond 6.7e7 values of tokens.
 
     Parameters
     ----------
@@ -46,8 +46,9 @@ class BagClassifier(BagStack, BaseBagClassifier):
         Your own classifiers beside these, with `predict_proba` for `Bags`. Their held-out scores
         are log odds in a cross-validation.
     class_weight : dict, "balanced" or None
-        Weights of the classes. They move the log odds as other class rates would, and leave the
-        order of the bags as it is; so does what sample weights of one class have in common.
+        Weights of the classes. Those of two classes move the log odds as other class rates would,
+        and leave the order of the bags as it is; so does what sample weights of one class have in
+        common. With more classes they weight the fits of each against the rest.
     n_tokens, progress
         As for `AttentionClassifier`.
     n_folds : int
@@ -67,7 +68,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         Of the hypothesis that labels are independent of tokens, by an exact test that looks for
         single tokens and for means. A `QueryWarning` says if it is 0.05 or more.
     intercept_ : array of shape (K,)
-        What weights of the classes add to the log odds.
+        What weights of two classes add to the log odds; 0 for more classes.
     token_coef_ : array of shape (K, d)
         `top_tokens` orders by <x_l, token_coef_>, of normal scores if `orders_normal_scores_`.
     token_count_proba_ : array of shape (K, A)
@@ -87,7 +88,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     See Also
     --------
     AttentionClassifier : One of its members, by itself.
-    PooledLinearClassifier : Mean pooling by itself.
+    sparsetoken.estimators.PooledLinearClassifier : Mean pooling by itself.
     BagRegressor : For numbers in place of labels.
 
     Examples
@@ -129,13 +130,15 @@ class BagClassifier(BagStack, BaseBagClassifier):
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         assert isinstance(targets, ClassTargets)
+        if len(targets.classes) > 2:  # weights change what the rest of the classes is made of
+            super()._fit(bags, targets, loss)
+            return
         weight = targets.weight.copy()
-        for c in range(len(targets.classes)):
+        for c in range(2):
             weight[targets.number == c] = effective_weights(weight[targets.number == c])
-        ones = np.ones(len(targets.classes))
-        rates = dataclasses.replace(targets, weight=weight, class_weight=ones)
+        rates = dataclasses.replace(targets, weight=weight, class_weight=np.ones(2))
         super()._fit(bags, rates, loss)
-        # Other rates of the classes move the log odds and change nothing else (Elkan, 2001).
+        # Other rates of two classes move the log odds and change nothing else (Elkan, 2001).
         pairs = zip(targets.problems(), rates.problems(), strict=True)
         self.intercept_ = np.array([targets.constant(a) - targets.constant(b) for a, b in pairs])
         self.left_out_scores_ = self.left_out_scores_ + self.intercept_

@@ -11,10 +11,9 @@ from sklearn.dummy import DummyRegressor
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.attention import AttentionRegressor
-from sparsetoken.estimators.base import BaseBagRegressor
+from sparsetoken.estimators.base import BaseBagRegressor, RandomState
 from sparsetoken.estimators.forest import PooledForestRegressor
 from sparsetoken.estimators.linear import MaxPooledRegressor, PooledLinearRegressor, SizeRegressor
-from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.estimators.stack import BagStack, Form
 
 

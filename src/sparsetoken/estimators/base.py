@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import abc
 import warnings
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.convert import as_floats, check_labels
+from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, real
+from sparsetoken.estimators.fitting.features import BagFeatures
+from sparsetoken.estimators.fitting.linear_fit import LinearFit
+from sparsetoken.estimators.fitting.samples import RealTargets, Targets
+from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.inputs import (
     PaddingWarning,
     Reading,
@@ -28,15 +34,21 @@ from sparsetoken.estimators.inputs import (
     told_table,
 )
 from sparsetoken.estimators.labels import read_numbers, read_targets
-from sparsetoken.estimators.parameters import Auto, ClassWeight, auto_or_real
-from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.linear_fit import LinearFit
-from sparsetoken.fitting.samples import RealTargets, Targets
-from sparsetoken.fitting.standardization import Standardization
-from sparsetoken.fitting.task import Task
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.numerics.threads import one_thread
-from sparsetoken.validation import InvalidInput
+
+Auto = Literal["auto"]
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+RandomState = int | np.random.RandomState | None
+
+
+def auto_or_real(
+    name: str, value: Any, low: float, high: float = LARGEST_VALUE, *, open_low: bool = False
+) -> float | Auto:
+    """Return 'auto' or a finite float in the range, or raise `InvalidInput`."""
+    if isinstance(value, str) and value == "auto":
+        return "auto"
+    return real(name, value, low, high, open_low=open_low, remedy="Or 'auto'.")
 
 
 class BagEstimator(BaseEstimator, abc.ABC):

@@ -11,14 +11,19 @@ from jaxtyping import Float
 from scipy.special import logit
 
 from sparsetoken.bags import Bags
-from sparsetoken.estimators.base import BagEstimator, BaseBagClassifier, BaseBagRegressor
-from sparsetoken.estimators.parameters import ClassWeight, RandomState
-from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.linear_fit import LinearFit, calibrated, fit_single_features
-from sparsetoken.fitting.samples import ClassTargets, Samples, Targets
-from sparsetoken.fitting.standardization import Standardization
+from sparsetoken.base.validation import generator_of, integer
+from sparsetoken.estimators.base import (
+    BagEstimator,
+    BaseBagClassifier,
+    BaseBagRegressor,
+    ClassWeight,
+    RandomState,
+)
+from sparsetoken.estimators.fitting.features import BagFeatures
+from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated, fit_single_features
+from sparsetoken.estimators.fitting.samples import ClassTargets, Samples, Targets
+from sparsetoken.estimators.fitting.standardization import Standardization
 from sparsetoken.losses import Loss
-from sparsetoken.validation import generator_of, integer
 
 UNIT = 2.0**20  # parts of the deviation of y to which trees see it
 LARGEST_SAMPLE = 1000  # bags of a bootstrap sample: bounds the time of a tree

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.convert import is_list_of_bags, refuse_others
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.base.validation import InvalidInput, integer
 
 P = ParamSpec("P")
 Fitted = TypeVar("Fitted", bound=BaseEstimator)
@@ -37,23 +37,6 @@ class PaddingWarning(UserWarning):
     """Bags seem to be filled up with zeros, which count as tokens.
 
     Give a mask, or silence it with ``warnings.simplefilter("ignore", PaddingWarning)``.
-
-    See Also
-    --------
-    sparsetoken.bags.Bags : Bags of different sizes, which need no padding.
-    TableWarning : Warns of an array that is no bags.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import warnings
-    >>> from sparsetoken import PooledLinearClassifier
-    >>> bags = np.random.default_rng(0).standard_normal((40, 6, 4))
-    >>> bags[::2, 3:] = 0.0
-    >>> with warnings.catch_warnings(record=True, action="always") as told:
-    ...     _ = PooledLinearClassifier().fit(bags, np.arange(40) % 4 < 2)
-    >>> told[0].category.__name__
-    'PaddingWarning'
     """
 
 
@@ -61,22 +44,6 @@ class TableWarning(UserWarning):
     """An array of shape (n, d) is taken as n bags of one token each.
 
     Silence it with ``warnings.simplefilter("ignore", TableWarning)``, or give X[:, None, :].
-
-    See Also
-    --------
-    PaddingWarning : Warns of bags filled up with zeros.
-    sparsetoken.bags.as_bags : Bags from an array or a list of arrays.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import warnings
-    >>> from sparsetoken import PooledLinearClassifier
-    >>> table = np.random.default_rng(0).standard_normal((40, 4))
-    >>> with warnings.catch_warnings(record=True, action="always") as told:
-    ...     _ = PooledLinearClassifier().fit(table, np.arange(40) % 2)
-    >>> told[0].category.__name__
-    'TableWarning'
     """
 
 

@@ -12,8 +12,8 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.convert import as_floats, check_labels
-from sparsetoken.fitting.samples import ClassTargets, RealTargets, effective_weights
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators.fitting.samples import ClassTargets, RealTargets, effective_weights
 
 LARGEST_TARGET = 1e100  # squares stay finite
 

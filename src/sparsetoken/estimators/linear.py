@@ -10,12 +10,17 @@ from jaxtyping import Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_max, segment_mean
-from sparsetoken.estimators.base import BaseBagClassifier, BaseBagRegressor, ReadoutEstimator
-from sparsetoken.estimators.parameters import Auto, ClassWeight
-from sparsetoken.fitting.samples import Targets
-from sparsetoken.fitting.task import Task
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators.base import (
+    Auto,
+    BaseBagClassifier,
+    BaseBagRegressor,
+    ClassWeight,
+    ReadoutEstimator,
+)
+from sparsetoken.estimators.fitting.samples import Targets
+from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
-from sparsetoken.validation import InvalidInput
 
 
 class _LinearInRows(ReadoutEstimator):
@@ -154,8 +159,8 @@ class PooledLinearClassifier(_MeanPooled, _LinearClassifier):
     See Also
     --------
     VectorizedLinearClassifier : All tokens side by side.
-    AttentionClassifier : Attention in place of the mean.
-    BagClassifier : An average of several classifiers; the one to begin with.
+    sparsetoken.AttentionClassifier : Attention in place of the mean.
+    sparsetoken.BagClassifier : An average of several classifiers; the one to begin with.
 
     Examples
     --------
@@ -187,7 +192,7 @@ class PooledLinearRegressor(_MeanPooled, _LinearRegressor):
 
     See Also
     --------
-    sparsetoken.PooledLinearClassifier : The same for labels.
+    sparsetoken.estimators.PooledLinearClassifier : The same for labels.
     sparsetoken.BagRegressor : An average of several regressors.
 
     Examples
@@ -248,7 +253,7 @@ class MaxPooledClassifier(_MaxPooled, _LinearClassifier):
 
     See Also
     --------
-    sparsetoken.PooledLinearClassifier : Of the mean token alone.
+    sparsetoken.estimators.PooledLinearClassifier : Of the mean token alone.
     sparsetoken.BagClassifier : An average of several classifiers.
 
     Examples
@@ -322,7 +327,7 @@ class VectorizedLinearClassifier(_LinearInRows, _LinearClassifier):
     See Also
     --------
     PooledLinearClassifier : A classifier of the mean token.
-    Vectorized : The model of the theory.
+    sparsetoken.Vectorized : The model of the theory.
 
     Examples
     --------
@@ -331,7 +336,7 @@ class VectorizedLinearClassifier(_LinearInRows, _LinearClassifier):
     >>> labels, rng = np.arange(100) % 2, np.random.default_rng(0)
     >>> bags = rng.standard_normal((100, 6, 4))
     >>> bags[labels == 1, 2, 0] += 3  # always the third token
-    >>> model = st.VectorizedLinearClassifier().fit(bags, labels)
+    >>> model = st.estimators.VectorizedLinearClassifier().fit(bags, labels)
     >>> bool(model.score(bags, labels) > 0.9)
     True
     """

@@ -12,13 +12,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags.mapped import is_mapped, scratch
+from sparsetoken.base.validation import generator_of, integer, real
+from sparsetoken.estimators.base import RandomState
+from sparsetoken.estimators.fitting import moments
 from sparsetoken.estimators.inputs import all_or_nothing, read_bags
 from sparsetoken.estimators.labels import read_weights
-from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.estimators.token_transformer import sampled_tokens
-from sparsetoken.fitting import moments
-from sparsetoken.validation import generator_of, integer, real
 
 KNOTS = 400  # between which the map of a column is linear, if it has more values
 

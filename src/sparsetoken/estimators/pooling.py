@@ -23,8 +23,8 @@ from sparsetoken.bags.segments import (
     segment_sum,
     weighted_sum,
 )
+from sparsetoken.base.validation import InvalidInput, choice, real
 from sparsetoken.estimators.inputs import all_or_nothing, read_bags
-from sparsetoken.validation import InvalidInput, choice, real
 
 Pool = Literal["max", "mean", "softmax", "sum"]
 
@@ -49,7 +49,7 @@ class BagPooling(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    sparsetoken.PooledLinearClassifier : Mean pooling for bags of your own.
+    sparsetoken.estimators.PooledLinearClassifier : Mean pooling for bags of your own.
     TokenTransformer : Any transformer of scikit-learn on tokens.
 
     Examples

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.extras import needed
-from sparsetoken.files import written_whole
-from sparsetoken.untrusted import check_text, check_unpacked, members_of, refused
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.files import written_whole
+from sparsetoken.base.machine import needed
+from sparsetoken.base.untrusted import check_text, check_unpacked, members_of, refused
+from sparsetoken.base.validation import InvalidInput
 
 PICKLES = (".joblib", ".pickle", ".pkl")
 _LEGAL = "a classifier that was saved"

@@ -14,22 +14,21 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import InvalidInput, generator_of, integer
 from sparsetoken.estimators.attention import QueryWarning, TokenOrder
-from sparsetoken.estimators.base import BagEstimator
+from sparsetoken.estimators.base import BagEstimator, RandomState
+from sparsetoken.estimators.fitting.attention import AttentionFit, attend
+from sparsetoken.estimators.fitting.folds import fold_numbers
+from sparsetoken.estimators.fitting.samples import Targets
+from sparsetoken.estimators.fitting.signal_test import signal_pvalue
+from sparsetoken.estimators.fitting.stacking import shrunk_weights
+from sparsetoken.estimators.fitting.task import MOST, Task
 from sparsetoken.estimators.normal_scores import TokenNormalScores
-from sparsetoken.estimators.parameters import RandomState
-from sparsetoken.fitting.attention import AttentionFit, attend
-from sparsetoken.fitting.folds import fold_numbers
-from sparsetoken.fitting.samples import Targets
-from sparsetoken.fitting.signal_test import signal_pvalue
-from sparsetoken.fitting.stacking import shrunk_weights
-from sparsetoken.fitting.task import MOST, Task
 from sparsetoken.losses import Loss
-from sparsetoken.progress import progress_of
-from sparsetoken.validation import InvalidInput, generator_of, integer
 
 VALUES = 1 << 26  # of tokens, up to which members are fitted to normal scores: a copy of 256 MB
-LEVEL = 0.05  # of the test whose failure is said in a warning
+LEVEL = 0.05  # p-value from which a warning is given
 CONSTANT = "constant"
 NORMAL = " of normal scores"
 ATTENTION = ("attention", "attention" + NORMAL)

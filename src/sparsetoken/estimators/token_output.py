@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 from sklearn import get_config
 
+from sparsetoken.base.validation import choice
 from sparsetoken.estimators.inputs import Reading
-from sparsetoken.validation import choice
 
 Table = Literal["default", "pandas", "polars"]
 

@@ -17,11 +17,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from sparsetoken.bags import Bags
+from sparsetoken.base.validation import InvalidInput, generator_of, integer
+from sparsetoken.estimators.base import RandomState
+from sparsetoken.estimators.fitting import moments
 from sparsetoken.estimators.inputs import all_or_nothing, read_bags
-from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.estimators.token_output import TokenOutput
-from sparsetoken.fitting import moments
-from sparsetoken.validation import InvalidInput, generator_of, integer
 
 
 class TokenTransformer(  # type: ignore[call-arg]

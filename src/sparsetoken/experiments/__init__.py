@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.experiments.core.claims import Claim, Comparison
 from sparsetoken.experiments.core.experiment import Experiment, piece, profiles
 from sparsetoken.experiments.core.rows import Row, Rows, averaged, measured, predicted
@@ -14,7 +15,6 @@ from sparsetoken.experiments.core.rules import (
     fraction_true,
     report_only,
 )
-from sparsetoken.validation import InvalidInput
 
 __all__ = [
     "EXPERIMENTS",
@@ -65,7 +65,7 @@ EXPERIMENTS: dict[str, Experiment] = {}
 
 
 def register_experiment(experiment: Experiment) -> Experiment:
-    """Register an experiment for `sparsetoken.report.reproduce`.
+    """Register an experiment for `sparsetoken.experiments.report.reproduce`.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken import presets, simulation, theory
+from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
@@ -16,10 +16,11 @@ from sparsetoken.experiments.core.rows import THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation, against_value
 from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
 from sparsetoken.figures.palette import COLOURS
+from sparsetoken.model import presets
+from sparsetoken.model.stages import TwoSteps
 from sparsetoken.results import FoundQuery
 from sparsetoken.results.record import Numbers
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import TwoSteps
 
 PROBLEM, STEPS = presets.alignment().problem, presets.alignment().query
 QUANTITIES = ("cosine", "readout_cosine")

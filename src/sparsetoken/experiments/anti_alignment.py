@@ -11,15 +11,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sparsetoken import presets, simulation, theory
+from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
 from sparsetoken.figures import style
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model import presets
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import TwoSteps
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import TwoSteps
 
 TINY = 1e-6
 """Steps of the first stage that stand for the limit of small steps."""

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from sparsetoken import presets
 from sparsetoken.experiments.core.capacities import (
     fitted_transitions,
     separable_share,
@@ -30,6 +29,7 @@ from sparsetoken.experiments.core.rules import against_simulation, against_value
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
 from sparsetoken.figures.palette import COLOURS, GREY, LIGHT_GREY
+from sparsetoken.model import presets
 from sparsetoken.simulation.seeds import seed_of
 
 MODELS = ("attention", "pooled", "vectorized")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from sparsetoken import theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.descents import follow_trials
+from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
 from sparsetoken.experiments.core.references import (
@@ -24,7 +24,9 @@ from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, aver
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREEN, VERMILION
-from sparsetoken.models import Attention
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Attention
+from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.results import StatusCode
 from sparsetoken.simulation.designs import training_size
@@ -32,7 +34,6 @@ from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.performance import expected_performance
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import JointDescent, Readout, TwoSteps
 
 FIT = 36
 """Steps of the readout after the two steps: it is then at its minimum, see `one_data_set`."""
@@ -102,7 +103,7 @@ def steps_of(load: float) -> TwoSteps:
     return TwoSteps(load, eta_q=25.0)
 
 
-def one_data_set(alpha: float) -> JointDescent:
+def one_data_set(alpha: float) -> Descent:
     """Return the two steps and then the fit of the readout, all on the same samples.
 
     The fit is gradient descent with momentum on the objective of `Readout`. The square root of
@@ -113,14 +114,14 @@ def one_data_set(alpha: float) -> JointDescent:
     """
     start = steps_of(alpha)
     eta = [1.0] * 4 + [4.0] * (FIT - 4)
-    return JointDescent(
+    return Descent(
         alpha=alpha,
         steps=2 + FIT,
-        eta_w=[start.eta_w, 0.0, *eta],
-        eta_b=[start.eta_b, 0.0, *eta[:8], *[32.0] * (FIT - 8)],
-        eta_q=[0.0, start.eta_q, *[0.0] * FIT],
+        rates={"w": [start.eta_w, 0.0, *eta], "q": [0.0, start.eta_q, *[0.0] * FIT]},
+        rate_c=[start.eta_b, 0.0, *eta[:8], *[32.0] * (FIT - 8)],
+        start=0.0,
         momentum=[0.0, 0.0, 0.0, *[0.7] * (FIT - 1)],
-        decay_w=Readout().ridge,
+        decay={"w": Readout().ridge, "q": 0.0},
     )
 
 
@@ -129,23 +130,23 @@ def reuse(alpha: float, replicas: int) -> list[Row]:
 
     The error is that over replicas, and what the last steps still changed.
     """
-    found = theory.descend(PROBLEM, Attention(one_data_set(alpha)), replicas=replicas)
-    ends = [(getattr(found, name), getattr(found.errors, name)) for name in QUANTITIES]
-    errors = [math.hypot(e[-1], values[-1] - values[-1 - LAST]) for values, e in ends]
+    found = theory.descend(PROBLEM, one_data_set(alpha), replicas=replicas)
+    last, before = (
+        [course_row(found, name, step, alpha=alpha) for name in QUANTITIES]
+        for step in (-1, -1 - LAST)
+    )
+    errors = [math.hypot(a.error, a.value - b.value) for a, b in zip(last, before, strict=True)]
     status = str(StatusCode.TOLERANCE_NOT_REACHED) if 2 * errors[0] > TOLERANCE else CONVERGED
     if found.status.code is StatusCode.NO_LIMIT:
         status = str(StatusCode.NO_LIMIT)
-    return [
-        Row(THEORY, name, float(values[-1]), error, {"alpha": alpha}, status=status)
-        for name, (values, _), error in zip(QUANTITIES, ends, errors, strict=True)
-    ]
+    return [row.but(error=error, status=status) for row, error in zip(last, errors, strict=True)]
 
 
 def descend(alpha: float, samples: int, trials: int, seed: int) -> list[Row]:
     """Simulate the same descent without tokens, at the dimension with this number of samples."""
     descent, dimension = one_data_set(alpha), round(samples / alpha)
     sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "seed": seed}
-    mean = follow_trials(PROBLEM, Attention(descent), [descent.steps], **sizes)
+    mean = follow_trials(PROBLEM, descent, [descent.steps], **sizes)
     at = {"arm": "without tokens", "alpha": alpha}
     return [mean(name, -1, series="descended", **at) for name in QUANTITIES]
 
@@ -276,4 +277,4 @@ def draw(rows: Rows) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment("data-reuse", SIZES, work, judge, {"data_reuse": draw}, words, version=2)
+EXPERIMENT = Experiment("data-reuse", SIZES, work, judge, {"data_reuse": draw}, words, version=3)

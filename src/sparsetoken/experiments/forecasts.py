@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import BagClassifier, PooledLinearClassifier
 from sparsetoken.experiments.core.bag_sets import MULTIPLES, BagSet, Drawn, LeftOut
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
@@ -20,7 +21,6 @@ from sparsetoken.experiments.core.rules import against_value, report_only
 from sparsetoken.figures import style
 from sparsetoken.forecasting import forecast
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.validation import InvalidInput
 
 CLASSIFIERS = {"pooled": style.COLOURS["pooled"], "bag": style.COLOURS["attention"]}
 """Models and their colours."""

@@ -24,11 +24,11 @@ from sparsetoken.experiments.core.rows import Row, Rows, measured, predicted
 from sparsetoken.experiments.core.rules import report_only
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, SKY
-from sparsetoken.models import Attention
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Attention
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.results import Alignment
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Readout, TwoSteps
 
 READOUT = Readout(alpha1=2.0)
 STRENGTH = 1.5

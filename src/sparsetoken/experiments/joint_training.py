@@ -23,9 +23,9 @@ from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
-from sparsetoken.models import Attention
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import JointDescent, Readout, TwoSteps
 
 ALPHA = 2.0
 """n/d of all samples."""
@@ -73,15 +73,15 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
             yield piece(train, *case, engine, sizes.steps, size, trials, own, cost=cost)
 
 
-def descent_of(ratio: float, start: float, steps: int) -> JointDescent:
+def descent_of(ratio: float, start: float, steps: int) -> Descent:
     """Return the descent with a ratio of step sizes, from weights of some length."""
-    return JointDescent(ALPHA, steps, ETA_W, ratio * ETA_W, ETA_W, start_w=start, start_q=start)
+    rates = {"q": ratio * ETA_W, "w": ETA_W}
+    return Descent(alpha=ALPHA, steps=steps, rates=rates, rate_c=ETA_W, start=start)
 
 
 def follow(ratio: float, start: float, steps: int, replicas: int) -> Iterator[Row]:
     """Predict the course of a descent."""
-    model = Attention(descent_of(ratio, start, steps))
-    found = theory.descend(PROBLEM, model, replicas=replicas)
+    found = theory.descend(PROBLEM, descent_of(ratio, start, steps), replicas=replicas)
     for step in range(len(found)):
         place = {"ratio": ratio, "start": start, "step": step}
         yield from (course_row(found, name, step, **place) for name in QUANTITIES)
@@ -100,9 +100,9 @@ def train(
 
     These are the rise of the test error and the fall of the training loss, in the same trial.
     """
-    model = Attention(descent_of(ratio, start, steps[-1]))
+    descent = descent_of(ratio, start, steps[-1])
     sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "engine": engine}
-    mean = follow_trials(PROBLEM, model, steps, **sizes, seed=seed)
+    mean = follow_trials(PROBLEM, descent, steps, **sizes, seed=seed)
     for step in steps:
         place = {"ratio": ratio, "start": start, "step": step}
         yield from (mean(name, step, **place) for name in QUANTITIES)
@@ -202,5 +202,5 @@ def draw(rows: Rows) -> Figure:
 
 
 EXPERIMENT = Experiment(
-    "joint-training", SIZES, work, judge, {"joint_training": draw}, words, version=2
+    "joint-training", SIZES, work, judge, {"joint_training": draw}, words, version=3
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparsetoken import presets, simulation, theory
+from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
@@ -18,10 +18,11 @@ from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
 from sparsetoken.figures.palette import COLOURS, LIGHT_GREY, PALE, SEQUENCE
-from sparsetoken.models import Attention
+from sparsetoken.model import presets
+from sparsetoken.model.models import Attention
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results import Prediction
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory.oracle import learning_error
 
 PROBLEM = presets.learning_curves().problem

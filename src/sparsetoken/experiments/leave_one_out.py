@@ -34,13 +34,13 @@ from sparsetoken.experiments.core.rules import (
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREEN, GREY, VERMILION
 from sparsetoken.losses import Loss, get_loss
-from sparsetoken.models import Attention
+from sparsetoken.model.models import Attention
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.numerics.erm import ReadoutFit
 from sparsetoken.numerics.leave_one_out import leave_one_out
 from sparsetoken.numerics.newton_readout import Point, newton
 from sparsetoken.results import StatusCode
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Query, Readout
 
 QUERY, RIDGE = Query(0.9, 1.0), 1e-2
 ALPHA1 = 2.0

@@ -19,11 +19,11 @@ from sparsetoken.experiments.core.rows import THEORY, Row, Rows, predicted
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import COLOURS, GREY, SEQUENCE
-from sparsetoken.models import Attention, Model, Pooled
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Attention, Model, Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.results.record import Numbers
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Query, Readout
 
 LENGTH = 10
 SHARPNESS = 1.0

@@ -10,8 +10,6 @@ from matplotlib.figure import Figure
 from scipy import optimize
 
 from sparsetoken import theory
-from sparsetoken.concepts import ConceptProblem, Task
-from sparsetoken.descents import Descent
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
@@ -21,11 +19,13 @@ from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, predic
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true, report_only
 from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
 from sparsetoken.figures.palette import BLUE, COLOURS, GREEN, GREY, PURPLE, VERMILION
-from sparsetoken.networks import Architecture, Gated, Pooled, SelfAttention, Softmax
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.concepts import ConceptProblem, Task
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.networks import Architecture, Gated, Pooled, SelfAttention, Softmax
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory.oracle import learning_error
-from sparsetoken.tokens import TokenCovariance
 
 POOLED, SOFTMAX, HEADS = "mean pooling", "softmax", "two heads"
 GATED, SELF, MANY_HEADS = "gated, 2 units", "self-attention", "three heads"

@@ -27,11 +27,11 @@ from sparsetoken.experiments.core.rows import (
 from sparsetoken.experiments.core.rules import against_simulation, against_value
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
-from sparsetoken.models import Attention, Pooled, Vectorized
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Attention, Pooled, Vectorized
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results.record import Numbers
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Query, Readout, TwoSteps
 
 SETTINGS = {
     "balanced": (SparseTokenProblem(10, 3, 6.0, 0.5), TwoSteps(eta_q=1.0)),

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.experiments.core.claims import COMPUTED, FAILS, Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT
@@ -20,8 +19,9 @@ from sparsetoken.experiments.core.rules import against_simulation, against_value
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
 from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
-from sparsetoken.models import Attention, Model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Attention, Model
+from sparsetoken.model.pooling import ACTIVATIONS
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory import oracle
 from sparsetoken.theory.oracle.strength import CURVES

@@ -29,12 +29,12 @@ from sparsetoken.experiments.core.rules import against_simulation, against_value
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import COLOURS, GREY, SEQUENCE
 from sparsetoken.losses import get_loss
-from sparsetoken.models import Attention, Pooled, Vectorized
+from sparsetoken.model.models import Attention, Pooled, Vectorized
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.numerics.erm import fit_readout
-from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results.record import Numbers
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Query, Readout
 
 SQUARE, QUERY = SparseTokenProblem(10, 1, 5.0, 0.5), Query(0.9, 1.0)
 """Of the square loss."""

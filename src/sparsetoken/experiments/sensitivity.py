@@ -30,11 +30,11 @@ from sparsetoken.experiments.core.rows import (
 from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY, LIGHT_GREY, RED, SEQUENCE
-from sparsetoken.models import Attention
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Attention
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.results import Simulation, TrialOutcome
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.theory.oracle import learning_error
 from sparsetoken.theory.tuning import best_beta, best_split
 

@@ -19,11 +19,11 @@ from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, measur
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
 from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
 from sparsetoken.figures.palette import COLOURS, LIGHT_GREY
-from sparsetoken.models import Attention, Model, Pooled
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Attention, Model, Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.tokens import TokenCovariance
 
 QUERY, STEPS = Query(0.9, 1.0), TwoSteps(alpha0=2.0, eta_q=25.0)
 READOUT = Readout("logistic", ridge=1e-2, alpha1=2.0)

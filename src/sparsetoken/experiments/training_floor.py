@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from sparsetoken import simulation, theory
@@ -24,18 +25,20 @@ from sparsetoken.experiments.core.rows import (
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREY, VERMILION
-from sparsetoken.models import Attention, Pooled
+from sparsetoken.model.descent import Descent, training_of
+from sparsetoken.model.models import Attention, Pooled
+from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import JointDescent, Readout, TwoSteps
 from sparsetoken.theory.oracle import bayes_error, learning_error
-from sparsetoken.theory.tuning import BestDescent, best_descent, best_split, best_training
-from sparsetoken.theory.tuning.families import FAMILIES, FREE
+from sparsetoken.theory.tuning import best_descent, best_split, best_training
 
 STAGES, DESCENT = "four stages", "constant"
 """The trainings that are searched: all choices of the four stages, and one descent, of whose
-families this one is measured with real tokens as well."""
+schedules this one is measured with real tokens as well."""
 RESTING = "two_steps"
-"""The family whose query is trained first and then nearly rests, as that of the four stages."""
+"""The schedule whose query is trained first and then nearly rests, as that of the four stages."""
+SCHEDULES = (RESTING, DESCENT, "alternating", "warm_up", "fading")
+"""The schedules of `start_of`."""
 PASSED, MEASURED = "message passing", "measured"
 """Series of real tokens; without them the descent is in the second one as well."""
 FARTHER = 4
@@ -60,12 +63,12 @@ POINTS = {
 
 SIZES = profiles(
     # n/d of all samples, and those of them where trainings are searched, with at most so many
-    # steps and so many evaluations for each family; replicas of the theory of what is found.
+    # steps and so many evaluations for each schedule; replicas of the theory of what is found.
     quick=dict(
         alphas=(0.5, 1.0, 2.0, 4.0),
         searched=(0.5,),
         steps=16,
-        families=(RESTING, DESCENT),
+        schedules=(RESTING, DESCENT),
         evaluations=16,
         dimension=800,
         trials=8,
@@ -75,7 +78,7 @@ SIZES = profiles(
         alphas=(0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
         searched=(0.5, 2.0),
         steps=20,
-        families=(*FAMILIES, FREE),
+        schedules=SCHEDULES,
         evaluations=60,
         dimension=1000,
         trials=12,
@@ -109,10 +112,10 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
         given |= {"evaluations": sizes.evaluations, "seed": own}
         yield piece(search_stages, alpha, **given, cost=3.0 + 0.15 * sizes.evaluations)
         given |= {"steps": sizes.steps, "replicas": sizes.replicas}
-        for family in sizes.families:
-            cost = sizes.evaluations * 0.04 * sizes.steps * (1 + (family == FREE))
-            cost += trials * size * (family == DESCENT)
-            yield piece(search_descent, alpha, family, **given, cost=cost)
+        for schedule in sizes.schedules:
+            cost = sizes.evaluations * 0.04 * sizes.steps
+            cost += trials * size * (schedule == DESCENT)
+            yield piece(search_descent, alpha, schedule, **given, cost=cost)
 
 
 def predict(alpha: float) -> list[Row]:
@@ -150,9 +153,43 @@ def search_stages(
     return [worth, measured(found, "test_error", MEASURED, **given, **at)]
 
 
+def start_of(schedule: str, alpha: float, steps: int) -> Descent:
+    """Return where the search of a schedule starts: its query is neither blunt nor hard.
+
+    Weight decay of the readout is part of each. ``two_steps``: a step of the readout, one of the
+    query, then both with momentum. ``constant``: constant step sizes and momentum.
+    ``alternating``: readout and query in turns, no momentum. ``warm_up`` and ``fading``: as
+    constant, but the steps of the query grow at first, or fade.
+    """
+    sharp = 2.0 / theory.align(PROBLEM, TwoSteps(alpha, 0.5, 0.5, 1.0)).sharpness
+    t = np.arange(steps)
+    even, later, one = t % 2 == 0, t > 1, np.ones(steps)
+    w, q, momentum, decay = {
+        RESTING: (
+            np.where(t == 0, 0.5, 1.5 * later),
+            np.where(t == 1, sharp, 1e-3 * later),
+            0.6 * (t > 2),
+            0.05,
+        ),
+        DESCENT: (0.8 * one, 0.01 * sharp * one, 0.375 * one, 0.7),
+        "alternating": (1.0 * even, 0.5 * sharp * ~even, 0.0 * one, 0.05),
+        "warm_up": (0.8 * one, 0.015 * sharp * np.minimum(1, t / 4), 0.375 * one, 0.7),
+        "fading": (0.8 * one, 0.05 * sharp * np.exp(-t / 3), 0.375 * one, 0.7),
+    }[schedule]
+    return Descent(
+        alpha=alpha,
+        steps=steps,
+        rates={"q": q, "w": w},
+        rate_c=w,
+        start=0.0,
+        momentum=momentum,
+        decay={"q": 0.0, "w": decay},
+    )
+
+
 def search_descent(
     alpha: float,
-    family: str,
+    schedule: str,
     *,
     steps: int,
     replicas: int,
@@ -161,44 +198,32 @@ def search_descent(
     trials: int,
     seed: int,
 ) -> Iterator[Row]:
-    """Search over the descents of a family on all samples; train with the best of `DESCENT`.
-
-    The search of the free family starts from the result of that of `DESCENT`.
-    """
-
-    def best_of(family: str, given: JointDescent, replicas: int) -> BestDescent:
-        options: dict[str, Any] = {"evaluations": evaluations, "replicas": replicas}
-        return best_descent(PROBLEM, Attention(given), family=family, **options)
-
-    given = JointDescent(alpha, steps)
-    if family == FREE:
-        given = best_of(DESCENT, given, 2).descent
-    best = best_of(family, given, replicas)
+    """Search over the descents of a schedule on all samples; train with the best of `DESCENT`."""
+    start = start_of(schedule, alpha, steps)
+    best = best_descent(PROBLEM, start, evaluations=evaluations, replicas=replicas)
     descent = best.descent
-    at: dict[str, Any] = {"alpha": alpha, "training": family, "numbers": numbers_of(descent)}
+    at: dict[str, Any] = {"alpha": alpha, "training": schedule, "numbers": numbers_of(descent)}
     yield course_row(best.course, "test_error", -1, **at)
-    if family == DESCENT:
+    if schedule == DESCENT:
         at["series"] = MEASURED
         for engine, d in ((TENSORS, dimension), (REDUCED, FARTHER * dimension)):
             sizes: dict[str, Any] = {"dimension": d, "trials": trials, "engine": engine}
             sizes["seed"] = seed_of(engine, seed)
-            mean = follow_trials(PROBLEM, Attention(descent), [descent.steps], **sizes)
+            mean = follow_trials(PROBLEM, descent, [descent.steps], **sizes)
             yield mean("test_error", -1, **at)
 
 
-def numbers_of(descent: JointDescent) -> str:
+def numbers_of(descent: Descent) -> str:
     """Return the numbers of a descent for readers, schedules by their first and last numbers."""
+    training = training_of(PROBLEM, descent)
     words = [f"{descent.steps} steps"]
-    schedules = {
-        "η_w": descent.per_step("eta_w"),
-        "η_q": descent.per_step("eta_q"),
-        "momentum": descent.per_step("momentum"),
-    }
+    eta_q, eta_w = training.rates.T
+    schedules = {"η_w": eta_w, "η_q": eta_q, "η_b": training.rates_c, "momentum": training.momentum}
     for name, values in schedules.items():
         own = list(dict.fromkeys(f"{value:.2g}" for value in values.tolist()))
         own = own if len(own) <= 3 else [*own[:2], "...", own[-1]]
         words.append(f"{name} = {', '.join(own)}")
-    return ", ".join([*words, f"decay {descent.decay_w:.2g}"])
+    return ", ".join([*words, f"decay {training.decay[1]:.2g}"])
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:

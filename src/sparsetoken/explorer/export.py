@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from sparsetoken.base.files import require_place, written_whole
+from sparsetoken.base.progress import progress_of
 from sparsetoken.explorer.page import page
-from sparsetoken.explorer.presets import PRESETS
-from sparsetoken.explorer.settings import Settings
+from sparsetoken.explorer.settings import PRESETS, Settings
 from sparsetoken.explorer.views import VIEWS, capacity, floors, predictions, query
-from sparsetoken.files import require_place, written_whole
-from sparsetoken.progress import progress_of
 
 Grid = Mapping[str, Sequence[float]]
 

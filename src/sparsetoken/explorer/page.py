@@ -9,10 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sparsetoken.explorer.presets import PRESETS
-from sparsetoken.explorer.settings import controls
+from sparsetoken.base.tables import json_text
+from sparsetoken.explorer.settings import PRESETS, controls
 from sparsetoken.figures.palette import COLOURS
-from sparsetoken.tables import json_text
 from sparsetoken.version import __version__
 
 STATIC = Path(__file__).with_name("static")

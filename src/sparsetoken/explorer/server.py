@@ -20,10 +20,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from sparsetoken.base.tables import json_text
+from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.explorer.page import STATIC, page, policy
 from sparsetoken.explorer.settings import Settings
-from sparsetoken.tables import json_text
-from sparsetoken.validation import InvalidInput, choice
 
 if TYPE_CHECKING:
     from sparsetoken.explorer.views import CoarseCurves

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sparsetoken.descents import Descent
-from sparsetoken.explorer.presets import PRESETS
-from sparsetoken.models import Model, make_model
-from sparsetoken.networks import Architecture, Gated, SelfAttention, Softmax
-from sparsetoken.parameters import Linear, Log, Parameter, Range, parameter, parameters_of, value
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
-from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw
-from sparsetoken.validation import Reals, choice
+from sparsetoken.base.parameters import (
+    Linear,
+    Log,
+    Parameter,
+    Range,
+    parameter,
+    parameters_of,
+    value,
+)
+from sparsetoken.base.validation import Reals, choice
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Model, make_model
+from sparsetoken.model.networks import Architecture, Gated, SelfAttention, Softmax
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
+
+_FILE = Path(__file__).with_name("stories.toml")
+PRESETS: list[dict[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))["story"]
+"""In the order of the page, which starts with the settings of the first."""
+
 
 DIMENSION = 100
 """Of tokens with a covariance, which have a size of their own."""
@@ -45,6 +59,12 @@ class _OfThePage:
         "c",
         default=0.0,
         slider=Linear(0, 4),
+    )
+    descent_eta_w: float = parameter(
+        "step size of the readout", r"\eta_w", default=1.0, slider=Linear(0, 10)
+    )
+    descent_eta_q: float = parameter(
+        "step size of the query", r"\eta_q", default=4.0, slider=Linear(0, 30)
     )
     network_rate: float = parameter(
         "step size of all columns, the projections that a network depends on",
@@ -78,7 +98,10 @@ GROUPS = {
         *_controls(Query, "cosine", "sharpness"),
     ],
     "Tokens": _controls(_OfThePage, "spectrum", "bag_effect"),
-    "Descent on all weights": _controls(JointDescent, "steps", "eta_w", "eta_q", prefix="descent_"),
+    "Descent on all weights": [
+        *_controls(Descent, "steps", prefix="descent_"),
+        *_controls(_OfThePage, "descent_eta_w", "descent_eta_q"),
+    ],
     "Networks": [
         *_controls(Softmax, "heads", prefix="network_"),
         *_controls(Gated, "hidden", prefix="network_"),
@@ -183,14 +206,14 @@ class Settings:
         """Return the readout on so many samples per dimension."""
         return Readout(self["loss"], self["ridge"], alpha1)
 
-    def descent(self) -> JointDescent:
-        """Return the descent on all weights, on n1/d samples per dimension."""
-        return JointDescent(
+    def descent(self) -> Descent:
+        """Return the descent of attention from 0, on n1/d samples per dimension."""
+        return Descent(
+            Softmax(beta=self["beta"]),
             alpha=self["alpha1"],
             steps=self["descent_steps"],
-            eta_w=self["descent_eta_w"],
-            eta_q=self["descent_eta_q"],
-            beta=self["beta"],
+            rates={"w": self["descent_eta_w"], "q": self["descent_eta_q"]},
+            start=0.0,
             loss=self["loss"],
         )
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from sparsetoken.base.validation import LARGEST_LOAD, InvalidInput, choice, integer
 from sparsetoken.explorer.settings import DIMENSION, Settings
-from sparsetoken.models import Attention
-from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.results import Prediction, Weights
 from sparsetoken.results.simulation import standard_error
 from sparsetoken.simulation.setting import Setting
@@ -24,7 +25,6 @@ from sparsetoken.simulation.trial import TrialPlan
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory import capacity as capacity_of
 from sparsetoken.theory.features import model_features
-from sparsetoken.theory.floor import directions_alike
 from sparsetoken.theory.imbalance import imbalance_advice
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.oracle import LearningError, learning_error
@@ -33,7 +33,6 @@ from sparsetoken.theory.readout.equations import Load
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, solve_readout
 from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer
 
 COARSE = ("attention", "pooled", "vectorized")
 COARSE_LOADS = tuple(np.geomspace(0.25, 10, 7).tolist())
@@ -117,7 +116,7 @@ def floors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
     if settings["query"] == "given":
         oracle = learning_error(problem, LARGEST_LOAD, points=FLOOR_POINTS)
         return [dataclasses.replace(oracle, test_error=oracle.oracle_error)] * len(loads)
-    if not directions_alike(problem.tokens):
+    if not _directions_alike(problem.tokens):
         remedy = "A signal along large directions of a covariance may be learned faster."
         legal = "alike in all directions for this floor"
         raise InvalidInput("tokens", legal, problem.tokens, remedy)
@@ -197,11 +196,12 @@ def capacity(settings: Settings) -> Events:
 
 def descent(settings: Settings) -> Events:
     """Yield the course of joint gradient descent: from two replicas first, then from enough."""
-    problem, model = settings.problem(), Attention(settings.descent())
+    problem, trained = settings.problem(), settings.descent()
     for replicas in (2, None):
-        found = descend(problem, model, tolerance=DESCENT_TOLERANCE, replicas=replicas)
-        course = _named(found, "test_error", "training_loss", "cosine")
-        kept = np.isfinite(found.norm_w)  # until it diverges
+        found = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=replicas)
+        course = _named(found, "test_error", "training_loss")
+        course["cosine"] = found.weights.cosines[..., 0, 0]
+        kept = np.isfinite(found.training_loss)  # until it diverges
         yield {
             "kind": "descent",
             "coarse": replicas is not None,
@@ -216,7 +216,7 @@ def descent(settings: Settings) -> Events:
 def networks(settings: Settings) -> Events:
     """Yield the Bayes-optimal error, then the course of each network in training."""
     problem = settings.problem()
-    if directions_alike(problem.tokens):
+    if _directions_alike(problem.tokens):
         least = learning_error(problem, settings["alpha1"], points=FLOOR_POINTS)
         yield {"kind": "floor", **_named(least, "test_error", "status")}
     for name, trained in settings.networks().items():
@@ -288,3 +288,15 @@ VIEWS: dict[str, Callable[..., Events]] = {
     for view in (curves, phase, alignment, capacity, descent, networks, query, simulation)
 }
 """By the name in the request of the page."""
+
+
+def _directions_alike(law: TokenLaw) -> bool:
+    """Return whether noise is the same in all directions, within and between samples."""
+    if not isinstance(law, TokenCovariance):
+        return isinstance(law, Isotropic)
+    return all(_multiple_of_identity(S) for S in (law.within, law.between) if S is not None)
+
+
+def _multiple_of_identity(S: np.ndarray) -> bool:
+    identity = np.ones(len(S)) if S.ndim == 1 else np.eye(len(S))
+    return np.array_equal(S, S.flat[0] * identity)

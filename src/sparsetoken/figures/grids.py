@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY, VERMILION
 from sparsetoken.figures.records import axis_label, parameter_of
-from sparsetoken.validation import InvalidInput
 
 QUANTITIES = ("theory", "simulation")
 COLUMNS, MOST_PANELS, MOST_TICKS = 5, 40, 6

@@ -1,4 +1,4 @@
-"""Colours of models and quantities, for figures, displays, report, gallery and explorer.
+"""Colours of models and quantities, for figures, report, gallery and explorer.
 
 The first six are Okabe and Ito's, which colour-blind readers can tell apart. Nothing is imported
 here, so that the page of the explorer has them without matplotlib.

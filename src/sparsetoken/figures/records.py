@@ -6,27 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.figures.palette import COLOURS
+from sparsetoken.base.parameters import Parameter, parameters_of
+from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.figures.style import drawing, log_axis
-from sparsetoken.models import MODELS
-from sparsetoken.parameters import Parameter, parameters_of
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
-from sparsetoken.validation import InvalidInput, choice
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import MODELS
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 
-_LOADS = ("alpha", "alpha0", "alpha1", "step")  # the abscissae under which a floor is drawn
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
-_FLOOR, _BEST = COLOURS["floor"], "Bayes-optimal learner"
 _MOST_LINES = 20
 _WORDS = {"auc": "AUC"}
 
 
-def draw(record: Any, quantity: str, ax: Any, floor: bool | None, options: dict[str, Any]) -> Any:
+def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     """Plot one column over the last dimension, with a line for each point of the others.
 
-    The quantity is a column, by default the first. The Bayes-optimal error is drawn by default in
-    a new figure only. The options are those of the lines; a label stands before the values of the
-    other dimensions.
+    The quantity is a column, by default the first. The options are those of the lines; a label
+    stands before the values of the other dimensions.
     """
     columns = record.columns()
     numbers = [name for name, values in columns.items() if values.dtype.kind in "iuf"]
@@ -44,12 +41,11 @@ def draw(record: Any, quantity: str, ax: Any, floor: bool | None, options: dict[
     converged = columns.get("status", np.array("converged")) == "converged"
     keep = converged | ("step" in record.dims)  # what came before a divergence is right
     values = np.where(keep, columns[name], np.nan).reshape(lines, -1)
-    error = columns.get(f"{name}_error")
+    error = columns.get(f"{name}_se")
     errors = None if error is None else error.reshape(lines, -1)
     last = record.dims[-1] if record.dims and record.dims[-1] in coords else "point"
     x_name = next((n for n, c in coords.items() if _varies(c)), last)
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
-    floor = ax is None if floor is None else floor
     with drawing(ax) as ax:
         for i in range(lines):
             label = ", ".join(filter(None, (options.get("label"), _label(coords, i))))
@@ -57,10 +53,6 @@ def draw(record: Any, quantity: str, ax: Any, floor: bool | None, options: dict[
             if hasattr(record, "trials"):
                 one = _of_its_line(ax, one)
             _draw_line(ax, x[i], values[i], None if errors is None else errors[i], one, record)
-        best = getattr(record, "floor", None)
-        if floor and name == "test_error" and x_name in _LOADS and best is not None:
-            floors = best()[..., None] if "step" in record.dims else best()
-            _draw_floor(ax, x, np.broadcast_to(floors, shape).reshape(lines, -1))
         ax.set(xlabel=axis_label(x_name), ylabel=axis_label(name))
         if x_name != "step" and x.min() > 0 and x.max() / x.min() >= _WIDE:
             log_axis(ax)
@@ -72,7 +64,7 @@ def draw(record: Any, quantity: str, ax: Any, floor: bool | None, options: dict[
 def parameter_of(name: str) -> Parameter | None:
     """Return the declaration of a parameter of problems, stages or models; None if it is none."""
     models = (entry.kind for entry in MODELS.values())
-    for kind in (SparseTokenProblem, TwoSteps, Readout, JointDescent, Query, *models):
+    for kind in (SparseTokenProblem, TwoSteps, Readout, Descent, Query, *models):
         if name in (declared := parameters_of(kind)):
             return declared[name]
     return None
@@ -102,16 +94,6 @@ def _draw_line(ax: Any, x: Any, values: Any, errors: Any, options: Any, record: 
         (line,) = ax.plot(x, values, **options)
         low, high = values - 2 * errors, values + 2 * errors
         ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
-
-
-def _draw_floor(ax: Any, x: np.ndarray, floors: np.ndarray) -> None:
-    """Draw the Bayes-optimal error, once where several lines share it."""
-    drawn: list[np.ndarray] = []
-    for at, floor in zip(x, floors, strict=True):
-        if not any(np.array_equal(floor, other) for other in drawn):
-            label = None if _BEST in ax.get_legend_handles_labels()[1] else _BEST
-            ax.plot(at, floor, "-.", color=_FLOOR, label=label)
-            drawn.append(floor)
 
 
 def _label(coords: dict[str, np.ndarray], line: int) -> str:

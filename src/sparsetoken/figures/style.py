@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.figures.palette import COLOURS as COLOURS
 from sparsetoken.figures.palette import CYCLE, GREY, GRID
-from sparsetoken.validation import InvalidInput
 
 MARKERS = {"reduced": "o", "tensors": "s"}
 

@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 from sklearn.model_selection import RepeatedStratifiedKFold
 
+from sparsetoken.base.progress import progress_of
 from sparsetoken.estimators import BagClassifier, QueryWarning
 from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.forecasting.measures import Excess, Spreads, auc, influences, placements
-from sparsetoken.progress import progress_of
 
 MODELS = ("bag", "attention", "pooled")
 """`BagClassifier`, its member with attention alone, and its member with mean pooling."""

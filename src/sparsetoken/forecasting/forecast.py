@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from sparsetoken.base.validation import InvalidInput, generator_of, integer, refuse_disguised
 from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import Labelled, bag_law, read_labelled
 from sparsetoken.forecasting.posterior import Posterior, fit_posterior
 from sparsetoken.forecasting.results import WORTH, Forecast, ForecastPoint, Measured
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.validation import InvalidInput, generator_of, integer, refuse_disguised
 
 _TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
 _MULTIPLES = (1, 2, 4)
@@ -82,7 +82,6 @@ def forecast(
     See Also
     --------
     diagnose : Which classifier suits some bags.
-    sparsetoken.displays.predicted_errors : Errors predicted by theory.
 
     Examples
     --------
@@ -128,7 +127,7 @@ def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:
         raise InvalidInput("sizes", "one number of bags or more", values)
     remedy = (
         f"The pilot has {n} bags: below that, fit the classifiers to a part of it and test "
-        "them on the rest (BagLearningCurveDisplay does)."
+        "them on the rest (LearningCurveDisplay of scikit-learn does)."
     )
     enough = [integer("sizes", value, n, remedy=remedy) for value in values]
     return tuple(sorted({integer("sizes", value, n, _LARGEST) for value in enough}))

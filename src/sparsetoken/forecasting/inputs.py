@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sparsetoken.bags import Bags, as_bags
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators.fitting.features import BagFeatures
+from sparsetoken.estimators.fitting.standardization import Standardization
 from sparsetoken.estimators.labels import read_targets
-from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.standardization import Standardization
-from sparsetoken.validation import InvalidInput
 
 LEAST_BAGS = 10  # of each class: one in each of ten folds
 _SAFE = 1e-6  # of the largest value whose square is finite, so that sums of squares are too

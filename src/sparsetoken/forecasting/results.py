@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from sparsetoken.extras import needed
+from sparsetoken.base.machine import needed
+from sparsetoken.base.tables import html
 from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.results import Status
-from sparsetoken.tables import html
 
 WORTH = 0.005  # `BagClassifier` must err less often than pooling by so much to be recommended
 

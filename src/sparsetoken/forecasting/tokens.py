@@ -11,9 +11,9 @@ from jaxtyping import Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
-from sparsetoken.fitting import moments
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators.fitting import moments
 from sparsetoken.forecasting.inputs import Labelled
-from sparsetoken.validation import InvalidInput
 
 _MOST_TOKENS = 20_000  # for covariances and higher moments
 _LEAST_SHARE = 0.25  # of the variance over all tokens, for the noise of a column

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsetoken.numerics.namespace import namespace
+from sparsetoken.numerics.backend import namespace
+from sparsetoken.numerics.newton import increasing_root
 from sparsetoken.numerics.quadrature import gaussian_panels
-from sparsetoken.numerics.scalar_root import increasing_root
 
 _BUILT_IN = "sparsetoken.losses."
 _METHODS = {"value": 2, "slope": 2, "curvature": 2, "prox": 3, "dual": 3, "dual_slope": 3}

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import jaxpr_as_fun
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses.base import Loss
 from sparsetoken.losses.built_in import check_new_name
 from sparsetoken.losses.identity import NOT_TRACEABLE, digest_of
-from sparsetoken.numerics.namespace import namespace
-from sparsetoken.validation import InvalidInput
+from sparsetoken.numerics.backend import namespace
 
 _JUMP = 1e-3  # relative rise of the slope over 1e-11: more is no curvature
 _GRID = np.concatenate([-np.geomspace(1e4, 1e-3, 400), [0.0], np.geomspace(1e-3, 1e4, 400)])

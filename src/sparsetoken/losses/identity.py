@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 NOT_TRACEABLE = (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError)
 """What JAX raises where a function is written for NumPy or branches on its arguments."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from sparsetoken.losses.base import Loss, Smoothed, smoothed_means
-from sparsetoken.numerics.namespace import namespace
+from sparsetoken.numerics.backend import namespace
 from sparsetoken.numerics.quadrature import clustered_gaussian
 
 _HALLEY_STEPS = 3

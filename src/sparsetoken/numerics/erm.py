@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float, Real
 from scipy import linalg
 
+from sparsetoken.base.validation import InvalidInput, real
+from sparsetoken.numerics.backend import jax_device
 from sparsetoken.numerics.conjugate import ConjugateDirections
-from sparsetoken.numerics.devices import jax_device
 from sparsetoken.numerics.newton_readout import Point, Pointwise, newton
-from sparsetoken.validation import InvalidInput, real
 
 MAX_NEWTON = 200
 MAX_OUTER = 100

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float, Real
 from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 
+from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.numerics.erm import ConvexLoss, ReadoutFit, fit_readout
 from sparsetoken.numerics.newton_readout import gram
 from sparsetoken.numerics.ranks import sample_auc
-from sparsetoken.validation import InvalidInput, real
 
 ALONE = 1e-13  # a leverage closer to 1 is 1 but for rounding
 

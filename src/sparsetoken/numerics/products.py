@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.numerics.devices import jax_device
+from sparsetoken.numerics.backend import jax_device
 
 BLOCK_BYTES = 2**21  # rows that stay in the cache between the product with F and that with F^T
 

@@ -7,9 +7,10 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy
 from jaxtyping import Float
 
-from sparsetoken.numerics.namespace import namespace
+from sparsetoken.numerics.backend import namespace
 
 RANGE = 7.2  # P(|g| > RANGE) = 6e-13
 _PANELS, _PER_PANEL = 20, 10
@@ -107,3 +108,13 @@ def _side(low: Any, high: Any, bend: Any, scale: Any) -> tuple[Any, Any]:
     e = xp.exp(u)  # sinh and cosh would take one each
     sinh, cosh = 0.5 * (e - 1 / e), 0.5 * (e + 1 / e)
     return bend[..., None] + scale * sinh, half * w * scale * cosh
+
+
+BITS = 30  # of a coordinate
+MOST_DIMENSIONS = 21201  # for which SciPy has direction numbers
+
+
+def sobol_sequence(dimensions: int, rng: np.random.Generator | None = None) -> Any:
+    """Return a `scipy.stats.qmc.Sobol`, scrambled by a generator if there is one."""
+    sequence = scipy.stats.qmc.Sobol  # imported here, on first use
+    return sequence(dimensions, scramble=rng is not None, bits=BITS, rng=rng)

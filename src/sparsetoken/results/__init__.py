@@ -4,13 +4,11 @@ from sparsetoken.results.outcomes import (
     Alignment,
     Capacity,
     Course,
-    DescentPath,
     FoundQuery,
     NetworkPath,
     Outcome,
     Overlaps,
     Prediction,
-    Trajectory,
     Weights,
 )
 from sparsetoken.results.record import Record
@@ -22,7 +20,6 @@ __all__ = [
     "Alignment",
     "Capacity",
     "Course",
-    "DescentPath",
     "FoundQuery",
     "NetworkPath",
     "Outcome",
@@ -32,7 +29,6 @@ __all__ = [
     "Simulation",
     "Status",
     "StatusCode",
-    "Trajectory",
     "TrialOutcome",
     "Weights",
 ]

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.stages import Query
 from sparsetoken.results.record import Numbers, Record, quantity, record
 from sparsetoken.results.status import Status
-from sparsetoken.stages import Query
-from sparsetoken.validation import InvalidInput
 
-FLOOR = "Computes the Bayes-optimal error for the same samples, in seconds."
 NOTES = "Warnings with remedies at each point; `advice` summarises them."
 
 
 @record
 class FoundQuery(Record):
-    """A query found by two gradient steps.
-
-    See Also
-    --------
-    Alignment : What theory returns.
-    sparsetoken.simulation.align : The query at finite dimension.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.simulation.align(problem, st.TwoSteps(alpha0=1.0), dimension=100, trials=4)
-    >>> print(f"{found.mean.cosine:.1f}")
-    0.9
-    """
+    """A query found by two gradient steps."""
 
     cosine: Numbers = quantity("s_q = <q2, xi> / |q2|; 0 if q2 = 0.")
     overlap: Numbers = quantity("<q2, xi>.")
@@ -41,21 +24,7 @@ class FoundQuery(Record):
 
 @record
 class Alignment(FoundQuery):
-    """The query after two gradient steps, predicted by theory.
-
-    See Also
-    --------
-    sparsetoken.align : The function that returns it.
-    FoundQuery : What simulations return.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.align(problem, st.TwoSteps(alpha0=1.0))
-    >>> print(f"{found.cosine:.2f} {found.sharpness:.2f}")
-    0.88 0.96
-    """
+    """The query after two gradient steps, predicted by theory."""
 
     sharpness: Numbers = quantity("k = beta |q2|.")
     rate: Numbers = quantity(
@@ -81,19 +50,6 @@ class Overlaps(Record):
 
     For models without a query e_2 = xi; for ``vectorized`` the overlap w_2 is
     <W, 1 xi^T> / sqrt(L).
-
-    See Also
-    --------
-    Outcome : Test error, training loss and AUC.
-    sparsetoken.theory.ScoreLaw : The law of the scores of a readout.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.predict(problem, st.Pooled(), st.Readout("square", ridge=0.1))
-    >>> print(f"{found.overlaps.orthogonal:.3f} {found.overlaps.noise:.3f}")
-    0.860 0.857
     """
 
     query: Numbers = quantity("w_1 = <w, q/|q|>; 0 without a query.", column="query_overlap")
@@ -107,21 +63,7 @@ class Overlaps(Record):
 
 @record
 class Outcome(Record):
-    """Test error, training loss and AUC of a trained classifier, from theory or simulation.
-
-    See Also
-    --------
-    Prediction : The outcome predicted by theory.
-    TrialOutcome : The outcome of one trial.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.predict(problem, st.Pooled())
-    >>> isinstance(found, st.results.Outcome), bool(found.auc > 0.7)
-    (True, True)
-    """
+    """Test error, training loss and AUC of a trained classifier, from theory or simulation."""
 
     test_error: Numbers = quantity("P(y sign(score) < 0) on new data.")
     training_loss: Numbers = quantity("Mean loss over D1, without the ridge term.")
@@ -172,7 +114,6 @@ class Prediction(Outcome):
         default=None,
     )
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
-    floor: Callable[[], np.ndarray] | None = quantity(FLOOR, column=None, default=None)
 
     @property
     def query(self) -> Query | None:
@@ -182,20 +123,7 @@ class Prediction(Outcome):
 
 @record
 class Capacity(Record):
-    """The number of samples per dimension below which D1 is linearly separable.
-
-    See Also
-    --------
-    sparsetoken.capacity : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=4, informative=1, strength=2.0)
-    >>> found = st.capacity(problem, st.Pooled())
-    >>> print(f"{found.capacity:.3f}", found.status)
-    2.341 converged
-    """
+    """The number of samples per dimension below which D1 is linearly separable."""
 
     capacity: Numbers = quantity("alpha* = n1 / d.")
     numerical_error: Numbers = quantity("Standard error of the capacity over scrambles of nodes.")
@@ -205,128 +133,29 @@ class Capacity(Record):
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
 
 
-def best_step(test_error: Numbers) -> Numbers:
-    """Return the step, along the last axis, with the smallest known test error."""
-    if np.isnan(test_error).all(axis=-1).any():
-        raise InvalidInput("test errors", "computed at one step or more", "none")
-    return np.nanargmin(test_error, axis=-1)
+def norms_of(gram: np.ndarray) -> np.ndarray:
+    """Return the lengths of columns with a Gram matrix."""
+    return np.sqrt(np.maximum(np.diagonal(gram, axis1=-2, axis2=-1), 0))
 
 
-@record
-class DescentPath(Record):
-    """Weights (w, q, b) and their test error, at the start and after each step.
-
-    The last dimension is step. What a descent that diverged has not is nan.
-
-    See Also
-    --------
-    Trajectory : What theory returns.
-    NetworkPath : The same for any network.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> path = st.descend(problem, st.Attention(st.JointDescent(steps=2)), replicas=2).errors
-    >>> path.test_error.shape
-    (3,)
-    """
-
-    test_error: Numbers = quantity("P(y sign(score) < 0) on new data; a score of 0 counts 1/2.")
-    training_loss: Numbers = quantity("Mean loss over all samples, without weight decay.")
-    cosine: Numbers = quantity("<q, xi> / |q|; 0 where q = 0.")
-    sharpness: Numbers = quantity("k = beta |q|.")
-    overlap_w: Numbers = quantity("<w, xi>.")
-    overlap_q: Numbers = quantity("<q, xi>.")
-    norm_w: Numbers = quantity("|w|.")
-    norm_q: Numbers = quantity("|q|.")
-    product_wq: Numbers = quantity("<w, q>.")
-    bias: Numbers = quantity("b.")
-
-    def query(self, step: int = -1) -> Query:
-        """Return the query after a step, the last by default, to train a readout on it.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such step, or the descent diverged before it.
-        """
-        there = self.isel(step=step)
-        if not np.isfinite(there.cosine).all():
-            legal = "one before the descent diverges"
-            raise InvalidInput("step", legal, step, "Lower eta_w, eta_q or eta_b.")
-        return Query(np.clip(there.cosine, -1, 1), there.sharpness)
-
-    @property
-    def best_step(self) -> Numbers:
-        """The step with the smallest test error."""
-        return best_step(self.test_error)
-
-
-QUANTITIES = tuple(field.name for field in DescentPath.quantities)
-
-
-def over_steps(table: np.ndarray) -> DescentPath:
-    """Return the path of a table with a row for each state, in the order of `QUANTITIES`."""
-    return DescentPath(*table.T, dims=("step",), coords={"step": np.arange(len(table))})
-
-
-@record
-class Trajectory(DescentPath):
-    """The course of training predicted by theory.
-
-    Its status is NO_LIMIT if the descent diverges: the steps before that are kept.
-
-    See Also
-    --------
-    sparsetoken.descend : The function that returns it.
-    Course : The same for any network.
-    DescentPath : Weights and test errors at each step.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.descend(problem, st.Attention(st.JointDescent(steps=2)), replicas=2)
-    >>> found.dims, found.cosine.round(2).tolist()
-    (('step',), [0.0, 0.0, 0.95])
-    """
-
-    errors: DescentPath = quantity(
-        "Standard error of each quantity over independent replicas.", suffix="_error"
-    )
-    numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
-    replicas: Numbers = quantity("How many replicas were followed.", without=("step",))
-    status: Status = quantity("How each course ended.", without=("step",))
-    notes: tuple[str, ...] = quantity(NOTES, column=None, default=(), without=("step",))
-    floor: Callable[[], np.ndarray] | None = quantity(
-        FLOOR, column=None, default=None, without=("step",)
-    )
+def cosines_of(overlaps: np.ndarray, gram: np.ndarray) -> np.ndarray:
+    """Return the cosines of columns and signals; 0 for a column that is 0."""
+    norms = np.broadcast_to(norms_of(gram)[..., None], overlaps.shape)
+    none = np.zeros(overlaps.shape)
+    return np.clip(np.divide(overlaps, norms, out=none, where=norms != 0), -1, 1)
 
 
 @record
 class Weights(Record):
     """The columns of U and the further weights, at the start and after each step.
 
-    Arrays have axes for columns and signals after the dimensions. Tables have overlap_NAME and
-    norm_NAME of each column (overlap_NAME_1, ... of several signals), and the further weights by
-    name.
-
-    See Also
-    --------
-    NetworkPath : Weights and test errors.
-    Course : The course predicted by theory.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> course = st.descend(problem, st.Descent(st.networks.Pooled(), steps=2), replicas=2)
-    >>> course.weights.names, course.weights.norms.shape
-    (('w',), (3, 1))
+    Arrays have axes for columns and signals after the dimensions. Tables have overlap_NAME,
+    cosine_NAME and norm_NAME of each column (overlap_NAME_1, ... of several signals), and the
+    further weights by name.
     """
 
     overlaps: Numbers = quantity("U^T xi_p, with axes for columns and signals.")
+    cosines: Numbers = quantity("Of columns and signals; 0 for a column that is 0.")
     norms: Numbers = quantity("Lengths of the columns.")
     gram: Numbers = quantity("U^T U.")
     c: Numbers = quantity("The further weights.")
@@ -334,22 +163,15 @@ class Weights(Record):
     weight_names: tuple[str, ...] = quantity("Of the further weights.", column=None)
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return overlaps and lengths of each column, and the further weights, by name."""
-        found = {}
-        for j, name in enumerate(self.names):
-            own = self.overlaps[..., j, :]
-            several = own.shape[-1] > 1
-            for p in range(own.shape[-1]):
-                found[f"overlap_{name}_{p + 1}" if several else f"overlap_{name}"] = own[..., p]
+        """Return overlaps, cosines and lengths of each column, and the further weights, by name."""
+        found: dict[str, np.ndarray] = {}
+        signals = self.overlaps.shape[-1]
+        ends = [f"_{p + 1}" if signals > 1 else "" for p in range(signals)]
+        for kind, values in (("overlap", self.overlaps), ("cosine", self.cosines)):
+            for j, name in enumerate(self.names):
+                found |= {f"{kind}_{name}{end}": values[..., j, p] for p, end in enumerate(ends)}
         found |= {f"norm_{name}": self.norms[..., j] for j, name in enumerate(self.names)}
         return found | {name: self.c[..., j] for j, name in enumerate(self.weight_names)}
-
-    @property
-    def cosines(self) -> np.ndarray:
-        """Cosines of columns and signals, with axes for both; 0 for a column that is 0."""
-        norms = np.broadcast_to(self.norms[..., None], self.overlaps.shape)
-        none = np.zeros(self.overlaps.shape)
-        return np.divide(self.overlaps, norms, out=none, where=norms > 0)
 
 
 @record
@@ -357,20 +179,6 @@ class NetworkPath(Record):
     """Weights of a network and their test error, at the start and after each step.
 
     The last dimension is step. What a descent that diverged has not is nan.
-
-    See Also
-    --------
-    Course : What theory returns.
-    Weights : The columns of U and the further weights.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> descent = st.Descent(st.networks.Pooled(), steps=2)
-    >>> found = st.simulation.descend(problem, descent, dimension=50, trials=2)
-    >>> found.trials.dims, type(found.mean).__name__
-    (('trial', 'step'), 'NetworkPath')
     """
 
     test_error: Numbers = quantity(
@@ -386,7 +194,9 @@ class NetworkPath(Record):
     @property
     def best_step(self) -> Numbers:
         """The step with the smallest test error."""
-        return best_step(self.test_error)
+        if np.isnan(self.test_error).all(axis=-1).any():
+            raise InvalidInput("test errors", "computed at one step or more", "none")
+        return np.nanargmin(self.test_error, axis=-1)
 
 
 @record
@@ -398,7 +208,6 @@ class Course(NetworkPath):
     See Also
     --------
     sparsetoken.descend : The function that returns it.
-    Trajectory : The same for query, readout and bias.
     NetworkPath : Its quantities at each step.
 
     Examples
@@ -414,12 +223,9 @@ class Course(NetworkPath):
         "For each quantity, the standard error over independent replicas and, where eigenvalues "
         "are grouped, the change from halving the number of atoms; those of `test_error` and "
         "`attended` include the error from the new bags.",
-        suffix="_error",
+        suffix="_se",
     )
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
     replicas: Numbers = quantity("The number of replicas followed.", without=("step",))
     status: Status = quantity("How each course ended.", without=("step",))
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=(), without=("step",))
-    floor: Callable[[], np.ndarray] | None = quantity(
-        FLOOR, column=None, default=None, without=("step",)
-    )

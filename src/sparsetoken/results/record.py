@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
-from sparsetoken.extras import needed
+from sparsetoken.base.machine import needed
+from sparsetoken.base.tables import html, text
+from sparsetoken.base.validation import choice, integer
+from sparsetoken.model.values import Grid
 from sparsetoken.results.status import CONVERGED, Status, as_objects
-from sparsetoken.tables import html, text
-from sparsetoken.validation import InvalidInput, choice, integer
-from sparsetoken.values import Grid
 
 Numbers = Any
 """A NumPy number, of shape (), or an array over the dimensions of its record."""
@@ -142,10 +141,8 @@ class Record:
 
         Parameters
         ----------
-        **positions : int, slice or array of int
-            By dimension, as in ``course.isel(step=-1)``. An integer drops the dimension. So does
-            an array, which has the shape of the other dimensions and says which position is
-            taken at each of their points, as in ``course.isel(step=course.best_step)``.
+        **positions : int or slice
+            By dimension, as in ``course.isel(step=-1)``. An integer drops the dimension.
 
         Raises
         ------
@@ -157,24 +154,10 @@ class Record:
             choice("dimension", dim, found.dims)
             axis, name = found.dims.index(dim), f"position along {dim}"
             length = found.shape[axis]
-            if np.ndim(position):
-                found._require_positions(dim, position := np.asarray(position))
-            elif not isinstance(position, slice):
-                position = integer(name, np.asarray(position).item(), -length, length - 1)
-            found = found._part(dim, position, tuple(d for d in found.dims if d != dim))
+            if not isinstance(position, slice):
+                position = integer(name, position, -length, length - 1)
+            found = found._part(dim, position)
         return found
-
-    def _require_positions(self, dim: str, positions: np.ndarray) -> None:
-        """Raise `InvalidInput` unless each point of the other dimensions has a position."""
-        axis, fields = self.dims.index(dim), map(self._dims_of, dataclasses.fields(self))
-        length, shape = self.shape[axis], self.shape[:axis] + self.shape[axis + 1 :]
-        legal = f"an integer in [{-length}, {length - 1}] or a slice"
-        if all(own == self.dims or dim not in own for own in fields):
-            legal += f", or an array of such integers, of shape {shape}"
-            inside = (positions >= -length) & (positions < length)
-            if positions.dtype.kind in "iu" and positions.shape == shape and inside.all():
-                return
-        raise InvalidInput(f"position along {dim}", legal, positions)
 
     def __getitem__(self, key: Any) -> Self:
         key = key if isinstance(key, tuple) else (key,)
@@ -186,37 +169,33 @@ class Record:
         """Go through the parts along the first dimension."""
         return (self[position] for position in range(len(self)))
 
-    def _part(self, dim: str, position: Any, places: tuple[str, ...]) -> Self:
-        """Return a part along a dimension; an array of positions has the dimensions `places`."""
-        part = functools.partial(_taken, dim=dim, position=position, places=places)
+    def _part(self, dim: str, position: int | slice) -> Self:
+        """Return a part along a dimension."""
+        kept = isinstance(position, slice)
+
+        def part(value: np.ndarray, own: tuple[str, ...]) -> Any:
+            return value[(slice(None),) * own.index(dim) + (position,)]
 
         def coord(value: np.ndarray) -> np.ndarray:
-            axis, kept = self.dims.index(dim), isinstance(position, slice)
+            axis = self.dims.index(dim)
             if value.shape[axis] == 1:  # the same all along the dimension
                 return value if kept else value.squeeze(axis)
-            if np.ndim(position):  # it may then vary along all that the positions have
-                lengths = zip(self.dims, self.shape, value.shape, strict=True)
-                full = [n if d in (dim, *places) else own for d, n, own in lengths]
-                value = np.broadcast_to(value, full)
             return np.asarray(part(value, self.dims))
 
-        dims = self.dims if isinstance(position, slice) else tuple(d for d in self.dims if d != dim)
-        changes: dict[str, Any] = {"dims": dims}
+        changes: dict[str, Any] = {"dims": tuple(d for d in self.dims if kept or d != dim)}
         changes["coords"] = {name: coord(value) for name, value in self.coords.items()}
         for field in dataclasses.fields(self):
             value, own = getattr(self, field.name), self._dims_of(field)
             if isinstance(value, Record):
-                changes[field.name] = value._part(dim, position, places)
+                changes[field.name] = value._part(dim, position)
             elif isinstance(value, np.ndarray) and dim in own:
                 changes[field.name] = part(value, own)
-            elif field.name == "floor" and value is not None and dim in own:
-                changes[field.name] = functools.partial(_part_of_floor, value, own, part)
         return dataclasses.replace(self, **changes)
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return the quantities by their names in tables, each over all dimensions.
 
-        Overlaps are called NAME_overlap and errors NAME_error; a status has a message as well.
+        Overlaps are NAME_overlap, standard errors NAME_se, and a status has a message as well.
         """
         found: dict[str, np.ndarray] = {}
         for field in self.quantities:
@@ -288,9 +267,7 @@ class Record:
         columns = {n: v for n, v in self.columns().items() if n not in coords}
         return xarray.Dataset({name: (self.dims, value) for name, value in columns.items()}, coords)
 
-    def plot(
-        self, quantity: str = "", ax: Any = None, *, floor: bool | None = None, **options: Any
-    ) -> Any:
+    def plot(self, quantity: str = "", ax: Any = None, **options: Any) -> Any:
         """Plot a quantity over the last dimension, and return the matplotlib Axes.
 
         The other dimensions give one curve per point. Predictions are lines, and means of trials
@@ -301,9 +278,6 @@ class Record:
         quantity : str
             A column; by default the first, such as test_error.
         ax : matplotlib Axes, optional
-        floor : bool, optional
-            Whether to draw the Bayes-optimal error for the same samples below test errors, where it
-            is known. It takes seconds. By default it is drawn in a new figure only.
         **options
             Of the lines of matplotlib, such as label and color.
 
@@ -315,7 +289,7 @@ class Record:
         needed("matplotlib.pyplot", "to plot", "app")
         from sparsetoken.figures.records import draw
 
-        return draw(self, quantity, ax, floor, options)
+        return draw(self, quantity, ax, options)
 
     def _repr_html_(self) -> str:
         return html(self.records(), self.advice)
@@ -335,25 +309,6 @@ class Record:
             for one, two in pairs
             for name in one
         )
-
-
-def _taken(
-    value: np.ndarray, dims: tuple[str, ...], *, dim: str, position: Any, places: tuple[str, ...]
-) -> Any:
-    """Return what an array over `dims` has at a position, or at positions over `places`."""
-    axis = dims.index(dim)
-    if not np.ndim(position):
-        return value[(slice(None),) * axis + (position,)]
-    index = np.expand_dims(position, [i for i, d in enumerate(dims) if d not in places])
-    index = index.reshape(index.shape + (1,) * (value.ndim - index.ndim))
-    return np.take_along_axis(value, index, axis).squeeze(axis)[()]
-
-
-def _part_of_floor(
-    floor: Callable[[], np.ndarray], dims: tuple[str, ...], part: Callable[..., Any]
-) -> np.ndarray:
-    """Return the Bayes-optimal error at the points of a part."""
-    return np.asarray(part(floor(), dims))
 
 
 def stacked(rows: Sequence[AnyRecord], grid: Grid) -> AnyRecord:

@@ -8,31 +8,17 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from sparsetoken.model.values import Grid
 from sparsetoken.results.outcomes import Outcome
 from sparsetoken.results.record import Numbers, Record, quantity, record, stacked
 from sparsetoken.results.status import Status
-from sparsetoken.values import Grid
 
 Of = TypeVar("Of", bound=Record)
 
 
 @record
 class TrialOutcome(Outcome):
-    """The outcome of one trial, with its query.
-
-    See Also
-    --------
-    sparsetoken.simulate : The function that returns it.
-    Prediction : The outcome predicted by theory.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.simulate(problem, st.Pooled(), dimension=100, trials=4)
-    >>> type(found.trials).__name__, found.trials.isel(trial=0).test_error.shape
-    ('TrialOutcome', ())
-    """
+    """The outcome of one trial, with its query."""
 
     cosine: Numbers = quantity("Of the query; nan for a model without one.")
     sharpness: Numbers = quantity("Of the query; nan for a model without one.")
@@ -79,9 +65,9 @@ class Simulation(Record, Generic[Of]):
         return _over_trials(self.trials, standard_error)
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return means by column, their standard errors as NAME_error, and the status."""
+        """Return means by column, their standard errors as NAME_se, and the status."""
         errors = self.standard_error.columns()
-        found = self.mean.columns() | {f"{name}_error": value for name, value in errors.items()}
+        found = self.mean.columns() | {f"{name}_se": value for name, value in errors.items()}
         return found | self._status_columns()
 
 

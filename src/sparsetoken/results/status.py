@@ -17,8 +17,8 @@ class StatusCode(enum.StrEnum):
 
     Examples
     --------
-    >>> import sparsetoken as st
-    >>> [str(code) for code in st.results.StatusCode]
+    >>> from sparsetoken.results import StatusCode
+    >>> [str(code) for code in StatusCode]
     ['converged', 'max_iterations', 'tolerance_not_reached', 'no_limit', 'disagrees']
     """
 

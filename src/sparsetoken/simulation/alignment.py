@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.stages import TwoSteps, require_steps
+from sparsetoken.model.tokens import check_dimension
+from sparsetoken.model.values import broadcast
 from sparsetoken.results import CONVERGED, FoundQuery, Simulation, Status
 from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.setting import Setting, dimension_of
-from sparsetoken.stages import TwoSteps, require_steps
-from sparsetoken.tokens import check_dimension
-from sparsetoken.values import broadcast
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,5 +100,5 @@ def require_query_memory(
     problem: SparseTokenProblem, steps: TwoSteps, setting: Setting, memory_budget: int | None
 ) -> None:
     """Raise `InvalidInput` if stages 1-3 need more bytes than the budget."""
-    need = functools.partial(setting.steps_bytes, steps)
+    need = setting.steps_bytes(steps, problem.length)
     setting.require_memory(need, problem, memory_budget, "alpha0")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.base.validation import InvalidInput, integer
 
 DEFAULT_BUDGET = 4 * 2**30
 CHUNK_BYTES = 2**25  # of tokens
@@ -73,37 +73,10 @@ def query_bytes(engine: str, length: int, n: int, d: int) -> int:
     )
 
 
-def require_memory(
-    need: Callable[[Size], int], size: Size, least: Size, budget: int | None, remedy: str
-) -> None:
-    """Raise `InvalidInput` if ``need(size)`` bytes exceed the budget.
-
-    The message names the largest dimension and the largest length, from `least` on,
-    that would fit with the other unchanged; `need` rises with both.
-    """
+def require_memory(need: int, size: Size, budget: int | None, remedy: str) -> None:
+    """Raise `InvalidInput` if so many bytes exceed the budget."""
     limit = DEFAULT_BUDGET if budget is None else integer("memory_budget", budget, 1)
-    if need(size) <= limit:
-        return
-    fits = []
-    for name, low, high in zip(Size._fields, least, size, strict=True):
-
-        def fit(value: int, name: str = name) -> bool:
-            return need(size._replace(**{name: value})) <= limit
-
-        if fit(low):
-            fits.append(f"{name} <= {_last(fit, low, high)}")
-    would = " or ".join(fits) if fits else "No change of dimension or length alone"
-    raise InvalidInput(
-        "memory_budget",
-        f"at least {need(size):,} bytes at dimension {size.dimension}, length {size.length}",
-        limit,
-        f"{would} would fit. {remedy}",
-    )
-
-
-def _last(fit: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the last value that fits, between one that does and one that does not."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fit(middle) else (low, middle)
-    return low
+    if need > limit:
+        at = f"dimension {size.dimension}, length {size.length}"
+        remedy = f"Lower dimension or length. {remedy}"
+        raise InvalidInput("memory_budget", f"at least {need:,} bytes at {at}", limit, remedy)

@@ -7,46 +7,41 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.concepts import Task, law_of
-from sparsetoken.descents import Descent, Training, training_of
-from sparsetoken.models import Attention, Model
+from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer
+from sparsetoken.model.concepts import Task, law_of
+from sparsetoken.model.descent import Descent, Training, training_of
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.tokens import check_dimension
+from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.threads import on_one_thread
-from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import (
     CONVERGED,
-    DescentPath,
     NetworkPath,
     Simulation,
     Status,
     StatusCode,
     Weights,
 )
-from sparsetoken.results.outcomes import QUANTITIES, over_steps
-from sparsetoken.simulation.budget import CHUNK_BYTES, Size, scalar_bytes
+from sparsetoken.results.outcomes import cosines_of, norms_of
+from sparsetoken.simulation.budget import scalar_bytes
 from sparsetoken.simulation.descent_data import Blocks, TokenData
-from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.network_scores import NewBags, new_bags_bytes
 from sparsetoken.simulation.parallel import simulated
-from sparsetoken.simulation.performance import DRAWS, draws_for, expected_performance
+from sparsetoken.simulation.performance import DRAWS, draws_for
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.reduced_descent import ReducedData, blocks_of
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import JointDescent
-from sparsetoken.tokens import check_dimension
-from sparsetoken.validation import LARGEST_VALUE, InvalidInput, integer
-from sparsetoken.values import broadcast, require_numbers
 
 LARGEST = 10**9
 DIMENSION = 1000
-_Q, _W = 0, 1  # columns of attention with one query
 
 DescentData = TokenData | ReducedData
 """A data set, and weights in its coordinates, which may grow from step to step."""
@@ -70,14 +65,14 @@ class DescentPlan:
     """All that determines the distribution of a trial of a descent."""
 
     problem: Task
-    model: Descent | Model
+    descent: Descent
     setting: Setting
     memory_budget: int | None = None
     at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         training = self.training
-        require_numbers(self.problem, self.model)
+        require_numbers(self.problem, self.descent)
         least = len(training.start)
         remedy = "The signals and the start take a direction each."
         d = integer("dimension (d)", self.setting.dimension, max(least, 3), LARGEST, remedy)
@@ -87,34 +82,29 @@ class DescentPlan:
         for step in self.at or ():
             integer("step in at", step, 0, training.steps, "The descent has no more steps.")
 
-        def need(size: Size) -> int:
-            total = self.setting.descent_bytes(training, size) + scalar_bytes(size.length)
-            if isinstance(self.model, Descent):
-                count, m = _new_bags(size.dimension), len(training.columns)
-                total += new_bags_bytes(size.length, m, count)
-            return total
-
+        L, m = self.problem.length, len(training.columns)
+        need = self.setting.descent_bytes(training) + scalar_bytes(L)
+        need += new_bags_bytes(L, m, _new_bags(d))
         self.setting.require_memory(need, self.problem, self.memory_budget, "alpha")
 
     @functools.cached_property
     def training(self) -> Training:
         """The descent in numbers."""
-        return training_of(self.problem, self.model)
+        return training_of(self.problem, self.descent)
 
     @on_one_thread
-    def run(self, trial: int) -> DescentPath | NetworkPath:
+    def run(self, trial: int) -> NetworkPath:
         """Run one trial; its seed is a function of the seed and its number."""
         problem = self.problem if isinstance(self.problem, SparseTokenProblem) else _NO_PROBLEM
         engine = self.setting.start(problem, trial, "descent")
         data = _data_of(self.problem, self.training, engine, self.memory_budget)
-        record = self._network_path if isinstance(self.model, Descent) else self._attention_path
-        return record(data, engine.seed, list(followed(data, self.training)))
+        return self._path(data, engine.seed, list(followed(data, self.training)))
 
     def outcome(self, trial: Any) -> Any:
         """Return what is reported of a trial."""
         return trial
 
-    def status(self, trials: Sequence[DescentPath | NetworkPath]) -> Status:
+    def status(self, trials: Sequence[NetworkPath]) -> Status:
         """Return whether no trial diverges."""
         states = min(int(np.isfinite(path.training_loss).sum()) for path in trials)
         if states > self.training.steps:
@@ -125,68 +115,34 @@ class DescentPlan:
     def _wanted(self, step: int) -> bool:
         return self.at is None or step in self.at
 
-    def _network_path(self, data: DescentData, seed: int, states: list[State]) -> NetworkPath:
-        """Return test error and attention of a network, by counting errors on new bags."""
+    def _path(self, data: DescentData, seed: int, states: list[State]) -> NetworkPath:
+        """Return the weights of all states, with errors and attention counted on new bags."""
         training, m = self.training, len(self.training.columns)
         count = _new_bags(self.setting.dimension)
         bags = NewBags(training.law, m, count, stream(seed, Stream.TEST))
         shape = training.steps + 1
         counted = np.full((shape, 2), math.nan)
-        loss, norms = np.full(shape, math.nan), np.full((shape, m), math.nan)
+        loss = np.full(shape, math.nan)
         overlaps = np.full((shape, m, len(training.law.strengths)), math.nan)
         gram = np.full((shape, m, m), math.nan)
         c = np.full((shape, len(training.weights)), math.nan)
         for t, state in enumerate(states):
             at = data.moments(state.U)
             loss[t], overlaps[t], gram[t], c[t] = state.loss, at.overlaps, at.gram, state.c
-            norms[t] = np.sqrt(np.maximum(np.diagonal(at.gram), 0))
             if self._wanted(t):
                 counted[t] = bags.counted(training.network, at, state.c)
         steps: dict[str, Any] = {"dims": ("step",), "coords": {"step": np.arange(shape)}}
-        weights = Weights(overlaps, norms, gram, c, training.columns, training.weights, **steps)
-        return NetworkPath(counted[:, 0], loss, counted[:, 1], weights, **steps)
-
-    def _attention_path(self, data: DescentData, seed: int, states: list[State]) -> DescentPath:
-        """Return the test error of attention with one query; test errors are conditional means."""
-        draws = self._draws(seed)
-        table = np.full((self.training.steps + 1, len(QUANTITIES)), math.nan)
-        for step, state in enumerate(states):
-            table[step] = self._row(data, draws, step, state)
-        return over_steps(table)
-
-    def _draws(self, seed: int) -> Callable[[], Any]:
-        """Return what gives the generator of the test error; its draws are kept if they are few."""
-        assert isinstance(self.problem, SparseTokenProblem)
-        size = draws_for(self.setting.dimension, DRAWS) * (self.problem.length + 1)
-        if 2 * size * np.dtype(float).itemsize > CHUNK_BYTES:
-            return functools.partial(stream, seed, Stream.TEST)
-        return _Repeated(stream(seed, Stream.TEST)).again
-
-    def _row(
-        self, data: DescentData, draws: Callable[[], Any], step: int, state: State
-    ) -> tuple[float, ...]:
-        found, (w, b) = _query_of(data, self.training, state), (state.columns[:, _W], state.c[0])
-        frame = data.frame(state.U)
-        error = math.nan
-        if self._wanted(step):
-            assert isinstance(self.model, Model)
-            assert isinstance(self.problem, SparseTokenProblem)
-            sampler = sampler_of(self.model)
-            split = sampler.split(frame, found, w, dimension=self.setting.dimension)
-            chunks = sampler.scores(self.problem, found, split, b, draws())
-            error = expected_performance(self.problem, chunks).test_error
-        return (
-            error,
-            state.loss,
-            found.query.cosine,
-            found.query.sharpness,
-            float(w @ frame.signal),
-            found.overlap,
-            float(np.linalg.norm(w)),
-            found.norm,
-            float(w @ state.columns[:, _Q]),
-            float(b),
+        weights = Weights(
+            overlaps,
+            cosines_of(overlaps, gram),
+            norms_of(gram),
+            gram,
+            c,
+            training.columns,
+            training.weights,
+            **steps,
         )
+        return NetworkPath(counted[:, 0], loss, counted[:, 1], weights, **steps)
 
 
 def _new_bags(dimension: int) -> int:
@@ -198,32 +154,10 @@ _NO_PROBLEM = SparseTokenProblem()
 """Of the engine where the task has several signals: the data set draws its own tokens."""
 
 
-class _Repeated:
-    """Normals that are drawn once; each pass that asks for the same shapes has the same."""
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-        self._drawn: dict[tuple[Any, ...], np.ndarray] = {}
-        self._asked: tuple[Any, ...] = ()
-
-    def again(self) -> Any:
-        """Return what stands for the generator at its beginning."""
-        self._asked = ()
-        return self
-
-    def standard_normal(self, shape: Any) -> np.ndarray:
-        """Return the next normals, not to be written to."""
-        self._asked += (shape,)
-        if self._asked not in self._drawn:
-            self._drawn[self._asked] = self._rng.standard_normal(shape)
-            self._drawn[self._asked].flags.writeable = False
-        return self._drawn[self._asked]
-
-
 def descended(
     engine: TensorEngine,
     task: Task,
-    trained: Descent | Model,
+    trained: Descent,
     memory_budget: int | None = None,
 ) -> Iterator[State]:
     """Yield the weights at the start and after each step on D0 of an engine, until they diverge.
@@ -263,26 +197,24 @@ def _grown(weights: np.ndarray, size: int) -> np.ndarray:
 
 
 def last_query(
-    problem: SparseTokenProblem, model: Model, engine: Engine, memory_budget: int | None
+    problem: SparseTokenProblem, descent: Descent, engine: Engine, memory_budget: int | None
 ) -> TrainedQuery:
     """Return the final query of a descent on D0.
 
     Raises
     ------
     InvalidInput
-        If the model cannot be trained by descent, or the descent diverges.
+        If the descent diverges.
     """
-    training = training_of(problem, model)
+    training = training_of(problem, descent)
     data = _data_of(problem, training, engine, memory_budget)
     states = list(followed(data, training))
     if len(states) <= training.steps:
-        raise InvalidInput("JointDescent", "a descent that does not diverge", model.query)
-    return _query_of(data, training, states[-1])
-
-
-def _query_of(data: DescentData, training: Training, state: State) -> TrainedQuery:
-    q, w = state.columns[:, _Q], state.columns[:, _W]
-    return data.frame(state.U).trained(q, training.network.beta, w)  # type: ignore[attr-defined]
+        remedy = "Lower the rates or momentum."
+        raise InvalidInput("query", "found by a descent that does not diverge", descent, remedy)
+    last = states[-1]
+    q, w = last.columns.T
+    return data.frame(last.U).trained(q, training.network.beta, w)  # type: ignore[attr-defined]
 
 
 def _data_of(
@@ -294,43 +226,9 @@ def _data_of(
     return TokenData(task, training, engine, memory_budget)
 
 
-@overload
-def descend(
-    problem: SparseTokenProblem,
-    model: Model = ...,
-    *,
-    dimension: int | None = ...,
-    trials: int = ...,
-    seed: int = ...,
-    dtype: str = ...,
-    memory_budget: int | None = ...,
-    engine: str = ...,
-    at: Sequence[int] | None = ...,
-    executor: Executor | None = ...,
-    on_trial: Callable[[int, DescentPath], None] | None = ...,
-    progress: bool = ...,
-) -> Simulation[DescentPath]: ...
-@overload
 def descend(
     problem: Task,
-    model: Descent,
-    *,
-    dimension: int | None = ...,
-    trials: int = ...,
-    seed: int = ...,
-    dtype: str = ...,
-    memory_budget: int | None = ...,
-    engine: str = ...,
-    at: Sequence[int] | None = ...,
-    executor: Executor | None = ...,
-    on_trial: Callable[[int, NetworkPath], None] | None = ...,
-    progress: bool = ...,
-) -> Simulation[NetworkPath]: ...
-
-
-def descend(
-    problem: Task,
-    model: Descent | Model = Attention(JointDescent()),
+    descent: Descent = Descent(),
     *,
     dimension: int | None = None,
     trials: int = 8,
@@ -340,21 +238,19 @@ def descend(
     engine: str = "tensors",
     at: Sequence[int] | None = None,
     executor: Executor | None = None,
-    on_trial: Callable[[int, Any], None] | None = None,
+    on_trial: Callable[[int, NetworkPath], None] | None = None,
     progress: bool = True,
-) -> Simulation[Any]:
+) -> Simulation[NetworkPath]:
     """Train all weights jointly by gradient descent at finite dimension, step by step.
 
-    A trial draws round(alpha d) samples. Its test error is the conditional expectation given
-    the weights; that of a `Descent` is counted on new bags, the same for all steps. A trial is
-    seeded by its number and the seed alone. Fields of the problem and of the descent may hold
-    arrays, which broadcast against one another.
+    A trial draws round(alpha d) samples. Its test error is counted on new bags, the same for all
+    steps. A trial is seeded by its number and the seed alone. Fields of the problem and of the
+    descent may hold arrays, which broadcast against one another.
 
     Parameters
     ----------
     problem : SparseTokenProblem or ConceptProblem
-    model : Descent, or Attention or Elementwise
-        The query of a model is a `JointDescent`.
+    descent : Descent
     dimension : int, optional
         d, at least 3, and one for each signal and each column of the start; by default that of
         the tokens if they have a covariance, else 1000.
@@ -399,17 +295,17 @@ def descend(
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> model = st.Attention(st.JointDescent(alpha=3.0, steps=4))
-    >>> found = st.simulation.descend(problem, model, dimension=50, trials=2)
+    >>> descent = st.Descent(alpha=3.0, steps=4)
+    >>> found = st.simulation.descend(problem, descent, dimension=50, trials=2)
     >>> found.trials.test_error.shape
     (2, 5)
     """
     steps = None if at is None else tuple(at)
-    grid = broadcast(problem, model)
+    grid = broadcast(problem, descent)
     own = law_of(grid.points[0][0]).tokens.dimension
     size = dimension if dimension is not None else own or DIMENSION
     setting = Setting(size, seed, engine, dtype)
     plans = [
-        DescentPlan(problem, model, setting, memory_budget, steps) for problem, model in grid.points
+        DescentPlan(task, trained, setting, memory_budget, steps) for task, trained in grid.points
     ]
     return simulated(plans, grid, trials, executor=executor, on_trial=on_trial, progress=progress)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.concepts import ConceptProblem, Task
-from sparsetoken.descents import Training
+from sparsetoken.model.concepts import ConceptProblem, Task
+from sparsetoken.model.descent import Training
 from sparsetoken.simulation.budget import CHUNK_BYTES, DEFAULT_BUDGET, chunk_rows, chunk_sizes
 from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.frames import TokenFrame

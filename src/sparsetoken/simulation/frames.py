@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.stages import Query, QueryVector
-from sparsetoken.tokens import TokenCovariance, TokenLaw
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.stages import Query, QueryVector
+from sparsetoken.model.tokens import TokenCovariance, TokenLaw
 
 
 @dataclasses.dataclass(frozen=True)

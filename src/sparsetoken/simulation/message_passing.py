@@ -12,7 +12,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.base.validation import LARGEST_LOAD, integer, real
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.tokens import isotropic_only
+from sparsetoken.model.values import Grid, require_numbers
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.simulation.budget import FLOAT, Size, chunk_sizes, require_memory, scalar_rows
@@ -20,9 +23,6 @@ from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.tokens import isotropic_only
-from sparsetoken.validation import LARGEST_LOAD, integer, real
-from sparsetoken.values import Grid, require_numbers
 
 _SETTLED = 1e-6  # change of the squared length of the estimate in a round
 _COPIES = 4  # of the tokens of positives that are alive at once
@@ -30,20 +30,7 @@ _COPIES = 4  # of the tokens of positives that are alive at once
 
 @record
 class MessagePassing(Record):
-    """The outcome of one trial of approximate message passing.
-
-    See Also
-    --------
-    pass_messages : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.simulation.pass_messages(problem, 2.0, dimension=200, trials=2)
-    >>> found.trials.dims, bool(found.mean.cosine > 0.8)
-    (('trial',), True)
-    """
+    """The outcome of one trial of approximate message passing."""
 
     cosine: Numbers = quantity("Of xi and its estimate.")
     test_error: Numbers = quantity("On fresh samples.")
@@ -246,11 +233,8 @@ def pass_messages(
     integer("iterations", iterations, 1)
     integer("test_samples", test_samples, 1)
 
-    def need(size: Size) -> int:
-        n = training_size(alpha, size.dimension)
-        return _COPIES * FLOAT * n * size.length * (size.dimension + 2 * problem.informative)
-
-    least = Size(1, problem.informative)
-    require_memory(need, Size(dimension, problem.length), least, memory_budget, "Or lower alpha.")
+    size, n = Size(dimension, problem.length), training_size(alpha, dimension)
+    need = _COPIES * FLOAT * n * size.length * (dimension + 2 * problem.informative)
+    require_memory(need, size, memory_budget, "Or lower alpha.")
     plan = _Plan(problem, alpha, dimension, seed, iterations, test_samples)
     return simulated([plan], Grid([]), trials, executor=executor, progress=progress)

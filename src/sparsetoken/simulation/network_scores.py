@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from sparsetoken.concepts import TaskLaw
-from sparsetoken.descents import Training
-from sparsetoken.networks import Architecture
-from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.model.concepts import TaskLaw
+from sparsetoken.model.descent import Training
+from sparsetoken.model.networks import Architecture
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.simulation.budget import FLOAT
 from sparsetoken.simulation.frames import factor
 
@@ -50,7 +50,7 @@ def sums_of(
 def _gradient(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
     import jax  # on first use, as in what follows: it takes half a second
 
-    from sparsetoken.network_checks import sample_loss
+    from sparsetoken.model.network_checks import sample_loss
 
     of_sample = sample_loss(loss, outputs)
 

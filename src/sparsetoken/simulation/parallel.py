@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any, Protocol, TypeVar
 
-from sparsetoken.progress import progress_of
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import Failure, integer
+from sparsetoken.model.values import Grid
 from sparsetoken.results import Record, Simulation, Status
 from sparsetoken.results.record import stacked
 from sparsetoken.results.simulation import of_trials
-from sparsetoken.validation import Failure, integer
-from sparsetoken.values import Grid
-from sparsetoken.workers import RunStopped, WorkerDied, completed, require_executor
+from sparsetoken.work import RunStopped, WorkerDied, completed, require_executor
 
 Result = TypeVar("Result")
 Of = TypeVar("Of", bound=Record, covariant=True)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.numerics.ranks import sample_auc
-from sparsetoken.problem import SparseTokenProblem
 
 DRAWS = 2**16  # most draws of the scalars of a class
 FEWEST_DRAWS, DRAWS_PER_DIMENSION = 2**13, 32

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import TwoSteps
 from sparsetoken.simulation.designs import Design, training_size
 from sparsetoken.simulation.features import FeatureSampler
 from sparsetoken.simulation.frames import IsotropicFrame, TokenFrame, TrainedQuery, frame_of
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.stages import TwoSteps
 
 
 @dataclasses.dataclass(frozen=True)

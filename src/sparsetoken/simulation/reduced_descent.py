@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.descents import Training
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.descent import Training
+from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.numerics.products import few_columns, few_rows
 from sparsetoken.simulation.descent_data import Blocks, Gradient, batch_of, batch_size
 from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.network_scores import Moments, sums_of
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.tokens import TokenCovariance
-from sparsetoken.validation import InvalidInput
 
 MOST_BLOCKS = 32
 _DEPENDENT = 1e-10  # slopes with a smaller share of new squares have no new direction

@@ -8,7 +8,7 @@ import json
 
 import numpy as np
 
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 
 class Stream(enum.IntEnum):

@@ -7,7 +7,7 @@ from jaxtyping import Float, Real
 from scipy import linalg
 from scipy.optimize import linprog
 
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 RIDGE = 1e-7
 CLEAR = 1e-9  # of a margin that rounding cannot have made

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
-from sparsetoken.concepts import Task, law_of
-from sparsetoken.descents import Training
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.base.validation import choice, integer
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Training
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.stages import TwoSteps
 from sparsetoken.simulation.budget import FLOAT, Size, query_bytes, require_memory
 from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.reduced_descent import reduced_bytes
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import TwoSteps
-from sparsetoken.validation import choice, integer
 
 LARGEST = 10**12  # dimension, so that sizes are floats
 
@@ -63,29 +62,20 @@ class Setting:
             return TensorEngine(problem, self.dimension, seed, self.dtype)
         return ReducedEngine(problem, self.dimension, seed)
 
-    def steps_bytes(self, steps: TwoSteps, size: Size) -> int:
+    def steps_bytes(self, steps: TwoSteps, length: int) -> int:
         """Return the peak memory of the two steps that find a query."""
-        d, L = size
-        return query_bytes(self.engine, L, training_size(steps.alpha0, d), d)
+        d = self.dimension
+        return query_bytes(self.engine, length, training_size(steps.alpha0, d), d)
 
-    def descent_bytes(self, training: Training, size: Size) -> int:
-        """Return the peak memory of a descent on bags of some length."""
-        d, L = size
-        law = training.law._replace(length=L)
+    def descent_bytes(self, training: Training) -> int:
+        """Return the peak memory of a descent."""
+        d, L = self.dimension, training.law.length
         if self.engine == "reduced":
-            return reduced_bytes(training._replace(law=law), d)
+            return reduced_bytes(training, d)
         n = training_size(training.alpha, d)
         return query_bytes(self.engine, L, n, d) + 4 * len(training.columns) * FLOAT * d
 
-    def require_memory(
-        self,
-        need: Callable[[Size], int],
-        problem: Task,
-        budget: int | None,
-        load: str,
-    ) -> None:
-        """Raise `InvalidInput` if ``need(size)`` exceeds the budget; a lower load needs less."""
+    def require_memory(self, need: int, problem: Task, budget: int | None, load: str) -> None:
+        """Raise `InvalidInput` if so many bytes exceed the budget; a lower load needs less."""
         size = Size(self.dimension, problem.length)
-        patterns = law_of(problem).patterns
-        least = Size(self.least_dimension, max(1, *map(sum, patterns)))
-        require_memory(need, size, least, budget, f"Or raise memory_budget, or lower {load}.")
+        require_memory(need, size, budget, f"Or raise memory_budget, or lower {load}.")

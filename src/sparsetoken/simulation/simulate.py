@@ -8,15 +8,16 @@ from concurrent.futures import Executor
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from sparsetoken.models import Attention, Model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Attention, Model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Readout, TwoSteps
+from sparsetoken.model.values import broadcast
 from sparsetoken.results import Simulation, TrialOutcome
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.setting import Setting, dimension_of
 from sparsetoken.simulation.trial import TrialPlan
-from sparsetoken.stages import JointDescent, Readout, TwoSteps
-from sparsetoken.validation import InvalidInput, integer
-from sparsetoken.values import broadcast
 
 
 def simulate(
@@ -47,7 +48,7 @@ def simulate(
 
     Arrays in the fields of problem, model and readout broadcast.
 
-    With a query that is a `JointDescent`, the query that the descent ends with is frozen;
+    With a query that is a `Descent`, the query that the descent ends with is frozen;
     `simulation.descend` follows the descent itself.
 
     Parameters
@@ -65,7 +66,7 @@ def simulate(
     seed : int >= 0
     engine : str, optional
         "reduced" samples the law without tokens, "tensors" draws real tokens. By default
-        reduced, but tensors where a `JointDescent` finds the query, which needs them.
+        reduced, but tensors where a `Descent` finds the query, which needs them.
     dtype : str
         float64 or float32, the type of real tokens.
     memory_budget : int, optional
@@ -115,7 +116,7 @@ def simulate(
     True
     """
     dimension = dimension_of(problem, dimension)
-    joint = isinstance(model, Model) and isinstance(model.query, JointDescent)
+    joint = isinstance(model, Model) and isinstance(model.query, Descent)
     setting = Setting(dimension, seed, engine or ("tensors" if joint else "reduced"), dtype)
     grid = broadcast(problem, model, readout)
     plans = [

@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.attention import softmax_weights
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.pooling import softmax_weights
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import TwoSteps
 from sparsetoken.simulation.budget import chunk_rows, chunk_sizes
 from sparsetoken.simulation.designs import Design, training_size
 from sparsetoken.simulation.features import FeatureSampler
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery, frame_of
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.stages import TwoSteps
 
 Chunk = tuple[np.ndarray, np.ndarray]
 

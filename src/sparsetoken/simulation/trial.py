@@ -10,16 +10,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.descents import training_of
-from sparsetoken.models import Model, entry_of
-from sparsetoken.numerics.devices import jax_device
+from sparsetoken.base.validation import InvalidInput, integer, real
+from sparsetoken.model.descent import Descent, training_of
+from sparsetoken.model.models import Model, entry_of
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.stages import (
+    Query,
+    QueryVector,
+    Readout,
+    TwoSteps,
+    require_readout,
+)
+from sparsetoken.model.tokens import Isotropic, check_dimension, isotropic_only
+from sparsetoken.model.values import require_numbers
+from sparsetoken.numerics.backend import jax_device
 from sparsetoken.numerics.erm import ReadoutFit, fit_readout
-from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import CONVERGED, Status, StatusCode, TrialOutcome
 from sparsetoken.simulation.budget import (
     FLOAT,
     SAMPLE_SCALARS,
-    Size,
     design_bytes,
     query_bytes,
     scalar_bytes,
@@ -36,17 +45,6 @@ from sparsetoken.simulation.performance import (
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import (
-    JointDescent,
-    Query,
-    QueryVector,
-    Readout,
-    TwoSteps,
-    require_readout,
-)
-from sparsetoken.tokens import Isotropic, check_dimension, isotropic_only
-from sparsetoken.validation import InvalidInput, integer, real
-from sparsetoken.values import require_numbers
 
 
 class Trial(NamedTuple):
@@ -95,7 +93,7 @@ class TrialPlan:
             legal = "those of the problem"
             raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
         self._check_given_query()
-        if isinstance(self.model.query, JointDescent):
+        if isinstance(self.model.query, Descent):
             isotropic_only(self.problem.tokens, "A readout after descent on all weights")
         if self.test_samples is not None:
             integer("test_samples", self.test_samples, 1)
@@ -136,24 +134,17 @@ class TrialPlan:
 
     def _check_memory(self) -> None:
         engine, fresh = self.setting.engine, self.test_samples or 0
-        longer, steps = self.tested.length / self.problem.length, self.model.query
-
-        def need(size: Size) -> int:
-            d, L = size
-            n = training_size(self.readout.alpha1, d)
-            whole = isinstance(self.problem.tokens, Isotropic)
-            total = design_bytes(self.sampler.columns(L, d), engine if whole else "tensors", n)
-            total += SAMPLE_SCALARS * FLOAT * fresh
-            total += scalar_bytes(math.ceil(L * max(1.0, longer)))
-            if engine == "tensors":
-                total += query_bytes(engine, math.ceil(L * max(1.0, longer)), max(n, fresh), d)
-            if isinstance(steps, TwoSteps):
-                total = max(total, self.setting.steps_bytes(steps, size))
-            elif isinstance(steps, JointDescent):
-                training = training_of(self.problem, self.model)
-                total = max(total, self.setting.descent_bytes(training, size))
-            return total
-
+        L, d, steps = self.problem.length, self.setting.dimension, self.model.query
+        longest, n = max(L, self.tested.length), training_size(self.readout.alpha1, d)
+        whole = isinstance(self.problem.tokens, Isotropic)
+        need = design_bytes(self.sampler.columns(L, d), engine if whole else "tensors", n)
+        need += SAMPLE_SCALARS * FLOAT * fresh + scalar_bytes(longest)
+        if engine == "tensors":
+            need += query_bytes(engine, longest, max(n, fresh), d)
+        if isinstance(steps, TwoSteps):
+            need = max(need, self.setting.steps_bytes(steps, L))
+        elif isinstance(steps, Descent):
+            need = max(need, self.setting.descent_bytes(training_of(self.problem, steps)))
         self.setting.require_memory(need, self.problem, self.memory_budget, "alpha1")
 
     def draw(self, trial: int) -> Drawn:
@@ -171,8 +162,8 @@ class TrialPlan:
             return engine.frame.given(query, stream(engine.seed, Stream.QUERY))
         if isinstance(query, TwoSteps):
             return engine.train_query(query)
-        if isinstance(query, JointDescent):
-            return last_query(self.problem, self.model, engine, self.memory_budget)
+        if isinstance(query, Descent):
+            return last_query(self.problem, query, engine, self.memory_budget)
         return None
 
     @np.errstate(under="ignore")

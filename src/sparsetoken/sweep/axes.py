@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.validation import InvalidInput, choice, integer, real, refuse_disguised
+from sparsetoken.base.validation import InvalidInput, choice, integer, real, refuse_disguised
 
 LARGEST_AXIS = 100_000
 

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sparsetoken import simulation, theory
+from sparsetoken.base.validation import InvalidInput, choice, one_line, real
 from sparsetoken.losses import Loss, get_loss
-from sparsetoken.models import MODELS, Model, make_model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import MODELS, Model, make_model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results import Record, StatusCode
 from sparsetoken.simulation.alignment import require_query_memory
 from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.trial import Trial, TrialPlan
-from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep.definitions import NOTHING, Definitions
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.layout import Row
@@ -26,7 +27,6 @@ from sparsetoken.sweep.parameters import (
     defaults,
     series_of,
 )
-from sparsetoken.validation import InvalidInput, choice, one_line, real
 
 LONGEST_MESSAGE = 2000
 

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsetoken.extras import needed
-from sparsetoken.files import require_place, written_whole
-from sparsetoken.memory import machine_memory
+from sparsetoken.base.files import require_place, written_whole
+from sparsetoken.base.machine import machine_memory, needed
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.layout import name_of, results_of
 from sparsetoken.sweep.metadata import coordinates
 from sparsetoken.sweep.parameters import MISSING, uses
 from sparsetoken.sweep.store import ZIP, Store, StoreError
-from sparsetoken.validation import InvalidInput
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,9 +9,9 @@ from typing import Any
 
 import cloudpickle
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
-from sparsetoken.models import MODELS, Model, ModelEntry
-from sparsetoken.validation import InvalidInput
+from sparsetoken.model.models import MODELS, Model, ModelEntry
 
 
 def outside_models(names: Collection[str | None]) -> tuple[ModelEntry, ...]:

@@ -9,8 +9,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sparsetoken.base.validation import InvalidInput, choice, integer
 from sparsetoken.losses import Loss, get_loss
-from sparsetoken.models import MODELS
+from sparsetoken.model.models import MODELS
 from sparsetoken.sweep.axes import Axis
 from sparsetoken.sweep.definitions import outside_models
 from sparsetoken.sweep.parameters import (
@@ -25,7 +26,6 @@ from sparsetoken.sweep.parameters import (
     typed,
     uses,
 )
-from sparsetoken.validation import InvalidInput, choice, integer
 
 RESERVED = {
     *("experiment", "version", "model_version", "quantity", "seed", "trial", "result"),
@@ -200,7 +200,7 @@ class Grid:
             legal = f"a parameter of the experiment {self.experiment}: {', '.join(sorted(known))}"
             raise InvalidInput(where, legal, name)
         if name == "model":
-            remedy = "Register your own model with sparsetoken.models.register."
+            remedy = "Register your own model with sparsetoken.model.register."
             return choice(where, value, MODELS, remedy)
         if isinstance(value, Loss) and name == "loss":
             if get_loss(value).digest:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.extras import needed
+from sparsetoken.base.machine import needed
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.layout import Layout, results_of
 from sparsetoken.sweep.parameters import STATUSES, canonical_text
-from sparsetoken.validation import InvalidInput
 
 FORMAT = 1
 """Raised when the arrays or the pieces of work of the same grid are laid out otherwise."""

@@ -14,12 +14,12 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from sparsetoken.models import MODELS, Attention
-from sparsetoken.parameters import Parameter, parameters_of
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.parameters import Parameter, parameters_of
+from sparsetoken.base.validation import LARGEST_INTEGER, InvalidInput, choice
+from sparsetoken.model.models import MODELS, Attention
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results.status import StatusCode
-from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.validation import LARGEST_INTEGER, InvalidInput, choice
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

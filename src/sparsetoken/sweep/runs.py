@@ -15,31 +15,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.sweep.compute import Result, Work, computed
 from sparsetoken.sweep.definitions import Definitions, outside_models
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.layout import Layout, Place, Row, name_of, results_of
 from sparsetoken.sweep.parameters import CONVERGED, FAILED, MISSING, STATUSES
 from sparsetoken.sweep.store import Piece, Store
-from sparsetoken.validation import InvalidInput, integer
-from sparsetoken.workers import Done, WorkerDied, completed, require_executor, timed
+from sparsetoken.work import Done, WorkerDied, completed, require_executor, timed
 
 LONG, MOST_TIMED = 2.0, 20
 
 
 class Counts(NamedTuple):
-    """The results of a sweep by state; `done` includes `not_converged`, `left` the damaged ones.
-
-    See Also
-    --------
-    run : The function that returns it.
-
-    Examples
-    --------
-    >>> from sparsetoken.sweep import Counts
-    >>> Counts(done=8, failed=1, left=3, not_converged=2).total
-    12
-    """
+    """The results of a sweep by state; `done` includes `not_converged`, `left` the damaged ones."""
 
     done: int = 0
     failed: int = 0

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.sweep.axes import Axis, listed, of_table, tied
 from sparsetoken.sweep.grid import Drawing, Grid
-from sparsetoken.validation import InvalidInput
 
 KEYS = ("experiment", "quantities", "trials", "seed", "fixed", "axes", "tied", "plot")
 

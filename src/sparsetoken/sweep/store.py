@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsetoken.extras import needed
-from sparsetoken.files import require_place, require_regular, written_whole
+from sparsetoken.base.files import require_place, require_regular, written_whole
+from sparsetoken.base.machine import needed
+from sparsetoken.base.untrusted import members_of, refused
+from sparsetoken.base.validation import Failure, InvalidInput, one_line
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.layout import Layout, Place, Row, keys_of, name_of
 from sparsetoken.sweep.metadata import (
@@ -33,8 +35,6 @@ from sparsetoken.sweep.metadata import (
     specification,
 )
 from sparsetoken.sweep.parameters import CONVERGED, MISSING, STATUSES, canonical_text
-from sparsetoken.untrusted import members_of, refused
-from sparsetoken.validation import Failure, InvalidInput, one_line
 
 LARGEST = 1 << 26
 """Bytes of a file of a store, and of what a chunk unpacks to.
@@ -57,7 +57,7 @@ class StoreError(Failure):
     Examples
     --------
     >>> import sparsetoken as st
-    >>> issubclass(st.sweep.StoreError, st.validation.Failure)
+    >>> issubclass(st.sweep.StoreError, Exception)
     True
     """
 
@@ -126,7 +126,7 @@ class Store:
 
     def _opened(self, *, write: bool) -> Any:
         """Return the store of Zarr, of which harmless files alone are read."""
-        from sparsetoken.chunks import GuardedStore  # with zarr
+        from sparsetoken.base.chunks import GuardedStore  # with zarr
 
         return GuardedStore(self._unguarded(write=write), LARGEST)
 
@@ -237,7 +237,7 @@ class Store:
             return Grid.from_text(attributes["specification"])
 
     def _open_arrays(self) -> None:
-        from sparsetoken.chunks import GuardedStore
+        from sparsetoken.base.chunks import GuardedStore
 
         mode = "r" if self._place.read_only else "r+"
         place = GuardedStore(self._place, LARGEST, _check_chunk)
@@ -373,7 +373,7 @@ class Store:
 
 def _check_chunk(name: str, content: bytes) -> None:
     """Raise an error if a chunk would fill the memory."""
-    from sparsetoken.chunks import CHECKSUM, unpacked
+    from sparsetoken.base.chunks import CHECKSUM, unpacked
 
     if name.endswith(ROOT):
         return

@@ -10,12 +10,7 @@ from sparsetoken.theory.alignment import (
     small_step_margin,
 )
 from sparsetoken.theory.capacity import capacity
-from sparsetoken.theory.critical_cosine import (
-    CriticalCosine,
-    QueryVerdict,
-    check_query,
-    critical_cosine,
-)
+from sparsetoken.theory.critical_cosine import CriticalCosine, critical_cosine
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law, two_nodes
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.predict import predict, predict_readouts
@@ -36,14 +31,12 @@ __all__ = [
     "Approach",
     "CriticalCosine",
     "FeatureLaw",
-    "QueryVerdict",
     "ScoreLaw",
     "SignBoundary",
     "TokenFeatures",
     "align",
     "approach_to_infinite_data",
     "capacity",
-    "check_query",
     "critical_cosine",
     "descend",
     "feature_law",

@@ -7,13 +7,15 @@ import math
 
 import numpy as np
 
-from sparsetoken.models import Attention, Model, QueriedModel
+from sparsetoken.base.progress import Progress, progress_of
+from sparsetoken.base.validation import InvalidInput, real
+from sparsetoken.model.models import Attention, Model, QueriedModel
+from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
+from sparsetoken.model.stages import Query
+from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.threads import on_one_thread
-from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
-from sparsetoken.progress import Progress, progress_of
 from sparsetoken.results import CONVERGED, Capacity, Status, StatusCode
 from sparsetoken.results.record import stacked
-from sparsetoken.stages import Query
 from sparsetoken.theory.alignment.draws import randomness_advice
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.feature_law import FeatureLaw
@@ -29,8 +31,6 @@ from sparsetoken.theory.separability.sampled_violation import sampled_violation
 from sparsetoken.theory.separability.separation import most_separable, violations
 from sparsetoken.theory.separability.violation import LeastViolation, violation_of
 from sparsetoken.theory.spectrum import gain, spectrum_of, whitened
-from sparsetoken.validation import InvalidInput, real
-from sparsetoken.values import broadcast
 
 _FEW = 64  # nodes, to see whether a law is exact
 _MORE = 4  # times as many points where they are not enough

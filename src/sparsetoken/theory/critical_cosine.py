@@ -8,23 +8,21 @@ from collections.abc import Callable
 
 import scipy
 
-from sparsetoken.models import Attention, Pooled
-from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import real
+from sparsetoken.model.models import Attention, Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
+from sparsetoken.model.values import require_numbers
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.results import Prediction, Status, StatusCode
-from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory.predict import predict, predict_readouts
-from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
 from sparsetoken.theory.readout.curve import FIRST_POINTS
-from sparsetoken.validation import real
-from sparsetoken.values import require_numbers
 
 _SCAN = (1.0, 0.75, 0.5, 0.25, 0.0)
 _APART = 0.01
 _FEW_POINTS = 64
 _LEAST_RIDGE = 1e-6  # of the rough search; what it leaves out the corrections add
 _CORRECTIONS = 6
-_ROUNDING = 1e-9  # of two predictions that are equal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,20 +45,6 @@ class CriticalCosine:
     iterations : int
         Readouts solved for.
     status : Status
-
-    See Also
-    --------
-    critical_cosine : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import critical_cosine
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
-    >>> found = critical_cosine(problem, readout, sharpness=2.0)
-    >>> print(f"{found.cosine:.2f}", found.wins_above)
-    0.29 True
     """
 
     cosine: float
@@ -70,46 +54,6 @@ class CriticalCosine:
     numerical_error: float
     iterations: int
     status: Status
-
-
-@dataclasses.dataclass(frozen=True)
-class QueryVerdict:
-    """Whether attention with the trained query beats mean pooling.
-
-    Attributes
-    ----------
-    cosine, sharpness : float
-        The predicted query.
-    test_error, pooled_error : float
-        Predicted test errors of attention with this query and of the pooled model.
-    beats_pooling : bool
-    critical : CriticalCosine or None
-        The cosine that is needed, where attention loses to pooling.
-    message : str
-        What to tell the user, with a remedy; "" if all is well.
-
-    See Also
-    --------
-    check_query : The function that returns it.
-    CriticalCosine : The cosine at which attention and mean pooling are equal.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import check_query
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = check_query(problem, st.TwoSteps(alpha0=1.0), st.Readout(alpha1=2.0))
-    >>> found.test_error < found.pooled_error
-    True
-    """
-
-    cosine: float
-    sharpness: float
-    test_error: float
-    pooled_error: float
-    beats_pooling: bool
-    critical: CriticalCosine | None
-    message: str
 
 
 @with_x64
@@ -152,7 +96,6 @@ def critical_cosine(
 
     See Also
     --------
-    check_query : Whether attention with a query beats mean pooling.
     sign_boundary : Where the cosine of the query changes sign.
 
     Examples
@@ -250,70 +193,3 @@ def _reached(fine: Prediction, step: float, tolerance: float) -> Status:
         return Status(StatusCode.CONVERGED)
     remedy = f"The last correction was {abs(step):.1e}; ask for a larger tolerance."
     return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
-
-
-def check_query(
-    problem: SparseTokenProblem,
-    steps: TwoSteps,
-    readout: Readout,
-    *,
-    tolerance: float = 1e-3,
-) -> QueryVerdict:
-    """Predict the query found by the steps, and whether attention with it beats mean pooling.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    steps : TwoSteps
-    readout : Readout
-        Its alpha1 may be ``inf``.
-    tolerance : float
-        Of the test error, and of the critical cosine.
-
-    Returns
-    -------
-    QueryVerdict
-        Without a query (one token, or no step) attention is pooling: nothing is said,
-        and ``beats_pooling`` is False.
-
-    See Also
-    --------
-    critical_cosine : The cosine above which attention beats mean pooling.
-    sparsetoken.align : The query in the limit of high dimension.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import check_query
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> check_query(problem, st.TwoSteps(alpha0=1.0), st.Readout(alpha1=2.0)).beats_pooling
-    True
-    """
-    require_numbers(problem, steps, readout)
-    model = Attention(steps)
-    query = working_query(problem, model)
-    assert query is not None
-    attention = predict(problem, Attention(query), readout, tolerance=tolerance)
-    pooled = predict(problem, Pooled(), readout, tolerance=tolerance)
-    losing = loss_to_pooling(query, attention, pooled)
-    critical = None
-    if losing:
-        critical = critical_cosine(problem, readout, sharpness=query.sharpness, tolerance=tolerance)
-    said = (*advice_on(problem, model, query), losing) if query.sharpness > 0 else ("",)
-    return QueryVerdict(
-        cosine=query.cosine,
-        sharpness=query.sharpness,
-        test_error=float(attention.test_error),
-        pooled_error=float(pooled.test_error),
-        beats_pooling=bool(
-            attention.test_error + 2 * attention.numerical_error + _ROUNDING < pooled.test_error
-        ),
-        critical=critical,
-        message=" ".join(filter(None, (said[0], _needed(critical)))),
-    )
-
-
-def _needed(critical: CriticalCosine | None) -> str:
-    if critical is None or not (critical.status.converged and critical.wins_above):
-        return ""
-    return f"Attention of this sharpness beats pooling above the cosine {critical.cosine:.3g}."

@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri, ndtri_exp
 
-from sparsetoken.numerics.sobol import MOST_DIMENSIONS, sobol_sequence
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
+from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.theory.small_tokens import SUMS, SmallSums
-from sparsetoken.validation import InvalidInput
 
 SCRAMBLES = 8
 SEED = 20250929  # any fixed number: the same nodes in every run
@@ -58,21 +58,6 @@ class FeatureLaw:
         Whether the nodes are the law itself, not a sample of it.
     features : TokenFeatures or None
         What the nodes were sampled from; None for a law that is known exactly.
-
-    See Also
-    --------
-    feature_law : The law of a given model.
-    TokenFeatures : How features depend on the tokens.
-    ScoreLaw : The law of the scores of a readout.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import feature_law
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> law = feature_law(st.Pooled(), problem, None, 64)
-    >>> law.along.shape == law.across.shape
-    True
     """
 
     along: Nodes

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
-from sparsetoken.models import Elementwise, Model, QueriedModel
-from sparsetoken.problem import Isotropic, SparseTokenProblem
+from sparsetoken.model.models import Elementwise, Model, QueriedModel
+from sparsetoken.model.problem import Isotropic, SparseTokenProblem
+from sparsetoken.model.stages import Query
 from sparsetoken.results import Overlaps
-from sparsetoken.stages import Query
 from sparsetoken.theory.alignment.limit import QueryLaw, query_law
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures
 from sparsetoken.theory.laws import feature_law
@@ -30,7 +31,6 @@ from sparsetoken.theory.readout.means import ReadoutState
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import SaddlePoint
 from sparsetoken.theory.spectrum import full, spectrum_of, times
-from sparsetoken.validation import InvalidInput
 
 _FEW = 64  # nodes, to know what a law is sampled from
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from sparsetoken.losses import Loss
-from sparsetoken.stages import Readout
+from sparsetoken.model.stages import Readout
 from sparsetoken.theory.readout.bias import best_bias
 from sparsetoken.theory.score_law import ScoreLaw
 

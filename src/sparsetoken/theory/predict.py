@@ -5,21 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sparsetoken.models import Attention, Model, Pooled, entry_of
+from sparsetoken.base.progress import SILENT, Progress, progress_of
+from sparsetoken.base.validation import InvalidInput, real
+from sparsetoken.model.models import Attention, Model, Pooled, entry_of
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.stages import Readout, TwoSteps, require_readout
+from sparsetoken.model.values import broadcast, require_numbers
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread
-from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.progress import SILENT, Progress, progress_of
 from sparsetoken.results import Prediction
 from sparsetoken.results.record import stacked
-from sparsetoken.stages import Readout, TwoSteps, require_readout
-from sparsetoken.theory.floor import floor_of
 from sparsetoken.theory.query import loss_to_pooling
 from sparsetoken.theory.random_queries import predictions_of
 from sparsetoken.theory.readout.accuracy import TOLERANCE
 from sparsetoken.theory.setting import Setting
-from sparsetoken.validation import InvalidInput, real
-from sparsetoken.values import broadcast, require_numbers
 
 
 @on_one_thread
@@ -37,7 +36,7 @@ def predict(
 
     Any numeric field of problem, model and readout may hold an array; arrays broadcast against one
     another, and the quantities of the result are arrays of their shape. With a query that is a
-    `JointDescent`, the query that the descent ends with is frozen and the readout fitted on fresh
+    `Descent`, the query that the descent ends with is frozen and the readout fitted on fresh
     data; `descend` follows the descent itself.
 
     Parameters
@@ -106,8 +105,7 @@ def predict(
         rows = _predictions(grid.points, test_problem, tolerance, done)
     if not grid.shape:
         rows = [_compared_with_pooling(rows[0], problem, model, readout, test_problem)]
-    floor = None if test_problem else floor_of(grid)
-    return dataclasses.replace(stacked(rows, grid), floor=floor)
+    return stacked(rows, grid)
 
 
 Point = tuple[SparseTokenProblem, Model, Readout]

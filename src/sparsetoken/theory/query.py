@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 
-from sparsetoken.models import Attention, Model, entry_of
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Attention, Model, entry_of
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, QueryVector, TwoSteps
+from sparsetoken.model.tokens import Isotropic
 from sparsetoken.results import Prediction
-from sparsetoken.stages import JointDescent, Query, QueryVector, TwoSteps
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.alignment.sign import sign_boundary
 from sparsetoken.theory.alignment.two_steps import align
 from sparsetoken.theory.spectrum import spectrum_of
-from sparsetoken.tokens import Isotropic
-from sparsetoken.validation import LARGEST_VALUE, InvalidInput
 
 _BLUNT = 0.2  # of the sharpness: the weights of two tokens then seldom differ by a half
 _ROUNDING = 1e-3  # relative: test errors that print alike are not told apart
@@ -31,10 +32,10 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     query = model.query
     if isinstance(query, TwoSteps):
         return align(problem, query).query
-    if isinstance(query, JointDescent):
+    if isinstance(query, Descent):
         from sparsetoken.theory.dynamics import descended_query  # with JAX
 
-        return descended_query(problem, model)
+        return descended_query(problem, query)
     if isinstance(query, QueryVector):
         if isinstance(problem.tokens, Isotropic):  # which have no frame
             remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
@@ -107,6 +108,6 @@ def loss_to_pooling(query: Query, attention: Prediction, pooled: Prediction) -> 
         f"Attention with this query (cosine {query.cosine:.3g}, sharpness {query.sharpness:.3g}) "
         f"loses to mean pooling: predicted test error {attention.test_error:.4g} against "
         f"{pooled.test_error:.4g}. Raise alpha0 for a larger cosine, change eta_q or beta for "
-        "another sharpness, or take the pooled model; theory.check_query tells the cosine that is "
-        "needed."
+        "another sharpness, or take the pooled model; theory.critical_cosine tells the cosine "
+        "that is needed."
     )

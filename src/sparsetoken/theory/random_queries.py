@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import scipy
 
-from sparsetoken.models import Model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, QueryVector, Readout, TwoSteps
 from sparsetoken.results import Overlaps, Prediction
-from sparsetoken.stages import Query, QueryVector, Readout, TwoSteps
 from sparsetoken.theory.alignment.draws import (
     DRAWS,
     DrawnQueries,

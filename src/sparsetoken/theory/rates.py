@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.models import Attention, Model
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, Model
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.values import require_numbers
 from sparsetoken.results import Overlaps
 from sparsetoken.theory.feature_law import COLUMNS, FeatureLaw
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.query import working_query
 from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.validation import InvalidInput
-from sparsetoken.values import require_numbers
 
 _POINTS = 8192
 
@@ -29,19 +29,6 @@ class Approach(NamedTuple):
     limit, rate : float
     limit_error, rate_error : float
         Standard errors over the scrambles of the nodes.
-
-    See Also
-    --------
-    approach_to_infinite_data : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import approach_to_infinite_data
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = approach_to_infinite_data(problem, st.Pooled())
-    >>> round(found.limit + found.rate / 1000, 3)  # the test error at alpha1 = 1000
-    0.215
     """
 
     limit: float

@@ -11,14 +11,14 @@ import dataclasses
 import functools
 import math
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.losses.exact_fit import ExactFit
-from sparsetoken.models import Model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.stages import Query, Readout
 from sparsetoken.theory.capacity import capacity_of
-from sparsetoken.validation import InvalidInput
 
 _WITH_CAPACITY = ("logistic", "hinge", "squared_hinge")
 _ROUGH, _FINE = 1e-2, 1e-4  # tolerances of the capacity: far from alpha1, and near it

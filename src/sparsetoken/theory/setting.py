@@ -6,12 +6,13 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
-from sparsetoken.models import Model
-from sparsetoken.problem import Isotropic, SparseTokenProblem
+from sparsetoken.model.models import Model
+from sparsetoken.model.problem import Isotropic, SparseTokenProblem
+from sparsetoken.model.stages import Readout
 from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
 from sparsetoken.results.record import fields_of
-from sparsetoken.stages import Readout
 from sparsetoken.theory.alignment.draws import randomness_advice
 from sparsetoken.theory.features import model_features
 from sparsetoken.theory.imbalance import imbalance_advice
@@ -22,7 +23,6 @@ from sparsetoken.theory.readout.curve import FIRST_POINTS, LearningCurve, Solved
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
-from sparsetoken.validation import InvalidInput
 
 _NOT_SOLVED = Status(
     StatusCode.MAX_ITERATIONS,

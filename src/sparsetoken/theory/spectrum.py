@@ -10,15 +10,15 @@ import numpy as np
 from jaxtyping import Float
 from scipy import linalg
 
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.tokens import TokenCovariance, TokenLaw
 from sparsetoken.theory.readout.covariances import (
     LEAST_EIGENVALUE,
     CommutingCovariances,
     Directions,
     common_basis,
 )
-from sparsetoken.tokens import TokenCovariance, TokenLaw
-from sparsetoken.validation import InvalidInput
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ import math
 
 import pytest
 
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import TwoSteps
 from sparsetoken.results import StatusCode
-from sparsetoken.stages import TwoSteps
 from sparsetoken.theory import align, sign_boundary, small_step_margin
-from sparsetoken.validation import InvalidInput
 
 RARE = SparseTokenProblem(10, 1, 1.5, 0.1)
 GOOD = SparseTokenProblem(10, 1, 5.0, 0.5)

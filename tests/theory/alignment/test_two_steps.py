@@ -11,8 +11,8 @@ import pytest
 from scipy.integrate import quad
 
 from sparsetoken.losses import CustomLoss
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import TwoSteps
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import TwoSteps
 from sparsetoken.theory import align, sign_margin
 
 FIGURE = SparseTokenProblem(length=10, informative=3, strength=6, positive_rate=0.2)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
-from sparsetoken import networks, simulation
+from sparsetoken import simulation
+from sparsetoken.model import networks
 from sparsetoken.results import StatusCode
 from sparsetoken.theory import descend
 from sparsetoken.theory.dynamics import follow

@@ -11,18 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attention_descent import alternating, attention_descent, quantities
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss
-from sparsetoken.models import Attention, Elementwise, HardAttention, Pooled
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Prediction, StatusCode, Trajectory
-from sparsetoken.stages import JointDescent, Readout, TwoSteps
+from sparsetoken.model.models import Attention, HardAttention
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.results import Course, Prediction, StatusCode
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory.dynamics import replica as replicas
 from sparsetoken.theory.dynamics.plan import plan_of
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(5, 1, 3.0, 0.4)
-JOINT = JointDescent(3.0, 11, 1.0, 4.0, 0.5, start_w=0.3, start_q=0.5)
+JOINT = attention_descent(3.0, 11, 1.0, 4.0, 0.5, start_w=0.3, start_q=0.5)
 LOPSIDED = CustomLoss(
     "lopsided", lambda y, z: jnp.where(y > 0, 2.0, 0.5) * jnp.logaddexp(0.0, -y * z)
 )
@@ -30,9 +31,8 @@ LOPSIDED = CustomLoss(
 
 def squared(path):
     """The quantities of the reference tables: Gram matrices instead of lengths."""
-    values = {name: getattr(path, name) for name in ("test_error", "training_loss", "bias")}
-    values |= {name: getattr(path, name) for name in ("overlap_w", "overlap_q", "product_wq")}
-    return values | {"ww": path.norm_w**2, "qq": path.norm_q**2}
+    values = quantities(path)
+    return values | {"ww": values["norm_w"] ** 2, "qq": values["norm_q"] ** 2}
 
 
 COLUMNS = (
@@ -79,7 +79,7 @@ SECOND = {
         (PROBLEM, JOINT, FIRST),
         (
             SparseTokenProblem(8, 2, 2.5, 0.5),
-            JointDescent(1.5, 19, 0.5, 2.0, 0.5, start_w=0.1, start_q=0.1),
+            attention_descent(1.5, 19, 0.5, 2.0, 0.5, start_w=0.1, start_q=0.1),
             SECOND,
         ),
     ],
@@ -91,7 +91,7 @@ def test_reference_trajectories(problem, descent, reference):
     Its means over 40000 trajectories have an error of relative order steps/40000 in what
     follows from them.
     """
-    found = descend(problem, Attention(descent), replicas=12)
+    found = descend(problem, descent, replicas=12)
     values, errors = squared(found), squared_errors(found)
     for step, (expected, spread) in reference.items():
         for name, value, error in zip(COLUMNS, expected, spread, strict=True):
@@ -100,9 +100,9 @@ def test_reference_trajectories(problem, descent, reference):
 
 
 def squared_errors(found):
-    errors = {name: getattr(found.errors, name) for name in COLUMNS if hasattr(found, name)}
+    values, errors = quantities(found), quantities(found.errors)
     for name, norm in (("ww", "norm_w"), ("qq", "norm_q")):
-        errors[name] = 2 * getattr(found, norm) * getattr(found.errors, norm)
+        errors[name] = 2 * values[norm] * errors[norm]
     return errors
 
 
@@ -117,32 +117,32 @@ def squared_errors(found):
 )
 def test_alternating_steps_from_zero_are_the_alignment(problem, steps):
     """The two steps have closed forms; the numerical error is that of the replicas."""
-    descent = JointDescent.alternating(
+    descent = alternating(
         steps.alpha0, 2, steps.eta_w, steps.eta_q, steps.eta_b, beta=steps.beta, loss=steps.loss
     )
-    found, expected = descend(problem, Attention(descent), replicas=16), align(problem, steps)
+    course, expected = descend(problem, descent, replicas=16), align(problem, steps)
+    found, errors = quantities(course), quantities(course.errors)
     pairs = [
-        (found.cosine[2], expected.cosine, found.errors.cosine[2]),
-        (found.overlap_q[2], expected.overlap, found.errors.overlap_q[2]),
-        (found.norm_q[2], expected.norm, found.errors.norm_q[2]),
-        (found.sharpness[2], expected.sharpness, found.errors.sharpness[2]),
+        (found["cosine"][2], expected.cosine, errors["cosine"][2]),
+        (found["overlap_q"][2], expected.overlap, errors["overlap_q"][2]),
+        (found["norm_q"][2], expected.norm, errors["norm_q"][2]),
         (
-            found.overlap_w[2] / found.norm_w[2],
+            found["overlap_w"][2] / found["norm_w"][2],
             expected.readout_cosine,
-            found.errors.overlap_w[2] / found.norm_w[2],
+            errors["overlap_w"][2] / found["norm_w"][2],
         ),
     ]
     for value, limit, error in pairs:
         assert error < 0.02 * (0.05 + abs(limit))
         # The cosine is a ratio, with a bias of the order of its relative error squared.
         assert value == pytest.approx(limit, abs=4 * error + 1e-4)
-    np.testing.assert_array_equal(found.norm_q[:2], 0)
-    assert found.overlap_w[1] == found.overlap_w[2]
+    np.testing.assert_array_equal(found["norm_q"][:2], 0)
+    assert found["overlap_w"][1] == found["overlap_w"][2]
 
 
 def test_the_error_of_order_one_over_n_is_gone():
     """Replicas of 1024 samples agree with those of 4096; without the halves they do not."""
-    plan = plan_of(PROBLEM, Attention(JOINT))
+    plan = plan_of(PROBLEM, JOINT)
     plans = [plan._replace(size=size) for size in (256, 1024)]
 
     def rows(states):
@@ -161,20 +161,20 @@ def test_the_error_of_order_one_over_n_is_gone():
 
 
 def test_results_do_not_depend_on_the_workers():
-    one = descend(PROBLEM, Attention(JOINT), replicas=4)
+    one = descend(PROBLEM, JOINT, replicas=4)
     with ThreadPoolExecutor(3) as threads:
-        other = descend(PROBLEM, Attention(JOINT), replicas=4, executor=threads)
+        other = descend(PROBLEM, JOINT, replicas=4, executor=threads)
     assert one.to_dict() == other.to_dict()
 
 
 def test_smaller_tolerances_take_more_replicas():
-    short = Attention(dataclasses.replace(JOINT, steps=4))
+    short = dataclasses.replace(JOINT, steps=4)
     rough, fine = (descend(PROBLEM, short, tolerance=t) for t in (1e-2, 3e-4))
     assert rough.replicas < fine.replicas
     assert 2 * fine.numerical_error <= 3e-4
     error = math.hypot(rough.numerical_error, fine.numerical_error)
     assert np.abs(rough.test_error - fine.test_error).max() < 5 * error
-    starved = descend(PROBLEM, Attention(JOINT), tolerance=1e-5, replicas=2)
+    starved = descend(PROBLEM, JOINT, tolerance=1e-5, replicas=2)
     assert starved.status.code is StatusCode.TOLERANCE_NOT_REACHED
 
 
@@ -182,12 +182,14 @@ def test_smaller_tolerances_take_more_replicas():
 def test_one_step_of_elementwise_attention(activation):
     """From zero the first step is that of the mean token times phi(0)."""
     phi = {"erf": 1.0, "sigmoid": 0.5, "tanh": 0.0, "linear": 1.0, "exp": 1.0}[activation]
-    descent = JointDescent(2.0, 1, 0.5, 1.0, 0.5)
-    found = descend(PROBLEM, Elementwise(descent, activation), replicas=2)
-    pooled = descend(PROBLEM, Attention(descent), replicas=2)
-    assert found.overlap_w[1] == pytest.approx(phi * pooled.overlap_w[1], abs=1e-12)
-    assert found.norm_w[1] == pytest.approx(phi * pooled.norm_w[1], abs=1e-12)
-    assert found.bias[1] == pooled.bias[1]
+    found, pooled = (
+        quantities(descend(PROBLEM, descent, replicas=2))
+        for kind in (activation, "")
+        for descent in [attention_descent(2.0, 1, 0.5, 1.0, activation=kind)]
+    )
+    for name in ("overlap_w", "norm_w"):
+        assert found[name][1] == pytest.approx(phi * pooled[name][1], abs=1e-12)
+    assert found["bias"][1] == pooled["bias"][1]
 
 
 def test_momentum_and_decay_have_closed_forms_without_data():
@@ -202,44 +204,44 @@ def test_momentum_and_decay_have_closed_forms_without_data():
         return course
 
     options = {"momentum": 0.5, "decay_w": 1.0, "decay_q": 2.0, "loss": "square"}
-    moved = JointDescent(1e6, 3, 0.1, 0.0, 0.0, start_w=1.0, **options)
-    found = descend(problem, Attention(moved), replicas=8)
-    expected = lengths(0.1 * (1 + 1 / 3), 1.0)
-    np.testing.assert_allclose(found.norm_w, expected, atol=5 * found.errors.norm_w.max() + 1e-3)
-    still = JointDescent(1e6, 3, 0.0, 0.1, 0.0, start_q=2.0, **options)
-    found = descend(problem, Attention(still), replicas=2)
-    np.testing.assert_allclose(found.norm_q, lengths(0.2, 2.0), rtol=1e-6)
+    moved = attention_descent(1e6, 3, 0.1, 0.0, 0.0, start_w=1.0, **options)
+    found = descend(problem, moved, replicas=8)
+    expected, error = lengths(0.1 * (1 + 1 / 3), 1.0), quantities(found.errors)["norm_w"].max()
+    np.testing.assert_allclose(quantities(found)["norm_w"], expected, atol=5 * error + 1e-3)
+    still = attention_descent(1e6, 3, 0.0, 0.1, 0.0, start_q=2.0, **options)
+    found = quantities(descend(problem, still, replicas=2))
+    np.testing.assert_allclose(found["norm_q"], lengths(0.2, 2.0), rtol=1e-6)
 
 
 def test_batches_of_equal_size_start_like_smaller_data_sets():
     """The first step on one of three batches is a step on a third of the data."""
-    third = descend(PROBLEM, Attention(JointDescent(1.0, 1, 1.0, 4.0, 0.5)), replicas=8)
-    batch = descend(PROBLEM, Attention(JointDescent(3.0, 1, 1.0, 4.0, 0.5, batches=3)), replicas=8)
+    third = descend(PROBLEM, attention_descent(1.0, 1), replicas=8)
+    batch = descend(PROBLEM, attention_descent(3.0, 1, batches=3), replicas=8)
     for name in ("overlap_w", "norm_w", "bias"):
-        one, other = getattr(third, name)[1], getattr(batch, name)[1]
-        error = np.hypot(getattr(third.errors, name)[1], getattr(batch.errors, name)[1])
+        one, other = (quantities(found)[name][1] for found in (third, batch))
+        error = np.hypot(*(quantities(found.errors)[name][1] for found in (third, batch)))
         assert one == pytest.approx(other, abs=4 * error + 1e-9)
     assert batch.training_loss[1] > third.training_loss[1]  # two thirds of the data are new
 
 
 def test_a_step_without_step_sizes_changes_nothing():
-    still = JointDescent(2.0, 2, 0.0, 0.0, 0.0, start_w=1.0, start_q=2.0, start_product=-1.0)
-    found = descend(PROBLEM, Attention(still), replicas=2)
+    still = attention_descent(2.0, 2, 0.0, 0.0, 0.0, start_w=1.0, start_q=2.0)
+    found = quantities(descend(PROBLEM, still, replicas=2))
     for name in ("norm_w", "norm_q", "product_wq", "overlap_w"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(found, name)[0])
-    assert (found.norm_w[0], found.norm_q[0]) == (pytest.approx(1), pytest.approx(2))
-    assert found.product_wq[0] == pytest.approx(-1)
+        np.testing.assert_array_equal(found[name], found[name][0])
+    assert (found["norm_w"][0], found["norm_q"][0]) == (pytest.approx(1), pytest.approx(2))
+    assert found["product_wq"][0] == pytest.approx(0, abs=1e-12)
 
 
 def test_at_zero_a_guess_errs_in_half_of_all_samples():
-    found = descend(PROBLEM, Attention(JointDescent(steps=1, eta_b=0.0)), replicas=2)
+    found = descend(PROBLEM, attention_descent(steps=1, eta_b=0.0), replicas=2)
     assert found.test_error[0] == 0.5
-    assert found.cosine[0] == 0
+    assert (found.weights.cosines[0] == 0).all()
 
 
 def test_steps_that_diverge_are_said_and_what_came_before_is_kept():
-    wild = JointDescent(1.0, 9, 300.0, 300.0, 300.0, loss="square")
-    found = descend(PROBLEM, Attention(wild), replicas=2)
+    wild = attention_descent(1.0, 9, 300.0, 300.0, 300.0, loss="square")
+    found = descend(PROBLEM, wild, replicas=2)
     assert found.status.code is StatusCode.NO_LIMIT
     known = int(np.isfinite(found.test_error).sum())
     assert f"diverges at step {known}" in found.status.remedy
@@ -250,46 +252,37 @@ def test_steps_that_diverge_are_said_and_what_came_before_is_kept():
             assert np.isnan(values[known:]).all(), name
     assert np.isfinite(found.numerical_error)
     assert found.best_step < known
-    with pytest.raises(InvalidInput, match="before the descent diverges"):
-        found.query()
-    with pytest.raises(InvalidInput, match="diverge"):
+    with pytest.raises(InvalidInput, match="descent that does not diverge"):
         predict(PROBLEM, Attention(wild), Readout())
 
 
-def test_a_readout_follows_the_trajectory():
-    descent = JointDescent.alternating(2.0, 4, 1.0, 8.0, 0.5)
-    course = descend(PROBLEM, Attention(descent))
-    assert isinstance(course, Trajectory)
+def test_a_readout_follows_the_descent():
+    descent = alternating(2.0, 4, 1.0, 8.0, 0.5, beta=1.2)
+    course = descend(PROBLEM, descent)
+    assert isinstance(course, Course)
     assert course.status.converged
     after = predict(PROBLEM, Attention(descent), Readout(alpha1=2.0), tolerance=1e-3)
     assert isinstance(after, Prediction)
-    assert after.query == course.query()
-    given = predict(PROBLEM, Attention(course.query()), Readout(alpha1=2.0), tolerance=1e-3)
+    weights = course.weights
+    assert after.query == Query(weights.cosines[-1, 0, 0], 1.2 * weights.norms[-1, 0])
+    given = predict(PROBLEM, Attention(after.query), Readout(alpha1=2.0), tolerance=1e-3)
     assert after.test_error == given.test_error
+    hard = predict(PROBLEM, HardAttention(descent), Readout(alpha1=2.0), tolerance=1e-2)
+    assert hard.cosine == after.cosine
     tested = predict(
         PROBLEM, Attention(descent), Readout(alpha1=2.0), test_problem=PROBLEM, tolerance=1e-3
     )
     assert tested == after
 
 
-@pytest.mark.parametrize(
-    ("model", "word"),
-    [
-        (Pooled(), "JointDescent"),
-        (Attention(TwoSteps()), "JointDescent"),
-        (HardAttention(JOINT), "attention or elementwise"),
-        (Elementwise(JOINT, "relu"), "activation"),
-        (Attention(dataclasses.replace(JOINT, steps=15000)), "length"),
-        (Attention(dataclasses.replace(JOINT, steps=90000)), "steps of a descent"),
-    ],
-)
-def test_bad_models(model, word):
+@pytest.mark.parametrize(("steps", "word"), [(15000, "length"), (90000, "steps of a descent")])
+def test_too_many_steps(steps, word):
     with pytest.raises(InvalidInput, match=word):
-        descend(PROBLEM, model)
+        descend(PROBLEM, dataclasses.replace(JOINT, steps=steps))
 
 
 def test_bad_values():
     with pytest.raises(InvalidInput, match="tolerance"):
-        descend(PROBLEM, Attention(JOINT), tolerance=0.0)
+        descend(PROBLEM, JOINT, tolerance=0.0)
     with pytest.raises(InvalidInput, match="replicas"):
-        descend(PROBLEM, Attention(JOINT), replicas=1)
+        descend(PROBLEM, JOINT, replicas=1)

@@ -13,10 +13,11 @@ import pytest
 from scipy import special, stats
 
 import sparsetoken as st
-from sparsetoken import networks, simulation
-from sparsetoken.concepts import law_of
+from sparsetoken import simulation
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model import networks
+from sparsetoken.model.concepts import law_of
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.stages import JointDescent
 from sparsetoken.theory import descend
 from sparsetoken.theory.dynamics import follow
 from sparsetoken.theory.dynamics.gathering import gathered_plan
@@ -24,7 +25,6 @@ from sparsetoken.theory.dynamics.outcomes import worth_of
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica
 from sparsetoken.theory.dynamics.spectrum import mixing
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = st.SparseTokenProblem(length=5, informative=1, strength=4.0)
 BOTH = {
@@ -33,7 +33,9 @@ BOTH = {
     "rates": [0.4, 0.2, 0.2, 0.2],
     "labels": [1, 0, 0, 0],
 }
-CLASSES = st.ConceptProblem(5, [4.0, 4.0], [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3], [0, 1, 2])
+CLASSES = st.model.ConceptProblem(
+    5, [4.0, 4.0], [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3], [0, 1, 2]
+)
 
 
 def with_atoms(dimension):
@@ -75,7 +77,7 @@ REFERENCES = {
         (16, 0.0443, 0.0009, 0.1920, 0.0020),
     ),
     "both must meet": (
-        st.ConceptProblem(strengths=[5.5, 3.5], **BOTH),
+        st.model.ConceptProblem(strengths=[5.5, 3.5], **BOTH),
         st.Descent(
             networks.Softmax(2),
             4.0,
@@ -204,7 +206,6 @@ def test_overlaps_of_the_start_are_followed():
     found = descend(PROBLEM, descent, replicas=4)
     assert found.weights.overlaps[0, :, 0].tolist() == [0.5, 0.0]
     assert found.weights.norms[0] == pytest.approx([math.hypot(0.4, 0.5), 0.4])
-    assert found.floor is None  # the floor knows of no signal before
     beside = descend(PROBLEM, st.Descent(networks.Softmax(), **given), replicas=4)
     assert found.test_error[3] < beside.test_error[3] - 0.01
     for engine, trials in (("tensors", 6), ("reduced", 20)):
@@ -224,12 +225,12 @@ HEADS = {"network": networks.Softmax(2), "alpha": 4.0, "steps": 16, "rates": [1.
     ("task", "descent", "broken"),
     [
         (
-            st.ConceptProblem(strengths=[4.0, 4.0], **BOTH),
+            st.model.ConceptProblem(strengths=[4.0, 4.0], **BOTH),
             st.Descent(**HEADS, start=[0.5, 0.5, 0.3, 0.3]),
             True,
         ),
         (
-            st.ConceptProblem(strengths=[5.5, 3.5], **BOTH),
+            st.model.ConceptProblem(strengths=[5.5, 3.5], **BOTH),
             st.Descent(**HEADS, start=[0.9, 0.3, 0.5, 0.2]),
             False,
         ),
@@ -372,13 +373,6 @@ def test_spectra_that_do_not_commute_are_refused():
         descend(dataclasses.replace(PROBLEM, tokens=tokens), st.Descent())
 
 
-def test_the_floor_is_that_of_all_samples():
-    found = descend(PROBLEM, st.Descent(alpha=2.0, steps=6, rates=1.0), replicas=4)
-    (floor,) = np.atleast_1d(found.floor())
-    assert 0 < floor < found.test_error.min()
-    assert descend(CLASSES, st.Descent(steps=1), replicas=2).floor is None
-
-
 def changed(monkeypatch, change):
     """Let all replicas be changed."""
     monkeypatch.setattr(follow, "run_replica", lambda *given: change(run_replica(*given)))
@@ -418,8 +412,7 @@ def test_an_error_beside_a_test_error_of_zero_takes_all_replicas():
     assert follow._wanted(sure, 1e-3) == follow.MOST_REPLICAS
 
 
-def test_a_model_has_the_note_of_its_descent():
-    query = JointDescent(3.0, 20, 3.0, 3.0, start_w=0.5, start_q=0.5)
-    problem = st.SparseTokenProblem(4, 1, 4.0)
-    (note,) = descend(problem, st.Elementwise(query, "tanh"), replicas=2).notes
+def test_a_descent_that_keeps_a_symmetry_has_a_note():
+    network, problem = networks.Elementwise("tanh"), st.SparseTokenProblem(4, 1, 4.0)
+    (note,) = descend(problem, st.Descent(network, 3.0, 20, 3.0, start=0.5), replicas=2).notes
     assert "after 20 steps" in note

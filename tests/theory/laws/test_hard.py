@@ -9,9 +9,9 @@ import math
 import numpy as np
 import pytest
 
-from sparsetoken.models import Attention, HardAttention, Pooled
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.model.models import Attention, HardAttention, Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import align, capacity, feature_law, predict
 from sparsetoken.theory.laws.hard import sharp_law
 from sparsetoken.theory.separability.sampled_violation import sampled_violation

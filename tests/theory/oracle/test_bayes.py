@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import StatusCode
 from sparsetoken.theory.oracle import bayes, bayes_error
-from sparsetoken.validation import InvalidInput
 
 
 def brute(problem, draws, seed):

@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 import sparsetoken as st
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.simulation.message_passing import message_passing
 from sparsetoken.theory.oracle import bayes, bayes_error, learning_error
-from sparsetoken.validation import InvalidInput
 
 
 def law(d, seed, *, effect):
@@ -121,7 +121,7 @@ def test_whitened_message_passing_reaches_the_floor():
     root = np.sqrt(tokens.within)
     whitened = tokens.signal / root
     isotropic = dataclasses.replace(
-        problem, strength=2.8 * np.linalg.norm(whitened), tokens=st.Isotropic()
+        problem, strength=2.8 * np.linalg.norm(whitened), tokens=st.model.Isotropic()
     )
     rng, cosines = np.random.default_rng(7), []
     for _ in range(trials):
@@ -136,6 +136,6 @@ def test_whitened_message_passing_reaches_the_floor():
     assert floor.status.converged
     error = np.std(cosines, ddof=1) / math.sqrt(trials)
     assert np.mean(cosines) == pytest.approx(floor.cosine, abs=4 * error + 2 / d)
-    plain = learning_error(dataclasses.replace(problem, tokens=st.Isotropic()), alpha)
+    plain = learning_error(dataclasses.replace(problem, tokens=st.model.Isotropic()), alpha)
     assert abs(floor.cosine - plain.cosine) > 4 * error + 2 / d
     assert floor.test_error > floor.oracle_error == bayes_error(problem).test_error

@@ -14,9 +14,9 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 import sparsetoken as st
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.theory.oracle import learning, learning_error
 from sparsetoken.theory.oracle.learning import SignalPrior, signal_prior
-from sparsetoken.validation import InvalidInput
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from sparsetoken.models import Attention
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import JointDescent
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory import descend
 from sparsetoken.theory.oracle import bayes_error, learning_error
 from sparsetoken.theory.oracle.bayes import token_nodes
 from sparsetoken.theory.oracle.learning import position_overlap
-from sparsetoken.validation import InvalidInput
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_the_floor_falls_to_the_oracle():
 
 def test_descent_stays_above_the_floor():
     problem = SparseTokenProblem(10, 1, 5.0)
-    found = descend(problem, Attention(JointDescent(2.0, 8)), replicas=4)
+    found = descend(problem, Descent(alpha=2.0, steps=8, rates=[4, 1], start=0), replicas=4)
     floor = learning_error(problem, 2.0).test_error
     assert found.test_error.min() > floor + 2 * found.numerical_error
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom, norm
 
-from sparsetoken.attention import ACTIVATIONS
-from sparsetoken.models import Attention, Elementwise, HardAttention, Pooled, Vectorized
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, Elementwise, HardAttention, Pooled, Vectorized
+from sparsetoken.model.pooling import ACTIVATIONS
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength, growth
 from sparsetoken.theory.oracle.strength import checked_lengths
-from sparsetoken.validation import InvalidInput
 
 MODELS = [Pooled(), Vectorized(), Attention(), *(Elementwise(activation=a) for a in ACTIVATIONS)]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, ncx2, norm
 
-from sparsetoken.models import Attention, Elementwise
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Attention, Elementwise
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory.oracle.score_tests import oracle_tests
 from sparsetoken.theory.oracle.token_sums import mistake_chances
 

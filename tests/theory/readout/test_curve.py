@@ -8,9 +8,9 @@ import pytest
 from scipy.special import ndtr
 
 from sparsetoken.losses import get_loss
-from sparsetoken.models import Elementwise, make_model
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, Readout
+from sparsetoken.model.models import Elementwise, make_model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.theory import predict, predict_readouts
 from sparsetoken.theory.features import IsotropicFeatures
 from sparsetoken.theory.readout.accuracy import allowed_error

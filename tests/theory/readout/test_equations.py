@@ -8,10 +8,10 @@ import pytest
 
 from potential_oracle import Potential
 from sparsetoken.losses import get_loss
-from sparsetoken.models import Attention
-from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query
+from sparsetoken.model.models import Attention
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory import feature_law
 from sparsetoken.theory.readout.covariances import (
     CommutingCovariances,

@@ -15,9 +15,9 @@ from sklearn.datasets import load_digits, load_sample_image
 
 from sparsetoken.bags import Bags, as_bags, read
 from sparsetoken.bags.files import ENDINGS
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.forecasting.inputs import LEAST_BAGS, read_labelled
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.validation import InvalidInput
 
 DIGIT, PATCHES = 9, 5000
 """The digit that positive bags have one of, and patches of each photograph."""

@@ -12,8 +12,8 @@ from scipy import optimize, special
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.rows import CONVERGED, REDUCED, Row, Rows, predicted
-from sparsetoken.models import Model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Model
+from sparsetoken.model.problem import SparseTokenProblem
 
 
 @functools.lru_cache(maxsize=64)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from sparsetoken import simulation
-from sparsetoken.concepts import Task
-from sparsetoken.descents import Descent
 from sparsetoken.experiments.core.rows import CONVERGED, REDUCED, THEORY, Row, averaged
-from sparsetoken.models import Attention
-from sparsetoken.results import Course, StatusCode, Trajectory
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Descent
+from sparsetoken.results import Course, NetworkPath, StatusCode
 
 
 def follow_trials(
     problem: Task,
-    model: Descent | Attention,
+    descent: Descent,
     at: Iterable[int],
     *,
     dimension: int,
@@ -31,23 +32,30 @@ def follow_trials(
     """
     sizes: dict[str, Any] = {"dimension": dimension, "engine": engine}
     options = {**sizes, "trials": trials, "seed": seed, "at": list(at)}
-    found: Any = simulation.descend(problem, model, **options)  # type: ignore[arg-type]
+    found = simulation.descend(problem, descent, **options)
     sizes["status"] = str(found.status.code)
 
     def mean(quantity: str, step: int, other: int | None = None, /, **at: Any) -> Row:
-        courses = getattr(found.trials, quantity)
+        courses = _values(found.trials, quantity)
         less = 0.0 if other is None else courses[:, other]
-        return averaged(courses[:, step] - less, quantity, **sizes, **at)
+        return averaged((courses[:, step] - less).tolist(), quantity, **sizes, **at)
 
     return mean
 
 
-def course_row(course: Trajectory | Course, quantity: str, step: int, /, **at: Any) -> Row:
+def course_row(course: Course, quantity: str, step: int, /, **at: Any) -> Row:
     """Return the row of a quantity after one step of a predicted course; `at`: its coordinates.
 
     Its error is part of the comparison, so that only divergence is a failure.
     """
-    value, error = (float(getattr(one, quantity)[step]) for one in (course, course.errors))
+    value, error = (float(_values(one, quantity)[step]) for one in (course, course.errors))
     diverged = course.status.code is StatusCode.NO_LIMIT
     status = str(StatusCode.NO_LIMIT) if diverged else CONVERGED
     return Row(THEORY, quantity, value, error, at, status=status)
+
+
+def _values(path: NetworkPath, quantity: str) -> np.ndarray:
+    """Return a quantity over the steps; the cosine is that of the first column, the query."""
+    if quantity == "cosine":
+        return np.asarray(path.weights.cosines[..., 0, 0])
+    return np.asarray(getattr(path, quantity))

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.experiments.core.claims import Claim, Comparison
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
 from sparsetoken.results import Simulation
 from sparsetoken.results.record import Record
-from sparsetoken.validation import InvalidInput, choice
 
 FORMAT = 3
 """Raised when the rows of all work change, such as by a field of `Row`."""

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from sparsetoken import theory
 from sparsetoken.experiments.core.rows import Row, Rows, predicted
 from sparsetoken.figures import style
-from sparsetoken.models import Attention, Model, Pooled
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.model.models import Attention, Model, Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.theory.oracle import bayes_error, learning_error
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)

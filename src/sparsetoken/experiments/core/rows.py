@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 THEORY, REDUCED, TENSORS = "theory", "reduced", "tensors"
 CONVERGED = "converged"

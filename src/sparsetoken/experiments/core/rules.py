@@ -9,6 +9,7 @@ from typing import Any
 
 from scipy import stats
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.experiments.core.claims import (
     BY_EXPERIMENT,
     COMPUTED,
@@ -19,7 +20,6 @@ from sparsetoken.experiments.core.claims import (
 )
 from sparsetoken.experiments.core.finite_dimension import SHIFTS, Shift, scale_of
 from sparsetoken.experiments.core.rows import Row
-from sparsetoken.validation import InvalidInput
 
 LARGEST_Z = 4.0
 """Largest |z| at which a comparison with a simulation holds.

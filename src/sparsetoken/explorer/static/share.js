@@ -61,9 +61,9 @@ const BODY = {
     "    print(model.name, st.capacity(problem, model, tolerance=1e-2).capacity)",
   ],
   descent: (s) => [
-    `steps = st.JointDescent(alpha=${float(s.alpha1)}, steps=${s.descent_steps}, eta_w=${float(s.descent_eta_w)}, `
-      + `eta_q=${float(s.descent_eta_q)}, beta=${float(s.beta)}, loss="${s.loss}")`,
-    "course = st.descend(problem, st.Attention(steps), tolerance=5e-3)",
+    `rates = {"w": ${float(s.descent_eta_w)}, "q": ${float(s.descent_eta_q)}}`,
+    `steps = st.Descent(st.networks.Softmax(beta=${float(s.beta)}), alpha=${float(s.alpha1)}, steps=${s.descent_steps}, rates=rates, start=0.0, loss="${s.loss}")`,
+    "course = st.descend(problem, steps, tolerance=5e-3)",
     "print(course.test_error, course.best_step)",
   ],
   networks: (s) => [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparsetoken.models import Model, entry_of
+from sparsetoken.model.models import Model, entry_of
 from sparsetoken.simulation.features.base import FeatureSampler
 
 __all__ = ["FeatureSampler", "sampler_of"]

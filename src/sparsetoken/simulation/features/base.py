@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import Columns
 from sparsetoken.simulation.designs import Split

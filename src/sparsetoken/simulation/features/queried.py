@@ -10,15 +10,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sparsetoken.attention import check_exponent, elementwise_weights, pool, softmax_weights
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.pooling import check_exponent, elementwise_weights, pool, softmax_weights
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import chunk_sizes, scalar_rows
 from sparsetoken.simulation.designs import Split
 from sparsetoken.simulation.features.base import FeatureSampler
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.performance import DRAWS, ClassScores, NormalScores, draws_for
-from sparsetoken.stages import Query
 
 
 class Scalars(NamedTuple):

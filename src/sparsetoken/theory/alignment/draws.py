@@ -11,13 +11,13 @@ from jaxtyping import Float
 
 from sparsetoken.losses import Loss
 from sparsetoken.losses.compiled import smoothed_at
+from sparsetoken.model.problem import Isotropic, SparseTokenProblem
+from sparsetoken.model.stages import Query, TwoSteps
+from sparsetoken.model.tokens import symmetric_root
 from sparsetoken.numerics.quadrature import gaussian_panels
-from sparsetoken.problem import Isotropic, SparseTokenProblem
 from sparsetoken.results import CONVERGED, Alignment
-from sparsetoken.stages import Query, TwoSteps
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.spectrum import TokenSpectrum, spectrum_of, times, trace
-from sparsetoken.tokens import symmetric_root
 
 LEAST_DIRECTIONS = 50.0
 """Effective directions from which on a query may be replaced by its limit, see there."""

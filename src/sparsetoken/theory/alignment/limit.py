@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses.compiled import smoothed_at
-from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import JointDescent, Query, QueryVector, TwoSteps
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, QueryVector, TwoSteps
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory.spectrum import TokenSpectrum, added, spectrum_of, times, trace
-from sparsetoken.validation import InvalidInput
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ class QueryLaw:
 
 
 def query_law(
-    problem: SparseTokenProblem, query: Query | QueryVector | TwoSteps | JointDescent
+    problem: SparseTokenProblem, query: Query | QueryVector | TwoSteps | Descent
 ) -> QueryLaw:
     """Return the law of the query of a model.
 
@@ -56,7 +57,7 @@ def query_law(
     """
     if isinstance(query, TwoSteps):
         return trained_law(problem, query)[0]
-    if isinstance(query, JointDescent):
+    if isinstance(query, Descent):
         remedy = "Descent on all weights is known for isotropic tokens only."
         raise InvalidInput("tokens", "Isotropic() here", problem.tokens, remedy)
     spectrum = spectrum_of(problem)

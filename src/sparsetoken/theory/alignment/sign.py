@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import scipy
 
-from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.base.validation import choice, real
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.stages import TwoSteps, require_steps
+from sparsetoken.model.tokens import isotropic_only
+from sparsetoken.model.values import require_numbers
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.stages import TwoSteps, require_steps
 from sparsetoken.theory.alignment.two_steps import sign_margin
-from sparsetoken.tokens import isotropic_only
-from sparsetoken.validation import choice, real
-from sparsetoken.values import require_numbers
 
 _OF_PROBLEM = ("strength", "positive_rate")
 _OF_STEPS = ("alpha0", "eta_w", "eta_b")
@@ -35,19 +35,6 @@ class SignBoundary:
     residual : float
         `sign_margin` there.
     status : Status
-
-    See Also
-    --------
-    sign_boundary : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import sign_boundary
-    >>> problem = st.SparseTokenProblem(length=10, informative=3, strength=2.0, positive_rate=0.06)
-    >>> found = sign_boundary(problem, st.TwoSteps(alpha0=2.0), "positive_rate", 0.02, 0.5)
-    >>> abs(found.residual) < 1e-6
-    True
     """
 
     value: float

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
-from sparsetoken.progress import Progress, progress_of
+from sparsetoken.base.progress import Progress, progress_of
+from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
+from sparsetoken.model.stages import TwoSteps, require_steps
+from sparsetoken.model.values import broadcast, require_numbers
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.results import CONVERGED, Alignment
 from sparsetoken.results.record import stacked
-from sparsetoken.stages import TwoSteps, require_steps
 from sparsetoken.theory.alignment.draws import align_over_draws, randomness_advice
 from sparsetoken.theory.alignment.limit import first_step, second_step, slopes, trained_law
 from sparsetoken.theory.spectrum import spectrum_of, trace
-from sparsetoken.values import broadcast, require_numbers
 
 
 @with_x64

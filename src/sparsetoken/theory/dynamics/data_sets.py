@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.network_checks import is_symmetric
+from sparsetoken.model.network_checks import is_symmetric
 from sparsetoken.theory.dynamics.plan import Plan
 from sparsetoken.theory.dynamics.samples import placed_signals
 from sparsetoken.theory.dynamics.slopes import slopes_of

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from concurrent.futures import Executor
-from typing import Any, overload
 
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.concepts import Task
-from sparsetoken.descents import Descent
-from sparsetoken.models import Attention, Model
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import InvalidInput, integer, real
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
+from sparsetoken.model.values import broadcast
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread
-from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.progress import progress_of
-from sparsetoken.results import Course, Trajectory
+from sparsetoken.results import Course
 from sparsetoken.results.record import stacked
-from sparsetoken.stages import JointDescent, Query
-from sparsetoken.theory.dynamics.courses import course_of, trajectory_of
+from sparsetoken.theory.dynamics.courses import course_of
 from sparsetoken.theory.dynamics.follow import FIRST_REPLICAS, Replicas, follow
 from sparsetoken.theory.dynamics.outcomes import worth_of
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import run_replica, together
-from sparsetoken.theory.floor import floor_of
-from sparsetoken.validation import InvalidInput, integer, real
-from sparsetoken.values import broadcast
 
 TOLERANCE = 1e-3
 """Of twice the standard error of the test error."""
@@ -36,39 +32,17 @@ TOLERANCE = 1e-3
 _SCRAMBLES = range(1000, 1004)  # of the nodes of searches: a course is judged on others
 
 
-@overload
-def descend(
-    problem: SparseTokenProblem,
-    model: Model = ...,
-    *,
-    tolerance: float = ...,
-    replicas: int | None = ...,
-    executor: Executor | None = ...,
-    progress: bool = ...,
-) -> Trajectory: ...
-@overload
-def descend(
-    problem: Task,
-    model: Descent,
-    *,
-    tolerance: float = ...,
-    replicas: int | None = ...,
-    executor: Executor | None = ...,
-    progress: bool = ...,
-) -> Course: ...
-
-
 @with_x64
 @on_one_thread
 def descend(
     problem: Task,
-    model: Descent | Model = Attention(JointDescent()),
+    descent: Descent = Descent(),
     *,
     tolerance: float = TOLERANCE,
     replicas: int | None = None,
     executor: Executor | None = None,
     progress: bool = True,
-) -> Course | Trajectory:
+) -> Course:
     """Return the course of joint gradient descent on all weights, as n, d -> infinity.
 
     The samples are followed in independent replicas, 4096 samples in each; replicas are
@@ -89,8 +63,7 @@ def descend(
         Its position law is ignored. Covariances within and between bags must commute; more
         than 8 different eigenvalues are gathered into 8 to 32 in the limit, whose error is part of
         the numerical error.
-    model : Descent, or Attention or Elementwise
-        The query of a model is a `JointDescent`: descent on readout, query and bias.
+    descent : Descent
     tolerance : float
         In (0, 1). Of test errors, and a hundredth of their relative errors, as of `predict`.
     replicas : int, optional
@@ -104,20 +77,20 @@ def descend(
 
     Returns
     -------
-    Course, or Trajectory of a model
+    Course
         The start and each step, along the last dimension. Its status is NO_LIMIT if the
         weights grow beyond 1e6 or are no numbers any more: the steps before that are kept. Where
-        replicas of the limit differ too much or a covariance of projections is not positive, the
-        course is cut with the status TOLERANCE_NOT_REACHED. The training loss of a built-in loss
-        is at least 0. The notes of a course say where small overlaps of the start would change it:
-        the limit keeps symmetries that are broken at every finite dimension.
+        replicas of the limit differ too much, a covariance of projections is not positive, or
+        some data sets diverge, the course is cut with the status TOLERANCE_NOT_REACHED. The
+        training loss of a built-in loss is at least 0. The notes of a course say where small
+        overlaps of the start would change it: the limit keeps symmetries that are broken at every
+        finite dimension.
 
     Raises
     ------
     InvalidInput
-        If a value is outside its range, arrays do not broadcast, the model cannot be trained by
-        descent, or the steps need more memory than 512 MiB for each replica (before anything is
-        allocated).
+        If a value is outside its range, arrays do not broadcast, or the steps need more memory
+        than 512 MiB for each replica (before anything is allocated).
 
     See Also
     --------
@@ -130,8 +103,8 @@ def descend(
     >>> import sparsetoken as st
     >>> from sparsetoken.theory import descend
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> model = st.Attention(st.JointDescent(alpha=3.0, steps=4))
-    >>> course = descend(problem, model, tolerance=0.05)
+    >>> descent = st.Descent(alpha=3.0, steps=4, rates={"q": 4.0, "w": 1.0})
+    >>> course = descend(problem, descent, tolerance=0.05)
     >>> bool(course.test_error[-1] < course.test_error[0])
     True
 
@@ -144,25 +117,19 @@ def descend(
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     count = None if replicas is None else integer("replicas", replicas, 2)
-    grid = broadcast(problem, model)
+    grid = broadcast(problem, descent)
     for point in grid.points:
         plan_of(*point)  # a point that cannot be followed is refused before any is
     expected = len(grid.points) * (count or FIRST_REPLICAS)
     with progress_of("replicas", expected, progress) as done:
         run = Replicas(executor, done)
         followed = [follow(task, trained, tolerance, count, run) for task, trained in grid.points]
-    results: Any = [
-        course_of(one) if isinstance(trained, Descent) else trajectory_of(one)
-        for one, (_, trained) in zip(followed, grid.points, strict=True)
-    ]
-    return dataclasses.replace(stacked(results, grid), floor=floor_of(grid))
+    return stacked([course_of(one) for one in followed], grid)
 
 
 @with_x64
 @on_one_thread
-def test_errors(
-    task: Task, trained: Descent | Model, replicas: int
-) -> Float[np.ndarray, " states"]:
+def test_errors(task: Task, trained: Descent, replicas: int) -> Float[np.ndarray, " states"]:
     """Return the test errors of `descend` alone, without their errors; nan after a divergence."""
     plan = plan_of(task, trained)
     training = plan.training
@@ -174,15 +141,17 @@ def test_errors(
 
 
 @functools.lru_cache(maxsize=32)
-def descended_query(problem: SparseTokenProblem, model: Model) -> Query:
-    """Return the final query of the descent of a model.
+def descended_query(problem: SparseTokenProblem, descent: Descent) -> Query:
+    """Return the final query of a descent among isotropic tokens.
 
     Raises
     ------
     InvalidInput
         If the descent diverges.
     """
-    found = descend(problem, model, progress=False)
-    if not np.isfinite(found.cosine[-1]):
-        raise InvalidInput("JointDescent", "a descent that does not diverge", model.query)
-    return found.query()
+    weights = descend(problem, descent, progress=False).weights
+    cosine, norm = weights.cosines[-1, 0, 0], weights.norms[-1, 0]
+    if not np.isfinite(cosine):
+        remedy = "Lower the rates or momentum."
+        raise InvalidInput("query", "found by a descent that does not diverge", descent, remedy)
+    return Query(cosine, descent.network.beta * norm)  # type: ignore[attr-defined]

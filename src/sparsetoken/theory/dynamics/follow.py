@@ -10,20 +10,19 @@ from concurrent.futures import Executor
 
 import numpy as np
 
-from sparsetoken.concepts import Task
-from sparsetoken.descents import Descent, Training
+from sparsetoken.base.progress import Progress
 from sparsetoken.losses import Loss
-from sparsetoken.models import Model
-from sparsetoken.progress import Progress
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Descent, Training
+from sparsetoken.model.stages import SMOOTH_LOSSES
+from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.stages import SMOOTH_LOSSES
 from sparsetoken.theory.dynamics.gathering import Gathering, gathered_plan
 from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
 from sparsetoken.theory.dynamics.plan import Plan, plan_of, plan_of_data_sets
 from sparsetoken.theory.dynamics.replica import States, run_replica, together
 from sparsetoken.theory.dynamics.symmetry import broken_symmetry
 from sparsetoken.theory.readout.accuracy import allowed_error
-from sparsetoken.tokens import TokenCovariance
 
 FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the standard errors
@@ -120,7 +119,7 @@ def _standard_error(groups: np.ndarray) -> np.ndarray:
 
 
 def follow(
-    task: Task, trained: Descent | Model, tolerance: float, count: int | None, replicas: Replicas
+    task: Task, trained: Descent, tolerance: float, count: int | None, replicas: Replicas
 ) -> Followed:
     """Return a descent, from as many replicas as a tolerance needs, or from a given number.
 
@@ -157,8 +156,9 @@ def _note_on_dimension(found: Followed) -> tuple[str, ...]:
             f"the test error of one has a standard deviation of {found.spread[-1]:.2g}.",
         )
     return (
-        f"The course is the limit of many directions: a data set at d = {tokens.dimension} is too "
-        "large for a mean over data sets. Where few directions carry the variance, simulate.",
+        f"The course is the limit of many directions: a data set at d = {tokens.dimension} takes "
+        "too much memory, or has no room for the start or the batches. Where few directions carry "
+        "the variance, simulate.",
     )
 
 
@@ -254,9 +254,10 @@ def _status(found: Followed, diverges: bool, tolerance: float) -> Status:
     needed = 1.1 * excess * tolerance
     text += f"; ask for a tolerance of {needed:.1e}." if tolerance < needed < 1 else "."
     if known <= steps:
+        what = "Some data sets diverge" if found.plan.samples else "Replicas differ too much"
         text = (
-            f"Replicas differ too much from step {known} on, as near a divergence; the steps "
-            f"before it are kept. Lower the step sizes or momentum. {text}"
+            f"{what} from step {known} on; the steps before it are kept. Lower the step sizes or "
+            f"momentum. {text}"
         )
     return Status(StatusCode.TOLERANCE_NOT_REACHED, text)
 

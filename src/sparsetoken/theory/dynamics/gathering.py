@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.concepts import Task
-from sparsetoken.descents import Descent
-from sparsetoken.models import Model
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Descent
 from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
 from sparsetoken.theory.dynamics.plan import Plan, plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica, together
 from sparsetoken.theory.dynamics.spectrum import ATOMS, mixing
-from sparsetoken.validation import InvalidInput
 
 MOST_ATOMS = 32
 
@@ -37,7 +36,7 @@ class Gathering(NamedTuple):
 
 
 def gathered_plan(
-    task: Task, trained: Descent | Model, tolerance: float | None
+    task: Task, trained: Descent, tolerance: float | None
 ) -> tuple[Plan, Gathering | None]:
     """Return the plan of a descent, and what tells the error of gathered eigenvalues.
 

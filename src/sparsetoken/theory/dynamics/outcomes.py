@@ -13,10 +13,10 @@ from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Float, Int
 from scipy import special
 
-from sparsetoken.concepts import TaskLaw
-from sparsetoken.network_checks import is_symmetric
-from sparsetoken.networks import Architecture
-from sparsetoken.numerics.sobol import MOST_DIMENSIONS, sobol_sequence
+from sparsetoken.model.concepts import TaskLaw
+from sparsetoken.model.network_checks import is_symmetric
+from sparsetoken.model.networks import Architecture
+from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.theory.dynamics.replica import States
 from sparsetoken.theory.dynamics.samples import placed_signals
 

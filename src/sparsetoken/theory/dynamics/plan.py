@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.concepts import Task
-from sparsetoken.descents import Descent, Training, training_of
-from sparsetoken.models import Model
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Descent, Training, training_of
+from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.theory.dynamics.spectrum import ATOMS, Atoms, atoms_of
-from sparsetoken.tokens import TokenCovariance
-from sparsetoken.validation import InvalidInput
 
 _SAMPLES = (2048, 1024, 512)  # in half a replica, of all kinds together
 _BYTES = 2**29  # of the projections that a replica keeps
@@ -35,7 +34,7 @@ class Plan(NamedTuple):
     samples: int = 0
 
 
-def plan_of(task: Task, trained: Descent | Model, atoms: int = ATOMS) -> Plan:
+def plan_of(task: Task, trained: Descent, atoms: int = ATOMS) -> Plan:
     """Return the plan of a descent.
 
     Raises

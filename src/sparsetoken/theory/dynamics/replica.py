@@ -8,15 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from sparsetoken.network_checks import is_symmetric
+from sparsetoken.base.validation import LARGEST_VALUE
+from sparsetoken.model.network_checks import is_symmetric
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.products import few_rows
-from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.theory.dynamics.data_sets import DataSet
 from sparsetoken.theory.dynamics.frame import Frame
 from sparsetoken.theory.dynamics.plan import Plan
 from sparsetoken.theory.dynamics.samples import Normals, placed_signals
 from sparsetoken.theory.dynamics.slopes import slopes_of
-from sparsetoken.validation import LARGEST_VALUE
 
 
 class States(NamedTuple):

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
-from sparsetoken.concepts import TaskLaw
-from sparsetoken.numerics.sobol import BITS, MOST_DIMENSIONS, sobol_sequence
+from sparsetoken.model.concepts import TaskLaw
+from sparsetoken.numerics.quadrature import BITS, MOST_DIMENSIONS, sobol_sequence
 
 _SEED = 20250929  # any fixed number: the same samples in every run
 _EVEN_ROWS = 9  # coordinates drawn evenly: signal, start, and the gradients of three steps

@@ -10,9 +10,9 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.descents import Training
-from sparsetoken.network_checks import sample_loss
-from sparsetoken.networks import Architecture
+from sparsetoken.model.descent import Training
+from sparsetoken.model.network_checks import sample_loss
+from sparsetoken.model.networks import Architecture
 
 
 def slopes_of(

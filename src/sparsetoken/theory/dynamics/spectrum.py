@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from sparsetoken.concepts import TaskLaw
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.concepts import TaskLaw
 from sparsetoken.theory.spectrum import spectrum_of_tokens
-from sparsetoken.validation import InvalidInput
 
 ATOMS = 8
 """Into which a spectrum of more eigenvalues is gathered."""

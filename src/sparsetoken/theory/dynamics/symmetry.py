@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory.dynamics.outcomes import worth_of
 from sparsetoken.theory.dynamics.plan import Plan
 from sparsetoken.theory.dynamics.replica import course

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sparsetoken.models import Model, entry_of
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query
+from sparsetoken.model.models import Model, entry_of
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
+from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.tokens import isotropic_only
 
 __all__ = ["feature_law"]
 
@@ -32,7 +32,7 @@ def feature_law(
     See Also
     --------
     FeatureLaw : The law of the features of a model.
-    sparsetoken.models.entry_of : The entry of a model.
+    sparsetoken.model.entry_of : The entry of a model.
 
     Examples
     --------

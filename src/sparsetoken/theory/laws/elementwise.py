@@ -10,11 +10,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import log_expit, log_ndtr, ndtri
 
-from sparsetoken.attention import ACTIVATIONS, check_exponent
-from sparsetoken.models import Elementwise
-from sparsetoken.numerics.sobol import sobol_sequence
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query
+from sparsetoken.model.models import Elementwise
+from sparsetoken.model.pooling import ACTIVATIONS, check_exponent
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
+from sparsetoken.numerics.quadrature import sobol_sequence
 from sparsetoken.theory.feature_law import (
     SCRAMBLES,
     SEED,

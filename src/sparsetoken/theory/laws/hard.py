@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
-from sparsetoken.models import Model
+from sparsetoken.model.models import Model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
 from sparsetoken.numerics.quadrature import composite_legendre, normal_density
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw
 
 _REACH = 8.5  # of normals; the largest of L has a tail of L times 1e-17 beyond

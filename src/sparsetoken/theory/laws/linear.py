@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from sparsetoken.models import Model
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw, two_nodes
-from sparsetoken.validation import InvalidInput
 
 
 def pooled_law(

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from sparsetoken.models import Model
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query
+from sparsetoken.model.models import Model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law, two_nodes
 
 _BLUNT = 1.0  # sharpness below which the sum of the tokens may rule the weights

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
 
-from sparsetoken.numerics.sobol import sobol_sequence
-from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
+from sparsetoken.base.validation import integer
+from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
+from sparsetoken.model.values import require_numbers
+from sparsetoken.numerics.quadrature import sobol_sequence
 from sparsetoken.results import CONVERGED, Status, StatusCode
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
 from sparsetoken.theory.spectrum import strengths_of
-from sparsetoken.validation import integer
-from sparsetoken.values import require_numbers
 
 MORE_POINTS = "Take more points."
 SCRAMBLES = 8
@@ -40,18 +40,6 @@ class BayesError:
         without an effect of samples), the standard error of 8 scrambles where tokens are
         drawn, 0 for R = L.
     status : Status
-
-    See Also
-    --------
-    bayes_error : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.oracle.bayes_error(problem)
-    >>> found.numerical_error < 1e-3 * found.test_error
-    True
     """
 
     test_error: float

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 GROWTH_LAWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "sqrt(2 log L)": lambda L: np.sqrt(2 * np.log(L)),
@@ -28,17 +28,6 @@ class GrowthFit:
     intercept, slope : float
     residual : float
         Root mean square of the relative residuals.
-
-    See Also
-    --------
-    fit_growth : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> fit = st.oracle.fit_growth([16, 64, 256], [4.0, 8.0, 16.0])["sqrt(L)"]
-    >>> round(fit.slope, 3), round(fit.residual, 3)
-    (1.0, 0.0)
     """
 
     law: str

@@ -11,7 +11,9 @@ import scipy
 from jaxtyping import Float
 from scipy.special import expit
 
-from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
+from sparsetoken.base.validation import LARGEST_LOAD, integer, real
+from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
+from sparsetoken.model.values import require_numbers
 from sparsetoken.results import Record, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.oracle.bayes import (
@@ -29,8 +31,6 @@ from sparsetoken.theory.oracle.bayes import (
 )
 from sparsetoken.theory.oracle.token_sums import check_length
 from sparsetoken.theory.spectrum import kept_of, strengths_of
-from sparsetoken.validation import LARGEST_LOAD, integer, real
-from sparsetoken.values import require_numbers
 
 _APART = 0.1  # squared cosines of scrambles that take different solutions for the likeliest
 _SCAN = 64  # values of gamma among which changes of sign are looked for
@@ -40,20 +40,7 @@ _REACH = 100.0  # in logits: at its ends all variance lies on the least or large
 
 @record
 class LearningError(Record):
-    """The Bayes-optimal error of learning from finite data.
-
-    See Also
-    --------
-    learning_error : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.oracle.learning_error(problem, alpha=0.5)
-    >>> bool(found.test_error > found.oracle_error)
-    True
-    """
+    """The Bayes-optimal error of learning from finite data."""
 
     test_error: Numbers = quantity(
         "Of the Bayes-optimal learner, which knows the distribution of the data but not xi."

@@ -12,9 +12,19 @@ import numpy as np
 import scipy
 from scipy.special import log_ndtr, ndtr
 
-from sparsetoken.attention import ACTIVATIONS, check_exponent
-from sparsetoken.models import Attention, Elementwise, HardAttention, Model, Pooled, Vectorized
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.base.validation import InvalidInput, real
+from sparsetoken.model.models import (
+    Attention,
+    Elementwise,
+    HardAttention,
+    Model,
+    Pooled,
+    Vectorized,
+)
+from sparsetoken.model.pooling import ACTIVATIONS, check_exponent
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.tokens import isotropic_only
+from sparsetoken.model.values import require_numbers
 from sparsetoken.results import CONVERGED, Status
 from sparsetoken.theory.oracle.bayes import accuracy_status, normal_error
 from sparsetoken.theory.oracle.score_tests import OracleTests, oracle_tests
@@ -24,9 +34,6 @@ from sparsetoken.theory.oracle.token_sums import (
     mean_of_sum,
     mistake_chances,
 )
-from sparsetoken.tokens import isotropic_only
-from sparsetoken.validation import InvalidInput, real
-from sparsetoken.values import require_numbers
 
 _SEARCH, _CHECK, _FINAL = 10, 12, 13  # log2 of lattice points
 _ACCURACY = 0.01  # relative; a larger numerical error is not called converged
@@ -53,17 +60,6 @@ class Representation:
     numerical_error : float
         Change of the test error from half the lattice; 0 in closed form.
     status : Status
-
-    See Also
-    --------
-    best_error : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> round(st.oracle.best_error(problem, st.Attention()).sharpness, 1)
-    inf
     """
 
     test_error: float

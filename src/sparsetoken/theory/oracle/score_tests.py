@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sparsetoken.attention import ACTIVATIONS
-from sparsetoken.models import Elementwise, Model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Elementwise, Model
+from sparsetoken.model.pooling import ACTIVATIONS
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, TokenFunction
 
 _NOISE = 9.0  # no projection of noise is larger

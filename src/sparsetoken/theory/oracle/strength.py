@@ -13,9 +13,10 @@ import numpy as np
 import scipy
 from scipy.special import ndtri
 
-from sparsetoken.attention import ACTIVATIONS
-from sparsetoken.models import Attention, Elementwise, Model, Pooled, Vectorized
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput, integer, real, refuse_disguised
+from sparsetoken.model.models import Attention, Elementwise, Model, Pooled, Vectorized
+from sparsetoken.model.pooling import ACTIVATIONS
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.oracle.bayes import bayes_error
 from sparsetoken.theory.oracle.representation import (
@@ -26,7 +27,6 @@ from sparsetoken.theory.oracle.representation import (
     error_of_test,
 )
 from sparsetoken.theory.oracle.token_sums import check_length
-from sparsetoken.validation import InvalidInput, integer, real, refuse_disguised
 
 
 class Curve(NamedTuple):
@@ -66,17 +66,6 @@ class CriticalStrength:
     numerical_error : float
         Of the strength: that of the test error, divided by its slope in theta.
     status : Status
-
-    See Also
-    --------
-    critical_strength : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> found = st.oracle.critical_strength(st.Pooled(), 16, error_level=0.05)
-    >>> found.sharpness, found.status.code.value
-    (nan, 'converged')
     """
 
     strength: float

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.validation import integer
+from sparsetoken.base.validation import integer
+from sparsetoken.model.problem import SparseTokenProblem
 
 TokenFunction = Callable[[np.ndarray], np.ndarray]
 """x(t), the share of one token with projection t in a sum; vectorised."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
 from sparsetoken.results import Outcome, Overlaps
-from sparsetoken.validation import InvalidInput
 
 _ACCURACY = 1e-12
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsetoken.losses import Loss
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Outcome
 from sparsetoken.theory.features import ModelFeatures
 from sparsetoken.theory.readout.accuracy import allowed_error

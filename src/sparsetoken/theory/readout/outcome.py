@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory.readout.equations import ConvexReadout
 from sparsetoken.theory.readout.means import ReadoutState
 from sparsetoken.theory.readout.nodes import FeatureNodes

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory.feature_law import Coordinates, TokenFeatures
 from sparsetoken.theory.features import ModelFeatures
 from sparsetoken.theory.readout.equations import ConvexReadout

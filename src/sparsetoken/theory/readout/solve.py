@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_length
-from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.theory.readout.equations import ConvexReadout, Load
 from sparsetoken.theory.readout.means import ReadoutState
 

@@ -45,7 +45,7 @@ def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolati
     if not features.sees_mean:  # the weights add up to 1, and C >= 1/sqrt(L)
         return _least(features, tolerance)
     sets, limit = TrainingSets.of(features, _SAMPLES[0]), LeastViolation(math.inf, 0.0, 0.0, 0)
-    if not features.vanish and sets.median > 0:
+    if not features.vanish and not sets.median == 0:
         limit = _least(features, min(tolerance, _ROUGH), most_tokens=_MOST_TOKENS // 16)
     samples = _LEAST_DIMENSION / limit.value
     if samples > _SAMPLES[1]:
@@ -62,8 +62,8 @@ def _of_sets(sets: TrainingSets, limit: LeastViolation) -> LeastViolation:
     known = math.isfinite(limit.error)
     return dataclasses.replace(
         limit,
-        value=1 / sets.median,
-        error=abs(1 - 1 / (limit.value * sets.median)) if known else 1.0,
+        value=1 / sets.median if sets.median else math.inf,
+        error=abs(1 - 1 / (limit.value * sets.median)) if known and sets.median else 1.0,
         caution="Rare samples, all of whose weights are small, rule the capacity: half of the "
         f"training sets of {sets.samples} samples are separable at {sets.median:.4g} samples per "
         "weight, of larger ones fewer. Count those of your size with simulation.is_separable.",

@@ -11,8 +11,8 @@ from scipy.special import ndtr
 
 from sparsetoken.losses import get_loss
 from sparsetoken.losses.exact_fit import ExactFit
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
-from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.theory.readout.covariances import CommutingCovariances
 from sparsetoken.theory.readout.equations import Load, SpectrumReadout
 from sparsetoken.theory.readout.nodes import FeatureNodes

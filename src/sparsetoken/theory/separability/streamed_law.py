@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr, ndtri
 
-from sparsetoken.numerics.sobol import BITS, sobol_sequence
+from sparsetoken.numerics.quadrature import BITS, sobol_sequence
 from sparsetoken.theory.feature_law import (
     COLUMNS,
     Coordinates,

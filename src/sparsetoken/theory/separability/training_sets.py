@@ -47,8 +47,12 @@ class TrainingSets:
 
     @property
     def median(self) -> float:
-        """The capacity of half of the sets."""
-        return float(np.median(self.capacities))
+        """The capacity of half of the sets, of those where it is found."""
+        return float(np.median(self._found)) if self._found.size else math.nan
+
+    @property
+    def _found(self) -> Float[np.ndarray, " some"]:
+        return self.capacities[np.isfinite(self.capacities)]
 
     def agree(self, capacity: float) -> bool:
         """Return whether a capacity is that of half of the sets.
@@ -56,8 +60,10 @@ class TrainingSets:
         It may be as far away as the transition of n samples is wide, of relative order n^(-1/2),
         or as the median is uncertain.
         """
+        if not self._found.size:
+            return True  # nothing speaks against it
         # A median has pi/2 times the variance of a mean.
-        error = math.sqrt(math.pi / 2 / SCRAMBLES) * float(np.std(self.capacities, ddof=1))
+        error = math.sqrt(math.pi / 2 / SCRAMBLES) * float(np.std(self._found))
         width = self.median / math.sqrt(self.samples)
         return abs(self.median - capacity) <= max(width, _ERRORS * error)
 

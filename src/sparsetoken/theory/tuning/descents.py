@@ -4,121 +4,75 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.concepts import Task
-from sparsetoken.descents import Descent
-from sparsetoken.models import Model, entry_of
-from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.progress import progress_of
-from sparsetoken.results import CONVERGED, Course, Status, StatusCode, Trajectory
-from sparsetoken.stages import JointDescent
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Descent, stem_of, training_of
+from sparsetoken.model.values import require_numbers
+from sparsetoken.results import CONVERGED, Course, Status, StatusCode
 from sparsetoken.theory.dynamics.descend import descend, test_errors
-from sparsetoken.theory.tuning.families import Descents, family_of, network_family
 from sparsetoken.theory.tuning.search import Point, Range, search
-from sparsetoken.validation import InvalidInput, choice, integer
-from sparsetoken.values import require_numbers
 
 _FACTOR = math.log(1e3)  # by which each number may differ from its start
 _LASTS = 3  # steps over which a least test error must last
 _REPLICAS = 2  # in the search; all see the same samples, so that differences are sharp
 
 
-Trained = TypeVar("Trained", JointDescent, Descent)
-Found = TypeVar("Found", Trajectory, Course)
-
-
 @dataclasses.dataclass(frozen=True)
-class BestDescent(Generic[Trained, Found]):
+class BestDescent:
     """The best descent of a search.
 
     Attributes
     ----------
-    descent : JointDescent or Descent
+    descent : Descent
         It ends where its test error is smallest.
-    course : Trajectory or Course
+    course : Course
         Its own status tells how well all steps are known.
     evaluations : int
         How many descents were followed.
     status : Status
         Of the search: ``max_iterations`` if it ran out of evaluations, ``no_limit`` if a number
         is best at an end of its range or every descent diverged.
-
-    See Also
-    --------
-    best_descent : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> start = st.Attention(st.JointDescent(alpha=2.0, steps=3))
-    >>> found = st.tuning.best_descent(problem, start, evaluations=1, replicas=2)
-    >>> found.evaluations, str(found.status)
-    (1, 'max_iterations')
     """
 
-    descent: Trained
-    course: Found
+    descent: Descent
+    course: Course
     evaluations: int
     status: Status
 
 
-@overload
-def best_descent(
-    problem: SparseTokenProblem,
-    model: Model,
-    *,
-    family: str = ...,
-    evaluations: int = ...,
-    replicas: int = ...,
-    progress: bool = ...,
-) -> BestDescent[JointDescent, Trajectory]: ...
-@overload
 def best_descent(
     problem: Task,
-    model: Descent,
+    descent: Descent,
     *,
-    family: str = ...,
-    evaluations: int = ...,
-    replicas: int = ...,
-    progress: bool = ...,
-) -> BestDescent[Descent, Course]: ...
-def best_descent(
-    problem: Task,
-    model: Model | Descent,
-    *,
-    family: str = "constant",
     evaluations: int = 60,
     replicas: int = 16,
     progress: bool = True,
-) -> BestDescent[Any, Any]:
+) -> BestDescent:
     """Search for the descent on all samples with the smallest test error.
 
-    The bias moves as the readout. The descent stops at the end of the three steps whose largest
-    test error is smallest: a lower one that does not last would not occur at finite dimension.
+    The descent stops at the end of the three steps whose largest test error is smallest: a lower
+    one that does not last would not occur at finite dimension. The search follows the limit; among
+    tokens of a `TokenCovariance` the course that is returned is a mean over data sets, as of
+    `descend`.
 
-    Equation: best-descent, ``argmin of E`` over the numbers of the family and the steps, along
-    quadratic models of it (COBYQA).
+    Equation: best-descent, ``argmin of E`` over factors of rates, decay and momentum, and the
+    steps, along quadratic models of it (COBYQA).
 
     Parameters
     ----------
-    problem : SparseTokenProblem, or with a Descent also ConceptProblem
-    model : Attention or Elementwise, or Descent
-        The query of a model is a `JointDescent`, of which alpha, steps (at least 3, the most that
-        are taken), beta and loss are kept. Of a `Descent` the rates of the columns of each kind
-        (those whose names differ in digits alone) and of the further weights are multiplied by a
-        number each, and all else is kept.
-    family : str
-        Of a model. ``constant``: constant step sizes of readout and query, momentum and weight
-        decay of the readout. ``two_steps``: a step of the readout, one of the query, then
-        constant ones of both. ``alternating``: readout and query in turns. ``warm_up`` and
-        ``fading``: the steps of the query grow or fall. ``free``: the steps of each size of the
-        given descent itself, all else as given; what another family found is a start for it.
+    problem : SparseTokenProblem or ConceptProblem
+    descent : Descent
+        Where the search starts, with the most steps that are taken, at least 3. The rates and the
+        decay of the columns of each kind (those whose names differ in digits alone), the rates of
+        the further weights, and the odds m / (1 - m) of the momentum m are multiplied by a number
+        each. What is 0 remains so, and all else is kept.
     evaluations : int
         The most descents that are followed, at least 1.
     replicas : int
@@ -129,7 +83,7 @@ def best_descent(
     Raises
     ------
     InvalidInput
-        If a value is outside its range, or the model cannot be trained by descent.
+        If a value is outside its range, or all rates are 0.
 
     See Also
     --------
@@ -140,58 +94,64 @@ def best_descent(
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> start = st.Attention(st.JointDescent(alpha=2.0, steps=3))
+    >>> start = st.Descent(alpha=2.0, steps=3)
     >>> found = st.tuning.best_descent(problem, start, evaluations=1, replicas=2)
     >>> found.descent.alpha
     2.0
     """
     integer("evaluations", evaluations, 1)
-    if isinstance(model, Descent):
-        searched = _searched_network(problem, model, family)
-    else:
-        searched = _searched_model(problem, model, family)
-    given, descents, trained = searched
-    integer("steps of the search", given.steps, 3)
+    require_numbers(problem, descent)
+    space = _space_of(problem, descent)
+    integer("steps of the search", descent.steps, 3)
 
     def worth(point: Point) -> _Lasting:
-        descent = descents.descent(np.exp(point), given.steps)
-        return _lasting(test_errors(problem, trained(descent), _REPLICAS))
+        moved = space.descent(np.exp(point), descent.steps)
+        return _lasting(test_errors(problem, moved, _REPLICAS))
 
-    ranges = [
-        Range(name, math.log(x) - _FACTOR, math.log(x) + _FACTOR, "start from another value")
-        for name, x in descents.start.items()
-    ]
-    start = tuple(math.log(x) for x in descents.start.values())
+    ranges = [Range(name, -_FACTOR, _FACTOR, "start from another value") for name in space.names]
     with progress_of("descents", evaluations + 1, progress) as done:
+        start = (0.0,) * len(space.names)
         found = search(worth, ranges, [start], evaluations, done, smooth=False)
-        best = descents.descent(np.exp(found.point), found.result.step)
-        course = descend(problem, trained(best), replicas=replicas)
+        best = space.descent(np.exp(found.point), found.result.step)
+        course = descend(problem, best, replicas=replicas)
     return BestDescent(best, course, found.evaluations, found.status)
 
 
-_Searched = tuple[Any, Descents[Any], Callable[[Any], Any]]
-"""A descent, those of its form, and what is trained by one of them."""
+class _Space(NamedTuple):
+    """The names of the factors of a search, and what maps factors to the first steps."""
+
+    names: tuple[str, ...]
+    descent: Callable[[Sequence[float] | np.ndarray, int], Descent]
 
 
-def _searched_network(problem: Task, given: Descent, family: str) -> _Searched:
-    choice("family of a Descent", family, ("constant",))
-    require_numbers(problem, given)
-    return given, network_family(problem, given), lambda descent: descent
+def _space_of(task: Task, given: Descent) -> _Space:
+    training = training_of(task, given)
+    kinds = [stem_of(column) for column in training.columns]
+    names = [f"rates of {k}" for k, x in zip(kinds, training.rates.T, strict=True) if x.any()]
+    names += ["rate_c"] if training.weights and training.rates_c.any() else []
+    if not names:
+        raise InvalidInput("rates of the search", "above 0 somewhere", given.rates)
+    names += [f"decay of {k}" for k, x in zip(kinds, training.decay, strict=True) if x]
+    names += ["momentum"] if training.momentum.any() else []
+    names = list(dict.fromkeys(names))
 
+    def descent(factors: Sequence[float] | np.ndarray, steps: int) -> Descent:
+        known = dict(zip(names, factors, strict=True))
+        rates, decay = (
+            [known.get(f"{what} of {kind}", 1.0) for kind in kinds] for what in ("rates", "decay")
+        )
+        momentum = training.momentum[:steps]
+        odds = known.get("momentum", 1.0) * momentum / (1 - momentum)
+        return dataclasses.replace(
+            given,
+            steps=steps,
+            rates=training.rates[:steps] * rates,
+            rate_c=(training.rates_c[:steps] * known.get("rate_c", 1.0)).tolist(),
+            decay=training.decay * decay,
+            momentum=(odds / (1 + odds)).tolist(),
+        )
 
-def _searched_model(problem: Any, model: Model, family: str) -> _Searched:
-    require_problem(problem)
-    entry_of(model)
-    require_numbers(problem, model)
-    given = model.query
-    if not isinstance(given, JointDescent):
-        remedy = "Write st.Attention(st.JointDescent(...)), for example."
-        raise InvalidInput("query of the model", "a JointDescent", given, remedy)
-
-    def trained(descent: JointDescent) -> Model:
-        return dataclasses.replace(model, query=descent)  # type: ignore[call-arg]
-
-    return given, family_of(family, problem, given), trained
+    return _Space(tuple(names), descent)
 
 
 class _Lasting(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import scipy
 
-from sparsetoken.progress import SILENT, Progress
+from sparsetoken.base.progress import SILENT, Progress
 from sparsetoken.results import CONVERGED, Status, StatusCode
 
 _STEPS, _STEPS_OF_ONE = (1.0, 0.05), (0.5, 0.02)

@@ -7,16 +7,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sparsetoken.models import Model, entry_of
-from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.progress import progress_of
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, integer, real
+from sparsetoken.model.models import Model, entry_of
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.stages import Readout, TwoSteps, require_readout
+from sparsetoken.model.values import require_numbers
 from sparsetoken.results import Prediction, Status
-from sparsetoken.stages import Readout, TwoSteps, require_readout
 from sparsetoken.theory.alignment.two_steps import align
 from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.tuning.search import Point, Range, search
-from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, integer, real
-from sparsetoken.values import require_numbers
 
 _SHARES = Range("share", -math.log(99), math.log(99), "one stage needs hardly any samples")
 _SHARPNESSES = 1e-2, 1e2
@@ -45,20 +45,6 @@ class BestTraining:
     status : Status
         Of the search: ``max_iterations`` if it ran out of evaluations, ``no_limit`` if the test
         error is least at an end of a range, that of a prediction if some failed.
-
-    See Also
-    --------
-    best_training : A function that returns it.
-    best_split : Another one.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> model, readout = st.Attention(st.TwoSteps()), st.Readout("square", ridge=0.1)
-    >>> found = st.tuning.best_split(problem, model, readout, total=3.0, tolerance=1e-2)
-    >>> round(found.steps.alpha0 + found.readout.alpha1, 6)
-    3.0
     """
 
     steps: TwoSteps

@@ -1,0 +1,1 @@
+"""What all rooms rest on: checks of values, declared fields, files, tables, progress."""

@@ -1,0 +1,67 @@
+"""Paths that are given, and atomic writing of files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from sparsetoken.base.validation import InvalidInput
+
+
+def require_regular(name: str, path: Path, remedy: str = "") -> None:
+    """Raise `InvalidInput` for what is there and no regular file: a pipe would wait for ever."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a device or a socket"
+            raise InvalidInput(name, "a regular file", f"{path}, {kind}", remedy)
+
+
+def require_place(name: str, path: Path, *inputs: Path) -> None:
+    """Raise `InvalidInput` unless a file can be written there and is not one of the inputs.
+
+    The name is that of the option that gives the path.
+    """
+    for other in inputs:
+        if path.exists() and other.exists() and path.samefile(other):
+            raise InvalidInput(name, "a file other than the input", str(path))
+    if path.is_dir():
+        raise InvalidInput(name, "a file", f"{path}, a folder")
+    folder = path.resolve().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InvalidInput(name, "in a writable folder", str(path))
+
+
+@contextlib.contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Return a temporary path to write to, which replaces the file at the end.
+
+    After an error the old file is unchanged and nothing else remains. The new file is on disk
+    before it replaces the old one, so that neither a full disk nor a crash leaves a partial file.
+    """
+    target = path.resolve()  # a link stays a link
+    number, name = tempfile.mkstemp(
+        prefix=f".{target.stem}.", suffix=target.suffix, dir=target.parent
+    )
+    os.close(number)
+    aside = Path(name)
+    try:
+        yield aside
+        with aside.open("rb+") as file:
+            os.fsync(file.fileno())
+        aside.chmod(0o666 & ~_mask())
+        aside.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise
+
+
+def _mask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,333 @@
+"""Checks at the boundary: one clear error for each bad value.
+
+Every check names the value, the legal range, the value got and a remedy.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import sys
+from collections.abc import Collection, Mapping
+from typing import Any
+
+__all__ = [
+    "LARGEST_LOAD",
+    "LARGEST_VALUE",
+    "Failure",
+    "InvalidInput",
+    "Reals",
+    "choice",
+    "integer",
+    "legal_integer",
+    "legal_real",
+    "real",
+    "reals",
+]
+
+Reals = Any
+"""A number, or an array of numbers, stored as nested tuples."""
+
+LARGEST_VALUE = 1e6  # of strengths, steps and temperatures: products of a few stay finite
+LARGEST_LOAD = 1e9  # of n/d
+LARGEST_INTEGER = 2**128 - 1
+
+
+class Failure(RuntimeError):
+    """A failure of work with valid input; its text gives the remedy.
+
+    The command line turns it into one message and exit code 1.
+
+    See Also
+    --------
+    InvalidInput : A value outside its legal range.
+
+    Examples
+    --------
+    >>> from sparsetoken.base.validation import Failure
+    >>> try:
+    ...     raise Failure("The disk is full. Free some space.")
+    ... except Failure as error:
+    ...     print(error)
+    The disk is full. Free some space.
+    """
+
+
+class InvalidInput(ValueError):
+    """A value outside its legal range.
+
+    The command line turns it into one message and exit code 2.
+
+    See Also
+    --------
+    Failure : A failure of work with valid input.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.base.validation import InvalidInput
+    >>> try:
+    ...     st.SparseTokenProblem(length=0)
+    ... except InvalidInput as error:
+    ...     print(error)
+    length (L) must be an integer >= 1; got 0.
+    """
+
+    def __init__(self, name: str, legal: str, got: Any, remedy: str = "") -> None:
+        super().__init__(name, legal, got, remedy)  # all, so that it survives pickling
+
+    def __str__(self) -> str:
+        name, legal, got, remedy = self.args
+        return f"{name} must be {legal}; got {_shown(got)}. {remedy}".rstrip()
+
+
+def one_line(error: BaseException) -> str:
+    """Return the type and the text of an error, in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _shown(value: Any) -> str:
+    """Return the value received, shortened to fit a message."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        return f"a {type(value).__name__} that is too long to show"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+LONGEST_SHOWN = 300
+
+
+def refuse_disguised(
+    name: str,
+    value: Any,
+    legal: str = "of plain numbers, without masked values, bytes, dates and time spans",
+    remedy: str = "",
+) -> None:
+    """Raise `InvalidInput` for values that NumPy would read as numbers though they are none.
+
+    These are masked values, of which NumPy takes the hidden number, bytes, dates and time spans;
+    also within lists, tuples and mappings.
+    """
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for entry in value:
+            if not isinstance(entry, (int, float, str)):
+                refuse_disguised(name, entry, legal, remedy)
+        return
+    if isinstance(value, (bytes, bytearray, memoryview)) or _kind(value) in ("m", "M", "S"):
+        raise InvalidInput(name, legal, value, remedy)
+    numpy = sys.modules.get("numpy")  # without which there are no masked arrays
+    if numpy is not None and isinstance(value, numpy.ma.MaskedArray):
+        count = int(numpy.ma.count_masked(value))
+        if count:
+            raise InvalidInput(name, legal, f"{count} masked", remedy)
+
+
+def _kind(value: Any) -> str:
+    """Return the letter of NumPy for the type of an array or a scalar, "" for other values."""
+    return str(getattr(getattr(value, "dtype", None), "kind", ""))
+
+
+def _is_number(value: Any, kind: type) -> bool:
+    """Whether a scalar is a number: neither truth values nor time spans are, unlike for Python."""
+    return isinstance(value, kind) and not isinstance(value, bool) and _kind(value) != "m"
+
+
+def integer(name: str, value: Any, low: int, high: int | None = None, remedy: str = "") -> int:
+    """Return `value` as an int in [low, high], or raise `InvalidInput`.
+
+    Without `high` it has at most 128 bits, so that it converts to a finite float.
+
+    See Also
+    --------
+    real : For real numbers.
+    legal_integer : The legal values in words.
+
+    Examples
+    --------
+    >>> from sparsetoken.base.validation import integer
+    >>> integer("trials", 8, 1)
+    8
+    """
+    legal = legal_integer(low, high)
+    if high is None and isinstance(value, numbers.Integral) and int(value) > LARGEST_INTEGER:
+        high, legal = LARGEST_INTEGER, f"{legal}, and below 2^128"
+    whole = _is_number(value, numbers.Integral)
+    if not whole or value < low or (high is not None and value > high):
+        raise InvalidInput(name, legal, value, remedy)
+    return int(value)
+
+
+def legal_integer(low: int, high: int | None = None) -> str:
+    """Return the legal values of `integer` in words.
+
+    See Also
+    --------
+    integer : Checks a value.
+
+    Examples
+    --------
+    >>> from sparsetoken.base.validation import legal_integer
+    >>> legal_integer(1, 5)
+    'an integer in [1, 5]'
+    """
+    return f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
+
+
+def real(
+    name: str,
+    value: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+    infinite: bool = False,
+    remedy: str = "",
+) -> float:
+    """Return `value` as a finite float in the interval, or raise `InvalidInput`.
+
+    With `infinite`, ``inf`` is legal as well.
+
+    See Also
+    --------
+    reals : For arrays.
+    legal_real : The legal values in words.
+
+    Examples
+    --------
+    >>> from sparsetoken.base.validation import real
+    >>> real("ridge", 1, 0.0)
+    1.0
+    """
+    legal = legal_real(low, high, open_low=open_low, open_high=open_high, infinite=infinite)
+    if infinite and isinstance(value, numbers.Real) and value == math.inf:
+        return math.inf
+    if not _is_number(value, numbers.Real):
+        raise InvalidInput(name, legal, value, remedy)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond the largest float
+        raise InvalidInput(name, legal, value, remedy) from None
+    inside = (low < number if open_low else low <= number) and (
+        number < high if open_high else number <= high
+    )
+    if not (math.isfinite(number) and inside):
+        raise InvalidInput(name, legal, value, remedy)
+    return number
+
+
+def legal_real(
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+    infinite: bool = False,
+) -> str:
+    """Return the legal values of `real` in words.
+
+    See Also
+    --------
+    real : Checks a value.
+
+    Examples
+    --------
+    >>> from sparsetoken.base.validation import legal_real
+    >>> legal_real(0.0, 1.0, open_low=True)
+    'a finite number in (0, 1]'
+    """
+    if low == -math.inf and high == math.inf:
+        return "a finite number"
+    left = "(" if open_low or low == -math.inf else "["
+    right = ")" if open_high or high == math.inf else "]"
+    return f"a finite number in {left}{low:g}, {high:g}{right}{', or inf' * infinite}"
+
+
+def reals(
+    name: str, value: Any, low: float = -math.inf, high: float = math.inf, **more: Any
+) -> Any:
+    """Return `value` as a float, or an array or a list of numbers as nested tuples of floats.
+
+    Tuples keep the values that hold them immutable, comparable and hashable.
+
+    Raises
+    ------
+    InvalidInput
+        If an entry is outside the interval, as in `real`, or the array is empty, ragged, masked
+        or not numeric.
+
+    See Also
+    --------
+    real : For one number.
+
+    Examples
+    --------
+    >>> from sparsetoken.base.validation import reals
+    >>> reals("alpha", [1, 2], 0.0)
+    (1.0, 2.0)
+    """
+    if not (isinstance(value, (list, tuple)) or hasattr(value, "__array__")):
+        return real(name, value, low, high, **more)
+    refuse_disguised(name, value)
+    import numpy as np  # a mistyped command ends before NumPy is loaded
+
+    legal = "a number or an array of numbers"
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        raise InvalidInput(name, legal, value) from None
+    if array.ndim == 0:
+        return real(name, array.item(), low, high, **more)
+    if array.size == 0:
+        raise InvalidInput(name, "an array of one number or more", value)
+    if array.dtype.kind not in "iuf":
+        raise InvalidInput(name, legal, value)
+    for entry in array.ravel().tolist():
+        real(f"{name} entry", entry, low, high, **more)
+    return _tuples(array.astype(float).tolist())
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(entry) for entry in value) if isinstance(value, list) else value
+
+
+def choice(name: str, value: Any, legal: Collection[str], remedy: str = "") -> str:
+    """Return `value` if it is one of the `legal` words, or raise `InvalidInput`.
+
+    See Also
+    --------
+    real : For numbers.
+    integer : For integers.
+
+    Examples
+    --------
+    >>> from sparsetoken.base.validation import choice
+    >>> choice("loss", "hinge", ("hinge", "square"))
+    'hinge'
+    """
+    if not isinstance(value, str) or value not in legal:
+        remedy = f"{remedy}{closest(value, legal)}".lstrip()
+        raise InvalidInput(name, "one of " + ", ".join(sorted(legal)), value, remedy)
+    return value
+
+
+def closest(value: Any, legal: Collection[str]) -> str:
+    """Return a question that suggests the legal word spelt most like a value, or ""."""
+    import difflib  # only for a mistake
+
+    found = difflib.get_close_matches(value, legal, 1) if isinstance(value, str) else []
+    return f" Did you mean {found[0]}?" if found else ""
+
+
+def generator_of(random_state: Any) -> Any:
+    """Return the random numbers of `random_state`, or raise `InvalidInput` if it is no seed."""
+    from sklearn.utils import check_random_state
+
+    try:
+        return check_random_state(random_state)
+    except (TypeError, ValueError):
+        legal = "None, a numpy.random.RandomState or an integer from 0 to 2**32 - 1"
+        raise InvalidInput("random_state", legal, random_state) from None

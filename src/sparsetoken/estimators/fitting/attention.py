@@ -1,0 +1,183 @@
+"""Attention of least left-out loss: bags pooled by scores that have not seen their labels."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sparsetoken.estimators.fitting.likelihood import likelihood_fits, likelihood_queries
+from sparsetoken.estimators.fitting.linear_fit import LinearFit, gain
+from sparsetoken.estimators.fitting.queries import Queries, tied, two_steps, unit_queries
+from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.task import Task
+
+GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the sharpness, the standard deviation of token scores
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class AttentionFit:
+    """A score (1/s) log mean_l exp(s <z_l, w>) + b of standardised tokens z_l.
+
+    Attributes
+    ----------
+    readout : LinearFit
+        w, b, and the scores and losses of bags left out of the fit.
+    exponent : float
+        s; for s = 0 the score is that of the mean token. For s < 0 the tokens that weigh most
+        are those that speak for the first class.
+    sharpness : float
+        Standard deviation of s <z_l, w> over the tokens.
+    gain : float
+        Standard errors by which the left-out loss is below that of mean pooling.
+    directions : array of shape (2, d)
+        s w, and the query of two gradient steps, of unit sharpness, towards the same class.
+    token_scores : array of shape (N, 2)
+        <z_l, v> of such directions v that have not seen the bag of the token.
+    """
+
+    readout: LinearFit
+    exponent: float
+    sharpness: float
+    gain: float
+    directions: Float[np.ndarray, "2 d"]
+    token_scores: Float[np.ndarray, "N 2"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Direction:
+    """A query of unit sharpness, and what it must say.
+
+    Attributes
+    ----------
+    queries : array of shape (d, S)
+        That of each fold, found on the others, and that of all bags.
+    scores : array of shape (N,)
+        Of tokens, each by a query that was found without its bag.
+    sign : float
+        1 if the tokens of largest score speak for the second class, -1 if for the first.
+    """
+
+    queries: Float[np.ndarray, "d S"]
+    scores: Float[np.ndarray, " N"]
+    sign: float
+
+    def times(self, factor: float) -> _Direction:
+        """Return a multiple; one below 0 speaks for the other class."""
+        sign = self.sign if factor > 0 else -self.sign
+        return _Direction(factor * self.queries, self.scores.dtype.type(factor) * self.scores, sign)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Choice:
+    """A direction, a sharpness, and slope and intercept of the pooled scores."""
+
+    direction: _Direction
+    sharpness: float
+    fit: LinearFit
+
+    def loss(self, samples: Samples) -> float:
+        """Return the left-out loss; infinite where the slope contradicts the direction."""
+        if self.fit.w[0] * self.direction.sign <= 0:
+            return np.inf
+        return self.fit.left_out_loss(samples)
+
+
+def attend(
+    task: Task, folds: Int[np.ndarray, " n"], temperature: float | Literal["auto"] = "auto"
+) -> AttentionFit:
+    """Return the attention of least left-out loss.
+
+    The descents of the pooled likelihood start from the readout of the mean token, or from its
+    opposite where that predicts better by one standard error: tokens may be of either class.
+
+    Parameters
+    ----------
+    task : Task
+    folds : int array of shape (n,)
+        Each bag is scored by directions found on the other folds.
+    temperature : float or "auto"
+        The sharpness; ``auto`` takes the best of five.
+
+    Returns
+    -------
+    AttentionFit
+        That of the mean token (exponent 0) for bags of one token, and where no direction speaks
+        for the class that it looks for.
+    """
+    n, d = len(folds), task.bags.dimension
+    if task.bags.sizes.max() == 1:
+        zeros = np.zeros((n, 2), task.bags.dtype)
+        return AttentionFit(task.calibrated_fit, 0.0, 0.0, 0.0, np.zeros((2, d)), zeros)
+    subsets = [folds != j for j in range(folds.max() + 1)]
+    subsets.append(np.ones(n, dtype=bool))
+    grid = GRID if isinstance(temperature, str) else (temperature,)
+    mean = _unseen(unit_queries(task, tied(task, subsets)), folds, task, 1.0)
+    choices = _tried(task, [mean, mean.times(-1.0)], grid)
+    first = _best(choices, task.samples)
+    start, k = (first.direction, first.sharpness) if first else (mean, 1.0)
+    refined = likelihood_queries(task, subsets, k * start.queries, start.sign)
+    choices += _tried(task, [_unseen(one, folds, task, start.sign) for one in refined], grid)
+    found = _best(choices, task.samples)
+    steps = _unseen(unit_queries(task, two_steps(task, subsets)), folds, task, 1.0)
+    towards = float(np.sign(steps.queries[:, -1] @ task.mean_fit.w))
+    if found is None:
+        off = mean.times(0.0)
+        return _told(task.calibrated_fit, 0.0, 0.0, 0.0, [off, steps.times(towards)])
+    k, direction = found.sharpness, found.direction
+    readout = task.calibrated(found.fit)
+    slope = float(readout.w[0])
+    both = [direction.times(k), steps.times(towards * direction.sign)]
+    readout = dataclasses.replace(readout, w=slope * both[0].queries[:, -1])
+    gained = gain(found.fit, task.mean_fit, task.samples)
+    return _told(readout, 1 / slope if slope else 0.0, k if slope else 0.0, gained, both)
+
+
+def _told(
+    readout: LinearFit,
+    exponent: float,
+    sharpness: float,
+    gained: float,
+    both: list[_Direction],
+) -> AttentionFit:
+    directions = np.stack([one.queries[:, -1] for one in both])
+    scores = np.stack([one.scores for one in both], axis=1)
+    return AttentionFit(readout, exponent, sharpness, gained, directions, scores)
+
+
+def _unseen(found: Queries, folds: Int[np.ndarray, " n"], task: Task, sign: float) -> _Direction:
+    """Return queries, with the scores of tokens by those found without their fold."""
+    fold_of_token = np.repeat(folds, task.bags.sizes)[:, None]
+    scores = np.take_along_axis(found.scores, fold_of_token, axis=1)[:, 0]
+    return _Direction(found.Q, scores, sign)
+
+
+def _tried(task: Task, directions: Iterable[_Direction], grid: Iterable[float]) -> list[_Choice]:
+    """Return every direction at every sharpness."""
+    pairs = [(one, k) for one in directions for k in grid]
+
+    def sharpened() -> Iterator[Float[np.ndarray, " N"]]:
+        return (one.scores * one.scores.dtype.type(k) for one, k in pairs)
+
+    fits = likelihood_fits(sharpened(), task)
+    return [_Choice(one, k, fit) for (one, k), fit in zip(pairs, fits, strict=True)]
+
+
+def _best(choices: Iterable[_Choice], samples: Samples) -> _Choice | None:
+    """Return the choice of least left-out loss.
+
+    One that looks for tokens of the first class must be better by more than one standard error.
+    """
+    every = [one for one in choices if one.loss(samples) < np.inf]
+
+    def least(sign: float) -> _Choice | None:
+        of_sign = (one for one in every if one.direction.sign == sign)
+        return min(of_sign, key=lambda one: one.loss(samples), default=None)
+
+    found, opposite = least(1.0), least(-1.0)
+    if found is None or (opposite and gain(opposite.fit, found.fit, samples) > 1):
+        return opposite or found
+    return found

@@ -1,0 +1,273 @@
+"""The linear readout of pooled features: sample weights, and a ridge chosen by leave-one-out."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize, minimize_scalar
+
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.losses import Loss
+from sparsetoken.numerics.erm import Shared, fit_readout
+from sparsetoken.numerics.leave_one_out import left_out_scores
+
+TOLERANCE = 1e-8
+FLAT = 1e-3  # ridge of the slope of one feature, in units of its variance
+SEARCH_TOLERANCE = 1e-5  # of fits whose left-out loss is only compared
+DECADES = (
+    -4.0,
+    -3.0,
+    -2.0,
+    -1.0,
+    0.0,
+    1.0,
+    2.0,
+)  # of the ridge, in units of the variance of the features
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LinearFit:
+    """A fitted linear readout.
+
+    Attributes
+    ----------
+    w : array of shape (m,)
+    b : float
+    ridge : float
+        That it was fitted with.
+    left_out : array of shape (n,), optional
+        The loss of each sample when it is left out of the fit; None where it was not
+        computed, as for a loss without a second derivative.
+    left_out_scores : array of shape (n,), optional
+        The scores that have these losses.
+    """
+
+    w: Float[np.ndarray, " m"]
+    b: float
+    ridge: float
+    left_out: Float[np.ndarray, " n"] | None = None
+    left_out_scores: Float[np.ndarray, " n"] | None = None
+
+    def left_out_loss(self, samples: Samples) -> float:
+        """Return the weighted mean of the left-out losses; nan if they were not computed."""
+        return math.nan if self.left_out is None else float(samples.share @ self.left_out)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _WeightedLoss:
+    """s_i l(y_i, z_i): the loss of samples that count s_i times."""
+
+    loss: Loss
+    s: Float[np.ndarray, " n"]
+
+    @property
+    def smooth(self) -> bool:
+        return self.loss.smooth
+
+    @property
+    def real_labels(self) -> bool:
+        return self.loss.real_labels
+
+    def value(self, y: Any, z: Any) -> Any:
+        return self.s * self.loss.value(y, z)
+
+    def slope(self, y: Any, z: Any) -> Any:
+        return self.s * self.loss.slope(y, z)
+
+    def curvature(self, y: Any, z: Any) -> Any:
+        return self.s * self.loss.curvature(y, z)
+
+    def prox(self, y: Any, omega: Any, v: Any) -> Any:
+        return self.loss.prox(y, omega, v * self.s)
+
+    def dual_slope(self, y: Any, omega: Any, v: Any) -> Any:
+        return self.s * self.loss.dual_slope(y, omega, v * self.s)
+
+
+def require_smooth(loss: Loss) -> None:
+    """Refuse a loss without a second derivative, which leaves nothing to choose a ridge by.
+
+    Raises
+    ------
+    InvalidInput
+    """
+    if not loss.smooth:
+        legal = "a smooth loss (logistic, square, squared_hinge) to choose ridge or temperature"
+        raise InvalidInput("loss", legal, loss.name, "Or give both as numbers.")
+
+
+def fit_weighted(
+    features: Float[np.ndarray, "n m"] | Shared,
+    samples: Samples,
+    loss: Loss,
+    ridge: float,
+    tolerance: float = TOLERANCE,
+) -> LinearFit:
+    """Minimise ``sum_i s_i l(y_i, <w, F_i> + b) + (ridge/2) |w|^2``, s the shares of weight."""
+    fit = fit_readout(features, samples.y, _weighted(samples, loss), ridge, tolerance)
+    return LinearFit(fit.w, fit.b, ridge)
+
+
+def _fit_and_leave_out(
+    shared: Shared,
+    samples: Samples,
+    loss: Loss,
+    ridge: float,
+    tolerance: float = SEARCH_TOLERANCE,
+) -> LinearFit:
+    """Fit as `fit_weighted` does, with the left-out losses if the loss is smooth.
+
+    A sample that alone determines a direction has an infinite loss.
+    """
+    if not loss.smooth:
+        return fit_weighted(shared, samples, loss, ridge, tolerance)
+    weighted, y = _weighted(samples, loss), samples.y
+    fit = fit_readout(shared, y, weighted, ridge, tolerance)
+    scores = left_out_scores(shared.F, y, weighted, ridge, fit)
+    return LinearFit(fit.w, fit.b, ridge, _losses(scores, samples, loss), scores)
+
+
+def fit_single_features(
+    x: Float[np.ndarray, "K n"], samples: Samples, loss: Loss
+) -> list[LinearFit]:
+    """Return the readouts of K features, each by itself, which calibrate scores made elsewhere.
+
+    The ridge is small in units of the variance of each feature. The loss must be smooth, and the
+    samples of both classes.
+    """
+    share = samples.share
+    variance = np.square(x - (x @ share)[:, None]) @ share
+    ridges = FLAT * np.where(variance > 0, variance, 1.0)
+    return [
+        _fit_and_leave_out(Shared(F), samples, loss, ridge, TOLERANCE)
+        for F, ridge in zip(x[:, :, None], ridges.tolist(), strict=True)
+    ]
+
+
+def _losses(
+    scores: Float[np.ndarray, "*K n"], samples: Samples, loss: Loss
+) -> Float[np.ndarray, "*K n"]:
+    """Return the losses of scores, infinite where they are not finite."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        losses = np.asarray(loss.value(samples.y, scores))
+    return np.where(np.isfinite(losses), losses, np.inf)
+
+
+def _weighted(samples: Samples, loss: Loss) -> _WeightedLoss:
+    return _WeightedLoss(loss, samples.share * len(samples.y))
+
+
+def choose_ridge(
+    features: Float[np.ndarray, "n m"],
+    samples: Samples,
+    loss: Loss,
+    ridge: float | Literal["auto"],
+) -> LinearFit:
+    """Return the readout with the ridge of least left-out loss, or with the given ridge.
+
+    The grid has a step of half a decade. It is in units of the mean variance of the features:
+    every decade is tried first, then what lies beside the best.
+
+    Parameters
+    ----------
+    features : array of shape (n, m)
+    samples : Samples
+    loss : Loss
+    ridge : float or "auto"
+
+    Raises
+    ------
+    InvalidInput
+        If the ridge is to be chosen for a loss without a second derivative.
+    """
+    if ridge != "auto":
+        return _fit_and_leave_out(Shared(features), samples, loss, float(ridge), TOLERANCE)
+    require_smooth(loss)
+    shared = Shared(features)
+    unit = mean_variance(features, samples)
+    tried: dict[float, LinearFit] = {}
+
+    def best_of(exponents: Iterable[float]) -> float:
+        """Try some more, and return the exponent of least loss; of equal ones the largest."""
+        for e in exponents:
+            tried[e] = _fit_and_leave_out(shared, samples, loss, unit * 10.0**e)
+        return min(sorted(tried, reverse=True), key=lambda e: tried[e].left_out_loss(samples))
+
+    best = best_of(DECADES)
+    return tried[best_of((best - 0.5, best + 0.5))]
+
+
+def calibrated(fit: LinearFit, samples: Samples, loss: Loss) -> LinearFit:
+    """Shrink the scores, and move the threshold where that surely gains, by left-out loss.
+
+    A ridge of least left-out loss is too small as often as too large, and scores of new samples
+    are then larger than they can stand for. Scores are never made larger. The factor is
+    that of least mean loss of the left-out scores.
+
+    Scores of the fitted samples of a class that varies more, or that weights make count more, are
+    further out than those of new ones, so that the threshold between the former is wrong for the
+    latter. Factor and threshold of least loss together are taken if they gain more than one
+    standard error over the factor alone, and over the best constant score. Else classes do not
+    change. Left-out scores and losses are those of the result.
+    """
+    scores = fit.left_out_scores
+    if scores is None or not np.isfinite(scores).all():
+        return fit
+    y, share, unit = samples.y, samples.share, max(1.0, float(np.abs(scores).max()))
+    units = scores / unit
+
+    def moved(factor: float, shift: float) -> LinearFit:
+        z = factor * scores + shift
+        losses = np.asarray(loss.value(y, z))
+        return LinearFit(factor * fit.w, factor * fit.b + shift, fit.ridge, losses, z)
+
+    def mean_loss(at: Float[np.ndarray, " 2"]) -> float:
+        return float(share @ np.asarray(loss.value(y, at[0] * units + at[1])))
+
+    def slopes(at: Float[np.ndarray, " 2"]) -> Float[np.ndarray, " 2"]:
+        pull = share * np.asarray(loss.slope(y, at[0] * units + at[1]))
+        return np.array([pull @ units, pull.sum()])
+
+    # This search ends inside its bounds: scores that tell nothing keep their order.
+    along, across = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    alone = minimize_scalar(
+        lambda a: mean_loss(a * along), bounds=(0, unit), method="bounded", options={"xatol": 1e-5}
+    ).x
+    level = minimize_scalar(lambda t: mean_loss(t * across)).x
+    starts, bounds = (alone * along, level * across), ((0.0, unit), (None, None))
+    found = [minimize(mean_loss, start, jac=slopes, bounds=bounds) for start in starts]
+    factor, shift = min(found, key=lambda one: one.fun).x
+    shrunk, both = moved(float(alone) / unit, 0.0), moved(float(factor) / unit, float(shift))
+    surely = all(gain(both, one, samples) > 1 for one in (shrunk, moved(0.0, float(level))))
+    return both if surely else shrunk
+
+
+def gain(fit: LinearFit, other: LinearFit, samples: Samples) -> float:
+    """Return by how many standard errors the left-out loss of a fit is below that of another.
+
+    nan where a loss is not finite or was not computed.
+    """
+    if fit.left_out is None or other.left_out is None:
+        return float("nan")
+    return standard_errors(other.left_out - fit.left_out, samples)
+
+
+def standard_errors(gains: Float[np.ndarray, " n"], samples: Samples) -> float:
+    """Return the weighted mean of what each bag gains, in its standard errors."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = samples.share @ gains
+        return float(mean / np.linalg.norm(samples.share * (gains - mean)))
+
+
+def mean_variance(features: Float[np.ndarray, "n m"], samples: Samples) -> float:
+    """Return the weighted mean variance of the columns, or 1 where it is 0 or not finite."""
+    share = samples.share
+    mean = share @ features
+    variance = float(share @ np.square(features - mean).sum(axis=1)) / features.shape[1]
+    return variance if variance > 0 and math.isfinite(variance) else 1.0

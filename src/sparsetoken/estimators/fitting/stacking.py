@@ -1,0 +1,113 @@
+"""Convex weights of several scores, by left-out loss: stacking, or the super learner."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize, minimize_scalar
+
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.losses import Loss
+
+FOLDS = 10
+
+
+def shrunk_weights(
+    scores: Float[np.ndarray, "n M"], samples: Samples, loss: Loss
+) -> Float[np.ndarray, " M"]:
+    """Return convex weights of left-out scores, of which the first member is a constant.
+
+    Least loss picks members that were lucky. So each sample is also scored with weights of the
+    samples in other folds; the share of all members but the constant is multiplied by the
+    factor in [0, 1] that gives these scores the least loss. On noise it is near 0.
+
+    Parameters
+    ----------
+    scores : array of shape (n, M)
+        Of each sample by each member, which was fitted without this sample; the first column is
+        the same for all.
+    samples, loss
+        As for `convex_weights`.
+    """
+    n = len(scores)
+    folds = np.random.RandomState(0).permutation(n) % FOLDS  # whatever order the labels have
+    weights = convex_weights(scores, samples, loss)
+    crossed = np.empty(n)
+    for fold in range(min(FOLDS, n)):
+        inside = folds == fold
+        found = weights if n == 1 else convex_weights(scores[~inside], samples.take(~inside), loss)
+        # A member without weight may have scores that are not finite.
+        crossed[inside] = scores[inside][:, found > 0] @ found[found > 0]
+    constant = scores[:, 0]
+
+    def mean_loss(factor: float) -> float:
+        moved = constant + factor * (crossed - constant)
+        return float(samples.share @ np.asarray(loss.value(samples.y, moved)))
+
+    factor = float(minimize_scalar(mean_loss, bounds=(0, 1), method="bounded").x)
+    factor = min((0.0, factor, 1.0), key=mean_loss)  # the search ends inside its bounds
+    weights = factor * weights
+    weights[0] += 1 - weights.sum()
+    return weights
+
+
+def convex_weights(
+    scores: Float[np.ndarray, "n M"], samples: Samples, loss: Loss
+) -> Float[np.ndarray, " M"]:
+    """Return the weights >= 0 of sum 1 that give weighted scores the least mean loss.
+
+    Equation: stacking. The problem is convex: of least loss among all averages, these weights
+    are no worse than those of any one member.
+
+    Parameters
+    ----------
+    scores : array of shape (n, M)
+        Of each sample by each member, which was fitted without this sample.
+    samples : Samples
+    loss : Loss
+        Smooth and convex.
+
+    Returns
+    -------
+    array of shape (M,)
+        Weights below 1e-6 are 0. Of members whose scores are not all finite the weight is 0.
+
+    Raises
+    ------
+    InvalidInput
+        If no member has finite scores.
+
+    References
+    ----------
+    D. H. Wolpert (1992), Stacked generalization; L. Breiman (1996), Stacked regressions;
+    M. J. van der Laan, E. C. Polley and A. E. Hubbard (2007), Super learner.
+    """
+    usable = np.flatnonzero(np.isfinite(scores).all(axis=0))
+    if not len(usable):
+        raise InvalidInput("members", "one with finite left-out scores", "none")
+    Z, y, share, M = scores[:, usable], samples.y, samples.share, len(usable)
+
+    def objective(w: Float[np.ndarray, " m"]) -> tuple[float, Float[np.ndarray, " m"]]:
+        z = Z @ w
+        value = float(share @ np.asarray(loss.value(y, z)))
+        return value, Z.T @ (share * np.asarray(loss.slope(y, z)))
+
+    vertices = np.eye(M)
+    best = min(vertices, key=lambda w: objective(w)[0])
+    sum_to_one = {"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(M)}
+    found = minimize(
+        objective,
+        best,
+        jac=True,
+        bounds=[(0, 1)] * M,
+        constraints=sum_to_one,
+        method="SLSQP",
+        options={"ftol": 1e-10, "maxiter": 500},
+    ).x
+    found = np.clip(found, 0, None) / np.clip(found, 0, None).sum()
+    if not objective(found)[0] < objective(best)[0]:  # scores of very different size
+        found = best
+    weights = np.zeros(scores.shape[1])
+    weights[usable] = np.where(found > 1e-6, found, 0.0)
+    return weights / weights.sum()

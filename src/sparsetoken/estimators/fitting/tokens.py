@@ -1,0 +1,191 @@
+"""Which token makes its bag positive: probabilities of tokens from labels of bags alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import minimize
+from scipy.special import expit, logit, softmax
+
+from sparsetoken.estimators.fitting.attention import AttentionFit
+from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.fitting.token_counts import CountedTokens
+
+STRENGTH = 3.0  # standard deviation that a coefficient has beforehand; token scores have about 1
+ROUNDING = 1e-12  # what is left of 1 - p
+MOST, WORK = 8, 4e6  # counts, and tokens times count squared: some ten seconds of one core
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TokenOdds:
+    """Odds p / (1 - p) of tokens with scores s, p = c / (1 + exp(-<a, s> - a_0)).
+
+    Attributes
+    ----------
+    count : int
+        Tokens that make a bag positive, 0 for any number.
+    coef : array of shape (J,), >= 0
+        a.
+    intercept : float
+        a_0.
+    ceiling : float
+        c, in (0, 1].
+    loss : float
+        Mean log-loss of the bags, with the penalty.
+    """
+
+    count: int
+    coef: Float[np.ndarray, " J"]
+    intercept: float
+    ceiling: float
+    loss: float = np.nan
+
+    def probabilities(
+        self, scores: Float[np.ndarray, "N J"], sizes: Int[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " N"]:
+        """Return the probability of each token that it makes its bag positive."""
+        p = np.minimum(self.ceiling * expit(scores @ self.coef + self.intercept), 1 - ROUNDING)
+        return CountedTokens(sizes, self.count)(p / (1 - p))[1]
+
+
+def fit_odds(
+    scores: Float[np.ndarray, "N J"],
+    sizes: Int[np.ndarray, " n"],
+    samples: Samples,
+    count: int,
+    start: TokenOdds | None = None,
+) -> TokenOdds:
+    """Return the odds of tokens that make the labels of bags most likely.
+
+    The mean log-loss of the bags by `CountedTokens`, with a ridge penalty on a >= 0, is minimised
+    over (a, a_0, c).
+
+    Parameters
+    ----------
+    scores : array of shape (N, J)
+        Of tokens, by directions that were found without their bag.
+    sizes : int array of shape (n,)
+    samples : Samples
+    count : int
+        Tokens that make a bag positive, 0 for any number: noisy-or.
+    start : TokenOdds, optional
+        Where the search starts.
+
+    References
+    ----------
+    O. Maron and T. Lozano-Perez (1998), A framework for multiple-instance learning;
+    J. Pearl (1988), Probabilistic reasoning in intelligent systems;
+    H. Hajimirsadeghi and G. Mori (2017), Multi-instance classification by max-margin training of
+    cardinality-based Markov networks.
+    """
+    J = scores.shape[1]
+    # Weights of classes are no part of a chance.
+    positive, number = samples.y > 0, samples.sample_weight
+    share, ridge = number / number.sum(), 1 / (number.sum() * STRENGTH**2)
+    counted = CountedTokens(sizes, count)
+
+    def objective(v: Float[np.ndarray, " m"]) -> tuple[float, Float[np.ndarray, " m"]]:
+        a, c = v[:J], v[-1]
+        active = expit(scores @ a + v[J])
+        p = np.minimum(c * active, 1 - ROUNDING)
+        total, of_tokens = counted(p / (1 - p))
+        negative = np.minimum(-total, -ROUNDING)
+        log_positive = np.log(-np.expm1(negative))
+        loss = -share @ np.where(positive, log_positive, negative)
+        # The slope of the loss of a bag in log(1 + E).
+        pull = share * np.where(positive, -np.exp(negative - log_positive), 1.0)
+        on_odds = np.repeat(pull, sizes) * of_tokens / (1 - p)
+        on_z = on_odds * (1 - active)
+        slopes = [scores.T @ on_z + ridge * a, [on_z.sum(), on_odds.sum() / c]]
+        return float(loss + 0.5 * ridge * a @ a), np.concatenate(slopes)
+
+    # So many positive bags cannot tell that a probability is higher (rule of succession).
+    most = 1 - 1 / (number[positive].sum() + 2)
+    if start is None:
+        rate = max(count, 1) * float(1 - (1 - share @ positive) ** (1 / np.median(sizes)))
+        start = TokenOdds(count, np.full(J, 1 / J), logit(min(rate, 0.9)) - 0.5, 0.9 * most)
+    first = np.array([*start.coef, start.intercept, start.ceiling])
+    bounds = [(0, None)] * J + [(None, None), (0.01, most)]
+    found = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds)
+    return TokenOdds(count, found.x[:J], float(found.x[J]), float(found.x[-1]), float(found.fun))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TokenFit:
+    """Scores <z_l, w> of standardised tokens, and their odds for each number of tokens.
+
+    Attributes
+    ----------
+    w : array of shape (d,)
+    odds : list of A TokenOdds
+        Of these scores, for counts 0, 1, ..., A - 1.
+    weights : array of shape (A,)
+        The probability of each count.
+    side : int
+        1, or -1 for tokens that make their bag one of the first class.
+    loss : float
+        Log-loss of the bags.
+    rate : float
+        The mean probability of a token.
+    """
+
+    w: Float[np.ndarray, " d"]
+    odds: list[TokenOdds]
+    weights: Float[np.ndarray, " A"]
+    side: int
+    loss: float
+    rate: float
+
+
+def token_fit(task: Task, fit: AttentionFit) -> TokenFit:
+    """Return odds of tokens from two queries: of attention, and of two gradient steps.
+
+    Each query errs by noise of its own. Scores of tokens are by queries that were found without
+    their bag. The coefficients are those of the most probable count; slope, intercept and ceiling
+    are fitted for each count. In bags of one token the odds are those of the bag.
+    """
+    samples, readout, sizes = task.samples, fit.readout, task.bags.sizes
+    if sizes.max() == 1:
+        of_bags = TokenOdds(0, np.ones(1), readout.b, 1.0, readout.left_out_loss(samples))
+        plus = float(samples.share @ (samples.y > 0))
+        return TokenFit(readout.w, [of_bags], np.ones(1), 1, of_bags.loss, plus)
+    side = -1 if fit.exponent < 0 else 1
+    sided = dataclasses.replace(samples, y=side * samples.y)
+    scores = fit.token_scores.astype(np.float64)
+    of_both = _of_counts(scores, sizes, sided)
+    best = of_both[int(np.argmax(_posterior(of_both, sided)))]
+    length = np.array([np.linalg.norm(best.coef)])
+    a = best.coef / (length or 1.0)
+    along = (scores @ a)[:, None]
+    odds = [
+        fit_odds(along, sizes, sided, k, dataclasses.replace(one, coef=length))
+        for k, one in enumerate(of_both)
+    ]
+    weights = _posterior(odds, sided)
+    means = [one.probabilities(along, sizes).mean() for one in odds]
+    return TokenFit(a @ fit.directions, odds, weights, side, best.loss, float(weights @ means))
+
+
+def _of_counts(
+    scores: Float[np.ndarray, "N J"], sizes: Int[np.ndarray, " n"], samples: Samples
+) -> list[TokenOdds]:
+    """Return odds for any number of tokens and for 1, 2, ..., while counts grow more probable."""
+    most = min(MOST, sizes.max(), max(1, int(np.sqrt(WORK / len(scores)))))
+    found = [fit_odds(scores, sizes, samples, 0)]
+    for count in range(1, most + 1):
+        found.append(fit_odds(scores, sizes, samples, count))
+        posterior = _posterior(found, samples)
+        if count > 1 and posterior[-1] <= posterior[-2]:
+            break
+    return found
+
+
+def _posterior(odds: Sequence[TokenOdds], samples: Samples) -> Float[np.ndarray, " A"]:
+    """Return probabilities of counts: of the labels, times 1 / count, the prior of a scale."""
+    counts = np.array([max(one.count, 1) for one in odds])
+    losses = np.array([one.loss for one in odds])
+    return softmax(-samples.sample_weight.sum() * losses - np.log(counts))

@@ -1,0 +1,175 @@
+"""The report as one HTML page that needs no other file and no network."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from sparsetoken.experiments.core.claims import (
+    EVIDENCE,
+    KINDS,
+    PAPER,
+    VERDICTS,
+    Comparison,
+    Finding,
+    evidence_of,
+    findings,
+    source_of,
+    verdict_of,
+)
+from sparsetoken.experiments.core.experiment import Experiment
+from sparsetoken.experiments.core.rows import Rows
+from sparsetoken.experiments.core.rules import RULE
+from sparsetoken.experiments.report.calibration import by_quantity, draw_scatter, scatter_of
+from sparsetoken.experiments.report.data import places
+from sparsetoken.experiments.report.pictures import Picture, picture
+from sparsetoken.experiments.report.words import (
+    HEADLINE,
+    environment,
+    maths,
+    number,
+    shifted,
+    subject,
+    words_of,
+)
+
+SCATTER = "z_values"
+OPENING = "learning-curves"
+"""The experiment whose first figure opens the page."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """One experiment on the page: its findings, the parts of its words, and its pictures."""
+
+    experiment: Experiment
+    findings: Sequence[Finding]
+    words: Mapping[str, Markup]
+    pictures: Mapping[str, Picture]
+
+    def answer(self, finding: Finding) -> Markup | str:
+        """Return the answer to an open question in words; empty for other claims."""
+        text = self.words.get(f"Question: {finding.claim.name}", "")
+        return Markup(text.partition("</p>")[2])  # what follows the question
+
+    @property
+    def headline_name(self) -> str:
+        """The heading of its headline, which names a claim; empty if it has none."""
+        return next((name for name in self.words if name.startswith(f"{HEADLINE}: ")), "")
+
+    @property
+    def headline(self) -> Finding:
+        """The claim of its headline, with its comparisons."""
+        name = self.headline_name.removeprefix(f"{HEADLINE}: ")
+        return next(finding for finding in self.findings if finding.claim.name == name)
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict of its findings."""
+        return verdict_of(c for finding in self.findings for c in finding.comparisons)
+
+
+def section(experiment: Experiment, profile: str, rows: Rows) -> Section:
+    """Judge the rows of an experiment, draw its pictures and write its words."""
+    sizes = experiment.sizes[profile]
+    comparisons = experiment.compared(sizes, rows)
+    said = words_of(experiment, sizes, rows, comparisons)
+    drawn = {
+        name: picture(name, draw, rows, _title(said[f"Figure: {name}"]))
+        for name, draw in experiment.figures.items()
+    }
+    return Section(experiment, findings(experiment.claims, comparisons), said, drawn)
+
+
+def scatter_picture(sections: Sequence[Section]) -> Picture:
+    """Plot the scatter of the comparisons of all sections with simulations."""
+    found = [c for s in sections for finding in s.findings for c in finding.comparisons]
+    title = "Histogram of z over all comparisons with a simulation, beside the standard normal law."
+    return picture(SCATTER, draw_scatter, scatter_of(found), title)
+
+
+def _title(caption: Markup) -> str:
+    """Return the first sentence of a caption as plain text."""
+    text = " ".join(caption.striptags().split())
+    return re.split(r"(?<=[a-z0-9)])\. (?=[A-Z])", text)[0].rstrip(".") + "."
+
+
+def page(
+    sections: Sequence[Section],
+    facts: Mapping[str, str],
+    profile: str,
+    scatter: Picture | None = None,
+) -> str:
+    """Return the page as HTML, with what is to be known of the run.
+
+    By default `scatter_picture` draws the scatter.
+    """
+    found = [finding for s in sections for finding in s.findings]
+    comparisons = [c for finding in found for c in finding.comparisons]
+    scatter = scatter or scatter_picture(sections)
+    pictures = {n: p for s in sections for n, p in s.pictures.items()} | {SCATTER: scatter}
+    open_ones = [s for s in sections if s.experiment.open]
+    parts = (
+        ("The theory, checked", [s for s in sections if not s.experiment.open]),
+        ("Beyond the theorems", open_ones),
+    )
+    cards = [s for s in sections if s.headline_name and s.pictures]
+    first = next((s for s in cards if s.experiment.name == OPENING), None)
+    tops = {
+        s.experiment.name: next(iter(s.pictures)) for s in (*cards, *open_ones[-1:]) if s.pictures
+    }
+    opening = {tops[OPENING]} if first else set()
+    if first:  # its first picture is figure 1, and another one stands in its card
+        tops[OPENING] = list(first.pictures)[-1 if len(first.pictures) < 2 else 1]
+    return (
+        environment(".", True)
+        .get_template("experiments/report/report.html")
+        .render(
+            parts=[(title, some) for title, some in parts if some],
+            cards=cards,
+            first=first,
+            tops=tops,
+            open_ones=open_ones,
+            shown={*tops.values(), *opening},
+            counts={v: sum(f.verdict == v for f in found) for v in VERDICTS},
+            evidence=EVIDENCE,
+            compared=evidence_of(comparisons),
+            best={k: sum(f.best_evidence == k for f in found) for k in EVIDENCE},
+            rule=RULE,
+            facts=facts,
+            kinds=KINDS,
+            paper=PAPER,
+            source_of=source_of,
+            data={name: places(picture.marks) for name, picture in pictures.items()},
+            rows={f.claim.name: [_cells(c) for c in f.comparisons] for f in found},
+            scatter=scatter,
+            spread=scatter_of(comparisons),
+            quantities=by_quantity(comparisons),
+            profile=profile,
+        )
+    )
+
+
+SHORT = {
+    "tensors": "real tensors",
+    "reduced": "reduced engine",
+    "computed": "computed",
+    "measured": "measured only",
+}
+"""Kinds of evidence in the cells of tables."""
+
+
+def _cells(c: Comparison) -> list[str]:
+    """Return the cells of a table of comparisons as HTML."""
+    return [
+        c.verdict,
+        subject(c),
+        maths(c.where),
+        *(number(value) for value in (c.theory, c.measured, c.standard_error)),
+        shifted(c),
+        *(number(value, 1) for value in (c.raw_z, c.z)),
+        SHORT[c.evidence],
+    ]

@@ -1,0 +1,308 @@
+"""Attention weights in bags: one row of bars for each bag, one bar for each token."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.markers import CARETDOWN, MarkerStyle
+
+from sparsetoken.bags.convert import as_floats
+from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.figures.palette import PALE
+from sparsetoken.figures.style import COLOURS, as_written, panels, style_of
+
+LARGEST_NUMBER = 30  # of bags in one figure
+SLACK = 1e-3  # of the sum of weights in float32
+TIP = MarkerStyle(CARETDOWN)
+TRUE = COLOURS["readout_cosine"]
+
+
+@dataclasses.dataclass(eq=False, repr=False)
+class AttentionDisplay:
+    """The attention weights of a few bags.
+
+    Use `from_estimator` or `from_predictions`.
+
+    Parameters
+    ----------
+    weights : list of arrays of shape (L_i,)
+        One for each bag, of any lengths.
+    top_tokens : list of int arrays
+        Positions that are marked in each bag.
+    true_tokens : list of bool arrays of shape (L_i,), optional
+        Where tokens are known to matter.
+    names : list of str, optional
+        What is written beside each bag; by default its number, from 0.
+    note : str
+        What is written below the bags.
+
+    Attributes
+    ----------
+    figure_ : Figure
+    axes_ : array of shape (n,) of Axes
+        One for each bag.
+    bars_ : list of BarContainer
+        One for each bag; heights are weights.
+
+    See Also
+    --------
+    sparsetoken.AttentionClassifier : Attention for bags of your own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.figures import AttentionDisplay
+    >>> weights = [np.array([0.1, 0.8, 0.1]), np.array([0.5, 0.5])]
+    >>> display = AttentionDisplay.from_predictions(weights)
+    >>> [len(bars) for bars in display.bars_]
+    [3, 2]
+    """
+
+    weights: Sequence[Float[np.ndarray, " _"]]
+    _: dataclasses.KW_ONLY
+    top_tokens: Sequence[Int[np.ndarray, " _"]]
+    true_tokens: Sequence[Bool[np.ndarray, " _"]] | None = None
+    names: Sequence[str] | None = None
+    note: str = ""
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        k: int = 1,
+        true_tokens: Any = None,
+        names: Sequence[str] | None = None,
+        target: Any = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Plot the attention weights of a fitted classifier on bags.
+
+        Parameters
+        ----------
+        estimator : classifier with ``attention_weights`` and ``top_tokens``
+            Or a Pipeline that ends in one, or a search whose best estimator is one.
+        X : any form of bags
+            At most 30: pick some.
+        k : int
+            Top tokens that are marked in each bag, >= 0.
+        true_tokens : list of bool arrays of shape (L_i,), optional
+            Drawn in another colour.
+        names : list of str, optional
+            One for each bag.
+        target : label, optional
+            For more than two classes: the class whose query is shown.
+        ax : Axes, optional
+            Its place is divided among the bags. The default is a new figure.
+
+        Returns
+        -------
+        AttentionDisplay
+
+        Raises
+        ------
+        InvalidInput
+            If the estimator has no attention, the target is not one of its classes, or
+            lengths do not match.
+        NotFittedError
+            If the estimator is not fitted.
+        """
+        model, bags = _with_attention(estimator, X)
+        k = integer("k", k, 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the note says that attention is off
+            weights, top = model.attention_weights(bags), model.top_tokens(bags, max(k, 1))
+        column = 0
+        if len(model.classes_) > 2:
+            column = _column(model.classes_, target)
+            weights, top = [w[:, column] for w in weights], [t[:, column] for t in top]
+        top = [t[:k] for t in top]
+        note = "attention is off: all weights are equal" if _even(weights) else ""
+        return cls.from_predictions(
+            weights, top_tokens=top, true_tokens=true_tokens, names=names, note=note, ax=ax
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        weights: Any,
+        *,
+        top_tokens: Any = None,
+        true_tokens: Any = None,
+        names: Sequence[str] | None = None,
+        note: str = "",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Plot given attention weights.
+
+        Parameters
+        ----------
+        weights : list of arrays of shape (L_i,)
+            One for each bag, at most 30 of them.
+        top_tokens : list of int arrays, optional
+            Positions to mark; by default the one of largest weight.
+        note : str
+            What is written below the bags.
+        true_tokens, names, ax
+            As for `from_estimator`.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no bag or more than 30, weights are not finite or not one-dimensional,
+            or lengths do not match.
+        """
+        checked = _checked_weights(weights)
+        top = [np.array([w.argmax()]) for w in checked] if top_tokens is None else top_tokens
+        _same_number("top_tokens", top, checked)
+        if true_tokens is not None:
+            true_tokens = _checked_truth(true_tokens, checked)
+        if names is not None:
+            _same_number("names", names, checked)
+        display = cls(
+            checked,
+            top_tokens=[_checked_positions(i, t, len(checked[i])) for i, t in enumerate(top)],
+            true_tokens=true_tokens,
+            names=names,
+            note=note,
+        )
+        return display.plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw one row for each bag, with common scales.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Its place is divided among the bags. The default is a new figure.
+
+        Returns
+        -------
+        AttentionDisplay
+        """
+        n = len(self.weights)
+        with style_of(ax):
+            grid = panels(ax, n, 1, (7.2, 0.9 + 0.85 * n), sharex=True, sharey=True)
+            self.axes_ = grid[:, 0]
+            self.figure_ = self.axes_[0].figure
+            self.bars_ = [self._row(i, axes) for i, axes in enumerate(self.axes_)]
+            self._describe()
+        return self
+
+    def _row(self, i: int, axes: Axes) -> Any:
+        w, top = self.weights[i], self.top_tokens[i]
+        truth = np.zeros(len(w), bool) if self.true_tokens is None else self.true_tokens[i]
+        colours = np.where(truth, TRUE, COLOURS["attention"]).tolist()
+        # With an edge, so that a bar thinner than a pixel is seen.
+        bars = axes.bar(np.arange(len(w)), w, 0.8, color=colours, edgecolor=colours, linewidth=0.4)
+        axes.plot(np.flatnonzero(truth), np.zeros(truth.sum()), "o", color=TRUE, ms=4, zorder=3)
+        heads = np.maximum(w[top], 0)
+        axes.plot(top, heads, ls="", marker=TIP, color="black", ms=6, zorder=3, clip_on=False)
+        name = f"bag {i}" if self.names is None else self.names[i]
+        axes.set_ylabel(as_written(name), rotation=0, ha="right", va="center")
+        axes.grid(visible=False, axis="x")
+        if _adds_up(w):
+            axes.hlines(1 / len(w), -0.5, len(w) - 0.5, color="black", ls=":", lw=1)
+        axes.axvspan(len(w) - 0.5, 1e9, color=PALE, lw=0, zorder=0)  # no tokens here
+        return bars
+
+    def _describe(self) -> None:
+        longest = max(len(w) for w in self.weights)
+        largest = max(max(float(w.max()) for w in self.weights), 0.0)
+        least = min(min(float(w.min()) for w in self.weights), 0.0)
+        span = (largest - least) or 1.0
+        self.axes_[0].set_xlim(-0.7, longest - 0.3)
+        self.axes_[0].set_ylim(least - 0.06 * span, largest + 0.22 * span)
+        label = "token (position in the bag)"
+        self.axes_[-1].set_xlabel(f"{label}\n{as_written(self.note)}" if self.note else label)
+        marks = [Line2D([], [], marker="s", ls="", color=COLOURS["attention"], label="weight")]
+        if any(len(top) for top in self.top_tokens):
+            marks.append(Line2D([], [], marker=TIP, ls="", color="black", label="top token"))
+        if self.true_tokens is not None:
+            marks.append(Line2D([], [], marker="o", ls="", color=TRUE, label="true token"))
+        if any(_adds_up(w) for w in self.weights):
+            marks.append(Line2D([], [], ls=":", lw=1, color="black", label="equal weights"))
+        # Above everything that is drawn.
+        self.axes_[0].legend(
+            handles=marks, loc="lower right", bbox_to_anchor=(1, 1), ncols=4, frameon=False
+        )
+
+
+def _adds_up(weights: np.ndarray) -> bool:
+    """Whether weights are of a softmax, for which equal ones are 1 / L."""
+    return bool((weights >= 0).all() and abs(weights.sum() - 1) < SLACK)
+
+
+def _even(weights: list[np.ndarray]) -> bool:
+    """Whether all tokens of each bag have the same weight."""
+    return max(map(len, weights)) > 1 and all(np.ptp(w) <= SLACK * w.max() for w in weights)
+
+
+def _with_attention(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """Return the classifier with a query inside an estimator, and the bags that it receives."""
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(estimator)
+    if hasattr(estimator, "best_estimator_"):
+        return _with_attention(estimator.best_estimator_, X)
+    if isinstance(estimator, Pipeline):
+        before = estimator[:-1]
+        return _with_attention(estimator[-1], before.transform(X) if len(before) else X)
+    if not (hasattr(estimator, "attention_weights") and hasattr(estimator, "top_tokens")):
+        legal = "a classifier with attention_weights and top_tokens, or a Pipeline that ends in one"
+        raise InvalidInput("estimator", legal, type(estimator).__name__, "BagClassifier is.")
+    return estimator, X
+
+
+def _column(classes: np.ndarray, target: Any) -> int:
+    found = np.flatnonzero(classes == target)
+    if target is None or not len(found):
+        legal = "one of the classes " + ", ".join(map(str, classes))
+        raise InvalidInput("target", legal, target, "Each class has its own query.")
+    return int(found[0])
+
+
+def _same_number(name: str, given: Any, weights: Sequence) -> None:
+    if len(given) != len(weights):
+        legal = f"of length {len(weights)}, one entry for each bag"
+        raise InvalidInput(name, legal, f"length {len(given)}")
+
+
+def _checked_weights(weights: Any) -> list[np.ndarray]:
+    if not 1 <= len(weights) <= LARGEST_NUMBER:
+        legal = f"of 1 to {LARGEST_NUMBER} bags"
+        raise InvalidInput("weights", legal, f"{len(weights)} bags", "Choose some, as in X[:6].")
+    checked = [as_floats(w, float, f"weights[{i}]") for i, w in enumerate(weights)]
+    for i, w in enumerate(checked):
+        if w.ndim != 1 or not w.size or not np.isfinite(w).all():
+            legal = "a finite array of shape (L,), L >= 1"
+            raise InvalidInput(f"weights[{i}]", legal, f"shape {w.shape}, or not finite")
+    return checked
+
+
+def _checked_truth(truth: Any, weights: Sequence[np.ndarray]) -> list[np.ndarray]:
+    _same_number("true_tokens", truth, weights)
+    checked = [np.asarray(t) for t in truth]
+    for i, (t, w) in enumerate(zip(checked, weights, strict=True)):
+        if t.shape != w.shape or not np.isin(t, (0, 1)).all():
+            legal = f"a bool array of shape {w.shape}"
+            raise InvalidInput(f"true_tokens[{i}]", legal, f"{t.dtype} array of shape {t.shape}")
+    return [t.astype(bool) for t in checked]
+
+
+def _checked_positions(i: int, top: Any, length: int) -> np.ndarray:
+    positions = np.asarray(top)
+    whole = positions.dtype.kind in "iu" or not positions.size
+    inside = whole and positions.ndim == 1 and ((positions >= 0) & (positions < length)).all()
+    if not inside:
+        raise InvalidInput(f"top_tokens[{i}]", f"positions from 0 to {length - 1}", top)
+    return positions.astype(int)

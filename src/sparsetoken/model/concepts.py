@@ -1,0 +1,227 @@
+"""A task with several signals, and what the theory of descent needs to know about any task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sparsetoken.base.parameters import Range, parameter, value
+from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.tokens import Isotropic, TokenLaw
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+__all__ = ["ConceptProblem", "Task", "TaskLaw", "law_of"]
+
+_ROUNDING = 1e-9
+
+
+def _numbers(name: str, low: float, high: float, *, open_low: bool = False) -> Any:
+    def checked(given: Any) -> tuple[float, ...]:
+        entries = _entries(name, given)
+        return tuple(real(f"entry of {name}", x, low, high, open_low=open_low) for x in entries)
+
+    return checked
+
+
+def _entries(name: str, given: Any) -> list[Any]:
+    try:
+        array = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        array = np.array(None)
+    if array.ndim != 1 or not array.size:
+        raise InvalidInput(name, "a sequence of numbers", given)
+    entries: list[Any] = array.tolist()
+    return entries
+
+
+def _patterns(given: Any) -> tuple[tuple[int, ...], ...]:
+    try:
+        rows = [_entries("patterns", row) for row in given]
+    except TypeError:
+        rows = []
+    if not rows:
+        legal = "a sequence of one row for each kind of bag"
+        raise InvalidInput("patterns", legal, given, "Write [[0, 0], [1, 1]], for example.")
+    return tuple(tuple(integer("entry of patterns", x, 0) for x in row) for row in rows)
+
+
+def _labels(given: Any) -> tuple[int, ...]:
+    return tuple(integer("entry of labels", x, 0) for x in _entries("labels", given))
+
+
+@value
+class ConceptProblem:
+    """A task with several signals, and kinds of bags that contain some of them.
+
+    ``X_l = sum_p theta_p s_lp xi_p + z_l`` with orthonormal signals xi_p and z_l ~ N(0, I). A bag
+    of kind k holds signal p in ``patterns[k][p]`` tokens, no token holds two, and their places are
+    uniform. Kinds of one label are one class.
+
+    See Also
+    --------
+    sparsetoken.SparseTokenProblem : The task with one signal.
+    sparsetoken.Descent : Descent on all weights of any network.
+
+    Examples
+    --------
+    Two signals that must meet: the bag is positive if it holds both.
+
+    >>> import sparsetoken as st
+    >>> both = st.model.ConceptProblem(
+    ...     length=5,
+    ...     strengths=[5.5, 3.5],
+    ...     patterns=[[1, 1], [0, 0], [1, 0], [0, 1]],
+    ...     rates=[0.4, 0.2, 0.2, 0.2],
+    ...     labels=[1, 0, 0, 0],
+    ... )
+    >>> both.classes
+    2
+    """
+
+    length: int = parameter("tokens in a bag", "L", whole=True, range=Range(least=1))
+    strengths: Any = parameter(
+        "strength of each signal",
+        r"\theta",
+        find=_numbers("strengths", 0.0, LARGEST_VALUE),
+        kind="sequence of floats",
+    )
+    patterns: Any = parameter(
+        "how many tokens hold each signal, a row for each kind of bag",
+        find=_patterns,
+        kind="sequence of rows of integers",
+    )
+    rates: Any = parameter(
+        "probability of each kind; they add up to 1",
+        r"\pi",
+        find=_numbers("rates", 0.0, 1.0, open_low=True),
+        kind="sequence of floats",
+    )
+    labels: Any = parameter(
+        "class of each kind, from 0 to K - 1",
+        find=_labels,
+        kind="sequence of integers",
+    )
+
+    def _check_together(self) -> None:
+        signals, kinds = len(self.strengths), len(self.patterns)
+        for row in self.patterns:
+            if len(row) != signals:
+                legal = f"rows of {signals} numbers, one for each of the strengths"
+                raise InvalidInput("patterns", legal, row)
+            if sum(row) > self.length:
+                remedy = "No token holds two signals."
+                raise InvalidInput("sum of a row of patterns", f"<= {self.length}", row, remedy)
+        for name in ("rates", "labels"):
+            given = getattr(self, name)
+            if len(given) != kinds:
+                legal = f"a sequence of {kinds} numbers, one for each row of patterns"
+                raise InvalidInput(name, legal, given)
+        if abs(sum(self.rates) - 1) > _ROUNDING:
+            raise InvalidInput(
+                "rates", "probabilities that add up to 1", f"a sum of {sum(self.rates):g}"
+            )
+        if set(self.labels) != set(range(max(self.labels) + 1)) or self.classes < 2:
+            legal = "classes 0, 1, ... of which each occurs, two or more"
+            raise InvalidInput("labels", legal, self.labels)
+
+    @property
+    def classes(self) -> int:
+        """The number of classes, K."""
+        return max(self.labels) + 1
+
+    def sample(
+        self,
+        n: int,
+        signals: Float[np.ndarray, "P d"],
+        rng: np.random.Generator,
+        dtype: np.dtype | type = np.float64,
+    ) -> tuple[Float[np.ndarray, "n L d"], Int[np.ndarray, " n"]]:
+        """Draw n samples, with their tokens and classes.
+
+        Parameters
+        ----------
+        n : int
+        signals : array of shape (P, d)
+            Orthonormal rows.
+        rng : numpy.random.Generator
+        dtype : float32 or float64
+            Type of the tokens.
+
+        Returns
+        -------
+        tokens : array of shape (n, L, d)
+        classes : array of shape (n,), in {0, ..., K - 1}
+
+        Raises
+        ------
+        InvalidInput
+            If n is no integer >= 0, or the signals have another shape.
+        """
+        integer("n", n, 0)
+        signals, P = np.asarray(signals), len(self.strengths)
+        if signals.ndim != 2 or len(signals) != P or signals.shape[1] < P:
+            legal = f"of shape ({P}, d) with d >= {P}, one row for each of the strengths"
+            raise InvalidInput("signals", legal, f"shape {signals.shape}")
+        kinds, held = law_of(self).sample_places(n, rng)
+        tokens = rng.standard_normal((*held.shape, signals.shape[1]), dtype=dtype)
+        added = np.array(self.strengths)[:, None] * signals
+        there = held >= 0
+        tokens[there] += added[held[there]].astype(dtype)
+        return tokens, np.array(self.labels)[kinds]
+
+
+class TaskLaw(NamedTuple):
+    """A task, by the quantities that determine the course of descent.
+
+    `patterns` says how many tokens hold each signal, for each kind of bag; rates and labels are
+    those of the kinds.
+    """
+
+    length: int
+    strengths: tuple[float, ...]
+    patterns: tuple[tuple[int, ...], ...]
+    rates: tuple[float, ...]
+    labels: tuple[int, ...]
+    tokens: TokenLaw
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores: 1 for two classes, else one for each class."""
+        classes = max(self.labels) + 1
+        return 1 if classes == 2 else classes
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The target of the loss for each kind: -1 or 1, else the class."""
+        return tuple(2 * y - 1 for y in self.labels) if self.outputs == 1 else self.labels
+
+    def sample_places(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, "n L"]]:
+        """Draw the kinds of n bags, and the signal that each token holds; -1 stands for none."""
+        kinds = rng.choice(len(self.rates), size=n, p=np.array(self.rates) / sum(self.rates))
+        holders = np.full((len(self.rates), self.length), -1)
+        for row, counts in zip(holders, self.patterns, strict=True):
+            row[: sum(counts)] = np.repeat(np.arange(len(counts)), counts)
+        order = np.argsort(rng.random((n, self.length)), axis=1)
+        return kinds, np.take_along_axis(holders[kinds], order, axis=1)
+
+
+Task = SparseTokenProblem | ConceptProblem
+
+
+def law_of(task: Any) -> TaskLaw:
+    """Return the law of a task whose fields are numbers."""
+    if isinstance(task, ConceptProblem):
+        return TaskLaw(
+            task.length, task.strengths, task.patterns, task.rates, task.labels, Isotropic()
+        )
+    if not isinstance(task, SparseTokenProblem):
+        remedy = "Write st.SparseTokenProblem(length=10), for example."
+        raise InvalidInput("problem", "a SparseTokenProblem or a ConceptProblem", task, remedy)
+    pi, theta, R, L = task.letters
+    return TaskLaw(L, (theta,), ((R,), (0,)), (pi, 1 - pi), (1, 0), task.tokens)

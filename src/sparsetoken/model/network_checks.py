@@ -1,0 +1,147 @@
+"""Checks of a user's network and loss before anything runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.losses import Loss
+from sparsetoken.model.concepts import TaskLaw
+from sparsetoken.model.networks import FROM_TORCH, Architecture, Network
+
+_POINTS = 8  # random projections at which a function is tried
+
+
+def sample_loss(loss: Loss | Callable[[Any, Any], Any], outputs: int) -> Callable[[Any, Any], Any]:
+    """Return the loss of one bag as a function of its scores, shape (outputs,), and its target.
+
+    The target is -1 or 1 of two classes, else the class.
+    """
+    if outputs == 1:
+        if isinstance(loss, Loss):
+            return lambda scores, y: loss.value(y, scores[0])
+        return lambda scores, y: loss(scores[0], y)
+    if isinstance(loss, Loss):  # logistic
+        return lambda scores, y: jax.nn.logsumexp(scores) - scores[y.astype(int)]
+    return lambda scores, y: loss(scores, y.astype(int))
+
+
+def check_network(network: Architecture, law: TaskLaw, loss: Any) -> None:
+    """Raise `InvalidInput` unless a user's network and loss can be trained on a task."""
+    if isinstance(network, Network):
+        _check(network, law.length, law.outputs)
+    if not isinstance(loss, Loss):
+        _check_loss(loss, law)
+
+
+@functools.lru_cache(maxsize=64)
+def _check(network: Network, length: int, outputs: int) -> None:
+    name, m, C = "function of the network", len(network.columns), len(network.weights)
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(0)
+        H = rng.standard_normal((_POINTS, length, m))
+        c = rng.standard_normal((_POINTS, C))
+        first = H[0], c[0]
+
+        def scores(H: Any, c: Any) -> Any:
+            return network.scores(H, c, outputs)
+
+        where = f"at H of shape ({length}, {m}) and c of shape ({C},)"
+        shape = _shape(name, scores, *first, where)
+        H, c = jnp.asarray(H), jnp.asarray(c)  # type: ignore[assignment]
+        if shape != (outputs,):
+            legal = f"a number {where}" if outputs == 1 else f"of shape ({outputs},) {where}"
+            raise InvalidInput(name, legal, f"shape {shape}")
+        values = [np.array([scores(*at) for at in zip(H, c, strict=True)]) for _ in range(2)]
+        if not np.isfinite(values[0]).all():
+            raise InvalidInput(name, f"finite {where}", "nan or inf")
+        compiled = jax.jit(jax.vmap(scores))
+        values.append(np.asarray(compiled(H, c)))
+        if not all(np.allclose(values[0], other, rtol=1e-6, atol=1e-9) for other in values[1:]):
+            remedy = "It may depend only on H and c: no random numbers, no state."
+            raise InvalidInput(name, "pure", "different values when called again", remedy)
+        slopes = jax.vmap(jax.jacrev(scores))(H, c)
+        if not np.isfinite(slopes).all():
+            raise InvalidInput(name, "differentiable almost everywhere", "a derivative of nan")
+        if not np.any(slopes):
+            remedy = "Descent cannot move; replace sign, round or argmax by smooth functions."
+            raise InvalidInput(name, "differentiable", "a derivative of 0 everywhere", remedy)
+        if network.token_weights is not None:
+            name = "token_weights of the network"
+            shape = _shape(name, network.token_weights, *first, where)
+            if shape != (length,):
+                raise InvalidInput(name, f"of shape ({length},) {where}", f"shape {shape}")
+
+
+def _shape(name: str, function: Callable[..., Any], H: Any, c: Any, where: str) -> tuple[int, ...]:
+    """Return the shape of a function's value at arrays of NumPy.
+
+    Raises
+    ------
+    InvalidInput
+        If it has none, or the function takes an entry that is not there.
+    """
+    try:
+        shape: tuple[int, ...] = jax.eval_shape(function, H, c).shape
+    except Exception as error:  # whatever the function raises
+        legal = f"written with jax.numpy, and defined {where}"
+        raise InvalidInput(name, legal, _first_line(error), FROM_TORCH) from error
+    try:
+        function(H, c)
+    except IndexError as error:  # JAX takes the nearest entry instead
+        remedy = "H has a row for each token and a column for each column of U."
+        legal = f"without an index outside of its arguments {where}"
+        raise InvalidInput(name, legal, str(error), remedy) from error
+    except Exception:  # arrays of NumPy lack some methods of JAX's
+        pass
+    return shape
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+
+@functools.lru_cache(maxsize=64)
+def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
+    """Return whether the network is permutation-equivariant.
+
+    A permutation of the tokens then leaves the scores unchanged and permutes the attention weights.
+    A swap of two neighbours and a cyclic shift generate all permutations.
+    """
+    if not isinstance(network, Network):
+        return True
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(1)
+        H = rng.standard_normal((_POINTS, length, len(network.columns)))
+        c = rng.standard_normal((_POINTS, len(network.weights)))
+        scores = jax.vmap(lambda H, c: network.scores(H, c, outputs))
+        weights = jax.vmap(network.attention)
+        places = np.arange(length)
+        for order in (np.append(places[:2][::-1], places[2:]), np.roll(places, 1)):
+            mixed = H[:, order]
+            alike = jnp.allclose(scores(mixed, c), scores(H, c))
+            if alike and network.token_weights is not None:
+                alike = jnp.allclose(weights(mixed, c), weights(H, c)[:, order])
+            if not alike:
+                return False
+        return True
+
+
+@functools.lru_cache(maxsize=64)
+def _check_loss(loss: Callable[[Any, Any], Any], law: TaskLaw) -> None:
+    of_sample = sample_loss(loss, law.outputs)
+    with jax.enable_x64(True):
+        scores = np.linspace(-1.0, 1.0, law.outputs + 1)[1:]
+        try:
+            slopes = [jax.grad(of_sample)(scores, jnp.asarray(float(y))) for y in law.targets]
+        except Exception as error:
+            legal = "a function of (scores, class) written with jax.numpy, whose value is a number"
+            raise InvalidInput("loss", legal, _first_line(error)) from error
+        if not np.isfinite(slopes).all():
+            raise InvalidInput("loss", "differentiable", "a derivative of nan or inf")

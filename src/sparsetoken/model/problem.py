@@ -1,0 +1,203 @@
+"""The task: one label, L Gaussian tokens, a signal in R of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sparsetoken.base.parameters import SIZES, Linear, Log, Range, parameter, value
+from sparsetoken.base.validation import InvalidInput, Reals, real
+from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw, token_law
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
+__all__ = ["Isotropic", "Letters", "SparseTokenProblem", "TokenCovariance"]
+
+
+class Letters(NamedTuple):
+    """The problem in the letters of the theory: pi, theta, R, L."""
+
+    pi: float
+    theta: float
+    R: int
+    L: int
+
+
+def _chances(law: Any) -> tuple[float, ...] | None:
+    if law is None:
+        return None
+    try:
+        given = np.asarray(law)
+    except ValueError:  # rows of different lengths
+        given = np.array(None)
+    if given.ndim != 1:
+        raise InvalidInput("position_law", "a sequence of L probabilities", law)
+    return tuple(real("position_law entry", p, 0.0, 1.0) for p in given.tolist())
+
+
+@value
+class SparseTokenProblem:
+    r"""A signal of given strength in a few tokens among many.
+
+    ``X = theta 1{y=+1} v xi^T + Z`` with ``y`` in {-1, +1}, ``Z`` of shape (L, d) with
+    independent N(0, 1) entries unless `tokens` says otherwise, ``xi`` a unit vector of R^d, and
+    ``v`` in {0, 1}^L with exactly R ones, drawn independently for each sample.
+
+    See Also
+    --------
+    sparsetoken.model.ConceptProblem : Several signals and kinds of bags.
+    TokenCovariance : Noise of any covariance.
+    predict : Test error, training loss and AUC in the limit.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> problem.length, problem.strength
+    (10, 5.0)
+    >>> problem == st.SparseTokenProblem(10, 1, 5.0)
+    True
+    """
+
+    length: int = parameter(
+        "tokens in a bag, that is, in a sample. The informative tokens are harder to find among "
+        "more tokens",
+        "L",
+        default=10,
+        whole=True,
+        range=Range(least=1),
+        slider=Log(2, 100),
+    )
+    informative: int = parameter(
+        "informative tokens, which carry the signal in a positive sample, at most L",
+        "R",
+        default=1,
+        whole=True,
+        range=Range(least=1),
+        slider=Linear(1, 20),
+    )
+    strength: Reals = parameter(
+        "signal strength, relative to noise of standard deviation 1 in each direction",
+        r"\theta",
+        default=5.0,
+        range=SIZES,
+        slider=Linear(0, 12),
+    )
+    positive_rate: Reals = parameter(
+        "rate of positives, the probability of the label +1",
+        r"\pi",
+        default=0.5,
+        range=Range(above=0, below=1),
+        slider=Linear(0.02, 0.98),
+        remedy="Both classes must occur.",
+    )
+    position_law: tuple[float, ...] | None = parameter(
+        "probability that each position carries the signal, adding up to R; uniform by default. "
+        "It is used when samples are drawn; the theory assumes the uniform law",
+        "p = E[v]",
+        default=None,
+        find=_chances,
+        kind="sequence of L floats, optional",
+    )
+    tokens: TokenLaw = parameter(
+        "distribution of the token noise",
+        default=Isotropic(),
+        find=token_law,
+        kind="Isotropic or TokenCovariance",
+    )
+
+    def _check_together(self) -> None:
+        L, R = self.length, self.informative
+        if R > L:
+            remedy = "R counts tokens among the L."
+            raise InvalidInput("informative (R)", f"at most L = {L}", R, remedy)
+        if self.position_law is None:
+            return
+        if len(self.position_law) != L:
+            legal = f"a sequence of L = {L} chances"
+            raise InvalidInput("position_law", legal, self.position_law)
+        if abs(sum(self.position_law) - R) > 1e-9 * L:
+            got = f"sum {sum(self.position_law):g}"
+            raise InvalidInput("position_law", f"chances that add up to R = {R}", got)
+
+    @property
+    def letters(self) -> Letters:
+        """The values as (pi, theta, R, L)."""
+        return Letters(self.positive_rate, self.strength, self.informative, self.length)
+
+    def sample_labels(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+        """Draw n labels in {-1, +1}.
+
+        Raises
+        ------
+        InvalidInput
+            If the positive rate is an array.
+        """
+        pi = real("positive_rate (pi)", self.positive_rate)
+        return np.where(rng.random(n) < pi, 1, -1)
+
+    def sample_positions(self, n: int, rng: np.random.Generator) -> Bool[np.ndarray, "n L"]:
+        """Draw n sets of R positions.
+
+        Systematic sampling along a random order of the positions: always R ones, each position with
+        its probability in the position law. Under the uniform law every set of R positions is
+        equally likely.
+        """
+        L, R = self.length, self.informative
+        order = np.argsort(rng.random((n, L)), axis=1)
+        ones = np.zeros((n, L), dtype=bool)
+        if self.position_law is None:
+            np.put_along_axis(ones, order[:, :R], True, axis=1)
+            return ones
+        chances = np.asarray(self.position_law)[order]
+        reach = np.cumsum(chances, axis=1)
+        reach[:, -1] = R  # rounding must not lose the last crossing
+        reach += rng.random((n, 1))
+        crossed = np.diff(np.floor(reach), axis=1, prepend=0.0) > 0
+        np.put_along_axis(ones, order, crossed, axis=1)
+        return ones
+
+    def sample(
+        self,
+        n: int,
+        signal: Float[np.ndarray, " d"],
+        rng: np.random.Generator,
+        dtype: np.dtype | type = np.float64,
+    ) -> tuple[Float[np.ndarray, "n L d"], Int[np.ndarray, " n"]]:
+        """Draw n samples, with their tokens.
+
+        Parameters
+        ----------
+        n : int
+            Number of samples.
+        signal : array of shape (d,)
+            xi, a unit vector.
+        rng : numpy.random.Generator
+        dtype : float32 or float64
+            Type of the tokens.
+
+        Returns
+        -------
+        tokens : array of shape (n, L, d)
+        labels : array of shape (n,), in {-1, +1}
+
+        Raises
+        ------
+        InvalidInput
+            If strength or positive rate is an array.
+        """
+        theta = real("strength (theta)", self.strength)
+        y = self.sample_labels(n, rng)
+        v = self.sample_positions(n, rng) & (y == 1)[:, None]
+        tokens = self.tokens.sample_noise(n, self.length, len(signal), rng, dtype)
+        tokens[v] += np.asarray(theta * signal, dtype=dtype)
+        return tokens, y
+
+
+def require_problem(given: Any) -> None:
+    """Raise `InvalidInput` unless a value is a problem."""
+    if not isinstance(given, SparseTokenProblem):
+        remedy = "Write st.SparseTokenProblem(length=10), for example."
+        raise InvalidInput("problem", "a SparseTokenProblem", given, remedy)

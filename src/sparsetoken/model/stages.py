@@ -1,0 +1,238 @@
+"""The stages of training: how the query is found and how the readout is fitted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sparsetoken.base.parameters import (
+    LOADS,
+    POSITIVE,
+    SIZES,
+    Linear,
+    Log,
+    Named,
+    Range,
+    parameter,
+    value,
+)
+from sparsetoken.base.validation import (
+    LARGEST_LOAD,
+    InvalidInput,
+    Reals,
+    reals,
+)
+
+if TYPE_CHECKING:
+    from sparsetoken.losses import Loss
+
+__all__ = ["Query", "QueryVector", "Readout", "TwoSteps"]
+
+SMOOTH_LOSSES = ("logistic", "square", "squared_hinge")
+LOSSES = (*SMOOTH_LOSSES, "hinge")
+"""The names of the built-in losses, repeated here since `sparsetoken.losses` is slow to load."""
+
+
+def _loss(given: Loss | str) -> Loss:
+    from sparsetoken.losses import get_loss
+
+    return get_loss(given)
+
+
+def smooth_loss(given: Loss | str) -> Loss:
+    loss = _loss(given)
+    if not loss.smooth:
+        remedy = "The theory of its steps needs derivatives of the slope; use squared_hinge "
+        legal = "a loss whose slope is continuous"
+        raise InvalidInput("loss of a descent", legal, loss.name, f"{remedy}or logistic.")
+    return loss
+
+
+def _direction(given: Any) -> tuple[float, ...]:
+    q = reals("direction of the query", given)
+    flat = isinstance(q, tuple) and all(isinstance(entry, float) for entry in q)
+    length = math.hypot(*q) if flat else 0.0
+    if not 0 < length < math.inf:
+        raise InvalidInput("direction of the query", "a vector other than 0", q)
+    return tuple(entry / length for entry in q)
+
+
+def _steps(of: str, default: float, letter: str, high: float) -> Any:
+    return parameter(
+        f"step size of the {of}",
+        letter,
+        default=default,
+        range=SIZES,
+        slider=Linear(0, high),
+    )
+
+
+def _temperature(of: str) -> Any:
+    help = f"inverse temperature of the {of}"
+    return parameter(help, r"\beta", default=1.0, range=POSITIVE, slider=Log(0.05, 10))
+
+
+def _loss_that(
+    does: str, words: tuple[str, ...] = LOSSES, find: Callable[[Loss | str], Loss] = _loss
+) -> Any:
+    kind, default = "Loss or " + ", ".join(words), "logistic"
+    return parameter(f"loss, {does}", r"\ell", default=default, choices=words, find=find, kind=kind)
+
+
+_SHARPNESS = (
+    "sharpness of the softmax, its effective inverse temperature: the standard deviation of the "
+    "noise of a token's score. It is beta |q| with isotropic tokens, and beta sqrt(q^T S q) with "
+    "the covariance S within samples"
+)
+
+
+@value
+class Query:
+    """A frozen query q, by its cosine and sharpness.
+
+    For tokens with a covariance, its part orthogonal to the signal has a uniformly random
+    direction.
+
+    See Also
+    --------
+    sparsetoken.model.QueryVector : A query given by its direction.
+    TwoSteps : A query found by two gradient steps.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.Query(cosine=0.9, sharpness=2.0)
+    Query(cosine=0.9, sharpness=2.0)
+    """
+
+    cosine: Reals = parameter(
+        "cosine of query and signal, <q, xi> / |q|",
+        "s",
+        range=Range(least=-1, most=1),
+        slider=Linear(-1, 1),
+    )
+    sharpness: Reals = parameter(
+        _SHARPNESS,
+        "k",
+        range=Range(least=0),
+        slider=Linear(0, 10),
+        remedy="For infinite sharpness use the model hard_attention.",
+    )
+
+
+@value
+class QueryVector:
+    """A frozen query with a given direction, for tokens with a given covariance.
+
+    See Also
+    --------
+    sparsetoken.Query : A query given by its cosine and sharpness.
+    sparsetoken.TokenCovariance : Noise of any covariance.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.model.QueryVector([1.0, 0.0, 0.0], sharpness=2.0).sharpness
+    2.0
+    """
+
+    direction: Any = parameter(
+        "direction of the query, of any length > 0, in the coordinates of the signal",
+        find=_direction,
+        kind="array of shape (d,)",
+    )
+    sharpness: Reals = parameter(_SHARPNESS, "k", default=1.0, range=Range(least=0))
+
+
+@value
+class TwoSteps:
+    """A query found by two gradient steps on D0, from w = 0, b = 0, q = 0.
+
+    The first step moves (w, b), the second moves q.
+
+    See Also
+    --------
+    sparsetoken.Query : A query given by its cosine and sharpness.
+    Descent : Gradient descent on all weights of a network.
+    align : The query in the limit of high dimension.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = st.align(problem, st.TwoSteps(alpha0=1.0, eta_q=25.0))
+    >>> print(f"{found.sharpness:.1f}")
+    1.0
+    """
+
+    alpha0: Reals = parameter(
+        "labels for the query, as samples of D0 per dimension",
+        r"\alpha_0 = n_0/d",
+        default=2.0,
+        range=LOADS,
+        slider=Log(0.05, 100),
+    )
+    eta_w: Reals = _steps("readout", 0.5, r"\eta_w", 10)
+    eta_b: Reals = _steps("bias", 0.5, r"\eta_b", 30)
+    eta_q: Reals = _steps("query", 25.0, r"\eta_q", 100)
+    beta: Reals = _temperature("softmax")
+    loss: Named[Loss] = _loss_that("whose gradient both steps follow")
+
+    @property
+    def samples_per_dimension(self) -> Reals:
+        """Samples per dimension that find the query: alpha0."""
+        return self.alpha0
+
+
+@value
+class Readout:
+    """A readout (w, b) fitted on D1 to features that are fixed.
+
+    It is the minimum over (w, b) of ``(1/n1) sum_i l(y_i, <w, f_i> + b) + (ridge/2) |w|^2``.
+
+    See Also
+    --------
+    TwoSteps : A query found by two gradient steps.
+    predict : Test error, training loss and AUC in the limit.
+    sparsetoken.losses.get_loss : A built-in loss by its name.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.Readout("logistic", ridge=1e-2, alpha1=2.0).ridge
+    0.01
+    """
+
+    loss: Named[Loss] = _loss_that("whose mean over D1 the readout minimises")
+    ridge: Reals = parameter(
+        "ridge, the L2 penalty of the readout; the bias has none. 0 stands for the limit lambda "
+        "-> 0+: if the data can be fitted exactly, the interpolator of least norm (or largest "
+        "margin)",
+        r"\lambda",
+        default=1e-2,
+        range=Range(least=0),
+        slider=Log(1e-5, 10),
+    )
+    alpha1: Reals = parameter(
+        "labels for the readout, as samples of D1 per dimension. The theory also accepts inf, the "
+        "limit of infinite data",
+        r"\alpha_1 = n_1/d",
+        default=2.0,
+        range=Range(least=1e-6, most=LARGEST_LOAD, infinite=True),
+        slider=Log(0.25, 10),
+    )
+
+
+def require_steps(given: Any) -> None:
+    """Raise `InvalidInput` unless a value is two steps."""
+    if not isinstance(given, TwoSteps):
+        remedy = "Write st.TwoSteps(alpha0=1.0), for example."
+        raise InvalidInput("steps", "TwoSteps", given, remedy)
+
+
+def require_readout(given: Any) -> None:
+    """Raise `InvalidInput` unless a value is a readout."""
+    if not isinstance(given, Readout):
+        remedy = 'Write st.Readout("logistic", ridge=1e-2, alpha1=2.0), for example.'
+        raise InvalidInput("readout", "a Readout", given, remedy)

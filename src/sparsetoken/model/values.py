@@ -1,0 +1,185 @@
+"""What problems, models and stages have in common: JSON, and arrays in their fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+
+from sparsetoken.base.parameters import Parameter, parameters_of
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.losses import Loss
+from sparsetoken.model.tokens import LAWS, TokenLaw
+
+Value = TypeVar("Value")
+
+
+class Grid(NamedTuple):
+    """The points of values that hold arrays.
+
+    Attributes
+    ----------
+    points : list of tuples
+        The values with numbers in place of arrays, in C order.
+    shape : tuple of int
+        The common shape; () where no field holds an array.
+    dims : tuple of str
+        A name for each axis: the only field that varies along it, else point.
+    coords : dict of arrays
+        Each field that holds an array, by name. It has all axes, of length 1 where it is constant.
+    """
+
+    points: list[tuple[Any, ...]]
+    shape: tuple[int, ...] = ()
+    dims: tuple[str, ...] = ()
+    coords: Mapping[str, np.ndarray] = MappingProxyType({})
+
+
+def broadcast(*values: Any) -> Grid:
+    """Return the points of values whose fields may hold arrays.
+
+    Raises
+    ------
+    InvalidInput
+        If the shapes of the arrays do not broadcast.
+    """
+    paths = [(i, names) for i, value in enumerate(values) for names in _array_paths(value)]
+    if not paths:
+        return Grid([values])
+    arrays = [_array_at(values[i], names) for i, names in paths]
+    try:
+        full = np.broadcast_arrays(*arrays)
+    except ValueError:
+        shapes = {names[-1]: a.shape for (_, names), a in zip(paths, arrays, strict=True)}
+        remedy = "For all combinations, give one of them a further axis, such as strength[:, None]."
+        raise InvalidInput("arrays", "of shapes that broadcast", shapes, remedy) from None
+    shape = full[0].shape
+    coords = {
+        names[-1]: a.reshape((1,) * (len(shape) - a.ndim) + a.shape)
+        for (_, names), a in zip(paths, arrays, strict=True)
+    }
+    points = []
+    for entries in zip(*(a.ravel().tolist() for a in full), strict=True):
+        point = list(values)
+        for (i, names), entry in zip(paths, entries, strict=True):
+            point[i] = _replaced(point[i], names, entry)
+        points.append(tuple(point))
+    return Grid(points, shape, _dims(coords, shape), coords)
+
+
+def _dims(coords: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Return a name for each axis."""
+    found: list[str] = []
+    for axis, length in enumerate(shape):
+        own = [n for n, c in coords.items() if c.shape[axis] == length == c.size and n not in found]
+        several = "point" if "point" not in found else f"point_{axis}"
+        found.append(own[0] if len(own) == 1 else several)
+    return tuple(found)
+
+
+def require_numbers(*values: Any) -> None:
+    """Raise `InvalidInput` if a field holds an array, for functions of single points."""
+    for value in values:
+        for names in _array_paths(value):
+            legal = "a single number here"
+            raise InvalidInput(names[-1], legal, _at(value, names), "Call it in a loop.")
+
+
+def _array_paths(value: Any) -> Iterator[list[str]]:
+    if not dataclasses.is_dataclass(value):
+        return
+    for field in dataclasses.fields(value):
+        entry, declared = getattr(value, field.name), _declared(value, field.name)
+        if isinstance(entry, tuple):
+            array = declared.find is None  # and no law over positions, no vector
+            if array and (not declared.per_step or isinstance(entry[0], tuple)):
+                yield [field.name]
+        elif dataclasses.is_dataclass(entry):
+            yield from ([field.name, *rest] for rest in _array_paths(entry))
+
+
+def _array_at(value: Any, names: list[str]) -> np.ndarray:
+    """Return the entries of a field; those of a schedule are tuples, or numbers for all steps."""
+    array, (*way, last) = np.asarray(_at(value, names)), names
+    if not _declared(_at(value, way), last).per_step:
+        return array
+    if array.shape[-1] == 1:
+        return array[..., 0]
+    rows = np.empty(array.shape[:-1], dtype=object)
+    for place in np.ndindex(rows.shape):
+        rows[place] = tuple(array[place].tolist())
+    return rows
+
+
+def _declared(value: Any, name: str) -> Parameter:
+    """Return the declaration of a field; that of a plain dataclass is without conditions."""
+    return parameters_of(value).get(name, Parameter(name))
+
+
+def _at(value: Any, names: list[str]) -> Any:
+    for name in names:
+        value = getattr(value, name)
+    return value
+
+
+def _replaced(value: Any, names: list[str], entry: float) -> Any:
+    first, *rest = names
+    inner = _replaced(getattr(value, first), rest, entry) if rest else entry
+    return dataclasses.replace(value, **{first: inner})
+
+
+def to_json(value: Any) -> str:
+    """Return a problem or a stage as one JSON object; `from_json` reads it back.
+
+    A loss is written by its name.
+
+    Raises
+    ------
+    InvalidInput
+        If its loss is not built in.
+    """
+    return json.dumps(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Loss):
+        if value.digest:
+            raise InvalidInput("loss", "a built-in one, which has a name", value)
+        return value.name
+    if dataclasses.is_dataclass(value):
+        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"law": value.name, **fields} if isinstance(value, TokenLaw) and fields else fields
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def from_json(kind: type[Value], text: str) -> Value:
+    """Read a value of this class that `to_json` wrote.
+
+    Raises
+    ------
+    InvalidInput
+        If the text is no JSON object with its fields, or a value is illegal.
+    """
+    own = {field.name: field.default for field in dataclasses.fields(cast(Any, kind))}
+    legal = f"a JSON object with the fields of {kind.__name__}"
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput("text", legal, text, f"It is not JSON: {error}.") from None
+    if not isinstance(given, dict) or not given.keys() <= own.keys():
+        raise InvalidInput("text", legal, text, "Fields: " + ", ".join(sorted(own)) + ".")
+    return kind(**{name: _read(own[name], value) for name, value in given.items()})
+
+
+def _read(default: Any, value: Any) -> Any:
+    """Return a field, read as a value of its class if its default is one."""
+    if isinstance(default, TokenLaw) and isinstance(value, dict):
+        law = LAWS.get(value.get("law", default.name), type(default))
+        return from_json(law, json.dumps({k: v for k, v in value.items() if k != "law"}))
+    if not dataclasses.is_dataclass(default) or not isinstance(value, dict):
+        return value
+    return from_json(type(default), json.dumps(value))

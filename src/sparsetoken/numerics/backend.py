@@ -1,0 +1,110 @@
+"""JAX beside NumPy: float64 whatever the caller's settings, one formula for both, devices."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import numpy as np
+import scipy
+
+from sparsetoken.base.validation import InvalidInput
+
+if TYPE_CHECKING:
+    import jax
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def with_x64(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Run a function with float64 enabled in JAX, and with underflow to 0 in NumPy.
+
+    The global settings stay as they are. Functions that import JAX themselves, which costs half
+    a second where nobody has, enable float64 around their own calls of it.
+    """
+
+    @functools.wraps(function)
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with _x64(), np.errstate(under="ignore"):
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
+def _x64() -> AbstractContextManager[object]:
+    if "jax" not in sys.modules:
+        return contextlib.nullcontext()
+    import jax
+
+    return jax.enable_x64(True)
+
+
+_PLAIN = (np.ndarray, float, int)
+"""What surely is no JAX array, which takes far longer to ask."""
+
+
+def namespace(*arrays: Any) -> ModuleType:
+    """Return jax.numpy if any argument is a JAX array or tracer, else numpy.
+
+    Nothing is one before JAX is imported, which takes half a second and is left to those who
+    need it.
+    """
+    for array in arrays:
+        if not isinstance(array, _PLAIN):
+            break
+    else:
+        return np
+    if "jax" not in sys.modules:
+        return np
+    import jax
+
+    return jax.numpy if any(isinstance(a, jax.Array) for a in arrays) else np
+
+
+def ndtr(x: Any) -> Any:
+    """Return the distribution function of N(0, 1)."""
+    if namespace(x) is np:
+        return scipy.special.ndtr(x)
+    from jax.scipy import special
+
+    return special.ndtr(x)
+
+
+KINDS = ("cpu", "gpu")
+REMEDY = 'For a GPU install a JAX with CUDA: pip install "jax[cuda12]".'
+
+
+def jax_device(name: str) -> jax.Device:
+    """Return the first device of this kind in this process.
+
+    A kind is cpu, gpu, or another name of a backend that JAX knows, such as cuda.
+
+    Raises
+    ------
+    InvalidInput
+        If JAX has no such device here.
+    """
+    found = _first(name)
+    if found is None:
+        there = [kind for kind in KINDS if _first(kind) is not None]
+        legal = "a device that JAX has here: " + (", ".join(there) or "none")
+        raise InvalidInput("device", legal, name, REMEDY if name in ("gpu", "cuda") else "")
+    return found
+
+
+def _first(name: str) -> jax.Device | None:
+    import jax
+
+    if not isinstance(name, str) or not name:  # JAX would take its default
+        return None
+    try:
+        return jax.local_devices(backend=name)[0]
+    except RuntimeError:
+        return None

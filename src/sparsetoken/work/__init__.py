@@ -1,0 +1,60 @@
+"""Worker processes on this machine or a cluster, with calls that survive their deaths."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from concurrent.futures import Executor
+
+from sparsetoken.work.calls import (
+    Done,
+    RunStopped,
+    WorkerDied,
+    completed,
+    require_executor,
+    timed,
+)
+from sparsetoken.work.cluster import connected
+from sparsetoken.work.environment import environment, package_version, peak_memory
+from sparsetoken.work.pool import (
+    WorkerPool,
+    end_workers,
+    memory_share,
+    one_thread_each,
+)
+
+__all__ = [
+    "Done",
+    "RunStopped",
+    "WorkerDied",
+    "WorkerPool",
+    "completed",
+    "connected",
+    "end_workers",
+    "environment",
+    "executor_of",
+    "memory_share",
+    "one_thread_each",
+    "package_version",
+    "peak_memory",
+    "require_executor",
+    "timed",
+]
+
+
+@contextlib.contextmanager
+def executor_of(workers: int, address: str = "") -> Iterator[tuple[Executor, int]]:
+    """Return an executor, and the number of calls that it runs at once.
+
+    The calls go to the cluster at the address, or else to so many processes of this machine,
+    which end with the block.
+    """
+    if address:
+        with connected(address) as cluster:
+            yield cluster
+        return
+    pool = WorkerPool(workers)
+    try:
+        yield pool, workers
+    finally:
+        pool.shutdown(wait=False)

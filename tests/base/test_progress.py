@@ -1,0 +1,152 @@
+"""How long calls show how far they are."""
+
+import io
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import sparsetoken as st
+from sparsetoken.base import progress as module
+from sparsetoken.base.progress import progress_of, showing
+from sparsetoken.simulation.trial import TrialPlan
+
+PROBLEM = st.SparseTokenProblem(4, 1, 3.0)
+SMALL = {"dimension": 20, "trials": 3}
+
+
+class Bar:
+    """Keeps what it is told."""
+
+    def __init__(self, what, total):
+        self.what, self.total, self.first, self.done, self.closed = what, total, total, 0, False
+
+    def update(self, n=1):
+        assert not self.closed
+        self.done += n
+        assert self.done <= self.total + 1e-9  # shares of a fit add up to 1 but for rounding
+
+    def refresh(self):
+        pass
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def bars():
+    """Yield the bars that are made, all of which must be closed in the end."""
+    made = []
+
+    def make(what, total):
+        made.append(Bar(what, total))
+        return made[-1]
+
+    with showing(make):
+        yield made
+    assert all(bar.closed for bar in made)
+
+
+def descent(**fields):
+    return st.Descent(**({"steps": 2} | fields))
+
+
+def counts(bars):
+    return [(bar.what, bar.total, bar.done) for bar in bars]
+
+
+def test_a_prediction_counts_its_points(bars):
+    problem = st.SparseTokenProblem(4, 1, [[2.0], [3.0]])
+    st.predict(problem, st.Pooled(), st.Readout(alpha1=[0.5, 1.0, 2.0]))
+    assert counts(bars) == [("points", 6, 6)]
+
+
+def test_a_simulation_counts_the_trials_of_all_points(bars):
+    st.simulate(PROBLEM, st.Pooled(), st.Readout(alpha1=[0.5, 1.0]), **SMALL)
+    st.simulation.align(PROBLEM, st.TwoSteps(alpha0=[1.0, 2.0, 3.0]), **SMALL)
+    st.simulation.descend(PROBLEM, descent(), **SMALL)
+    st.simulation.pass_messages(PROBLEM, 1.0, **SMALL)
+    expected = [6, 9, 3, 3]
+    assert counts(bars) == [("trials", n, n) for n in expected]
+
+
+def test_trials_in_an_executor_are_counted_as_they_end(bars):
+    with ThreadPoolExecutor(2) as pool:
+        st.simulate(PROBLEM, st.Pooled(), executor=pool, **SMALL)
+        st.descend(PROBLEM, descent(), replicas=3, executor=pool)
+    assert counts(bars) == [("trials", 3, 3), ("replicas", 3, 3)]
+
+
+def test_a_descent_counts_the_replicas_of_all_points(bars):
+    st.descend(PROBLEM, descent(alpha=[1.0, 2.0]), replicas=3)
+    assert counts(bars) == [("replicas", 6, 6)]
+
+
+def test_what_a_call_does_inside_shows_nothing_of_its_own(bars):
+    """The query of the model is found by a descent of many replicas."""
+    problem = st.SparseTokenProblem(4, 1, 2.875)  # of no other test: queries are kept
+    st.predict(problem, st.Attention(descent()), st.Readout(), tolerance=1e-2)
+    assert counts(bars) == [("points", 1, 1)]
+
+
+def test_who_asks_for_none_gets_none(bars):
+    st.predict(PROBLEM, st.Pooled(), progress=False)
+    st.capacity(PROBLEM, st.Pooled(), progress=False)
+    st.descend(PROBLEM, descent(), replicas=2, progress=False)
+    st.simulate(PROBLEM, st.Pooled(), progress=False, **SMALL)
+    st.simulation.align(PROBLEM, progress=False, **SMALL)
+    st.simulation.descend(PROBLEM, descent(), progress=False, **SMALL)
+    st.simulation.pass_messages(PROBLEM, 1.0, progress=False, **SMALL)
+    with progress_of("calls", 2, shown=False), progress_of("points", 1) as inner:
+        inner()
+    assert bars == []
+
+
+def test_a_bar_is_closed_by_an_error(bars, monkeypatch):
+    def fail(plan, trial):
+        raise RuntimeError("no trial")
+
+    monkeypatch.setattr(TrialPlan, "run", fail)
+    with pytest.raises(RuntimeError, match="no trial"):
+        st.simulate(PROBLEM, st.Pooled(), **SMALL)
+    assert counts(bars) == [("trials", 3, 0)]
+    assert bars[0].closed
+    monkeypatch.undo()
+    st.simulate(PROBLEM, st.Pooled(), **SMALL)  # the next call is shown again
+    assert len(bars) == 2
+
+
+def test_nothing_is_printed_when_no_one_watches(capfd, monkeypatch):
+    monkeypatch.setattr(module, "_DELAY", 0.0)
+    st.predict(PROBLEM, st.Pooled(), st.Readout(alpha1=[0.5, 1.0]))
+    st.descend(PROBLEM, descent(), replicas=2)
+    st.simulate(PROBLEM, st.Pooled(), **SMALL)
+    monkeypatch.setattr("sys.stderr", None)  # of a program without a console
+    st.predict(PROBLEM, st.Pooled())
+    monkeypatch.undo()
+    assert capfd.readouterr() == ("", "")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("delay", [0.0, module._DELAY])
+def test_a_terminal_shows_what_takes_longer_than_the_delay(delay, monkeypatch):
+    pytest.importorskip("tqdm")
+    screen = Terminal()
+    monkeypatch.setattr(module, "_DELAY", delay)
+    monkeypatch.setattr("sys.stderr", screen)
+    st.predict(PROBLEM, st.Pooled(), st.Readout(alpha1=np.array([0.5, 1.0])))
+    assert ("points" in screen.getvalue()) == (delay == 0)
+
+
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")  # of noise, rightly
+def test_a_fit_counts_the_fits_of_all_classes(bars):
+    X, y = np.random.default_rng(0).standard_normal((60, 4, 3)), np.arange(60) % 3
+    st.AttentionClassifier().fit(X, y)
+    st.AttentionClassifier(progress=False).fit(X, y)
+    ((what, total, done),) = counts(bars)
+    assert (what, total) == ("fits", 3)
+    assert done == pytest.approx(3)

@@ -1,0 +1,102 @@
+"""Attention by left-out loss: scores that have not seen their labels, choices, no signal."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from sparsetoken.bags import Bags, as_bags
+from sparsetoken.estimators.fitting.attention import GRID, attend
+from sparsetoken.estimators.fitting.features import BagFeatures
+from sparsetoken.estimators.fitting.linear_fit import gain
+from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.losses import get_loss
+
+N = 80
+FOLDS = np.arange(N) // 2 % 4  # of both classes
+
+
+def drawn(seed: int, signal: float = 4.0, holder: int = 1, loss: str = "logistic", **given) -> Task:
+    """Return ragged bags, of which those of one class have one shifted token."""
+    rng, y = np.random.default_rng(seed), np.arange(N) % 2
+    bags = [rng.standard_normal((rng.integers(3, 12), 5)) for _ in range(N)]
+    for bag, label in zip(bags, y, strict=True):
+        bag[-1, 0] += signal * (label == holder)
+    return task_of(as_bags(bags), 2.0 * y - 1, loss, **given)
+
+
+def task_of(bags: Bags, y: np.ndarray, loss: str = "logistic", ridge: object = "auto") -> Task:
+    ones = np.ones(len(y))
+    features = BagFeatures(bags, Standardization.of(bags, ones, True))
+    return Task(features, Samples(y, ones, ones), get_loss(loss), ridge)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "square"])
+@pytest.mark.parametrize("bag", [3, 42])
+def test_the_scores_of_a_bag_have_not_seen_its_label(bag: int, loss: str) -> None:
+    """With ridge and sharpness given, a label only says which directions are tried."""
+    task = drawn(0, loss=loss, ridge=0.05)
+    y = task.samples.y.copy()
+    y[bag] *= -1
+    other = dataclasses.replace(task, samples=dataclasses.replace(task.samples, y=y))
+    first, second = (attend(one, FOLDS, 2.0) for one in (task, other))
+    of_bag = np.repeat(np.arange(N), task.bags.sizes)
+    fold = FOLDS[of_bag] == FOLDS[bag]
+    moved = np.abs(first.token_scores - second.token_scores)
+    # Descents side by side round together; those of other folds end elsewhere.
+    assert moved[fold].max() < 1e-9
+    assert all(moved[FOLDS[of_bag] == j].max() > 1e-3 for j in range(4) if j != FOLDS[bag])
+
+
+def test_left_out_scores_are_of_pooled_scores_that_have_not_seen_the_bag() -> None:
+    task = drawn(1, ridge=0.05)
+    fit = attend(task, FOLDS)
+    of_bags = np.split(fit.token_scores, task.bags.offsets[1:-1])
+    pooled = np.array([logsumexp(one) - np.log(len(one)) for one in of_bags])
+    slope, intercept = np.polyfit(pooled, fit.readout.left_out_scores, 1)
+    # Each bag is left out of slope and intercept as well: they differ by some 1/n.
+    found = slope * pooled + intercept
+    assert np.corrcoef(found, fit.readout.left_out_scores)[0, 1] > 0.99
+    assert slope == pytest.approx(1 / fit.exponent, rel=0.1)
+    assert fit.gain == pytest.approx(gain(fit.readout, task.mean_fit, task.samples), rel=1e-9)
+    assert fit.gain > 3
+
+
+@pytest.mark.parametrize("holder", [0, 1])
+def test_a_sparse_token_is_found_in_either_class(holder: int) -> None:
+    task = drawn(2, holder=holder)
+    fit = attend(task, FOLDS)
+    assert np.sign(fit.exponent) == 2 * holder - 1
+    assert fit.sharpness in GRID
+    assert fit.sharpness >= 1
+    direction = fit.exponent * fit.readout.w
+    # The tokens that weigh most are those of the signal.
+    assert direction[0] > 0.9 * np.linalg.norm(direction)
+    scores = task.features.projection.projected(direction[:, None])[0]
+    assert task.spread(scores) == pytest.approx(fit.sharpness, rel=1e-6)
+
+
+def test_labels_of_the_mean_token_give_no_gain() -> None:
+    gains = []
+    for seed in range(5):
+        X = np.random.default_rng(seed).standard_normal((N, 10, 4))
+        y = np.where(X.mean(axis=1)[:, 0] > 0, 1.0, -1.0)
+        gains.append(attend(task_of(as_bags(X), y), FOLDS).gain)
+    # Pooling is the truth: attention of least sharpness comes near to it.
+    assert max(gains) < 2
+
+
+@pytest.mark.parametrize("temperature", ["auto", 2.0])
+def test_bags_of_one_token_have_nothing_to_attend_to(temperature: object) -> None:
+    y = np.where(np.arange(N) % 2, 1.0, -1.0)
+    tokens = np.random.default_rng(0).standard_normal((N, 3)) + y[:, None]
+    task = task_of(Bags(tokens, np.arange(N + 1)), y)
+    fit = attend(task, FOLDS, temperature)
+    assert (fit.exponent, fit.sharpness, fit.gain) == (0, 0, 0)
+    np.testing.assert_array_equal(fit.readout.w, task.calibrated_fit.w)
+    assert not fit.token_scores.any()

@@ -1,0 +1,73 @@
+"""The scale in which the readout of the mean token is fitted."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from sparsetoken.bags import as_bags
+from sparsetoken.estimators.fitting.features import BagFeatures
+from sparsetoken.estimators.fitting.linear_fit import choose_ridge
+from sparsetoken.estimators.fitting.queries import tied
+from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.losses import get_loss
+
+
+def drawn(seed: int, effect: float, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Return bags of 10 tokens in 30 columns; bags have effects of this size on half of these.
+
+    The columns without an effect tell the classes.
+    """
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((n, 10, 30)), np.arange(n) % 2
+    X[:, :, :15] += effect * rng.standard_normal((n, 1, 15))
+    X[y == 1, :, 15:] += 0.15
+    return X, y
+
+
+def task(X: np.ndarray, y: np.ndarray, rescale: bool = True) -> Task:
+    bags, ones = as_bags(X), np.ones(len(y))
+    features = BagFeatures(bags, Standardization.of(bags, ones, True))
+    return Task(features, Samples(2.0 * y - 1, ones, ones), get_loss("logistic"), "auto", rescale)
+
+
+def test_effects_of_bags_on_columns_without_a_signal_do_not_drown_it() -> None:
+    errors = {True: [], False: []}
+    for seed in range(4):
+        (X, y), (test, truth) = drawn(seed, 3.0), drawn(100 + seed, 3.0, 500)
+        for rescale, found in errors.items():
+            one = task(X, y, rescale)
+            fit, z = one.mean_fit, task(X, y).features.standardization
+            means = (test.mean(axis=1) - z.mean) / z.scale
+            found.append(np.mean((means @ fit.w + fit.b > 0) != truth))
+            assert one.rescaled == rescale
+    # Here 0.18 and 0.29, in every draw the first is less; the error of each mean is 0.01.
+    assert np.mean(errors[True]) < np.mean(errors[False]) - 0.05
+
+
+def test_weights_act_on_the_features_given() -> None:
+    one = task(*drawn(0, 3.0))
+    F = one.features.means
+    scales = one.scales(F)
+    least = 1 / np.sqrt(10)  # of the mean of ten independent tokens
+    np.testing.assert_allclose(scales, np.maximum(F.std(axis=0), least), rtol=1e-12)
+    slow = choose_ridge(F / scales, one.samples, one.loss, 0.1)
+    given = dataclasses.replace(one, ridge=0.1).mean_fit
+    np.testing.assert_allclose(given.w, slow.w / scales, rtol=1e-9)
+    np.testing.assert_array_equal(given.left_out, slow.left_out)
+    direction = tied(one, [np.ones(60, dtype=bool)])[:, 0]
+    slow = choose_ridge(F / scales, one.samples, one.loss, one.mean_fit.ridge)
+    # The searched fits end at a relative gradient of 1e-5.
+    np.testing.assert_allclose(direction, slow.w / scales, rtol=1e-4, atol=1e-6)
+
+
+def test_columns_that_hardly_differ_between_bags_are_not_blown_up() -> None:
+    X, y = drawn(0, 3.0)
+    X[:, :, 0] = np.tile([-1.0, 1.0], 5) + 1e-6 * X[:, :, 0]  # every bag has the same mean
+    one = task(X, y)
+    assert one.rescaled
+    assert one.scales(one.features.means).min() == pytest.approx(1 / np.sqrt(10))

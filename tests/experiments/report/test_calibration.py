@@ -1,0 +1,85 @@
+"""How comparisons scatter: known spreads and shifts are found again."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, Shift
+from sparsetoken.experiments.core.rows import Row
+from sparsetoken.experiments.core.rules import against_simulation, against_value
+from sparsetoken.experiments.report.calibration import by_quantity, scatter_of
+
+C, BETWEEN, PLACES = 4.0, 6.0, 400
+
+
+def _theory(value, quantity="test_error"):
+    return Row("theory", quantity, value)
+
+
+def _measured(value, error, dimension, trials, quantity="test_error"):
+    return Row("simulated", quantity, value, error, {}, "reduced", dimension, trials)
+
+
+def _made_up(shift=None):
+    """Return comparisons whose c varies between places with a known mean and spread."""
+    rng, found = np.random.default_rng(7), []
+    for _ in range(PLACES):
+        c = C + BETWEEN * rng.standard_normal()
+        error, d, theory = 0.002, 1000, 0.3
+        value = theory * (1 + c / d) + error * rng.standard_normal()
+        measured = _measured(value, error, d, 10_000)
+        found.append(against_simulation("claim", _theory(theory), measured, shift=shift))
+    return found
+
+
+def test_the_mean_and_the_spread_of_c_are_found():
+    (quantity,) = by_quantity(_made_up()).values()
+    found = quantity.here
+    assert quantity.used == SHIFTS["test_error"]
+    assert quantity.count == PLACES
+    assert found.settings == PLACES
+    assert abs(found.mean - C) < 4 * found.error
+    # c has noise 0.002 * 1000 / 0.3 = 6.7 at each place, and a median sqrt(pi/2) times the error.
+    assert found.error == pytest.approx(0.56, rel=0.2)
+    assert found.spread == pytest.approx(BETWEEN, rel=0.3)
+
+
+def test_with_the_right_shift_z_is_standard_normal():
+    scatter = scatter_of(_made_up(Shift(C, 0.0, BETWEEN)))
+    assert scatter.spreads["z"] == pytest.approx(1, abs=0.15)  # 4 / sqrt(2 * 400)
+    assert abs(scatter.mean) < 4 / math.sqrt(PLACES)
+    # Without it the scale is the standard error alone: sqrt(1 + (6 * 0.3 / 1000 / 0.002)^2).
+    assert scatter.spreads["raw"] == pytest.approx(math.hypot(1, 0.9), rel=0.15)
+
+
+def test_comparisons_with_a_bound_or_on_one_side_are_counted_apart():
+    measured, theory = _measured(0.31, 0.02, 1000, 100), _theory(0.3)
+    free = against_simulation("claim", theory, measured, shift=NO_SHIFT)
+    bounded = against_simulation("claim", theory, measured, shift=NO_SHIFT, bound=0.1)
+    no_worse = _measured(0.0, 0.02, 1000, 100, "gain")
+    one_sided = against_simulation("claim", _theory(0.0), no_worse, shift=NO_SHIFT)
+    slope = against_value("claim", "slope", expected=1, found=1, allowance=0.1)
+    scatter = scatter_of([free, bounded, one_sided, slope])
+    assert scatter.z == (free.z,)
+    assert scatter.bounded == 2
+    # Two-sided chances of 6.3e-5 in three comparisons.
+    assert scatter.false_alarm == pytest.approx(3 * 6.3e-5, rel=0.01)
+
+
+def test_nothing_to_compare():
+    scatter = scatter_of([])
+    assert scatter.false_alarm == 0
+    assert all(math.isnan(value) for value in (*scatter.spreads.values(), scatter.mean))
+    assert by_quantity([]) == {}
+
+
+def test_the_largest_z_has_the_chance_of_the_largest_of_so_many_normal_numbers():
+    found = scatter_of(_made_up(Shift(C, 0.0, BETWEEN)))
+    rng = np.random.default_rng(3)
+    draws = np.abs(rng.standard_normal((2000, PLACES))).max(axis=1)
+    # 2000 draws of a share near one half have standard error 0.011.
+    assert found.chance == pytest.approx(np.mean(draws > found.largest), abs=0.05)
+    number, expected = found.beyond(2.0)
+    assert expected == pytest.approx(0.0455 * PLACES, rel=1e-3)
+    assert abs(number - expected) < 4 * expected**0.5

@@ -1,0 +1,185 @@
+"""Texts that people bring into a report are shown as they are, and run nothing in a browser."""
+
+import dataclasses
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from command_line import invoke
+from explorer.browsers import INSTALL, chromium
+from hostile_files import MEMBERS, write_npz
+from sparsetoken.experiments import EXPERIMENTS, forecasts
+from sparsetoken.experiments.core.experiment import piece
+from sparsetoken.experiments.core.rows import Row
+
+sync_api = pytest.importorskip("playwright.sync_api")
+pytestmark = pytest.mark.skipif(chromium() is None, reason=f"no browser: {INSTALL}")
+
+SCRIPT = "<script>window.ran = 1</script>"
+TAG = "\"'><img src=x onerror=window.ran=1>"
+IMAGE = TAG + "{{7*7}}"  # as the name of a file may be
+CODE = f'''"""An experiment whose texts are hostile."""
+
+from pathlib import Path
+
+from sparsetoken.experiments import register_experiment
+from sparsetoken.experiments.core.experiment import Experiment, piece, profiles
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT
+from sparsetoken.experiments.core.rows import Row
+from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
+
+CLAIM = {"claim" + SCRIPT + TAG!r}
+TEXT = {SCRIPT + IMAGE!r}
+
+
+def rows():
+    for x in (1.0, 2.0):
+        yield Row("theory", "quantity" + TEXT, 0.5, at={{"x": x, "kind" + TEXT: TEXT}})
+        yield Row(
+            "simulated", "quantity" + TEXT, 0.5, 0.01, {{"x": x, "kind": TEXT}}, "reduced", 10, 4
+        )
+
+
+def work(sizes, seed):
+    yield piece(rows)
+
+
+def judge(sizes, found):
+    for x in (1.0, 2.0):
+        theory, measured = found.one("theory", x=x), found.one("simulated", x=x)
+        texts = {{"curve": "curve" + TEXT, "where": "where" + TEXT, "group": TEXT}}
+        yield against_simulation(CLAIM, theory, measured, shift=NO_SHIFT, **texts)
+
+
+def words(sizes, found, comparisons):
+    return {{"text": TEXT}}
+
+
+axes = Axis("abscissa" + TEXT), Axis("ordinate" + TEXT)
+curves = [Curve("name" + TEXT, "#0072B2", {{}})]
+figure = Curves([Panel("x", *axes, curves, title="panel" + TEXT)])
+sizes = profiles(quick={{}}, paper={{}})
+register_experiment(Experiment("inert", sizes, work, judge, {{"inert": figure}}, words))
+'''
+PAGE = f"""# title{SCRIPT}{IMAGE}
+
+setting{SCRIPT} of the page, with [a link](javascript:window.ran=1)
+
+## Claim: claim{SCRIPT}{TAG}
+
+asserted{SCRIPT}{IMAGE}
+
+## Headline: claim{SCRIPT}{TAG}
+
+headline{{{{ text }}}}
+
+## Found
+
+found{{{{ text }}}}
+
+## Figure: inert
+
+caption{{{{ text }}}}
+"""
+
+
+def _given(name):
+    """Return made-up forecasts and measurements of a set of this name."""
+    for model in forecasts.CLASSIFIERS:
+        for n in (60, 120):
+            at = {"set": name, "given": False, "model": model, "bags": n}
+            yield Row("simulated", "test_error", 0.1, 0.005, at, "tensors", 5, 4)
+            at |= {"pilot_bags": 60, "pilot": 0, "low": 0.05, "high": 0.15}
+            yield Row("forecast", "test_error", 0.1, at=at)
+
+
+def _forecast(bags, number, *_):
+    """Do the first of the pilots of a given set alone."""
+    return () if number else _given(bags.name)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The report of the hostile experiment, and of hostile files of bags, by the command line."""
+    home = tmp_path_factory.mktemp("home")
+    (home / "inert_texts.py").write_text(CODE, "utf-8")
+    (home / "inert_texts.md").write_text(PAGE, "utf-8")
+    sets = home / "sets"
+    sets.mkdir()
+    write_npz(sets / f"broken{IMAGE}.npz", **MEMBERS["open bracket"][0])
+    write_npz(sets / f"other{IMAGE}.npz").with_name("bytes\udcff.npz").write_bytes(b"junk")
+    labels = np.array([SCRIPT, IMAGE, "c"] * 4)
+    np.savez(sets / f"labels{IMAGE}.npz", X=np.zeros((12, 2, 2)), y=labels)
+    columns = {"X": np.zeros((12, 2)), SCRIPT.replace("/", ""): labels, "y": labels}
+    np.savez(sets / "columns.npz", **columns)
+    rng, y = np.random.default_rng(0), np.arange(100) % 2
+    np.savez(sets / f"good{IMAGE}.npz", X=rng.standard_normal((100, 2, 2)), y=y)
+    out = home / f"out{IMAGE}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path])
+        patch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
+        patch.setattr(forecasts, "forecast_pilot", _forecast)
+        patch.setattr(forecasts, "measure_errors", lambda *_: ())
+        fake = dataclasses.replace(
+            forecasts.EXPERIMENT,
+            work=lambda *_: [piece(_given, "drawn")],
+            page=Path(forecasts.__file__).with_suffix(".md"),
+        )
+        patch.setitem(EXPERIMENTS, "forecasts", fake)
+        names = ("forecasts", home / "inert_texts.py")
+        found = invoke("reproduce", *names, "--bags", sets, "--out", out)
+        EXPERIMENTS.pop("inert", None)
+    assert (out / "report.html").exists(), found.stderr
+    assert found.stderr.count("Skipped: ") == 5
+    assert "bytes\\udcff.npz" in found.stderr
+    assert str(sets) not in found.stderr
+    return out / "report.html"
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(offline=True)
+    yield context.new_page()
+    context.close()
+
+
+def test_the_texts_would_run_if_they_were_let(page):
+    for text in (SCRIPT, f'<p title="{IMAGE}'):
+        page.goto("about:blank")
+        page.set_content(text)
+        page.wait_for_function("window.ran === 1")
+
+
+def test_no_text_runs_and_all_are_shown(page, report):
+    page.goto(report.as_uri())
+    for details in page.locator("details").all():
+        details.evaluate("details => { details.open = true; }")  # tables are drawn then
+    page.wait_for_function("document.querySelectorAll('table.claims').length >= 4")
+    tips = ""
+    for drawing in page.locator("[data-figure]").all():
+        drawing.focus()
+        page.keyboard.press("ArrowRight")
+        tips += page.locator("#tip").inner_text()
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("window.ran") is None
+    assert page.locator("[onerror], [src=x], a[href^=javascript]").count() == 0
+    assert page.locator("script").count() == 3  # those of the page: values, tables, and its own
+    shown = page.locator("body").inner_text()
+    text = SCRIPT + IMAGE
+    fields = ("title", "asserted", "headline", "found", "caption", "curve", "where")
+    for field in (*fields, "quantity"):
+        assert field + text in shown, field
+    assert f"claim{SCRIPT}{TAG}: 2 comparisons" in shown
+    assert f"setting{SCRIPT} of the page" in shown
+    for name in ("good", "broken", "other", "labels"):
+        assert f"{name}{IMAGE}.npz" in shown
+    assert f"with the array bag; got 'arrays X, {SCRIPT.replace('/', '')}, y'" in shown
+    assert "bytes\\udcff.npz" in shown
+    for field in ("abscissa", "ordinate", "name"):
+        assert field + text in tips, field
+    titles = page.locator("img[data-same], img[id]").evaluate_all("all => all.map(one => one.alt)")
+    assert any("caption" + text in title for title in titles)

@@ -1,0 +1,360 @@
+"""The report: complete, self-contained, and never half written."""
+
+import dataclasses
+import errno
+import html.parser
+import json
+import os
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from command_line import invoke
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.experiments import EXPERIMENTS
+from sparsetoken.experiments.core import rules
+from sparsetoken.experiments.core.finite_dimension import Shift
+from sparsetoken.experiments.core.rows import Row, Rows
+from sparsetoken.experiments.report import reproduce
+from sparsetoken.experiments.report.folder import Kept, computed_with
+from sparsetoken.experiments.report.words import change, maths, number, plus_minus, shifted
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class _Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        if "id" in values:
+            self.ids.append(values["id"])
+        self.links += [values[key] for key in ("href", "src", "xlink:href") if key in values]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def _written(folder):
+    """Return the content of the folder."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _messages(found):
+    """Return the lines on standard error but for those that tell of progress."""
+    return [line for line in found.stderr.splitlines() if "% done" not in line]
+
+
+@pytest.fixture(scope="module")
+def written(fake_experiments, tmp_path_factory):
+    steps = []
+    found = reproduce(
+        out=tmp_path_factory.mktemp("new") / "out", progress=lambda *step: steps.append(step)
+    )
+    return found, steps
+
+
+def test_files(written):
+    found, _ = written
+    folder = found.report.parent
+    names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    kept = {name for name in names if name.startswith("work/")}
+    assert len(kept) == 2
+    assert names - kept == {
+        "report.html",
+        "claims.json",
+        "alignment.png",
+        "made_up.png",
+        "z_values.png",
+        "data/figure.z_values.csv",
+        "data/figure.alignment.csv",
+        "data/figure.made_up.csv",
+        "data/alignment.csv",
+        "data/made-up.csv",
+        "data/trials.csv",
+    }
+
+
+def test_the_page_is_well_formed_and_needs_no_network(written):
+    text = written[0].report.read_text(encoding="utf-8")
+    page = _Page()
+    page.feed(text)
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+    inside = [link[1:] for link in page.links if link.startswith("#")]
+    assert set(inside) <= set(page.ids)
+    beside = {link for link in page.links if not link.startswith(("#", "data:image/svg"))}
+    assert beside
+    assert all((written[0].report.parent / link).is_file() for link in beside)
+    assert not re.search(r"@import|url\((?!#|%23)", text)
+    assert "The measured cosine rises from" in text
+    assert "η<sub>q</sub>" in text
+    assert "written from public descriptions" in text
+    for word in ("Claims", "shift of finite d", "seed", "jax", "wall time", "holds"):
+        assert word in text
+
+
+def test_each_statement_has_a_row_with_its_verdict(written):
+    found, _ = written
+    text = found.report.read_text(encoding="utf-8")
+    table = text[text.index('<table class="statements">') :]
+    table = table[: table.index("</table>")]
+    names = [finding.claim.name for finding in found.findings]
+    assert len(names) == len(set(names)) > 0
+    for finding in found.findings:
+        assert finding.comparisons, finding.claim.name
+        assert f">{finding.claim.name}</a>" in table
+    assert table.count('class="verdict') == len(names)
+    assert sum(found.counts.values()) == len(names)
+
+
+def test_a_failing_claim_is_shown_failing(fake_experiments, tmp_path, monkeypatch, fakes, plan_of):
+    rows = fakes["alignment"]
+    theory = rows.one("theory", "cosine", alpha0=0.25)
+    measured = rows.one("simulated", "cosine", alpha0=0.25)
+    wrong = measured.but(value=theory.value + 0.2)
+    work = plan_of(lambda: [wrong if row is measured else row for row in rows])
+    fake = dataclasses.replace(EXPERIMENTS["alignment"], work=work)
+    monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
+    found = reproduce(["alignment"], out=tmp_path)
+    by_name = {finding.claim.name: finding for finding in found.findings}
+    assert by_name["query-alignment"].verdict == "fails"
+    assert by_name["query-alignment"].example.measured == wrong.value
+    assert by_name["steps-set-sharpness-only"].verdict == "holds"
+    assert not found.all_hold
+    assert ">1 fails<" in found.report.read_text(encoding="utf-8")
+
+
+def test_claims_file(written):
+    found, _ = written
+    document = json.loads((found.report.parent / "claims.json").read_text(encoding="utf-8"))
+    assert len(document["claims"]) == len(found.comparisons)
+    assert {"theory", "measured", "standard_error", "z", "verdict"} <= set(document["claims"][0])
+    assert document["run"]["seed"] == "0"
+    statements = {row["name"]: row["verdict"] for row in document["statements"]}
+    assert {claim["statement"] for claim in document["claims"]} == set(statements)
+
+
+def test_chosen_experiments_only(fake_experiments, tmp_path):
+    found = reproduce(["made-up"], out=tmp_path)
+    assert {c.experiment for c in found.comparisons} == {"made-up"}
+    assert 'id="alignment"' not in found.report.read_text(encoding="utf-8")
+
+
+def test_a_stopped_run_goes_on_where_it_was(
+    fake_experiments, tmp_path, monkeypatch, fakes, plan_of
+):
+    ran = []
+
+    def first():
+        ran.append("first")
+        return fakes["alignment"]
+
+    def second():
+        ran.append("second")
+        if len(ran) == 2:
+            raise KeyboardInterrupt
+        return []
+
+    fake = dataclasses.replace(EXPERIMENTS["alignment"], work=plan_of(first, second))
+    monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(["alignment"], out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["work"]
+    steps = []
+    found = reproduce(["alignment"], out=tmp_path, progress=lambda *step: steps.append(step))
+    assert ran == ["first", "second", "second"]
+    assert steps == [("alignment", 2.0, 3.0), ("alignment", 3.0, 3.0)]
+    assert "1 of 2 pieces of work" in found.report.read_text(encoding="utf-8")
+    assert reproduce(["alignment"], out=tmp_path).resumed == 2
+    assert ran == ["first", "second", "second"]
+    assert reproduce(["alignment"], out=tmp_path / "other").resumed == 0
+
+
+def test_a_piece_of_work_that_fails_stops_no_other_and_runs_again(
+    fake_experiments, tmp_path, monkeypatch, fakes, plan_of
+):
+    ran, ready = [], tmp_path / "ready"
+
+    def fails():
+        ran.append("fails")
+        ready.stat()
+        return fakes["alignment"]
+
+    work = plan_of(fails, lambda: ran.append("other") or [])
+    fake = dataclasses.replace(EXPERIMENTS["alignment"], work=work)
+    monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
+    monkeypatch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
+    found = invoke("reproduce", "alignment", "--out", tmp_path, "--workers", "1")
+    assert found.exit_code == 1
+    (message,) = _messages(found)
+    assert "fails() has no result. FileNotFoundError" in message
+    assert not (tmp_path / "report.html").exists()
+    ready.touch()
+    assert reproduce(["alignment"], out=tmp_path).resumed == 1
+    assert ran == ["fails", "other", "fails"]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda own, other: own.replace(b"converged", b"convergex", 1),
+        lambda own, other: other,
+        lambda own, other: b"5",
+    ],
+    ids=["changed", "of another", "no object"],
+)
+def test_a_damaged_piece_runs_again(written, tmp_path, monkeypatch, damaged):
+    monkeypatch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
+    before, _ = written
+    shutil.copytree(before.report.parent / "work", tmp_path / "work")
+    path, other = sorted((tmp_path / "work").iterdir())
+    content = path.read_bytes()
+    path.write_bytes(damaged(content, other.read_bytes()))
+    assert path.read_bytes() != content
+    found = invoke("reproduce", "--out", tmp_path)
+    assert "1 kept pieces of work were damaged and ran again." in found.stderr
+    assert path.read_bytes() != damaged(content, other.read_bytes())
+    old, new = (json.loads((at / "claims.json").read_text("utf-8"))
+                for at in (before.report.parent, tmp_path))  # fmt: skip
+    assert new["claims"] == old["claims"]
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "word"),
+    [
+        (["weather"], {}, "experiment"),
+        ([], {"profile": "slow"}, "profile"),
+        ([], {"seed": -1}, "seed"),
+    ],
+)
+def test_bad_input_leaves_no_folder(tmp_path, names, options, word):
+    with pytest.raises(InvalidInput, match=word):
+        reproduce(names, out=tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match="Choose another"):
+        reproduce(out=tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize("name", ["report.html", "claims.json", "made_up.png"])
+def test_a_folder_in_the_place_of_a_file_is_found_before_any_work(fake_experiments, tmp_path, name):
+    (tmp_path / name).mkdir()
+    steps = []
+    with pytest.raises(InvalidInput, match=name):
+        reproduce(["made-up"], out=tmp_path, progress=lambda *step: steps.append(step))
+    assert steps == []
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    found = invoke("reproduce", "--out", tmp_path)
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert len(found.stderr.splitlines()) == 1
+
+
+def test_a_full_disk_keeps_the_old_report_and_is_one_message(
+    fake_experiments, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
+    reproduce(["alignment"], out=tmp_path)
+    before = _written(tmp_path)
+    write = Path.write_bytes
+
+    def full(path, content):
+        if path.name == "report.html":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    found = invoke("reproduce", "alignment", "--out", tmp_path)
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    (message,) = _messages(found)
+    assert "No space left" in message
+    assert _written(tmp_path) == before
+
+
+def test_the_command(fake_experiments, tmp_path, monkeypatch):
+    monkeypatch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
+    found = invoke("reproduce", "--out", tmp_path, "--json")
+    values = json.loads(found.stdout)
+    assert list(values) == ["claims", "statements", "report", "status"]
+    assert Path(values["report"]).exists()
+    fails = any(claim["verdict"] != "holds" for claim in values["claims"])
+    assert found.exit_code == int(fails)
+    assert values["status"] == ("claims_failed" if fails else "converged")
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (0.12345, 4, "0.1235"),
+        (-0.5, 2, "−0.50"),
+        (0.000147, 4, "1.5·10⁻⁴"),
+        (-4.8e-14, 4, "−4.8·10⁻¹⁴"),
+        (-0.01, 1, "0.0"),
+        (0.0, 4, "0.0000"),
+        (2.5e7, 4, "2.5·10⁷"),
+        (float("nan"), 4, "–"),
+        (float("-inf"), 4, "−∞"),
+    ],
+)
+def test_numbers_in_the_table(value, digits, text):
+    assert number(value, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("η_q and α₀", "η<sub>q</sub> and α₀"),
+        ("α*_{pool} > α*_{vec} / L", "α*<sub>pool</sub> &gt; α*<sub>vec</sub> / L"),
+        ("d^{−1/2}, d^2", "d<sup>−1/2</sup>, d<sup>2</sup>"),
+        ("max_iterations", "max_iterations"),
+    ],
+)
+def test_formulas_on_the_page(text, page):
+    assert maths(text) == page
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [(0.002, "0.043 ± 0.002"), (0.00004, "0.04321 ± 0.00004"), (0.0, "0.043 ± 0.000")],
+)
+def test_an_error_that_is_not_0_is_never_written_as_0(error, text):
+    row = Row("simulated", "test_error", 0.04321, error)
+    assert plus_minus(row, 3) == text
+    assert change(row, 3) == f"+{text}"
+
+
+@pytest.mark.parametrize(
+    ("scale", "text"),
+    [(1.0, "−0.020 ± 0.034"), (1e-3, "−0.000020 ± 0.000034"), (1e-13, "(−2.0 ± 3.4)·10⁻¹⁵")],
+)
+def test_a_tiny_shift_is_no_row_of_zeros(scale, text):
+    theory = Row("theory", "test_error", scale)
+    found = theory.but(error=scale, engine="reduced", dimension=100, trials=8)
+    comparison = rules.against_simulation("one", theory, found, shift=Shift(-2.0, 0.0, 3.4))
+    assert shifted(comparison) == text
+
+
+def test_the_report_says_what_its_kept_pieces_were_computed_with():
+    facts = {"python": "3.11.7", "numpy": "2.4.6", "system": "Linux", "machine": "x86_64"}
+    pieces = [Kept(Rows(), 30.0, facts)] * 4 + [Kept(Rows(), 6.0, {})]
+    assert computed_with(pieces) == (
+        "4 pieces of work, 2.0 min one after another: python 3.11.7, numpy 2.4.6, Linux x86_64; "
+        "1 piece of work, 0.1 min one after another: not known"
+    )

@@ -1,0 +1,173 @@
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from matplotlib.colors import to_hex
+from matplotlib.markers import CARETDOWN
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sparsetoken import AttentionClassifier
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import PooledLinearClassifier, TokenTransformer
+from sparsetoken.figures import AttentionDisplay
+from sparsetoken.figures.style import COLOURS
+
+WEIGHTS = [np.array([0.2, 0.7, 0.1]), np.array([1.0]), np.array([0.1, 0.2, 0.3, 0.4])]
+
+
+def _heights(display):
+    return [[bar.get_height() for bar in bars] for bars in display.bars_]
+
+
+def _marks(axes, marker):
+    """Return the places of the marks of one kind in an axes."""
+    (line,) = [line for line in axes.lines if line.get_marker() == marker]
+    return line.get_xdata().tolist()
+
+
+def test_the_bars_are_the_weights_of_the_classifier(ragged):
+    bags, labels = ragged
+    model = AttentionClassifier(temperature=2.0, random_state=0).fit(bags, labels)
+    display = AttentionDisplay.from_estimator(model, bags[1:5], k=2)
+    s, w = model.exponent_[0], model.coef_[0]
+    expected = [np.exp(s * (bag @ w)) for bag in bags[1:5]]  # softmax, written out
+    # Rounding of two orders of summing.
+    for heights, e in zip(_heights(display), expected, strict=True):
+        np.testing.assert_allclose(heights, e / e.sum(), atol=1e-12)
+    for axes, e in zip(display.axes_, expected, strict=True):
+        assert _marks(axes, CARETDOWN) == np.argsort(e)[::-1][:2].tolist()
+    assert display.axes_.shape == (4,)
+    assert display.figure_ is display.axes_[0].figure
+
+
+def test_a_pipeline_and_a_search_are_opened(ragged):
+    bags, labels = ragged
+    pipe = make_pipeline(TokenTransformer(StandardScaler()), AttentionClassifier(random_state=0))
+    pipe.fit(bags, labels)
+    expected = pipe[-1].attention_weights(pipe[0].transform(bags[:3]))
+    search = GridSearchCV(pipe, {"attentionclassifier__ridge": [0.1]}, cv=2).fit(bags, labels)
+    refitted = search.best_estimator_
+    weights = refitted[-1].attention_weights(refitted[0].transform(bags[:3]))
+    for estimator, drawn in ((pipe, expected), (search, weights)):
+        display = AttentionDisplay.from_estimator(estimator, bags[:3])
+        assert _heights(display) == [w.tolist() for w in drawn]
+
+
+def test_a_class_of_many_has_its_own_weights():
+    rng = np.random.default_rng(1)
+    labels = np.array(["a", "b", "c"] * 20)
+    bags = rng.standard_normal((60, 5, 3))
+    bags[np.arange(60), 2] += 3 * np.eye(3)[np.arange(60) % 3]
+    model = AttentionClassifier(temperature=1.0, random_state=0).fit(bags, labels)
+    display = AttentionDisplay.from_estimator(model, bags[:2], target="b")
+    assert _heights(display) == [w[:, 1].tolist() for w in model.attention_weights(bags[:2])]
+    tops = [int(t[0, 1]) for t in model.top_tokens(bags[:2])]
+    assert [_marks(axes, CARETDOWN)[0] for axes in display.axes_] == tops
+    for target in (None, "d"):
+        with pytest.raises(InvalidInput, match="target must be one of the classes a, b, c"):
+            AttentionDisplay.from_estimator(model, bags[:2], target=target)
+
+
+def test_true_tokens_stand_out():
+    truth = [[False, True, False], [False], [1, 0, 0, 1]]
+    display = AttentionDisplay.from_predictions(WEIGHTS, true_tokens=truth, names=["x", "y", "z"])
+    for axes, bars, flags in zip(display.axes_, display.bars_, truth, strict=True):
+        colours = [to_hex(bar.get_facecolor()) for bar in bars]
+        assert len(set(colours)) == len({bool(flag) for flag in flags})
+        own = to_hex(COLOURS["attention"])
+        assert [colour != own for colour in colours] == [bool(flag) for flag in flags]
+        assert _marks(axes, "o") == np.flatnonzero(flags).tolist()
+    assert [axes.get_ylabel() for axes in display.axes_] == ["x", "y", "z"]
+    told = [text.get_text() for text in display.axes_[0].get_legend().get_texts()]
+    assert told == ["weight", "top token", "true token", "equal weights"]
+
+
+def test_ragged_bags_share_one_scale():
+    display = AttentionDisplay.from_predictions(WEIGHTS)
+    limits = {(*axes.get_xlim(), *axes.get_ylim()) for axes in display.axes_}
+    assert len(limits) == 1
+    left, right, bottom, top = limits.pop()
+    assert max(left, bottom) < 0
+    assert right > 3
+    assert top > 1
+    assert [_marks(axes, CARETDOWN) for axes in display.axes_] == [[1], [0], [3]]
+
+
+def test_equal_weights_are_a_line_for_softmax_only():
+    display = AttentionDisplay.from_predictions([[0.5, 0.25, 0.25], [0.5, -0.25, 0.75]])
+    lines = [axes.collections[0].get_segments()[0] for axes in display.axes_[:1]]
+    # One third of a bag of three.
+    assert lines[0][:, 1] == pytest.approx([1 / 3, 1 / 3])
+    assert not display.axes_[1].collections
+    assert display.axes_[1].get_ylim()[0] < -0.25
+
+
+def test_it_draws_in_the_place_of_an_axes():
+    figure, (left, right) = pyplot.subplots(1, 2)
+    family = mpl.rcParams["axes.spines.top"]
+    display = AttentionDisplay.from_predictions(WEIGHTS, ax=right)
+    assert display.figure_ is figure
+    assert not right.axison
+    assert left.axison
+    box = right.get_subplotspec().get_position(figure)
+    for axes in display.axes_:
+        place = axes.get_subplotspec().get_position(figure)
+        assert place.x0 >= box.x0 - 1e-9  # rounding
+        assert place.y1 <= box.y1 + 1e-9
+    assert mpl.rcParams["axes.spines.top"] == family
+    one = AttentionDisplay.from_predictions(WEIGHTS[:1], ax=left)
+    assert one.axes_[0] is left
+
+
+def test_no_top_tokens_can_be_asked_for(ragged):
+    bags, labels = ragged
+    model = AttentionClassifier(random_state=0).fit(bags, labels)
+    display = AttentionDisplay.from_estimator(model, bags[:2], k=0)
+    assert [_marks(axes, CARETDOWN) for axes in display.axes_] == [[], []]
+
+
+def test_estimators_without_attention_are_refused(ragged):
+    bags, labels = ragged
+    with pytest.raises(NotFittedError):
+        AttentionDisplay.from_estimator(AttentionClassifier(), bags)
+    pooled = PooledLinearClassifier().fit(bags, labels)
+    with pytest.raises(InvalidInput, match=r"attention_weights.*PooledLinearClassifier"):
+        AttentionDisplay.from_estimator(pooled, bags[:2])
+    model = AttentionClassifier(random_state=0).fit(bags, labels)
+    with pytest.raises(InvalidInput, match=r"k must be an integer >= 0"):
+        AttentionDisplay.from_estimator(model, bags[:2], k=-1)
+    with pytest.raises(InvalidInput, match="1 to 30 bags; got '60 bags'"):
+        AttentionDisplay.from_estimator(model, bags)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"weights": []}, "weights must be of 1 to 30 bags"),
+        ({"weights": [[0.5, np.nan]]}, r"weights\[0\] must be a finite array"),
+        ({"weights": [[[0.5]]]}, r"weights\[0\] must be a finite array of shape"),
+        ({"weights": [[]]}, r"weights\[0\] must be .* L >= 1"),
+        ({"top_tokens": [[0]]}, "top_tokens must be of length 3"),
+        ({"top_tokens": [[0], [1], [0]]}, r"top_tokens\[1\] must be positions from 0 to 0"),
+        ({"top_tokens": [[0.5], [0], [0]]}, r"top_tokens\[0\] must be positions"),
+        ({"top_tokens": [[-1], [0], [0]]}, r"top_tokens\[0\] must be positions"),
+        ({"true_tokens": [[True]]}, "true_tokens must be of length 3"),
+        ({"true_tokens": [[1, 0], [1], [1, 0, 0, 0]]}, r"true_tokens\[0\] must be a bool array"),
+        ({"true_tokens": [[2, 0, 0], [1], [1, 0, 0, 0]]}, r"true_tokens\[0\] must be a bool"),
+        ({"names": ["a"]}, "names must be of length 3"),
+        ({"ax": "axes"}, "ax must be a matplotlib Axes or None; got 'str'"),
+    ],
+)
+def test_bad_input_is_named(wrong, message):
+    given = {"weights": WEIGHTS, **wrong}
+    with pytest.raises(InvalidInput, match=message):
+        AttentionDisplay.from_predictions(given.pop("weights"), **given)
+
+
+def test_an_axes_without_a_grid_holds_one_panel_only():
+    axes = pyplot.figure().add_axes((0.1, 0.1, 0.8, 0.8))
+    with pytest.raises(InvalidInput, match="an Axes of a grid, for 3 panels"):
+        AttentionDisplay.from_predictions(WEIGHTS, ax=axes)

@@ -1,0 +1,169 @@
+"""Descents in numbers: every form that rates, starts and decay may have, and what is refused."""
+
+import numpy as np
+import pytest
+
+import sparsetoken as st
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.descent import training_of
+
+PROBLEM = st.SparseTokenProblem(4, 1, 3.0)
+CLASSES = st.model.ConceptProblem(
+    4, [3.0, 2.0], [[1, 0], [0, 1], [0, 0]], [0.4, 0.4, 0.2], [0, 1, 2]
+)
+TWO = st.networks.Softmax(heads=2)  # q1, q2, w1, w2
+RAMP = [1.0, 2.0, 3.0]
+
+
+class _Unhashable:
+    __hash__ = None
+
+    def __call__(self, scores, y):
+        return (scores - y) ** 2
+
+
+def _training(task=PROBLEM, network=TWO, **fields):
+    return training_of(task, st.Descent(network, 2.0, 3, **fields))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (2.0, np.full((3, 4), 2.0)),
+        ([1.0, 2.0, 3.0, 4.0], np.tile([1.0, 2.0, 3.0, 4.0], (3, 1))),
+        (np.arange(12.0).reshape(3, 4), np.arange(12.0).reshape(3, 4)),
+        ([[1.0], [2.0], [3.0]], np.repeat([[1.0], [2.0], [3.0]], 4, axis=1)),
+        ({"q": 4.0, "w": 1.0}, np.tile([4.0, 4.0, 1.0, 1.0], (3, 1))),
+        ({"q": 4.0, "q2": 5.0, "w": RAMP}, np.stack([[4.0] * 3, [5.0] * 3, RAMP, RAMP], axis=1)),
+    ],
+)
+def test_forms_of_rates(given, expected):
+    training = _training(rates=given)
+    np.testing.assert_array_equal(training.rates, expected)
+    np.testing.assert_array_equal(training.moves, expected > 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (0.5, [0.5, 0.5, 0.5, 0.5]),
+        ([0.1, 0.0, 0.3, 0.4], [0.1, 0.0, 0.3, 0.4]),
+        ({"q1": 0.7, "q": 0.2, "w": 0.1}, [0.7, 0.2, 0.1, 0.1]),
+    ],
+)
+def test_forms_of_start_and_decay(given, expected):
+    training = _training(start=given, decay=given)
+    np.testing.assert_array_equal(training.decay, expected)
+    # Columns are orthogonal, and those of length 0 take no direction.
+    np.testing.assert_array_equal(training.start.T @ training.start, np.diag(np.square(expected)))
+    assert len(training.start) == 1 + np.count_nonzero(expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (0.5, np.full((4, 2), 0.5)),
+        ([1.0, 2.0, 3.0, 4.0], np.repeat([[1.0], [2.0], [3.0], [4.0]], 2, axis=1)),
+        (np.arange(8.0).reshape(4, 2), np.arange(8.0).reshape(4, 2)),
+        ({"q": [1.0, -2.0], "w": 0.5}, [[1.0, -2.0], [1.0, -2.0], [0.5, 0.5], [0.5, 0.5]]),
+        ({"q1": 3.0, "q2": 0.0, "w": [0.1, 0.2]}, [[3, 3], [0, 0], [0.1, 0.2], [0.1, 0.2]]),
+    ],
+)
+def test_forms_of_overlaps(given, expected):
+    two = st.model.ConceptProblem(4, [3.0, 2.0], [[1, 1], [0, 0]], [0.4, 0.6], [1, 0])
+    np.testing.assert_array_equal(_training(two, start_overlaps=given).start[:2].T, expected)
+
+
+def test_defaults_are_those_of_the_network():
+    training = _training(network=st.networks.Gated(hidden=2))
+    np.testing.assert_array_equal(training.start_c, [0.0, 1.0, -1.0])
+    lengths = st.networks.Gated(hidden=2).lengths(1)
+    np.testing.assert_array_equal(np.linalg.norm(training.start, axis=0), lengths)
+
+
+def test_schedules_of_further_weights_and_momentum():
+    training = _training(rate_c=RAMP, momentum=[0.0, 0.1, 0.2], start_c=[0.25])
+    np.testing.assert_array_equal(training.rates_c, RAMP)
+    np.testing.assert_array_equal(training.momentum, [0.0, 0.1, 0.2])
+    np.testing.assert_array_equal(training.start_c, [0.25])
+
+
+def test_columns_and_weights_have_one_readout_for_each_of_three_classes():
+    training = _training(CLASSES)
+    assert training.columns == ("q1", "q2", "w1_0", "w1_1", "w1_2", "w2_0", "w2_1", "w2_2")
+    assert training.weights == ("b0", "b1", "b2")
+    by_stem = _training(CLASSES, rates={"q": 1.0, "w": 2.0, "w2_1": 4.0})
+    np.testing.assert_array_equal(by_stem.rates[0, :5], [1.0, 1.0, 2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(by_stem.rates[0, 5:], [2.0, 4.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"rates": [1.0, 2.0]}, "4 numbers, for the columns q1, q2, w1, w2"),
+        ({"rates": np.ones((2, 4))}, "shape (3, 4) or (3, 1)"),
+        ({"rates": {"q": 1.0}}, "no number for w1"),
+        ({"rates": {"q": 1.0, "w": 1.0, "v": 1.0}}, "a number for v"),
+        ({"rates": {"q": 1.0, "w": [1.0, 2.0]}}, "one for each step"),
+        ({"rates": -1.0}, "rates"),
+        ({"rates": np.nan}, "rates"),
+        ({"start": [0.5, 0.5]}, "4 numbers"),
+        ({"start": {"q": 1.0}}, "no number for w1"),
+        ({"start": -0.5}, "start"),
+        ({"decay": [0.1] * 5}, "4 numbers"),
+        ({"start": {"q": 1.0, "w": [0.5, 0.5]}}, "one for each name"),
+        ({"start": 1e6}, "at most 100000; got 1000000"),
+        ({"start_overlaps": -1e6}, "at most 100000"),
+        ({"start": 9e4, "start_overlaps": 9e4}, "at most 100000"),
+        ({"start_overlaps": {"q": [0.1, 0.2], "w": 0.0}}, "1 numbers, one for each signal"),
+        ({"start_overlaps": {"q": [[0.1]], "w": 0.0}}, "1 numbers, one for each signal"),
+        ({"decay": {"q": [0.1], "w": [0.1]}}, "one for each name"),
+        ({"start_c": [0.0, 1.0]}, "1 numbers: b"),
+        ({"start_c": [-2e5]}, "at most 100000; got 200000"),
+        ({"loss": _Unhashable()}, "lambda scores, y: own(scores, y)"),
+        ({"rate_c": [0.1, 0.2]}, "rate_c"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"batches": 0}, "batches"),
+        ({"loss": "absolute"}, "loss"),
+        ({"network": "softmax"}, "Softmax()"),
+    ],
+)
+def test_bad_input(fields, message):
+    with pytest.raises(InvalidInput) as raised:
+        _training(**fields)
+    assert message in str(raised.value)
+
+
+def test_three_classes_have_the_logistic_loss_or_one_of_ones_own():
+    with pytest.raises(InvalidInput, match="K > 2"):
+        _training(CLASSES, loss="squared_hinge")
+    assert _training(CLASSES, loss=lambda scores, y: -scores[y]).law.outputs == 3
+
+
+@pytest.mark.parametrize("given", [3, st.Pooled(), st.Attention(), st.Attention(st.Descent())])
+@pytest.mark.parametrize("descend", [st.theory.descend, st.simulation.descend])
+def test_what_is_no_descent_is_refused(descend, given):
+    with pytest.raises(InvalidInput, match=r"descent must be a Descent; .* Write st\.Descent"):
+        descend(PROBLEM, given)
+
+
+@pytest.mark.parametrize("network", [TWO, st.networks.Gated(), st.networks.Pooled()])
+def test_a_query_is_found_by_a_network_with_one(network):
+    with pytest.raises(InvalidInput, match="network of the descent must be Softmax"):
+        st.Attention(st.Descent(network))
+    assert st.Attention(st.Descent(st.networks.Elementwise())).query.alpha == 2.0
+
+
+@pytest.mark.parametrize("start", [{"start": 1e5}, {"start_c": [-1e5]}])
+def test_the_largest_start_is_followed(start):
+    found = st.descend(PROBLEM, st.Descent(st.networks.Pooled(), steps=1, **start), replicas=2)
+    assert np.isfinite(found.test_error[0])
+
+
+def test_a_network_that_sees_places_needs_uniform_ones():
+    skewed = st.SparseTokenProblem(4, 1, 3.0, position_law=(0.7, 0.1, 0.1, 0.1))
+    first = st.networks.Network(lambda H, c: H[0, 0], columns=["w"])
+    with pytest.raises(InvalidInput, match="position_law must be None"):
+        _training(skewed, first)
+    assert _training(skewed, st.networks.Gated()).law.length == 4
+    assert _training(network=first).law.length == 4

@@ -1,0 +1,142 @@
+"""The task as a value: validation, samples."""
+
+import collections
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import chisquare, kstest
+
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.problem import Isotropic, SparseTokenProblem
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ((True, 1, 1.0), "length"),
+        ((4, 5, 1.0), "L = 4"),
+        ((4, 1, 1.0, 1.0), "Both classes"),
+        ((2, 1, 1.0, 0.5, (0.5, 0.4)), "add up"),
+        ((2, 1, 1.0, 0.5, (0.5, 0.5, 0.0)), "2 chances"),
+        ((2, 1, 1.0, 0.5, (1.5, -0.5)), "position_law"),
+    ],
+)
+def test_bad_problem(values, word):
+    with pytest.raises(InvalidInput, match=word):
+        SparseTokenProblem(*values)
+
+
+def test_values_are_frozen_and_equal_by_value():
+    problem = SparseTokenProblem(3, 1, 1)
+    assert problem == SparseTokenProblem(3, 1, 1.0, 0.5)
+    assert hash(problem) == hash(SparseTokenProblem(3, 1, 1.0))
+    assert problem.letters == (0.5, 1.0, 1, 3)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        problem.length = 4
+
+
+def test_labels_have_the_positive_rate():
+    y = SparseTokenProblem(3, 1, 1.0, 0.2).sample_labels(20000, np.random.default_rng(0))
+    assert set(y) == {-1, 1}
+    # four binomial standard errors
+    assert np.mean(y == 1) == pytest.approx(0.2, abs=4 * 0.4 / np.sqrt(20000))
+
+
+def test_uniform_positions_make_every_set_equally_likely():
+    problem = SparseTokenProblem(5, 2, 1.0)
+    v = problem.sample_positions(20000, np.random.default_rng(1))
+    counts = collections.Counter(map(tuple, v))
+    assert len(counts) == 10
+    assert all(sum(row) == 2 for row in counts)
+    # fails once in 1000 seeds
+    assert chisquare(list(counts.values())).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("law", [(0.9, 0.5, 0.3, 0.2, 0.1), (1.0, 1.0, 0.0, 0.0, 0.0), (0.4,) * 5])
+def test_positions_follow_the_position_law(law):
+    problem = SparseTokenProblem(5, 2, 1.0, position_law=law)
+    n = 20000
+    v = problem.sample_positions(n, np.random.default_rng(2))
+    assert np.all(v.sum(axis=1) == 2)
+    p = np.array(law)
+    # 4.5 binomial standard errors, and nothing at 0 and 1
+    assert np.all(np.abs(v.mean(axis=0) - p) <= 4.5 * np.sqrt(p * (1 - p) / n))
+
+
+def test_tokens_are_noise_plus_signal_at_the_positions():
+    problem = SparseTokenProblem(4, 2, 3.0, 0.5)
+    xi = np.array([0.6, 0.0, -0.8])
+    X, y = problem.sample(4000, xi, np.random.default_rng(3))
+    assert X.shape == (4000, 4, 3)
+    assert X.dtype == np.float64
+    assert kstest(X[y == -1].ravel(), "norm").pvalue > 1e-3
+    along = X[y == 1] @ xi
+    # two of four projections carry 3: mean 1.5, second moment 1 + 4.5
+    n = along.size
+    assert along.mean() == pytest.approx(1.5, abs=4.5 * np.sqrt(3.25 / n))
+    assert np.mean(along**2) == pytest.approx(5.5, abs=4.5 * np.sqrt(60 / n))
+    across = X[y == 1] @ np.array([0.8, 0.0, 0.6])
+    assert kstest(across.ravel(), "norm").pvalue > 1e-3
+
+
+def test_token_type():
+    problem = SparseTokenProblem(2, 1, 1.0)
+    X, _ = problem.sample(3, np.ones(1), np.random.default_rng(0), np.float32)
+    assert X.dtype == np.float32
+
+
+@pytest.mark.parametrize("law", [0.5, np.array([[0.5, 0.5]]), (0.5,), (0.7, 0.7), (1.2, -0.2)])
+def test_bad_position_laws(law):
+    with pytest.raises(InvalidInput, match="position_law"):
+        SparseTokenProblem(2, 1, 1.0, position_law=law)
+
+
+def test_a_position_law_may_be_an_array():
+    problem = SparseTokenProblem(2, 1, 1.0, position_law=np.array([0.25, 0.75]))
+    assert problem.position_law == (0.25, 0.75)
+
+
+def test_a_strength_whose_products_overflow_is_refused():
+    with pytest.raises(InvalidInput, match="strength"):
+        SparseTokenProblem(2, 1, 1e200)
+
+
+def test_arrays_are_kept_as_tuples():
+    problem = SparseTokenProblem(4, 1, np.array([[1.0, 2.0], [3.0, 4.0]]), [0.2, 0.5])
+    assert problem.strength == ((1.0, 2.0), (3.0, 4.0))
+    assert problem.positive_rate == (0.2, 0.5)
+    assert hash(problem) == hash(SparseTokenProblem(4, 1, [[1, 2], [3, 4]], (0.2, 0.5)))
+    assert SparseTokenProblem(4, 1, jnp.array([1.0, 2.0])).strength == (1.0, 2.0)
+    assert SparseTokenProblem(4, 1, np.float64(2.0)) == SparseTokenProblem(4, 1, np.array(2.0))
+    for strength, word in (
+        ([1.0, -1.0], "entry"),
+        ([], "one number or more"),
+        ([[1], [1, 2]], "array of numbers"),
+        (["1", "2"], "array of numbers"),
+        ([True, False], "array of numbers"),
+    ):
+        with pytest.raises(InvalidInput, match=f"strength.*{word}"):
+            SparseTokenProblem(4, 1, strength)
+    with pytest.raises(InvalidInput, match="length"):
+        SparseTokenProblem(np.array([4, 5]), 1)
+
+
+@pytest.mark.parametrize("change", [{"strength": [1.0, 2.0]}, {"positive_rate": [0.2, 0.5]}])
+def test_samples_are_drawn_of_one_problem_at_a_time(change):
+    problem = SparseTokenProblem(4, **change)
+    with pytest.raises(InvalidInput, match=next(iter(change))):
+        problem.sample(3, np.array([1.0]), np.random.default_rng(0))
+
+
+def test_the_law_of_the_tokens_is_a_value():
+    assert SparseTokenProblem().tokens == Isotropic()
+    with pytest.raises(InvalidInput, match="tokens"):
+        SparseTokenProblem(tokens="isotropic")
+
+
+@pytest.mark.parametrize("length", [10**330, 10**5000], ids=["330", "5000"])
+def test_integers_that_are_no_floats_are_one_message(length):
+    with pytest.raises(InvalidInput, match="below 2\\^128"):
+        SparseTokenProblem(length)

@@ -1,0 +1,96 @@
+"""How weights are found, as values: validation, losses, arrays."""
+
+import dataclasses
+import math
+import pickle
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.losses import CustomLoss, get_loss
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Attention
+from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.model.values import broadcast
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ({"alpha": [1.0, 0.0]}, "alpha"),
+        ({"steps": 2.5}, "steps"),
+        ({"rate_c": [1.0, -1.0]}, "rate_c"),
+        ({"momentum": [[1.0]]}, "momentum"),
+        ({"loss": "hinge"}, "loss .* continuous"),
+    ],
+)
+def test_bad_descents(values, word):
+    with pytest.raises(InvalidInput, match=word):
+        Descent(**{"steps": 2, **values})
+
+
+def test_schedules_are_one_value():
+    descent = Descent(steps=3, rates={"w": [1.0, 0.0, 0.5], "q": np.arange(3)}, rate_c=[1, 0, 2])
+    assert descent.rate_c == (1.0, 0.0, 2.0)
+    same = Descent(steps=3, rates={"q": (0.0, 1.0, 2.0), "w": (1, 0, 0.5)}, rate_c=(1.0, 0.0, 2.0))
+    assert descent == same
+    assert hash(descent) == hash(pickle.loads(pickle.dumps(descent)))
+    grid = broadcast(Attention(descent), Readout(alpha1=[1.0, 2.0]))
+    assert list(grid.coords) == ["alpha1"]
+
+
+def test_infinite_sharpness_is_said_to_be_a_model_of_its_own():
+    with pytest.raises(InvalidInput, match="hard_attention"):
+        Query(0.5, math.inf)
+
+
+def test_infinite_data_are_a_readout():
+    assert Readout(alpha1=math.inf).alpha1 == math.inf
+    assert Readout(alpha1=[1.0, np.inf]).alpha1 == (1.0, math.inf)
+
+
+@pytest.mark.parametrize("kind", [TwoSteps, Readout])
+def test_a_loss_is_given_by_name_or_as_itself(kind):
+    assert kind().loss == get_loss("logistic")
+    assert kind(loss="hinge") == kind(loss=get_loss("hinge"))
+    assert hash(kind(loss="hinge")) == hash(kind(loss=get_loss("hinge")))
+    assert kind(loss="hinge") != kind(loss="square")
+    mine = CustomLoss("mine", lambda y, z: jnp.logaddexp(0.0, -2.0 * y * z))
+    assert kind(loss=mine).loss is mine
+
+
+def test_stages_are_frozen_and_equal_by_value():
+    steps = TwoSteps(alpha0=1, eta_q=np.array([1.0, 2.0]))
+    assert steps == TwoSteps(alpha0=1.0, eta_q=(1, 2))
+    assert hash(steps) == hash(TwoSteps(alpha0=1.0, eta_q=[1, 2]))
+    assert dataclasses.replace(Readout("square"), alpha1=3.0) == Readout("square", alpha1=3.0)
+    for value, name in (
+        (steps, "alpha0"),
+        (steps, "loss"),
+        (Readout(), "loss"),
+        (Query(0, 1), "cosine"),
+    ):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, name, getattr(value, name))
+
+
+@pytest.mark.parametrize("value", [Query(0.3, 1.0), TwoSteps(alpha0=[1.0, 2.0]), Readout("hinge")])
+def test_stages_travel_between_processes(value):
+    assert pickle.loads(pickle.dumps(value)) == value
+
+
+def test_an_error_survives_the_way_between_processes():
+    with pytest.raises(InvalidInput) as caught:
+        Query(2.0, 1.0)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (
+        str(again) == str(caught.value) == "cosine (s) must be a finite number in [-1, 1]; got 2.0."
+    )
+
+
+@pytest.mark.parametrize("ridge", [10**400, 10**5000], ids=["400", "5000"])
+def test_integers_beyond_floats_are_refused(ridge):
+    with pytest.raises(InvalidInput, match=r"ridge .* must be a finite number"):
+        Readout("logistic", ridge=ridge)

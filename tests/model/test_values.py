@@ -1,0 +1,117 @@
+"""What problems, models and stages have in common: arrays in their fields, and JSON."""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.losses import CustomLoss
+from sparsetoken.model.models import Attention, Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.model.values import broadcast, from_json, require_numbers, to_json
+
+
+def test_values_with_numbers_are_one_point():
+    values = (SparseTokenProblem(), Pooled(), Readout())
+    grid = broadcast(*values)
+    assert (grid.coords, grid.dims, grid.shape, grid.points) == ({}, (), (), [values])
+
+
+def test_arrays_in_any_field_broadcast():
+    problem = SparseTokenProblem(4, 1, strength=np.arange(1.0, 4.0)[:, None])
+    model = Attention(TwoSteps(alpha0=[1.0, 2.0]))
+    grid = broadcast(problem, model, Readout(alpha1=[0.5, 5.0], ridge=[[0.1], [0.2], [0.3]]))
+    assert grid.shape == (3, 2)
+    assert {name: values.shape for name, values in grid.coords.items()} == {
+        "strength": (3, 1),
+        "alpha0": (1, 2),
+        "ridge": (3, 1),
+        "alpha1": (1, 2),
+    }
+    assert grid.dims == ("point", "point_1")  # two parameters vary along each
+    problem, model, readout = grid.points[3]  # in C order: the second row, the second column
+    assert problem == SparseTokenProblem(4, 1, 2.0)
+    assert model == Attention(TwoSteps(alpha0=2.0))
+    assert readout == Readout(alpha1=5.0, ridge=0.2)
+    assert len(grid.points) == 6
+
+
+def test_columns_tell_the_two_loads_apart():
+    grid = broadcast(TwoSteps(alpha0=[1.0, 2.0]), Readout(alpha1=[3.0, 4.0]))
+    assert list(grid.coords) == ["alpha0", "alpha1"]
+    np.testing.assert_array_equal(grid.coords["alpha1"], [3.0, 4.0])
+    assert grid.dims == ("point",)
+
+
+def test_a_dimension_has_the_name_of_the_one_parameter_that_varies_along_it():
+    problem = SparseTokenProblem(4, 1, [[[1.0]], [[2.0]]])
+    readout = Readout(alpha1=[0.5, 5.0, 7.0], ridge=[[0.1], [0.2], [0.3], [0.4]])
+    assert broadcast(problem, readout).dims == ("strength", "ridge", "alpha1")
+    plane = [[1.0, 2.0], [3.0, 4.0]]  # along both: named after neither
+    assert broadcast(Readout(alpha1=plane)).dims == ("point", "point_1")
+    assert broadcast(Readout(alpha1=plane, ridge=[0.1, 0.2])).dims == ("point", "ridge")
+
+
+def test_a_position_law_is_one_value():
+    problem = SparseTokenProblem(2, 1, 1.0, position_law=(0.5, 0.5))
+    assert broadcast(problem).shape == ()
+    require_numbers(problem)
+
+
+def test_arrays_that_do_not_broadcast_are_one_error():
+    values = (SparseTokenProblem(strength=[1.0, 2.0]), Pooled(), Readout(alpha1=[1.0, 2.0, 3.0]))
+    with pytest.raises(InvalidInput, match="arrays must be of shapes that broadcast") as caught:
+        broadcast(*values)
+    assert "'strength': (2,)" in str(caught.value)
+    assert "'alpha1': (3,)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        (SparseTokenProblem(strength=[1.0]), "strength"),
+        (Attention(Query([0.1, 0.2], 1.0)), "cosine"),
+        (Attention(TwoSteps(alpha0=[1.0, 2.0])), "alpha0"),
+        (Readout(ridge=[0.1, 0.2]), "ridge"),
+    ],
+)
+def test_single_points_are_asked_for(value, word):
+    require_numbers(SparseTokenProblem(), Attention(), Readout(), None)
+    with pytest.raises(InvalidInput, match=f"{word} must be a single number"):
+        require_numbers(value)
+
+
+@pytest.mark.parametrize("law", [None, (0.5, 0.25, 0.25)])
+def test_a_problem_survives_json(law):
+    problem = SparseTokenProblem(3, 1, 0.1 + 0.2, 1 / 3, law)
+    assert from_json(SparseTokenProblem, to_json(problem)) == problem
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        TwoSteps(1 / 3, 0.1, 0.2, 0.3, 0.4, "hinge"),
+        Readout("square", 1e-7, 1 / 3),
+        Readout(alpha1=math.inf),
+        Readout(alpha1=[[1.0, 2.0]], ridge=[0.1, 0.2]),
+        Query(0.1, 2 / 3),
+    ],
+)
+def test_a_stage_survives_json(stage):
+    assert from_json(type(stage), to_json(stage)) == stage
+
+
+def test_a_loss_of_ones_own_has_no_json():
+    mine = CustomLoss("mine", lambda y, z: jnp.logaddexp(0.0, -2.0 * y * z))
+    with pytest.raises(InvalidInput, match="built-in"):
+        to_json(Readout(mine))
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"gamma": 1}', '{"tokens": {"gamma": 1}}'])
+@pytest.mark.parametrize("kind", [SparseTokenProblem, TwoSteps, Readout])
+def test_bad_json(kind, text):
+    with pytest.raises(InvalidInput, match="JSON object"):
+        from_json(kind, text)
