@@ -177,7 +177,8 @@ def _of_counts(
     most = min(MOST, sizes.max(), max(1, int(np.sqrt(WORK / len(scores)))))
     found = [fit_odds(scores, sizes, samples, 0)]
     for count in range(1, most + 1):
-        found.append(fit_odds(scores, sizes, samples, count))
+        start = dataclasses.replace(found[-1], count=count) if count > 1 else None
+        found.append(fit_odds(scores, sizes, samples, count, start))
         posterior = _posterior(found, samples)
         if count > 1 and posterior[-1] <= posterior[-2]:
             break

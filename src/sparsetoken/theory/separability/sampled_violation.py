@@ -45,7 +45,7 @@ def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolati
     if not features.sees_mean:  # the weights add up to 1, and C >= 1/sqrt(L)
         return _least(features, tolerance)
     sets, limit = TrainingSets.of(features, _SAMPLES[0]), LeastViolation(math.inf, 0.0, 0.0, 0)
-    if not features.vanish and not sets.median == 0:
+    if not features.vanish and sets.median != 0:
         limit = _least(features, min(tolerance, _ROUGH), most_tokens=_MOST_TOKENS // 16)
     samples = _LEAST_DIMENSION / limit.value
     if samples > _SAMPLES[1]:
