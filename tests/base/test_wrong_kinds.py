@@ -170,3 +170,19 @@ def test_masked_points_are_not_separated(features, labels):
     given = np.ma.array([[1.0], [2.0]], mask=np.c_[features]), np.ma.array([1, -1], mask=labels)
     with pytest.raises(InvalidInput, match="must be an array without masked values"):
         simulation.is_separable(*given)
+
+
+def test_results_in_place_of_what_was_asked_for():
+    """They hold arrays too, which would be broadcast."""
+    found = st.predict(PROBLEM, POOLED, READOUT, tolerance=0.1)
+    with pytest.raises(InvalidInput, match="problem must be a SparseTokenProblem"):
+        st.predict(found, POOLED)
+    course = st.descend(PROBLEM, st.Descent(steps=1), replicas=2)
+    for call in (st.descend, simulation.descend):
+        with pytest.raises(InvalidInput, match="descent must be a Descent"):
+            call(PROBLEM, course)
+
+
+@pytest.mark.parametrize("module", [st, st.model, st.networks, st.presets, st.theory])
+def test_modules_show_public_names_alone(module):
+    assert set(dir(module)) == set(module.__all__)

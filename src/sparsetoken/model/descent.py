@@ -271,10 +271,15 @@ def training_of(task: Task, trained: Descent) -> Training:
     return found
 
 
-def _of_descent(law: TaskLaw, trained: Any) -> Training:
-    if not isinstance(trained, Descent):
+def require_descent(given: Any) -> None:
+    """Raise `InvalidInput` unless a value is a descent."""
+    if not isinstance(given, Descent):
         remedy = "Write st.Descent(st.networks.Softmax()), for example."
-        raise InvalidInput("descent", "a Descent", trained, remedy)
+        raise InvalidInput("descent", "a Descent", given, remedy)
+
+
+def _of_descent(law: TaskLaw, trained: Any) -> Training:
+    require_descent(trained)
     from sparsetoken.model.network_checks import check_network  # with JAX
 
     names = trained.network.column_names(law.outputs)

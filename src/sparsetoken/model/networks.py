@@ -25,6 +25,11 @@ __all__ = [
     "Softmax",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 MOST_UNITS = 64
 MOST_COLUMNS = 256
 FROM_TORCH = (

@@ -16,6 +16,11 @@ from sparsetoken.model.stages import Query, Readout, TwoSteps
 
 __all__ = ["Preset", "alignment", "anti_alignment", "capacity", "learning_curves"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _ETA_Q = {"logistic": 25.0, "square": 7.0}
 """Step sizes that give the query a sharpness near 1 in the figure of learning curves."""
 

@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer
 from sparsetoken.model.concepts import Task, law_of
-from sparsetoken.model.descent import Descent, Training, training_of
+from sparsetoken.model.descent import Descent, Training, require_descent, training_of
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.tokens import check_dimension
 from sparsetoken.model.values import broadcast, require_numbers
@@ -301,6 +301,7 @@ def descend(
     (2, 5)
     """
     steps = None if at is None else tuple(at)
+    require_descent(descent)
     grid = broadcast(problem, descent)
     own = law_of(grid.points[0][0]).tokens.dimension
     size = dimension if dimension is not None else own or DIMENSION

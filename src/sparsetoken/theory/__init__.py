@@ -50,3 +50,7 @@ __all__ = [
     "tuning",
     "two_nodes",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

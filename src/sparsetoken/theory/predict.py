@@ -100,6 +100,7 @@ def predict(
     if test_problem is not None and not isinstance(test_problem, SparseTokenProblem):
         raise InvalidInput("test_problem", "a SparseTokenProblem or None", test_problem)
     require_numbers(test_problem)
+    require_problem(problem)
     grid = broadcast(problem, model, readout)
     with progress_of("points", len(grid.points), progress) as done:
         rows = _predictions(grid.points, test_problem, tolerance, done)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, integer, real
 from sparsetoken.model.concepts import Task
-from sparsetoken.model.descent import Descent
+from sparsetoken.model.descent import Descent, require_descent
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.model.values import broadcast
@@ -117,6 +117,7 @@ def descend(
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     count = None if replicas is None else integer("replicas", replicas, 2)
+    require_descent(descent)
     grid = broadcast(problem, descent)
     for point in grid.points:
         plan_of(*point)  # a point that cannot be followed is refused before any is
