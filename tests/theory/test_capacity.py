@@ -4,6 +4,7 @@ Equations: capacity, feature-law.
 """
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -16,6 +17,7 @@ from sparsetoken.model.models import Attention, Elementwise, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.theory import capacity, feature_law
+from sparsetoken.theory.separability import training_sets
 from sparsetoken.theory.separability.proposal import Proposal
 from sparsetoken.theory.separability.sampled_violation import sampled_violation
 from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes
@@ -270,3 +272,13 @@ def test_coordinates_cannot_change_the_capacity():
     ]
     error = math.hypot(*(v.value * v.error for v in values))
     assert values[0].value == pytest.approx(values[1].value, abs=4 * error)
+
+
+@pytest.mark.parametrize(("lost", "code"), [(1, "converged"), (16, "no_limit")])
+def test_training_sets_that_are_not_solved(monkeypatch, lost, code):
+    """Of one nothing is missed; without any the limit is not called converged."""
+    solve, calls = training_sets._capacity, itertools.count()
+    found = lambda law: math.nan if next(calls) < lost else solve(law)  # noqa: E731
+    monkeypatch.setattr(training_sets, "_capacity", found)
+    model = Elementwise(Query(0.8, 1.0), "erf")
+    assert capacity(SparseTokenProblem(4, 1, 3.0), model, tolerance=1e-2).status == code

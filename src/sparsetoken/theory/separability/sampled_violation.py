@@ -52,6 +52,9 @@ def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolati
         return _least(features, tolerance)
     if samples > sets.samples:
         sets = TrainingSets.of(features, 2 ** math.ceil(math.log2(samples)))
+    if math.isnan(sets.median):  # nothing that the limit could be compared with
+        caution = "No training set was solved; count separable ones with simulation.is_separable."
+        return dataclasses.replace(limit, caution=caution)
     if not sets.agree(1 / limit.value):
         return _of_sets(sets, limit)
     return limit if 2 * limit.error <= tolerance else _least(features, tolerance)

@@ -60,8 +60,6 @@ class TrainingSets:
         It may be as far away as the transition of n samples is wide, of relative order n^(-1/2),
         or as the median is uncertain.
         """
-        if not self._found.size:
-            return True  # nothing speaks against it
         # A median has pi/2 times the variance of a mean.
         error = math.sqrt(math.pi / 2 / SCRAMBLES) * float(np.std(self._found))
         width = self.median / math.sqrt(self.samples)
