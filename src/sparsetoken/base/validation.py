@@ -318,8 +318,8 @@ def closest(value: Any, legal: Collection[str]) -> str:
     """Return a question that suggests the legal word spelt most like a value, or ""."""
     import difflib  # only for a mistake
 
-    found = difflib.get_close_matches(value, legal, 1) if isinstance(value, str) else []
-    return f" Did you mean {found[0]}?" if found else ""
+    matches = difflib.get_close_matches(value, legal, 1) if isinstance(value, str) else []
+    return f" Did you mean {matches[0]}?" if matches else ""
 
 
 def generator_of(random_state: Any) -> Any:

@@ -38,7 +38,7 @@ class QueryWarning(UserWarning):
 
 
 class TokenOrder:
-    """What can be told of the tokens of each bag, from a score of each token."""
+    """Finds and ranks the tokens of each bag by a score of each token."""
 
     def top_tokens(self, X: Any, k: int = 1, mask: Any = None) -> list[np.ndarray]:
         """Return the positions of the k tokens that count most in each bag, the first the most.

@@ -160,12 +160,12 @@ def assembled(
 
 def _measured(held_out: HeldOut) -> dict[str, Measured]:
     n = int(held_out.sizes[-1])
-    found = {}
+    measured = {}
     for model in MODELS:
         shares = held_out.shares[model][-1]
         error = float(shares.std(ddof=1) / np.sqrt(len(shares)))
-        found[model] = Measured(n, float(shares.mean()), error)
-    return found
+        measured[model] = Measured(n, float(shares.mean()), error)
+    return measured
 
 
 def _status(measured: dict[str, Measured], posterior: Posterior) -> Status:
@@ -192,16 +192,16 @@ def _advice(
     guess: float,
     status: Status,
 ) -> tuple[str, ...]:
-    told = [] if status.converged else [status.remedy]
+    advice = [] if status.converged else [status.remedy]
     best = min(measured.values(), key=lambda one: one.error)
     if best.error + best.standard_error > guess - _NO_BETTER:
-        told.append(
+        advice.append(
             "No classifier is clearly better than always answering with the larger class "
             f"({guess:.3f}) yet. The forecast for more bags then relies on the prior."
         )
     if sizes[-1] > _TESTED * n:
-        told.append(
+        advice.append(
             f"Beyond {_TESTED * n} bags, four times the pilot, forecasts were never compared "
             "with measurements."
         )
-    return tuple(told)
+    return tuple(advice)

@@ -62,8 +62,8 @@ class Posterior:
 
     def errors(self, n: float) -> dict[str, Interval]:
         """Return the forecast errors of each model at n bags."""
-        found = errors_at(n, self.settings, self.law)
-        by = {model: getattr(found, model) for model in MODELS}
+        errors = errors_at(n, self.settings, self.law)
+        by = {model: getattr(errors, model) for model in MODELS}
         return {m: _interval(float(self.weight @ e), e, self.weight) for m, e in by.items()}
 
     def continued(self, n: float, start: int, measured: Mapping[str, float]) -> dict[str, Interval]:
@@ -75,7 +75,7 @@ class Posterior:
         measured. Intervals hold the luck, with Jeffreys' prior, and the spread of the curves.
         """
         curves = [errors_at(size, self.settings, self.law) for size in (start, n)]
-        found = {}
+        intervals = {}
         for model, error in measured.items():
             before, after = (np.maximum(getattr(curve, model), _LEAST) for curve in curves)
             curve = float(self.weight @ before)
@@ -87,8 +87,8 @@ class Posterior:
             lucky = wrong.ppf(_LUCK) * (curve / wrong.mean()) ** (1 - trust)
             values = np.outer(lucky, after / before).ravel()
             weight = np.tile(self.weight, len(lucky))
-            found[model] = _interval(min(value, error), values, weight)
-        return found
+            intervals[model] = _interval(min(value, error), values, weight)
+        return intervals
 
     @property
     def informative(self) -> Interval:
@@ -134,8 +134,8 @@ def _expected(
     """Return errors of each model at each size, then AUCs."""
     columns = []
     for measure in (errors_at, aucs_at):
-        found = [measure(n, settings, law) for n in sizes]
-        columns += [getattr(one, model) for model in FITTED for one in found]
+        errors = [measure(n, settings, law) for n in sizes]
+        columns += [getattr(one, model) for model in FITTED for one in errors]
     return np.stack(columns, axis=1)
 
 

@@ -66,10 +66,10 @@ def newton(
         if conjugate is None:
             step = _direction(F, bend, ridge, grad_w, grad_b)
         else:
-            found = conjugate.solve(bend, grad_w, grad_b, ACCURACY)
-            if found is None:
+            direction = conjugate.solve(bend, grad_w, grad_b, ACCURACY)
+            if direction is None:
                 break
-            step = Point(*found, F @ found[0] + found[1])
+            step = Point(*direction, F @ direction[0] + direction[1])
         t = _line_search(here, step, p, slope, ridge)
         here = here.moved(step, t)
         if steps % 10 == 9:  # rounding adds up in updated scores

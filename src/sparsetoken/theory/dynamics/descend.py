@@ -137,8 +137,8 @@ def test_errors(task: Task, trained: Descent, replicas: int) -> Float[np.ndarray
     courses = together([run_replica(plan, i) for i in range(replicas)])
     states = courses.each(lambda x: x.mean(axis=0))
     worth = functools.partial(worth_of, training.network, training.law, states)
-    found = np.mean([worth(scramble).test_error for scramble in _SCRAMBLES], axis=0)
-    return np.pad(found, (0, training.steps + 1 - len(found)), constant_values=math.nan)
+    errors = np.mean([worth(scramble).test_error for scramble in _SCRAMBLES], axis=0)
+    return np.pad(errors, (0, training.steps + 1 - len(errors)), constant_values=math.nan)
 
 
 @functools.lru_cache(maxsize=32)

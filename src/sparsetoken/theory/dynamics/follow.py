@@ -42,13 +42,13 @@ class Replicas:
 
     def run(self, plan: Plan, numbers: range) -> Iterator[States]:
         """Yield the courses of replicas."""
-        for found in self._map(functools.partial(run_replica, plan), numbers):
+        for states in self._map(functools.partial(run_replica, plan), numbers):
             self.progress()
-            yield found
+            yield states
 
 
 @dataclasses.dataclass(frozen=True)
-class Followed:
+class Trajectory:
     """A descent as far as it is known.
 
     States are means over replicas, and `groups` means over groups of replicas, or data sets, with
@@ -120,7 +120,7 @@ def _standard_error(groups: np.ndarray) -> np.ndarray:
 
 def follow(
     task: Task, trained: Descent, tolerance: float, count: int | None, replicas: Replicas
-) -> Followed:
+) -> Trajectory:
     """Return a descent, from as many replicas as a tolerance needs, or from a given number.
 
     The tolerance decides the status in any case.
@@ -136,24 +136,24 @@ def follow(
         plan = data_sets
     courses = list(replicas.run(plan, range(count or FIRST_REPLICAS)))
     while True:
-        found = _followed(plan, courses, gathering, tolerance)
-        more = _wanted(found, tolerance) - len(courses)
+        trajectory = _followed(plan, courses, gathering, tolerance)
+        more = _wanted(trajectory, tolerance) - len(courses)
         # Where a symmetry is broken replicas differ by chance, of which more do not bring less.
         if count is not None or broken or more <= 0:
-            return dataclasses.replace(found, notes=(*broken, *_note_on_dimension(found)))
+            return dataclasses.replace(trajectory, notes=(*broken, *_note_on_dimension(trajectory)))
         replicas.progress.expect(more)
         courses += replicas.run(plan, range(len(courses), len(courses) + more))
 
 
-def _note_on_dimension(found: Followed) -> tuple[str, ...]:
+def _note_on_dimension(trajectory: Trajectory) -> tuple[str, ...]:
     """Return what a course among tokens of a known dimension is."""
-    tokens, last = found.plan.training.law.tokens, len(found.spread) - 1
+    tokens, last = trajectory.plan.training.law.tokens, len(trajectory.spread) - 1
     if not isinstance(tokens, TokenCovariance):
         return ()
-    if found.plan.samples:
+    if trajectory.plan.samples:
         return (
             f"The course is a mean over data sets at d = {tokens.dimension}; after {last} steps "
-            f"the test error of one has a standard deviation of {found.spread[-1]:.2g}.",
+            f"the test error of one has a standard deviation of {trajectory.spread[-1]:.2g}.",
         )
     return (
         f"The course is the limit of many directions: a data set at d = {tokens.dimension} takes "
@@ -164,7 +164,7 @@ def _note_on_dimension(found: Followed) -> tuple[str, ...]:
 
 def _followed(
     plan: Plan, courses: list[States], gathering: Gathering | None, tolerance: float
-) -> Followed:
+) -> Trajectory:
     training, all_courses = plan.training, together(courses)
     count = len(courses) if plan.samples else min(_GROUPS, len(courses))
     places = np.array_split(np.arange(len(courses)), count)
@@ -178,7 +178,7 @@ def _followed(
     states = all_courses.each(lambda x: x[:, :known].mean(axis=0))
     worths = _worths(plan, groups)
     on_nodes = worths if plan.samples else _on_nodes(training, states, tolerance)
-    found = Followed(
+    trajectory = Trajectory(
         plan,
         len(courses),
         states,
@@ -191,7 +191,7 @@ def _followed(
     )
     diverges = max(len(one.loss) for one in courses) <= training.steps
     return dataclasses.replace(
-        found, status=_status(found, diverges and known == reached, tolerance)
+        trajectory, status=_status(trajectory, diverges and known == reached, tolerance)
     )
 
 
@@ -206,8 +206,8 @@ def _worths(plan: Plan, groups: States) -> Worth:
         worths = [worth_of(training.network, training.law, one, i) for i, one in enumerate(own)]
         return Worth(*map(np.array, zip(*worths, strict=True)))
     flat = groups.each(lambda x: x.reshape(count * known, *x.shape[2:]))
-    found = worth_of(training.network, training.law, flat)
-    return found.each(lambda x: x.reshape(count, known))
+    outcomes = worth_of(training.network, training.law, flat)
+    return outcomes.each(lambda x: x.reshape(count, known))
 
 
 def _on_nodes(training: Training, states: States, tolerance: float) -> Worth:
@@ -219,11 +219,11 @@ def _on_nodes(training: Training, states: States, tolerance: float) -> Worth:
     while True:
         numbers = range(len(worths), max(2 * len(worths), SCRAMBLES))
         worths += [worth_of(training.network, training.law, states, i) for i in numbers]
-        found = Worth(*map(np.array, zip(*worths, strict=True)))
-        errors = found.test_error
+        outcomes = Worth(*map(np.array, zip(*worths, strict=True)))
+        errors = outcomes.test_error
         excess = _excess(errors.mean(axis=0), _standard_error(errors), tolerance)
         if excess <= 0.5 or len(worths) >= MOST_SCRAMBLES:
-            return found
+            return outcomes
 
 
 def _known(groups: States) -> int:
@@ -241,20 +241,22 @@ def _known(groups: States) -> int:
     return int(bad.argmax()) if bad.any() else len(bad)
 
 
-def _status(found: Followed, diverges: bool, tolerance: float) -> Status:
+def _status(trajectory: Trajectory, diverges: bool, tolerance: float) -> Status:
     """Return how a course ended, which diverges after its last state or not."""
-    steps, known = found.plan.training.steps, len(found.states.loss)
+    steps, known = trajectory.plan.training.steps, len(trajectory.states.loss)
     if diverges:
         what = f"The descent diverges at step {known}; the steps before it are kept."
         return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
-    excess = _excess(found.worth.test_error, found.numerical.test_error, tolerance, found.spread)
+    excess = _excess(
+        trajectory.worth.test_error, trajectory.numerical.test_error, tolerance, trajectory.spread
+    )
     if known > steps and excess <= 1:
         return Status(StatusCode.CONVERGED)
-    text = f"Twice the numerical error is {2 * found.numerical.test_error.max():.2e}"
+    text = f"Twice the numerical error is {2 * trajectory.numerical.test_error.max():.2e}"
     needed = 1.1 * excess * tolerance
     text += f"; ask for a tolerance of {needed:.1e}." if tolerance < needed < 1 else "."
     if known <= steps:
-        what = "Some data sets diverge" if found.plan.samples else "Replicas differ too much"
+        what = "Some data sets diverge" if trajectory.plan.samples else "Replicas differ too much"
         text = (
             f"{what} from step {known} on; the steps before it are kept. Lower the step sizes or "
             f"momentum. {text}"
@@ -274,14 +276,16 @@ def _excess(
     return float(np.max(2 * errors / np.maximum(allowed, 1e-300)))
 
 
-def _wanted(found: Followed, tolerance: float) -> int:
+def _wanted(trajectory: Trajectory, tolerance: float) -> int:
     """Return how many replicas the tolerance needs."""
-    if found.status.code is not StatusCode.TOLERANCE_NOT_REACHED:
-        return found.replicas
-    if found.replicas >= MOST_REPLICAS:
-        return found.replicas
-    excess = _excess(found.worth.test_error, found.standard.test_error, tolerance, found.spread)
-    if found.plan.samples and excess <= 1:  # some diverge, which others do not change
-        return found.replicas
+    if trajectory.status.code is not StatusCode.TOLERANCE_NOT_REACHED:
+        return trajectory.replicas
+    if trajectory.replicas >= MOST_REPLICAS:
+        return trajectory.replicas
+    excess = _excess(
+        trajectory.worth.test_error, trajectory.standard.test_error, tolerance, trajectory.spread
+    )
+    if trajectory.plan.samples and excess <= 1:  # some diverge, which others do not change
+        return trajectory.replicas
     ratio = min(max(excess, 1.0), MOST_REPLICAS) ** 2  # finite where a test error is 0
-    return min(MOST_REPLICAS, _GROUPS * math.ceil(_SAFETY * ratio * found.replicas / _GROUPS))
+    return min(MOST_REPLICAS, _GROUPS * math.ceil(_SAFETY * ratio * trajectory.replicas / _GROUPS))

@@ -127,13 +127,13 @@ def _compiled(
             ordered = jnp.concatenate([H[:, :drawn], readouts], axis=1)
             return network.scores(ordered[:, place], c, law.outputs)
 
-        found = scores(H[:, drawn:])
+        means = scores(H[:, drawn:])
         by_readouts = jax.jacrev(scores)(H[:, drawn:])  # (K, L, readouts)
         own = _times(by_readouts, within[drawn:, drawn:].T)
         roots = [own.reshape(len(own), -1)]
         if between:
             roots.append(_times(by_readouts.sum(axis=1), between[0][drawn:, drawn:].T))
-        error = _error(found, jnp.concatenate(roots, axis=1), law.targets[kind], nodes.uniforms)
+        error = _error(means, jnp.concatenate(roots, axis=1), law.targets[kind], nodes.uniforms)
         weights = network.attention(H[:, place], c) if informative[kind] else None
         if weights is None:
             return error, jnp.nan

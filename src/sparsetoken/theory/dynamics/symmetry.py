@@ -34,10 +34,10 @@ def broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
         normals = rng.standard_normal((len(training.law.strengths), len(lengths)))
         overlaps = normals * lengths / math.sqrt(DIMENSION)
         pairs.append([_test_errors(plan, sign * overlaps) for sign in (1, -1)])
-    known = min(len(base), *(len(found) for pair in pairs for found in pair))
+    known = min(len(base), *(len(errors) for pair in pairs for errors in pair))
     if known == 1:
         return ()
-    both = np.array([[found[1:known] for found in pair] for pair in pairs])
+    both = np.array([[errors[1:known] for errors in pair] for pair in pairs])
     last, shift = known - 1, float(both[..., -1].mean() - base[known - 1])
     ordinary = np.sqrt(np.mean((both[:, 0] - both[:, 1]) ** 2, axis=0)).max() / 2
     if abs(shift) <= max(tolerance, ordinary):

@@ -87,8 +87,8 @@ def _sums(products: np.ndarray, functions: list[np.ndarray]) -> np.ndarray:
     """Return sums over points of products times each function, (functions, scrambles, i, j)."""
     scrambles, rows, columns, points = products.shape
     flat = products.reshape(scrambles, rows * columns, points)
-    found = flat @ np.stack(functions, axis=-1)
-    return np.moveaxis(found, -1, 0).reshape(-1, scrambles, rows, columns)
+    sums = flat @ np.stack(functions, axis=-1)
+    return np.moveaxis(sums, -1, 0).reshape(-1, scrambles, rows, columns)
 
 
 class LossMeans:
@@ -121,9 +121,9 @@ class LossMeans:
                 return self._last[2]
             if np.all(np.abs(step) <= _NEAR * np.abs(x)):
                 return self._last[2].moved(step)
-        found = self._at(state, mu)
-        self._last = x, mu, found
-        return found
+        means = self._at(state, mu)
+        self._last = x, mu, means
+        return means
 
     def scores(self, state: ReadoutState, mu: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return m, T and V at each node."""
@@ -145,9 +145,9 @@ class LossMeans:
 
     def _at(self, state: ReadoutState, mu: float) -> Means:
         for grid in self._grids or ():
-            found = self._on(grid, state, mu)
-            if found is not None:
-                return found
+            means = self._on(grid, state, mu)
+            if means is not None:
+                return means
         m, T, V = self.scores(state, mu)
         return self._assembled(
             state, self._products, smoothed_at(self.loss, self.nodes.y, m, T, V), T

@@ -36,7 +36,7 @@ def scores_on(nodes: FeatureNodes, state: ReadoutState) -> ScoreLaw:
 @with_x64
 def worth(
     readout: ConvexReadout,
-    found: SaddlePoint,
+    saddle: SaddlePoint,
     tested: ScoreLaw | None = None,
     own: ScoreLaw | None = None,
 ) -> Worth:
@@ -47,7 +47,7 @@ def worth(
     Equation: shifted-test-law. The readout stays; new data, whose scores are `tested`, may have
     another law. By default they are like the training's, whose scores are `own` where known.
     """
-    nodes, state, mu = readout.nodes, found.state, found.smoothing
+    nodes, state, mu = readout.nodes, saddle.state, saddle.smoothing
     own = scores_on(nodes, state) if own is None else own
     tested = own if tested is None else tested
     value, gradient, _ = readout.means.at(state, mu)
@@ -63,7 +63,7 @@ def worth(
 
 @with_x64
 def spread_of_test_error(
-    readout: ConvexReadout, found: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
+    readout: ConvexReadout, saddle: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
 ) -> float:
     """Return the standard error of the test error, from independent scrambles.
 
@@ -73,7 +73,7 @@ def spread_of_test_error(
     """
     if max(len(readout.nodes.y), len(tested.y)) < 2:
         return 0.0
-    return standard_error(scores.errors_by_scramble + moved_errors(readout, found, tested, scores))
+    return standard_error(scores.errors_by_scramble + moved_errors(readout, saddle, tested, scores))
 
 
 def standard_error(values: Float[np.ndarray, " n"]) -> float:
@@ -84,12 +84,12 @@ def standard_error(values: Float[np.ndarray, " n"]) -> float:
 
 @with_x64
 def moved_errors(
-    readout: ConvexReadout, found: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
+    readout: ConvexReadout, saddle: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
 ) -> Float[np.ndarray, " scrambles"]:
     """Return what the readout of each scramble of the training changes in the test error."""
-    steps = readout.scramble_steps(found.x, found.load, found.smoothing)
-    slopes = _slopes(tested, found.state, scores)
-    return steps @ (slopes @ readout.tangent(found.x, found.load.samples)[: len(slopes)])
+    steps = readout.scramble_steps(saddle.x, saddle.load, saddle.smoothing)
+    slopes = _slopes(tested, saddle.state, scores)
+    return steps @ (slopes @ readout.tangent(saddle.x, saddle.load.samples)[: len(slopes)])
 
 
 def _slopes(nodes: FeatureNodes, state: ReadoutState, scores: ScoreLaw) -> np.ndarray:

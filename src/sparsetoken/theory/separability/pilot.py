@@ -22,7 +22,7 @@ class Place:
     def __init__(self) -> None:
         self.x = np.zeros(3)
         self.residual, self.iterations = math.inf, 0
-        self._found: Penalised | None = None
+        self._minimum: Penalised | None = None
 
     def improve(self, law: FeatureLaw, *, plain: bool) -> bool:
         """Move to the minimum over these nodes, or as near as they can tell; say if it is there.
@@ -30,14 +30,15 @@ class Place:
         Plain nodes know all of the way from 0; others only the part for which they were drawn.
         """
         least = min(law.C.size / 128, _LEAST_NODES)
-        for start in (self._found, None) if plain and self._found is not None else (self._found,):
-            found, penalty = least_violation(law, start, least_nodes=least)
-            if found.converged:
+        again = plain and self._minimum is not None
+        for start in (self._minimum, None) if again else (self._minimum,):
+            minimum, penalty = least_violation(law, start, least_nodes=least)
+            if minimum.converged:
                 break
-        self.iterations += found.iterations
-        if np.all(np.isfinite(found.x)):
-            self._found, self.x, self.residual = (found, penalty), found.x, found.residual
-        return found.converged
+        self.iterations += minimum.iterations
+        if np.all(np.isfinite(minimum.x)):
+            self._minimum, self.x, self.residual = (minimum, penalty), minimum.x, minimum.residual
+        return minimum.converged
 
     def move(self, step: np.ndarray) -> None:
         """Take a Newton step."""

@@ -111,10 +111,10 @@ def best_descent(
     ranges = [Range(name, -_FACTOR, _FACTOR, "start from another value") for name in space.names]
     with progress_of("descents", evaluations + 1, progress) as done:
         start = (0.0,) * len(space.names)
-        found = search(worth, ranges, [start], evaluations, done, smooth=False)
-        best = space.descent(np.exp(found.point), found.result.step)
+        optimum = search(worth, ranges, [start], evaluations, done, smooth=False)
+        best = space.descent(np.exp(optimum.point), optimum.result.step)
         course = descend(problem, best, replicas=replicas)
-    return BestDescent(best, course, found.evaluations, found.status)
+    return BestDescent(best, course, optimum.evaluations, optimum.status)
 
 
 class _Space(NamedTuple):

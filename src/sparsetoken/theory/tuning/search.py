@@ -49,7 +49,7 @@ class Range(NamedTuple):
         return [(x,) for x in np.linspace(self.low, self.high, _SCAN).tolist()]
 
 
-class Found(NamedTuple, Generic[Result]):
+class Optimum(NamedTuple, Generic[Result]):
     """The best point of a search, its test error, and how the search ended."""
 
     point: Point
@@ -70,7 +70,7 @@ def search(
     done: Progress = SILENT,
     *,
     smooth: bool = True,
-) -> Found[Result]:
+) -> Optimum[Result]:
     """Follow quadratic models of the test error from the best of some starts, by COBYQA.
 
     The ranges are widened to hold the starts, which are tried in any case. Evaluations are the most
@@ -91,8 +91,8 @@ def search(
                 raise _OutOfEvaluations
             tried[point] = worth(point)
             done()
-        found = tried[point]
-        return found.test_error if found.status.converged else _ALWAYS_WRONG
+        result = tried[point]
+        return result.test_error if result.status.converged else _ALWAYS_WRONG
 
     held = [
         range_._replace(low=min(range_.low, *values), high=max(range_.high, *values))
@@ -112,7 +112,7 @@ def search(
                 break
             start = min(tried, key=error)
     point = min(tried, key=error)
-    objections = list(_objections([found.status for found in tried.values()], held, point, near))
+    objections = list(_objections([result.status for result in tried.values()], held, point, near))
     if not finished:
         remedy = f"The search ran out of its {most} evaluations; allow more."
         objections.insert(0, Status(StatusCode.MAX_ITERATIONS, remedy))
@@ -121,7 +121,7 @@ def search(
     status = CONVERGED
     if objections:
         status = Status(objections[0].code, " ".join(one.remedy for one in objections))
-    return Found(point, tried[point], len(tried), status)
+    return Optimum(point, tried[point], len(tried), status)
 
 
 def _objections(
