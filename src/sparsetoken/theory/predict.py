@@ -109,11 +109,8 @@ def predict(
     return stacked(rows, grid)
 
 
-Point = tuple[SparseTokenProblem, Model, Readout]
-
-
 def _predictions(
-    points: Sequence[Point],
+    points: Sequence[tuple[SparseTokenProblem, Model, Readout]],
     test_problem: SparseTokenProblem | None,
     tolerance: float,
     progress: Progress = SILENT,

@@ -12,14 +12,14 @@ from sparsetoken.results import Course, NetworkPath, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.results.record import fields_of
 from sparsetoken.theory.dynamics.follow import Trajectory
-from sparsetoken.theory.dynamics.outcomes import Worth
+from sparsetoken.theory.dynamics.outcomes import NetworkOutcome
 from sparsetoken.theory.dynamics.replica import States
 
 
 def course_of(trajectory: Trajectory) -> Course:
     """Return the course of a network."""
     loss, loss_error = trajectory.training_loss
-    own = _path(trajectory, trajectory.worth, loss, trajectory.value)
+    own = _path(trajectory, trajectory.outcome, loss, trajectory.value)
     return Course(
         **fields_of(own),
         errors=_path(trajectory, trajectory.numerical, loss_error, trajectory.error),
@@ -47,11 +47,11 @@ def _to_all_steps(trajectory: Trajectory, values: np.ndarray) -> np.ndarray:
 
 def _path(
     trajectory: Trajectory,
-    worth: Worth,
+    outcome: NetworkOutcome,
     loss: np.ndarray,
     of: Callable[[Callable[[States], np.ndarray]], np.ndarray],
 ) -> NetworkPath:
-    """Return what the weights are worth, and what `of` makes of all other quantities."""
+    """Return the outcome of the weights, and what `of` makes of all other quantities."""
 
     def put(quantity: Callable[[States], np.ndarray]) -> np.ndarray:
         return _to_all_steps(trajectory, of(quantity))
@@ -69,5 +69,5 @@ def _path(
         training.weights,
         **shape,
     )
-    test_error, attended, loss = (_to_all_steps(trajectory, x) for x in (*worth, loss))
+    test_error, attended, loss = (_to_all_steps(trajectory, x) for x in (*outcome, loss))
     return NetworkPath(test_error, loss, attended, weights, **shape)

@@ -18,7 +18,7 @@ from sparsetoken.model.stages import SMOOTH_LOSSES
 from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.dynamics.gathering import Gathering, gathered_plan
-from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
+from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
 from sparsetoken.theory.dynamics.plan import Plan, plan_of, plan_of_data_sets
 from sparsetoken.theory.dynamics.replica import States, run_replica, together
 from sparsetoken.theory.dynamics.symmetry import broken_symmetry
@@ -52,18 +52,19 @@ class Trajectory:
     """A descent as far as it is known.
 
     States are means over replicas, and `groups` means over groups of replicas, or data sets, with
-    an axis for groups in front; `worth` and `worths` are what they are worth, and `node_errors`
-    standard errors of the worth over scrambles of nodes. The gathering tells the error by the atoms
-    of the spectrum, where they gather eigenvalues. Notes are on broken symmetries and on data sets.
+    an axis for groups in front; `outcome` and `group_outcomes` are those on new bags, and
+    `node_errors` standard errors of the outcome over scrambles of nodes. The gathering holds the
+    error by the atoms of the spectrum, where they gather eigenvalues. Notes are on broken
+    symmetries and on data sets.
     """
 
     plan: Plan
     replicas: int
     states: States
     groups: States
-    worth: Worth
-    worths: Worth
-    node_errors: Worth
+    outcome: NetworkOutcome
+    group_outcomes: NetworkOutcome
+    node_errors: NetworkOutcome
     gathering: Gathering | None
     status: Status
     notes: tuple[str, ...] = ()
@@ -95,22 +96,22 @@ class Trajectory:
     @property
     def spread(self) -> np.ndarray:
         """The standard deviation of the test error over data sets; 0 in the limit."""
-        own = self.worths.test_error
+        own = self.group_outcomes.test_error
         return own.std(axis=0, ddof=1) if self.plan.samples else np.zeros(own.shape[1])
 
     @property
-    def standard(self) -> Worth:
+    def standard(self) -> NetworkOutcome:
         """Standard errors over replicas and nodes."""
-        own = zip(self.worths, self.node_errors, strict=True)
-        return Worth(*(np.hypot(_standard_error(groups), nodes) for groups, nodes in own))
+        own = zip(self.group_outcomes, self.node_errors, strict=True)
+        return NetworkOutcome(*(np.hypot(_standard_error(groups), nodes) for groups, nodes in own))
 
     @property
-    def numerical(self) -> Worth:
+    def numerical(self) -> NetworkOutcome:
         """Errors by replicas, nodes and atoms of the spectrum."""
         if self.gathering is None:
             return self.standard
-        both = zip(self.standard, self.gathering.worth_error, strict=True)
-        return Worth(*(np.hypot(*errors) for errors in both))
+        both = zip(self.standard, self.gathering.outcome_error, strict=True)
+        return NetworkOutcome(*(np.hypot(*errors) for errors in both))
 
 
 def _standard_error(groups: np.ndarray) -> np.ndarray:
@@ -176,15 +177,15 @@ def _followed(
         gathering = gathering.until(known)
     groups = groups.each(lambda x: x[:, :known])
     states = all_courses.each(lambda x: x[:, :known].mean(axis=0))
-    worths = _worths(plan, groups)
-    on_nodes = worths if plan.samples else _on_nodes(training, states, tolerance)
+    group_outcomes = _group_outcomes(plan, groups)
+    on_nodes = group_outcomes if plan.samples else _on_nodes(training, states, tolerance)
     trajectory = Trajectory(
         plan,
         len(courses),
         states,
         groups,
         on_nodes.each(lambda x: x.mean(axis=0)),
-        worths,
+        group_outcomes,
         on_nodes.each(_standard_error if not plan.samples else lambda x: np.zeros(known)),
         gathering,
         Status(StatusCode.CONVERGED),
@@ -195,34 +196,36 @@ def _followed(
     )
 
 
-def _worths(plan: Plan, groups: States) -> Worth:
-    """Return what groups of replicas, or data sets, are worth.
+def _group_outcomes(plan: Plan, groups: States) -> NetworkOutcome:
+    """Return the outcomes of groups of replicas, or of data sets.
 
     Data sets have nodes of their own, whose errors are part of their spread.
     """
     training, (count, known) = plan.training, groups.loss.shape
     if plan.samples:
         own = [groups.each(lambda x, i=i: x[i]) for i in range(count)]  # type: ignore[misc]
-        worths = [worth_of(training.network, training.law, one, i) for i, one in enumerate(own)]
-        return Worth(*map(np.array, zip(*worths, strict=True)))
+        outcomes = [
+            network_outcome(training.network, training.law, one, i) for i, one in enumerate(own)
+        ]
+        return NetworkOutcome(*map(np.array, zip(*outcomes, strict=True)))
     flat = groups.each(lambda x: x.reshape(count * known, *x.shape[2:]))
-    outcomes = worth_of(training.network, training.law, flat)
-    return outcomes.each(lambda x: x.reshape(count, known))
+    outcome = network_outcome(training.network, training.law, flat)
+    return outcome.each(lambda x: x.reshape(count, known))
 
 
-def _on_nodes(training: Training, states: States, tolerance: float) -> Worth:
+def _on_nodes(training: Training, states: States, tolerance: float) -> NetworkOutcome:
     """Return the outcomes of states, with a leading axis for scrambles of nodes.
 
     Scrambles are doubled until twice their standard error is half of what is allowed.
     """
-    worths: list[Worth] = []
+    scrambles: list[NetworkOutcome] = []
     while True:
-        numbers = range(len(worths), max(2 * len(worths), SCRAMBLES))
-        worths += [worth_of(training.network, training.law, states, i) for i in numbers]
-        outcomes = Worth(*map(np.array, zip(*worths, strict=True)))
+        numbers = range(len(scrambles), max(2 * len(scrambles), SCRAMBLES))
+        scrambles += [network_outcome(training.network, training.law, states, i) for i in numbers]
+        outcomes = NetworkOutcome(*map(np.array, zip(*scrambles, strict=True)))
         errors = outcomes.test_error
         excess = _excess(errors.mean(axis=0), _standard_error(errors), tolerance)
-        if excess <= 0.5 or len(worths) >= MOST_SCRAMBLES:
+        if excess <= 0.5 or len(scrambles) >= MOST_SCRAMBLES:
             return outcomes
 
 
@@ -248,7 +251,7 @@ def _status(trajectory: Trajectory, diverges: bool, tolerance: float) -> Status:
         what = f"The descent diverges at step {known}; the steps before it are kept."
         return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
     excess = _excess(
-        trajectory.worth.test_error, trajectory.numerical.test_error, tolerance, trajectory.spread
+        trajectory.outcome.test_error, trajectory.numerical.test_error, tolerance, trajectory.spread
     )
     if known > steps and excess <= 1:
         return Status(StatusCode.CONVERGED)
@@ -283,7 +286,7 @@ def _wanted(trajectory: Trajectory, tolerance: float) -> int:
     if trajectory.replicas >= MOST_REPLICAS:
         return trajectory.replicas
     excess = _excess(
-        trajectory.worth.test_error, trajectory.standard.test_error, tolerance, trajectory.spread
+        trajectory.outcome.test_error, trajectory.standard.test_error, tolerance, trajectory.spread
     )
     if trajectory.plan.samples and excess <= 1:  # some diverge, which others do not change
         return trajectory.replicas

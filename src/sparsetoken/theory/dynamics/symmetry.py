@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.theory.dynamics.outcomes import worth_of
+from sparsetoken.theory.dynamics.outcomes import network_outcome
 from sparsetoken.theory.dynamics.plan import Plan
 from sparsetoken.theory.dynamics.replica import course
 
@@ -56,4 +56,4 @@ def _test_errors(plan: Plan, overlaps: np.ndarray | None = None) -> np.ndarray:
         start = training.start.copy()
         start[: len(overlaps)] += overlaps
         plan = plan._replace(training=training._replace(start=start))
-    return worth_of(training.network, training.law, course(plan, 0, (0,))).test_error
+    return network_outcome(training.network, training.law, course(plan, 0, (0,))).test_error

@@ -18,10 +18,10 @@ from sparsetoken.theory.readout.equations import ConvexReadout, Load
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import (
     moved_errors,
+    performance,
     scores_on,
     spread_of_test_error,
     standard_error,
-    worth,
 )
 from sparsetoken.theory.readout.rare import drawn_error
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, newton_distance, solve_readout
@@ -164,7 +164,7 @@ class _Attempt:
         return spread_of_test_error(self._level.readout, there, self._level.tested, scores)
 
     def has_too_few_nodes(self, start: SaddlePoint, tolerance: float) -> bool:
-        """Return whether the nodes are so few that their own solution is not worth its time.
+        """Return whether the nodes are too few for their own solution to pay.
 
         They are if the spread at a start nearby is twice of what is allowed.
         """
@@ -198,7 +198,7 @@ class _Attempt:
     def enough_by_drawing(self, saddle: SaddlePoint, tolerance: float) -> bool:
         """Return whether the error is allowed with nodes that are drawn where the readout is wrong.
 
-        They are worth their time where the test error is so small that its relative error counts.
+        They pay where the test error is so small that its relative error counts.
         """
         if not _counts_relatively(self.test_error, tolerance):
             return False
@@ -223,7 +223,7 @@ class _Attempt:
     def _outcome(self, saddle: SaddlePoint) -> Outcome:
         readout, scores = self._level.readout, self._scored
         own = scores if self._level.tested is readout.nodes else None
-        here = worth(readout, saddle, scores, own)._replace(test_error=self.test_error)
+        here = performance(readout, saddle, scores, own)._replace(test_error=self.test_error)
         return Outcome(**here._asdict(), overlaps=self._features.overlaps(readout, saddle))
 
 

@@ -17,7 +17,7 @@ from sparsetoken.theory.readout.solve import SaddlePoint
 from sparsetoken.theory.score_law import ScoreLaw
 
 
-class Worth(NamedTuple):
+class Performance(NamedTuple):
     """Test error, training loss, training error and AUC of a readout."""
 
     test_error: float
@@ -34,12 +34,12 @@ def scores_on(nodes: FeatureNodes, state: ReadoutState) -> ScoreLaw:
 
 
 @with_x64
-def worth(
+def performance(
     readout: ConvexReadout,
     saddle: SaddlePoint,
     tested: ScoreLaw | None = None,
     own: ScoreLaw | None = None,
-) -> Worth:
+) -> Performance:
     """Return test error, training loss, training error and AUC of a solution.
 
     Equation: learned-error.
@@ -58,7 +58,7 @@ def worth(
     _, _, V = readout.means.scores(state, mu)
     turn = V * readout.loss.slope(nodes.y, 0 * nodes.y)
     training = dataclasses.replace(own, mean=own.mean - turn)
-    return Worth(tested.test_error(), training_loss, training.test_error(), tested.auc())
+    return Performance(tested.test_error(), training_loss, training.test_error(), tested.auc())
 
 
 @with_x64

@@ -24,7 +24,7 @@ Point = tuple[float, ...]
 """Logarithms of what is searched; of a share its logit."""
 
 
-class Worth(Protocol):
+class Evaluated(Protocol):
     """The test error of a point; its status is NO_LIMIT where a descent diverges."""
 
     @property
@@ -33,7 +33,7 @@ class Worth(Protocol):
     def status(self) -> Status: ...  # noqa: D102
 
 
-Result = TypeVar("Result", bound=Worth)
+Result = TypeVar("Result", bound=Evaluated)
 
 
 class Range(NamedTuple):
@@ -63,7 +63,7 @@ class _OutOfEvaluations(Exception):
 
 
 def search(
-    worth: Callable[[Point], Result],
+    evaluate: Callable[[Point], Result],
     ranges: Sequence[Range],
     starts: Sequence[Point],
     evaluations: int = _MOST,
@@ -89,7 +89,7 @@ def search(
         if point not in tried:
             if len(tried) >= most:
                 raise _OutOfEvaluations
-            tried[point] = worth(point)
+            tried[point] = evaluate(point)
             done()
         result = tried[point]
         return result.test_error if result.status.converged else _ALWAYS_WRONG

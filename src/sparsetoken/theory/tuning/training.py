@@ -318,11 +318,11 @@ def _best_of(
 ) -> BestTraining:
     """Search over the numbers on which the stages depend; the rest is as for `search`."""
 
-    def worth(point: Point) -> Prediction:
+    def evaluate(point: Point) -> Prediction:
         steps, readout = stages(point)
         (prediction,) = predict_readouts(problem, _with_steps(model, steps), [readout], tolerance)
         return prediction
 
-    optimum = search(worth, ranges, starts, *limits)
+    optimum = search(evaluate, ranges, starts, *limits)
     steps, readout = stages(optimum.point)
     return BestTraining(steps, readout, optimum.result, optimum.evaluations, optimum.status)
