@@ -254,36 +254,7 @@ class AttentionClassifier(_Attention, BaseBagClassifier):
 
 
 class AttentionRegressor(_Attention, BaseBagRegressor):
-    """Attention with one direction: (1/s) log mean_l exp(s <x_l, w>) + b, by least squares.
-
-    Parameters
-    ----------
-    temperature, ridge, n_folds, standardize, n_tokens, random_state, progress
-        As for `AttentionClassifier`.
-
-    Attributes
-    ----------
-    coef_, exponent_, sharpness_, gain_, token_range_
-        As for `AttentionClassifier`, K = 1. For s > 0 large numbers are in single tokens.
-    intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
-        As for `PooledLinearRegressor`.
-
-    See Also
-    --------
-    sparsetoken.AttentionClassifier : The same for labels.
-    sparsetoken.BagRegressor : An average of several regressors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import sparsetoken as st
-    >>> rng = np.random.default_rng(0)
-    >>> bags, y = rng.standard_normal((200, 12, 4)), rng.standard_normal(200)
-    >>> bags[:, 0, 0] += 5 * y  # one token of twelve
-    >>> model = st.estimators.AttentionRegressor().fit(bags, y)
-    >>> bool(model.score(bags, y) > 0.5)
-    True
-    """
+    """Attention for numbers, by least squares, a member of `BagRegressor`."""
 
     def __init__(
         self,
