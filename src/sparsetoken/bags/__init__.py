@@ -30,3 +30,4 @@ __all__ = [
     "to_frame",
     "token_order",
 ]
+__dir__ = __all__.copy

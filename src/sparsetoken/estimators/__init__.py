@@ -36,3 +36,4 @@ __all__ = [
     "TokenTransformer",
     "VectorizedLinearClassifier",
 ]
+__dir__ = __all__.copy

@@ -7,3 +7,4 @@ loaded.
 from sparsetoken.explorer.settings import PARAMETERS, Settings
 
 __all__ = ["PARAMETERS", "Settings"]
+__dir__ = __all__.copy
