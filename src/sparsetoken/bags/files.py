@@ -106,7 +106,7 @@ def loaded(path: str | Path, labels: Any, bag: str, columns: Columns) -> Labelle
     ending = path.suffix.lower()
     packed = path.is_dir()
     if packed and not (path / f"{TOKENS}.npy").is_file():
-        remedy = "sparsetoken.bags.pack lays the files of a folder side by side."
+        remedy = "sparsetoken.bags.pack concatenates the files of a folder."
         raise InvalidInput("FILE", "a file, or a packed folder", f"{path}, a folder", remedy)
     if ending not in ENDINGS and not packed:
         remedy = "Write arrays with numpy.savez, a CSV file with pandas.read_csv(...).to_parquet."

@@ -1,4 +1,4 @@
-"""Packed bags: a folder with the tokens of many files side by side, which is read as a memory map.
+"""Packed bags: a folder with the concatenated tokens of many files, read as a memory map.
 
 A fit passes over the tokens about 30 times. Laid out in one array once, they are read at the
 speed of the disk, or from the cache of the system, and are never in memory as a whole.
@@ -32,7 +32,7 @@ def pack(
     labels: Any = None,
     dataset: str = "",
 ) -> Path:
-    """Lay the tokens of many files side by side in a folder that `read` opens as a memory map.
+    """Concatenate the tokens of many files in a folder that `read` opens as a memory map.
 
     Each file is a bag and its name without the ending is the id. One file is in memory at a
     time. Shapes are compared before anything is written; the folder takes its place when it is

@@ -256,20 +256,10 @@ class AttentionClassifier(_Attention, BaseBagClassifier):
 class AttentionRegressor(_Attention, BaseBagRegressor):
     """Attention for numbers, by least squares, a member of `BagRegressor`."""
 
-    def __init__(
-        self,
-        temperature: float | Auto = "auto",
-        ridge: float | Auto = "auto",
-        n_folds: int = 8,
-        standardize: bool = True,
-        n_tokens: int | None = None,
-        random_state: RandomState = 0,
-        progress: bool = True,
-    ) -> None:
-        self.temperature = temperature
-        self.ridge = ridge
-        self.n_folds = n_folds
-        self.standardize = standardize
-        self.n_tokens = n_tokens
-        self.random_state = random_state
-        self.progress = progress
+    temperature = "auto"
+    ridge = "auto"
+    n_folds = 8
+    standardize = True
+    n_tokens = None
+    random_state = 0
+    progress = True

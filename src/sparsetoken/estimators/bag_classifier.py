@@ -36,7 +36,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     columns have heavy tails, to their normal scores (`TokenNormalScores`). The score of a bag is
     sum_m weights_[m] score_m + intercept_. The weights are >= 0, have the sum 1, and give held-out
     scores the least mean loss: stacking, or the super learner. Weights found without a tenth of the
-    bags say how much of this is luck, and leave so much to the class rate. For time, trees and
+    bags say how much of this is noise, and leave so much to the class rate. For time, trees and
     column maxima are left out beyond 2 million values (bags times columns), and normal scores
     beyond 6.7e7 values of tokens.
 

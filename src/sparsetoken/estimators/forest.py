@@ -216,7 +216,7 @@ class PooledForestRegressor(_PooledForest, BaseBagRegressor):
         return RandomForestRegressor
 
     def _trained_on(self, targets: Targets) -> np.ndarray:
-        # Sums of such numbers are exact, so that equally good splits do not hang on rounding.
+        # Sums of such numbers are exact, so that equally good splits do not depend on rounding.
         return np.round(targets.problems()[0].y * UNIT) / UNIT
 
     def _out_of_bag(self, targets: Targets) -> Float[np.ndarray, "n 1"]:

@@ -1,4 +1,4 @@
-"""Linear estimators of bags: of mean tokens, of column maxima, of all tokens side by side."""
+"""Linear estimators of bags: of mean tokens, of column maxima, of concatenated tokens."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class PooledLinearClassifier(_MeanPooled, _LinearClassifier):
 
     See Also
     --------
-    VectorizedLinearClassifier : All tokens side by side.
+    VectorizedLinearClassifier : Of concatenated tokens.
     sparsetoken.AttentionClassifier : Attention in place of the mean.
     sparsetoken.BagClassifier : An average of several classifiers; the one to begin with.
 
@@ -242,7 +242,7 @@ class MaxPooledRegressor(_MaxPooled, _LinearRegressor):
 
 
 class VectorizedLinearClassifier(_LinearInRows, _LinearClassifier):
-    """A linear classifier of all tokens side by side: sign(<W, X> + b), W of shape (L, d).
+    """A linear classifier of concatenated tokens: sign(<W, X> + b), W of shape (L, d).
 
     It has one weight for each position, so that all bags must have the same number of tokens.
 
@@ -286,13 +286,13 @@ class VectorizedLinearClassifier(_LinearInRows, _LinearClassifier):
         super()._fit(bags, targets, loss)
 
     def _rows(self, bags: Bags) -> Bags:
-        """Return bags of one token each, in which the tokens given stand side by side."""
+        """Return bags of one token each, each the concatenated tokens of one given."""
         if self.bag_size_ is None or bags.common_size != self.bag_size_:
             size = self.bag_size_
             legal = f"bags of {size} tokens each" if size else "bags of the same number of tokens"
             sizes = f"{bags.sizes.min()} to {bags.sizes.max()} tokens"
             remedy = (
-                "The vectorised classifier has one weight for each position and dimension; "
+                "The vectorized classifier has one weight for each position and dimension; "
                 "for bags of different sizes take PooledLinearClassifier or AttentionClassifier."
             )
             raise InvalidInput("X", legal, sizes, remedy)

@@ -39,7 +39,7 @@ def forecast(
     the classes with different noise. At the size of the pilot the forecast is the ten-fold
     cross-validated error, as ``sparsetoken fit`` states it for the same bags and seed. From there
     it follows curves of the sparse-token model, weighted by their agreement with the measurements:
-    what they miss at the pilot, beyond the luck of its bags, they are taken to miss later. There
+    what they miss at the pilot, beyond the noise of its bags, they are taken to miss later. There
     are curves for attention alone and for mean pooling: that of `BagClassifier` is of their
     average, with the weight of attention at its expected gain. The unknowns are the separation of
     the classes, the effective dimension, the number of informative tokens and the fraction of

@@ -100,7 +100,7 @@ class TokenFrame:
         return math.hypot(self.along(w).width / math.sqrt(length), self.between_along(w).width)
 
     def within_noise(self, n: int, rng: np.random.Generator, copies: int = 1) -> np.ndarray:
-        """Draw rows of noise of `copies` tokens side by side, their coordinates first."""
+        """Draw rows of noise of `copies` concatenated tokens, their coordinates first."""
         k = len(self.signal)
         return _mixed(rng.standard_normal((n, copies, k)), self._within_root).reshape(n, -1)
 

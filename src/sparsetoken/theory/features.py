@@ -175,7 +175,7 @@ class LinearFeatures(CorrelatedFeatures):
     """A linear model with one covariance, and the signal as its direction.
 
     The mean token has the covariance S_b + S_w/L. As among isotropic tokens its amplitude is
-    1/sqrt(L), that of the covariance S_w + L S_b. With all tokens side by side, the readout is by
+    1/sqrt(L), that of the covariance S_w + L S_b. With concatenated tokens, the readout is by
     symmetry the same at each position but for its noise, so that where the signal is does not
     matter: in the frame (their mean, the differences) the mean over positions, times sqrt(L), has
     the covariance S_w + L S_b, and L - 1 differences have S_w.
@@ -274,9 +274,9 @@ class QueriedFeatures(CorrelatedFeatures):
         B = law.along - projected * law.across
         a = np.stack([problem.strength * law.across, B], axis=-1)
         amplitudes = [law.C, *([np.ones_like(law.C)] if self.spectrum.shared else [])]
-        spread = np.diag([0.0, law.shared])
+        covariance = np.diag([0.0, law.shared])
         return FeatureNodes(
-            a, np.stack(amplitudes, axis=-1), law.y, law.weight, spread, exact=law.exact
+            a, np.stack(amplitudes, axis=-1), law.y, law.weight, covariance, exact=law.exact
         )
 
     def _projected(self, problem: SparseTokenProblem) -> float:

@@ -18,7 +18,7 @@ def shrunk_weights(
 ) -> Float[np.ndarray, " M"]:
     """Return convex weights of left-out scores, of which the first member is a constant.
 
-    Least loss picks members that were lucky. So each sample is also scored with weights of the
+    The least loss picks members by noise too. So each sample is also scored with weights of the
     samples in other folds; the share of all members but the constant is multiplied by the
     factor in [0, 1] that gives these scores the least loss. On noise it is near 0.
 

@@ -38,7 +38,7 @@ from sparsetoken.theory.oracle.token_sums import (
 _SEARCH, _CHECK, _FINAL = 10, 12, 13  # log2 of lattice points
 _ACCURACY = 0.01  # relative; a larger numerical error is not called converged
 _NEAR = 0.05  # of the logarithm of a sharpness: the error is flat to second order
-_SPREADS = 48  # numbers of positions tried for a vectorised readout
+_SPREADS = 48  # numbers of positions tried for a vectorized readout
 
 
 @dataclasses.dataclass(frozen=True)

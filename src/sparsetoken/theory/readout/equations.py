@@ -176,7 +176,7 @@ class IsotropicReadout(ConvexReadout):
         nodes, alpha = self.nodes, load.samples
         mean, bias, slope = self._bias_and_slopes(mu)
         squares = np.sum(nodes.a**2, axis=-1) + nodes.C[..., 0] ** 2
-        size = float(np.sum(mean * squares)) + float(np.trace(nodes.spread))
+        size = float(np.sum(mean * squares)) + float(np.trace(nodes.covariance))
         large = max(load.ridge, relative * size)
         w1, w2 = -np.einsum("sn,snj->j", mean * slope, nodes.a) / large
         if math.isinf(alpha):
@@ -300,7 +300,7 @@ class SpectrumReadout(ConvexReadout):
         nodes, cov, samples = self.nodes, self.covariances, load.samples
         w, bias, slope = self._bias_and_slopes(mu)
         squares = np.einsum("sn,snk->k", w, nodes.C**2)
-        second = np.einsum("sn,sni,snj->ij", w, nodes.a, nodes.a, optimize=True) + nodes.spread
+        second = np.einsum("sn,sni,snj->ij", w, nodes.a, nodes.a, optimize=True) + nodes.covariance
         size = float(np.sum(second * cov.gram(self.J)))
         size += float(squares @ (cov.largest + cov.traces / samples))
         large = max(load.ridge, relative * size)

@@ -28,7 +28,7 @@ class Performance(NamedTuple):
 
 def scores_on(nodes: FeatureNodes, state: ReadoutState) -> ScoreLaw:
     """Return the scores of a readout on data with the directions and covariances of the nodes."""
-    variance = float(state.p @ nodes.spread @ state.p) + nodes.C**2 @ state.q
+    variance = float(state.p @ nodes.covariance @ state.p) + nodes.C**2 @ state.q
     width = np.sqrt(np.maximum(variance, 0.0))
     return ScoreLaw(nodes.a @ state.p + state.b, width, nodes.y, nodes.weight)
 
@@ -99,6 +99,6 @@ def _slopes(nodes: FeatureNodes, state: ReadoutState, scores: ScoreLaw) -> np.nd
     density = nodes.weight * np.exp(-0.5 * ratio**2) / (math.sqrt(2 * math.pi) * width)
     toward = -nodes.y * density  # change of P(error) with the mean
     wider = nodes.y * density * ratio / width  # with half the variance
-    p = np.einsum("sn,snj->j", toward, nodes.a) + wider.sum() * (nodes.spread @ state.p)
+    p = np.einsum("sn,snj->j", toward, nodes.a) + wider.sum() * (nodes.covariance @ state.p)
     q = 0.5 * np.einsum("sn,snk->k", wider, nodes.C**2)
     return np.concatenate([p, [toward.sum()], q]) / len(nodes.y)

@@ -76,7 +76,7 @@ def violations(nodes: FeatureNodes, separation: Separation) -> Float[np.ndarray,
     J, K = nodes.a.shape[-1], nodes.C.shape[-1]
     p, b = separation.x[:J], separation.x[J]
     q = np.append(1.0, separation.x[J + 2 : J + 1 + K] ** 2)
-    T = np.sqrt(p @ nodes.spread @ p + nodes.C**2 @ q)
+    T = np.sqrt(p @ nodes.covariance @ p + nodes.C**2 @ q)
     r = -nodes.y * (nodes.a @ p + b) / T
     density = np.exp(-0.5 * r**2) / math.sqrt(2 * math.pi)
     return np.asarray(nodes.weight * T**2 * ((1 + r**2) * ndtr(r) + r * density))
