@@ -156,7 +156,7 @@ def test_the_winner_and_the_ties_of_the_map_are_counted(page, address):
     total, *counts = map(int, re.findall(r"\d+", page.locator("#summary").inner_text()))
     assert total == sum(counts) > 100
     said = page.locator("#verdict").inner_text()
-    models = ("attention", "mean pooling", "all tokens side by side")
+    models = ("attention", "mean pooling", "concatenated tokens")
     errors = {m: float(re.search(rf"{m}(?: misclassifies)? ([\d.]+)%", said)[1]) for m in models}
     assert f"{min(errors, key=errors.get)} wins." in said
 

@@ -24,10 +24,7 @@ __all__ = [
     "SelfAttention",
     "Softmax",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 MOST_UNITS = 64

@@ -91,12 +91,12 @@ def jax_device(name: str) -> jax.Device:
     InvalidInput
         If JAX has no such device here.
     """
-    found = _first(name)
-    if found is None:
+    device = _first(name)
+    if device is None:
         there = [kind for kind in KINDS if _first(kind) is not None]
         legal = "a device that JAX has here: " + (", ".join(there) or "none")
         raise InvalidInput("device", legal, name, REMEDY if name in ("gpu", "cuda") else "")
-    return found
+    return device
 
 
 def _first(name: str) -> jax.Device | None:

@@ -90,14 +90,14 @@ class ModelFeatures(abc.ABC):
         """Return the number of samples of these equations at a load n1/d."""
 
     @abc.abstractmethod
-    def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
+    def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
 
     def state_on(
-        self, problem: SparseTokenProblem, readout: ConvexReadout, found: SaddlePoint
+        self, problem: SparseTokenProblem, readout: ConvexReadout, saddle: SaddlePoint
     ) -> ReadoutState:
         """Return what the scores of a readout on new data of a problem depend on."""
-        return found.state
+        return saddle.state
 
 
 class IsotropicFeatures(ModelFeatures):
@@ -124,9 +124,9 @@ class IsotropicFeatures(ModelFeatures):
         """Return the samples over the number of weights."""
         return alpha / self.weights_per_dimension
 
-    def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
+    def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
-        w1, w2, b, nu, _ = (float(value) for value in found.x)
+        w1, w2, b, nu, _ = (float(value) for value in saddle.x)
         return Overlaps(query=w1, orthogonal=w2, noise=nu, bias=b)
 
 
@@ -159,23 +159,23 @@ class CorrelatedFeatures(ModelFeatures):
         """Return the number of samples."""
         return alpha * self._dimension
 
-    def _norms(self, readout: ConvexReadout, found: SaddlePoint, others: np.ndarray) -> np.ndarray:
+    def _norms(self, readout: ConvexReadout, saddle: SaddlePoint, others: np.ndarray) -> np.ndarray:
         """Return w^T G w for other covariances."""
         assert isinstance(readout, SpectrumReadout)
-        pull = readout.pull(found.state, found.smoothing)
-        return self.covariances.norms(pull, found.load.ridge, found.load.samples, others)
+        pull = readout.pull(saddle.state, saddle.smoothing)
+        return self.covariances.norms(pull, saddle.load.ridge, saddle.load.samples, others)
 
-    def _length(self, readout: ConvexReadout, found: SaddlePoint) -> float:
+    def _length(self, readout: ConvexReadout, saddle: SaddlePoint) -> float:
         """Return |w|^2."""
         ones = np.ones((1, self.covariances.dimension))
-        return float(self._norms(readout, found, ones)[0])
+        return float(self._norms(readout, saddle, ones)[0])
 
 
 class LinearFeatures(CorrelatedFeatures):
     """A linear model with one covariance, and the signal as its direction.
 
     The mean token has the covariance S_b + S_w/L. As among isotropic tokens its amplitude is
-    1/sqrt(L), that of the covariance S_w + L S_b. With all tokens side by side, the readout is by
+    1/sqrt(L), that of the covariance S_w + L S_b. With concatenated tokens, the readout is by
     symmetry the same at each position but for its noise, so that where the signal is does not
     matter: in the frame (their mean, the differences) the mean over positions, times sqrt(L), has
     the covariance S_w + L S_b, and L - 1 differences have S_w.
@@ -206,20 +206,20 @@ class LinearFeatures(CorrelatedFeatures):
         law = feature_law(self._model, like, None, points)
         return FeatureNodes.of(law.across.T, law.C.T, law.y[0], law.weight[0])
 
-    def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
+    def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
-        along = float(found.state.p[0])
-        rest = math.sqrt(max(self._length(readout, found) - along**2, 0.0))
-        return Overlaps(0.0, along, rest, found.state.b)
+        along = float(saddle.state.p[0])
+        rest = math.sqrt(max(self._length(readout, saddle) - along**2, 0.0))
+        return Overlaps(0.0, along, rest, saddle.state.b)
 
     def state_on(
-        self, problem: SparseTokenProblem, readout: ConvexReadout, found: SaddlePoint
+        self, problem: SparseTokenProblem, readout: ConvexReadout, saddle: SaddlePoint
     ) -> ReadoutState:
         """Return the state; the mean of another number of tokens has another covariance."""
         if problem.length == self.problem.length:
-            return found.state
+            return saddle.state
         other = self._covariance(problem.length)[None]
-        return found.state._replace(q=self._norms(readout, found, other))
+        return saddle.state._replace(q=self._norms(readout, saddle, other))
 
 
 class QueriedFeatures(CorrelatedFeatures):
@@ -274,9 +274,9 @@ class QueriedFeatures(CorrelatedFeatures):
         B = law.along - projected * law.across
         a = np.stack([problem.strength * law.across, B], axis=-1)
         amplitudes = [law.C, *([np.ones_like(law.C)] if self.spectrum.shared else [])]
-        spread = np.diag([0.0, law.shared])
+        covariance = np.diag([0.0, law.shared])
         return FeatureNodes(
-            a, np.stack(amplitudes, axis=-1), law.y, law.weight, spread, exact=law.exact
+            a, np.stack(amplitudes, axis=-1), law.y, law.weight, covariance, exact=law.exact
         )
 
     def _projected(self, problem: SparseTokenProblem) -> float:
@@ -305,17 +305,17 @@ class QueriedFeatures(CorrelatedFeatures):
             raise InvalidInput("tokens", legal, self.problem.tokens, remedy)
         return law
 
-    def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
+    def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
         assert isinstance(readout, SpectrumReadout)
-        pull = readout.pull(found.state, found.smoothing)
-        signal, *_, w_1 = self.covariances.overlaps(pull, found.load.ridge)
+        pull = readout.pull(saddle.state, saddle.smoothing)
+        signal, *_, w_1 = self.covariances.overlaps(pull, saddle.load.ridge)
         length = self._query.norm
         s = self._query.overlap(self.spectrum) / length if length > 0 else 0.0
         sine = math.sqrt(max(1 - s**2, 0.0))
         w_2 = (signal - s * w_1) / sine if sine > 1e-9 else 0.0
-        rest = math.sqrt(max(self._length(readout, found) - w_1**2 - w_2**2, 0.0))
-        return Overlaps(float(w_1), float(w_2), rest, found.state.b)
+        rest = math.sqrt(max(self._length(readout, saddle) - w_1**2 - w_2**2, 0.0))
+        return Overlaps(float(w_1), float(w_2), rest, saddle.state.b)
 
 
 def _quadratic(query: QueryLaw, G: np.ndarray) -> float:

@@ -17,7 +17,7 @@ from sparsetoken.theory.alignment.two_steps import align
 from sparsetoken.theory.spectrum import spectrum_of
 
 _BLUNT = 0.2  # of the sharpness: the weights of two tokens then seldom differ by a half
-_ROUNDING = 1e-3  # relative: test errors that print alike are not told apart
+_ROUNDING = 1e-3  # relative: test errors that print alike count as equal
 
 
 def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
@@ -87,11 +87,11 @@ def _remedy(problem: SparseTokenProblem, steps: TwoSteps) -> str:
 def _blunt(problem: SparseTokenProblem, model: Model, query: Query) -> str:
     if not isinstance(model, Attention) or problem.length == 1 or query.sharpness >= _BLUNT:
         return ""
-    found = not isinstance(model.query, Query)
+    trained = not isinstance(model.query, Query)
     return (
         f"The query is blunt: its sharpness {query.sharpness:.3g} is far below 1, so that all "
         "tokens have nearly equal weights and attention is close to mean pooling. "
-        f"Raise {'eta_q or beta' if found else 'the sharpness'}."
+        f"Raise {'eta_q or beta' if trained else 'the sharpness'}."
     )
 
 

@@ -207,8 +207,8 @@ def _by_descent(
 
         @functools.cache
         def excess(trial: float, test: Candidate = test) -> float:
-            found = error_of_test(model, _at(problem, trial), test)
-            return math.log(found + 1e-15) - math.log(level)
+            error = error_of_test(model, _at(problem, trial), test)
+            return math.log(error + 1e-15) - math.log(level)
 
         # The first strength is more than enough; a better test leads little further down.
         step = 0.02 if round > 0 else 0.25
