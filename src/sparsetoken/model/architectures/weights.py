@@ -9,8 +9,14 @@ import numpy as np
 
 from sparsetoken.numerics.backend import namespace, special
 
+
+def _one_plus_erf(x: Any) -> Any:
+    """Return 1 + erf(x): without cancellation in NumPy; in JAX, where erfc is slow, with it."""
+    return special(x).erfc(-x) if namespace(x) is np else 1 + special(x).erf(x)
+
+
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
-    "erf": lambda x: special(x).erfc(-x),  # 1 + erf(x) without cancellation
+    "erf": _one_plus_erf,
     "sigmoid": lambda x: special(x).expit(x),
     "tanh": lambda x: namespace(x).tanh(x),
     "relu": lambda x: namespace(x).maximum(x, 0),
