@@ -245,7 +245,7 @@ def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(browser):
 
 
 def test_weights_of_a_bag_are_those_of_the_library(page, address):
-    from sparsetoken.model.pooling import softmax_weights
+    from sparsetoken.model.architectures.weights import softmax_weights
 
     page.goto(f"{address}#view=bag&query=given&cosine=0.7&sharpness=1.5")
     drawn(page)

@@ -68,13 +68,18 @@ def namespace(*arrays: Any) -> ModuleType:
     return jax.numpy if any(isinstance(a, jax.Array) for a in arrays) else np
 
 
-def ndtr(x: Any) -> Any:
-    """Return the distribution function of N(0, 1)."""
-    if namespace(x) is np:
-        return scipy.special.ndtr(x)
+def special(*arrays: Any) -> ModuleType:
+    """Return jax.scipy.special where `namespace` is jax.numpy, else scipy.special."""
+    if namespace(*arrays) is np:
+        return scipy.special
     from jax.scipy import special
 
-    return special.ndtr(x)
+    return special
+
+
+def ndtr(x: Any) -> Any:
+    """Return the distribution function of N(0, 1)."""
+    return special(x).ndtr(x)
 
 
 KINDS = ("cpu", "gpu")

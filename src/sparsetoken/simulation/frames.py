@@ -150,9 +150,6 @@ class TokenFrame:
         xi, k = self.signal, query.sharpness
         if isinstance(query, QueryVector):
             direction = np.array(query.direction)
-            if direction.shape != xi.shape:
-                legal = f"a vector of {len(xi)} numbers"
-                raise InvalidInput("direction of the query", legal, f"{len(direction)}")
             query = Query(float(np.clip(direction @ xi, -1, 1)), k)
         else:
             s = query.cosine

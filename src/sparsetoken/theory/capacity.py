@@ -188,7 +188,7 @@ def _least_violation(
     return sampled_violation(law.features, tolerance)
 
 
-def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capacity:
+def _of_two(problem: SparseTokenProblem, model: QueriedModel, tolerance: float) -> Capacity:
     """Return the capacity of features with two covariances, by as many nodes as it takes.
 
     Plain nodes find a solution. Where a small part of them has the violated margins, more nodes

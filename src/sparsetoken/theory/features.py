@@ -11,14 +11,14 @@ import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
-from sparsetoken.model.models import Elementwise, Model, QueriedModel
+from sparsetoken.model.models import Model, QueriedModel
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.results import Overlaps
 from sparsetoken.theory.alignment.limit import QueryLaw, query_law
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures
 from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.laws.elementwise import elementwise_nodes_with_effect
+from sparsetoken.theory.laws.queried import nodes_with_effect
 from sparsetoken.theory.readout.covariances import (
     CommutingCovariances,
     Covariances,
@@ -233,13 +233,12 @@ class QueriedFeatures(CorrelatedFeatures):
     weights add up to 1: the effect is then noise of covariance S_b.
     """
 
-    def __init__(self, problem: SparseTokenProblem, model: Model) -> None:
+    def __init__(self, problem: SparseTokenProblem, model: QueriedModel) -> None:
         super().__init__(problem)
-        assert model.query is not None
         self._model, self._query = model, query_law(problem, model.query)
         self._width = self._query.width(self.spectrum)
         self._effect = 0.0  # sigma_b, where the weights see the effect
-        self.sees_effect = self.spectrum.shared and isinstance(model, Elementwise)
+        self.sees_effect = self.spectrum.shared and model.sees_mean
         S, B = self.spectrum.within, self.spectrum.between
         if self.sees_effect:
             self._effect = math.sqrt(max(_quadratic(self._query, B), 0.0))
@@ -259,10 +258,9 @@ class QueriedFeatures(CorrelatedFeatures):
     def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
         if not self.sees_effect:
             return self.of_law(problem, self._law(problem, points))
-        assert isinstance(self._model, Elementwise)
         shift, sharpness = self._projected(problem), self._query.sharpness
         effect = self._effect / self._width if self._width > 0 else 0.0
-        return elementwise_nodes_with_effect(self._model, problem, shift, effect, sharpness, points)
+        return nodes_with_effect(self._model, problem, shift, effect, sharpness, points)
 
     def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
         """Return what nodes are sampled from, None where the weights see an effect."""

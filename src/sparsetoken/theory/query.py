@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput
+from sparsetoken.base.validation import LARGEST_VALUE
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, QueryVector, TwoSteps
-from sparsetoken.model.tokens import Isotropic
 from sparsetoken.results import Prediction
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.alignment.sign import sign_boundary
@@ -37,10 +36,6 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
 
         return descended_query(problem, query)
     if isinstance(query, QueryVector):
-        if isinstance(problem.tokens, Isotropic):  # which have no frame
-            remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
-            legal = "Query(cosine, sharpness) for isotropic tokens"
-            raise InvalidInput("query", legal, query, remedy)
         law = query_law(problem, query)
         cosine = law.overlap(spectrum_of(problem)) / law.norm
         return Query(max(-1.0, min(1.0, cosine)), query.sharpness)

@@ -19,9 +19,9 @@ from sparsetoken.model.models import (
     HardAttention,
     Model,
     Pooled,
+    QueriedModel,
     Vectorized,
 )
-from sparsetoken.model.pooling import ACTIVATIONS, check_exponent
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.model.values import require_numbers
@@ -121,8 +121,8 @@ def best_error(
     check_length(problem.length)
     if sharpness is not None:
         sharpness = real("sharpness", sharpness, 0.0)
-        if isinstance(model, Elementwise):
-            check_exponent(model.activation, sharpness, problem.strength)
+        if isinstance(model, QueriedModel):
+            model.check_sharpness(sharpness, problem.strength)
     if isinstance(model, Vectorized):
         return _vectorized(problem)
     best = best_test(model, problem, sharpness)
@@ -191,10 +191,8 @@ def error_of_test(model: Model, problem: SparseTokenProblem, test: Candidate) ->
 
 
 def _weighs_alike(model: Model) -> bool:
-    """Return whether k = 0 is pooling: phi(0) > 0."""
-    if isinstance(model, Elementwise):
-        return bool(ACTIVATIONS[model.activation](np.zeros(1))[0] > 0)
-    return isinstance(model, Attention)
+    """Return whether k = 0 is pooling: scores of 0 give a weight > 0."""
+    return isinstance(model, QueriedModel) and bool(model.weights(np.zeros(1))[0] > 0)
 
 
 def _is_exponential(model: Model) -> bool:

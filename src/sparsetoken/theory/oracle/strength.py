@@ -14,8 +14,8 @@ import scipy
 from scipy.special import ndtri
 
 from sparsetoken.base.validation import InvalidInput, integer, real, refuse_disguised
+from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, Elementwise, Model, Pooled, Vectorized
-from sparsetoken.model.pooling import ACTIVATIONS
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.oracle.bayes import bayes_error
