@@ -208,7 +208,7 @@ def test_labels(cube: Cube, model: BaseEstimator) -> None:
     for labels, message in (
         (y[:-1], "inconsistent numbers of samples"),
         (None, "requires y to be passed"),
-        (np.where(y, np.nan, 0.0), "y contains NaN"),
+        (np.where(y, np.nan, 0.0), "y must be without missing labels; got 'nan for bag 1'"),
         (np.linspace(0, 1, 20), "Unknown label type"),
         (np.stack([y, y], axis=1), "y should be a 1d array"),
     ):

@@ -12,7 +12,7 @@ import numpy as np
 
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_bags, check_columns
-from sparsetoken.bags.frames import LABELS, of_vectors, token_names, tokens_of
+from sparsetoken.bags.frames import LABELS, of_index, of_vectors, token_names, tokens_of
 from sparsetoken.bags.labelled import LabelledBags, labels_of, some, warn_of_leaks
 from sparsetoken.bags.long_form import grouped
 from sparsetoken.bags.packed import IDS, LABEL, OFFSETS, TOKENS
@@ -214,7 +214,7 @@ def _from_rows(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledB
     default = next((name for name in LABELS if name in names), "label")
     label = _label_name(path, names, labels, default)
     for name in (bag, bag if label is None else label):
-        _present(path, "column", name, names)
+        _present(path, "column", name, names, of_index(frame))
     others = [name for name in names if name not in (bag, label)]
     used = _features(frame, others) if columns is None else _chosen(columns, others)
     left_out = [name for name in others if name not in used]
@@ -226,12 +226,13 @@ def _from_rows(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledB
     return LabelledBags(bags, y, ids, token_names(used, bags.dimension), left_out)
 
 
-def _present(path: Path, kind: str, name: str, names: Sequence[str]) -> str:
+def _present(path: Path, kind: str, name: str, names: Sequence[str], index: str = "") -> str:
     """Return the name of an array or a column that the file has."""
     if name not in names:
         got = f"{kind}s " + ", ".join(names[:20])
-        remedy = f"labels= and bag= name the {kind}s of labels and bag ids."
-        raise InvalidInput(f"FILE {path.name}", f"with the {kind} {name}", got, remedy)
+        remedy = index or f"{{}} and {{}} name the {kind}s of labels and bag ids."
+        keywords = () if index else ("labels=", "bag=")
+        raise InvalidInput(f"FILE {path.name}", f"with the {kind} {name}", got, remedy, *keywords)
     return name
 
 
@@ -240,8 +241,9 @@ def _label_name(path: Path, names: Sequence[str], labels: Any, default: str) -> 
     if not isinstance(labels, str):
         return None
     if labels == "" and all(name in names for name in LABELS):
-        remedy = "labels= says which holds the labels; the other is left out."
-        raise InvalidInput(f"FILE {path.name}", "with one of label and y", "both", remedy)
+        remedy = "{} says which holds the labels; the other is left out."
+        legal = "with one of label and y"
+        raise InvalidInput(f"FILE {path.name}", legal, "both", remedy, "labels=")
     return labels or default
 
 
@@ -263,4 +265,4 @@ def _features(frame: Any, names: Sequence[str]) -> list[str]:
         return vectors
     legal = "with columns of numbers, or one column of vectors"
     got = f"numbers: {some(numbers) or 'none'}; vectors: {some(vectors) or 'none'}"
-    raise InvalidInput("FILE", legal, got, "columns= names the columns of the tokens.")
+    raise InvalidInput("FILE", legal, got, "{} names the columns of the tokens.", "columns=")

@@ -100,7 +100,7 @@ def from_frame(
         raise InvalidInput("frame", "of pandas or polars", type(frame).__name__, remedy)
     check_columns("frame", frame)
     if bag not in frame.columns:
-        remedy = "bag= names the column that says which bag a token is of."
+        remedy = of_index(frame) or "bag= names the column that says which bag a token is of."
         raise InvalidInput("column of bag ids", f"one of {some(list(frame.columns))}", bag, remedy)
     column = labels if isinstance(labels, str) else None
     if column is not None and (column == bag or column not in frame.columns):
@@ -146,6 +146,12 @@ def tokens_of(frame: pandas.DataFrame, named: Sequence[str]) -> np.ndarray:
     if len(named) == 1 and of_vectors(frame[named[0]]):
         return _vectors(frame, named[0])
     return _values(frame, list(named))
+
+
+def of_index(frame: Any) -> str:
+    """Return the remedy for columns that stand in the index of a frame, "" if none does."""
+    named = [str(name) for name in frame.index.names if name is not None]
+    return f"The index of the table is {some(named)}; save it with reset_index()." * bool(named)
 
 
 def of_vectors(column: Any) -> bool:

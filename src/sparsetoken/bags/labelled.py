@@ -119,8 +119,9 @@ class LabelledBags:
     def check_two_classes(self) -> None:
         """Raise `InvalidInput` if there are labels of more than two classes."""
         if len(self.classes) > 2:
-            remedy = "positive=LABEL compares one of them with the rest."
-            raise InvalidInput("labels", "of two classes", some(self.classes), remedy)
+            remedy = "{} compares one of them with the rest."
+            legal = "of two classes"
+            raise InvalidInput("labels", legal, some(self.classes), remedy, "positive=LABEL")
 
 
 def warn_of_leaks(bags: LabelledBags, stacklevel: int) -> None:

@@ -12,7 +12,7 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, dataclass_transform
 
@@ -20,6 +20,7 @@ from sparsetoken.base.validation import (
     LARGEST_LOAD,
     LARGEST_VALUE,
     choice,
+    closest,
     integer,
     legal_integer,
     legal_real,
@@ -195,6 +196,11 @@ class Parameter:
         return f"{self.name} ({self.meaning})" if self.meaning else self.name
 
     @property
+    def letters(self) -> list[str]:
+        """The letter in plain text and in Unicode: theta and θ, or alpha0, n0/d and α₀."""
+        return [*_plain(self.letter).split(" = "), self.symbol]
+
+    @property
     def label(self) -> str:
         """A short label for axes and sliders: the first words of `help`, or the name."""
         return re.split(r"[.,:;(]", self.help)[0] or self.name.replace("_", " ")
@@ -262,6 +268,26 @@ def parameters_of(kind: Any) -> dict[str, Parameter]:
     return {f.name: f.metadata["parameter"] for f in fields if "parameter" in f.metadata}
 
 
+def meant(name: str, declared: Mapping[str, Parameter]) -> list[str]:
+    """Return the parameters that a name may stand for, by their letters or the words of a label.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.base.parameters import meant, parameters_of
+    >>> meant("theta", parameters_of(st.SparseTokenProblem))
+    ['strength']
+    """
+    word = name.strip("_").lower()
+    tests: tuple[Callable[[Parameter], bool], ...] = (
+        lambda one: word in [letter.lower() for letter in one.letters],
+        lambda one: any(letter.startswith(word) for letter in one.letters),
+        lambda one: word in one.label.split(),
+    )
+    found = ([key for key, one in declared.items() if test(one)] for test in tests)
+    return next(filter(None, found), []) if word else []
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(parameter, dataclasses.field))
 def value(kind: type[Kind]) -> type[Kind]:
     """Make a frozen dataclass that checks and documents its declared fields.
@@ -274,10 +300,30 @@ def value(kind: type[Kind]) -> type[Kind]:
             field.metadata = MappingProxyType({"parameter": declared})
     kind.__post_init__ = _check_fields  # type: ignore[attr-defined]
     made = dataclasses.dataclass(frozen=True)(kind)
+    made.__init__ = _hinting(made.__init__)  # type: ignore[misc]
     for declared in parameters_of(made).values():
         if declared.choices and declared.find is not None:
             setattr(made, declared.name, Named(declared))
     made.__doc__ = _documented(inspect.getdoc(made) or "", parameters_of(made))
+    return made
+
+
+def _hinting(init: Callable[..., None]) -> Callable[..., None]:
+    """Return the constructor with an error that suggests a field for an unknown keyword."""
+
+    @functools.wraps(init)
+    def made(self: Any, *args: Any, **given: Any) -> None:
+        try:
+            init(self, *args, **given)
+        except TypeError as error:
+            fields = [field.name for field in dataclasses.fields(self)]
+            unknown = next((name for name in given if name not in fields), None)
+            if unknown is None:
+                raise
+            found = " or ".join(meant(unknown, parameters_of(self)))
+            hint = f" Did you mean {found}?" if found else closest(unknown, fields)
+            raise TypeError(f"{error}.{hint}") from None
+
     return made
 
 

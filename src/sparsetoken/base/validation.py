@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 __all__ = [
@@ -57,6 +57,16 @@ class InvalidInput(ValueError):
 
     The command line turns it into one message and exit code 2.
 
+    Parameters
+    ----------
+    name, legal : str
+        The value, and what it must be.
+    got : object
+    remedy : str
+        The last sentence, with {} in the place of each of the keywords.
+    *keywords : str
+        Arguments of Python, as ``labels=``, which the command line spells as its options.
+
     See Also
     --------
     Failure : A failure of work with valid input.
@@ -72,12 +82,18 @@ class InvalidInput(ValueError):
     length (L) must be an integer >= 1; got 0.
     """
 
-    def __init__(self, name: str, legal: str, got: Any, remedy: str = "") -> None:
-        super().__init__(name, legal, got, remedy)  # all, so that it survives pickling
+    def __init__(self, name: str, legal: str, got: Any, remedy: str = "", *keywords: str) -> None:
+        super().__init__(name, legal, got, remedy, *keywords)  # all, so that it survives pickling
 
     def __str__(self) -> str:
-        name, legal, got, remedy = self.args
-        return f"{name} must be {legal}; got {_shown(got)}. {remedy}".rstrip()
+        return self.spelt(str)
+
+    def spelt(self, spelling: Callable[[str], str]) -> str:
+        """Return the message with a spelling of the name and the keywords."""
+        name, legal, got, remedy, *keywords = self.args
+        if keywords:
+            remedy = remedy.format(*map(spelling, keywords))
+        return f"{spelling(name)} must be {legal}; got {_shown(got)}. {remedy}".rstrip()
 
 
 def one_line(error: BaseException) -> str:

@@ -43,8 +43,10 @@ class BagClassifier(BagStack, BaseBagClassifier):
     Parameters
     ----------
     members : sequence of (name, classifier)
-        Your own classifiers beside these, with `predict_proba` for `Bags`. Their held-out scores
-        are log odds in a cross-validation.
+        Your own classifiers beside these. ``fit(bags, y)`` and ``predict_proba(bags)`` receive
+        `sparsetoken.bags.Bags`; a classifier of rows follows a `BagPooling`, as
+        ``make_pipeline(BagPooling(), KNeighborsClassifier())``. Their held-out scores are log
+        odds in a cross-validation.
     class_weight : dict, "balanced" or None
         Weights of the classes. Those of two classes move the log odds as other class rates would,
         and leave the order of the bags as it is; so does what sample weights of one class have in

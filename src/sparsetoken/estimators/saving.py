@@ -97,8 +97,8 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
         return _complete(_harmless(path), path)
     if not trust_pickle:
         legal = "a file that runs no code when it is read, as save writes"
-        remedy = "For a pickle from someone you trust give trust_pickle=True."
-        raise InvalidInput("MODEL", legal, str(path), remedy)
+        remedy = "For a pickle from someone you trust give {}."
+        raise InvalidInput("MODEL", legal, str(path), remedy, "trust_pickle=True")
     import joblib
 
     with refused("MODEL", _LEGAL, path):
