@@ -35,8 +35,8 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.experiments.core.finite_dimension import fitted_shift, pooled_shift
 from sparsetoken.experiments.core.rows import averaged, measured
 from sparsetoken.model import QueryVector
+from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import make_model
-from sparsetoken.model.pooling import ACTIVATIONS
 from sparsetoken.simulation import draw_training_set, is_separable
 from sparsetoken.theory import predict_readouts
 from sparsetoken.theory.random_queries import predict_over_draws
