@@ -12,13 +12,10 @@ from sklearn.metrics import r2_score
 
 from sparsetoken import BagRegressor
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import (
-    AttentionRegressor,
-    MaxPooledRegressor,
-    PooledLinearRegressor,
-    QueryWarning,
-)
+from sparsetoken.estimators import QueryWarning
+from sparsetoken.estimators.attention import AttentionRegressor
 from sparsetoken.estimators.fitting.samples import RealTargets
+from sparsetoken.estimators.linear import MaxPooledRegressor, PooledLinearRegressor
 
 EVERY = [PooledLinearRegressor(), MaxPooledRegressor(), AttentionRegressor(), BagRegressor()]
 by_model = pytest.mark.parametrize("model", EVERY, ids=str)

@@ -113,8 +113,8 @@ def from_frame(
         labels = frame[column].to_numpy()
     else:
         _tell_constant(bags, named)
-    told = "labels" if column is None else f"column {column}"
-    return entered(bags, ids, order, token_names(named, bags.dimension), labels, told)
+    source = "labels" if column is None else f"column {column}"
+    return entered(bags, ids, order, token_names(named, bags.dimension), labels, source)
 
 
 def embedding(
@@ -173,11 +173,11 @@ def _tell_constant(bags: Bags, named: Sequence[str]) -> None:
     least = np.stack([bag.min(axis=0) for bag in bags])[several]
     most = segment_max(bags.tokens, bags.offsets)[several]
     constant = (least == most).all(axis=0) & (most != most[:1]).any(axis=0)
-    found = [str(named[k]) for k in np.flatnonzero(constant).tolist()]
-    if found:
+    names = [str(named[k]) for k in np.flatnonzero(constant).tolist()]
+    if names:
         warnings.warn(
             f"Columns with one value in each bag, as labels and ids have, are among those of the "
-            f"tokens: {some(found)}. labels= names that of the labels, columns= those of tokens.",
+            f"tokens: {some(names)}. labels= names that of the labels, columns= those of tokens.",
             LeakWarning,
             stacklevel=3,
         )

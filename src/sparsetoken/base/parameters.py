@@ -174,7 +174,7 @@ class Parameter:
         return legal_real(**self.range.interval, infinite=self.range.infinite)
 
     @property
-    def told(self) -> str:
+    def meaning(self) -> str:
         """What the letter adds to the name: theta for strength, n0/d for alpha0."""
         last = _plain(self.letter).rpartition(" = ")[2]
         return "" if last == self.name else last
@@ -187,13 +187,13 @@ class Parameter:
     @property
     def equation(self) -> str:
         """The letter in Unicode with its definition, such as α₀ = n₀/d."""
-        text = re.sub(r"\\([a-z]+)", lambda found: _GREEK[found[1]], self.letter)
-        return re.sub(r"_(\d)", lambda found: found[1].translate(_DIGITS), text)
+        text = re.sub(r"\\([a-z]+)", lambda match: _GREEK[match[1]], self.letter)
+        return re.sub(r"_(\d)", lambda match: match[1].translate(_DIGITS), text)
 
     @functools.cached_property
     def title(self) -> str:
         """The name in messages, with its letter, such as strength (theta)."""
-        return f"{self.name} ({self.told})" if self.told else self.name
+        return f"{self.name} ({self.meaning})" if self.meaning else self.name
 
     @property
     def letters(self) -> list[str]:
@@ -360,7 +360,7 @@ def _documented(text: str, declared: dict[str, Parameter]) -> str:
         return text
     lines = ["Parameters", "----------"]
     for each in declared.values():
-        words = f"{each.told}: {each.help}." if each.told else each.sentence
+        words = f"{each.meaning}: {each.help}." if each.meaning else each.sentence
         wrapped = textwrap.indent(textwrap.fill(words, 88), "    ")
         lines += [f"{each.name} : {each.kind_and_range}", wrapped]
     lines += ["", "Raises", "------", "InvalidInput", "    If a value is not legal.", ""]

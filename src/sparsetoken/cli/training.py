@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter as Option
 
+from sparsetoken.base.parameters import parameters_of
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, choice, integer, real
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import PANELS, Given, command, numbers, option_name
 from sparsetoken.cli.output import Answer, pairs, shortfall, table
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.networks import (
-    SMOOTH_ACTIVATIONS,
     Architecture,
     Elementwise,
     Gated,
@@ -51,6 +51,7 @@ _OF_ONE = {name for _, own in NETWORKS.values() for name in own}
 _OF_NETWORKS = {*_OF_ALL, *_OF_ONE} - {"beta"}
 _OF_MODELS = {f"{name}_{weight}" for name in ("eta", "start", "decay") for weight in "wq"}
 _OF_MODELS |= {"model", "activation", "eta_b"}
+_ACTIVATIONS = parameters_of(Elementwise)["activation"].choices
 _MODEL = "Without --network (step sizes: one number, or a comma-separated list with one per step)"
 _NETWORK = "With --network"
 _ETA = "Step size of the {}."
@@ -69,7 +70,7 @@ def descend(
     ] = 1.0,
     activation: Annotated[
         str,
-        Option(group=_MODEL, help="Of elementwise attention: " + ", ".join(SMOOTH_ACTIVATIONS)),
+        Option(group=_MODEL, help="Of elementwise attention: " + ", ".join(_ACTIVATIONS)),
     ] = "erf",
     eta_w: Annotated[str, Option(group=_MODEL, help=_ETA.format("readout"))] = "1",
     eta_q: Annotated[str, Option(group=_MODEL, help=_ETA.format("query"))] = "4",

@@ -34,7 +34,7 @@ def save(estimator: Any, path: Path | str) -> None:
         A step that is not of this package or of scikit-learn is refused when it is loaded.
     path : path
         If it ends in .joblib, .pickle or .pkl, a pickle is written, which `load` reads only if
-        it is told to trust it.
+        `trust_pickle` is set.
 
     Returns
     -------
@@ -102,8 +102,8 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
     import joblib
 
     with refused("MODEL", _LEGAL, path):
-        found = joblib.load(path)
-    return _complete(found, path)
+        estimator = joblib.load(path)
+    return _complete(estimator, path)
 
 
 def _harmless(path: Path) -> Any:
