@@ -27,7 +27,7 @@ _SHARPNESSES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _ROUNDS = 8  # of learning the direction: more change nothing
 _LEAST = 1e-3
 # Standard deviation of what a bag gains in loss, over the root of the loss that is left: fitted to
-# errors of averages on the tuning sets of benchmarks/forecast.py.
+# errors of averages on constructed sets other than those of benchmarks/forecasts.py.
 _GAIN_SPREAD = 1.1
 
 

@@ -26,7 +26,7 @@ from sparsetoken.forecasting.curves import (
 from sparsetoken.forecasting.inputs import BagLaw
 from sparsetoken.forecasting.measures import Excess, excess_of
 
-# Chosen on the tuning sets of benchmarks/forecast.py.
+# Chosen on constructed sets other than those of benchmarks/forecasts.py.
 _SEPARATIONS = (0.15, 6.0, 24)  # least, largest, number
 _USUAL_SEPARATION, _SEPARATION_SPREAD = 2.2, 0.65  # and of its logarithm
 # Of the log odds of the share of D^2 that a readout misses at the most training bags.
