@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.forecasting.forecast import as_seed, check_sizes, measured_forecast
 from sparsetoken.forecasting.inputs import read_labelled
+from sparsetoken.forecasting.learning_curves import as_seed, check_sizes, measured_forecast
 from sparsetoken.forecasting.results import CLASSIFIERS, Forecast
 from sparsetoken.forecasting.tokens import Scales, TokenCheck, check_tokens, sample_of_tokens
 

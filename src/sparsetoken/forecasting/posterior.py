@@ -180,19 +180,13 @@ def _missed(sizes: Float[np.ndarray, " K"]) -> Float[np.ndarray, "J J"]:
     return np.kron([[1, -_ALIKE], [-_ALIKE, 1]], np.kron(np.eye(len(FITTED)), one))
 
 
-def settings_and_prior(
-    law: BagLaw, n: float, fineness: int = 1
-) -> tuple[Settings, Float[np.ndarray, " G"]]:
+def settings_and_prior(law: BagLaw, n: float) -> tuple[Settings, Float[np.ndarray, " G"]]:
     """Return settings and the logarithm of their prior, given n training bags.
 
     How much of the separation n bags teach has a prior, and the effective dimension follows
     from it: one that depends on the number of columns calls small pilots of wide tokens hopeless.
-    With a fineness the separations and dimensions are so many times as many.
     """
-    least, largest, count = _SEPARATIONS
-    separations = np.geomspace(least, largest, fineness * count)
-    first, last, count = _UNLEARNED_STEPS
-    steps = np.linspace(first, last, fineness * count)
+    separations, steps = np.geomspace(*_SEPARATIONS), np.linspace(*_UNLEARNED_STEPS)
     m, L = effective_size(n, law), law.length
     informative = sorted({R for R in (1, 2, 4, 8, 16, 32, 64) if 2 * R <= L} | {L})
     axes = np.meshgrid(separations, steps, informative, _FLIPS, indexing="ij")

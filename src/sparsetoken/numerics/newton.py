@@ -16,6 +16,7 @@ Vector = Float[np.ndarray, " n"]
 System = Callable[[Vector], tuple[Vector, Float[np.ndarray, "n n"]]]
 
 _MIN_DAMPING = 1e-4
+_MAX_STEPS = 40
 _RATIO, _MAX_RATIO, _MIN_RATIO = 20.0, 100.0, 1.05
 _MAX_TOTAL = 1000  # about three times the longest way that is common
 
@@ -36,7 +37,6 @@ def damped_newton(
     positive: tuple[int, ...] = (),
     cautious: tuple[int, ...] = (),
     tolerance: float = 1e-6,
-    max_iterations: int = 40,
 ) -> NewtonResult:
     """Solve gradient(x) = 0 by Newton's method, damped until the next step is shorter.
 
@@ -58,12 +58,11 @@ def damped_newton(
     tolerance : float
         Bound on the relative length of the last step. The step is taken, so that the
         error is of the order of its square.
-    max_iterations : int
     """
     x = np.array(start, dtype=float)
     gradient, jacobian = system(x)
     residual = np.inf
-    for iteration in range(1, max_iterations + 1):
+    for iteration in range(1, _MAX_STEPS + 1):
         step = _solve(jacobian, -gradient)
         scale = _scale(x, positive)
         residual = float(np.linalg.norm(step / scale))
@@ -83,7 +82,7 @@ def damped_newton(
             if not damping >= _MIN_DAMPING * longest:
                 return NewtonResult(x, residual, iteration, False)
         x = trial
-    return NewtonResult(x, residual, max_iterations, False)
+    return NewtonResult(x, residual, _MAX_STEPS, False)
 
 
 def newton_length(

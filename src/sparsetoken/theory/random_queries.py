@@ -55,7 +55,6 @@ def predict_over_draws(
     tolerance: float = TOLERANCE,
     test_problem: SparseTokenProblem | None = None,
     draws: int = DRAWS,
-    seed: int = 0,
 ) -> list[Prediction]:
     """Predict readouts of one loss for a query that is random at the dimension of the tokens.
 
@@ -71,7 +70,7 @@ def predict_over_draws(
     experiment has one query, and its test error is off by the spread.
     """
     assert isinstance(model.query, (TwoSteps, Query))
-    queries = drawn_queries(problem, model.query, draws, seed)
+    queries = drawn_queries(problem, model.query, draws)
     if not queries.norm.any():  # no step was made
         limit = Setting(problem, model, test_problem).predictions(readouts, tolerance)
         return [dataclasses.replace(one, spread=0.0) for one in limit]

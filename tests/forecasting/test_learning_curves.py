@@ -13,8 +13,8 @@ from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.forecasting.crossvalidation import HeldOut
 from sparsetoken.forecasting.curves import Errors, Settings, errors_at, pooled_shift
-from sparsetoken.forecasting.forecast import assembled, check_sizes
 from sparsetoken.forecasting.inputs import BagLaw, read_labelled
+from sparsetoken.forecasting.learning_curves import assembled, check_sizes
 from sparsetoken.forecasting.measures import Excess, excess_of, placements
 from sparsetoken.forecasting.posterior import fit_posterior
 from sparsetoken.results import StatusCode
