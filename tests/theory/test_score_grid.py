@@ -89,10 +89,10 @@ def test_weights_on_the_grid_reproduce_polynomials(a, shape):
         for q in range(3):
             found = 0.0
             for view in views:
-                f = view.m**3 * shape.of_length(view.C)[:, None] ** 2
+                f = view.m**3 * shape.of_norm(view.C)[:, None] ** 2
                 found = found + view.moments[:, p, q] @ f.ravel()
             weight = law.weight * features[p] * features[q]
-            expected = np.sum(weight * m**3 * shape.of_length(law.C) ** 2, axis=1)
+            expected = np.sum(weight * m**3 * shape.of_norm(law.C) ** 2, axis=1)
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 

@@ -164,7 +164,7 @@ def effective_size(n: float, law: BagLaw) -> float:
 
 
 def _strength(settings: Settings, law: BagLaw) -> Float[np.ndarray, " G"]:
-    """Return the length of the signal of a token, in deviations of tokens within a bag."""
+    """Return the norm of the signal of a token, in deviations of tokens within a bag."""
     noise = np.sqrt(law.between + 1 / law.averaging)
     R = np.minimum(settings.informative, law.length)
     return settings.separation * noise * law.length / R
@@ -215,8 +215,8 @@ def _responses(length: int, R: int, between: float) -> _Responses:
         ranks = np.searchsorted(negative, np.log(total) + k * effects[1])
         auc = np.clip(ranks.mean(axis=1) / _DRAWS, 0.5, 1 - 1e-5)
         separation = np.sqrt(2) * ndtri(auc)
-        lengths = (squares / total**2).mean(axis=1) + (np.square(e).sum(axis=1) / none**2).mean()
+        norms = (squares / total**2).mean(axis=1) + (np.square(e).sum(axis=1) / none**2).mean()
         better = separation > best
-        ratio = (some / total).mean(axis=1) / np.sqrt(lengths / 2 + between)
+        ratio = (some / total).mean(axis=1) / np.sqrt(norms / 2 + between)
         best, weight = np.where(better, separation, best), np.where(better, ratio, weight)
     return _Responses(np.maximum.accumulate(best), weight)

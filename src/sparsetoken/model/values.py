@@ -25,7 +25,7 @@ class Grid(NamedTuple):
     dims : tuple of str
         A name for each axis: the only field that varies along it, else point.
     coords : dict of arrays
-        Each field that holds an array, by name. It has all axes, of length 1 where it is constant.
+        Each field that holds an array, by name. It has all axes, of size 1 where it is constant.
     """
 
     points: list[tuple[Any, ...]]
@@ -69,8 +69,8 @@ def broadcast(*values: Any) -> Grid:
 def _dims(coords: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> tuple[str, ...]:
     """Return a name for each axis."""
     found: list[str] = []
-    for axis, length in enumerate(shape):
-        own = [n for n, c in coords.items() if c.shape[axis] == length == c.size and n not in found]
+    for axis, size in enumerate(shape):
+        own = [n for n, c in coords.items() if c.shape[axis] == size == c.size and n not in found]
         several = "point" if "point" not in found else f"point_{axis}"
         found.append(own[0] if len(own) == 1 else several)
     return tuple(found)

@@ -22,7 +22,7 @@ _MAX_TOTAL = 1000  # about three times the longest way that is common
 
 
 class NewtonResult(NamedTuple):
-    """A point, the relative length of the last Newton step there, and the cost."""
+    """A point, the relative norm of the last Newton step there, and the cost."""
 
     x: Vector
     residual: float
@@ -40,7 +40,7 @@ def damped_newton(
 ) -> NewtonResult:
     """Solve gradient(x) = 0 by Newton's method, damped until the next step is shorter.
 
-    Lengths of steps do not change under linear maps of the gradient, so badly scaled
+    Norms of steps do not change under linear maps of the gradient, so badly scaled
     equations need no care (compare the natural monotonicity test of P. Deuflhard, Newton
     Methods for Nonlinear Problems, 3.3, which takes the next step with the old Jacobian).
 
@@ -56,7 +56,7 @@ def damped_newton(
         Unknowns that may have no curvature far from the solution; one step changes
         them by at most half of 1 + their size.
     tolerance : float
-        Bound on the relative length of the last step. The step is taken, so that the
+        Bound on the relative norm of the last step. The step is taken, so that the
         error is of the order of its square.
     """
     x = np.array(start, dtype=float)
@@ -75,8 +75,8 @@ def damped_newton(
         while True:
             trial = x + damping * step
             gradient, jacobian = system(trial)
-            length = np.linalg.norm(_solve(jacobian, -gradient) / scale)
-            if length <= (1 - damping / 20) * residual:
+            norm = np.linalg.norm(_solve(jacobian, -gradient) / scale)
+            if norm <= (1 - damping / 20) * residual:
                 break
             damping /= 2
             if not damping >= _MIN_DAMPING * longest:
@@ -85,10 +85,10 @@ def damped_newton(
     return NewtonResult(x, residual, _MAX_STEPS, False)
 
 
-def newton_length(
+def newton_norm(
     x: Vector, gradient: Vector, jacobian: Float[np.ndarray, "n n"], positive: tuple[int, ...] = ()
 ) -> float:
-    """Return the relative length of the Newton step from x, as `damped_newton` measures it."""
+    """Return the relative norm of the Newton step from x, as `damped_newton` measures it."""
     return float(np.linalg.norm(_solve(jacobian, -gradient) / _scale(x, positive)))
 
 

@@ -63,7 +63,7 @@ class Record:
     """Named arrays over named dimensions.
 
     A dimension along which several parameters vary together is called point. Coordinates have
-    as many axes as there are dimensions, of length 1 where they do not vary.
+    as many axes as there are dimensions, of size 1 where they do not vary.
 
     See Also
     --------
@@ -103,7 +103,7 @@ class Record:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the dimensions."""
+        """The sizes of the dimensions."""
         first = getattr(self, self.quantities[0].name)  # which has all dimensions
         return np.shape(first)[: len(self.dims)]
 
@@ -153,9 +153,9 @@ class Record:
         for dim, position in positions.items():
             choice("dimension", dim, part.dims)
             axis, name = part.dims.index(dim), f"position along {dim}"
-            length = part.shape[axis]
+            size = part.shape[axis]
             if not isinstance(position, slice):
-                position = integer(name, position, -length, length - 1)
+                position = integer(name, position, -size, size - 1)
             part = part._part(dim, position)
         return part
 

@@ -50,9 +50,9 @@ class Simulation(Record, Generic[Of]):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the dimensions, without trials."""
-        lengths = zip(self.trials.dims, self.trials.shape, strict=True)
-        return tuple(length for dim, length in lengths if dim != "trial")
+        """The sizes of the dimensions, without trials."""
+        sizes = zip(self.trials.dims, self.trials.shape, strict=True)
+        return tuple(size for dim, size in sizes if dim != "trial")
 
     @property
     def mean(self) -> Of:

@@ -21,7 +21,7 @@ class Split:
         With a query: <w, q>/|q| and the coordinate along the signal beside it. pooled: (<w, xi>,).
         vectorized: <W_l, xi> for each position l.
     rest : float
-        Length of what is left.
+        Norm of what is left.
     signal : array of shape (positions,)
         <w, xi>, for each position that has weights of its own.
     along : float

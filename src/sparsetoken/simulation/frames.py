@@ -135,14 +135,14 @@ class TokenFrame:
 
     def trained(self, q: np.ndarray, beta: float, w: np.ndarray) -> TrainedQuery:
         """Return a query vector by what the features need of it, and the cosine of its readout."""
-        norm, width, length = float(np.linalg.norm(q)), self.along(q).width, np.linalg.norm(w)
+        norm, width, norm_w = float(np.linalg.norm(q)), self.along(q).width, np.linalg.norm(w)
         if norm == 0 or width == 0:
             direction = _beside(np.eye(1, len(q), int(np.argmin(np.abs(self.signal))))[0], self)
             trained = TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction)
         else:
             cosine = float(np.clip(q @ self.signal / norm, -1, 1))
             trained = self._at(q / norm, Query(cosine, beta * width), norm)
-        readout_cosine = float(w @ self.signal / length) if length > 0 else 0.0
+        readout_cosine = float(w @ self.signal / norm_w) if norm_w > 0 else 0.0
         return dataclasses.replace(trained, readout_cosine=readout_cosine)
 
     def given(self, query: Query | QueryVector, rng: np.random.Generator) -> TrainedQuery:
@@ -178,7 +178,7 @@ class IsotropicFrame(TokenFrame):
     """Coordinates along a few directions of R^d, and isotropic noise in all d >= 3.
 
     Isotropic noise looks the same in every frame: the directions that matter come first, and
-    the rest of the noise enters by its lengths and inner products alone.
+    the rest of the noise enters by its norms and inner products alone.
     """
 
     dimension: int = dataclasses.field(kw_only=True)
@@ -195,8 +195,8 @@ class IsotropicFrame(TokenFrame):
 
     def beside_vector(self, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw noise orthogonal to q, a vector of the first plane; it turns the third axis."""
-        length = float(np.linalg.norm(q))
-        cos, sin = (q[0] / length, q[1] / length) if length > 0 else (1.0, 0.0)
+        norm = float(np.linalg.norm(q))
+        cos, sin = (q[0] / norm, q[1] / norm) if norm > 0 else (1.0, 0.0)
         turn, rest = rng.standard_normal(), np.sqrt(rng.chisquare(self.dimension - 2))
         return np.array([-turn * sin, turn * cos, rest])
 

@@ -24,7 +24,7 @@ _DEPENDENT = 1e-10  # slopes with a smaller share of new squares have no new dir
 class Block(NamedTuple):
     """Directions in which the tokens have the same variances, within and between bags.
 
-    The signals are by the lengths of their parts in this block.
+    The signals are by the norms of their parts in this block.
     """
 
     dimension: int

@@ -45,7 +45,7 @@ class FeatureLaw:
         X_1 = theta s A + B and X_2 = theta sqrt(1 - s^2) A, the parts of the mean
         feature along qhat and along e_2.
     C : array of shape (scrambles, nodes)
-        Length of the pooling weights.
+        Norm of the pooling weights.
     y : array of shape (scrambles, nodes)
         Labels in {-1, +1}.
     weight : array of shape (scrambles, nodes)

@@ -165,7 +165,7 @@ class CorrelatedFeatures(ModelFeatures):
         pull = readout.pull(saddle.state, saddle.smoothing)
         return self.covariances.norms(pull, saddle.load.ridge, saddle.load.samples, others)
 
-    def _length(self, readout: ConvexReadout, saddle: SaddlePoint) -> float:
+    def _squared_norm(self, readout: ConvexReadout, saddle: SaddlePoint) -> float:
         """Return |w|^2."""
         ones = np.ones((1, self.covariances.dimension))
         return float(self._norms(readout, saddle, ones)[0])
@@ -209,7 +209,7 @@ class LinearFeatures(CorrelatedFeatures):
     def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
         along = float(saddle.state.p[0])
-        rest = math.sqrt(max(self._length(readout, saddle) - along**2, 0.0))
+        rest = math.sqrt(max(self._squared_norm(readout, saddle) - along**2, 0.0))
         return Overlaps(0.0, along, rest, saddle.state.b)
 
     def state_on(
@@ -308,11 +308,11 @@ class QueriedFeatures(CorrelatedFeatures):
         assert isinstance(readout, SpectrumReadout)
         pull = readout.pull(saddle.state, saddle.smoothing)
         signal, *_, w_1 = self.covariances.overlaps(pull, saddle.load.ridge)
-        length = self._query.norm
-        s = self._query.overlap(self.spectrum) / length if length > 0 else 0.0
+        norm = self._query.norm
+        s = self._query.overlap(self.spectrum) / norm if norm > 0 else 0.0
         sine = math.sqrt(max(1 - s**2, 0.0))
         w_2 = (signal - s * w_1) / sine if sine > 1e-9 else 0.0
-        rest = math.sqrt(max(self._length(readout, saddle) - w_1**2 - w_2**2, 0.0))
+        rest = math.sqrt(max(self._squared_norm(readout, saddle) - w_1**2 - w_2**2, 0.0))
         return Overlaps(float(w_1), float(w_2), rest, saddle.state.b)
 
 

@@ -110,7 +110,7 @@ def trace(S: np.ndarray, diagonal: np.ndarray | None = None) -> float:
 
 
 def gain(S: np.ndarray, xi: np.ndarray) -> float:
-    """Return the length of S^(-1/2) xi, by which whitening makes a signal stronger.
+    """Return the norm of S^(-1/2) xi, by which whitening makes a signal stronger.
 
     The covariance S is diagonal (a vector) or full.
 
@@ -173,7 +173,7 @@ def kept_of(problem: SparseTokenProblem) -> tuple[Float[np.ndarray, " d"], float
 
     That is along each direction and along the signal: the eigenvalues of
     ``W = S_w^(1/2) (S_w + L S_b)^-1 S_w^(1/2)``, or (1,) ones where there is no effect, and u^T W u
-    for the whitened signal u of length 1.
+    for the whitened signal u of norm 1.
     """
     spectrum = spectrum_of(problem)
     if not spectrum.shared:

@@ -27,7 +27,7 @@ class Scalars(NamedTuple):
     of the sample share, ``e = zeta u_b + (S_b - u_b u_b^T)^(1/2) h'``. Here ``u = S_w q/sigma`` and
     ``u_b = S_b q/sigma_b`` are what the covariances have along the query. A is the sum of the
     weights at the places of the signal, B that of the weights times the noise of the projections, C
-    the length of the weights and D their sum; zeta is what the projections of the tokens share,
+    the norm of the weights and D their sum; zeta is what the projections of the tokens share,
     over its width sigma_b, and None where the weights do not depend on it.
     """
 

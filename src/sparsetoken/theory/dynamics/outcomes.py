@@ -22,7 +22,7 @@ from sparsetoken.theory.dynamics.samples import placed_signals
 
 POINTS = 512
 _SEED = 20250930  # any fixed number: the same new bags in every run
-_STATES = 16  # in one call: descents of all lengths share what is compiled
+_STATES = 16  # in one call: descents of any number of steps share what is compiled
 _SINGULAR = 1e-12  # a column with a smaller share of new variance brings none
 
 

@@ -54,7 +54,7 @@ class LearningCurve:
 
     Each point has the fewest nodes, from `first_points` for each class and scramble on, with which
     twice the numerical error of its test error is allowed by the tolerance, as of `allowed_error`;
-    at inf those are the first nodes. It is solved to the same length of the last Newton step. Its
+    at inf those are the first nodes. It is solved to the same norm of the last Newton step. Its
     neighbours only give the place where Newton's method starts, so that its solution is the same in
     every sequence, to rounding. So do the solutions of another curve, of features that are much
     `like` these. New data have the problem `tested`.

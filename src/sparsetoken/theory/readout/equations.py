@@ -223,10 +223,10 @@ class SpectrumReadout(ConvexReadout):
         return ReadoutState(p, float(b[0]), nu**2, chi)
 
     def tangent(self, x: np.ndarray, samples: float) -> np.ndarray:
-        """Return the derivatives of the state: the unknowns are lengths, not their squares."""
+        """Return the derivatives of the state: the unknowns are norms, not their squares."""
         tangent = np.ones(len(x))
-        lengths = slice(self.J + 1, self.J + 1 + self.K)
-        tangent[lengths] = 2 * x[lengths]
+        norms = slice(self.J + 1, self.J + 1 + self.K)
+        tangent[norms] = 2 * x[norms]
         return np.diag(tangent)
 
     def pull(self, state: ReadoutState, mu: float) -> Pull:

@@ -23,7 +23,7 @@ from sparsetoken.theory.score_grid import (
 )
 
 _LEAST_VARIANCE = 1e-300
-_NEAR = 3e-6  # relative: no farther than the last Newton step goes, in squares of lengths
+_NEAR = 3e-6  # relative: no farther than the last Newton step goes, in squares of norms
 # nodes from which a grid is less work, and from which the finer grid is, in any case
 _MANY, _VERY_MANY = 1024, 2**14
 

@@ -8,11 +8,11 @@ import math
 import numpy as np
 
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_length
+from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_norm
 from sparsetoken.theory.readout.equations import ConvexReadout, Load
 from sparsetoken.theory.readout.means import ReadoutState
 
-# Relative lengths of the last Newton step, of a solution and of a place on the way to one.
+# Relative norms of the last Newton step, of a solution and of a place on the way to one.
 # The step is taken, so that the error is of the order of its square.
 SOLUTION_STEP, ROUGH_STEP = 1e-6, 1e-2
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 4.0, 1e-7
@@ -28,7 +28,7 @@ class SaddlePoint:
     The scores depend on the state. The smoothing is the mu of the envelope that stands for the
     loss: 0, or at most 1e-6 where a loss with kinks has its solution on a kink (the hinge loss that
     gives up and always answers with the larger class); the training loss then moves by less than
-    mu. The residual is the relative length of the last Newton step.
+    mu. The residual is the relative norm of the last Newton step.
     """
 
     x: np.ndarray
@@ -51,7 +51,7 @@ def solve_readout(
 
     Equation: learned-readout. It starts at a solution nearby, for the same smoothing. Without one
     the solution is followed from a ridge so large that it is explicit, and then, for a loss with
-    kinks, along its smoothing. The tolerance is the relative length of the last Newton step; the
+    kinks, along its smoothing. The tolerance is the relative norm of the last Newton step; the
     error is of the order of its square.
     """
     spent = 0 if start is None else start.iterations
@@ -162,7 +162,7 @@ def _without_pull(readout: ConvexReadout, load: Load) -> SaddlePoint:
 
 
 def newton_distance(readout: ConvexReadout, saddle: SaddlePoint, load: Load) -> float:
-    """Return the relative length of the Newton step from a point to the saddle point of a load."""
+    """Return the relative norm of the Newton step from a point to the saddle point of a load."""
     residual, jacobian = readout.system(saddle.x, load, saddle.smoothing)
     free = saddle.x[: len(residual)]
-    return newton_length(free, residual, jacobian, readout.positive(load.samples))
+    return newton_norm(free, residual, jacobian, readout.positive(load.samples))

@@ -33,7 +33,7 @@ class LeastViolation:
     """The least mean squared violation: one over the capacity, per weight of a dimension.
 
     The error is relative, and inf where the value is not the minimum. The residual is the relative
-    length of the last Newton step on the last pilot; iterations are Newton steps in all. A caution
+    norm of the last Newton step on the last pilot; iterations are Newton steps in all. A caution
     says where the value is that of training sets of some size, and the error how far the limit is.
     """
 
@@ -142,7 +142,7 @@ def least_violation(
             gradient, hessian = there.system(t)
             return gradient + t * x, hessian
 
-        # A step too far is refused by its length.
+        # A step too far is refused by its norm.
         with np.errstate(all="ignore"):
             result = damped_newton(system, at)
             enough = least_nodes == 0 or effective_nodes(result.x, law) >= least_nodes
