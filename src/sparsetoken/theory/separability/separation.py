@@ -14,7 +14,7 @@ from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.readout.covariances import CommutingCovariances
-from sparsetoken.theory.readout.equations import Load, SpectrumReadout
+from sparsetoken.theory.readout.equations import Load, SpectrumEquations
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SOLUTION_STEP, SaddlePoint, solve_readout
 
@@ -53,16 +53,16 @@ def most_separable(
     |w|^2, so that by Euler's theorem a solution has the ridge 0.
 
     The first covariance is the identity, to which the ridge adds; `removed` is as of
-    `SpectrumReadout`. The search starts at `near`, the separation of other nodes of the law, or
+    `SpectrumEquations`. The search starts at `near`, the separation of other nodes of the law, or
     else follows readouts of the margin 1 from few samples.
     """
     law = (nodes, covariances, removed)
-    limit = _ReadoutOfNorm(*law, margin=0.0)
+    limit = _EquationsAtNorm(*law, margin=0.0)
     if near is not None:
         result = limit.at_norm(near.x, 1.0, SOLUTION_STEP)
         result = result._replace(iterations=near.iterations + result.iterations)
     else:
-        result = _from_small_loads(_ReadoutOfNorm(*law, margin=1.0), limit)
+        result = _from_small_loads(_EquationsAtNorm(*law, margin=1.0), limit)
     error = limit.error(result.x) if result.converged else math.inf
     samples = float(1 / result.x[limit.samples_at])
     return Separation(samples, error, *result)
@@ -82,7 +82,7 @@ def violations(nodes: FeatureNodes, separation: Separation) -> Float[np.ndarray,
     return np.asarray(nodes.weight * T**2 * ((1 + r**2) * ndtr(r) + r * density))
 
 
-def _from_small_loads(way: _ReadoutOfNorm, limit: _ReadoutOfNorm) -> NewtonResult:
+def _from_small_loads(way: _EquationsAtNorm, limit: _EquationsAtNorm) -> NewtonResult:
     """Follow readouts of the margin 1 as they grow longer.
 
     Where more samples first tell more of the signal than they add noise, readouts become shorter
@@ -107,7 +107,7 @@ def _from_small_loads(way: _ReadoutOfNorm, limit: _ReadoutOfNorm) -> NewtonResul
         load *= 2
 
 
-class _ReadoutOfNorm(SpectrumReadout):
+class _EquationsAtNorm(SpectrumEquations):
     """The readouts of a given nu_1 that give scores a margin, and the n and ridge they belong to.
 
     The unknowns are (p, b, nu) / nu_1 with 1/n in the place of nu_1, and chi / chi_1 with the
