@@ -13,8 +13,8 @@ from sparsetoken.base.parameters import Parameter, parameters_of
 from sparsetoken.base.validation import InvalidInput
 
 
-class Grid(NamedTuple):
-    """The points of values that hold arrays.
+class Broadcast(NamedTuple):
+    """The points of values whose arrays are broadcast against one another.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Grid(NamedTuple):
     coords: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
-def broadcast(*values: Any) -> Grid:
+def broadcast(*values: Any) -> Broadcast:
     """Return the points of values whose fields may hold arrays.
 
     Raises
@@ -44,7 +44,7 @@ def broadcast(*values: Any) -> Grid:
     """
     paths = [(i, names) for i, value in enumerate(values) for names in _array_paths(value)]
     if not paths:
-        return Grid([values])
+        return Broadcast([values])
     arrays = [_array_at(values[i], names) for i, names in paths]
     try:
         full = np.broadcast_arrays(*arrays)
@@ -63,7 +63,7 @@ def broadcast(*values: Any) -> Grid:
         for (i, names), entry in zip(paths, entries, strict=True):
             point[i] = _replaced(point[i], names, entry)
         points.append(tuple(point))
-    return Grid(points, shape, _dims(coords, shape), coords)
+    return Broadcast(points, shape, _dims(coords, shape), coords)
 
 
 def _dims(coords: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from sparsetoken.base.machine import needed
 from sparsetoken.base.tables import html, text
 from sparsetoken.base.validation import choice, integer
-from sparsetoken.model.values import Grid
+from sparsetoken.model.values import Broadcast
 from sparsetoken.results.status import CONVERGED, Status, as_objects
 
 Numbers = Any
@@ -311,7 +311,7 @@ class Record:
         )
 
 
-def stacked(rows: Sequence[AnyRecord], grid: Grid) -> AnyRecord:
+def stacked(rows: Sequence[AnyRecord], grid: Broadcast) -> AnyRecord:
     """Return the results at the points of a grid as one record; a single point as it is."""
     first = rows[0]
     if not grid.shape:

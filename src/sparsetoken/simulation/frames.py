@@ -32,7 +32,7 @@ class TrainedQuery:
         <w1, xi> / |w1|; nan for a given query.
     scale : float
         What a projection on the direction is multiplied with to have noise of width 1.
-    shared : float
+    effect_width : float
         Width of what the projections of a sample's tokens share, over that of their noise.
     """
 
@@ -42,7 +42,7 @@ class TrainedQuery:
     direction: Float[np.ndarray, " k"]
     readout_cosine: float = float("nan")
     scale: float = 1.0
-    shared: float = 0.0
+    effect_width: float = 0.0
 
     @property
     def projected(self) -> float:
@@ -114,8 +114,8 @@ class TokenFrame:
         """Draw the noise of n mean tokens."""
         noise = self.within_noise(n, rng)
         noise /= np.sqrt(length)
-        shared = self.between_noise(n, rng)
-        return noise if shared is None else noise + shared
+        effect = self.between_noise(n, rng)
+        return noise if effect is None else noise + effect
 
     def beside_noise(self, q: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         """Draw N(0, S_w - u u^T): the noise that moves no projection on q."""
@@ -164,9 +164,11 @@ class TokenFrame:
         return self._at(direction, query, k / width)
 
     def _at(self, direction: np.ndarray, query: Query, norm: float) -> TrainedQuery:
-        width, shared = self.along(direction).width, self.between_along(direction).width
+        width, effect = self.along(direction).width, self.between_along(direction).width
         overlap = norm * query.cosine
-        return TrainedQuery(query, overlap, norm, direction, scale=1 / width, shared=shared / width)
+        return TrainedQuery(
+            query, overlap, norm, direction, scale=1 / width, effect_width=effect / width
+        )
 
     def facing(self, trained: TrainedQuery | None) -> tuple[TokenFrame, TrainedQuery | None]:
         """Return the frame in which features are drawn, and the query in its coordinates."""

@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from sparsetoken.base.validation import LARGEST_LOAD, integer, real
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.tokens import isotropic_only
-from sparsetoken.model.values import Grid, require_numbers
+from sparsetoken.model.values import Broadcast, require_numbers
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.simulation.budget import FLOAT, Size, chunk_sizes, require_memory, scalar_rows
@@ -237,4 +237,4 @@ def pass_messages(
     need = _COPIES * FLOAT * n * size.length * (dimension + 2 * problem.informative)
     require_memory(need, size, memory_budget, "Or lower alpha.")
     plan = _Plan(problem, alpha, dimension, seed, iterations, test_samples)
-    return simulated([plan], Grid([]), trials, executor=executor, progress=progress)
+    return simulated([plan], Broadcast([]), trials, executor=executor, progress=progress)

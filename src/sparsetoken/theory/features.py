@@ -244,13 +244,13 @@ class QueriedFeatures(CorrelatedFeatures):
         self._model, self._query = model, query_law(problem, model.query)
         self._width = self._query.width(self.spectrum)
         self._effect = 0.0  # sigma_b, where the weights see the effect
-        self.sees_effect = self.spectrum.shared and model.sees_mean
+        self.sees_effect = self.spectrum.has_effect and model.sees_mean
         S, B = self.spectrum.within, self.spectrum.between
         if self.sees_effect:
             self._effect = math.sqrt(max(_quadratic(self._query, B), 0.0))
         moved = [(S, self._width), *([(B, self._effect)] if self.sees_effect else [])]
         directions = _directions(self._query, self.spectrum.signal, moved)
-        if not self.spectrum.shared:
+        if not self.spectrum.has_effect:
             self._set_covariances(CommutingCovariances(S[None], directions))
         elif B.ndim == 1:
             self._set_covariances(CommutingCovariances(np.array([S, B]), directions))
@@ -277,8 +277,8 @@ class QueriedFeatures(CorrelatedFeatures):
         projected = self._projected(problem)
         B = law.along - projected * law.across
         a = np.stack([problem.strength * law.across, B], axis=-1)
-        amplitudes = [law.C, *([np.ones_like(law.C)] if self.spectrum.shared else [])]
-        covariance = np.diag([0.0, law.shared])
+        amplitudes = [law.C, *([np.ones_like(law.C)] if self.spectrum.has_effect else [])]
+        covariance = np.diag([0.0, law.gaussian_variance])
         return FeatureNodes(
             a, np.stack(amplitudes, axis=-1), law.y, law.weight, covariance, exact=law.exact
         )
@@ -303,7 +303,7 @@ class QueriedFeatures(CorrelatedFeatures):
         like = SparseTokenProblem(L, R, theta, pi, tokens=Isotropic())
         query = Query(tau / theta, self._query.sharpness)
         law = feature_law(self._model, like, query, points)
-        if self.spectrum.shared and law.features is not None and law.features.sees_mean:
+        if self.spectrum.has_effect and law.features is not None and law.features.sees_mean:
             remedy = "Its weights depend on what the tokens of a sample share; omit between."
             legal = f"without a between covariance for {self._model.name}"
             raise InvalidInput("tokens", legal, self.problem.tokens, remedy)

@@ -46,7 +46,7 @@ class TokenSpectrum:
     basis: np.ndarray | None
 
     @property
-    def shared(self) -> bool:
+    def has_effect(self) -> bool:
         """Whether the tokens of a sample share an effect."""
         return bool(self.between.any())
 
@@ -158,7 +158,7 @@ def strengths_of(problem: SparseTokenProblem) -> tuple[float, float]:
     S_w has no inverse then, the second takes the place of the first.
     """
     spectrum, theta = spectrum_of(problem), problem.strength
-    if not spectrum.shared:
+    if not spectrum.has_effect:
         within = theta * gain(spectrum.within, spectrum.signal)
         return within, within
     whole = problem.length * spectrum.mean_token(problem.length)
@@ -176,7 +176,7 @@ def kept_of(problem: SparseTokenProblem) -> tuple[Float[np.ndarray, " d"], float
     for the whitened signal u of norm 1.
     """
     spectrum = spectrum_of(problem)
-    if not spectrum.shared:
+    if not spectrum.has_effect:
         return np.ones(1), 1.0
     _require_inverse(spectrum.within)
     root, between = np.sqrt(spectrum.within), spectrum.between

@@ -64,11 +64,11 @@ def network_outcome(
     columns = range(states.overlaps.shape[1])
     order = [*(j for j in columns if j not in readouts), *readouts]
     drawn = len(order) - len(readouts)
-    shared = bool(states.between.any())
-    grams = (states.within, states.between) if shared else (states.within,)
+    has_effect = bool(states.between.any())
+    grams = (states.within, states.between) if has_effect else (states.within,)
     roots = [np.array([_triangular(S) for S in gram[:, order][..., order]]) for gram in grams]
     mixed = not is_symmetric(network, law.length, law.outputs)
-    nodes = _nodes(law, law.length + shared, drawn, scramble, mixed)
+    nodes = _nodes(law, law.length + has_effect, drawn, scramble, mixed)
     outcome, count = _compiled(network, law, tuple(order), drawn), len(states.loss)
     parts = []
     for first in range(0, count, _STATES):

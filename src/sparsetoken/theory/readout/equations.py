@@ -111,9 +111,10 @@ class IsotropicEquations(SaddleEquations):
     ``X_1 qhat + X_2 e_2 + C h`` with h ~ N(0, I - qhat qhat^T):
 
     ``E[M_{chi C^2 + mu}(omega)] - nu r/(2 sqrt(alpha)) + (lambda/2)(w_1^2 + w_2^2 + nu^2)``
-    with omega = w_1 X_1 + w_2 X_2 + b + T g, T^2 = w_1^2 shared + C^2 (w_2^2 + nu^2) and
-    chi = nu/(r sqrt(alpha)). It is convex in (w_1, w_2, b, nu) and concave in r. Where noise has
-    one eigenvalue these are the equations of `SpectrumEquations`, with fewer ways to go astray.
+    with omega = w_1 X_1 + w_2 X_2 + b + T g, T^2 = w_1^2 v + C^2 (w_2^2 + nu^2), v the
+    Gaussian variance of the law, and chi = nu/(r sqrt(alpha)). It is convex in (w_1, w_2, b, nu)
+    and concave in r. Where noise has one eigenvalue these are the equations of
+    `SpectrumEquations`, with fewer ways to go astray.
 
     Equation: population-risk. At alpha = inf, nu and chi vanish and the potential is the
     population risk of (w_1, w_2, b) with the ridge; it has three unknowns.

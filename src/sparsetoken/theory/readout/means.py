@@ -134,8 +134,8 @@ class LossMeans:
 
     def _spread(self, squares: np.ndarray, state: OrderParameters, mu: float) -> list[np.ndarray]:
         """Return T and V at squares of amplitudes."""
-        shared = float(state.p @ self.nodes.covariance @ state.p)
-        T = np.sqrt(np.maximum(shared + squares @ state.q, _LEAST_VARIANCE))
+        common = float(state.p @ self.nodes.covariance @ state.p)
+        T = np.sqrt(np.maximum(common + squares @ state.q, _LEAST_VARIANCE))
         return [T, mu + squares @ state.chi]
 
     @functools.cached_property

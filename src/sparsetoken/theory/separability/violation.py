@@ -94,7 +94,7 @@ def expansion(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, 
     M, T = _margin(x, law)
     Phi, phi = _normal(M / T)
     excess = np.maximum(M * Phi + T * phi, 0.0)
-    d, q = -law.y / law.C, law.shared / law.C**2
+    d, q = -law.y / law.C, law.gaussian_variance / law.C**2
     slope_M = (d * law.along, d * law.across, d)
     slope_T = (q * x[0] / T, x[1] / T, 0.0)
     by_M, by_T = 2 * excess, 2 * T * Phi
@@ -182,7 +182,7 @@ def _margin(x: np.ndarray, law: FeatureLaw) -> tuple[np.ndarray, np.ndarray]:
     """Return mean M and width T of the violation of each node."""
     w1, w2, b = x
     M = -law.y * (w1 * law.along + w2 * law.across + b) / law.C
-    return M, np.sqrt(1 + w2**2 + law.shared * (w1 / law.C) ** 2)
+    return M, np.sqrt(1 + w2**2 + law.gaussian_variance * (w1 / law.C) ** 2)
 
 
 def _normal(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
