@@ -95,7 +95,7 @@ def damped_point(
 
     They are ``r^2 = E[C^2 p^2]``, ``K = E[C^2 D]``, ``chi = 1 / (alpha (ridge + K))``,
     ``nu = r sqrt(alpha) chi``, ``w_2 = -E[p X_2] / (ridge + K)``,
-    ``w_1 = -E[p X_1] / (ridge + shared E[D])`` and ``E[p] = 0`` for b. Means over the normal
+    ``w_1 = -E[p X_1] / (ridge + v E[D])`` and ``E[p] = 0`` for b. Means over the normal
     are taken in NumPy with 64 Gauss-Hermite nodes, or by our compiled rule with as many.
 
     Returns
@@ -118,7 +118,7 @@ def damped_point(
 
 def _scores(law: FeatureLaw, s: State) -> tuple[np.ndarray, np.ndarray]:
     m = s.w1 * law.along + s.w2 * law.across + s.b
-    return m, np.sqrt(law.shared * s.w1**2 + law.C**2 * (s.w2**2 + s.nu**2))
+    return m, np.sqrt(law.gaussian_variance * s.w1**2 + law.C**2 * (s.w2**2 + s.nu**2))
 
 
 def _fixed_point(law: FeatureLaw, readout: Readout, s: State, compiled: bool) -> np.ndarray:
@@ -135,7 +135,7 @@ def _fixed_point(law: FeatureLaw, readout: Readout, s: State, compiled: bool) ->
     chi = 1 / (alpha * (ridge + K))
     return np.array(
         [
-            -np.sum(weight * p * law.along) / (ridge + law.shared * D),
+            -np.sum(weight * p * law.along) / (ridge + law.gaussian_variance * D),
             -np.sum(weight * p * law.across) / (ridge + K),
             s.b - np.sum(weight * p) / D,
             r * math.sqrt(alpha) * chi,
