@@ -40,13 +40,16 @@ class Folder:
                 legal, remedy = "at a URL of fsspec", f"{error}."
                 raise InvalidInput("store", legal, self.path, remedy) from None
 
+    def __str__(self) -> str:
+        return self.path
+
     def __truediv__(self, name: str) -> Folder:
         """Return a folder within this one."""
         return Folder(f"{self.path.rstrip('/')}/{name}")
 
     def names(self) -> list[str]:
         """Return the names of all that is in the folder, sorted; none if it is not there."""
-        with self._explained(), contextlib.suppress(FileNotFoundError):
+        with self.explained(), contextlib.suppress(FileNotFoundError):
             if self._remote is None:
                 return sorted(os.listdir(self.path))
             self._remote.invalidate_cache()
@@ -57,7 +60,7 @@ class Folder:
     def make(self) -> None:
         """Make the folder if it is not there; in a bucket there are none."""
         if self._remote is None:
-            with self._explained():
+            with self.explained():
                 Path(self.path).mkdir(parents=True, exist_ok=True)
 
     def read(self, name: str, largest: int) -> bytes | None:
@@ -70,7 +73,7 @@ class Folder:
         Failure
             If it cannot be read.
         """
-        with self._explained(), contextlib.suppress(FileNotFoundError):
+        with self.explained(), contextlib.suppress(FileNotFoundError):
             if self._remote is not None:
                 return self._remote.cat_file(f"{self._root}/{name}", start=0, end=largest + 1)
             path = Path(self.path, name)
@@ -81,7 +84,7 @@ class Folder:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file whole; the folder must be there, so that a removed one is noticed."""
-        with self._explained():
+        with self.explained():
             if self._remote is not None:
                 self._remote.pipe_file(f"{self._root}/{name}", content)
                 return
@@ -90,14 +93,14 @@ class Folder:
 
     def remove(self, name: str) -> None:
         """Remove a file, unless another run has done so."""
-        with self._explained(), contextlib.suppress(FileNotFoundError):
+        with self.explained(), contextlib.suppress(FileNotFoundError):
             if self._remote is None:
                 Path(self.path, name).unlink()
             else:
                 self._remote.rm_file(f"{self._root}/{name}")
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """Turn what the system, or the library of a bucket, raises into one message."""
         try:
             yield

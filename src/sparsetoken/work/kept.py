@@ -77,15 +77,17 @@ class Kept:
 
     Parameters
     ----------
-    folder : path or str
+    folder : path, str or Folder
         A folder of this machine, or a URL that fsspec knows. It may have other files, too.
     decoded : callable
         Returns what the JSON value of a result stands for, or raises an error if that is none
         which its caller writes. By default it is the value itself.
     """
 
-    def __init__(self, folder: Path | str, decoded: Callable[[Any], Any] = lambda v: v) -> None:
-        self.folder, self._decoded = Folder(folder), decoded
+    def __init__(
+        self, folder: Path | str | Folder, decoded: Callable[[Any], Any] = lambda v: v
+    ) -> None:
+        self.folder, self._decoded = Folder(str(folder)), decoded
 
     def read(self, keys: Container[str] | None = None, *, mend: bool = False) -> Known:
         """Return the results of these keys, by default all; of damaged files there are none.
