@@ -168,19 +168,19 @@ def curve_damped() -> Action:
 
 def diagram_ours() -> Action:
     """A sweep over (strength, alpha1) on two processes, the query trained at each point."""
-    from sparsetoken.sweep import Grid, linear, logarithmic, run
+    from sparsetoken.sweep import Grid, run
     from sparsetoken.work import WorkerPool
 
     grid = Grid(
         "learning",
-        [linear("strength", 1, 6, 50), logarithmic("alpha1", 0.25, 10, 50)],
+        {"strength": np.linspace(1, 6, 50), "alpha1": np.geomspace(0.25, 10, 50)},
         {"length": 10, "alpha0": 2.0, "eta_q": 1.0, "loss": "logistic", "ridge": 1e-3},
         quantities=("theory",),
     )
 
     def act(i: int) -> dict:
         with tempfile.TemporaryDirectory() as folder, WorkerPool(2) as pool:
-            return run(grid, f"{folder}/diagram.zarr", pool, workers=2)._asdict()
+            return run(grid, f"{folder}/diagram", pool, workers=2)._asdict()
 
     return act
 
