@@ -237,11 +237,11 @@ def test_a_piece_that_killed_its_workers_has_an_error_for_each_call(store, monke
     died = iter([(Some(("1", "2")), WorkerDied("It died."))])
     monkeypatch.setattr(kept, "completed", lambda *_: died)
     (found,) = store.fill(square, [])
-    assert {key: one.error for key, one in found.items()} == {"1": "It died.", "2": "It died."}
-    assert {key: one.error for key, one in store.read().results.items()} == {
-        "1": "It died.",
-        "2": "It died.",
-    }
+    for results in (found, store.read().results):
+        assert {key: one.error for key, one in results.items()} == {
+            "1": "It died.",
+            "2": "It died.",
+        }
 
 
 def test_an_error_is_kept_as_a_line_that_a_terminal_shows(store):
