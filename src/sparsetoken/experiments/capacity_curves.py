@@ -502,7 +502,7 @@ def draw_transitions(rows: Rows) -> Figure:
         for m, (line, alpha) in zip(features, LOOKS, strict=True):
             shares = counted.where(engine=REDUCED, features=m).along("alpha1")
             style.line(axes, shares, line, color=COLOURS[model], lw=1.2, alpha=alpha)
-            style.measured(axes, shares, COLOURS[model], alpha)
+            style.measured(axes, shares, COLOURS[model], alpha=alpha)
         style.measured(axes, counted.where(engine=TENSORS).along("alpha1"), GREY)
         axes.set_ylim(-0.04, 1.04)
         label = "share separable" * (model == MODELS[0])

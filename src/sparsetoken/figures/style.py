@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import matplotlib
 import numpy as np
 from cycler import cycler
+from matplotlib import cbook
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -114,6 +115,12 @@ Series = Sequence[tuple[float, Any]]
 """Pairs of a coordinate and a `Shown` or a row."""
 
 
+def series_of(engine: str, *arrays: np.ndarray) -> list[tuple[float, Shown]]:
+    """Return what is drawn of x, values, errors and statuses; nothing where one is missing."""
+    rows = zip(*(array.tolist() for array in arrays), strict=True)
+    return [(at, Shown(v, error, engine, s)) for at, v, error, s in rows if s != "missing"]
+
+
 def log_ticks(axes: Axes, *, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:
     """Make an axis logarithmic, with plain numbers at these ticks alone."""
     if x:
@@ -131,13 +138,13 @@ def load_axis(axes: Axes, loads: Iterable[float]) -> None:
     log_ticks(axes, x=[t for t in (0.25, 0.5, 1, 2, 4, 8, 16) if min(loads) <= t <= max(loads)])
 
 
-def log_axis(axes: Axes) -> None:
-    """Give x a logarithmic scale; where at most three decades are drawn, with plain numbers."""
-    axes.set_xscale("log")
-    if axes.dataLim.x1 <= 1000 * axes.dataLim.minposx:
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axes.xaxis.set_minor_locator(NullLocator())
+def log_axis(axis: Any) -> None:
+    """Make an axis logarithmic; where at most three decades are drawn, with plain numbers."""
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    if axis.get_data_interval()[1] <= 1000 * axis.get_minpos():
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_locator(NullLocator())
 
 
 def line(axes: Axes, series: Series, dashes: str = "-", **look: Any) -> None:
@@ -145,39 +152,47 @@ def line(axes: Axes, series: Series, dashes: str = "-", **look: Any) -> None:
     axes.plot([x for x, _ in series], [v.value for _, v in series], dashes, **look)
 
 
-def predicted(axes: Axes, series: Series, colour: str, line: str = "-") -> None:
-    """Draw pairs (x, value) as a line; values that did not converge are hollow and off it."""
+def predicted(axes: Axes, series: Series, colour: str | None, line: str = "-", **look: Any) -> Any:
+    """Draw pairs (x, value) as a line; values that did not converge are hollow and off it.
+
+    The colour is returned: without one it is the next of the cycle.
+    """
     nan = float("nan")
-    axes.plot(
-        [x for x, _ in series],
-        [v.value if v.converged else nan for _, v in series],
-        line,
-        color=colour,
-    )
-    fallen = [(x, v.value) for x, v in series if not v.converged]
-    xs, ys = [x for x, _ in fallen], [y for _, y in fallen]
-    axes.plot(xs, ys, "D", mfc="none", mec=colour, ms=4.5)
+    values = [v.value if v.converged else nan for _, v in series]
+    given = {"linestyle": line, "color": colour} | cbook.normalize_kwargs(look, Line2D)
+    (drawn,) = axes.plot([x for x, _ in series], values, **given)
+    fallen = [(x, v.value) for x, v in series if not v.converged and math.isfinite(v.value)]
+    if fallen:
+        xs, ys = zip(*fallen, strict=True)
+        hollow(axes, xs, ys, drawn.get_color())
+    return drawn.get_color()
 
 
-def measured(axes: Axes, series: Series, colour: str, alpha: float = 1.0) -> None:
+def hollow(axes: Axes, xs: Any, ys: Any, colour: Any, size: float = 4.5) -> None:
+    """Mark points that did not converge."""
+    axes.plot(xs, ys, "D", mfc="none", mec=colour, ms=size)
+
+
+def measured(axes: Axes, series: Series, colour: Any, **look: Any) -> None:
     """Draw pairs (x, value) as points with one standard error up and down."""
+    look = cbook.normalize_kwargs(look, Line2D)
     for engine, converged in dict.fromkeys((v.engine, v.converged) for _, v in series):
         some = [(x, v) for x, v in series if (v.engine, v.converged) == (engine, converged)]
-        axes.errorbar(
-            [x for x, _ in some],
-            [v.value for _, v in some],
-            yerr=[v.error for _, v in some],
-            fmt=MARKERS[engine],
-            color=colour,
-            mfc=colour if converged else "white",
-            mec="white" if converged else colour,
-            mew=0.6 if converged else 1.3,
-            ms=9 if engine == "tensors" else 5,
-            alpha=alpha,
-            elinewidth=1.3,
-            capsize=2.5,
-            zorder=3 if engine == "reduced" else 2.5,
-        )
+        given = {
+            "fmt": MARKERS[engine],
+            "color": colour,
+            "markerfacecolor": colour if converged else "white",
+            "markeredgecolor": "white" if converged else colour,
+            "markeredgewidth": 0.6 if converged else 1.3,
+            "markersize": 9 if engine == "tensors" else 5,
+            "elinewidth": 1.3,
+            "capsize": 2.5,
+            "zorder": 3 if engine == "reduced" else 2.5,
+        }
+        xs, values = [x for x, _ in some], [v.value for _, v in some]
+        bars = axes.errorbar(xs, values, yerr=[v.error for _, v in some], **(given | look))
+        colour = bars.lines[0].get_color()
+        look = {name: x for name, x in look.items() if name != "label"}  # once in a legend
 
 
 def legend(

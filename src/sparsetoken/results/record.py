@@ -88,6 +88,11 @@ class Record:
     coords: Mapping[str, np.ndarray] = quantity(
         "Parameters that were given as arrays, step and trial, by name.", column=None, default=None
     )
+    model: str = quantity(
+        "Name of the model, or of the network of a descent; empty for others.",
+        column=None,
+        default="",
+    )
 
     def __post_init__(self) -> None:
         if self.coords is None:
@@ -149,15 +154,15 @@ class Record:
         InvalidInput
             If there is no such dimension or position.
         """
-        found = self
+        part = self
         for dim, position in positions.items():
-            choice("dimension", dim, found.dims)
-            axis, name = found.dims.index(dim), f"position along {dim}"
-            length = found.shape[axis]
+            choice("dimension", dim, part.dims)
+            axis, name = part.dims.index(dim), f"position along {dim}"
+            length = part.shape[axis]
             if not isinstance(position, slice):
                 position = integer(name, position, -length, length - 1)
-            found = found._part(dim, position)
-        return found
+            part = part._part(dim, position)
+        return part
 
     def __getitem__(self, key: Any) -> Self:
         key = key if isinstance(key, tuple) else (key,)
@@ -197,16 +202,16 @@ class Record:
 
         Overlaps are NAME_overlap, standard errors NAME_se, and a status has a message as well.
         """
-        found: dict[str, np.ndarray] = {}
+        columns: dict[str, np.ndarray] = {}
         for field in self.quantities:
             value, own = getattr(self, field.name), self._dims_of(field)
             if isinstance(value, Record):
-                found |= {n + field.metadata["suffix"]: c for n, c in value.columns().items()}
+                columns |= {n + field.metadata["suffix"]: c for n, c in value.columns().items()}
             elif field.name == "status":
-                found |= self._status_columns()
+                columns |= self._status_columns()
             elif value is not None:
-                found[field.metadata["column"] or field.name] = self._over_all(value, own)
-        return found
+                columns[field.metadata["column"] or field.name] = self._over_all(value, own)
+        return columns
 
     def _status_columns(self) -> dict[str, np.ndarray]:
         (field,) = (field for field in self.quantities if field.name == "status")
@@ -271,7 +276,8 @@ class Record:
         """Plot a quantity over the last dimension, and return the matplotlib Axes.
 
         The other dimensions give one curve per point. Predictions are lines, and means of trials
-        are points with standard errors, in the colour of the line with the same label.
+        are points with standard errors. The legend names model and source; a prediction and a
+        simulation of one model on the same axes have one colour, as have those of one label.
 
         Parameters
         ----------
@@ -315,10 +321,11 @@ def stacked(rows: Sequence[AnyRecord], grid: Grid) -> AnyRecord:
     """Return the results at the points of a grid as one record; a single point as it is."""
     first = rows[0]
     if not grid.shape:
-        return first
+        return dataclasses.replace(first, model=grid.model)
     inner = (1,) * len(first.dims)
     outer = (1,) * len(grid.shape)
     changes: dict[str, Any] = {
+        "model": grid.model,
         "dims": (*grid.dims, *first.dims),
         "coords": {name: value.reshape(value.shape + inner) for name, value in grid.coords.items()}
         | {name: value.reshape(outer + value.shape) for name, value in first.coords.items()},

@@ -13,3 +13,4 @@ __all__ = [
     "to_frame",
     "to_xarray",
 ]
+__dir__ = __all__.copy

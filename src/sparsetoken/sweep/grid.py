@@ -13,7 +13,7 @@ import numpy as np
 
 from sparsetoken.base.validation import InvalidInput, choice, integer, refuse_disguised
 from sparsetoken.losses import Loss
-from sparsetoken.model.models import MODELS, Attention, make_model
+from sparsetoken.model.models import MODELS, Attention, Model, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.simulation.setting import Setting
@@ -62,15 +62,16 @@ def described(value: Any) -> Any:
         return value.label
     if isinstance(value, tuple):
         return [described(entry) for entry in value]
-    if dataclasses.is_dataclass(value):
-        return _described(value)  # type: ignore[arg-type]
-    return value if isinstance(value, (str, int, float, type(None))) else repr(value)
+    return _described(value) if dataclasses.is_dataclass(value) else value
 
 
 @functools.lru_cache(maxsize=4096)
 def _described(value: Any) -> dict[str, Any]:
-    fields = {f.name: described(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    return {getattr(value, "name", type(value).__name__): fields}
+    """Return the fields that a sweep can vary: numbers, words, losses and the query of a model."""
+    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    kinds = str, int, float, Loss
+    used = {n: described(v) for n, v in fields.items() if n == "query" or isinstance(v, kinds)}
+    return {"model": value.name, **used} if isinstance(value, Model) else used
 
 
 @dataclasses.dataclass(frozen=True)
