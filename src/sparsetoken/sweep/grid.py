@@ -62,7 +62,8 @@ def described(value: Any) -> Any:
         return value.label
     if isinstance(value, tuple):
         return [described(entry) for entry in value]
-    return _described(value) if dataclasses.is_dataclass(value) else value
+    kind: Any = type(value)
+    return _described(value) if dataclasses.is_dataclass(kind) else value
 
 
 @functools.lru_cache(maxsize=4096)
