@@ -41,13 +41,13 @@ alpha1 = { from = 0.5, to = 8, points = 5, scale = "logarithmic" }
 
 # %%
 # Run it. A second run would find that nothing is left to do; after a kill it
-# would go on. The results are named arrays in a Zarr group.
+# would go on. The folder also has them as a Zarr group, ``results.zarr``.
 
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "spec.toml"
     path.write_text(SPEC)
-    print(sweep.run(sweep.read_spec(path), f"{folder}/sweep.zarr"))
-    found = sweep.to_xarray(f"{folder}/sweep.zarr")
+    print(sweep.run(sweep.read_spec(path), f"{folder}/sweep"))
+    found = sweep.to_xarray(f"{folder}/sweep")
 
 # %%
 # An xarray Dataset has a dimension for each axis, and one for the trials.

@@ -45,7 +45,7 @@ def test_no_argument_takes_it(given):
         lambda: integer("x", given, 0),
         lambda: reals("x", given),
         lambda: TokenCovariance(given),
-        lambda: sweep.listed("length", given),
+        lambda: sweep.Grid("alignment", {"length": given}),
         lambda: check_sizes(given, 1),
         lambda: checked_lengths(given),
     ):

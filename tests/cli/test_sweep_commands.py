@@ -58,14 +58,14 @@ def values(found):
 
 
 def test_a_sweep_runs_once(here):
-    found = run("sweep", "spec.toml", "--store", "s.zarr", "--json")
+    found = run("sweep", "spec.toml", "--store", "s", "--json")
     assert found.exit_code == 0
     counts = {"done": 30, "failed": 0, "left": 0, "not_converged": 0, "damaged": 0}
-    assert values(found) == counts | {"store": "s.zarr"}
-    before = run("results", "s.zarr", "--export", "a.csv", "--json")
+    assert values(found) == counts | {"store": "s"}
+    before = run("results", "s", "--export", "a.csv", "--json")
     assert values(before)["done"] == 30
-    assert run("sweep", "spec.toml", "--store", "s.zarr").exit_code == 0
-    run("results", "s.zarr", "--export", "b.csv")
+    assert run("sweep", "spec.toml", "--store", "s").exit_code == 0
+    run("results", "s", "--export", "b.csv")
     assert (here / "a.csv").read_bytes() == (here / "b.csv").read_bytes()
     assert table(here / "a.csv")[0]["quantity"] == "theory"
 
@@ -76,18 +76,6 @@ def test_raising_trials_adds_the_missing_ones(here):
     planned = values(run("sweep", "spec.toml", "--dry-run", "--json"))
     assert (planned["rows"], planned["done"], planned["left"]) == (60, 30, 30)
     assert values(run("sweep", "spec.toml", "--json"))["done"] == 60
-
-
-def test_the_points_of_a_known_sweep_are_not_checked_again(here, monkeypatch):
-    run("sweep", "spec.toml")
-    checked = []
-    monkeypatch.setattr(
-        "sparsetoken.sweep.compute.check_points", lambda *_, **__: checked.append(1)
-    )
-    assert run("sweep", "spec.toml").exit_code == 0
-    assert checked == []
-    assert run("sweep", "spec.toml", "--memory-budget", "1000000000").exit_code == 0
-    assert checked == [1]
 
 
 def test_a_dry_run_writes_nothing(here):
@@ -143,7 +131,7 @@ def test_failed_rows_are_told_and_retried_on_request(here, monkeypatch):
     assert found.exit_code == 1
     assert values(found)["failed"] == 2
     assert "2 failed" in found.stderr
-    shown = run("results", "spec.zarr", "--export", "t.csv")
+    shown = run("results", "spec.sweep", "--export", "t.csv")
     assert shown.exit_code == 0
     assert "failed: InvalidInput" in shown.stderr
     assert {row["status"] for row in table(here / "t.csv")} == {"failed"}
@@ -164,9 +152,9 @@ def test_rows_that_did_not_converge_end_with_exit_code_1(here):
 
 def test_a_store_that_cannot_be_made_is_one_message(here):
     (here / "file").touch()
-    found = run("sweep", "spec.toml", "--store", "file/s.zarr")
+    found = run("sweep", "spec.toml", "--store", "file/s")
     assert found.exit_code == 1
-    assert "file/s.zarr cannot be read or written" in found.stderr
+    assert "file/s cannot be read or written" in found.stderr
     assert len(found.stderr.splitlines()) == 1
 
 
@@ -181,59 +169,69 @@ def test_an_executor_that_breaks_is_one_message(here, monkeypatch):
 
 
 def test_results_of_what_is_no_store(here):
-    for name in ("no.zarr", "spec.toml", "."):
+    for name in ("no", "spec.toml", "."):
         found = run("results", name)
         assert found.exit_code == 2
         assert len(found.stderr.splitlines()) == 1
     found = run("results", "spec.toml", "--export", "t.txt")
     assert found.exit_code == 2
-    assert ".csv, .parquet, .nc, .zarr.zip" in found.stderr
+    assert ".csv, .parquet, .nc, .zarr, .zarr.zip" in found.stderr
     (here / "t.csv").write_text("mine")
-    assert run("results", "no.zarr", "--export", "t.csv").exit_code == 2
+    assert run("results", "no", "--export", "t.csv").exit_code == 2
     assert (here / "t.csv").read_text() == "mine"
 
 
-def test_another_sweep_on_a_store_is_refused_with_the_difference(here):
+def test_another_sweep_may_use_the_store(here):
     run("sweep", "spec.toml")
-    (here / "spec.toml").write_text(SPEC.replace("length = 4", "length = 5"))
-    found = run("sweep", "spec.toml")
-    assert found.exit_code == 2
-    assert "fixed.length must be that of the store, 4; got 5" in found.stderr
-    assert run("sweep", "spec.toml", "--store", "new.zarr").exit_code == 0
+    (here / "spec.toml").write_text(SPEC.replace("[1, 2]", "[1, 2, 3]"))
+    planned = values(run("sweep", "spec.toml", "--dry-run", "--json"))
+    assert (planned["rows"], planned["done"], planned["left"]) == (45, 30, 15)
+    assert values(run("sweep", "spec.toml", "--json"))["done"] == 45
+
+
+def test_a_store_of_an_earlier_version_is_refused(here):
+    (here / "old.zarr").mkdir()
+    (here / "old.zarr" / "zarr.json").write_text("{}")
+    for command in (["sweep", "spec.toml", "--store"], ["results"], ["plot"]):
+        found = run(*command, "old.zarr")
+        assert found.exit_code == 2
+        assert "old.zarr, a Zarr group, such as a store of an earlier version" in found.stderr
+        assert "exports it: sparsetoken results STORE --export OUT.csv" in found.stderr
+        assert len(found.stderr.splitlines()) == 1
 
 
 def damage(store):
-    """Flip a bit of the last chunk: of 4 trials."""
-    chunk = max(path for path in (store / "simulation" / "c").rglob("*") if path.is_file())
-    content = bytearray(chunk.read_bytes())
+    """Flip a bit of the file that has most results: the trials."""
+    file = max((store / "pieces").iterdir(), key=lambda path: path.stat().st_size)
+    content = bytearray(file.read_bytes())
     rng = random.Random(0)
     content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-    chunk.write_bytes(content)
+    file.write_bytes(content)
 
 
 def test_what_is_damaged_is_told_left_out_and_run_again(here):
     run("sweep", "spec.toml")
-    run("results", "spec.zarr", "--export", "whole.csv")
-    damage(here / "spec.zarr")
-    found = run("results", "spec.zarr", "--export", "t.csv", "--json")
+    run("results", "spec.sweep", "--export", "whole.csv")
+    damage(here / "spec.sweep")
+    found = run("results", "spec.sweep", "--export", "t.csv", "--json")
     assert found.exit_code == 1
-    assert (values(found)["damaged"], values(found)["left"]) == (4, 4)
-    assert "4 results are damaged" in found.stderr
+    assert (values(found)["damaged"], values(found)["left"]) == (1, 20)
+    assert "1 files are damaged" in found.stderr
     lines = table(here / "t.csv")
-    assert [line["status"] for line in lines] == ["converged"] * 26 + ["missing"] * 4
-    assert {line["cosine"] for line in lines[26:]} == {""}
-    assert run("plot", "spec.zarr").exit_code == 1
+    assert [line["status"] for line in lines] == ["converged"] * 10 + ["missing"] * 20
+    assert {line["cosine"] for line in lines[10:]} == {""}
+    assert run("plot", "spec.sweep").exit_code == 1
     assert not (here / "spec.svg").exists()
     found = run("sweep", "spec.toml")
     assert found.exit_code == 0
-    assert "4 results are damaged and rewritten" in found.stderr
-    run("results", "spec.zarr", "--export", "again.csv")
+    assert "1 damaged files; computed again" in found.stderr
+    run("results", "spec.sweep", "--export", "again.csv")
     assert (here / "again.csv").read_bytes() == (here / "whole.csv").read_bytes()
 
 
 def test_plot_draws_what_the_spec_says(here):
     run("sweep", "spec.toml")
-    found = run("plot", "spec.zarr", "--json")
+    found = run("plot", "spec.sweep", "--json")
     assert found.exit_code == 0
     assert values(found) == {
         "figure": "spec.svg",
@@ -243,11 +241,11 @@ def test_plot_draws_what_the_spec_says(here):
     }
     first = (here / "spec.svg").read_bytes()
     assert b"<svg" in first
-    run("plot", "spec.zarr", "--out", "again.svg")
+    run("plot", "spec.sweep", "--out", "again.svg")
     assert (here / "again.svg").read_bytes() == first
-    run("plot", "spec.zarr", "--out", "a.pdf")
+    run("plot", "spec.sweep", "--out", "a.pdf")
     assert b"CreationDate" not in (here / "a.pdf").read_bytes()
-    found = run("plot", "spec.zarr", "--x", "strength", "--y", "informative", "--out", "m.png")
+    found = run("plot", "spec.sweep", "--x", "strength", "--y", "informative", "--out", "m.png")
     assert found.exit_code == 0
     assert (here / "m.png").read_bytes()[1:4] == b"PNG"
 
@@ -263,7 +261,7 @@ def test_plot_draws_what_the_spec_says(here):
 )
 def test_plots_that_are_refused(here, arguments, words):
     run("sweep", "spec.toml")
-    found = run("plot", "spec.zarr", *arguments)
+    found = run("plot", "spec.sweep", *arguments)
     assert found.exit_code == 2
     assert words in found.stderr
 
@@ -279,7 +277,7 @@ def test_ctrl_c_ends_at_once_and_the_store_resumes(tmp_path):
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 240  # on a busy machine the workers take long to start
-    while time.monotonic() < deadline and _done(tmp_path / "spec.zarr") < 4:
+    while time.monotonic() < deadline and _done(tmp_path / "spec.sweep") < 4:
         time.sleep(0.02)
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
@@ -287,7 +285,7 @@ def test_ctrl_c_ends_at_once_and_the_store_resumes(tmp_path):
     assert time.monotonic() - start < 30
     assert process.returncode == 130
     assert "Interrupted" in said
-    assert 4 <= _done(tmp_path / "spec.zarr") < 267
+    assert 4 <= _done(tmp_path / "spec.sweep") < 126
 
 
 # Ctrl-C also where the tests themselves were started with it ignored.
@@ -298,8 +296,8 @@ RESTORED = (
 
 
 def _done(path):
-    """Return the number of chunks that have been written."""
-    return sum(p.is_file() and p.name.isdecimal() for p in (path / "simulation" / "c").rglob("*"))
+    """Return the number of pieces that have been kept."""
+    return len([*path.glob("pieces/[0-9a-f]*.json")])
 
 
 def test_an_export_does_not_replace_the_store(here):
@@ -327,30 +325,29 @@ def test_an_export_on_a_full_disk_leaves_nothing(name, here, monkeypatch):
     run("sweep", "spec.toml")
     known = files(here)
     monkeypatch.setattr("sparsetoken.base.files.os.fsync", full)
-    found = run("results", "spec.zarr", "--export", name)
+    found = run("results", "spec.sweep", "--export", name)
     assert found.exit_code == 1
     assert "No space left on device" in found.stderr
     assert files(here) == known
 
 
 def test_a_sweep_on_a_full_disk_is_one_message_and_goes_on(here, monkeypatch):
-    from zarr.storage import LocalStore
-
-    put = LocalStore.set
-
-    async def limited(self, key, value, *rest):
-        if "/c/0" in key and key.startswith("simulation"):
-            raise OSError(28, "No space left on device")
-        await put(self, key, value, *rest)
-
-    monkeypatch.setattr(LocalStore, "set", limited)
-    found = run("sweep", "spec.toml")
+    with monkeypatch.context() as patch:
+        patch.setattr("sparsetoken.base.files.os.fsync", full)
+        found = run("sweep", "spec.toml")
     assert found.exit_code == 1
     assert found.stderr.count("\n") == 1
     assert "No space left on device" in found.stderr
-    monkeypatch.undo()
-    monkeypatch.chdir(here)
     assert run("sweep", "spec.toml", "--workers", "1").exit_code == 0
+
+
+def test_an_export_to_a_folder(here):
+    run("sweep", "spec.toml")
+    assert run("results", "spec.sweep", "--export", "t.zarr").exit_code == 0
+    assert (here / "t.zarr" / "zarr.json").is_file()
+    found = run("results", "spec.sweep", "--export", "t.zarr")
+    assert found.exit_code == 2
+    assert "--export must be a file; got 't.zarr, a folder'" in found.stderr
 
 
 def test_a_grid_of_10_to_the_15_is_planned_and_refused_at_once(here):
@@ -364,4 +361,4 @@ def test_a_grid_of_10_to_the_15_is_planned_and_refused_at_once(here):
     found = run("sweep", "huge.toml", "--yes")
     assert found.exit_code == 2
     assert "GiB in memory" in found.stderr
-    assert not (here / "huge.zarr").exists()
+    assert not (here / "huge.sweep").exists()

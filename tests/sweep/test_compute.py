@@ -1,18 +1,17 @@
 """Rows agree with the functions that a person would call."""
 
-import collections
 import dataclasses
-import math
+import itertools
+import json
+import pickle
 
+import numpy as np
 import pytest
 
 from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps, simulation, theory
-from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.models import Attention, make_model
-from sparsetoken.sweep import Grid, listed, logarithmic
-from sparsetoken.sweep.compute import check_points, compute
-from sparsetoken.sweep.layout import Layout
-from sparsetoken.sweep.parameters import series_of
+from sparsetoken.sweep import Grid
+from sparsetoken.sweep.compute import Item, Piece, check, computed, in_pieces, row_of
 
 FIXED_PROBLEM = {"length": 4, "informative": 1, "positive_rate": 0.4}
 FIXED = {**FIXED_PROBLEM, "loss": "square"}
@@ -24,19 +23,29 @@ READOUT = Readout("square", 0.1, 1.5)
 def rows(experiment, quantity, trials=1, **fixed):
     grid = Grid(
         experiment,
-        [listed("strength", [2.0])],
+        {"strength": [2.0]},
         {**FIXED, **({"ridge": 0.1} if experiment == "learning" else {}), **fixed},
         quantities=[quantity],
         trials=trials,
         seed=3,
     )
-    check_points(grid)
     return rows_of(grid)
 
 
 def rows_of(grid):
-    layouts = (Layout(grid, quantity) for quantity in grid.quantities)
-    return [row for layout in layouts for place in layout.places() for row in layout.rows(place)]
+    return [
+        Item(call.key, call, trial)
+        for quantity in grid.quantities
+        for call in grid.calls(quantity, grid.points(), lambda call: check(call, None))
+        for trial in range(grid.trials_of(quantity))
+    ]
+
+
+def compute(items):
+    """Return the values of results, none of which may fail, as what is kept of them has them."""
+    found = computed(pickle.loads(pickle.dumps(Piece.of(items))))
+    assert [*found] == [item.name for item in items]
+    return [row_of(json.loads(json.dumps(one.value))) for one in found.values()]
 
 
 @pytest.mark.parametrize("model", ["attention", "pooled", "vectorized", "elementwise"])
@@ -46,10 +55,10 @@ def test_theory_of_learning_is_predict(model, query):
     (row,) = rows("learning", "theory", model=model, alpha1=1.5, **given)
     found = compute([row])[0]
     expected = theory.predict(PROBLEM, make_model(model, query or STEPS), READOUT)
-    assert found.values["test_error"] == expected.test_error
-    assert found.values["bias"] == expected.overlaps.bias
-    assert found.values["numerical_error"] == expected.numerical_error
-    assert found.status == str(expected.status.code)
+    assert found["test_error"] == expected.test_error
+    assert found["bias"] == expected.overlaps.bias
+    assert found["numerical_error"] == expected.numerical_error
+    assert found["status"] == str(expected.status.code)
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
@@ -62,36 +71,36 @@ def test_trials_of_learning_are_those_of_simulate(engine):
         for row in rows("learning", "simulation", 3, alpha1=1.5, dimension=12, engine=engine)
     ]
     trials = expected.trials
-    assert [one.values["test_error"] for one in found] == trials.test_error.tolist()
-    assert [one.values["noise_overlap"] for one in found] == trials.overlaps.noise.tolist()
-    assert [one.values["cosine"] for one in found] == trials.cosine.tolist()
+    assert [one["test_error"] for one in found] == trials.test_error.tolist()
+    assert [one["noise_overlap"] for one in found] == trials.overlaps.noise.tolist()
+    assert [one["cosine"] for one in found] == trials.cosine.tolist()
 
 
 def test_theory_of_alignment_is_align():
     (row,) = rows("alignment", "theory", alpha0=3.0)
     expected = theory.align(PROBLEM, TwoSteps(3.0, loss="square"))
     found = compute([row])[0]
-    assert found.values["cosine"] == expected.cosine
-    assert found.values["sharpness"] == expected.sharpness
+    assert found["cosine"] == expected.cosine
+    assert found["sharpness"] == expected.sharpness
 
 
 def test_trials_of_alignment_are_those_of_align():
     expected = simulation.align(PROBLEM, STEPS, dimension=12, trials=2, seed=3).trials
     found = [compute([row])[0] for row in rows("alignment", "simulation", 2, dimension=12)]
-    assert [one.values["cosine"] for one in found] == expected.cosine.tolist()
-    assert [one.values["norm"] for one in found] == expected.norm.tolist()
+    assert [one["cosine"] for one in found] == expected.cosine.tolist()
+    assert [one["norm"] for one in found] == expected.norm.tolist()
 
 
 def test_theory_of_capacity_is_capacity():
     (row,) = rows("capacity", "theory", cosine=0.5, sharpness=1.0)
     expected = theory.capacity(PROBLEM, Attention(Query(0.5, 1.0)))
-    assert compute([row])[0].values["capacity"] == expected.capacity
+    assert compute([row])[0]["capacity"] == expected.capacity
 
 
 def test_trials_of_capacity_are_separable_training_sets():
     given = {"cosine": 0.5, "sharpness": 1.0}
     found = [
-        compute([row])[0].values["separable"]
+        compute([row])[0]["separable"]
         for row in rows("capacity", "simulation", 8, alpha1=2.4, dimension=12, **given)
     ]
     expected = [
@@ -109,8 +118,8 @@ def test_trials_of_capacity_are_separable_training_sets():
 def test_one_class_is_a_status():
     few = {"alpha1": 0.1, "dimension": 10, "positive_rate": 0.4}
     found = [compute([row])[0] for row in rows("learning", "simulation", 2, model="pooled", **few)]
-    assert [one.status for one in found] == ["no_limit", "no_limit"]  # one sample has one class
-    assert all("one class" in one.message for one in found)
+    assert [one["status"] for one in found] == ["no_limit", "no_limit"]  # one sample has one class
+    assert all("one class" in one["message"] for one in found)
 
 
 def test_a_result_is_one_of_its_configuration_alone():
@@ -125,36 +134,70 @@ def test_rows_of_a_series_are_what_they_are_alone():
     """Ridge, load, loss and model vary; one call computes each series of loads and ridges."""
     grid = Grid(
         "learning",
-        [
-            logarithmic("alpha1", 0.5, 4.0, 4),
-            listed("ridge", [0.0, 0.1]),
-            listed("loss", ["square", "logistic"]),
-            listed("model", ["attention", "vectorized"]),
-        ],
+        {
+            "alpha1": np.geomspace(0.5, 4.0, 4),
+            "ridge": [0.0, 0.1],
+            "loss": ["square", "logistic"],
+            "model": ["attention", "vectorized"],
+        },
         {**FIXED_PROBLEM, "cosine": 0.7, "sharpness": 1.5, "tolerance": 1e-3},
     )
-    by_series = collections.defaultdict(list)
-    for row in rows_of(grid):
-        by_series[series_of(row.setting)].append(row)
-    series = list(by_series.values())
+    (piece,) = in_pieces(rows_of(grid))
+    series = [list(some) for _, some in itertools.groupby(piece.items, lambda item: item.series)]
     assert [len(some) for some in series] == [8, 8, 8, 8]
     for some in series:
         together = compute(some)
         for row, found in zip(some, together, strict=True):
             alone = compute([row])[0]
-            assert found.status == alone.status
+            assert found["status"] == alone["status"]
             # How a solution was reached depends on the start, and the solution to rounding;
             # the numerical error is a small difference of numbers like the test error.
-            for name in alone.values.keys() - {"residual", "iterations"}:
+            for name in alone.keys() - {"residual", "iterations", "status", "message"}:
                 # A standard error is of the place before the last Newton step, 1e-6 away.
                 near = 1e-5 if name == "numerical_error" else 1e-8
-                assert found.values[name] == pytest.approx(
-                    alone.values[name], rel=near, abs=1e-10, nan_ok=True
+                assert found[name] == pytest.approx(
+                    alone[name], rel=near, abs=1e-10, nan_ok=True
                 ), name
 
 
-def test_check_refuses_what_compute_would():
-    for name, value in [("alpha1", -1.0), ("tolerance", 0.0)]:
-        with pytest.raises(InvalidInput, match=name):
-            check_points(Grid("learning", [listed(name, [value])]))
-    check_points(Grid("learning", [listed("alpha1", [math.inf])]))
+def test_pieces_have_each_result_once_and_no_more_than_a_second():
+    axes = {"alpha1": np.linspace(1, 9, 50), "strength": [1.0, 2.0], "dimension": [100, 3000]}
+    grid = Grid("learning", axes, quantities=("theory", "simulation"), trials=3)
+    items = list({item.name: item for item in rows_of(grid)}.values())
+    pieces = list(in_pieces(items))
+    assert sorted(key for piece in pieces for key in piece.keys) == sorted(i.name for i in items)
+    assert len(items) == 100 + 600
+    for piece in pieces:
+        kinds = [item.call.quantity for item in piece.items]
+        sizes = [i.call.options.dimension for i in piece.items if i.call.quantity == "simulation"]
+        assert kinds.count("theory") <= 64
+        assert len(sizes) <= 128
+        assert sum(size**2 for size in sizes) <= max(5_000_000, *sizes, 3000**2)
+        series = {item.series for item in piece.items if item.call.quantity == "theory"}
+        assert len(series) <= 1  # of 50 loads each, which are not torn apart
+
+
+def test_what_cannot_be_read_in_a_worker_is_the_error_of_its_results():
+    items = rows("alignment", "theory")
+    piece = Piece([item.name for item in items], b"no pickle", None)
+    (found,) = computed(pickle.loads(pickle.dumps(piece))).values()
+    assert found.error.startswith("UnpicklingError")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": "fine"},
+        {"status": ["converged"]},
+        {"message": "\x1b[2J"},
+        {"message": 3},
+        {"cosine": 1},
+        {"cosine": None},
+        {"cosine": True},
+    ],
+)
+def test_what_is_no_row_is_refused(changes):
+    whole = {"status": "converged", "message": "", "cosine": 0.5}
+    assert row_of(whole) == whole
+    with pytest.raises((ValueError, TypeError, AttributeError)):
+        row_of(whole | changes)

@@ -1,20 +1,23 @@
 """Sweeps as Datasets, tables and files."""
 
+import json
 import math
+import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+import zarr
 
 from sparsetoken import SparseTokenProblem, TwoSteps, simulation, theory
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.sweep import Grid, Store, linear, listed, run, tied, to_frame, to_xarray
+from sparsetoken.sweep import Grid, run, to_frame, to_xarray
 from sparsetoken.sweep.dataset import check_export, export, read
 
 GRID = Grid(
     "alignment",
-    [linear("strength", 1, 3, 3), tied(length=[4, 10], informative=[1, 3])],
+    {"strength": np.linspace(1, 3, 3), "length+informative": [(4, 1), (10, 3)]},
     {"dimension": 12},
     quantities=("theory", "simulation"),
     trials=3,
@@ -40,15 +43,37 @@ def test_a_dataset_has_what_the_functions_give(path):
     assert found["length"].values.tolist() == [4, 10]
     assert found["alpha0"] == TwoSteps().alpha0
     assert (found["theory_status"] == "converged").all()
-    assert Grid.from_text(found.attrs["specification"]) == GRID
+    about = json.loads(found.attrs["specification"])
+    assert (about["experiment"], about["trials"]) == ("alignment", 3)
+    assert about["axes"]["length+informative"] == [[4, 1], [10, 3]]
 
 
 def test_what_was_not_computed_is_missing(tmp_path):
-    run(Grid("alignment", [listed("strength", [1.0])]), tmp_path / "s.zarr")
-    Store(tmp_path / "s.zarr").prepare(Grid("alignment", [listed("strength", [1.0, 2.0])]))
+    def stop(_):
+        raise KeyboardInterrupt
+
+    run(Grid("alignment", {"strength": [1.0]}), tmp_path / "s.zarr")
+    with pytest.raises(KeyboardInterrupt):
+        run(Grid("alignment", {"strength": [1.0, 2.0]}), tmp_path / "s.zarr", on_counts=stop)
     found = to_xarray(tmp_path / "s.zarr")
     assert found["theory_status"].values.tolist() == ["converged", "missing"]
     assert math.isnan(found["theory_cosine"].values[1])
+
+
+@pytest.mark.parametrize("target", ["s/results.zarr", "e.zarr", "e.zarr.zip"])
+def test_anyone_can_open_the_named_arrays(path, tmp_path, target):
+    if target != "s/results.zarr":
+        export(to_xarray(path), tmp_path / target)
+    place = path / "results.zarr" if target == "s/results.zarr" else tmp_path / target
+    store = zarr.storage.ZipStore(place, mode="r") if target.endswith(".zip") else place
+    found, expected = xr.open_zarr(store), to_xarray(path)
+    assert {*found.data_vars} == {*expected.data_vars}
+    assert {*found.coords} == {*expected.coords}
+    np.testing.assert_array_equal(found["simulation_cosine"], expected["simulation_cosine"])
+    assert found["theory_cosine"].dims == expected["theory_cosine"].dims
+    assert found["length"].values.tolist() == [4, 10]
+    assert (found["theory_status"] == "converged").all()
+    assert found.attrs == expected.attrs
 
 
 def test_a_table_has_a_row_for_each_prediction_and_trial(path):
@@ -61,21 +86,21 @@ def test_a_table_has_a_row_for_each_prediction_and_trial(path):
 
 
 def test_a_result_with_the_name_of_a_parameter_has_an_ending(tmp_path):
-    grid = Grid("learning", [linear("cosine", 0.2, 0.9, 2)], {"sharpness": 1.0, "length": 4})
+    grid = Grid("learning", {"cosine": np.linspace(0.2, 0.9, 2)}, {"sharpness": 1.0, "length": 4})
     run(grid, tmp_path / "s.zarr")
     found = to_frame(tmp_path / "s.zarr")
     assert found["cosine"].tolist() == found["cosine_found"].tolist() == [0.2, 0.9]
 
 
 def test_facts_are_added_on_request(path):
-    assert "theory_seconds" not in read(Store(path))[0]
-    found, damaged = read(Store(path), facts=True)
+    assert "theory_seconds" not in read(path)[0]
+    found, damaged = read(path, facts=True)
     assert damaged == 0
     assert float(found["theory_seconds"].values.flat[0]) > 0
     assert "numpy" in found["simulation_computed_with"].values.flat[0]
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet", ".nc"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".nc", ".zarr.zip"])
 def test_files_bring_the_numbers_back_and_have_the_same_bytes(path, tmp_path, ending):
     if ending == ".parquet":
         pytest.importorskip("pyarrow")
@@ -84,7 +109,9 @@ def test_files_bring_the_numbers_back_and_have_the_same_bytes(path, tmp_path, en
     export(dataset, one)
     export(dataset, other)
     assert one.read_bytes() == other.read_bytes()
-    if ending == ".nc":
+    if ending == ".zarr.zip":
+        assert zipfile.ZipFile(one).testzip() is None
+    elif ending == ".nc":
         with xr.open_dataset(one) as found:
             np.testing.assert_array_equal(found["theory_cosine"], dataset["theory_cosine"])
             assert found["length"].values.tolist() == [4, 10]
@@ -97,10 +124,12 @@ def test_files_bring_the_numbers_back_and_have_the_same_bytes(path, tmp_path, en
 
 
 def test_exports_that_are_refused(path, tmp_path):
+    (path.parent / "there.zarr").mkdir()
     for target, words in [
-        (tmp_path / "a.txt", r"\.csv, \.parquet, \.nc, \.zarr\.zip"),
+        (tmp_path / "a.txt", r"\.csv, \.parquet, \.nc, \.zarr, \.zarr\.zip"),
         (tmp_path / "no" / "a.csv", "writable folder"),
         (path.rename(tmp_path / "s.csv"), "a file other than the input"),
+        (path.parent / "there.zarr", "a file; got .*a folder"),
     ]:
         with pytest.raises(InvalidInput, match=words):
             check_export(target, tmp_path / "s.csv")

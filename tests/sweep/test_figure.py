@@ -9,14 +9,13 @@ from matplotlib.collections import QuadMesh
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.figures import grids
-from sparsetoken.sweep import Drawing, Grid, linear, listed, logarithmic
-from sparsetoken.sweep.metadata import coordinates
+from sparsetoken.sweep import Grid
 
 HOLLOW = "none"
 
 
 def grid(axes, experiment="learning", quantities=("theory",), **plot):
-    return Grid(experiment, axes, quantities=quantities, plot=Drawing(**plot))
+    return Grid(experiment, axes, quantities=quantities, plot=plot)
 
 
 TRIALS = (-0.01, 0.0, 0.01)
@@ -25,8 +24,8 @@ TRIALS = (-0.01, 0.0, 0.01)
 
 def dataset(grid, value, names=None, status=lambda point: "converged"):
     """Return a Dataset of a value, of the same name for all quantities but for those named."""
-    shape = tuple(len(axis) for axis in grid.axes)
-    dims = tuple(axis.label for axis in grid.axes)
+    shape = tuple(map(len, grid.axes.values()))
+    dims = tuple(grid.axes)
     variables = {}
     for quantity in grid.quantities:
         name = (names or {}).get(quantity, "test_error")
@@ -39,14 +38,14 @@ def dataset(grid, value, names=None, status=lambda point: "converged"):
             words = np.repeat(words[..., None], len(TRIALS), axis=-1)
         numbers = np.where(np.isin(words, ["failed", "missing"]), np.nan, numbers)
         variables |= {f"{quantity}_{name}": (own, numbers), f"{quantity}_status": (own, words)}
-    coords = {n: c for n, c in coordinates(grid).items() if n not in ("result", "trial")}
+    coords = {name: (name, [*values]) for name, values in grid.axes.items()}
     return xr.Dataset(variables, {**coords, "engine": "reduced"})
 
 
 def drawn_of(sweep, data):
     plot = sweep.plot
     value = "separable" if sweep.experiment == "capacity" else "test_error"
-    return grids.draw(data, value, x=plot.x, y=plot.y, curves=plot.curves)
+    return grids.draw(data, value, **plot)
 
 
 def lines(axes):
@@ -67,13 +66,13 @@ def mesh(axes):
     return found
 
 
-MODELS = listed("model", ["attention", "pooled"])
-LOADS = logarithmic("alpha1", 1, 4, 3)
-STRENGTHS = linear("strength", 1, 2, 3)
+MODELS = {"model": ["attention", "pooled"]}
+LOADS = {"alpha1": [1.0, 2.0, 4.0]}
+STRENGTHS = {"strength": [1.0, 1.5, 2.0]}
 
 
 def test_curves_have_a_line_for_each_model_and_a_panel_for_the_rest():
-    sweep = grid([MODELS, LOADS, listed("loss", ["square", "hinge"])], x="alpha1")
+    sweep = grid({**MODELS, **LOADS, "loss": ["square", "hinge"]}, x="alpha1")
 
     def value(point):
         return point["alpha1"] / (
@@ -89,7 +88,7 @@ def test_curves_have_a_line_for_each_model_and_a_panel_for_the_rest():
 
 
 def test_a_point_that_did_not_converge_is_hollow_and_off_the_line():
-    sweep = grid([LOADS], x="alpha1")
+    sweep = grid(LOADS, x="alpha1")
     found = dataset(
         sweep,
         lambda point: point["alpha1"],
@@ -104,7 +103,7 @@ def test_a_point_that_did_not_converge_is_hollow_and_off_the_line():
 
 
 def test_simulations_are_points_with_standard_errors():
-    sweep = grid([LOADS], quantities=("simulation",), x="alpha1")
+    sweep = grid(LOADS, quantities=("simulation",), x="alpha1")
     figure, _ = drawn_of(sweep, dataset(sweep, lambda point: point["alpha1"]))
     (axes,) = figure.axes
     (bars,) = [container for container in axes.containers if container.has_yerr]
@@ -114,7 +113,7 @@ def test_simulations_are_points_with_standard_errors():
 
 
 def test_theory_and_simulation_share_a_panel_of_curves():
-    sweep = grid([LOADS], quantities=("theory", "simulation"), x="alpha1")
+    sweep = grid(LOADS, quantities=("theory", "simulation"), x="alpha1")
     figure, drawn = drawn_of(sweep, dataset(sweep, lambda point: point["alpha1"]))
     (axes,) = figure.axes
     assert (1.0, 2.0, 4.0) in lines(axes)
@@ -124,7 +123,7 @@ def test_theory_and_simulation_share_a_panel_of_curves():
 
 
 def test_a_heat_map_has_a_cell_for_each_point():
-    sweep = grid([STRENGTHS, LOADS], x="alpha1", y="strength")
+    sweep = grid({**STRENGTHS, **LOADS}, x="alpha1", y="strength")
     found = dataset(sweep, lambda point: 10 * point["strength"] + point["alpha1"])
     figure, _ = drawn_of(sweep, found)
     cells = mesh(figure.axes[0]).get_array()
@@ -137,7 +136,7 @@ def test_a_heat_map_has_a_cell_for_each_point():
 
 
 def test_cells_that_did_not_converge_are_empty_and_marked():
-    sweep = grid([STRENGTHS, LOADS], x="alpha1", y="strength")
+    sweep = grid({**STRENGTHS, **LOADS}, x="alpha1", y="strength")
     bad = {(1.0, 1.5): "max_iterations", (4.0, 2.0): "failed", (2.0, 1.0): "missing"}
     found = dataset(
         sweep,
@@ -153,8 +152,8 @@ def test_cells_that_did_not_converge_are_empty_and_marked():
 @pytest.mark.parametrize(
     ("axes", "plot", "words"),
     [
-        ([MODELS], {}, "numeric axis"),
-        ([linear("strength", 1, 2, 50), LOADS], {"x": "alpha1"}, "at most 40"),
+        (MODELS, {}, "numeric axis"),
+        ({"strength": np.linspace(1, 2, 50), **LOADS}, {"x": "alpha1"}, "at most 40"),
     ],
 )
 def test_figures_that_are_refused(axes, plot, words):
@@ -164,13 +163,13 @@ def test_figures_that_are_refused(axes, plot, words):
 
 
 def test_a_sweep_without_results_is_refused():
-    sweep = grid([LOADS])
+    sweep = grid(LOADS)
     with pytest.raises(InvalidInput, match="has results of"):
         drawn_of(sweep, dataset(sweep, lambda point: 1.0).drop_vars("theory_test_error"))
 
 
 def test_a_point_with_a_part_of_its_trials_is_drawn_and_told():
-    sweep = grid([LOADS], quantities=("simulation",), x="alpha1")
+    sweep = grid(LOADS, quantities=("simulation",), x="alpha1")
     found = dataset(sweep, lambda point: point["alpha1"])
     found["simulation_status"][0, 0] = "missing"
     found["simulation_test_error"][0, 0] = math.nan

@@ -9,36 +9,38 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import cloudpickle
+import numpy as np
 import pytest
+import xarray as xr
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.sweep import Counts, Grid, Store, compute, linear, listed, run, to_frame
+from sparsetoken.sweep import Counts, Grid, compute, run, to_frame, to_xarray
 from sparsetoken.sweep.runs import count, seconds_of
 from sparsetoken.work import WorkerPool
 
 GRIDS = {
     "alignment": Grid(
         "alignment",
-        [linear("strength", 1, 4, 6), listed("length", [2, 4, 8])],
+        {"strength": [1.0, 1.6, 2.2, 2.8, 3.4, 4.0], "length": [2, 4, 8]},
         {"dimension": 12},
         quantities=("theory", "simulation"),
         trials=100,
     ),
     "learning": Grid(
         "learning",
-        [
-            listed("model", ["attention", "pooled"]),
-            linear("strength", 1, 4, 3),
-            linear("alpha1", 1, 4, 4),
-            listed("ridge", [0.01, 0.1]),
-        ],
+        {
+            "model": ["attention", "pooled"],
+            "strength": [1.0, 2.5, 4.0],
+            "alpha1": [1.0, 2.0, 3.0, 4.0],
+            "ridge": [0.01, 0.1],
+        },
         {"dimension": 12, "length": 4, "tolerance": 1e-2, "cosine": 0.5, "sharpness": 1.0},
         quantities=("theory", "simulation"),
         trials=2,
     ),
     "capacity": Grid(
         "capacity",
-        [linear("strength", 1, 4, 3), linear("alpha1", 1, 3, 3)],
+        {"strength": [1.0, 2.5, 4.0], "alpha1": [1.0, 2.0, 3.0]},
         {"dimension": 12, "length": 4, "tolerance": 1e-2, "cosine": 0.5, "sharpness": 1.0},
         quantities=("theory", "simulation"),
         trials=2,
@@ -47,21 +49,18 @@ GRIDS = {
 GRID = GRIDS["alignment"]
 
 
-def results(path):
-    """Return the bytes of all results."""
-    return {
-        str(p.relative_to(path)): p.read_bytes()
-        for quantity in ("theory", "simulation")
-        for p in (path / quantity).rglob("*")
-        if p.is_file()
-    }
+def small_pieces(monkeypatch):
+    """Let a piece of work have few results, so that a small grid has several."""
+    monkeypatch.setattr(compute, "MOST_PREDICTIONS", dict.fromkeys(GRIDS, 4))
+    monkeypatch.setattr(compute, "MOST_TRIALS", 20)
 
 
 @pytest.mark.parametrize("experiment", GRIDS)
-def test_bytes_do_not_depend_on_the_executor_or_on_restarts(tmp_path, experiment):
+def test_results_do_not_depend_on_the_executor_or_on_restarts(tmp_path, experiment, monkeypatch):
+    small_pieces(monkeypatch)
     grid = GRIDS[experiment]
     run(grid, tmp_path / "alone")
-    expected = results(tmp_path / "alone")
+    expected = to_xarray(tmp_path / "alone")
     with WorkerPool(2) as pool:
         run(grid, tmp_path / "processes", pool, workers=2)
     with ThreadPoolExecutor(2) as threads:
@@ -73,28 +72,28 @@ def test_bytes_do_not_depend_on_the_executor_or_on_restarts(tmp_path, experiment
 
     with pytest.raises(KeyboardInterrupt):
         run(grid, tmp_path / "cut", on_counts=stop)
-    assert 0 < count(Store(tmp_path / "cut")).left < sum(grid.rows.values())
+    assert 0 < count(grid, tmp_path / "cut").left < sum(grid.rows.values())
     run(grid, tmp_path / "cut")
     for name in ("processes", "threads", "cut"):
-        assert results(tmp_path / name) == expected
+        assert to_xarray(tmp_path / name).identical(expected)
 
 
 def test_what_does_not_depend_on_an_axis_is_computed_once(tmp_path, monkeypatch):
     grid = Grid(
         "learning",
-        [
-            listed("model", ["attention", "pooled"]),
-            linear("cosine", 0.1, 0.9, 40),
-            listed("alpha1", [1.0, 2.0]),
-        ],
+        {
+            "model": ["attention", "pooled"],
+            "cosine": np.linspace(0.1, 0.9, 40),
+            "alpha1": [1.0, 2.0],
+        },
         {"length": 4, "sharpness": 1.0, "tolerance": 1e-1},
     )
     seen = []
     tried = compute._tried
     monkeypatch.setattr(compute, "_tried", lambda r, *rest: seen.extend(r) or tried(r, *rest))
     assert run(grid, tmp_path / "s.zarr").done == 160
-    assert sum(row.setting["model"] == "attention" for row in seen) == 80
-    assert sum(row.setting["model"] == "pooled" for row in seen) <= 4  # whole pieces, and the last
+    names = [item.call.trained.name for item in seen]
+    assert (names.count("attention"), names.count("pooled")) == (80, 2)
     table = to_frame(tmp_path / "s.zarr").query("model == 'pooled'")
     assert table["test_error"].nunique() == 2
 
@@ -118,10 +117,8 @@ def dying(mark, times):
     def work(some):
         from sparsetoken.sweep.compute import computed
 
-        if any(
-            row.setting["strength"] == 4.0 and row.setting["quantity"] == "theory"
-            for row in some.rows
-        ):
+        calls = [item.call for item in some.read()]
+        if any(c.problem.strength == 4.0 and c.quantity == "theory" for c in calls):
             with open(mark, "a+") as file:
                 file.write("x")
                 file.seek(0)
@@ -132,30 +129,21 @@ def dying(mark, times):
     return Sent(work)
 
 
-def in_pieces(grid):
-    """Return the grid in pieces of few results."""
-    return dataclasses.replace(grid, axes=[linear("strength", 1, 4, 4), *grid.axes[1:]])
-
-
 def test_a_piece_that_kills_its_worker_three_times_is_failed(tmp_path, monkeypatch):
-    monkeypatch.setitem(compute_limits(), "alignment", 3)
+    monkeypatch.setitem(compute.MOST_PREDICTIONS, "alignment", 3)
+    grid = dataclasses.replace(GRID, axes={"strength": [1, 2, 3, 4], "length": [2, 4, 8]})
     with WorkerPool(2) as pool, monkeypatch.context() as patch:
         patch.setattr("sparsetoken.sweep.runs.computed", dying(tmp_path / "mark", 99))
-        found = run(in_pieces(GRID), tmp_path / "s.zarr", pool, workers=2)
+        found = run(grid, tmp_path / "s.zarr", pool, workers=2)
     assert found.failed == 3
     assert found.left == 0
     told = to_frame(tmp_path / "s.zarr").query("status == 'failed'")
     assert set(told["strength"]) == {4.0}
     assert told["message"].str.contains("died 3 times").all()
     assert told["cosine"].isna().all()
-    assert run(in_pieces(GRID), tmp_path / "s.zarr").failed == 3
-    assert run(in_pieces(GRID), tmp_path / "s.zarr", retry_failed=True).failed == 0
-
-
-def compute_limits():
-    from sparsetoken.sweep import layout
-
-    return layout.MOST_PREDICTIONS
+    assert run(grid, tmp_path / "s.zarr").failed == 3
+    assert run(grid, tmp_path / "s.zarr", retry_failed=True).failed == 0
+    assert run(grid, tmp_path / "s.zarr").failed == 0
 
 
 def test_a_piece_whose_worker_died_twice_is_done(tmp_path, monkeypatch):
@@ -168,9 +156,7 @@ def test_a_piece_whose_worker_died_twice_is_done(tmp_path, monkeypatch):
 def failing(tmp_path):
     """Return a grid of which one trial of two fails: its exponential weights overflow."""
     fixed = {"model": "elementwise", "activation": "exp", "eta_q": 1e5, "dimension": 10}
-    return Grid(
-        "learning", [listed("strength", [1.0, 6.0])], fixed, quantities=("simulation",), trials=2
-    )
+    return Grid("learning", {"strength": [1.0, 6.0]}, fixed, quantities=("simulation",), trials=2)
 
 
 def test_an_error_is_the_result_of_its_row_and_runs_again_on_request_only(tmp_path, monkeypatch):
@@ -185,13 +171,14 @@ def test_an_error_is_the_result_of_its_row_and_runs_again_on_request_only(tmp_pa
     assert run(grid, tmp_path / "s.zarr") == found
     assert seen == []
     assert run(grid, tmp_path / "s.zarr", retry_failed=True) == found
-    assert len(seen) == 4
+    assert len({item.name for item in seen}) == 4
 
 
 RUN = """
 import sys
-from sparsetoken.sweep import *
-grid = Grid("alignment", [linear("strength", 1, 4, 60)], {"dimension": 12, "length": 4},
+import numpy as np
+from sparsetoken.sweep import Grid, run
+grid = Grid("alignment", {"strength": np.linspace(1, 4, 60)}, {"dimension": 12, "length": 4},
             quantities=("simulation",), trials=64)
 if __name__ == "__main__":
     run(grid, sys.argv[1], on_counts=lambda counts: print(counts.left, flush=True))
@@ -210,7 +197,7 @@ def script(tmp_path):
     return path
 
 
-def test_two_runs_at_once_and_one_that_is_killed_give_the_same_bytes(tmp_path, script):
+def test_two_runs_at_once_and_one_that_is_killed_give_the_same_results(tmp_path, script):
     for lines in (1, 5, 20):
         with start(script, tmp_path / "cut") as process:
             for _ in range(lines):
@@ -220,12 +207,14 @@ def test_two_runs_at_once_and_one_that_is_killed_give_the_same_bytes(tmp_path, s
     for process in both:
         process.communicate(timeout=240)
         assert process.returncode == 0
-    assert results(tmp_path / "cut").keys() >= results(tmp_path / "whole").keys()
-    ended = {n: c for n, c in results(tmp_path / "cut").items() if not n.endswith(".partial")}
-    assert ended == results(tmp_path / "whole")
+    assert to_xarray(tmp_path / "cut").identical(to_xarray(tmp_path / "whole"))
+    for name in ("cut", "whole"):
+        arrays = xr.open_zarr(tmp_path / name / "results.zarr")["simulation_cosine"]
+        assert (arrays == to_xarray(tmp_path / name)["simulation_cosine"]).all()
 
 
-def test_a_killed_worker_costs_nothing(tmp_path):
+def test_a_killed_worker_costs_nothing(tmp_path, monkeypatch):
+    small_pieces(monkeypatch)
     run(GRID, tmp_path / "whole")
     killed = []
     with WorkerPool(2) as pool:
@@ -238,7 +227,7 @@ def test_a_killed_worker_costs_nothing(tmp_path):
 
         run(GRID, tmp_path / "killed", pool, workers=2, on_counts=kill)
     assert len(killed) == 2
-    assert results(tmp_path / "killed") == results(tmp_path / "whole")
+    assert to_xarray(tmp_path / "killed").identical(to_xarray(tmp_path / "whole"))
 
 
 @pytest.mark.parametrize("workers", [0, -(10**5000), 1.5], ids=["0", "long", "1.5"])
@@ -257,13 +246,14 @@ def test_what_is_no_executor_is_refused(tmp_path):
 
 
 def test_the_time_of_a_huge_grid_is_told_at_once():
-    axes = [linear(name, 1, 2, 100_000) for name in ("strength", "alpha1", "ridge")]
+    steps = np.linspace(1, 2, 100_000)
+    axes = dict.fromkeys(("strength", "alpha1", "ridge"), steps)
     grid = Grid("learning", axes, {"length": 4, "model": "pooled", "tolerance": 1e-2})
     assert grid.rows == {"theory": 10**15}
     assert seconds_of(grid) > 10**9
 
 
-def test_a_cluster_gives_the_same_bytes(tmp_path):
+def test_a_cluster_gives_the_same_results(tmp_path):
     distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
     grid = GRIDS["learning"]
     run(grid, tmp_path / "here")
@@ -274,4 +264,4 @@ def test_a_cluster_gives_the_same_bytes(tmp_path):
         distributed.Client(local, set_as_default=False) as client,
     ):
         run(grid, tmp_path / "there", client.get_executor(), workers=2)
-    assert results(tmp_path / "there") == results(tmp_path / "here")
+    assert to_xarray(tmp_path / "there").identical(to_xarray(tmp_path / "here"))

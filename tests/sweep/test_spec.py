@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.sweep import Drawing, Grid, linear, listed, logarithmic, read_spec, tied
+from sparsetoken.sweep import Grid, read_spec, run
+from sparsetoken.sweep.spec import placed
 
 GOOD = """\
 experiment = "learning"
@@ -37,22 +38,43 @@ def read(tmp_path, text):
     return read_spec(path)
 
 
+def read_and_run(tmp_path, text):
+    """As the command does: points are checked by a run."""
+    grid = read(tmp_path, text)
+    with placed(tmp_path / "spec.toml"):
+        run(grid, tmp_path / "s")
+
+
 def test_a_file_and_python_say_the_same(tmp_path):
+    axes = {
+        "model": ["attention", "pooled"],
+        "alpha1": [1.0, 2.0, 4.0],
+        "strength": [1.0, 2.0],
+        "length+informative": [(2, 1), (4, 2)],
+    }
     expected = Grid(
         "learning",
-        [
-            listed("model", ["attention", "pooled"]),
-            logarithmic("alpha1", 1, 4, 3),
-            linear("strength", 1, 2, 2),
-            tied(length=[2, 4], informative=[1, 2]),
-        ],
+        axes,
         {"loss": "square", "dimension": 20},
         quantities=("theory", "simulation"),
         trials=3,
         seed=5,
-        plot=Drawing(x="alpha1"),
+        plot={"x": "alpha1"},
     )
-    assert read(tmp_path, GOOD) == expected
+    found = read(tmp_path, GOOD)
+    assert found == expected
+    assert [*found.axes] == [*axes]
+
+
+def test_steps_are_even_with_twelve_digits_and_include_the_ends(tmp_path):
+    def steps(values):
+        text = GOOD.replace("{ from = 1, to = 2, points = 2 }", values)
+        return [*read(tmp_path, text).axes["strength"]]
+
+    assert steps("{ from = 1, to = 2, points = 5 }") == [1.0, 1.25, 1.5, 1.75, 2.0]
+    assert steps("{ from = 0, to = 1, points = 4 }")[1] == 0.333333333333
+    assert steps("{ from = 1e5, to = 3.0, points = 3 }")[-1] == 3.0
+    assert steps('{ from = 0.5, to = 8, points = 5, scale = "logarithmic" }') == [0.5, 1, 2, 4, 8]
 
 
 @pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
@@ -62,7 +84,7 @@ def test_no_integer_is_infinite(tmp_path, number, key):
     with pytest.raises(InvalidInput, match=rf"line 8, fixed.{key} must be an integer"):
         read(tmp_path, text)
     with pytest.raises(InvalidInput, match=rf"fixed.{key} must be an integer"):
-        Grid("learning", [linear("alpha1", 1, 2, 2)], {key: float(number)}, ("simulation",))
+        Grid("learning", {"alpha1": [1.0, 2.0]}, {key: float(number)}, ("simulation",))
 
 
 def test_the_example_has_2000_points():
@@ -87,7 +109,14 @@ def test_the_example_has_2000_points():
         ('"logarithmic"', '"cubic"', 12, "axes.alpha1.scale"),
         ('"logarithmic"', "[]", 12, "axes.alpha1.scale"),
         ("from = 1, to = 4", "from = 0, to = 4", 12, "axes.alpha1"),
+        ("points = 3", "points = 100001", 12, "axes.alpha1.points"),
+        ("to = 4", "to = inf", 12, "axes.alpha1.to"),
+        ("from = 1, to = 2,", "from = -1e308, to = 1e308,", 13, "axes.strength"),
         ("informative = [1, 2]", "informative = [1, 2, 3]", 16, "tied.length"),
+        ("informative = [1, 2]", "informative = 3", 17, "tied.informative"),
+        ("informative = [1, 2]", "informative = []", 17, "tied.informative"),
+        ("informative = [1, 2]", "strength = [1, 2]", 13, "axes.strength"),
+        ("strength = {", '"strength+ridge" = {', 10, "axes.strength+ridge"),
         ("informative = [1, 2]", "informative = [1, 5]", 17, "tied.informative"),
         ('x = "alpha1"', 'x = "beta"', 20, "plot.x"),
         ('x = "alpha1"', 'z = "alpha1"', 20, "plot.z"),
@@ -98,7 +127,8 @@ def test_the_example_has_2000_points():
 def test_errors_have_line_and_key(tmp_path, old, new, line, key):
     assert old in GOOD
     with pytest.raises(InvalidInput) as caught:
-        read(tmp_path, GOOD.replace(old, new, 1))
+        read_and_run(tmp_path, GOOD.replace(old, new, 1))
+    assert not (tmp_path / "s").exists()
     if key is None:
         assert "TOML" in str(caught.value)
     else:

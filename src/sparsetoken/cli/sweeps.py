@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import dataclasses
 import io
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, ProgressLines, message, table
 
 if TYPE_CHECKING:
-    from sparsetoken.sweep import Counts, Grid, Store
+    from sparsetoken.sweep import Counts, Grid
 
 MOST_RESULTS = 100_000
 MOST_MESSAGES = 10
@@ -30,9 +30,7 @@ UNDATED = {".svg": {"Date": None}, ".png": None, ".pdf": {"CreationDate": None}}
 
 StorePath = Annotated[
     str,
-    Option(
-        "STORE", help="A sweep: a folder, a URL such as s3://bucket/sweep.zarr, or a .zarr.zip."
-    ),
+    Option("STORE", help="A sweep: a folder, or a URL such as s3://bucket/sweep."),
 ]
 
 
@@ -43,7 +41,7 @@ def sweep(
     store: Annotated[
         str | None,
         Option(
-            help="Folder or URL of the results, a Zarr group; by default SPEC.zarr in this folder.",
+            help="Folder or URL of the results; by default SPEC.sweep in this folder.",
         ),
     ] = None,
     workers: Annotated[
@@ -67,38 +65,32 @@ def sweep(
 
     The exit code is 1 if results failed or did not converge.
 
-    Example: sparsetoken sweep examples/sweep.toml --store sweep.zarr
+    Example: sparsetoken sweep examples/sweep.toml --store diagram
     """
-    from sparsetoken.sweep import Store
-    from sparsetoken.sweep.dataset import require_memory
-    from sparsetoken.sweep.spec import check_points, read_spec
+    from sparsetoken.sweep.spec import placed, read_spec
+    from sparsetoken.sweep.store import opened
     from sparsetoken.work import one_thread_each
 
-    place = Store(f"{spec.stem}.zarr" if store is None else store)
+    place = f"{spec.stem}.sweep" if store is None else store
+    opened(place, write=True)
     with one_thread_each():
         workers = integer("workers", os.cpu_count() or 1 if workers is None else workers, 1)
         budget = _budget(memory_budget, workers, cluster)
-
-        grid = read_spec(spec, check=False)
+        grid = read_spec(spec)
         size = sum(grid.rows.values())
         if size > MOST_RESULTS and not (yes or dry_run):
             remedy = "Check the size with --dry-run, then allow it with --yes."
             raise InvalidInput(f"results of {spec}", f"at most {MOST_RESULTS}", size, remedy)
-        if size > MOST_RESULTS and dry_run:
-            message("Checked at the corners of the grid; a run checks all points.")
-            check_points(spec, grid, budget, corners=True)
-        elif memory_budget is not None or not _has(place, grid):
-            require_memory(grid)
-            check_points(spec, grid, budget)
-        if dry_run:
-            return _plan(grid, place, workers, budget)
-        counts = _run(grid, place, workers, cluster, retry_failed, budget)
+        with placed(spec):
+            if dry_run:
+                return _plan(grid, place, workers, budget)
+            counts = _run(grid, place, workers, cluster, retry_failed, budget)
     advice = []
     if counts.failed:
-        advice.append(f"{counts.failed} failed: `sparsetoken results {place.path}` says why.")
+        advice.append(f"{counts.failed} failed: `sparsetoken results {place}` says why.")
     if counts.not_converged:
         advice.append(f"{counts.not_converged} did not converge; their status says what to try.")
-    values = {**counts._asdict(), "store": place.path}
+    values = {**counts._asdict(), "store": place}
     fallen = counts.failed or counts.left or counts.not_converged
     return Answer("Sweep", values, advice=advice, code=1 if fallen else 0)
 
@@ -112,15 +104,8 @@ def _budget(given: int | None, workers: int, cluster: str) -> int | None:
     return None if cluster else min(DEFAULT_BUDGET, memory_share(workers))
 
 
-def _has(store: Store, grid: Grid) -> bool:
-    """Return whether a store holds this grid, whose points were checked when it was created."""
-    with contextlib.suppress(Failure, InvalidInput):
-        return store.grid == grid
-    return False
-
-
 def _run(
-    grid: Grid, store: Store, workers: int, address: str, retry_failed: bool, budget: int | None
+    grid: Grid, store: str, workers: int, address: str, retry_failed: bool, budget: int | None
 ) -> Counts:
     from sparsetoken import sweep as sweeps
     from sparsetoken.work import executor_of
@@ -143,18 +128,20 @@ def _run(
             retry_failed=retry_failed,
             memory_budget=budget,
             on_counts=show,
-            on_damaged=lambda what: message(f"{store.path}: {what} damaged and rewritten."),
+            on_damaged=lambda files: message(f"{store}: {files} damaged files; computed again."),
         )
 
 
-def _plan(grid: Grid, store: Store, workers: int, budget: int | None) -> Answer:
-    from sparsetoken.sweep.metadata import require_extension
-    from sparsetoken.sweep.runs import count, seconds_of
+def _plan(grid: Grid, store: str, workers: int, budget: int | None) -> Answer:
+    from sparsetoken.sweep.runs import check_corners, count, seconds_of
 
     total, done = sum(grid.rows.values()), 0
-    if store.exists():
-        require_extension(store.grid, grid)
-        counts = count(store)
+    if total > MOST_RESULTS:
+        text = "Checked at the corners of the grid, and nothing of the store is counted; a run "
+        message(f"{text}checks all points.")
+        check_corners(grid, budget)
+    else:
+        counts = count(grid, store, budget)
         done = counts.done + counts.failed
     values = {
         "points": grid.size,
@@ -174,50 +161,40 @@ def results(
     *,
     export: Annotated[
         Path | None,
-        Option(help="Write the results to this .csv, .parquet, .nc (netCDF) or .zarr.zip file."),
+        Option(
+            help="Write the results to this .csv, .parquet, .nc (netCDF), .zarr or .zarr.zip file."
+        ),
     ] = None,
     facts: Annotated[bool, Option(help="Also export times, versions and host.")] = False,
 ) -> Answer:
     """Show or export the results of a sweep.
 
-    Damaged results are omitted; the exit code is then 1.
+    Results in damaged files are omitted; the exit code is then 1.
 
-    Example: sparsetoken results sweep.zarr --export sweep.csv
+    Example: sparsetoken results diagram --export diagram.csv
     """
-    from sparsetoken.sweep import Store, dataset
+    from sparsetoken.sweep import Counts, dataset
 
     if export is not None:
         dataset.check_export(export, store)
-    place = Store(store)
-    found, damaged = dataset.read(place, facts)
-    statuses, failures = collections.Counter[str](), collections.Counter[str]()
-    for quantity in place.grid.quantities:
-        own = found[f"{quantity}_status"].to_numpy().ravel()
-        statuses.update(own.tolist())
-        if "failed" in own:
-            told = found[f"{quantity}_message"].to_numpy().ravel()[own == "failed"]
-            failures.update(told.tolist())
-    missing = statuses.pop("missing", 0)
-    values: dict[str, Any] = {
-        "done": statuses.total() - statuses["failed"],
-        "failed": statuses["failed"],
-        "left": missing,
-        "not_converged": statuses.total() - statuses["failed"] - statuses["converged"],
-        "damaged": damaged,
-        "statuses": dict(+statuses),
-        "failures": dict(failures.most_common(MOST_MESSAGES)),
-    }
+    found, damaged = dataset.read(store, facts)
+    statuses, failures = dataset.statuses_of(found), collections.Counter[str]()
+    for name in ("theory", "simulation"):
+        if f"{name}_message" in found:
+            own = found[f"{name}_status"].to_numpy().ravel() == "failed"
+            failures.update(found[f"{name}_message"].to_numpy().ravel()[own].tolist())
+    values: dict[str, Any] = Counts.of(statuses, damaged)._asdict()
+    del statuses["missing"]
+    values["statuses"] = dict(statuses)
+    values["failures"] = dict(failures.most_common(MOST_MESSAGES))
     if export is not None:
         with _can_be_written(export):
-            if export.name.lower().endswith(".zip"):
-                place.copy_to_zip(export)
-            else:
-                dataset.export(found, export)
+            dataset.export(found, export)
         values["exported"] = str(export)
     shown = {name: value for name, value in values.items() if not isinstance(value, dict)}
     shown |= {f"status {name}": number for name, number in values["statuses"].items()}
     advice = [f"{number} failed: {text}" for text, number in values["failures"].items()]
-    fallen = f"{damaged} results are damaged; run the sweep again." if damaged else ""
+    fallen = f"{damaged} files are damaged; run the sweep again." if damaged else ""
     return Answer("", values, table(store, shown), advice, fallen)
 
 
@@ -248,11 +225,12 @@ def plot(
 ) -> Answer:
     """Draw curves or heat maps of a sweep; points that did not converge are hollow.
 
-    Example: sparsetoken plot sweep.zarr --x alpha1 --y strength --out sweep.svg
+    Example: sparsetoken plot diagram --x alpha1 --y strength --out diagram.svg
     """
     from sparsetoken.figures.grids import draw
     from sparsetoken.figures.style import styled
-    from sparsetoken.sweep import Drawing, Store, to_xarray
+    from sparsetoken.sweep import to_xarray
+    from sparsetoken.sweep.grid import check_plot
     from sparsetoken.sweep.parameters import RESULTS
 
     path = Path(f"{Path(store).name.partition('.')[0]}.svg") if out is None else out
@@ -260,14 +238,13 @@ def plot(
     if ending not in UNDATED:
         raise InvalidInput("--out", f"a path that ends in {', '.join(UNDATED)}", str(path))
     require_place("--out", path, Path(store))
-    place = Store(store)
-    grid = place.grid
-    drawing = grid.plot if not (x or y or curves) else Drawing()
-    value = value or grid.plot.value or RESULTS[grid.experiment][0]
-    chosen = Drawing(x or drawing.x, y or drawing.y, curves or drawing.curves, value)
-    chosen.check(grid)
+    dataset = to_xarray(store)
+    about = json.loads(dataset.attrs["specification"])
+    chosen = {"x": x, "y": y, "curves": curves} if x or y or curves else dict(about["plot"])
+    chosen["value"] = value or about["plot"].get("value") or RESULTS[about["experiment"]][0]
+    check_plot(chosen, about["axes"], about["experiment"])
     with styled():
-        figure, drawn = draw(to_xarray(place), **dataclasses.asdict(chosen))
+        figure, drawn = draw(dataset, **chosen)
         content = io.BytesIO()  # on a full disk matplotlib raises errors of its own
         figure.savefig(content, format=ending[1:], metadata=UNDATED[ending])
     with _can_be_written(path), written_whole(path) as aside:

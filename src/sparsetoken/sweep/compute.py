@@ -1,241 +1,196 @@
-"""The computation of rows of a sweep: pure functions of their configurations."""
+"""The computation of the results of a sweep, in pieces of about a second."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import cloudpickle
+
 from sparsetoken import simulation, theory
-from sparsetoken.base.validation import InvalidInput, choice, one_line, real
-from sparsetoken.losses import Loss, get_loss
-from sparsetoken.model.models import MODELS, Model, make_model
-from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.results import Record, StatusCode
+from sparsetoken.base.validation import InvalidInput, one_line
+from sparsetoken.model.models import MODELS, Model
+from sparsetoken.model.stages import Readout
+from sparsetoken.results import CONVERGED, Record, StatusCode
 from sparsetoken.simulation.alignment import require_query_memory
-from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.trial import Trial, TrialPlan
-from sparsetoken.sweep.definitions import NOTHING, Definitions
-from sparsetoken.sweep.grid import Grid
-from sparsetoken.sweep.layout import Row
-from sparsetoken.sweep.parameters import (
-    CONVERGED,
-    FAILED,
-    PROBLEM,
-    READOUT,
-    STEPS,
-    defaults,
-    series_of,
-)
+from sparsetoken.sweep.grid import Call
+from sparsetoken.work import Result
 
-LONGEST_MESSAGE = 2000
+MOST_PREDICTIONS = {"alignment": 512, "learning": 64, "capacity": 8}
+MOST_TRIALS, SQUARES = 128, 5_000_000
+"""The most results of a piece; the squares of the dimensions of its trials have a largest sum."""
+
+STATUSES = frozenset(map(str, StatusCode))
+_WORDS = ("status", "message")
 
 
-class Result(NamedTuple):
-    """The numbers of one row, with the status and what to try, or the error of a failed one."""
+class Item(NamedTuple):
+    """A result to compute: the key of its call, the call, and the number of the trial."""
 
-    values: Mapping[str, float]
-    status: str = CONVERGED
-    message: str = ""
+    key: str
+    call: Call
+    trial: int = 0
+
+    @property
+    def name(self) -> str:
+        """The key of the result."""
+        return f"{self.key}.{self.trial}"
+
+    @property
+    def series(self) -> str:
+        """A text that agrees for results that are computed together."""
+        return self.key if self.call.quantity == "simulation" else self.call.series
+
+    @property
+    def most(self) -> int:
+        """The most results like this one in a piece of work."""
+        if self.call.quantity == "theory":
+            return MOST_PREDICTIONS[self.call.experiment]
+        return max(1, min(MOST_TRIALS, SQUARES // self.call.options.dimension**2))
 
 
-class Work(NamedTuple):
-    """Some rows for one worker, with their number and settings; see `compute`."""
+class Piece:
+    """Results for one worker, which is sent the losses and models of a script or a notebook.
 
-    number: int
-    rows: Sequence[Row]
-    definitions: Definitions = NOTHING
-    memory_budget: int | None = None
-
-
-def computed(work: Work) -> list[Result]:
-    """Compute rows in a worker."""
-    return compute(*work[1:])
-
-
-def compute(
-    rows: Sequence[Row],
-    definitions: Definitions = NOTHING,
-    memory_budget: int | None = None,
-) -> list[Result]:
-    """Return the results of rows; one whose computation raises an error has status failed.
-
-    One trial may take so many bytes, as counted beforehand; 4 GiB by default.
+    A process that receives it reads it when it is computed: an error then belongs to its results,
+    and does not end the process.
     """
-    series: dict[str, list[int]] = {}
-    for place, row in enumerate(rows):
-        series.setdefault(series_of(row.setting) or str(place), []).append(place)
-    found: dict[int, Result] = {}
-    for places in series.values():
-        some = [rows[place] for place in places]
-        found |= zip(places, _tried(some, definitions, memory_budget), strict=True)
-    return [found[place] for place in range(len(rows))]
+
+    def __init__(self, keys: list[str], items: Sequence[Item] | bytes, budget: int | None) -> None:
+        self.keys, self.items, self.budget = keys, items, budget
+
+    @classmethod
+    def of(cls, items: Sequence[Item], budget: int | None = None) -> Piece:
+        """Return a piece of these results, and of so many bytes for each trial."""
+        return cls([item.name for item in items], items, budget)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if isinstance(self.items, bytes):
+            return Piece, (self.keys, self.items, self.budget)
+        try:
+            pickled = cloudpickle.dumps((_outside_models(self.items), self.items))
+        except InvalidInput:  # of a loss
+            raise
+        except Exception as error:
+            got = f"one that cannot be ({one_line(error)})"
+            raise InvalidInput("model", "one that can be pickled", got) from None
+        return Piece, (self.keys, pickled, self.budget)
+
+    def read(self) -> Sequence[Item]:
+        """Return the results to compute, whose models are in the table from here on."""
+        if not isinstance(self.items, bytes):
+            return self.items
+        entries, items = pickle.loads(self.items)
+        MODELS.update({entry.name: entry for entry in entries})
+        return items
 
 
-def _tried(rows: Sequence[Row], definitions: Definitions, budget: int | None) -> list[Result]:
-    """Return the results of one row, or of rows of one series; each by itself if they fail."""
+def _outside_models(items: Iterable[Item]) -> list[Any]:
+    """Return the entries of models that are not part of this package."""
+    kinds = {type(item.call.trained) for item in items if isinstance(item.call.trained, Model)}
+    outside = [kind for kind in kinds if kind.__module__ != Model.__module__]
+    return [entry for entry in MODELS.values() if entry.kind in outside]
+
+
+def in_pieces(items: Iterable[Item], budget: int | None = None) -> Iterator[Piece]:
+    """Yield pieces of work of one quantity; what is computed together is in one, if it fits."""
+    series: dict[tuple[str, str], list[Item]] = {}
+    for item in items:
+        series.setdefault((item.call.quantity, item.series), []).append(item)
+    piece: list[Item] = []
+    load = 0.0  # of a full piece
+    for some in series.values():
+        most = some[0].most
+        for start in range(0, len(some), most):
+            part = some[start : start + most]
+            other = piece and piece[-1].call.quantity != part[0].call.quantity
+            if other or load + len(part) / most > 1:
+                yield Piece.of(piece, budget)
+                piece, load = [], 0.0
+            piece += part
+            load += len(part) / most
+    if piece:
+        yield Piece.of(piece, budget)
+
+
+def computed(piece: Piece) -> dict[str, Result]:
+    """Compute a piece in a worker; a result whose computation raises an error has its text."""
     try:
-        losses = definitions.known().losses
-        points = [_Point(row.setting, losses, budget, row.trial) for row in rows]
-        experiment = points[0]["experiment"], points[0]["quantity"]
-        if experiment == ("learning", "theory"):
-            return _predicted_learning(points)
-        return [_COMPUTE[experiment](point) for point in points]
+        items = piece.read()
     except Exception as error:
-        if len(rows) > 1:
-            return [result for row in rows for result in _tried([row], definitions, budget)]
-        text = one_line(error)[:LONGEST_MESSAGE]
-        return [Result({}, FAILED, text)]
+        return dict.fromkeys(piece.keys, Result(error=one_line(error)))
+    found: dict[str, Result] = {}
+    for _, some in itertools.groupby(items, lambda item: item.series):
+        found |= _tried(list(some), piece.budget)
+    return found
 
 
-def check_points(grid: Grid, memory_budget: int | None = None, *, corners: bool = False) -> None:
-    """Raise `InvalidInput` if a point has a value that would be refused.
-
-    The message names the place in the file and the point. With `corners`, only the points are
-    looked at where each axis is at its first or last step.
-    """
-    for point in grid.corners() if corners else grid.points():
-        for quantity in grid.quantities:
-            try:
-                _check(_Point(grid.setting(point, quantity), grid.losses, memory_budget))
-            except InvalidInput as error:
-                name, legal, got, remedy = error.args
-                at = ", ".join(f"{key} = {value}" for key, value in point.items())
-                remedy = f"{remedy} So it is at {at}.".lstrip()
-                raise InvalidInput(grid.where(str(name).split()[0]), legal, got, remedy) from None
+def _tried(items: Sequence[Item], budget: int | None) -> dict[str, Result]:
+    """Return the results of a series; each by itself if one fails."""
+    names = [item.name for item in items]
+    try:
+        return dict(zip(names, map(Result, _rows(items, budget)), strict=True))
+    except Exception as error:
+        if len(items) == 1:
+            return {names[0]: Result(error=one_line(error))}
+        return {name: one for item in items for name, one in _tried([item], budget).items()}
 
 
-def _check(point: _Point) -> None:
-    """Raise `InvalidInput` if `compute` would refuse a point before it begins."""
-    if point["quantity"] == "theory":
-        real("tolerance", point["tolerance"], 0.0, 1.0, open_low=True, open_high=True)
-        _ = point.problem, point.model, point.readout
-    elif point["experiment"] == "alignment":
-        budget = point.memory_budget
-        require_query_memory(point.problem, point.steps, point.setting, budget)
-    else:
-        _ = point.plan
+def _rows(items: Sequence[Item], budget: int | None) -> list[dict[str, Any]]:
+    """Return the results of a series: numbers by name, with status and message."""
+    call, calls = items[0].call, [item.call for item in items]
+    if call.quantity == "simulation":
+        trials = [item.trial for item in items]
+        if call.experiment == "alignment":
+            return [_aligned(call, trial) for trial in trials]
+        plan = plan_of(call, budget)
+        return [(_fitted if call.experiment == "learning" else _separated)(plan, t) for t in trials]
+    if call.experiment == "alignment":
+        return _predicted(theory.align(call.problem, call.trained))
+    if call.experiment == "capacity":
+        return _predicted(theory.capacity(call.problem, call.trained, tolerance=call.options))
+    pairs = zip(*((one.readout.ridge, one.readout.alpha1) for one in calls), strict=True)
+    along = Readout(call.readout.loss, *pairs)
+    return _predicted(theory.predict(call.problem, call.trained, along, tolerance=call.options))
 
 
-class _Point:
-    """A setting with the default of each parameter that it does not depend on, and a trial."""
-
-    def __init__(
-        self,
-        setting: Mapping[str, Any],
-        losses: Mapping[str, Loss],
-        memory_budget: int | None,
-        trial: int = 0,
-    ) -> None:
-        self._values = {**defaults(setting.get("model", "attention")), **setting}
-        self._losses, self.memory_budget, self.trial = losses, memory_budget, trial
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
-
-    def _fields(self, names: tuple[str, ...]) -> dict[str, Any]:
-        return {name: self[name] for name in names} | {"loss": self.loss}
-
-    @property
-    def problem(self) -> SparseTokenProblem:
-        return SparseTokenProblem(**{name: self[name] for name in PROBLEM})
-
-    @property
-    def loss(self) -> Loss:
-        """The loss with the label of this setting: one of those given, or a built-in one."""
-        label = self["loss"]
-        if label in self._losses:
-            return self._losses[label]
-        if "#" in label:
-            legal = "given as an object, for this is the label of a loss that is not built in"
-            remedy = "Make the same loss with the same version of JAX, and give it to the grid."
-            raise InvalidInput("loss", legal, label, remedy)
-        return get_loss(label)
-
-    @property
-    def steps(self) -> TwoSteps:
-        return TwoSteps(**self._fields(STEPS))
-
-    @property
-    def query(self) -> Query | TwoSteps:
-        cosine, sharpness = self["cosine"], self["sharpness"]
-        if cosine is None and sharpness is None:
-            return self.steps
-        if cosine is None or sharpness is None:
-            name, missing = (
-                ("cosine", "sharpness") if sharpness is None else ("sharpness", "cosine")
-            )
-            remedy = "Give both, or neither to find the query by two gradient steps."
-            raise InvalidInput(name, f"given together with {missing}", f"no {missing}", remedy)
-        return Query(cosine, sharpness)
-
-    @property
-    def model(self) -> Model:
-        known = MODELS[choice("model", self["model"], MODELS)].options
-        options = {name: self[name] for name in known if name in self._values}
-        return make_model(self["model"], self.query, **options)
-
-    @property
-    def readout(self) -> Readout:
-        return Readout(**self._fields(READOUT))
-
-    @property
-    def setting(self) -> Setting:
-        return Setting(self["dimension"], self["seed"], self["engine"], self["dtype"])
-
-    @property
-    def engine(self) -> Engine:
-        return self.setting.start(self.problem, self.trial)
-
-    @property
-    def plan(self) -> TrialPlan:
-        return TrialPlan(self.problem, self.model, self.readout, self.setting, self.memory_budget)
+def _predicted(found: Record) -> list[dict[str, Any]]:
+    """Return the result at each point; the parameters that vary are no results."""
+    return [
+        _row({name: one for name, one in record.items() if name not in found.coords})
+        for record in found.records()
+    ]
 
 
-def _predicted_learning(points: Sequence[_Point]) -> list[Result]:
-    """Predict points that differ in ridge and alpha1 alone by one call."""
-    first, readouts = points[0], [point.readout for point in points]
-    along = Readout(
-        readouts[0].loss,
-        tuple(readout.ridge for readout in readouts),
-        tuple(readout.alpha1 for readout in readouts),
-    )
-    found = theory.predict(first.problem, first.model, along, tolerance=first["tolerance"])
-    return _results(found)
+def _row(values: Mapping[str, Any], status: str = "converged", message: str = "") -> dict[str, Any]:
+    """Return a result as JSON values; what is not a number is left out."""
+    numbers = {n: float(one) for n, one in values.items() if n not in _WORDS and one == one}
+    message = " ".join(str(values.get("message", message)).split())
+    return {"status": str(values.get("status", status)), "message": message, **numbers}
 
 
-def _predicted(point: _Point) -> Result:
-    if point["experiment"] == "alignment":
-        return _results(theory.align(point.problem, point.steps))[0]
-    tolerance = point["tolerance"]
-    return _results(theory.capacity(point.problem, point.model, tolerance=tolerance))[0]
+def row_of(value: Any) -> dict[str, Any]:
+    """Return a kept result, or raise an error if it is none that this module makes."""
+    if value["status"] not in STATUSES or not value["message"].isprintable():
+        raise ValueError("no status and message")
+    if any(type(one) is not float for name, one in value.items() if name not in _WORDS):
+        raise ValueError("no numbers")
+    return value
 
 
-def _results(found: Record) -> list[Result]:
-    """Return the result at each point; the parameters that vary are columns of the rows anyway."""
-    rows = []
-    for record in found.records():
-        values = {name: value for name, value in record.items() if name not in found.coords}
-        status, message = values.pop("status"), values.pop("message")
-        rows.append(Result(values, str(status), message))
-    return rows
-
-
-def _simulated_alignment(point: _Point) -> Result:
-    found = point.engine.train_query(point.steps)
-    names = ("overlap", "norm", "readout_cosine")
+def _aligned(call: Call, trial: int) -> dict[str, Any]:
+    found = call.options.start(call.problem, trial).train_query(call.trained)
     values = {"cosine": found.query.cosine, "sharpness": found.query.sharpness}
-    values |= {name: getattr(found, name) for name in names}
-    return Result(values)
+    names = ("overlap", "norm", "readout_cosine")
+    return _row(values | {name: getattr(found, name) for name in names})
 
 
-def _simulated_learning(point: _Point) -> Result:
-    trial = point.plan.run(point.trial)
-    values = trial.outcome.to_dict()
-    if point.model.query is None:
-        for name in ("cosine", "sharpness", "readout_cosine"):
-            del values[name]
-    return Result(values, *_status(trial))
+def _fitted(plan: TrialPlan, number: int) -> dict[str, Any]:
+    trial = plan.run(number)
+    return _row(trial.outcome.to_dict(), *_status(trial))
 
 
 def _status(trial: Trial) -> tuple[str, str]:
@@ -245,19 +200,22 @@ def _status(trial: Trial) -> tuple[str, str]:
     if trial.reason:
         remedy = f"The readout did not converge ({trial.reason}); raise the ridge."
         return str(StatusCode.TOLERANCE_NOT_REACHED), remedy
-    return CONVERGED, ""
+    return str(CONVERGED), ""
 
 
-def _simulated_capacity(point: _Point) -> Result:
-    drawn = point.plan.draw(point.trial)
-    separable = simulation.is_separable(drawn.design.features, drawn.design.labels)
-    return Result({"separable": float(separable)})
+def _separated(plan: TrialPlan, number: int) -> dict[str, Any]:
+    design = plan.draw(number).design
+    return _row({"separable": simulation.is_separable(design.features, design.labels)})
 
 
-_COMPUTE = {
-    ("alignment", "theory"): _predicted,
-    ("capacity", "theory"): _predicted,
-    ("alignment", "simulation"): _simulated_alignment,
-    ("learning", "simulation"): _simulated_learning,
-    ("capacity", "simulation"): _simulated_capacity,
-}
+def plan_of(call: Call, budget: int | None) -> TrialPlan:
+    """Return how the trials of a call run."""
+    return TrialPlan(call.problem, call.trained, call.readout, call.options, budget)
+
+
+def check(call: Call, budget: int | None) -> None:
+    """Raise `InvalidInput` if a call would be refused before it begins."""
+    if call.quantity == "simulation" and call.experiment == "alignment":
+        require_query_memory(call.problem, call.trained, call.options, budget)
+    elif call.quantity == "simulation":
+        plan_of(call, budget)

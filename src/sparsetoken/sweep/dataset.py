@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import json
+import math
+import warnings
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,42 +15,43 @@ import numpy as np
 
 from sparsetoken.base.files import require_place, written_whole
 from sparsetoken.base.machine import machine_memory, needed
-from sparsetoken.base.validation import InvalidInput
-from sparsetoken.sweep.grid import Grid
-from sparsetoken.sweep.layout import name_of, results_of
-from sparsetoken.sweep.metadata import coordinates
-from sparsetoken.sweep.parameters import MISSING, uses
-from sparsetoken.sweep.store import ZIP, Store, StoreError
+from sparsetoken.base.untrusted import refused
+from sparsetoken.base.validation import Failure, InvalidInput
+from sparsetoken.sweep.compute import row_of
+from sparsetoken.sweep.parameters import FAILED, MISSING, RESULTS
+from sparsetoken.sweep.store import PIECES, opened, specification, write_folder
+from sparsetoken.work import Kept, Result, canonical_text
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-ENDINGS = (".csv", ".parquet", ".nc", ZIP)
-BYTES = 8 * 4  # of a number in memory, with the copies that tables make
+ENDINGS = (".csv", ".parquet", ".nc", ".zarr", ".zarr.zip")
+BYTES = 100  # of a number in memory, as an object and in the copies that tables make
 
 
-def to_xarray(store: Store | Path | str) -> xr.Dataset:
-    """Return a sweep as a Dataset with a dimension for each axis, and for simulations trial.
+def to_xarray(store: Path | str) -> xr.Dataset:
+    """Return the last sweep in a store as a Dataset with a dimension for each axis.
 
     Parameters
     ----------
-    store : Store, path or str
+    store : path or str
 
     Returns
     -------
     xarray.Dataset
         theory_NAME and simulation_NAME for each NAME that was found, NaN where it is missing;
         theory_status and simulation_status, "missing" where nothing was computed; and
-        theory_message and simulation_message, if there are any. Tied parameters share a
-        dimension named after all of them; fixed ones are coordinates without one.
+        theory_message and simulation_message, if there are any. Simulations have the dimension
+        trial. Tied parameters share a dimension named after all of them; fixed ones are
+        coordinates without one.
 
     Raises
     ------
     InvalidInput
-        If there is no store, xarray is missing, or memory cannot hold the sweep.
-    StoreError
-        If results are damaged.
+        If there is no sweep, xarray is missing, or memory cannot hold the sweep.
+    Failure
+        If files are damaged, or cannot be read.
 
     See Also
     --------
@@ -55,22 +61,21 @@ def to_xarray(store: Store | Path | str) -> xr.Dataset:
     Examples
     --------
     >>> import tempfile
-    >>> from sparsetoken.sweep import Grid, linear, run, to_xarray
-    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
+    >>> from sparsetoken.sweep import Grid, run, to_xarray
+    >>> grid = Grid("alignment", {"strength": [1, 2, 3]}, {"length": 4})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = run(grid, f"{folder}/sweep.zarr")
-    ...     to_xarray(f"{folder}/sweep.zarr")["theory_cosine"].dims
+    ...     _ = run(grid, f"{folder}/sweep")
+    ...     to_xarray(f"{folder}/sweep")["theory_cosine"].dims
     ('strength',)
     """
-    store = store if isinstance(store, Store) else Store(store)
     found, damaged = read(store)
     if damaged:
-        remedy = "Rerun the sweep to recompute them."
-        raise StoreError(f"{damaged} results in {store.path} are damaged. {remedy}")
+        remedy = "Rerun the sweep to recompute what they held."
+        raise Failure(f"{damaged} files in {store} are damaged. {remedy}")
     return found
 
 
-def to_frame(store: Store | Path | str) -> pd.DataFrame:
+def to_frame(store: Path | str) -> pd.DataFrame:
     """Return the results of a sweep as a table with a row for each prediction and trial.
 
     A result with the name of a parameter gets the ending _found, such as the cosine that one
@@ -78,11 +83,11 @@ def to_frame(store: Store | Path | str) -> pd.DataFrame:
 
     Parameters
     ----------
-    store : Store, path or str
+    store : path or str
 
     Raises
     ------
-    InvalidInput, StoreError
+    InvalidInput, Failure
         As `to_xarray`.
 
     See Also
@@ -93,67 +98,102 @@ def to_frame(store: Store | Path | str) -> pd.DataFrame:
     Examples
     --------
     >>> import tempfile
-    >>> from sparsetoken.sweep import Grid, linear, run, to_frame
-    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
+    >>> from sparsetoken.sweep import Grid, run, to_frame
+    >>> grid = Grid("alignment", {"strength": [1, 2, 3]}, {"length": 4})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = run(grid, f"{folder}/sweep.zarr")
-    ...     len(to_frame(f"{folder}/sweep.zarr"))
+    ...     _ = run(grid, f"{folder}/sweep")
+    ...     len(to_frame(f"{folder}/sweep"))
     3
     """
     return table(to_xarray(store))
 
 
-def read(store: Store, facts: bool = False) -> tuple[xr.Dataset, int]:
-    """Return what is whole of a sweep, and how many results are damaged.
+def read(store: Path | str, facts: bool = False) -> tuple[xr.Dataset, int]:
+    """Return what a store has of its last sweep, and the number of its damaged files.
 
-    The facts are the seconds of each piece of work and what it was computed with.
+    The facts are the seconds of the piece of work of each result and what it was computed with.
     """
+    folder = opened(store)
+    about = specification(folder)
+    with refused("store", "a sweep that can be read", Path(folder.path)):
+        return read_kept(Kept(folder / PIECES, row_of), about, facts)
+
+
+def read_kept(kept: Kept, about: Mapping[str, Any], facts: bool = False) -> tuple[xr.Dataset, int]:
+    """Return what is kept of the sweep of a specification, as `read`."""
     xr = needed("xarray", "to read sweeps", "data")
-    grid, names = store.grid, results_of(store.grid)
-    require_memory(grid)
-    arrays, texts, damaged = {}, {}, 0
-    for quantity in grid.quantities:
-        shape = store.layout(quantity).shape
-        arrays[quantity] = np.full(shape, np.nan)
-        for name in ("status", "message", *(("seconds", "computed_with") if facts else ())):
-            texts[f"{quantity}_{name}"] = np.full(shape[:-1], "", dtype=object)
-        texts[f"{quantity}_status"][...] = MISSING
-    for piece in store.pieces():
-        damaged += piece.damaged
-        region = store.layout(piece.quantity).region(piece.place)
-        part = arrays[piece.quantity][region]
-        part[...] = piece.entries.reshape(part.shape)
-        statuses = np.array(piece.statuses, dtype=object).reshape(part.shape[:-1])
-        texts[f"{piece.quantity}_status"][region[:-1]] = statuses
-        if facts or set(piece.statuses) - {"converged", MISSING}:
-            told = store.facts(piece.quantity, piece.place)
-            messages = told.get("messages", {})
-            own = np.array([messages.get(name_of(key), "") for key in piece.keys])
-            texts[f"{piece.quantity}_message"][region[:-1]] = own.reshape(part.shape[:-1])
-            for name in ("seconds", "computed_with") if facts else ():
-                texts[f"{piece.quantity}_{name}"][region[:-1]] = (
-                    json.dumps(told[name]) if name in told else ""
-                )
+    shapes = {label: len(steps) for label, steps in about["axes"].items()}
+    trials = {
+        quantity: about["trials"] if quantity == "simulation" else 1 for quantity in about["keys"]
+    }
+    require_memory(
+        {q: math.prod(shapes.values()) * n for q, n in trials.items()}, about["experiment"]
+    )
+    names = {
+        quantity: [f"{key}.{trial}" for key in keys for trial in range(trials[quantity])]
+        for quantity, keys in about["keys"].items()
+    }
+    known = kept.read({name for some in names.values() for name in some})
     variables: dict[str, Any] = {}
-    for quantity, array in arrays.items():
-        dims = store.layout(quantity).dims[:-1]
-        for name, values in zip(names[2:], np.moveaxis(array, -1, 0)[2:], strict=True):
-            if not np.isnan(values).all():
-                variables[f"{quantity}_{name}"] = (dims, values)
-        for name, values in texts.items():
-            if name.startswith(quantity) and (values != "").any():
-                variables[name] = (dims, values)
-    coords: dict[str, Any] = coordinates(grid)
-    del coords["result"]
-    fixed = {name: grid.values({})[name] for name in uses(grid.experiment) - set(coords)}
-    coords |= {name: value for name, value in sorted(fixed.items()) if value is not None}
-    attributes = {"experiment": grid.experiment, "seed": grid.seed, "specification": grid.text()}
-    return xr.Dataset(variables, coords, attributes), damaged
+    for quantity, some in names.items():
+        own = {**shapes, **({"trial": trials[quantity]} if quantity == "simulation" else {})}
+        results = [known.results.get(name) for name in some]
+        for name, column in _columns(results, about["experiment"], facts).items():
+            variables[f"{quantity}_{name}"] = (tuple(own), column.reshape(tuple(own.values())))
+    coords: dict[str, Any] = {}
+    if "simulation" in trials:
+        coords["trial"] = np.arange(about["trials"])
+    for label, steps in about["axes"].items():
+        for name, values in zip(label.split("+"), zip(*steps, strict=True), strict=True):
+            words = any(isinstance(value, str) for value in values)
+            numbers = [np.nan if value is None else value for value in values]
+            coords[name] = (label, np.array(values, dtype=object) if words else np.array(numbers))
+    coords |= dict(sorted(about["fixed"].items()))
+    text = canonical_text({name: one for name, one in about.items() if name != "keys"})
+    attributes = {name: about[name] for name in ("experiment", "seed")} | {"specification": text}
+    return xr.Dataset(variables, coords, attributes), known.damaged
 
 
-def require_memory(grid: Grid) -> None:
-    """Raise `InvalidInput` if half of the memory cannot hold the results of a grid."""
-    need, most = sum(grid.rows.values()) * len(results_of(grid)) * BYTES, machine_memory() // 2
+def _columns(results: list[Result | None], experiment: str, facts: bool) -> dict[str, np.ndarray]:
+    """Return the results as arrays by name; those without numbers, and no message, are left out."""
+    rows = [one.value if one is not None and not one.error else {} for one in results]
+    columns = {
+        name: np.array([row.get(name, math.nan) for row in rows]) for name in RESULTS[experiment]
+    }
+    columns = {name: values for name, values in columns.items() if not np.isnan(values).all()}
+
+    def texts(words: list[str]) -> np.ndarray:
+        return np.array(words, dtype=object)
+
+    empty = [MISSING if one is None else FAILED for one in results]
+    columns["status"] = texts([row.get("status", n) for row, n in zip(rows, empty, strict=True)])
+    messages = texts(
+        [
+            row.get("message", one.error if one else "")
+            for row, one in zip(rows, results, strict=True)
+        ]
+    )
+    if (messages != "").any():
+        columns["message"] = messages
+    if facts:
+        told = [one or Result(seconds=math.nan) for one in results]
+        columns["seconds"] = np.array([one.seconds for one in told])
+        columns["computed_with"] = texts([json.dumps(dict(one.environment)) for one in told])
+    return columns
+
+
+def statuses_of(dataset: xr.Dataset) -> collections.Counter[str]:
+    """Return the number of results with each status."""
+    found: collections.Counter[str] = collections.Counter()
+    for name in dataset.data_vars:
+        if str(name).endswith("_status"):
+            found.update(dataset[name].to_numpy().ravel().tolist())
+    return found
+
+
+def require_memory(rows: Mapping[str, int], experiment: str) -> None:
+    """Raise `InvalidInput` if half of the memory cannot hold so many results."""
+    need, most = sum(rows.values()) * len(RESULTS[experiment]) * BYTES, machine_memory() // 2
     if need > most:
         remedy = "Sweep fewer points, or open a part: xarray.open_zarr(path), then sel or isel."
         legal = f"at most {most / 2**30:.3g} GiB in memory"
@@ -186,17 +226,27 @@ def check_export(path: Path, store: Path | str) -> None:
     if not path.name.lower().endswith(ENDINGS):
         raise InvalidInput("--export", f"a path that ends in {', '.join(ENDINGS)}", str(path))
     require_place("--export", path, Path(store))
+    if path.suffix.lower() == ".zarr" and path.exists():
+        raise InvalidInput("--export", "a folder that is not there yet", str(path), "Remove it.")
     if path.suffix.lower() == ".parquet":
         needed("pyarrow", "to write Parquet files", "data")
 
 
 def export(dataset: xr.Dataset, path: Path) -> None:
-    """Write a Dataset of `to_xarray` to a .csv, .parquet or .nc file (netCDF 3).
+    """Write a Dataset of `to_xarray` to a file or, as .zarr, to a folder.
 
-    The same results give the same bytes.
+    The same results give the same bytes; netCDF is of version 3.
     """
+    ending = path.suffix.lower()
+    if ending == ".zarr":
+        write_folder(path, zarr_files(dataset))
+        return
     with written_whole(path) as aside:
-        if path.suffix.lower() == ".nc":
+        if ending == ".zip":
+            with zipfile.ZipFile(aside, "w") as file:
+                for name, content in sorted(zarr_files(dataset).items()):
+                    file.writestr(zipfile.ZipInfo(name), content)
+        elif ending == ".nc":
             whole = {
                 n: dataset[n].astype(str) for n in dataset.data_vars if dataset[n].dtype == object
             }
@@ -208,7 +258,18 @@ def export(dataset: xr.Dataset, path: Path) -> None:
             }
             dataset = dataset.assign(whole).assign_coords(large).assign_attrs(seed=seed)
             dataset.to_netcdf(aside, engine="scipy", format="NETCDF3_64BIT")
-        elif path.suffix.lower() == ".csv":
+        elif ending == ".csv":
             table(dataset).to_csv(aside, index=False, lineterminator="\n")
         else:
             table(dataset).to_parquet(aside, index=False)
+
+
+def zarr_files(dataset: xr.Dataset) -> dict[str, bytes]:
+    """Return a Dataset as the files of a Zarr group (version 3), by name."""
+    zarr = needed("zarr", "to keep named arrays", "data")
+    memory: dict[str, Any] = {}
+    # Every chunk is a file, so that none of an older group can take its place.
+    with zarr.config.set({"array.write_empty_chunks": True}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # texts and consolidated metadata are not standard yet
+        dataset.to_zarr(zarr.storage.MemoryStore(memory), mode="w", zarr_format=3)
+    return {name: content.to_bytes() for name, content in memory.items()}

@@ -1,34 +1,42 @@
-"""Runs: missing pieces of work go to an executor, and their results to the store."""
+"""Runs: the missing results of a grid are computed by an executor, and kept."""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
-import json
 import pickle
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from sparsetoken.base.validation import InvalidInput, integer
-from sparsetoken.sweep.compute import Result, Work, computed
-from sparsetoken.sweep.definitions import Definitions, outside_models
-from sparsetoken.sweep.grid import Grid
-from sparsetoken.sweep.layout import Layout, Place, Row, name_of, results_of
-from sparsetoken.sweep.parameters import CONVERGED, FAILED, MISSING, STATUSES
-from sparsetoken.sweep.store import Piece, Store
-from sparsetoken.work import Done, WorkerDied, completed, require_executor, timed
+from sparsetoken.sweep.compute import Item, Piece, check, computed, in_pieces, row_of
+from sparsetoken.sweep.dataset import read_kept, require_memory, statuses_of, zarr_files
+from sparsetoken.sweep.grid import Call, Grid, described
+from sparsetoken.sweep.parameters import CONVERGED, FAILED, MISSING, parameters
+from sparsetoken.sweep.store import PIECES, opened, write_arrays, write_specification
+from sparsetoken.work import Folder, Kept, Result, require_executor, timed
 
 LONG, MOST_TIMED = 2.0, 20
 
 
 class Counts(NamedTuple):
-    """The results of a sweep by state; `done` includes `not_converged`, `left` the damaged ones."""
+    """The results of a sweep by state; `done` includes `not_converged`.
+
+    The damaged ones are files, whose results are among those that are left.
+
+    See Also
+    --------
+    run : The function that returns it.
+
+    Examples
+    --------
+    >>> from sparsetoken.sweep import Counts
+    >>> Counts(done=8, failed=1, left=3).total
+    12
+    """
 
     done: int = 0
     failed: int = 0
@@ -41,48 +49,100 @@ class Counts(NamedTuple):
         """All results."""
         return self.done + self.failed + self.left
 
-    def and_then(self, new: Counts, old: Counts | None = None) -> Counts:
-        """Return the counts with those of a piece added, in place of older ones of it."""
-        triples = zip(self, new, old or Counts(), strict=True)
-        return Counts(*(mine + now - before for mine, now, before in triples))
+    @classmethod
+    def of(cls, statuses: collections.Counter[str], damaged: int = 0) -> Counts:
+        """Return the counts of results with these statuses."""
+        failed, left = statuses[FAILED], statuses[MISSING]
+        done = statuses.total() - failed - left
+        return cls(done, failed, left, done - statuses[CONVERGED], damaged)
 
 
-def counts_of(piece: Piece) -> Counts:
-    """Count the results of a piece."""
-    found = collections.Counter(piece.statuses)
-    failed, left = found[FAILED], found[MISSING]
-    done = found.total() - failed - left
-    return Counts(done, failed, left, done - found[CONVERGED], piece.damaged)
+class _Work:
+    """The calls of a grid, all of which are legal, and the status of each result."""
+
+    def __init__(self, grid: Grid, kept: Kept, budget: int | None, *, mend: bool = False) -> None:
+        self.grid, self.calls, self.keys = grid, dict[str, Call](), dict[str, list[str]]()
+        for quantity in grid.quantities:
+            calls = list(grid.calls(quantity, grid.points(), lambda call: check(call, budget)))
+            self.keys[quantity] = [call.key for call in calls]
+            self.calls |= zip(self.keys[quantity], calls, strict=True)
+        self.weights = collections.Counter(item.name for item in self._items())
+        known = kept.read(self.weights, mend=mend)
+        self.statuses = dict.fromkeys(self.weights, MISSING)
+        self.statuses |= {key: status_of(result) for key, result in known.results.items()}
+        self._sums: collections.Counter[str] = collections.Counter()
+        for key, status in self.statuses.items():
+            self._sums[status] += self.weights[key]
+        self.damaged = known.damaged
+
+    def _items(self) -> Iterator[Item]:
+        for quantity, keys in self.keys.items():
+            for key in keys:
+                for trial in range(self.grid.trials_of(quantity)):
+                    yield Item(key, self.calls[key], trial)
+
+    def lacking(self, wanted: set[str]) -> list[Item]:
+        """Return the distinct results that have one of these statuses."""
+        items = {item.name: item for item in self._items()}
+        return [item for name, item in items.items() if self.statuses[name] in wanted]
+
+    def end(self, key: str, result: Result) -> None:
+        """Count a result that is there from here on."""
+        self._sums[self.statuses[key]] -= self.weights[key]
+        self.statuses[key] = status_of(result)
+        self._sums[self.statuses[key]] += self.weights[key]
+
+    @property
+    def counts(self) -> Counts:
+        """The counts of all results."""
+        return Counts.of(self._sums)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The specification that is kept, as JSON."""
+        grid, rest = self.grid, self.grid.values({}).items()
+        axes = {label: described(steps) for label, steps in grid.steps.items()}
+        used = parameters(grid.experiment)
+        fixed = {n: described(v) for n, v in rest if n in used and n not in grid.names}
+        return {
+            "experiment": grid.experiment,
+            "quantities": list(grid.quantities),
+            "axes": axes,
+            "fixed": {name: value for name, value in fixed.items() if value is not None},
+            "trials": grid.trials,
+            "seed": grid.seed,
+            "plot": dict(grid.plot),
+            "keys": self.keys,
+        }
 
 
-def count(store: Store) -> Counts:
-    """Count the results in a store, each of which is read."""
-    counts = Counts()
-    for piece in store.pieces():
-        counts = counts.and_then(counts_of(piece))
-    return counts
+def status_of(result: Result) -> str:
+    """Return the status of a result that is kept."""
+    return FAILED if result.error else result.value["status"]
 
 
 def run(
     grid: Grid,
-    store: Store | Path | str,
+    store: Path | str,
     executor: Executor | None = None,
     *,
     workers: int | None = None,
     retry_failed: bool = False,
     memory_budget: int | None = None,
     on_counts: Callable[[Counts], None] = lambda _: None,
-    on_damaged: Callable[[str], None] = lambda _: None,
+    on_damaged: Callable[[int], None] = lambda _: None,
 ) -> Counts:
-    """Compute the missing results of a grid in a store, and return the counts of all its results.
+    """Compute the missing results of a grid, and return the counts of all its results.
+
+    At the end their named arrays are in ``results.zarr`` in the store.
 
     Parameters
     ----------
     grid : Grid
-    store : Store, path or str
-        It is created if missing, and extended if the grid has more trials, more values at the end
-        of an axis or another quantity than before. Other runs may work on it at the same time: part
-        of the work is then done twice.
+    store : path or str
+        A folder, made if need be, or a URL that fsspec knows. Results are kept by what they depend
+        on: a grid may change in any way, and what it shares with earlier ones in the store is not
+        computed again. Other runs may work there at the same time: some work is then done twice.
     executor : concurrent.futures.Executor, optional
         By default the work runs in this thread.
     workers : int, optional
@@ -95,15 +155,15 @@ def run(
     on_counts : callable
         Called with the counts so far.
     on_damaged : callable
-        Called with what is damaged, if anything is: it is computed again.
+        Called with the number of damaged files, if there are any: what they held is computed again.
 
     Raises
     ------
     InvalidInput
-        If the store is another sweep or something else, there are no workers, or the executor
-        has other processes and the grid cannot be sent to them.
-    StoreError
-        If the store cannot be written, or vanishes.
+        If a value at a point is not legal, the store is something else, there are no workers, or
+        the executor has other processes and a loss or a model cannot be sent to them.
+    Failure
+        If the store cannot be read or written, or vanishes.
     RunStopped
         If the executor breaks.
 
@@ -116,135 +176,87 @@ def run(
     Examples
     --------
     >>> import tempfile
-    >>> from sparsetoken.sweep import Grid, linear, run
-    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
+    >>> from sparsetoken.sweep import Grid, run
+    >>> grid = Grid("alignment", {"strength": [1, 2, 3]}, {"length": 4})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     run(grid, f"{folder}/sweep.zarr").done
+    ...     run(grid, f"{folder}/sweep").done
     3
     """
-    store = store if isinstance(store, Store) else Store(store)
     if not isinstance(grid, Grid):
         raise InvalidInput("grid", "a Grid", grid, "read_spec(path) reads one from a file.")
     width = getattr(executor, "_max_workers", 1) if workers is None else workers
     integer("workers", width, 1)
+    require_memory(grid.rows, grid.experiment)
+    folder = opened(store, write=True)
+    kept = Kept(folder / PIECES, row_of)
+    work = _Work(grid, kept, memory_budget, mend=True)
     if executor is not None and not isinstance(require_executor(executor), ThreadPoolExecutor):
-        pickle.dumps(Definitions(grid.losses, outside_models(grid.models)))
-    if store.prepare(grid):
-        on_damaged("its metadata are")
-    jobs = _Jobs(store, {MISSING, FAILED} if retry_failed else {MISSING}, memory_budget)
-    if jobs.counts.damaged:
-        on_damaged(f"{jobs.counts.damaged} results are")
-    on_counts(jobs.counts)
-    for work, done in completed(functools.partial(timed, computed), jobs.works(), executor, width):
-        jobs.finish(work, done)
-        on_counts(jobs.counts)
-    store.require_same()
-    return count(store)
+        points = [*grid.points(["loss", "model"])]
+        calls = [call for quantity in grid.quantities for call in grid.calls(quantity, points)]
+        pickle.dumps(Piece.of([Item("", call) for call in calls]))
+    write_specification(folder, work.about)
+    if work.damaged:
+        on_damaged(work.damaged)
+    on_counts(work.counts)
+    wanted = {MISSING, FAILED} if retry_failed else {MISSING}
+    pieces = list(in_pieces(work.lacking(wanted), memory_budget))
+    first = random.randrange(max(1, len(pieces)))  # so that two runs at once do little twice
+    for found in kept.fill(computed, pieces[first:] + pieces[:first], executor, width):
+        for key, result in found.items():
+            work.end(key, result)
+        on_counts(work.counts)
+    return _ended(folder, kept, work)
+
+
+def _ended(folder: Folder, kept: Kept, work: _Work) -> Counts:
+    """Leave the named arrays of what is kept, and count it."""
+    dataset, damaged = read_kept(kept, work.about)
+    write_specification(folder, work.about)  # another run may have written its own
+    write_arrays(folder, zarr_files(dataset))
+    return Counts.of(statuses_of(dataset), damaged)
+
+
+def count(grid: Grid, store: Path | str, memory_budget: int | None = None) -> Counts:
+    """Check all points of a grid, and count what a store has of its results."""
+    folder = opened(store, write=True)
+    return _Work(grid, Kept(folder / PIECES, row_of), memory_budget).counts
+
+
+def check_corners(grid: Grid, memory_budget: int | None = None) -> None:
+    """Check the points where each axis is at its first or last step."""
+    for quantity in grid.quantities:
+        points = grid.points(corners=True)
+        collections.deque(grid.calls(quantity, points, lambda c: check(c, memory_budget)), 0)
 
 
 def seconds_of(grid: Grid, memory_budget: int | None = None) -> float:
     """Return the seconds that all results of a grid take on one worker.
 
-    The first, the middle and the last piece of work of each quantity are timed by their first
-    results, a second time, without compilation, unless that took two seconds.
+    Some results at the first, the middle and the last point of each quantity are timed a second
+    time, without compilation, unless that took two seconds.
     """
     total = 0.0
-    for quantity, count in grid.rows.items():
-        layout = Layout(grid, quantity)
-        places = {tuple(int(share * (n - 1)) for n in layout.pieces) for share in (0, 0.5, 1)}
+    for quantity, number in grid.rows.items():
         each = []
-        for place in sorted(places):
-            work = Work(0, layout.rows(place)[:MOST_TIMED], Definitions(grid.losses), memory_budget)
-            done = timed(computed, work)
-            done = done if done.seconds > LONG else timed(computed, work)
-            each.append(done.seconds / len(work.rows))
-        total += count * sum(each) / len(each)
+        for share in (0, 0.5, 1):
+            items = _sample(grid, quantity, share)
+            done = timed(computed, Piece.of(items, memory_budget))
+            if done.seconds <= LONG:
+                done = timed(computed, Piece.of(items, memory_budget))
+            each.append(done.seconds / len(items))
+        total += number * sum(each) / len(each)
     return total
 
 
-class _Job(NamedTuple):
-    """Pieces with the same rows, whose entries, and what of them is to be computed."""
-
-    pieces: list[Piece]
-    entries: np.ndarray
-    lacking: np.ndarray
-
-
-@dataclasses.dataclass
-class _Jobs:
-    """The pieces that lack results; those of the same rows are one job, which is done once."""
-
-    store: Store
-    wanted: set[str]
-    memory_budget: int | None
-
-    def __post_init__(self) -> None:
-        self.counts = Counts()
-        self._lacking: dict[bytes, dict[tuple[str, Place], Counts]] = {}
-        self._begun: dict[int, _Job] = {}
-        for piece in self.store.pieces():
-            counts = counts_of(piece)
-            self.counts = self.counts.and_then(counts)
-            if self._lacks(piece).any():
-                same = self._lacking.setdefault(piece.keys.tobytes(), {})
-                same[piece.quantity, piece.place] = counts
-
-    def _lacks(self, piece: Piece) -> np.ndarray:
-        return np.array([status in self.wanted for status in piece.statuses])
-
-    def works(self) -> Iterator[Work]:
-        """Yield the work that is still to do.
-
-        Each run begins at another place, so that two runs on one store do little twice.
-        """
-        jobs = list(self._lacking.values())
-        first = random.randrange(max(1, len(jobs)))
-        for number, places in enumerate(jobs[first:] + jobs[:first]):
-            pieces = [self.store.piece(*place) for place in places]
-            entries, lacking = pieces[0].entries.copy(), self._lacks(pieces[0])
-            for piece in pieces[1:]:  # what one of them has is not computed
-                has = lacking & ~self._lacks(piece)
-                entries[has], lacking = piece.entries[has], lacking & ~has
-            self._begun[number] = _Job(pieces, entries, np.flatnonzero(lacking))
-            one = pieces[0]  # rows that differ in nothing that matters are computed once
-            same = {one.keys[place]: one.rows[place] for place in np.flatnonzero(lacking)}
-            rows = list(same.values())
-            yield Work(number, rows, self._definitions(rows), self.memory_budget)
-
-    def _definitions(self, rows: list[Row]) -> Definitions:
-        labels, models = ({row.setting.get(n) for row in rows} for n in ("loss", "model"))
-        losses = self.store.grid.losses.items()
-        own = {label: loss for label, loss in losses if label in labels}
-        return Definitions(own, outside_models(models))
-
-    def finish(self, work: Work, done: Done | WorkerDied) -> None:
-        """Write the results of some work to all pieces that lack them."""
-        pieces, entries, lacking = self._begun.pop(work.number)
-        keys, names = pieces[0].keys, results_of(self.store.grid)
-        if isinstance(done, WorkerDied):
-            done = Done([Result({}, FAILED, str(done))] * len(work.rows), 0.0, "{}", 0)
-        found = dict(zip(dict.fromkeys(keys[lacking].tolist()), done.result, strict=True))
-        messages: dict[str, str] = {}
-        for piece in pieces if len(lacking) < len(keys) else ():
-            messages |= self.store.facts(piece.quantity, piece.place).get("messages", {})
-        for place in lacking.tolist():
-            result = found[keys[place]]
-            values = {"status": STATUSES.index(result.status), "key": keys[place], **result.values}
-            entries[place] = np.nan
-            for name, value in values.items():
-                entries[place, names.index(name)] = value
-            messages[name_of(keys[place])] = result.message
-        fallen = keys[entries[:, 0] != STATUSES.index(CONVERGED)]
-        facts = {"seconds": done.seconds, "computed_with": json.loads(done.environment)}
-        facts["messages"] = {
-            name: messages[name] for name in map(name_of, fallen) if name in messages
-        }
-        for piece in pieces:
-            if self._lacks(piece).any():
-                self.store.write(piece.quantity, piece.place, entries, facts)
-            known = self._lacking_counts(piece)
-            now = counts_of(piece._replace(entries=entries, damaged=0))
-            self.counts = self.counts.and_then(now, known)
-
-    def _lacking_counts(self, piece: Piece) -> Counts:
-        return self._lacking[piece.keys.tobytes()][piece.quantity, piece.place]
+def _sample(grid: Grid, quantity: str, share: float) -> list[Item]:
+    """Return some results of a point, and of predictions along an axis."""
+    along = next((name for name in ("alpha1", "ridge") if name in grid.axes), [*grid.axes][-1])
+    axes = {}
+    for label, steps in grid.axes.items():
+        most = MOST_TIMED if label == along and quantity == "theory" else 1
+        first = max(0, min(int(share * (len(steps) - 1)), len(steps) - most))
+        axes[label] = steps[first : first + most]
+    part = dataclasses.replace(grid, axes=axes, trials=min(grid.trials, MOST_TIMED), plot={})
+    calls = part.calls(quantity, part.points())
+    trials = range(part.trials_of(quantity))
+    return [Item(call.key, call, trial) for call in calls for trial in trials]

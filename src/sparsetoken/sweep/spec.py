@@ -5,26 +5,26 @@ from __future__ import annotations
 import contextlib
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sparsetoken.base.validation import InvalidInput
-from sparsetoken.sweep.axes import Axis, listed, of_table, tied
-from sparsetoken.sweep.grid import Drawing, Grid
+import numpy as np
+
+from sparsetoken.base.validation import InvalidInput, choice, integer, real
+from sparsetoken.sweep.grid import Grid
 
 KEYS = ("experiment", "quantities", "trials", "seed", "fixed", "axes", "tied", "plot")
+SCALES: dict[str, Callable[..., np.ndarray]] = {"linear": np.linspace, "logarithmic": np.geomspace}
+LARGEST_AXIS = 100_000
 
 
-def read_spec(path: Path | str, *, check: bool = True) -> Grid:
-    r"""Read a grid and check it as a whole, each point included.
+def read_spec(path: Path | str) -> Grid:
+    r"""Read a grid from a TOML file.
 
     Parameters
     ----------
     path : path
-        A TOML file.
-    check : bool
-        Whether the values at each point are checked too; `check_points` does so by itself.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def read_spec(path: Path | str, *, check: bool = True) -> Grid:
     See Also
     --------
     Grid : What a sweep computes.
-    run : Computes what is missing.
+    run : Computes what is missing, and checks every point before.
 
     Examples
     --------
@@ -49,40 +49,32 @@ def read_spec(path: Path | str, *, check: bool = True) -> Grid:
     ('strength',)
     """
     path = Path(path)
-    text = _text(path)
-    with _placed(path, text):
-        grid = grid_of(tomllib.loads(text))
-    if check:
-        check_points(path, grid)
-    return grid
-
-
-def check_points(
-    path: Path, grid: Grid, memory_budget: int | None = None, *, corners: bool = False
-) -> None:
-    """Check the points of the grid of a file as `compute.check_points`; errors name the line."""
-    from sparsetoken.sweep import compute  # slow to load
-
-    with _placed(path, _text(path)):
-        compute.check_points(grid, memory_budget, corners=corners)
+    with placed(path):
+        try:
+            return grid_of(tomllib.loads(_text(path)))
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(str(path), "a TOML file", str(error)) from None
+        except InvalidInput:
+            raise
+        except ValueError:  # of Python, for integers of more than 4300 digits
+            legal = "of integers of at most 128 bits"
+            raise InvalidInput(str(path), legal, "a longer one") from None
+        except RecursionError:
+            raise InvalidInput(str(path), "a TOML file of few levels", "lists in lists") from None
 
 
 @contextlib.contextmanager
-def _placed(path: Path, text: str) -> Iterator[None]:
-    """Name the file and the line in what is wrong with it."""
+def placed(path: Path) -> Iterator[None]:
+    """Name the file and the line in what is wrong with a key of a specification."""
     try:
         yield
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(str(path), "a TOML file", str(error)) from None
     except InvalidInput as error:
         name, legal, got, remedy = error.args
-        line = line_of(text, name)
+        line = line_of(_text(path), name)
+        if not line and name.partition(".")[0] not in KEYS:
+            raise
         place = f"{path}, line {line}, {name}" if line else f"{path}, {name}"
         raise InvalidInput(place, legal, got, remedy) from None
-    except ValueError:  # of Python, for integers of more than 4300 digits
-        raise InvalidInput(str(path), "of integers of at most 128 bits", "a longer one") from None
-    except RecursionError:
-        raise InvalidInput(str(path), "a TOML file of few levels", "lists in lists") from None
 
 
 def _text(path: Path) -> str:
@@ -101,44 +93,59 @@ def grid_of(table: Mapping[str, Any]) -> Grid:
             raise InvalidInput(key, f"one of the keys {', '.join(KEYS)}", key)
     if "experiment" not in table:
         raise InvalidInput("experiment", "given", "no such key")
-    axes = [
-        of_table(name, values) if isinstance(values, Mapping) else listed(name, values)
-        for name, values in _table(table, "axes").items()
-    ]
-    chosen = _table(table, "plot")
-    for key, value in chosen.items():
-        if key not in Drawing.__dataclass_fields__:
-            raise InvalidInput(f"plot.{key}", "one of x, y, curves, value", key)
-        if not isinstance(value, str):
-            raise InvalidInput(f"plot.{key}", "a text", value)
-    return Grid(
-        experiment=table["experiment"],
-        axes=(*axes, *_tied(table)),
-        fixed=_table(table, "fixed"),
-        quantities=table.get("quantities", ("theory",)),
-        trials=table.get("trials", 1),
-        seed=table.get("seed", 0),
-        plot=Drawing(**chosen),
-    )
+    given = {key: table[key] for key in ("quantities", "trials", "seed") if key in table}
+    fixed, plot = _table(table, "fixed"), _table(table, "plot")
+    axes = {name: _steps(name, values) for name, values in _table(table, "axes").items()}
+    axes |= _tied(table)
+    return Grid(table["experiment"], axes, fixed, plot=plot, **given)
 
 
 def _table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
     found = table.get(key, {})
     if not isinstance(found, dict):
         raise InvalidInput(key, f"a table: [{key}]", found)
+    for name in found:
+        if "+" in name:  # which joins the names of tied parameters
+            raise InvalidInput(f"{key}.{name}", "the name of a parameter", name)
     return found
 
 
-def _tied(table: Mapping[str, Any]) -> list[Axis]:
+def _tied(table: Mapping[str, Any]) -> dict[str, Any]:
     found = table.get("tied", [])
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         raise InvalidInput("tied", "tables: [[tied]]", found)
-    axes = []
+    axes: dict[str, Any] = {}
     for lists in found:
         if len(lists) < 2:
             raise InvalidInput("tied", "two parameters or more that move together", list(lists))
-        axes.append(tied(**lists))
+        for name, values in _table({"tied": lists}, "tied").items():
+            if not isinstance(values, list) or not values:
+                raise InvalidInput(f"tied.{name}", "a list of one value or more", values)
+        if len(set(map(len, lists.values()))) != 1:
+            got = ", ".join(f"{name}: {len(values)}" for name, values in lists.items())
+            raise InvalidInput(f"tied.{next(iter(lists))}", "lists of equal length", got)
+        label = "+".join(lists)
+        if label in axes:
+            raise InvalidInput(f"tied.{next(iter(lists))}", "on one axis only", "a second axis")
+        axes[label] = list(zip(*lists.values(), strict=True))
     return axes
+
+
+def _steps(name: str, values: Any) -> Any:
+    """Return a list, or the values of ``{from, to, points, scale}`` with 12 digits."""
+    if not isinstance(values, Mapping):
+        return values
+    where = f"axes.{name}"
+    if {*values, "scale"} != {"from", "to", "points", "scale"}:
+        got = ", ".join(values) or "no keys"
+        raise InvalidInput(where, "a list, or a table of from, to, points and scale", got)
+    scale = choice(f"{where}.scale", values.get("scale", "linear"), SCALES)
+    points = integer(f"{where}.points", values["points"], 2, LARGEST_AXIS)
+    ends = [real(f"{where}.{end}", values[end]) for end in ("from", "to")]
+    if scale == "logarithmic" and min(ends) <= 0:
+        raise InvalidInput(where, "above 0 at both ends of a logarithmic axis", tuple(ends))
+    with np.errstate(over="ignore", invalid="ignore"):  # no parameter may be that large
+        return [float(f"{value:.12g}") for value in SCALES[scale](*ends, points)]
 
 
 def line_of(text: str, name: str) -> int | None:
