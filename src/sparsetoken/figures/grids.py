@@ -224,15 +224,15 @@ class _Picture:
         return list(zip(self.others, found, strict=True))
 
     def _legend(self, figure: Figure) -> None:
-        names = [(_named(self.other, name), colour) for name, colour in self._colours()]
+        names = {_named(self.other, name): {"color": colour} for name, colour in self._colours()}
         shown = [
             point
             for quantity in self.means
             for panel in range(len(self.steps))
             for line in range(len(self.others))
-            for point in self._series(quantity, panel, line)
+            for _, point in self._series(quantity, panel, line)
         ]
-        style.legend(figure, names, shown, min(4, len(names) + 2))
+        style.legend(figure, names | style.meanings(shown), min(4, len(names) + 2))
 
     def _title(self, group: Sequence[str], panel: int) -> str:
         """Return the values of the unassigned axes, words first."""

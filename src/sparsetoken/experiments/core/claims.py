@@ -67,6 +67,9 @@ class Comparison:
         z without a shift of finite dimension, and without an allowance; nan where z is.
     shift, shift_error : float
         What finite dimension is expected to add, and the standard deviation of that.
+    cases : int
+        Of a claim about order or sign: the number of cases, of which `measured` is the share that
+        is true. Else 0.
     """
 
     claim: str
@@ -90,6 +93,7 @@ class Comparison:
     raw_z: float = math.nan
     shift: float = 0.0
     shift_error: float = 0.0
+    cases: int = 0
 
     @property
     def evidence(self) -> str:

@@ -209,7 +209,8 @@ def fraction_true(claim: str, quantity: str, true: Sequence[bool], **given: Any)
         curve, where, converged, engine and key as of `against_value`.
     """
     share = sum(true) / len(true) if true else math.nan
-    return against_value(claim, quantity, expected=1.0, found=share, allowance=0.0, **given)
+    found = against_value(claim, quantity, expected=1.0, found=share, allowance=0.0, **given)
+    return dataclasses.replace(found, cases=len(true))
 
 
 def report_only(

@@ -7,13 +7,14 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy import stats
 
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.finite_dimension import SHIFTS, Shift, pooled_shift, scale_of
+from sparsetoken.experiments.core.rows import Row
 from sparsetoken.experiments.core.rules import LARGEST_Z
-from sparsetoken.figures import style
+from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
+from sparsetoken.figures.palette import BLACK, COLOURS
 
 EDGE = 5.0  # of the histogram; what lies beyond is counted at the edge
 
@@ -122,17 +123,21 @@ def _coefficient(c: Comparison) -> tuple[float, float] | None:
     return (c.measured - c.theory) * c.dimension / scale, error * c.dimension / scale
 
 
-def draw_scatter(scatter: Scatter) -> Figure:
+def draw_scatter(scatter: Scatter) -> Plot:
     """Draw histograms of z, without the shift and with it, beside the standard normal."""
-    figure, panels = style.new_figure(8.0, 3.2, 2)
-    titles = {"raw": "without finite-size shift", "z": "with finite-size shift"}
-    edges = np.linspace(-EDGE, EDGE, 21)
-    middles, line = (edges[1:] + edges[:-1]) / 2, np.linspace(-EDGE, EDGE, 201)
-    for axes, (name, title) in zip(panels, titles.items(), strict=True):
-        values = np.clip(getattr(scatter, name), -EDGE, EDGE)
-        counts, _ = np.histogram(values, edges)
-        axes.step(middles, counts, where="mid", color=style.COLOURS["attention"], label=title)
+    edges, titles = np.linspace(-EDGE, EDGE, 21), ("without finite-size shift", "with the shift")
+    panels = []
+    for title, values in zip(titles, (scatter.raw, scatter.z), strict=True):
+        counts, _ = np.histogram(np.clip(values, -EDGE, EDGE), edges)
+        middles, line = (edges[1:] + edges[:-1]) / 2, np.linspace(-EDGE, EDGE, 201)
         expected = len(values) * (edges[1] - edges[0]) * stats.norm.pdf(line)
-        axes.plot(line, expected, color="black", lw=1, label="standard normal")
-        style.axis_text(axes, x="z", y="comparisons", title=title)
-    return figure
+        numbers = _rows("counted", middles, counts)
+        steps = Curve("comparisons", COLOURS["attention"], numbers, look={"drawstyle": "steps-mid"})
+        normal = Curve("standard normal", BLACK, _rows("expected", line, expected))
+        panels.append(Panel("z", Axis("z"), Axis("comparisons"), [steps, normal], title))
+    return curves(panels, 8.0, 3.2)
+
+
+def _rows(series: str, z: np.ndarray, counts: np.ndarray) -> list[Row]:
+    pairs = zip(z.tolist(), counts.tolist(), strict=True)
+    return [Row(series, "comparisons", count, at={"z": at}) for at, count in pairs]

@@ -28,7 +28,6 @@ from sparsetoken.experiments.core.claims import (
 )
 from sparsetoken.experiments.core.experiment import Experiment, Piece
 from sparsetoken.experiments.core.rows import Rows
-from sparsetoken.experiments.report.data import row_tables, table, trial_table
 from sparsetoken.experiments.report.folder import (
     WORK,
     Finished,
@@ -37,8 +36,15 @@ from sparsetoken.experiments.report.folder import (
     writable_folder,
     write_files,
 )
-from sparsetoken.experiments.report.page import SCATTER, Section, page, scatter_picture, section
-from sparsetoken.experiments.report.pictures import Picture
+from sparsetoken.experiments.report.page import (
+    SCATTER,
+    Picture,
+    Section,
+    page,
+    scatter_picture,
+    section,
+)
+from sparsetoken.experiments.report.tables import figure_table, row_tables, trial_table
 from sparsetoken.numerics.threads import kernels
 from sparsetoken.work import package_version
 
@@ -112,7 +118,7 @@ def reproduce(
     workers: int = 1,
     progress: Callable[[str, float, float], None] = lambda name, done, total: None,
 ) -> Reproduction:
-    """Run experiments and write report.html, claims.json, the figures as PNG, and data/.
+    """Run experiments and write report.html, claims.json, the figures as WebP, and data/.
 
     In data/ are tables of comma-separated values: what each figure shows, the rows of each
     experiment, and the values of single trials.
@@ -158,7 +164,7 @@ def reproduce(
         raise InvalidInput("experiments", "with forecasts where sets of bags are given", names)
     seed = integer("seed", seed, 0)
     drawn = [name for experiment in chosen for name in experiment.figures]
-    pictures = [f"{name}.png" for name in (*drawn, SCATTER)]
+    pictures = [f"{name}.webp" for name in (*drawn, SCATTER)]
     folder = writable_folder(out, ("report.html", "claims.json", *pictures))
     facts, start = _facts(profile, seed), time.monotonic()
     plan = {experiment.name: experiment.plan(profile, seed, sets) for experiment in chosen}
@@ -220,8 +226,8 @@ def _files(
     files: dict[str, bytes] = {}
     drawn = [item for s in sections for item in s.pictures.items()]
     for name, picture in [*drawn, (SCATTER, scatter)]:
-        files[f"{name}.png"] = picture.png
-        files[f"data/figure.{name}.csv"] = table(mark for mark, _ in picture.marks).encode()
+        files[f"{name}.webp"] = picture.image
+        files[f"data/figure.{name}.csv"] = figure_table(picture.shown).encode()
     files |= {f"data/{name}": text.encode() for name, text in row_tables(rows).items()}
     files["data/trials.csv"] = trial_table(rows).encode()
     found = [finding for s in sections for finding in s.findings]

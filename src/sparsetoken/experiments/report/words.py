@@ -13,7 +13,7 @@ import jinja2
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from sparsetoken.experiments.core.claims import Comparison, findings, largest_z
+from sparsetoken.experiments.core.claims import COMPUTED, Comparison, findings, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Sizes
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows
 
@@ -60,24 +60,20 @@ def percent(value: float) -> str:
     return "–" if math.isnan(value) else f"{general(100 * value, 2)} %"
 
 
-def plus_minus(found: Row, digits: int) -> str:
-    """Return a measured number and its standard error with `digits` decimals, or more if needed."""
-    digits = _enough(found.error, digits)
-    return f"{fixed(found.value, digits)} ± {fixed(found.error, digits)}"
+def plus_minus(found: Row, digits: int, scale: float = 1.0, sign: str = "") -> str:
+    """Return a measured number and its standard error with `digits` decimals.
 
-
-def _enough(error: float, digits: int) -> int:
-    """Return so many decimals, or as many as show an error that is not 0."""
-    if not 0 < error < 0.5 * 10.0**-digits:
-        return digits
-    return min(math.ceil(-math.log10(error)), 12)
+    There are more if the error needs them. The format of the sign is that of Python.
+    """
+    error = scale * found.error
+    if 0 < error < 0.5 * 10.0**-digits:
+        digits = min(math.ceil(-math.log10(error)), 12)
+    return f"{scale * found.value:{sign}.{digits}f} ± {error:.{digits}f}".replace("-", "−")
 
 
 def change(found: Row, digits: int, scale: float = 1.0) -> str:
     """Return a measured difference times a scale with its sign, and its standard error."""
-    digits = _enough(scale * found.error, digits)
-    text = f"{scale * found.value:+.{digits}f} ± {scale * found.error:.{digits}f}"
-    return text.replace("-", "−")
+    return plus_minus(found, digits, scale, "+")
 
 
 def shifted(comparison: Comparison) -> str:
@@ -95,6 +91,25 @@ def shifted(comparison: Comparison) -> str:
         return f"({shift} ± {error})·10{str(power).translate(_RAISED)}"
     digits = max(1 - power, 0)
     return f"{fixed(comparison.shift, digits)} ± {fixed(comparison.shift_error, digits)}"
+
+
+def expected_text(comparison: Comparison) -> str:
+    """Return what the theory says in a comparison."""
+    return f"all {comparison.cases}" if comparison.cases else number(comparison.theory)
+
+
+def found_text(comparison: Comparison) -> str:
+    """Return what was found in a comparison: a number, or how many cases are true.
+
+    Of two computed numbers with the same digits it is how far they are apart.
+    """
+    c = comparison
+    if c.cases:
+        return f"{round(c.measured * c.cases)} of {c.cases}"
+    if c.engine == COMPUTED and number(c.measured) == number(c.theory):
+        gap = abs(c.measured - c.theory)
+        return f"off by {number(gap, 2)}" if gap else "the same"
+    return number(c.measured)
 
 
 def words(quantity: str) -> str:
@@ -138,6 +153,8 @@ def script_json(values: Any) -> Markup:
 
 
 FILTERS = {
+    "expected": expected_text,
+    "found": found_text,
     "inline": inline,
     "script_json": script_json,
     "number": number,
@@ -200,10 +217,8 @@ def parts_of(template: str, seen: Mapping[str, Any]) -> dict[str, Markup]:
     # The parser of Markdown lets no HTML through.
     text = environment("experiments/core", False).from_string(template).render(**seen)
     _, _, *pieces = _HEADING.split(text)
-    return {
-        name.strip(): markdown(part)
-        for name, part in zip([SETTING, *pieces[1::2]], pieces[0::2], strict=True)
-    }
+    names = [SETTING, *(name.strip() for name in pieces[1::2])]
+    return {name: markdown(part) for name, part in zip(names, pieces[0::2], strict=True)}
 
 
 def markdown(text: str) -> Markup:
