@@ -1,4 +1,4 @@
-"""Worker processes on this machine or a cluster, with calls that survive their deaths."""
+"""Worker processes on this machine or a cluster, and the kept results of their calls."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from sparsetoken.work.calls import (
 )
 from sparsetoken.work.cluster import connected
 from sparsetoken.work.environment import environment, package_version, peak_memory
+from sparsetoken.work.folder import Folder
+from sparsetoken.work.kept import Kept, Known, Result, canonical_text, digest
 from sparsetoken.work.pool import (
     WorkerPool,
     end_workers,
@@ -25,11 +27,17 @@ from sparsetoken.work.pool import (
 
 __all__ = [
     "Done",
+    "Folder",
+    "Kept",
+    "Known",
+    "Result",
     "RunStopped",
     "WorkerDied",
     "WorkerPool",
+    "canonical_text",
     "completed",
     "connected",
+    "digest",
     "end_workers",
     "environment",
     "executor_of",
