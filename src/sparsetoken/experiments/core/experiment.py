@@ -19,6 +19,7 @@ from sparsetoken.experiments.core.claims import Claim, Comparison
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
 from sparsetoken.results import Simulation
 from sparsetoken.results.record import Record
+from sparsetoken.work import canonical_text, digest
 
 FORMAT = 3
 """Raised when the rows of all work change, such as by a field of `Row`."""
@@ -65,9 +66,14 @@ class Piece:
         return f"{module}.{self.work.__qualname__}({', '.join(given)}){wanted}"
 
     @property
-    def key(self) -> tuple[str, int, int]:
-        """The key of its rows among stored ones."""
-        return self.name, FORMAT, self.version
+    def key(self) -> str:
+        """The key of its rows among kept ones."""
+        return digest(canonical_text([self.name, FORMAT, self.version]))
+
+    @property
+    def keys(self) -> tuple[str]:
+        """The key alone: a piece is one call."""
+        return (self.key,)
 
     def run(self) -> Rows:
         """Do the work in this process."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
-import math
 import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from sparsetoken.base.validation import Failure, InvalidInput, choice, integer
+from sparsetoken.base.validation import Failure, InvalidInput, choice, integer, one_line
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.bag_sets import BagSet, LeftOut
 from sparsetoken.experiments.core.claims import (
@@ -24,32 +23,18 @@ from sparsetoken.experiments.core.claims import (
     Comparison,
     Finding,
     evidence_of,
-    source_of,
 )
 from sparsetoken.experiments.core.experiment import Experiment, Piece
-from sparsetoken.experiments.core.rows import Rows
-from sparsetoken.experiments.report.folder import (
-    WORK,
-    Finished,
-    computed_with,
-    finish,
-    writable_folder,
-    write_files,
-)
-from sparsetoken.experiments.report.page import (
-    SCATTER,
-    Picture,
-    Section,
-    page,
-    scatter_picture,
-    section,
-)
-from sparsetoken.experiments.report.tables import figure_table, row_tables, trial_table
+from sparsetoken.experiments.core.rows import Rows, from_json, to_json
+from sparsetoken.experiments.report.files import WORK, files_of, writable_folder, write_files
+from sparsetoken.experiments.report.page import SCATTER, Section, page, scatter_picture, section
 from sparsetoken.numerics.threads import kernels
-from sparsetoken.work import package_version
+from sparsetoken.work import Kept, Result, RunStopped, package_version
 
 PROFILES = ("quick", "paper")
 PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib")
+COMPUTE, MACHINE = ("python", "numpy", "scipy", "jax"), ("linear algebra", "system", "machine")
+"""What is said of the environment of kept work, with and without its name."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,46 +149,97 @@ def reproduce(
         raise InvalidInput("experiments", "with forecasts where sets of bags are given", names)
     seed = integer("seed", seed, 0)
     drawn = [name for experiment in chosen for name in experiment.figures]
-    pictures = [f"{name}.webp" for name in (*drawn, SCATTER)]
-    folder = writable_folder(out, ("report.html", "claims.json", *pictures))
+    images = [f"{name}.webp" for name in (*drawn, SCATTER)]
+    folder = writable_folder(out, ("report.html", "claims.json", *images))
     facts, start = _facts(profile, seed), time.monotonic()
     plan = {experiment.name: experiment.plan(profile, seed, sets) for experiment in chosen}
-    done = _finished(folder, plan, executor, workers, progress)
-    kept = iter(done.kept)
-    rows = {name: Rows(row for _ in some for row in next(kept).rows) for name, some in plan.items()}
-    seconds, pieces = time.monotonic() - start, len(done.kept)
-    facts |= {"computed": computed_with(done.kept), "wall time": f"{seconds:.0f} s"}
+    done = finish(folder / WORK, plan, executor, workers, progress)
+    rows = {
+        name: Rows(row for p in some for row in done.kept[p.key].value)
+        for name, some in plan.items()
+    }
+    seconds = time.monotonic() - start
+    facts |= {"computed": computed_with(done.kept.values()), "wall time": f"{seconds:.0f} s"}
     if done.resumed:
-        facts["taken from earlier runs"] = f"{done.resumed} of {pieces} pieces of work"
+        facts["taken from earlier runs"] = f"{done.resumed} of {len(done.kept)} pieces of work"
     sections = [_section(experiment, profile, rows[experiment.name]) for experiment in chosen]
+    found = tuple(f for s in sections for f in s.findings)
     scatter = scatter_picture(sections)
-    files = _files(sections, scatter, rows, facts)
+    pictures = {n: p for s in sections for n, p in s.pictures.items()} | {SCATTER: scatter}
+    files = files_of(pictures, found, rows, facts)
     files["report.html"] = page(sections, facts, profile, scatter).encode()
     write_files(folder, files)
-    found = tuple(f for s in sections for f in s.findings)
     report = folder / "report.html"
-    return Reproduction(found, report, seconds, done.resumed, pieces, done.damaged)
+    return Reproduction(found, report, seconds, done.resumed, len(done.kept), done.damaged)
 
 
-def _finished(
+class Finished(NamedTuple):
+    """The results of all pieces by key, and the numbers of stored and damaged ones."""
+
+    kept: Mapping[str, Result]
+    resumed: int
+    damaged: int
+
+
+def finish(
     folder: Path,
     plan: Mapping[str, Sequence[Piece]],
     executor: Executor | None,
     workers: int,
     progress: Callable[[str, float, float], None],
 ) -> Finished:
-    """Do the missing work, and report the cost of all that has ended."""
-    costs = {p.key: (name, p.cost) for name, some in plan.items() for p in some}
-    total, done = sum(cost for _, cost in costs.values()), 0.0
+    """Do the work of a plan that is missing from the folder, most expensive first, and keep it.
 
-    def tell(keys: Sequence[tuple[str, int, int]]) -> None:
-        nonlocal done
-        if keys:
-            done += sum(costs[key][1] for key in keys)
-            progress(costs[keys[-1]][0], done, total)
+    Equal pieces are done once; nothing is locked, so that two runs at once do some work twice.
+    Progress is told of the cost of all that has ended. An error of a piece is raised as
+    `RunStopped` when the others are done.
+    """
+    pieces = {piece.key: (name, piece) for name, some in plan.items() for piece in some}
+    store = Kept(folder, from_json)
+    results, damaged = store.read(pieces, mend=True)
+    kept = {key: results[key] for key in pieces if key in results and not results[key].error}
+    resumed, fallen = len(kept), ""
+    total = sum(piece.cost for _, piece in pieces.values())
+    done = sum(pieces[key][1].cost for key in kept)
+    if kept:
+        progress(pieces[list(kept)[-1]][0], done, total)
+    left = [piece for key, (_, piece) in pieces.items() if key not in kept]
+    for found in store.fill(outcome, sorted(left, key=lambda p: -p.cost), executor, workers):
+        for key, result in found.items():
+            name, piece = pieces[key]
+            done += piece.cost
+            if result.error:
+                fallen = fallen or f"{piece.name} has no result. {result.error}"
+            else:
+                kept[key] = result
+            progress(name, done, total)
+    if fallen:
+        raise RunStopped(fallen)
+    return Finished(kept, resumed, damaged)
 
-    every = [piece for pieces in plan.values() for piece in pieces]
-    return finish(folder / WORK, every, executor, workers, tell)
+
+def outcome(piece: Piece) -> dict[str, Result]:
+    """Return the rows of a piece as JSON has them, or the error that it raises, by its key."""
+    try:
+        # What no file can hold is an error of the piece.
+        rows = json.loads(json.dumps(to_json(piece.run())))
+    except Exception as error:
+        return {piece.key: Result(error=one_line(error))}
+    return {piece.key: Result(rows)}
+
+
+def computed_with(kept: Iterable[Result]) -> str:
+    """Return environment and duration of the stored pieces of work, from their files."""
+    seconds: dict[str, list[float]] = {}
+    for one in kept:
+        known = [f"{name} {one.environment[name]}" for name in COMPUTE if name in one.environment]
+        known += [one.environment[name] for name in MACHINE if name in one.environment]
+        seconds.setdefault(", ".join(known) or "not known", []).append(one.seconds)
+    return "; ".join(
+        f"{len(some)} piece{'s' * (len(some) != 1)} of work, "
+        f"{sum(some) / 60:.1f} min one after another: {said}"
+        for said, some in seconds.items()
+    )
 
 
 def _section(experiment: Experiment, profile: str, rows: Rows) -> Section:
@@ -211,65 +247,15 @@ def _section(experiment: Experiment, profile: str, rows: Rows) -> Section:
     try:
         return section(experiment, profile, rows)
     except Exception as error:
-        told = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        text = f"{experiment.name} could not be judged, drawn or written: {told}"
+        text = f"{experiment.name} could not be judged, drawn or written: {one_line(error)}"
         raise Failure(f"{text}. Its work is kept; correct it and run again.") from error
 
 
-def _files(
-    sections: Sequence[Section],
-    scatter: Picture,
-    rows: Mapping[str, Rows],
-    facts: Mapping[str, str],
-) -> dict[str, bytes]:
-    """Return the files of a report but for the page."""
-    files: dict[str, bytes] = {}
-    drawn = [item for s in sections for item in s.pictures.items()]
-    for name, picture in [*drawn, (SCATTER, scatter)]:
-        files[f"{name}.webp"] = picture.image
-        files[f"data/figure.{name}.csv"] = figure_table(picture.shown).encode()
-    files |= {f"data/{name}": text.encode() for name, text in row_tables(rows).items()}
-    files["data/trials.csv"] = trial_table(rows).encode()
-    found = [finding for s in sections for finding in s.findings]
-    document = {
-        "run": dict(facts),
-        "statements": [finding_row(finding) for finding in found],
-        "claims": [comparison_row(c) for finding in found for c in finding.comparisons],
-    }
-    files["claims.json"] = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
-    return files
-
-
-def finding_row(finding: Finding) -> dict[str, Any]:
-    """Return a claim and its verdict as JSON values."""
-    row, source = dataclasses.asdict(finding.claim), source_of(finding.claim)
-    return {
-        **row,
-        "source": source.name,
-        "status": source.status,
-        "comparisons": len(finding.comparisons),
-        "evidence": finding.evidence,
-        "verdict": finding.verdict,
-    }
-
-
-def comparison_row(comparison: Comparison) -> dict[str, Any]:
-    """Return a comparison as JSON values; what is not finite is null.
-
-    Its claim is under the key statement, which is a contract.
-    """
-    row = dataclasses.asdict(comparison)
-    row = {"statement": row.pop("claim"), **row, "evidence": comparison.evidence}
-    lacking = {n for n, v in row.items() if isinstance(v, float) and not math.isfinite(v)}
-    return {name: None if name in lacking else value for name, value in row.items()}
-
-
 def _facts(profile: str, seed: int) -> dict[str, str]:
-    now = datetime.datetime.now(datetime.UTC)
     return {
         "profile": profile,
         "seed": str(seed),
-        "date": now.strftime("%Y-%m-%d %H:%M UTC"),
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         **{name: package_version(name) for name in PACKAGES},
         **origin(),
     }
@@ -287,18 +273,10 @@ def origin() -> dict[str, str]:
 
 def _commit() -> str:
     """Return the commit of the checkout that the package is in, marked if files have changed."""
-    here = Path(__file__).resolve().parent
-    if not any((parent / ".git").exists() for parent in here.parents):
-        return "none"
+    asked = ["describe", "--always", "--exclude=*", "--abbrev=12", "--dirty= with changes"]
+    command = ["git", "-C", str(Path(__file__).parent), *asked]
     try:
-        commit = _git(here, "rev-parse", "--short=12", "HEAD")
-        changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", str(here))
+        found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
         return "none"
-    return f"{commit} with changes" if changed else commit
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
     return found.stdout.strip()
