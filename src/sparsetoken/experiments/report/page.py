@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 from PIL import Image
 
+from sparsetoken.experiments.core.calibration import by_quantity, scatter_of
 from sparsetoken.experiments.core.claims import (
     EVIDENCE,
     KINDS,
@@ -27,7 +28,7 @@ from sparsetoken.experiments.core.claims import (
 from sparsetoken.experiments.core.experiment import Experiment
 from sparsetoken.experiments.core.rows import Rows
 from sparsetoken.experiments.core.rules import RULE
-from sparsetoken.experiments.report.calibration import by_quantity, draw_scatter, scatter_of
+from sparsetoken.experiments.report.scatter import draw_scatter
 from sparsetoken.experiments.report.tables import beside_theory
 from sparsetoken.experiments.report.words import (
     HEADLINE,

@@ -27,7 +27,6 @@ NAMES = {
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _JOINED = re.compile(r"([a-z]{2,})_(?=[a-z]{2,})")
-_MOST_DECIMALS = 5  # before a power of ten is easier to read
 INDEX = re.compile(r"([_^])(?:\{([^}]*)\}|(\w)(?!\w))")
 """An index η_q or α*_{pool}, or an exponent d^{−1/2}."""
 
@@ -82,15 +81,7 @@ def shifted(comparison: Comparison) -> str:
         return f"≤ {number(comparison.allowance)}"
     if not comparison.shift_error:
         return "–"
-    error = f"{comparison.shift_error:.1e}"
-    power = int(error.split("e")[1])
-    if power < -_MOST_DECIMALS:
-        shift, error = (
-            fixed(x / 10.0**power, 1) for x in (comparison.shift, comparison.shift_error)
-        )
-        return f"({shift} ± {error})·10{str(power).translate(_RAISED)}"
-    digits = max(1 - power, 0)
-    return f"{fixed(comparison.shift, digits)} ± {fixed(comparison.shift_error, digits)}"
+    return f"{number(comparison.shift)} ± {number(comparison.shift_error)}"
 
 
 def expected_text(comparison: Comparison) -> str:

@@ -10,13 +10,8 @@ import numpy as np
 from scipy import stats
 
 from sparsetoken.experiments.core.claims import Comparison
-from sparsetoken.experiments.core.finite_dimension import SHIFTS, Shift, pooled_shift, scale_of
-from sparsetoken.experiments.core.rows import Row
+from sparsetoken.experiments.core.finite_dimension import SHIFTS, Shift
 from sparsetoken.experiments.core.rules import LARGEST_Z
-from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
-from sparsetoken.figures.palette import BLACK, COLOURS
-
-EDGE = 5.0  # of the histogram; what lies beyond is counted at the edge
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,15 +72,13 @@ class Quantity:
 
     Detectable is the relative error of a formula that fails a comparison: the median over
     comparisons of the difference at which z reaches its limit, over the number that the theory
-    gives. Of c of finite dimension there is the one used, and the one that these comparisons
-    measure.
+    gives. The shift is the c of finite dimension that is used.
     """
 
     count: int
     largest: float
     detectable: float
-    used: Shift | None
-    here: Shift | None
+    shift: Shift | None
 
 
 def by_quantity(comparisons: Iterable[Comparison]) -> dict[str, Quantity]:
@@ -106,38 +99,4 @@ def _summary(name: str, some: Sequence[Comparison]) -> Quantity:
         if c.theory and math.isfinite(c.standard_error)
     ]
     detectable = float(np.median(sizes)) if sizes else math.nan
-    used = SHIFTS.get(name)
-    measured = [] if used is None else [c for c in map(_coefficient, some) if c is not None]
-    here = pooled_shift(measured) if len(measured) > 1 else None
-    return Quantity(len(some), max(abs(c.z) for c in some), detectable, used, here)
-
-
-def _coefficient(c: Comparison) -> tuple[float, float] | None:
-    """Return c of finite dimension as a comparison measures it, with its standard error."""
-    scale = scale_of(c.quantity, c.theory)
-    error = math.hypot(c.standard_error, c.numerical_error)
-    # Only where the shift is that of the quantity is d the size that it counts in.
-    own = SHIFTS[c.quantity].deviation / (c.dimension or math.inf) * scale
-    if not 0 < error < scale or not math.isclose(c.shift_error, own, rel_tol=1e-6):
-        return None
-    return (c.measured - c.theory) * c.dimension / scale, error * c.dimension / scale
-
-
-def draw_scatter(scatter: Scatter) -> Plot:
-    """Draw histograms of z, without the shift and with it, beside the standard normal."""
-    edges, titles = np.linspace(-EDGE, EDGE, 21), ("without finite-size shift", "with the shift")
-    panels = []
-    for title, values in zip(titles, (scatter.raw, scatter.z), strict=True):
-        counts, _ = np.histogram(np.clip(values, -EDGE, EDGE), edges)
-        middles, line = (edges[1:] + edges[:-1]) / 2, np.linspace(-EDGE, EDGE, 201)
-        expected = len(values) * (edges[1] - edges[0]) * stats.norm.pdf(line)
-        numbers = _rows("counted", middles, counts)
-        steps = Curve("comparisons", COLOURS["attention"], numbers, look={"drawstyle": "steps-mid"})
-        normal = Curve("standard normal", BLACK, _rows("expected", line, expected))
-        panels.append(Panel("z", Axis("z"), Axis("comparisons"), [steps, normal], title))
-    return curves(panels, 8.0, 3.2)
-
-
-def _rows(series: str, z: np.ndarray, counts: np.ndarray) -> list[Row]:
-    pairs = zip(z.tolist(), counts.tolist(), strict=True)
-    return [Row(series, "comparisons", count, at={"z": at}) for at, count in pairs]
+    return Quantity(len(some), max(abs(c.z) for c in some), detectable, SHIFTS.get(name))
