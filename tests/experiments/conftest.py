@@ -9,8 +9,8 @@ from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.claims import verdict_of
 from sparsetoken.experiments.core.experiment import Experiment
 from sparsetoken.experiments.core.rows import Row, Rows, from_json, to_json
+from sparsetoken.experiments.core.words import words_of
 from sparsetoken.experiments.report.page import picture
-from sparsetoken.experiments.report.words import words_of
 
 
 @pytest.fixture

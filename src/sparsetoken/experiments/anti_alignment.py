@@ -137,7 +137,6 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
                 curve="query",
                 where=_where(row),
                 x=row["along"],
-                group=panel if panel in AXES else "",
             )
 
 

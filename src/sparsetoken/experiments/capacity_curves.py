@@ -254,7 +254,6 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             curve=known["model"],
             where=_text(known["place"]),
             shift=NO_SHIFT,  # carried to infinite dimension
-            group=known["place"],
             key=known["place"] == "base",
         )
 

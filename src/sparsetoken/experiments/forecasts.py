@@ -160,7 +160,6 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             curve=row["model"],
             where=f"{row['set']}, {row['bags']} bags",
             x=row["bags"],
-            group=f"{row['set']} {row['model']}",
             key=not row["given"] and row["model"] == "bag",
         )
 

@@ -119,8 +119,8 @@ def simulate(arm: str, ratio: float, d: int, few: int, many: int, seed: int) -> 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Report each simulation beside the theory at its length, and each fall with d."""
     for row in rows.where("simulated"):
-        where = f"{ARMS[row['arm']]}, L = {row['length']}, {_group(row)}"
-        found = _reported(row, row.quantity, where)
+        where = f"{ARMS[row['arm']]}, L = {row['length']}, L/d = {row['ratio']:g}"
+        found = _reported(row, row.quantity, f"{where}, d = {row.dimension}")
         yield dataclasses.replace(found, theory=_at_length(rows, row).value)
     for (arm, ratio), some in _lines(rows, "cosine"):
         power, error = _fitted_power([relative(rows, row) for row in some])
@@ -129,12 +129,8 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 
 def _reported(row: Row, quantity: str, where: str, key: bool = False) -> Comparison:
-    place: dict[str, Any] = {"curve": row["arm"], "x": float(row["length"]), "group": _group(row)}
+    place: dict[str, Any] = {"curve": row["arm"], "x": float(row["length"])}
     return report_only("growing-length", row, quantity=quantity, where=where, key=key, **place)
-
-
-def _group(row: Row) -> str:
-    return f"L/d = {row['ratio']:g}, d = {row.dimension}"
 
 
 def _lines(rows: Rows, quantity: str) -> list[tuple[Any, Rows]]:

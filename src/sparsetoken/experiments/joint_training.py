@@ -161,9 +161,12 @@ def rises(best: Row, last: Row) -> bool:
 
 def _place(row: Row) -> dict[str, Any]:
     curve, step = f"η_q/η_w = {row['ratio']:g}", row["step"]
-    group = "from random weights" if row["start"] else "from zero"
-    where = f"{group}, step {step}, d = {row.dimension}"
-    return {"curve": curve, "where": where, "x": float(step), "group": group}
+    where = f"{_start(row)}, step {step}, d = {row.dimension}"
+    return {"curve": curve, "where": where, "x": float(step)}
+
+
+def _start(row: Row) -> str:
+    return "from random weights" if row["start"] else "from zero"
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
@@ -174,7 +177,7 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
         course = far.where(ratio=best["ratio"], start=best["start"])
         least = min(course, key=lambda row: row.value)
         losses = [at(rows, row, "training_loss") for row in (best, last)]
-        table.append((_place(best)["group"], best, least, last, losses))
+        table.append((_start(best), best, least, last, losses))
     return {"references": References.of(rows, ALPHA), "stops": table}
 
 

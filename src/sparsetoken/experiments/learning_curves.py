@@ -142,7 +142,6 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             curve=row["model"],
             where=f"{row['loss']}, α₁ = {row['alpha1']:g}, d = {row.dimension}",
             x=row["alpha1"],
-            group=row["loss"],
             key=row["alpha1"] in sizes.key or row.engine == TENSORS,
         )
     where = f"d = {', '.join(map(str, sizes.dimensions))}, extrapolated to infinity"

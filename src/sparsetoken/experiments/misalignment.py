@@ -157,7 +157,6 @@ def _judged(claim: str, rows: Rows, row: Row, where: str, **shift: Any) -> Compa
         curve=row["model"],
         where=where,
         x=row["cosine"],
-        group=load(row["alpha1"]),
         **shift,
     )
 

@@ -274,7 +274,7 @@ def _compared(rows: Rows, row: Row) -> Comparison:
 def _place(row: Row) -> dict[str, Any]:
     setting = row["setting"]
     where = f"{setting}, n/d = {row['alpha']:g}, step {row['step']}, d = {row.dimension}"
-    return {"curve": row["network"], "where": where, "x": row["alpha"], "group": setting}
+    return {"curve": row["network"], "where": where, "x": row["alpha"]}
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:

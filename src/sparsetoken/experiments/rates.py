@@ -213,7 +213,6 @@ def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
             curve=name,
             where=f"α₀ = {row['load']:g}",
             x=row["load"],
-            group="alignment",
             key=row["load"] == 100,
         )
 
@@ -256,7 +255,6 @@ def _data(model: str, rows: Rows) -> Iterator[Comparison]:
             curve=model,
             where=f"α₁ = {row['load']:g}",
             x=row["load"],
-            group="data",
             # With infinite data the theory is exact at every d: only the excess feels d,
             # as test errors do.
             shift=SHIFTS["test_error"],

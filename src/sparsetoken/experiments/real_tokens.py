@@ -112,7 +112,6 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             curve=row["classifier"],
             where=f"{row['tokens']}, L = {row['length']}, {row['bags']} bags",
             x=row["bags"],
-            group=" ".join(str(row[name]) for name in PLACE),
             key=row["bags"] == max(sizes.bags) and row["length"] == longest,
         )
 

@@ -331,7 +331,6 @@ def _on_fresh(rows: Rows, found: Row) -> Comparison:
         if chosen
         else f"at the critical θ = {theta:.4g}, L = {L}",
         x=theta if chosen else float(L),
-        group=f"L = {L}, R = {R}" if chosen else "critical",
         shift=NO_SHIFT,  # the law is exact at every dimension
         key=chosen and found["curve"] == "attention",
     )

@@ -248,7 +248,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 def _place(row: Row) -> dict[str, Any]:
     where = f"n₁ = {row['load']:g} × weights, λ = {row['ridge']:g}"
-    return {"curve": row["model"], "where": where, "x": row["load"], "group": "load"}
+    return {"curve": row["model"], "where": where, "x": row["load"]}
 
 
 def _predicted(rows: Rows, row: Row) -> Row:
@@ -337,7 +337,7 @@ def _at_ratio(rows: Rows, row: Row) -> Iterator[Comparison]:
     loss, ratio = row["loss"], row["ratio"]
     known = rows.where(THEORY, loss=loss, ratio=ratio, ridge=0.0)
     where, exact = f"α₁ = {ratio:g} α*", known.one(quantity=row.quantity)
-    place: dict[str, Any] = {"curve": loss, "x": ratio, "group": "capacity"}
+    place: dict[str, Any] = {"curve": loss, "x": ratio}
     if row.quantity == "training_loss":
         place |= {"where": where, "key": ratio in (0.75, 1.25)}
         if ratio < 1:

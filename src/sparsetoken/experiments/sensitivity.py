@@ -238,7 +238,6 @@ def _on_map(rows: Rows, row: Row, key: bool) -> Comparison:
         curve="attention",
         where=WHERE[row["panel"]].format(**row.at),
         x=row["x"],
-        group=row["panel"],
         shift=usual._replace(spread=spread),
         key=key,
     )
@@ -255,7 +254,6 @@ def _no_better(row: Row) -> Comparison:
         curve=row["side"],
         where=f"{best}, against {row['x']:.3g}: {higher}",
         x=row["x"],
-        group=row["panel"],
         shift=NO_SHIFT,  # both have that of the same training
         key=row["y"] == 1.0 and row["side"] == "below",
     )

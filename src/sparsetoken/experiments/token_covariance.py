@@ -162,7 +162,6 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             curve=row["classifier"],
             where=f"{place}, d = {row.dimension}",
             x=to,
-            group=change,
             key=key,
         )
     pooled, attention = (measured_along(rows, "between", c) for c in ("pooled", "attention"))

@@ -51,7 +51,7 @@ def work(sizes, seed):
 def judge(sizes, found):
     for x in (1.0, 2.0):
         theory, measured = found.one("theory", x=x), found.one("simulated", x=x)
-        texts = {{"curve": "curve" + TEXT, "where": "where" + TEXT, "group": TEXT}}
+        texts = {{"curve": "curve" + TEXT, "where": "where" + TEXT}}
         yield against_simulation(CLAIM, theory, measured, shift=NO_SHIFT, **texts)
 
 

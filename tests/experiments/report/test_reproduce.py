@@ -19,8 +19,7 @@ from sparsetoken.experiments.core import rules
 from sparsetoken.experiments.core.finite_dimension import Shift
 from sparsetoken.experiments.core.plans import computed_with
 from sparsetoken.experiments.core.rows import Row
-from sparsetoken.experiments.report import reproduce
-from sparsetoken.experiments.report.words import (
+from sparsetoken.experiments.core.words import (
     change,
     expected_text,
     found_text,
@@ -29,6 +28,7 @@ from sparsetoken.experiments.report.words import (
     plus_minus,
     shifted,
 )
+from sparsetoken.experiments.report import reproduce
 from sparsetoken.work import Result
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}

@@ -28,9 +28,7 @@ from sparsetoken.experiments.core.claims import (
 from sparsetoken.experiments.core.experiment import Experiment
 from sparsetoken.experiments.core.rows import Rows
 from sparsetoken.experiments.core.rules import RULE
-from sparsetoken.experiments.report.scatter import draw_scatter
-from sparsetoken.experiments.report.tables import beside_theory
-from sparsetoken.experiments.report.words import (
+from sparsetoken.experiments.core.words import (
     HEADLINE,
     environment,
     expected_text,
@@ -41,6 +39,8 @@ from sparsetoken.experiments.report.words import (
     subject,
     words_of,
 )
+from sparsetoken.experiments.report.scatter import draw_scatter
+from sparsetoken.experiments.report.tables import beside_theory
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Plot, Plotted
 
