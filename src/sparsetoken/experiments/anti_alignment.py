@@ -131,12 +131,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         yield from [_sides(claim, some)] if panel in AXES else _small_steps(claim, some)
         for line, row in pairs:
             yield against_simulation(
-                claim,
-                line,
-                row,
-                curve="query",
-                where=_where(row),
-                x=row["along"],
+                claim, line, row, curve="query", where=_where(row), x=row["along"]
             )
 
 

@@ -136,10 +136,7 @@ def predict_line(panel: str, xs: Sequence[float]) -> list[Row]:
 
 def find_crossings() -> list[Row]:
     """Find where attention equals pooled, and where it equals vectorized."""
-    return [
-        _crossing("cosine", "pooled", -0.5, 0.9),
-        _crossing("strength", "vectorized", 3.0, 5.0),
-    ]
+    return [_crossing("cosine", "pooled", -0.5, 0.9), _crossing("strength", "vectorized", 3.0, 5.0)]
 
 
 def _crossing(panel: str, other: str, low: float, high: float) -> Row:
@@ -522,10 +519,6 @@ def draw_widths(rows: Rows) -> Plot:
     return curves([Panel("features", x, y, lines)], 7.2, 3.8)
 
 
-FIGURES = {
-    "capacity_curves": draw,
-    "capacity": draw_transitions,
-    "capacity_widths": draw_widths,
-}
+FIGURES = {"capacity_curves": draw, "capacity": draw_transitions, "capacity_widths": draw_widths}
 
 EXPERIMENT = Experiment("capacity-curves", SIZES, work, judge, FIGURES, words, version=2)

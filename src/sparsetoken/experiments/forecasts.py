@@ -99,9 +99,7 @@ def measure_errors(bags: Drawn | BagSet, n: int, draws: int, seed: int) -> Itera
         split = bags.split(n, np.random.default_rng(seed_of("draw", n, draw, seed)))
         tested.append(split.numbers)
         for model, classifier in zip(
-            CLASSIFIERS,
-            (PooledLinearClassifier(), BagClassifier(progress=False)),
-            strict=True,
+            CLASSIFIERS, (PooledLinearClassifier(), BagClassifier(progress=False)), strict=True
         ):
             classifier.fit(split.bags, split.positive)
             wrong[model].append(classifier.predict(split.rest) != split.truth)

@@ -14,11 +14,7 @@ from scipy.optimize import OptimizeWarning, curve_fit
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.references import (
-    References,
-    predict_references,
-    reference_curves,
-)
+from sparsetoken.experiments.core.references import References, predict_references, reference_curves
 from sparsetoken.experiments.core.rows import Row, Rows, measured, predicted
 from sparsetoken.experiments.core.rules import report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves

@@ -78,10 +78,7 @@ SIZES = profiles(
     unequal=Size((SOFTMAX, HEADS), (GATED, SOFTMAX, HEADS, MANY_HEADS)),
     covariances=Size(
         {SHARED: (POOLED, GATED, SOFTMAX)},
-        {
-            SHARED: (POOLED, GATED, SOFTMAX, HEADS),
-            FALLING: (POOLED, GATED, SOFTMAX),
-        },
+        {SHARED: (POOLED, GATED, SOFTMAX, HEADS), FALLING: (POOLED, GATED, SOFTMAX)},
     ),
     steep=Size((POOLED, GATED, SOFTMAX), (POOLED, GATED, SOFTMAX, HEADS)),
     steps=Size(20, 24),

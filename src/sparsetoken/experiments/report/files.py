@@ -42,10 +42,7 @@ def writable_folder(out: str | os.PathLike[str], files: Iterable[str]) -> Path:
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write temporary files, then move them: a full disk leaves the old report intact."""
-    with (
-        explained(folder),
-        tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as aside,
-    ):
+    with explained(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as aside:
         for name, content in files.items():
             (Path(aside) / name).parent.mkdir(exist_ok=True)
             (Path(aside) / name).write_bytes(content)

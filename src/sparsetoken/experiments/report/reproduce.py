@@ -15,13 +15,7 @@ from pathlib import Path
 from sparsetoken.base.validation import Failure, InvalidInput, choice, integer, one_line
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.bag_sets import BagSet, LeftOut
-from sparsetoken.experiments.core.claims import (
-    HOLDS,
-    VERDICTS,
-    Comparison,
-    Finding,
-    evidence_of,
-)
+from sparsetoken.experiments.core.claims import HOLDS, VERDICTS, Comparison, Finding, evidence_of
 from sparsetoken.experiments.core.experiment import Experiment
 from sparsetoken.experiments.core.plans import computed_with, finish
 from sparsetoken.experiments.core.rows import Rows
