@@ -18,7 +18,6 @@ from scipy import stats
 from resumable import rows
 from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps, predict, simulate
 from sparsetoken.model.models import Model, make_model
-from sparsetoken.model.values import to_json
 
 SETTINGS, TRIALS, DIMENSION, SEED = 30, 10, 500, 1
 NAMES = ["attention", "pooled", "vectorized", "elementwise", "attention"]
@@ -62,9 +61,9 @@ def run(index: int) -> dict:
     row: dict = {
         "model": model.name,
         "activation": getattr(model, "activation", None),
-        "problem": to_json(setting.problem),
-        "query": to_json(model.query) if model.query else None,
-        "readout": to_json(setting.readout),
+        "problem": repr(setting.problem),
+        "query": repr(model.query) if model.query else None,
+        "readout": repr(setting.readout),
         "status": [str(theory.status.code), str(trials.status.code)],
     }
     for name in QUANTITIES:

@@ -16,7 +16,8 @@ from sparsetoken.losses import Loss
 from sparsetoken.losses.compiled import smoothed_at
 from sparsetoken.model.models import Model
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.theory import FeatureLaw, feature_law
+from sparsetoken.theory import FeatureLaw
+from sparsetoken.theory.laws import feature_law
 
 TEST_SAMPLES = 10_000
 MOST_ITERATIONS = 20_000

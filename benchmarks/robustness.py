@@ -27,8 +27,8 @@ from sparsetoken import (
     predict,
 )
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import make_model
-from sparsetoken.model.pooling import ACTIVATIONS
 
 POINTS, SEED = 500, 0
 MODELS = {"attention": 0.4, "elementwise": 0.3, "pooled": 0.15, "vectorized": 0.15}

@@ -24,6 +24,16 @@ MODULES = (
     "sparsetoken.bags",
     "sparsetoken.forecasting",
 )
+OTHERS = (  # whose signatures are not written down
+    "base.validation",
+    "estimators",
+    "explorer",
+    "figures",
+    "losses",
+    "model.networks",
+    "model.presets",
+    "sweep",
+)
 
 
 def functions() -> Iterator[tuple[str, typing.Any]]:
@@ -46,6 +56,12 @@ def surface() -> str:
 def issubclass_of_str(found: typing.Any) -> bool:
     """Whether a class is a word, which has no signature of its own."""
     return inspect.isclass(found) and issubclass(found, (str, Exception))
+
+
+@pytest.mark.parametrize("module", [*MODULES, *map("sparsetoken.{}".format, OTHERS)])
+def test_a_public_module_shows_its_public_names_alone(module: str) -> None:
+    page = importlib.import_module(module)
+    assert dir(page) == sorted(page.__all__)
 
 
 def test_the_public_surface_is_the_one_written_down() -> None:

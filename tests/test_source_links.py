@@ -99,8 +99,8 @@ def test_words_headings_and_links_stay(names, text):
         ("sparsetoken", "predict", "def predict"),
         ("sparsetoken", "SparseTokenProblem", "class SparseTokenProblem"),
         ("sparsetoken.results", "Alignment.query", "def query"),
-        ("sparsetoken.theory", "ScoreLaw.errors", "def errors"),
-        ("sparsetoken.theory", "ScoreLaw.of", "def of"),
+        ("sparsetoken.theory", "FeatureLaw.featureless", "def featureless"),
+        ("sparsetoken.figures", "AttentionDisplay.from_predictions", "def from_predictions"),
     ],
 )
 def test_an_entry_of_the_reference_leads_to_its_source(links, module, name, words):

@@ -2,8 +2,9 @@
 A model of your own
 ===================
 
-A class, the law of its features and a sampler: theory, simulation and sweeps then
-know the model. Here the two tokens with the largest scores share the weight.
+A class with the weights that it gives to the tokens: theory, simulation and
+sweeps then know the model. Here the two tokens with the largest scores share
+the weight.
 """
 
 import dataclasses
@@ -14,11 +15,10 @@ import numpy as np
 
 import sparsetoken as st
 from sparsetoken.model import ModelEntry, QueriedModel, register
-from sparsetoken.simulation.features.queried import QueriedSampler
-from sparsetoken.theory import TokenFeatures, sampled_law
 
 # %%
-# The model is a value that has a query, as attention has.
+# The model is a value that has a query, as attention has, and gives weights to
+# the tokens, from their scores under the query.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,39 +27,15 @@ class TopTwo(QueriedModel):
 
     name: ClassVar[str] = "top_two"
 
-
-# %%
-# What it does: weights of the tokens, from their scores under the query.
-
-
-def weights(scores):
-    """Return 1/2 for the two largest of each row."""
-    chosen = np.zeros_like(scores)
-    largest = np.argsort(scores, axis=-1)[..., -2:]
-    np.put_along_axis(chosen, largest, 0.5, axis=-1)
-    return chosen
-
-
-# %%
-# Theory needs the law of the pooled features, simulation a way to draw them.
-
-
-def law(model, problem, query, points):
-    """Return the law of the features."""
-    features = TokenFeatures(problem, query, weights, sees_mean=False)
-    return sampled_law(features, points)
-
-
-class Sampler(QueriedSampler):
-    """Draws the features."""
-
     def weights(self, scores):
-        """Return the weights of the tokens."""
-        return weights(scores)
+        """Return 1/2 for the two largest of each row."""
+        chosen = np.zeros_like(scores)
+        largest = np.argsort(scores, axis=-1)[..., -2:]
+        np.put_along_axis(chosen, largest, 0.5, axis=-1)
+        return chosen
 
 
-summary = "the two largest scores"
-register(ModelEntry(TopTwo, theory=law, simulation=Sampler, summary=summary))
+register(ModelEntry(TopTwo, summary="the two largest scores"))
 
 # %%
 # Lines are theory, points are simulations.

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,6 @@ from sparsetoken.explorer.settings import controls
 from sparsetoken.losses import get_loss
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Elementwise, HardAttention
-from sparsetoken.model.pooling import ACTIVATIONS
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import LOSSES, Query, QueryVector, Readout, TwoSteps
 
@@ -103,8 +103,23 @@ def test_a_class_of_ones_own_is_checked_and_documented():
         Drawn(1, 2.0)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "meant"),
+    [
+        (SparseTokenProblem, "theta", "strength"),
+        (SparseTokenProblem, "L", "length"),
+        (SparseTokenProblem, "strenght", "strength"),
+        (Readout, "lam", "ridge"),
+        (Readout, "alpha", "alpha1"),
+        (TwoSteps, "eta", "eta_w or eta_b or eta_q"),
+    ],
+)
+def test_a_letter_in_place_of_a_name_is_answered_with_the_name(kind, name, meant):
+    with pytest.raises(TypeError, match=f"'{name}'. Did you mean {re.escape(meant)}\\?"):
+        kind(**{name: 1.0})
+
+
 def test_words_are_those_of_what_they_stand_for():
-    assert set(parameters_of(Elementwise)["activation"].choices) == set(ACTIVATIONS)
     for word in LOSSES:
         assert get_loss(word).name == word == Readout(word).loss.name
     with pytest.raises(InvalidInput, match=r"logistic.*square.*A custom loss"):

@@ -252,7 +252,8 @@ def test_a_file_that_cannot_be_read(command, name, content, word, tmp_path):
     ("change", "words"),
     [
         (lambda f: f.drop(columns="label"), ["column label", "columns bag"]),
-        (lambda f: f.drop(columns="bag"), ["column bag", "--bag"]),
+        (lambda f: f.drop(columns="bag"), ["column bag", "--label and --bag name"]),
+        (lambda f: f.set_index("bag"), ["index of the table is bag; save", "reset_index()"]),
         (lambda f: f.assign(label=f["label"].mask(f.index == 7, "no")), ["bag1", "row 7"]),
         (lambda f: f.assign(label=f["label"].mask(f["bag"] == "bag1")), ["missing", "bag1"]),
         (lambda f: f.iloc[::-2], None),
@@ -262,7 +263,7 @@ def test_a_file_that_cannot_be_read(command, name, content, word, tmp_path):
 )
 def test_parquet_rows_that_do_not_fit(parquet, change, words):
     pandas = pytest.importorskip("pandas")
-    change(pandas.read_parquet(parquet)).to_parquet(parquet, index=False)
+    change(pandas.read_parquet(parquet)).to_parquet(parquet)
     found = run("fit", parquet, "--model", "pooled", "--folds", 2)
     assert found.exit_code == (0 if words is None else 2), found.stderr
     for word in words or []:

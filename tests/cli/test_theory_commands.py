@@ -185,14 +185,14 @@ def test_without_json_a_table(arguments, name):
     ("arguments", "word"),
     [
         (["align", "--length", "3", "--informative", "4"], "informative"),
-        (["align", "--strength", "nan"], "strength"),
+        (["align", "--strength", "nan"], "--strength (theta)"),
         (["align", "--loss", "cubic"], "loss"),
         (["predict", "median"], "median"),
         (["predict", "attention", "--cosine", "1.5", "--sharpness", "1"], "cosine"),
         (["predict", "attention", "--cosine", "0.5"], "given together"),
         (["simulate", "pooled", "--trials", "0"], "trials"),
         (["simulate", "pooled", "--workers", "0"], "workers"),
-        (["simulate", "pooled", "--alpha1", "inf"], "alpha1"),
+        (["simulate", "pooled", "--alpha1", "inf"], "--alpha1 (n1/d)"),
         (["reproduce", "everything"], "everything"),
         (["reproduce", "--profile", "slow"], "profile"),
         (["reproduce", "--out", ""], "--out"),
@@ -331,6 +331,10 @@ MISTYPED = {
     "predict?": ["predikt", "attention"],
     "attention?": ["predict", "atention"],
     "--strength?": ["predict", "attention", "--strenght", "2"],
+    "--strength? ": ["predict", "attention", "--theta", "2"],
+    "--informative?": ["simulate", "pooled", "-R", "2"],
+    "--eta-w or --eta-b or --eta-q?": ["align", "--eta=2"],
+    "--ridge?": ["predict", "pooled", "--lambda=0.1"],
 }
 
 
@@ -341,7 +345,7 @@ def test_a_mistyped_word_is_one_line_before_anything_heavy_is_loaded():
         f"print([m for m in {HEAVY} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout == "[2, 2, 2]\n[]\n"
+    assert done.stdout == f"{[2] * len(MISTYPED)}\n[]\n"
     for meant, line in zip(MISTYPED, done.stderr.splitlines(), strict=True):
         assert f"Did you mean {meant}" in line
 

@@ -9,12 +9,9 @@ from scipy.special import logsumexp, softmax
 
 from sparsetoken import AttentionClassifier
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators import (
-    AttentionRegressor,
-    PooledLinearClassifier,
-    PooledLinearRegressor,
-    QueryWarning,
-)
+from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
+from sparsetoken.estimators.attention import AttentionRegressor
+from sparsetoken.estimators.linear import PooledLinearRegressor
 from sparsetoken.figures import AttentionDisplay
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]

@@ -144,7 +144,7 @@ def test_a_table_of_tokens_is_told_from_a_table_of_bags() -> None:
 def test_a_mask_in_fit_and_later(cube: Cube, model: BaseEstimator) -> None:
     X, y = cube
     mask = np.ones(X.shape[:2], bool)
-    mask[:, 2] = False  # the vectorised classifier needs bags of one size
+    mask[:, 2] = False  # the vectorized classifier needs bags of one size
     fitted, plain = clone(model), clone(model)
     fitted.fit(X, y, mask=mask)
     plain.fit(X[:, :2], y)
@@ -208,7 +208,7 @@ def test_labels(cube: Cube, model: BaseEstimator) -> None:
     for labels, message in (
         (y[:-1], "inconsistent numbers of samples"),
         (None, "requires y to be passed"),
-        (np.where(y, np.nan, 0.0), "y contains NaN"),
+        (np.where(y, np.nan, 0.0), "y must be without missing labels; got 'nan for bag 1'"),
         (np.linspace(0, 1, 20), "Unknown label type"),
         (np.stack([y, y], axis=1), "y should be a 1d array"),
     ):

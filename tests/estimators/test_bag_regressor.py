@@ -12,13 +12,10 @@ from sklearn.metrics import r2_score
 
 from sparsetoken import BagRegressor
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import (
-    AttentionRegressor,
-    MaxPooledRegressor,
-    PooledLinearRegressor,
-    QueryWarning,
-)
+from sparsetoken.estimators import QueryWarning
+from sparsetoken.estimators.attention import AttentionRegressor
 from sparsetoken.estimators.fitting.samples import RealTargets
+from sparsetoken.estimators.linear import MaxPooledRegressor, PooledLinearRegressor
 
 EVERY = [PooledLinearRegressor(), MaxPooledRegressor(), AttentionRegressor(), BagRegressor()]
 by_model = pytest.mark.parametrize("model", EVERY, ids=str)
@@ -167,7 +164,7 @@ def test_bad_numbers(model: BaseEstimator) -> None:
     X, y = drawn(0, 20)
     odd = np.where(np.arange(20) == 3, 1e200, y)
     for given, message in (
-        (np.where(np.arange(20) == 3, np.nan, y), "y contains NaN"),
+        (np.where(np.arange(20) == 3, np.nan, y), "got 'nan for bag 3'"),
         (np.where(np.arange(20) == 3, np.inf, y), "y contains infinity"),
         (odd, r"y must be of magnitude at most 1e\+100; got '1e\+200'. Take other units"),
         (["a"] * 20, "y must be an array of real numbers"),

@@ -15,6 +15,7 @@ from sparsetoken.estimators import (
 )
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__]
+KINDS += [kind for name, kind in estimators.BagRegressor._kinds.items() if name != "size"]
 EVERY = [kind() for kind in KINDS if not issubclass(kind, Warning) and kind != TokenTransformer]
 OTHERS = [
     TokenTransformer(StandardScaler()),

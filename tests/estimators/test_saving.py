@@ -19,6 +19,7 @@ from sparsetoken.estimators import BagPooling, PooledLinearClassifier, TokenTran
 from sparsetoken.estimators.saving import load, save
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__]
+KINDS += [kind for name, kind in estimators.BagRegressor._kinds.items() if name != "size"]
 EVERY = [kind() for kind in KINDS if not issubclass(kind, Warning) and kind != TokenTransformer]
 EVERY += [TokenTransformer(StandardScaler()), TokenTransformer(PCA(whiten=True))]
 

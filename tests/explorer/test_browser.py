@@ -156,7 +156,7 @@ def test_the_winner_and_the_ties_of_the_map_are_counted(page, address):
     total, *counts = map(int, re.findall(r"\d+", page.locator("#summary").inner_text()))
     assert total == sum(counts) > 100
     said = page.locator("#verdict").inner_text()
-    models = ("attention", "mean pooling", "all tokens side by side")
+    models = ("attention", "mean pooling", "concatenated tokens")
     errors = {m: float(re.search(rf"{m}(?: misclassifies)? ([\d.]+)%", said)[1]) for m in models}
     assert f"{min(errors, key=errors.get)} wins." in said
 
@@ -245,7 +245,7 @@ def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(browser):
 
 
 def test_weights_of_a_bag_are_those_of_the_library(page, address):
-    from sparsetoken.model.pooling import softmax_weights
+    from sparsetoken.model.architectures.weights import softmax_weights
 
     page.goto(f"{address}#view=bag&query=given&cosine=0.7&sharpness=1.5")
     drawn(page)

@@ -7,7 +7,7 @@ import pytest
 
 from explorer.browsers import INSTALL, chromium, drawn
 from sparsetoken import SparseTokenProblem, TwoSteps
-from sparsetoken.model.pooling import softmax_weights
+from sparsetoken.model.architectures.weights import softmax_weights
 from sparsetoken.theory import align
 
 sync_api = pytest.importorskip("playwright.sync_api")

@@ -10,7 +10,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.losses import CustomLoss, SquareLoss, get_loss
+from sparsetoken.losses import CustomLoss, get_loss
+from sparsetoken.losses.built_in import SquareLoss
 from sparsetoken.numerics.backend import with_x64
 
 mpmath.mp.dps = 50

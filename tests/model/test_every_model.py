@@ -26,8 +26,8 @@ from sparsetoken.model.models import (
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.simulation import draw_training_set, is_separable, simulate
-from sparsetoken.simulation.features.queried import QueriedSampler
 from sparsetoken.theory import TokenFeatures, capacity, predict, sampled_law
+from sparsetoken.theory.laws.queried import queried_law
 
 STEPS = TwoSteps(alpha0=3.0, eta_q=20.0)
 
@@ -38,6 +38,11 @@ class TopTwo(QueriedModel):
 
     name: ClassVar[str] = "top_two"
 
+    def weights(self, scores):
+        chosen = np.zeros_like(scores)
+        np.put_along_axis(chosen, np.argsort(scores, axis=-1)[..., -2:], 0.5, axis=-1)
+        return chosen
+
 
 def top_two_law(model, problem, query, points):
     def weigh(t):
@@ -47,16 +52,16 @@ def top_two_law(model, problem, query, points):
     return sampled_law(TokenFeatures(problem, query, weigh, sees_mean=False), points)
 
 
-class TopTwoSampler(QueriedSampler):
-    def weights(self, scores):
-        chosen = np.zeros_like(scores)
-        np.put_along_axis(chosen, np.argsort(scores, axis=-1)[..., -2:], 0.5, axis=-1)
-        return chosen
+def test_the_law_of_a_model_with_a_query_follows_from_its_weights():
+    query, problem = Query(0.8, 1.0), SparseTokenProblem(6, 1, 3.0, 0.4)
+    found, expected = (law(TopTwo(query), problem, query, 64) for law in (queried_law, top_two_law))
+    np.testing.assert_allclose(found.along, expected.along)
+    np.testing.assert_allclose(found.C, expected.C)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _top_two():
-    register(ModelEntry(TopTwo, theory=top_two_law, simulation=TopTwoSampler))
+    register(ModelEntry(TopTwo, theory=top_two_law))
     yield
     del MODELS["top_two"]
 

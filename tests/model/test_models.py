@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model import models
+from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import (
     MODELS,
     Attention,
@@ -22,7 +22,6 @@ from sparsetoken.model.models import (
     make_model,
     register,
 )
-from sparsetoken.model.pooling import ACTIVATIONS
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, TwoSteps
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
@@ -154,7 +153,3 @@ def test_the_weights_of_vectorized_belong_to_positions():
     for model in (Vectorized(), Pooled()):
         model.check_test_problem(short, dataclasses.replace(short, strength=1.0))
     Pooled().check_test_problem(short, long)
-
-
-def test_the_words_of_activations_have_functions():
-    assert set(models.ACTIVATIONS) == set(ACTIVATIONS)

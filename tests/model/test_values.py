@@ -1,17 +1,13 @@
-"""What problems, models and stages have in common: arrays in their fields, and JSON."""
+"""What problems, models and stages have in common: arrays in their fields."""
 
-import math
-
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.losses import CustomLoss
 from sparsetoken.model.models import Attention, Pooled
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.model.values import broadcast, from_json, require_numbers, to_json
+from sparsetoken.model.values import broadcast, require_numbers
 
 
 def test_values_with_numbers_are_one_point():
@@ -82,36 +78,3 @@ def test_single_points_are_asked_for(value, word):
     require_numbers(SparseTokenProblem(), Attention(), Readout(), None)
     with pytest.raises(InvalidInput, match=f"{word} must be a single number"):
         require_numbers(value)
-
-
-@pytest.mark.parametrize("law", [None, (0.5, 0.25, 0.25)])
-def test_a_problem_survives_json(law):
-    problem = SparseTokenProblem(3, 1, 0.1 + 0.2, 1 / 3, law)
-    assert from_json(SparseTokenProblem, to_json(problem)) == problem
-
-
-@pytest.mark.parametrize(
-    "stage",
-    [
-        TwoSteps(1 / 3, 0.1, 0.2, 0.3, 0.4, "hinge"),
-        Readout("square", 1e-7, 1 / 3),
-        Readout(alpha1=math.inf),
-        Readout(alpha1=[[1.0, 2.0]], ridge=[0.1, 0.2]),
-        Query(0.1, 2 / 3),
-    ],
-)
-def test_a_stage_survives_json(stage):
-    assert from_json(type(stage), to_json(stage)) == stage
-
-
-def test_a_loss_of_ones_own_has_no_json():
-    mine = CustomLoss("mine", lambda y, z: jnp.logaddexp(0.0, -2.0 * y * z))
-    with pytest.raises(InvalidInput, match="built-in"):
-        to_json(Readout(mine))
-
-
-@pytest.mark.parametrize("text", ["{", "[1]", '{"gamma": 1}', '{"tokens": {"gamma": 1}}'])
-@pytest.mark.parametrize("kind", [SparseTokenProblem, TwoSteps, Readout])
-def test_bad_json(kind, text):
-    with pytest.raises(InvalidInput, match="JSON object"):
-        from_json(kind, text)

@@ -11,7 +11,6 @@ import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.simulation import align, draw_training_set, is_separable
 from sparsetoken.simulation.features import queried
-from sparsetoken.simulation.features.queried import ElementwiseSampler
 from sparsetoken.simulation.frames import frame_of
 
 
@@ -272,7 +271,7 @@ def test_elementwise_weights_see_what_samples_share(case, monkeypatch):
     law = shared_trials(case, "reduced")
     counted = shared_trials(case, "tensors", test_samples=2000)
     assert np.abs(deviations(law, counted)).max() < 4
-    monkeypatch.setattr(ElementwiseSampler, "sees_mean", False)
+    monkeypatch.setattr(st.Elementwise, "sees_mean", False)
     assert np.abs(deviations(shared_trials(case, "reduced"), counted)).max() > 5
 
 

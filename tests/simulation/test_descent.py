@@ -8,8 +8,8 @@ import pytest
 
 from attention_descent import alternating, attention_descent, quantities
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.architectures.weights import elementwise_weights, softmax_weights
 from sparsetoken.model.models import Attention
-from sparsetoken.model.pooling import elementwise_weights, pool, softmax_weights
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.results import NetworkPath, Simulation, StatusCode, TrialOutcome
@@ -42,7 +42,7 @@ def test_a_step_is_minus_the_gradient_of_the_risk(kind, loss):
         weights = (
             softmax_weights(scores) if kind == "softmax" else elementwise_weights(scores, kind)
         )
-        return np.mean(descent.loss.value(y, pool(X, weights) @ w + b))
+        return np.mean(descent.loss.value(y, (weights * (X @ w)).sum(axis=1) + b))
 
     before, after = module.descended(engine, PROBLEM, descent)
     (q0, w0), (q1, w1) = before.columns.T, after.columns.T

@@ -5,7 +5,8 @@ import pytest
 
 from sparsetoken import Pooled, Readout, SparseTokenProblem, predict
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.losses import CustomLoss, SquareLoss
+from sparsetoken.losses import CustomLoss
+from sparsetoken.losses.built_in import SquareLoss
 from sparsetoken.sweep import Grid, Store, listed, run, to_xarray
 from sparsetoken.sweep.compute import check_points
 from sparsetoken.work import WorkerPool

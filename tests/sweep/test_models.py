@@ -7,13 +7,12 @@ import pytest
 from sparsetoken import predict, simulate
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model import models
+from sparsetoken.model.architectures.weights import softmax_weights
 from sparsetoken.model.models import ModelEntry, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.simulation.features.queried import SoftmaxSampler
 from sparsetoken.sweep import Grid, linear, listed, run, to_frame
 from sparsetoken.sweep.compute import check_points
-from sparsetoken.theory.laws.softmax import softmax_law
 from sparsetoken.work import WorkerPool
 
 COSINES = [0.2, 0.9]
@@ -25,28 +24,17 @@ def magnified():
     """Return an entry whose classes and functions belong to no module that a worker can import."""
 
     @dataclasses.dataclass(frozen=True)
-    class Magnified(models.Model):
+    class Magnified(models.QueriedModel):
         """Attention whose sharpness is multiplied by a factor."""
 
         name = "magnified"
         query: Query | TwoSteps = TwoSteps()
         factor: float = 2.0
 
-        def magnify(self, query):
-            return Query(query.cosine, self.factor * query.sharpness)
-
-    def law(model, problem, query, points):
-        return softmax_law(model, problem, model.magnify(query), points)
-
-    class Sampler(SoftmaxSampler):
-        def __init__(self, model):
-            super().__init__(model)
-            self.factor = model.factor
-
         def weights(self, scores):
-            return super().weights(self.factor * scores)
+            return softmax_weights(self.factor * scores)
 
-    return ModelEntry(Magnified, law, Sampler)
+    return ModelEntry(Magnified)
 
 
 @pytest.fixture

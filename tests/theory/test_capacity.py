@@ -16,7 +16,8 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.models import Attention, Elementwise, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
-from sparsetoken.theory import capacity, feature_law
+from sparsetoken.theory import capacity
+from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.separability import training_sets
 from sparsetoken.theory.separability.proposal import Proposal
 from sparsetoken.theory.separability.sampled_violation import sampled_violation

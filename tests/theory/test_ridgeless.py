@@ -20,7 +20,8 @@ from sparsetoken.model.models import Attention, Elementwise, Pooled, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.results import StatusCode
-from sparsetoken.theory import approach_to_infinite_data, capacity, feature_law, predict
+from sparsetoken.theory import approach_to_infinite_data, capacity, predict
+from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.readout.equations import IsotropicReadout, Load
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import scores_on

@@ -8,7 +8,7 @@ from sparsetoken.losses import CustomLoss, get_loss
 from sparsetoken.model.models import Attention, Elementwise
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
-from sparsetoken.theory import feature_law
+from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.readout.equations import IsotropicReadout, Load
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import solve_readout

@@ -8,7 +8,8 @@ from sparsetoken.model.models import Attention, Elementwise
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.results import Overlaps
-from sparsetoken.theory import ScoreLaw, feature_law
+from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.score_law import ScoreLaw
 
 SETTINGS = [
     (Attention(Query(0.8, 2.0)), (10, 1, 3.0, 0.5), Overlaps(2.5, 2.8, 4.3, -5.2)),

@@ -16,7 +16,8 @@ from sparsetoken.model.models import Attention, Elementwise, Pooled
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.numerics.quadrature import sobol_sequence
-from sparsetoken.theory import TokenFeatures, capacity, feature_law, predict, sampled_law
+from sparsetoken.theory import TokenFeatures, capacity, predict, sampled_law
+from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.small_tokens import SUMS, SmallSums
 
 SIZE, LARGEST = 400, 32

@@ -1,8 +1,8 @@
 """Bags of embeddings: many short lists of tokens, each with one label.
 
 The forms are an array (n, L, d) with or without a mask, a list of arrays (L_i, d), and rows
-with bag ids (arrays, pandas). `read` reads files, and `pack` lays those of large bags side by
-side. Inside, `Bags` hold one flat array and offsets.
+with bag ids (arrays, pandas). `read` reads files, and `pack` concatenates those of large
+bags. Inside, `Bags` hold one flat array and offsets.
 """
 
 from sparsetoken.bags.container import Bags, Padded
@@ -30,3 +30,4 @@ __all__ = [
     "to_frame",
     "token_order",
 ]
+__dir__ = __all__.copy

@@ -104,8 +104,8 @@ class Bags:
         """The least and the largest value, found in one pass; NaN if a value is NaN."""
         step = max(1, _CHUNK // max(1, self.dimension))
         parts = (self.tokens[a : a + step] for a in range(0, len(self.tokens), step))
-        found = [(float(part.min()), float(part.max())) for part in parts]
-        least, most = np.reshape(found, (-1, 2)).T
+        ends = [(float(part.min()), float(part.max())) for part in parts]
+        least, most = np.reshape(ends, (-1, 2)).T
         return float(least.min(initial=np.inf)), float(most.max(initial=-np.inf))
 
     @property
@@ -223,17 +223,17 @@ def _check_tokens(tokens: Any) -> None:
     legal = "a C-contiguous float32 or float64 array of shape (N, d)"
     kind = isinstance(tokens, np.ndarray) and tokens.dtype in (np.float32, np.float64)
     if not (kind and tokens.ndim == 2 and tokens.flags.c_contiguous):
-        raise InvalidInput("tokens", legal, _told(tokens), "as_bags makes bags of other arrays.")
+        raise InvalidInput("tokens", legal, _kind_of(tokens), "as_bags makes bags of other arrays.")
 
 
 def _check_offsets(offsets: np.ndarray, N: int) -> None:
     legal = f"integers from 0 to the number of tokens, {N}, strictly increasing"
     whole = offsets.dtype.kind in "iu" and offsets.ndim == 1 and offsets.size > 0
     if not whole or offsets[0] != 0 or offsets[-1] != N or (offsets[1:] <= offsets[:-1]).any():
-        raise InvalidInput("offsets", legal, _told(offsets), "No bag is empty.")
+        raise InvalidInput("offsets", legal, _kind_of(offsets), "No bag is empty.")
 
 
-def _told(value: Any) -> str:
+def _kind_of(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} array of shape {value.shape}"
     return type(value).__name__

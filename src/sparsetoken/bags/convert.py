@@ -138,13 +138,13 @@ def check_columns(name: str, frame: Any) -> None:
 def check_labels(y: Any, name: str = "y") -> None:
     """Raise `InvalidInput` if class labels are of a kind that is refused, or one is missing."""
     check_kind(y, name)
-    labels = np.asarray(y)
+    labels = np.asarray(y, object if isinstance(y, list | tuple) else None)  # nan is no text
     refuse_missing(labels, range(labels.size), name)
 
 
 def refuse_missing(labels: np.ndarray, bags: Sequence[Any], name: str = "y") -> None:
     """Raise `InvalidInput` if a label is None or another missing value, and name its bag."""
-    given = labels.ravel().tolist() if labels.dtype == object else ()
+    given = labels.ravel().tolist() if labels.dtype.kind in "Of" else ()
     for bag, label in zip(bags, given, strict=False):
         missing = label is None or type(label).__name__ in ("NAType", "NaTType")  # of pandas
         if missing or (isinstance(label, float) and label != label):

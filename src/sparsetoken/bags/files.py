@@ -12,7 +12,7 @@ import numpy as np
 
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_bags, check_columns
-from sparsetoken.bags.frames import LABELS, of_vectors, token_names, tokens_of
+from sparsetoken.bags.frames import LABELS, of_index, of_vectors, token_names, tokens_of
 from sparsetoken.bags.labelled import LabelledBags, labels_of, some, warn_of_leaks
 from sparsetoken.bags.long_form import grouped
 from sparsetoken.bags.packed import IDS, LABEL, OFFSETS, TOKENS
@@ -95,9 +95,9 @@ def read(
     >>> ids.tolist(), y.tolist()
     ([5, 7], ['no', 'yes'])
     """
-    found = loaded(path, labels, bag, columns)
-    warn_of_leaks(found, stacklevel=3)
-    return found
+    bags = loaded(path, labels, bag, columns)
+    warn_of_leaks(bags, stacklevel=3)
+    return bags
 
 
 def loaded(path: str | Path, labels: Any, bag: str, columns: Columns) -> LabelledBags:
@@ -106,7 +106,7 @@ def loaded(path: str | Path, labels: Any, bag: str, columns: Columns) -> Labelle
     ending = path.suffix.lower()
     packed = path.is_dir()
     if packed and not (path / f"{TOKENS}.npy").is_file():
-        remedy = "sparsetoken.bags.pack lays the files of a folder side by side."
+        remedy = "sparsetoken.bags.pack concatenates the files of a folder."
         raise InvalidInput("FILE", "a file, or a packed folder", f"{path}, a folder", remedy)
     if ending not in ENDINGS and not packed:
         remedy = "Write arrays with numpy.savez, a CSV file with pandas.read_csv(...).to_parquet."
@@ -136,14 +136,14 @@ def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns) -> Labelle
 
         X = array("X")
         label = _label_name(path, stored.files, labels, "y")
-        told = "labels" if label is None else f"array {label}"
+        source = "labels" if label is None else f"array {label}"
         labels = labels if label is None else array(label)
         if X.ndim == 3:
             bags = as_bags(X, array("mask") if "mask" in stored.files else None)
             ids, order = np.arange(len(bags)), np.arange(len(bags.tokens))
         else:
             bags, ids, order = grouped(X, array(bag))
-    y = np.empty(0) if labels is None else labels_of(labels, bags, ids, order, told)
+    y = np.empty(0) if labels is None else labels_of(labels, bags, ids, order, source)
     names = [str(i) for i in range(bags.dimension)]
     if columns is not None:
         names = _chosen(columns, names)
@@ -156,28 +156,28 @@ def _array(path: Path, stored: Any, name: str) -> np.ndarray:
     with refused("FILE", _LEGAL, path), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of headers that Python 2 wrote
         try:
-            found = stored[name]
+            array = stored[name]
         except ValueError as error:
             if "pickle" not in str(error):
                 raise
             remedy = f"It holds Python objects, or no arrays. {_PLAIN}"
             raise InvalidInput("FILE", _LEGAL, str(path), remedy) from None
-    if not isinstance(found, np.ndarray) or found.dtype.kind == "V":
-        got = str(getattr(found, "dtype", "bytes without a header of NumPy"))
+    if not isinstance(array, np.ndarray) or array.dtype.kind == "V":
+        got = str(getattr(array, "dtype", "bytes without a header of NumPy"))
         raise InvalidInput(f"array {name}", "an array of numbers or texts", got, _PLAIN)
-    if found.dtype.kind in "biu" or found.dtype == np.float16:  # these become floats beside them
-        check_unpacked(path, found.nbytes + 8 * found.size, _FEWER)
-    check_text(f"array {name}", found)
-    return found
+    if array.dtype.kind in "biu" or array.dtype == np.float16:  # these become floats beside them
+        check_unpacked(path, array.nbytes + 8 * array.size, _FEWER)
+    check_text(f"array {name}", array)
+    return array
 
 
 def _from_folder(path: Path, labels: Any, columns: Columns) -> LabelledBags:
     def array(name: str) -> np.ndarray:
         stored = [one.stem for one in sorted(path.glob("*.npy"))]
-        found = path / f"{_present(path, 'array', name, stored)}.npy"
-        require_regular("FILE", found)
-        with refused("FILE", _LEGAL, found):
-            values = np.load(found, mmap_mode="r" if name == TOKENS else None, allow_pickle=False)
+        file = path / f"{_present(path, 'array', name, stored)}.npy"
+        require_regular("FILE", file)
+        with refused("FILE", _LEGAL, file):
+            values = np.load(file, mmap_mode="r" if name == TOKENS else None, allow_pickle=False)
         check_text(f"array {name}", values)
         return values
 
@@ -186,10 +186,13 @@ def _from_folder(path: Path, labels: Any, columns: Columns) -> LabelledBags:
         raise InvalidInput("columns", "None for a packed folder", columns, remedy)
     bags, ids = Bags(array(TOKENS), array(OFFSETS)), array(IDS)
     order = np.arange(len(bags.tokens))
-    label, told = _label_name(path, (), labels, LABEL), "labels"
+    label, source = _label_name(path, (), labels, LABEL), "labels"
     if label is not None:  # it was written in the order of the ids
-        labels, told = dict(zip(ids.tolist(), array(label).tolist(), strict=True)), f"array {label}"
-    y = np.empty(0) if labels is None else labels_of(labels, bags, ids, order, told)
+        labels, source = (
+            dict(zip(ids.tolist(), array(label).tolist(), strict=True)),
+            f"array {label}",
+        )
+    y = np.empty(0) if labels is None else labels_of(labels, bags, ids, order, source)
     return LabelledBags(bags, y, ids, [str(i) for i in range(bags.dimension)])
 
 
@@ -197,10 +200,12 @@ def _from_rows(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledB
     pandas = needed("pandas", "to read Parquet files", "data")
     parquet = needed("pyarrow.parquet", "to read Parquet files", "data")
     with refused("FILE", _LEGAL, path):
-        told = parquet.read_metadata(path)
+        metadata = parquet.read_metadata(path)
         # No look at single columns: for damaged statistics of one, pyarrow ends the process.
-        packed = sum(told.row_group(i).total_byte_size for i in range(told.num_row_groups))
-        cells = told.num_rows * told.num_columns  # a repeated value may be packed to nothing
+        packed = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+        cells = (
+            metadata.num_rows * metadata.num_columns
+        )  # a repeated value may be packed to nothing
         check_unpacked(path, max(8 * cells, packed), _FEWER)
         frame = pandas.read_parquet(path, page_checksum_verification=True)
     check_columns(f"FILE {path.name}", frame)
@@ -209,24 +214,25 @@ def _from_rows(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledB
     default = next((name for name in LABELS if name in names), "label")
     label = _label_name(path, names, labels, default)
     for name in (bag, bag if label is None else label):
-        _present(path, "column", name, names)
+        _present(path, "column", name, names, of_index(frame))
     others = [name for name in names if name not in (bag, label)]
     used = _features(frame, others) if columns is None else _chosen(columns, others)
     left_out = [name for name in others if name not in used]
     bags, ids, order = grouped(tokens_of(frame, used), frame[bag].to_numpy())
     if label is not None:
         labels = frame[label].to_numpy()
-    told = "labels" if label is None else f"column {label}"
-    y = np.empty(0) if labels is None else labels_of(labels, bags, ids, order, told)
+    source = "labels" if label is None else f"column {label}"
+    y = np.empty(0) if labels is None else labels_of(labels, bags, ids, order, source)
     return LabelledBags(bags, y, ids, token_names(used, bags.dimension), left_out)
 
 
-def _present(path: Path, kind: str, name: str, names: Sequence[str]) -> str:
+def _present(path: Path, kind: str, name: str, names: Sequence[str], index: str = "") -> str:
     """Return the name of an array or a column that the file has."""
     if name not in names:
         got = f"{kind}s " + ", ".join(names[:20])
-        remedy = f"labels= and bag= name the {kind}s of labels and bag ids."
-        raise InvalidInput(f"FILE {path.name}", f"with the {kind} {name}", got, remedy)
+        remedy = index or f"{{}} and {{}} name the {kind}s of labels and bag ids."
+        keywords = () if index else ("labels=", "bag=")
+        raise InvalidInput(f"FILE {path.name}", f"with the {kind} {name}", got, remedy, *keywords)
     return name
 
 
@@ -235,8 +241,9 @@ def _label_name(path: Path, names: Sequence[str], labels: Any, default: str) -> 
     if not isinstance(labels, str):
         return None
     if labels == "" and all(name in names for name in LABELS):
-        remedy = "labels= says which holds the labels; the other is left out."
-        raise InvalidInput(f"FILE {path.name}", "with one of label and y", "both", remedy)
+        remedy = "{} says which holds the labels; the other is left out."
+        legal = "with one of label and y"
+        raise InvalidInput(f"FILE {path.name}", legal, "both", remedy, "labels=")
     return labels or default
 
 
@@ -258,4 +265,4 @@ def _features(frame: Any, names: Sequence[str]) -> list[str]:
         return vectors
     legal = "with columns of numbers, or one column of vectors"
     got = f"numbers: {some(numbers) or 'none'}; vectors: {some(vectors) or 'none'}"
-    raise InvalidInput("FILE", legal, got, "columns= names the columns of the tokens.")
+    raise InvalidInput("FILE", legal, got, "{} names the columns of the tokens.", "columns=")

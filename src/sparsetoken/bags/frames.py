@@ -100,7 +100,7 @@ def from_frame(
         raise InvalidInput("frame", "of pandas or polars", type(frame).__name__, remedy)
     check_columns("frame", frame)
     if bag not in frame.columns:
-        remedy = "bag= names the column that says which bag a token is of."
+        remedy = of_index(frame) or "bag= names the column that says which bag a token is of."
         raise InvalidInput("column of bag ids", f"one of {some(list(frame.columns))}", bag, remedy)
     column = labels if isinstance(labels, str) else None
     if column is not None and (column == bag or column not in frame.columns):
@@ -113,8 +113,8 @@ def from_frame(
         labels = frame[column].to_numpy()
     else:
         _tell_constant(bags, named)
-    told = "labels" if column is None else f"column {column}"
-    return entered(bags, ids, order, token_names(named, bags.dimension), labels, told)
+    source = "labels" if column is None else f"column {column}"
+    return entered(bags, ids, order, token_names(named, bags.dimension), labels, source)
 
 
 def embedding(
@@ -148,6 +148,12 @@ def tokens_of(frame: pandas.DataFrame, named: Sequence[str]) -> np.ndarray:
     return _values(frame, list(named))
 
 
+def of_index(frame: Any) -> str:
+    """Return the remedy for columns that stand in the index of a frame, "" if none does."""
+    named = [str(name) for name in frame.index.names if name is not None]
+    return f"The index of the table is {some(named)}; save it with reset_index()." * bool(named)
+
+
 def of_vectors(column: Any) -> bool:
     """Return whether the values of a column are vectors, as far as the first one says."""
     first = next((value for value in column if value is not None), None)
@@ -167,11 +173,11 @@ def _tell_constant(bags: Bags, named: Sequence[str]) -> None:
     least = np.stack([bag.min(axis=0) for bag in bags])[several]
     most = segment_max(bags.tokens, bags.offsets)[several]
     constant = (least == most).all(axis=0) & (most != most[:1]).any(axis=0)
-    found = [str(named[k]) for k in np.flatnonzero(constant).tolist()]
-    if found:
+    names = [str(named[k]) for k in np.flatnonzero(constant).tolist()]
+    if names:
         warnings.warn(
             f"Columns with one value in each bag, as labels and ids have, are among those of the "
-            f"tokens: {some(found)}. labels= names that of the labels, columns= those of tokens.",
+            f"tokens: {some(names)}. labels= names that of the labels, columns= those of tokens.",
             LeakWarning,
             stacklevel=3,
         )

@@ -94,11 +94,11 @@ class LabelledBags:
         for one in self.separating:
             name = "the number of tokens" if one.column is None else self.columns[one.column]
             least.setdefault(name, one.error)
-        told = [f"{name} (balanced error {error:.2f})" for name, error in least.items()]
-        if not told:
+        leaks = [f"{name} (balanced error {error:.2f})" for name, error in least.items()]
+        if not leaks:
             return ""
         return (
-            f"Each of these alone, in every token, tells the classes apart: {some(told)}. If one "
+            f"Each of these alone, in every token, tells the classes apart: {some(leaks)}. If one "
             "is a label, an id, a time or an order of collection, it leaks the label: leave it "
             "out."
         )
@@ -119,13 +119,14 @@ class LabelledBags:
     def check_two_classes(self) -> None:
         """Raise `InvalidInput` if there are labels of more than two classes."""
         if len(self.classes) > 2:
-            remedy = "positive=LABEL compares one of them with the rest."
-            raise InvalidInput("labels", "of two classes", some(self.classes), remedy)
+            remedy = "{} compares one of them with the rest."
+            legal = "of two classes"
+            raise InvalidInput("labels", legal, some(self.classes), remedy, "positive=LABEL")
 
 
-def warn_of_leaks(found: LabelledBags, stacklevel: int) -> None:
+def warn_of_leaks(bags: LabelledBags, stacklevel: int) -> None:
     """Warn if the number of tokens or a column gives the labels away."""
-    if leaks := found.leaks():
+    if leaks := bags.leaks():
         warnings.warn(leaks, LeakWarning, stacklevel=stacklevel)
 
 
@@ -221,7 +222,7 @@ def _one_of_each(
     """Return the label of each bag, which all of its rows have."""
     y = rows[bags.offsets[:-1]]
     differs = rows != np.repeat(y, bags.sizes)
-    differs &= rows == rows  # missing labels are told of later
+    differs &= rows == rows  # missing labels are reported later
     if np.any(differs):
         row = int(np.argmax(differs))
         one = ids[int(np.searchsorted(bags.offsets, row, side="right")) - 1]

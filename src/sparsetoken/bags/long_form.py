@@ -118,9 +118,9 @@ def entered(
     """Return what a public function returns to its caller, who is warned."""
     if labels is None:
         return IdentifiedBags(bags, ids)
-    found = LabelledBags(bags, labels_of(labels, bags, ids, order, name), ids, columns)
-    warn_of_leaks(found, stacklevel=4)
-    return found
+    labelled = LabelledBags(bags, labels_of(labels, bags, ids, order, name), ids, columns)
+    warn_of_leaks(labelled, stacklevel=4)
+    return labelled
 
 
 def _check_present(ids: np.ndarray) -> None:

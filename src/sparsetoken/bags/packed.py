@@ -1,4 +1,4 @@
-"""Packed bags: a folder with the tokens of many files side by side, which is read as a memory map.
+"""Packed bags: a folder with the concatenated tokens of many files, read as a memory map.
 
 A fit passes over the tokens about 30 times. Laid out in one array once, they are read at the
 speed of the disk, or from the cache of the system, and are never in memory as a whole.
@@ -32,7 +32,7 @@ def pack(
     labels: Any = None,
     dataset: str = "",
 ) -> Path:
-    """Lay the tokens of many files side by side in a folder that `read` opens as a memory map.
+    """Concatenate the tokens of many files in a folder that `read` opens as a memory map.
 
     Each file is a bag and its name without the ending is the id. One file is in memory at a
     time. Shapes are compared before anything is written; the folder takes its place when it is
@@ -87,10 +87,10 @@ def pack(
     """
     folder = Path(to)
     _check_place(folder)
-    found = [TokenFile.of(path, dataset) for path in _paths(files)]
-    ids, offsets = _ids(found), offsets_of(np.array([one.shape[0] for one in found]))
-    shape, dtype = (int(offsets[-1]), found[0].shape[1]), found[0].dtype
-    _check_alike(found)
+    tokens = [TokenFile.of(path, dataset) for path in _paths(files)]
+    ids, offsets = _ids(tokens), offsets_of(np.array([one.shape[0] for one in tokens]))
+    shape, dtype = (int(offsets[-1]), tokens[0].shape[1]), tokens[0].dtype
+    _check_alike(tokens)
     bare = Bags(np.empty((shape[0], 0), dtype), offsets)
     y = None if labels is None else labels_of(labels, bare, ids, np.arange(shape[0]))
     _check_disk(folder, shape[0] * shape[1] * dtype.itemsize)
@@ -98,7 +98,7 @@ def pack(
     try:
         aside.mkdir()
         with (aside / f"{TOKENS}.npy").open("wb") as file:
-            _write_tokens(file, found, shape)
+            _write_tokens(file, tokens, shape)
         arrays = {OFFSETS: offsets, IDS: ids, **({} if y is None else {LABEL: y})}
         for name, values in arrays.items():
             np.save(aside / f"{name}.npy", values, allow_pickle=False)
@@ -133,8 +133,8 @@ def _paths(files: str | Path | Iterable[str | Path]) -> list[Path]:
     return paths
 
 
-def _ids(found: Sequence[TokenFile]) -> np.ndarray:
-    ids = np.array([one.path.stem for one in found])
+def _ids(tokens: Sequence[TokenFile]) -> np.ndarray:
+    ids = np.array([one.path.stem for one in tokens])
     names, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
         got = f"several files {names[counts.argmax()]}"
@@ -142,10 +142,10 @@ def _ids(found: Sequence[TokenFile]) -> np.ndarray:
     return ids
 
 
-def _check_alike(found: Sequence[TokenFile]) -> None:
+def _check_alike(tokens: Sequence[TokenFile]) -> None:
     """Refuse files of another d or dtype than the first."""
-    first = found[0]
-    for one in found:
+    first = tokens[0]
+    for one in tokens:
         if (one.shape[1], one.dtype) != (first.shape[1], first.dtype):
             legal = f"of d = {first.shape[1]} and {first.dtype}, as {first.path.name}"
             got = f"d = {one.shape[1]} and {one.dtype}"
@@ -166,13 +166,13 @@ def _check_disk(folder: Path, size: int) -> None:
         raise InvalidInput("to", legal, f"{free / 1e9:.3g} GB at {folder}")
 
 
-def _write_tokens(file: BinaryIO, found: Sequence[TokenFile], shape: tuple[int, int]) -> None:
+def _write_tokens(file: BinaryIO, tokens: Sequence[TokenFile], shape: tuple[int, int]) -> None:
     """Write an .npy file, one bag at a time, down to the disk."""
-    kind = np.lib.format.dtype_to_descr(found[0].dtype)
+    kind = np.lib.format.dtype_to_descr(tokens[0].dtype)
     header = {"descr": kind, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, header)
-    with progress_of("files", len(found)) as done:
-        for one in found:
+    with progress_of("files", len(tokens)) as done:
+        for one in tokens:
             one.tokens().tofile(file)
             done()
     file.flush()

@@ -23,7 +23,7 @@ class SeparatingColumn:
     Attributes
     ----------
     label : Any
-        The class told from the others; of two classes the second.
+        The class separated from the others; of two classes the second.
     column : int or None
         The column of the tokens; None for the number of tokens.
     summary : str
@@ -41,12 +41,12 @@ class SeparatingColumn:
 
 
 def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[SeparatingColumn]:
-    """Return the single columns that in every token tell the bags of one class from the others.
+    """Return the single columns that in every token separate the bags of one class from the others.
 
     Such a column is often a leak: a label, an id, a time or the order of collection. A model
     that finds it says nothing of what it would do on new data. A signal in some of the tokens is
     not counted, however strong: the other tokens of the bag lie among those of other classes.
-    Nor is anything told where chance is enough: where one of so many columns would separate so
+    Nor is anything reported where chance is enough: where one of so many columns would separate so
     few bags with a probability of 1% or more, if labels had nothing to do with them.
 
     Parameters
@@ -95,7 +95,7 @@ def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[Separa
     least = np.stack([bag.min(axis=0) for bag in bags])
     most = segment_max(bags.tokens, bags.offsets)
     sizes = bags.sizes[:, None].astype(np.float64)
-    found = []
+    separating = []
     for label in wanted:
         plus = labels == label
         if 2 * (bags.dimension + 1) >= LEVEL * scipy.special.binom(len(plus), plus.sum()):
@@ -106,12 +106,12 @@ def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[Separa
             "max": _errors_above(-np.where(rest, least, most), plus),
             "size": np.minimum(_errors_above(sizes, plus), _errors_above(-sizes, plus)),
         }
-        found += [
+        separating += [
             SeparatingColumn(label, None if summary == "size" else k, summary, float(each[k]))
             for summary, each in errors.items()
             for k in np.flatnonzero(each <= error).tolist()
         ]
-    return sorted(found, key=lambda one: one.error)
+    return sorted(separating, key=lambda one: one.error)
 
 
 def _errors_above(

@@ -103,8 +103,8 @@ def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
         from sparsetoken.base.chunks import arrays_in, guarded
 
         stored = arrays_in(path)
-        found = stored[""] if "" in stored else _member(path, dataset, stored)
-        return guarded(path, found) if _of_tokens(found) else found
+        tokens = stored[""] if "" in stored else _member(path, dataset, stored)
+        return guarded(path, tokens) if _of_tokens(tokens) else tokens
     require_regular("FILE", path)
     if path.suffix.lower() == ".npy":
         return np.load(path, mmap_mode="r", allow_pickle=False)
@@ -116,14 +116,14 @@ def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
             arrays[name] = one
 
     stack.enter_context(h5py.File(path, "r")).visititems(keep)
-    found = _member(path, dataset, arrays)
-    if found.external or found.is_virtual:
-        got = f"{found.name}, whose values are in other files"
+    tokens = _member(path, dataset, arrays)
+    if tokens.external or tokens.is_virtual:
+        got = f"{tokens.name}, whose values are in other files"
         raise InvalidInput(f"FILE {path}", "of an array with its own values", got)
-    if _of_tokens(found):
-        check_unpacked(path, padded_size(found.shape, found.chunks or found.shape))
-        _check_deflated(found)
-    return found
+    if _of_tokens(tokens):
+        check_unpacked(path, padded_size(tokens.shape, tokens.chunks or tokens.shape))
+        _check_deflated(tokens)
+    return tokens
 
 
 def _check_deflated(array: Any) -> None:

@@ -64,10 +64,10 @@ class GuardedStore(WrapperStore[Store]):
             require_regular("file of a store", path, "Remove it.")
             if path.exists() and path.stat().st_size > self._largest:
                 raise ValueError(f"{path} has more than {self._largest} bytes")
-        found = await self._store.get(key, prototype, byte_range)
-        if found is not None and self._check is not None:
-            self._check(key, found.to_bytes())
-        return found
+        buffer = await self._store.get(key, prototype, byte_range)
+        if buffer is not None and self._check is not None:
+            self._check(key, buffer.to_bytes())
+        return buffer
 
 
 def unpacked(content: bytes, compressor: str, most: int) -> np.ndarray:
@@ -95,13 +95,13 @@ def guarded(folder: Path, array: Array) -> Array:
     InvalidInput
         If a codec is not known, or the array would fill the memory.
     """
-    told: dict[str, Any] = {**array.metadata.to_dict()}
-    if told["zarr_format"] == 2:
-        given = [one["id"] for one in (*(told["filters"] or ()), told["compressor"]) if one]
+    metadata: dict[str, Any] = {**array.metadata.to_dict()}
+    if metadata["zarr_format"] == 2:
+        given = [one["id"] for one in (*(metadata["filters"] or ()), metadata["compressor"]) if one]
     else:
-        given = [one["name"] for one in told["codecs"]]
+        given = [one["name"] for one in metadata["codecs"]]
     known = _CODECS.fullmatch("".join(f"{name} " for name in given))
-    if known is None or (known[2] and told["zarr_format"] == 2):
+    if known is None or (known[2] and metadata["zarr_format"] == 2):
         legal = "one of blosc, gzip, lz4, zlib and zstd, without shards and filters of numbers"
         raise InvalidInput("codecs", legal, ", ".join(given), "Write it again with one of these.")
     check_unpacked(folder, padded_size(array.shape, array.chunks))

@@ -12,7 +12,7 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, dataclass_transform
 
@@ -20,6 +20,7 @@ from sparsetoken.base.validation import (
     LARGEST_LOAD,
     LARGEST_VALUE,
     choice,
+    closest,
     integer,
     legal_integer,
     legal_real,
@@ -173,7 +174,7 @@ class Parameter:
         return legal_real(**self.range.interval, infinite=self.range.infinite)
 
     @property
-    def told(self) -> str:
+    def meaning(self) -> str:
         """What the letter adds to the name: theta for strength, n0/d for alpha0."""
         last = _plain(self.letter).rpartition(" = ")[2]
         return "" if last == self.name else last
@@ -186,13 +187,18 @@ class Parameter:
     @property
     def equation(self) -> str:
         """The letter in Unicode with its definition, such as α₀ = n₀/d."""
-        text = re.sub(r"\\([a-z]+)", lambda found: _GREEK[found[1]], self.letter)
-        return re.sub(r"_(\d)", lambda found: found[1].translate(_DIGITS), text)
+        text = re.sub(r"\\([a-z]+)", lambda match: _GREEK[match[1]], self.letter)
+        return re.sub(r"_(\d)", lambda match: match[1].translate(_DIGITS), text)
 
     @functools.cached_property
     def title(self) -> str:
         """The name in messages, with its letter, such as strength (theta)."""
-        return f"{self.name} ({self.told})" if self.told else self.name
+        return f"{self.name} ({self.meaning})" if self.meaning else self.name
+
+    @property
+    def letters(self) -> list[str]:
+        """The letter in plain text and in Unicode: theta and θ, or alpha0, n0/d and α₀."""
+        return [*_plain(self.letter).split(" = "), self.symbol]
 
     @property
     def label(self) -> str:
@@ -262,6 +268,26 @@ def parameters_of(kind: Any) -> dict[str, Parameter]:
     return {f.name: f.metadata["parameter"] for f in fields if "parameter" in f.metadata}
 
 
+def meant(name: str, declared: Mapping[str, Parameter]) -> list[str]:
+    """Return the parameters that a name may stand for, by their letters or the words of a label.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.base.parameters import meant, parameters_of
+    >>> meant("theta", parameters_of(st.SparseTokenProblem))
+    ['strength']
+    """
+    word = name.strip("_").lower()
+    tests: tuple[Callable[[Parameter], bool], ...] = (
+        lambda one: word in [letter.lower() for letter in one.letters],
+        lambda one: any(letter.startswith(word) for letter in one.letters),
+        lambda one: word in one.label.split(),
+    )
+    found = ([key for key, one in declared.items() if test(one)] for test in tests)
+    return next(filter(None, found), []) if word else []
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(parameter, dataclasses.field))
 def value(kind: type[Kind]) -> type[Kind]:
     """Make a frozen dataclass that checks and documents its declared fields.
@@ -274,10 +300,30 @@ def value(kind: type[Kind]) -> type[Kind]:
             field.metadata = MappingProxyType({"parameter": declared})
     kind.__post_init__ = _check_fields  # type: ignore[attr-defined]
     made = dataclasses.dataclass(frozen=True)(kind)
+    made.__init__ = _hinting(made.__init__)  # type: ignore[misc]
     for declared in parameters_of(made).values():
         if declared.choices and declared.find is not None:
             setattr(made, declared.name, Named(declared))
     made.__doc__ = _documented(inspect.getdoc(made) or "", parameters_of(made))
+    return made
+
+
+def _hinting(init: Callable[..., None]) -> Callable[..., None]:
+    """Return the constructor with an error that suggests a field for an unknown keyword."""
+
+    @functools.wraps(init)
+    def made(self: Any, *args: Any, **given: Any) -> None:
+        try:
+            init(self, *args, **given)
+        except TypeError as error:
+            fields = [field.name for field in dataclasses.fields(self)]
+            unknown = next((name for name in given if name not in fields), None)
+            if unknown is None:
+                raise
+            found = " or ".join(meant(unknown, parameters_of(self)))
+            hint = f" Did you mean {found}?" if found else closest(unknown, fields)
+            raise TypeError(f"{error}.{hint}") from None
+
     return made
 
 
@@ -314,7 +360,7 @@ def _documented(text: str, declared: dict[str, Parameter]) -> str:
         return text
     lines = ["Parameters", "----------"]
     for each in declared.values():
-        words = f"{each.told}: {each.help}." if each.told else each.sentence
+        words = f"{each.meaning}: {each.help}." if each.meaning else each.sentence
         wrapped = textwrap.indent(textwrap.fill(words, 88), "    ")
         lines += [f"{each.name} : {each.kind_and_range}", wrapped]
     lines += ["", "Raises", "------", "InvalidInput", "    If a value is not legal.", ""]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 __all__ = [
@@ -19,11 +19,10 @@ __all__ = [
     "Reals",
     "choice",
     "integer",
-    "legal_integer",
-    "legal_real",
     "real",
     "reals",
 ]
+__dir__ = __all__.copy
 
 Reals = Any
 """A number, or an array of numbers, stored as nested tuples."""
@@ -58,6 +57,16 @@ class InvalidInput(ValueError):
 
     The command line turns it into one message and exit code 2.
 
+    Parameters
+    ----------
+    name, legal : str
+        The value, and what it must be.
+    got : object
+    remedy : str
+        The last sentence, with {} in the place of each of the keywords.
+    *keywords : str
+        Arguments of Python, as ``labels=``, which the command line spells as its options.
+
     See Also
     --------
     Failure : A failure of work with valid input.
@@ -73,12 +82,18 @@ class InvalidInput(ValueError):
     length (L) must be an integer >= 1; got 0.
     """
 
-    def __init__(self, name: str, legal: str, got: Any, remedy: str = "") -> None:
-        super().__init__(name, legal, got, remedy)  # all, so that it survives pickling
+    def __init__(self, name: str, legal: str, got: Any, remedy: str = "", *keywords: str) -> None:
+        super().__init__(name, legal, got, remedy, *keywords)  # all, so that it survives pickling
 
     def __str__(self) -> str:
-        name, legal, got, remedy = self.args
-        return f"{name} must be {legal}; got {_shown(got)}. {remedy}".rstrip()
+        return self.spelt(str)
+
+    def spelt(self, spelling: Callable[[str], str]) -> str:
+        """Return the message with a spelling of the name and the keywords."""
+        name, legal, got, remedy, *keywords = self.args
+        if keywords:
+            remedy = remedy.format(*map(spelling, keywords))
+        return f"{spelling(name)} must be {legal}; got {_shown(got)}. {remedy}".rstrip()
 
 
 def one_line(error: BaseException) -> str:
@@ -143,7 +158,6 @@ def integer(name: str, value: Any, low: int, high: int | None = None, remedy: st
     See Also
     --------
     real : For real numbers.
-    legal_integer : The legal values in words.
 
     Examples
     --------
@@ -161,18 +175,7 @@ def integer(name: str, value: Any, low: int, high: int | None = None, remedy: st
 
 
 def legal_integer(low: int, high: int | None = None) -> str:
-    """Return the legal values of `integer` in words.
-
-    See Also
-    --------
-    integer : Checks a value.
-
-    Examples
-    --------
-    >>> from sparsetoken.base.validation import legal_integer
-    >>> legal_integer(1, 5)
-    'an integer in [1, 5]'
-    """
+    """Return the legal values of `integer` in words."""
     return f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
 
 
@@ -194,7 +197,6 @@ def real(
     See Also
     --------
     reals : For arrays.
-    legal_real : The legal values in words.
 
     Examples
     --------
@@ -227,18 +229,7 @@ def legal_real(
     open_high: bool = False,
     infinite: bool = False,
 ) -> str:
-    """Return the legal values of `real` in words.
-
-    See Also
-    --------
-    real : Checks a value.
-
-    Examples
-    --------
-    >>> from sparsetoken.base.validation import legal_real
-    >>> legal_real(0.0, 1.0, open_low=True)
-    'a finite number in (0, 1]'
-    """
+    """Return the legal values of `real` in words."""
     if low == -math.inf and high == math.inf:
         return "a finite number"
     left = "(" if open_low or low == -math.inf else "["
@@ -318,8 +309,8 @@ def closest(value: Any, legal: Collection[str]) -> str:
     """Return a question that suggests the legal word spelt most like a value, or ""."""
     import difflib  # only for a mistake
 
-    found = difflib.get_close_matches(value, legal, 1) if isinstance(value, str) else []
-    return f" Did you mean {found[0]}?" if found else ""
+    matches = difflib.get_close_matches(value, legal, 1) if isinstance(value, str) else []
+    return f" Did you mean {matches[0]}?" if matches else ""
 
 
 def generator_of(random_state: Any) -> Any:

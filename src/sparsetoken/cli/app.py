@@ -15,7 +15,7 @@ from sparsetoken.base.validation import closest
 from sparsetoken.cli.output import message
 
 if TYPE_CHECKING:
-    from cyclopts import App
+    from cyclopts import App, UnknownOptionError
 
 GROUPS = {
     "Theory": {
@@ -79,7 +79,7 @@ def execute(arguments: Sequence[str]) -> int:
     if first in SMALL:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     use_compilation_cache()
-    from cyclopts import CycloptsError
+    from cyclopts import CycloptsError, UnknownOptionError
 
     app = application()
     if first in ("", "-h", "--help"):
@@ -89,9 +89,21 @@ def execute(arguments: Sequence[str]) -> int:
         code = app(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         command = f"{first} " if first in COMMANDS else ""
-        message(f"Error: {error} See sparsetoken {command}--help.")
+        text = _meant(error) if isinstance(error, UnknownOptionError) else ""
+        message(f"Error: {text or error} See sparsetoken {command}--help.")
         return 2
     return code if isinstance(code, int) else 0
+
+
+def _meant(error: UnknownOptionError) -> str:
+    """Return the message for an option that is the letter of a parameter, "" for another one."""
+    from sparsetoken.base.parameters import meant
+    from sparsetoken.cli.command import option_name
+
+    given, _, _ = (error.token.keyword or error.token.value).partition("=")
+    found = meant(given.lstrip("-").replace("-", "_"), getattr(error.target, "declared", {}))
+    options = " or ".join(map(option_name, found))
+    return options and f"Unknown option: {given}. Did you mean {options}?"
 
 
 def application() -> App:

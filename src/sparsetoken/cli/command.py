@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import functools
 import inspect
-import re
+import itertools
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Group
@@ -65,6 +66,7 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     parameters = inspect.signature(function, eval_str=True).parameters
     groups: dict[str, _Group] = {}
     options: dict[str, inspect.Parameter] = {}
+    declared: dict[str, Parameter] = {}
     for name, parameter in parameters.items():
         kind, optional = _value_class(parameter.annotation)
         if parameter.annotation is Given:
@@ -74,9 +76,10 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
             if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
                 options[name] = parameter.replace(kind=inspect.Parameter.POSITIONAL_ONLY)
             continue
-        declared = {n: d for n, d in parameters_of(kind).items() if d.number or d.choices}
-        groups[name] = _Group(kind, tuple(declared), optional)
-        for own, one in declared.items():
+        fields = {n: d for n, d in parameters_of(kind).items() if d.number or d.choices}
+        groups[name] = _Group(kind, tuple(fields), optional)
+        declared = {**fields, **declared}
+        for own, one in fields.items():
             options.setdefault(own, _option(one, PANELS[kind.__name__], optional))
     options["json"] = inspect.Parameter(
         "json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_JSON
@@ -85,8 +88,8 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     first = [p for p in options.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
     rest = [p for p in options.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     signature = inspect.Signature([*first, *rest])
-    fields = [getattr(p.annotation, "__dataclass_fields__", [p.name]) for p in rest]
-    own_names = {name for names in fields for name in names}
+    names = [getattr(p.annotation, "__dataclass_fields__", [p.name]) for p in rest]
+    spelling = _spelling(itertools.chain.from_iterable(names), declared)
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> int:
@@ -102,7 +105,7 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
                         values[name] = told if parameter.annotation is Given else given[name]
                 return function(**values).show(given["json"])
         except InvalidInput as error:
-            message(f"Error: {_in_options(error, own_names)}")
+            message(f"Error: {error.spelt(spelling)}")
             return 2
         except Failure as error:
             message(f"Error: {error}")
@@ -113,6 +116,7 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
             message(f"Error: the name of a file is too long: {str(error.filename)[:60]}...")
             return 2
 
+    run.declared = declared  # type: ignore[attr-defined]
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
     return run
@@ -189,12 +193,21 @@ def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
         raise InvalidInput(name, f"{words}, separated by commas", text) from None
 
 
-def _in_options(error: InvalidInput, names: Collection[str]) -> str:
-    """Return the message with the library's keywords, such as bag=, replaced by options."""
-    name, legal, got, remedy = error.args
-    remedy = "" if "np." in remedy else remedy  # it is for Python
-    text = str(InvalidInput(option_name(name) if name in names else name, legal, got, remedy))
-    for one in names:
-        # Keywords may be plural: labels= is --label.
-        text = re.sub(rf"\b{one}s?=(True\b| )?", f"{option_name(one)} ", text)
-    return text
+def _spelling(names: Iterable[str], declared: Mapping[str, Parameter]) -> Callable[[str], str]:
+    """Return how a command spells the names of values and keywords: as its options."""
+    options = {name: option_name(name) for name in names}
+    titles = options | {
+        one.title: dataclasses.replace(one, name=options[name]).title
+        for name, one in declared.items()
+    }
+    keywords = options | {"labels": option_name("label")}  # of all bags
+
+    def spelt(word: str) -> str:
+        name, equals, given = word.partition("=")
+        if not equals:
+            return titles.get(word, word)
+        return (
+            f"{keywords[name]} {given.removesuffix('True')}".rstrip() if name in keywords else word
+        )
+
+    return spelt

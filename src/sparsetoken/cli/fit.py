@@ -12,7 +12,7 @@ from cyclopts import Parameter as Option
 from sparsetoken.cli import options as o
 from sparsetoken.cli.bags import Source, columns_told, separating
 from sparsetoken.cli.command import command
-from sparsetoken.cli.output import Answer, table
+from sparsetoken.cli.output import Answer, pairs, table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -166,8 +166,7 @@ def _scores(
         done()
     means = np.average(found, axis=0, weights=sizes)
     errors = np.std(found, axis=0, ddof=1) / len(found) ** 0.5
-    pairs = zip(("accuracy", "auc"), means, errors, strict=True)
-    return {name: {"mean": mean, "standard_error": error} for name, mean, error in pairs}
+    return pairs(*(dict(zip(("accuracy", "auc"), row, strict=True)) for row in (means, errors)))
 
 
 def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
@@ -205,8 +204,8 @@ def _weights(fitted: Any) -> dict[str, Any]:
     """Return the weight of each member of a stacked classifier, by name."""
     if not hasattr(fitted, "weights_"):
         return {}
-    pairs = zip(fitted.member_names_, fitted.weights_.tolist(), strict=True)
-    return {"weights": dict(pairs)}
+    named = zip(fitted.member_names_, fitted.weights_.tolist(), strict=True)
+    return {"weights": dict(named)}
 
 
 def _lines(values: dict[str, Any]) -> list[str]:
@@ -216,7 +215,7 @@ def _lines(values: dict[str, Any]) -> list[str]:
             lines.append(f"{name}: {', '.join(f'{x:.3g}' for x in values[name])}")
     lines += values.get("summary", "").splitlines()
     for one in values["top_tokens"]:
-        pairs = zip(one["tokens"], one["weights"], strict=True)
-        tokens = ", ".join(f"{token} (attention {weight:.2g})" for token, weight in pairs)
+        top = zip(one["tokens"], one["weights"], strict=True)
+        tokens = ", ".join(f"{token} (attention {weight:.2g})" for token, weight in top)
         lines.append(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
     return [*lines, f"Saved: {values['saved']}"] if values["saved"] else lines

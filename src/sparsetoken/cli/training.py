@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
+import functools
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter as Option
 
+from sparsetoken.base.parameters import parameters_of
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, choice, integer, real
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import PANELS, Given, command, numbers, option_name
 from sparsetoken.cli.output import Answer, pairs, shortfall, table
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.networks import (
-    SMOOTH_ACTIVATIONS,
     Architecture,
     Elementwise,
     Gated,
@@ -51,6 +51,7 @@ _OF_ONE = {name for _, own in NETWORKS.values() for name in own}
 _OF_NETWORKS = {*_OF_ALL, *_OF_ONE} - {"beta"}
 _OF_MODELS = {f"{name}_{weight}" for name in ("eta", "start", "decay") for weight in "wq"}
 _OF_MODELS |= {"model", "activation", "eta_b"}
+_ACTIVATIONS = parameters_of(Elementwise)["activation"].choices
 _MODEL = "Without --network (step sizes: one number, or a comma-separated list with one per step)"
 _NETWORK = "With --network"
 _ETA = "Step size of the {}."
@@ -69,7 +70,7 @@ def descend(
     ] = 1.0,
     activation: Annotated[
         str,
-        Option(group=_MODEL, help="Of elementwise attention: " + ", ".join(SMOOTH_ACTIVATIONS)),
+        Option(group=_MODEL, help="Of elementwise attention: " + ", ".join(_ACTIVATIONS)),
     ] = "erf",
     eta_w: Annotated[str, Option(group=_MODEL, help=_ETA.format("readout"))] = "1",
     eta_q: Annotated[str, Option(group=_MODEL, help=_ETA.format("query"))] = "4",
@@ -149,31 +150,29 @@ def descend(
     if network is None:
         choice("--model", model, ("attention", "elementwise"))
         elementwise = model == "elementwise"
+        size = functools.partial(real, low=0.0, high=LARGEST_VALUE)
+        in_turn = functools.partial(_one_or_each, most=descent.steps, what="one for each step")
         fields: dict[str, Any] = {
             "network": Elementwise(activation, beta) if elementwise else Softmax(beta=beta),
-            "rates": {
-                "w": _schedule("--eta-w", eta_w, descent.steps),
-                "q": _schedule("--eta-q", eta_q, descent.steps),
-            },
-            "rate_c": _schedule("--eta-b", eta_b, descent.steps),
-            "start": {"w": _size("--start-w", start_w), "q": _size("--start-q", start_q)},
-            "decay": {"w": _size("--decay-w", decay_w), "q": _size("--decay-q", decay_q)},
+            "rates": {"w": in_turn("--eta-w", eta_w), "q": in_turn("--eta-q", eta_q)},
+            "rate_c": in_turn("--eta-b", eta_b),
+            "start": {"w": size("--start-w", start_w), "q": size("--start-q", start_q)},
+            "decay": {"w": size("--decay-w", decay_w), "q": size("--decay-q", decay_q)},
         }
     else:
         kind, own = NETWORKS[network]
         sizes = {"heads": heads, "hidden": hidden, "rank": rank, "beta": beta}
         built = kind(**{name: sizes[name] for name in own})
+        columns = built.column_names(outputs=1)
+        what = f"for the columns {', '.join(columns)}"
+        of_columns = functools.partial(_one_or_each, most=len(columns), what=what)
         fields = {
             "network": built,
-            "rates": _of_columns("--rate", rate, built),
-            "start": None if start is None else _of_columns("--start", start, built),
-            "start_overlaps": _of_columns(
-                "--start-overlaps", start_overlaps, built, -LARGEST_VALUE
-            ),
-            "start_c": (
-                None if start_c is None else _reals("--start-c", start_c, -math.inf, math.inf)
-            ),
-            "decay": _of_columns("--decay", decay, built),
+            "rates": of_columns("--rate", rate),
+            "start": None if start is None else of_columns("--start", start),
+            "start_overlaps": of_columns("--start-overlaps", start_overlaps, low=-LARGEST_VALUE),
+            "start_c": None if start_c is None else _reals("--start-c", start_c),
+            "decay": of_columns("--decay", decay),
         }
     trained = dataclasses.replace(descent, **fields)
     from sparsetoken import simulation, theory
@@ -229,36 +228,18 @@ def _require_own(network: str | None, given: Given) -> None:
         raise InvalidInput(f"options of --network {network}", legal, option_name(name), remedy)
 
 
-def _of_columns(
-    name: str, text: str, network: Architecture, low: float = 0.0
+def _reals(name: str, text: str, *limits: float) -> list[float]:
+    return [real(name, x, *limits) for x in numbers(name, text, float)]
+
+
+def _one_or_each(
+    name: str, text: str, most: int, what: str, low: float = 0.0
 ) -> float | list[float]:
-    """Return one number for all columns, or one for each."""
+    """Return one number for all columns or steps, or one for each."""
     entries = _reals(name, text, low, LARGEST_VALUE)
-    columns = network.column_names(outputs=1)
-    if len(entries) == 1:
-        return entries[0]
-    if len(entries) != len(columns):
-        each = ", ".join(columns)
-        legal = f"a number, or {len(columns)} numbers with commas between, for the columns {each}"
-        raise InvalidInput(name, legal, text)
-    return entries
-
-
-def _schedule(name: str, text: str, steps: int) -> float | list[float]:
-    """Return one number for all steps, or one for each."""
-    entries = _reals(name, text, 0.0, LARGEST_VALUE)
-    if len(entries) not in (1, steps):
-        legal = f"a number, or {steps} numbers with commas between, one for each step"
-        raise InvalidInput(name, legal, text)
+    if len(entries) not in (1, most):
+        raise InvalidInput(name, f"a number, or {most} numbers with commas between, {what}", text)
     return entries[0] if len(entries) == 1 else entries
-
-
-def _size(name: str, given: float) -> float:
-    return real(name, given, 0.0, LARGEST_VALUE)
-
-
-def _reals(name: str, text: str, low: float, high: float) -> list[float]:
-    return [real(name, x, low, high) for x in numbers(name, text, float)]
 
 
 def _sampling(

@@ -6,18 +6,15 @@ regressors take a mask in fit and predict; elsewhere convert once: ``as_bags(X, 
 
 from sparsetoken.estimators.attention import (
     AttentionClassifier,
-    AttentionRegressor,
     QueryWarning,
 )
 from sparsetoken.estimators.bag_classifier import BagClassifier
 from sparsetoken.estimators.bag_regressor import BagRegressor
-from sparsetoken.estimators.forest import PooledForestClassifier, PooledForestRegressor
+from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.inputs import PaddingWarning, TableWarning
 from sparsetoken.estimators.linear import (
     MaxPooledClassifier,
-    MaxPooledRegressor,
     PooledLinearClassifier,
-    PooledLinearRegressor,
     VectorizedLinearClassifier,
 )
 from sparsetoken.estimators.normal_scores import TokenNormalScores
@@ -26,20 +23,17 @@ from sparsetoken.estimators.token_transformer import TokenTransformer
 
 __all__ = [
     "AttentionClassifier",
-    "AttentionRegressor",
     "BagClassifier",
     "BagPooling",
     "BagRegressor",
     "MaxPooledClassifier",
-    "MaxPooledRegressor",
     "PaddingWarning",
     "PooledForestClassifier",
-    "PooledForestRegressor",
     "PooledLinearClassifier",
-    "PooledLinearRegressor",
     "QueryWarning",
     "TableWarning",
     "TokenNormalScores",
     "TokenTransformer",
     "VectorizedLinearClassifier",
 ]
+__dir__ = __all__.copy

@@ -38,7 +38,7 @@ class QueryWarning(UserWarning):
 
 
 class TokenOrder:
-    """What can be told of the tokens of each bag, from a score of each token."""
+    """Finds and ranks the tokens of each bag by a score of each token."""
 
     def top_tokens(self, X: Any, k: int = 1, mask: Any = None) -> list[np.ndarray]:
         """Return the positions of the k tokens that count most in each bag, the first the most.
@@ -254,51 +254,12 @@ class AttentionClassifier(_Attention, BaseBagClassifier):
 
 
 class AttentionRegressor(_Attention, BaseBagRegressor):
-    """Attention with one direction: (1/s) log mean_l exp(s <x_l, w>) + b, by least squares.
+    """Attention for numbers, by least squares, a member of `BagRegressor`."""
 
-    Parameters
-    ----------
-    temperature, ridge, n_folds, standardize, n_tokens, random_state, progress
-        As for `AttentionClassifier`.
-
-    Attributes
-    ----------
-    coef_, exponent_, sharpness_, gain_, token_range_
-        As for `AttentionClassifier`, K = 1. For s > 0 large numbers are in single tokens.
-    intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
-        As for `PooledLinearRegressor`.
-
-    See Also
-    --------
-    sparsetoken.AttentionClassifier : The same for labels.
-    sparsetoken.BagRegressor : An average of several regressors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import sparsetoken as st
-    >>> rng = np.random.default_rng(0)
-    >>> bags, y = rng.standard_normal((200, 12, 4)), rng.standard_normal(200)
-    >>> bags[:, 0, 0] += 5 * y  # one token of twelve
-    >>> model = st.estimators.AttentionRegressor().fit(bags, y)
-    >>> bool(model.score(bags, y) > 0.5)
-    True
-    """
-
-    def __init__(
-        self,
-        temperature: float | Auto = "auto",
-        ridge: float | Auto = "auto",
-        n_folds: int = 8,
-        standardize: bool = True,
-        n_tokens: int | None = None,
-        random_state: RandomState = 0,
-        progress: bool = True,
-    ) -> None:
-        self.temperature = temperature
-        self.ridge = ridge
-        self.n_folds = n_folds
-        self.standardize = standardize
-        self.n_tokens = n_tokens
-        self.random_state = random_state
-        self.progress = progress
+    temperature = "auto"
+    ridge = "auto"
+    n_folds = 8
+    standardize = True
+    n_tokens = None
+    random_state = 0
+    progress = True

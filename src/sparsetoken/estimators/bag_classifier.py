@@ -36,15 +36,17 @@ class BagClassifier(BagStack, BaseBagClassifier):
     columns have heavy tails, to their normal scores (`TokenNormalScores`). The score of a bag is
     sum_m weights_[m] score_m + intercept_. The weights are >= 0, have the sum 1, and give held-out
     scores the least mean loss: stacking, or the super learner. Weights found without a tenth of the
-    bags say how much of this is luck, and leave so much to the class rate. For time, trees and
+    bags say how much of this is noise, and leave so much to the class rate. For time, trees and
     column maxima are left out beyond 2 million values (bags times columns), and normal scores
     beyond 6.7e7 values of tokens.
 
     Parameters
     ----------
     members : sequence of (name, classifier)
-        Your own classifiers beside these, with `predict_proba` for `Bags`. Their held-out scores
-        are log odds in a cross-validation.
+        Your own classifiers beside these. ``fit(bags, y)`` and ``predict_proba(bags)`` receive
+        `sparsetoken.bags.Bags`; a classifier of rows follows a `BagPooling`, as
+        ``make_pipeline(BagPooling(), KNeighborsClassifier())``. Their held-out scores are log
+        odds in a cross-validation.
     class_weight : dict, "balanced" or None
         Weights of the classes. Those of two classes move the log odds as other class rates would,
         and leave the order of the bags as it is; so does what sample weights of one class have in
@@ -154,21 +156,21 @@ class BagClassifier(BagStack, BaseBagClassifier):
             for form in forms
         ]
         best = int(np.argmin([sum(fit.loss for fit in of_form) for of_form in fits]))
-        task, found = forms[best].tasks[0], fits[best]
+        task, best_fits = forms[best].tasks[0], fits[best]
         scaling = task.features.standardization
-        w = np.stack([fit.w for fit in found])
+        w = np.stack([fit.w for fit in best_fits])
         self.token_coef_ = np.stack([scaling.coefficients(v) for v in w]).astype(task.bags.dtype)
-        shape = len(found), max(len(fit.odds) for fit in found)
+        shape = len(best_fits), max(len(fit.odds) for fit in best_fits)
         self.token_count_proba_, self.token_slope_ = np.zeros(shape), np.zeros(shape)
         self.token_intercept_, self.token_ceiling_ = np.zeros(shape), np.zeros(shape)
-        for k, fit in enumerate(found):
+        for k, fit in enumerate(best_fits):
             self.token_count_proba_[k, : len(fit.odds)] = fit.weights
             for odds in fit.odds:
                 at, slope = (k, odds.count), float(odds.coef[0])
                 self.token_slope_[at], self.token_ceiling_[at] = slope, odds.ceiling
                 self.token_intercept_[at] = odds.intercept + slope * scaling.offset(fit.w)
-        self.token_rate_ = np.array([fit.rate for fit in found])
-        self.side_ = np.array([fit.side for fit in found])
+        self.token_rate_ = np.array([fit.rate for fit in best_fits])
+        self.side_ = np.array([fit.side for fit in best_fits])
         return best
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
@@ -197,8 +199,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
         for k, count in zip(*np.nonzero(self.token_count_proba_), strict=True):
             slope, intercept, ceiling = (float(values[k, count]) for values in fitted)
             odds = TokenOdds(int(count), np.array([slope]), intercept, ceiling)
-            found = odds.probabilities(scores[:, k : k + 1], bags.sizes)
-            chances[:, k] += self.token_count_proba_[k, count] * found
+            given_count = odds.probabilities(scores[:, k : k + 1], bags.sizes)
+            chances[:, k] += self.token_count_proba_[k, count] * given_count
         return self._per_bag(np.where(self._silent(), self.token_rate_, chances), bags)
 
     def _of_user(self, member: Any, bags: Bags) -> Float[np.ndarray, "n K"]:

@@ -27,7 +27,8 @@ class BagRegressor(BagStack, BaseBagRegressor):
     Parameters
     ----------
     members : sequence of (name, regressor)
-        Regressors of one's own beside these, with `predict` for `Bags`.
+        Regressors of one's own beside these, with `fit` and `predict` for `Bags`, as the members
+        of `BagClassifier`.
     n_folds, n_tokens, random_state, progress
         As for `BagClassifier`.
 

@@ -153,9 +153,9 @@ class BagEstimator(BaseEstimator, abc.ABC):
 
 def _check_rows(reading: Reading, y: Any) -> None:
     """Say what a table is taken for where it has not as many rows as there are labels."""
-    found = np.asarray(y).shape[:1]
-    if reading.rows and found and found[0] != len(reading.bags):
-        got = f"a table of {len(reading.bags)} rows and {found[0]} labels"
+    shape = np.asarray(y).shape[:1]
+    if reading.rows and shape and shape[0] != len(reading.bags):
+        got = f"a table of {len(reading.bags)} rows and {shape[0]} labels"
         remedy = "Rows that are tokens of bags go through from_long(tokens, bag_ids) first."
         raise InvalidInput("X", "one bag of one token in each row of a table", got, remedy)
 
@@ -199,8 +199,8 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
         check_labels(y)
         if sample_weight is not None:
             sample_weight = as_floats(sample_weight, np.float64, "sample_weight")
-        found = self.predict(X, mask)
-        return float(accuracy_score(y, found, sample_weight=sample_weight))
+        predicted = self.predict(X, mask)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     @available_if(_logistic)
     def predict_proba(self, X: Any, mask: Any = None) -> Float[np.ndarray, "n K"]:

@@ -196,44 +196,7 @@ class PooledForestClassifier(_PooledForest, BaseBagClassifier):
 
 
 class PooledForestRegressor(_PooledForest, BaseBagRegressor):
-    """A random forest regression on what pooling keeps of a bag.
-
-    Features and slope are those of `PooledForestClassifier`, with the square loss; each split is
-    the best of a third of all features.
-
-    Parameters
-    ----------
-    n_estimators, n_tokens, random_state
-        As for `PooledForestClassifier`.
-
-    Attributes
-    ----------
-    forest_ : RandomForestRegressor
-    slope_, intercept_ : arrays of shape (1,)
-        Of the predictions of the trees, which are fitted to y in units of its deviation.
-    column_mean_, column_scale_, feature_range_
-        As for `PooledForestClassifier`.
-    left_out_scores_ : array of shape (n, 1)
-        Out-of-bag predictions for the training bags.
-    n_bags_, n_features_in_
-        As for `PooledLinearClassifier`.
-
-    See Also
-    --------
-    sparsetoken.estimators.PooledForestClassifier : The same for labels.
-    sparsetoken.BagRegressor : An average of several regressors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import sparsetoken as st
-    >>> rng = np.random.default_rng(0)
-    >>> bags, y = rng.standard_normal((300, 8, 4)), rng.uniform(size=300)
-    >>> bags[:, :, 0] *= 4 * y[:, None]  # spreads
-    >>> model = st.estimators.PooledForestRegressor().fit(bags[:200], y[:200])
-    >>> model.score(bags[200:], y[200:]) > 0.5
-    True
-    """
+    """Trees for numbers, a member of `BagRegressor`; a split takes a third of all features."""
 
     _max_features = 1 / 3
 
@@ -253,7 +216,7 @@ class PooledForestRegressor(_PooledForest, BaseBagRegressor):
         return RandomForestRegressor
 
     def _trained_on(self, targets: Targets) -> np.ndarray:
-        # Sums of such numbers are exact, so that equally good splits do not hang on rounding.
+        # Sums of such numbers are exact, so that equally good splits do not depend on rounding.
         return np.round(targets.problems()[0].y * UNIT) / UNIT
 
     def _out_of_bag(self, targets: Targets) -> Float[np.ndarray, "n 1"]:

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
 from sparsetoken.bags import Bags
-from sparsetoken.bags.convert import as_floats, check_labels
+from sparsetoken.bags.convert import as_floats, check_labels, refuse_missing
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.fitting.samples import ClassTargets, RealTargets, effective_weights
 
@@ -69,6 +69,7 @@ def read_numbers(bags: Bags, y: Any, sample_weight: Any) -> RealTargets:
         raise ValueError("This regressor requires y to be passed, but the target y is None.")
     y = column_or_1d(as_floats(y, np.float64, "y"), warn=True)
     check_consistent_length(bags, y)
+    refuse_missing(y, range(len(y)))
     assert_all_finite(y, input_name="y")
     if np.abs(y).max() > LARGEST_TARGET:
         legal = f"of magnitude at most {LARGEST_TARGET:g}"

@@ -1,4 +1,4 @@
-"""Linear estimators of bags: of mean tokens, of column maxima, of all tokens side by side."""
+"""Linear estimators of bags: of mean tokens, of column maxima, of concatenated tokens."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class PooledLinearClassifier(_MeanPooled, _LinearClassifier):
 
     See Also
     --------
-    VectorizedLinearClassifier : All tokens side by side.
+    VectorizedLinearClassifier : Of concatenated tokens.
     sparsetoken.AttentionClassifier : Attention in place of the mean.
     sparsetoken.BagClassifier : An average of several classifiers; the one to begin with.
 
@@ -174,38 +174,7 @@ class PooledLinearClassifier(_MeanPooled, _LinearClassifier):
 
 
 class PooledLinearRegressor(_MeanPooled, _LinearRegressor):
-    """A linear regression on the mean token: <w, xbar> + b, fitted by penalised least squares.
-
-    Parameters
-    ----------
-    ridge, standardize, n_tokens
-        As for `PooledLinearClassifier`, with y in units of its standard deviation.
-
-    Attributes
-    ----------
-    coef_ : array of shape (1, d)
-    intercept_, ridge_ : arrays of shape (1,)
-    left_out_scores_ : array of shape (n, 1)
-        Prediction for each training bag when it is left out of the fit.
-    n_bags_, n_features_in_
-        As for `PooledLinearClassifier`.
-
-    See Also
-    --------
-    sparsetoken.estimators.PooledLinearClassifier : The same for labels.
-    sparsetoken.BagRegressor : An average of several regressors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import sparsetoken as st
-    >>> rng = np.random.default_rng(0)
-    >>> bags, y = rng.standard_normal((200, 6, 4)), rng.standard_normal(200)
-    >>> bags[:, :, 0] += y[:, None]  # all tokens
-    >>> model = st.estimators.PooledLinearRegressor().fit(bags, y)
-    >>> bool(model.score(bags, y) > 0.5)
-    True
-    """
+    """Least squares on the mean token, a member of `BagRegressor`."""
 
 
 class _OfSize(_LinearInRows):
@@ -269,40 +238,11 @@ class MaxPooledClassifier(_MaxPooled, _LinearClassifier):
 
 
 class MaxPooledRegressor(_MaxPooled, _LinearRegressor):
-    """A linear regression on mean token and column maxima: <w, xbar> + <u, max_l x_l> + b.
-
-    Parameters
-    ----------
-    ridge, standardize, n_tokens
-        As for `PooledLinearRegressor`.
-
-    Attributes
-    ----------
-    coef_, largest_coef_, largest_range_
-        As for `MaxPooledClassifier`.
-    intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
-        As for `PooledLinearRegressor`.
-
-    See Also
-    --------
-    MaxPooledClassifier : The same for labels.
-    sparsetoken.BagRegressor : An average of several regressors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import sparsetoken as st
-    >>> rng = np.random.default_rng(0)
-    >>> bags, y = rng.standard_normal((200, 6, 4)), rng.standard_normal(200)
-    >>> bags[:, 0, 0] += 4 * y  # one token of six
-    >>> model = st.estimators.MaxPooledRegressor().fit(bags, y)
-    >>> bool(model.score(bags, y) > 0.5)
-    True
-    """
+    """Least squares on mean token and column maxima, a member of `BagRegressor`."""
 
 
 class VectorizedLinearClassifier(_LinearInRows, _LinearClassifier):
-    """A linear classifier of all tokens side by side: sign(<W, X> + b), W of shape (L, d).
+    """A linear classifier of concatenated tokens: sign(<W, X> + b), W of shape (L, d).
 
     It has one weight for each position, so that all bags must have the same number of tokens.
 
@@ -346,13 +286,13 @@ class VectorizedLinearClassifier(_LinearInRows, _LinearClassifier):
         super()._fit(bags, targets, loss)
 
     def _rows(self, bags: Bags) -> Bags:
-        """Return bags of one token each, in which the tokens given stand side by side."""
+        """Return bags of one token each, each the concatenated tokens of one given."""
         if self.bag_size_ is None or bags.common_size != self.bag_size_:
             size = self.bag_size_
             legal = f"bags of {size} tokens each" if size else "bags of the same number of tokens"
             sizes = f"{bags.sizes.min()} to {bags.sizes.max()} tokens"
             remedy = (
-                "The vectorised classifier has one weight for each position and dimension; "
+                "The vectorized classifier has one weight for each position and dimension; "
                 "for bags of different sizes take PooledLinearClassifier or AttentionClassifier."
             )
             raise InvalidInput("X", legal, sizes, remedy)

@@ -128,11 +128,13 @@ class TokenNormalScores(  # type: ignore[call-arg]
         tokens = reading.bags.tokens
         if not len(self.columns_):
             return self._returned(reading, X, tokens)
-        found = scratch(tokens.shape, tokens.dtype) if is_mapped(tokens) else np.empty_like(tokens)
-        found[...] = tokens
+        transformed = (
+            scratch(tokens.shape, tokens.dtype) if is_mapped(tokens) else np.empty_like(tokens)
+        )
+        transformed[...] = tokens
         for j, (values, scores) in zip(self.columns_.tolist(), self.knots_, strict=True):
-            found[:, j] = np.interp(tokens[:, j], values, scores)
-        return self._returned(reading, X, found)
+            transformed[:, j] = np.interp(tokens[:, j], values, scores)
+        return self._returned(reading, X, transformed)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -109,7 +109,7 @@ def _checked_query(query: Any, d: int) -> Float[np.ndarray, " d"]:
     legal = f"a finite array of shape ({d},) for pool softmax"
     if query is None:
         raise InvalidInput("query", legal, None)
-    found = as_floats(query, name="query")
-    if found.shape != (d,) or not np.isfinite(found).all():
-        raise InvalidInput("query", legal, f"shape {found.shape}, or values that are not finite")
-    return found
+    vector = as_floats(query, name="query")
+    if vector.shape != (d,) or not np.isfinite(vector).all():
+        raise InvalidInput("query", legal, f"shape {vector.shape}, or values that are not finite")
+    return vector

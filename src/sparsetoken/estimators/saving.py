@@ -34,7 +34,7 @@ def save(estimator: Any, path: Path | str) -> None:
         A step that is not of this package or of scikit-learn is refused when it is loaded.
     path : path
         If it ends in .joblib, .pickle or .pkl, a pickle is written, which `load` reads only if
-        it is told to trust it.
+        `trust_pickle` is set.
 
     Returns
     -------
@@ -97,13 +97,13 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
         return _complete(_harmless(path), path)
     if not trust_pickle:
         legal = "a file that runs no code when it is read, as save writes"
-        remedy = "For a pickle from someone you trust give trust_pickle=True."
-        raise InvalidInput("MODEL", legal, str(path), remedy)
+        remedy = "For a pickle from someone you trust give {}."
+        raise InvalidInput("MODEL", legal, str(path), remedy, "trust_pickle=True")
     import joblib
 
     with refused("MODEL", _LEGAL, path):
-        found = joblib.load(path)
-    return _complete(found, path)
+        estimator = joblib.load(path)
+    return _complete(estimator, path)
 
 
 def _harmless(path: Path) -> Any:

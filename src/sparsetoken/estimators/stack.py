@@ -87,24 +87,24 @@ class BagStack(TokenOrder, BagEstimator):
         with progress_of("fits", 3 + 3 * len(forms) + len(own), self.progress) as done:
             self.signal_pvalue_ = np.array([signal_pvalue(each) for each in of_column])
             done()
-            found = [self._constant(bags, targets)]
+            members = [self._constant(bags, targets)]
             for name, member in self._pooled(tasks[0], targets, rng):
-                found.append(_Member(name, member, member.left_out_scores_))
+                members.append(_Member(name, member, member.left_out_scores_))
                 done()
             fitted = []
             for each, suffix in zip(tasks, ("", NORMAL), strict=False):
                 fitted.append(Form(each, [attend(task, folds) for task in each]))
                 for name, member in self._built_in(fitted[-1], targets):
-                    found.append(_Member(name + suffix, member, member.left_out_scores_))
+                    members.append(_Member(name + suffix, member, member.left_out_scores_))
                     done()
             for name, member in own:
-                found.append(self._cross_validated(name, member, bags, targets, folds))
+                members.append(self._cross_validated(name, member, bags, targets, folds))
                 done()
-        self.member_names_ = [member.name for member in found]
-        self.members_ = {member.name: member.estimator for member in found}
+        self.member_names_ = [member.name for member in members]
+        self.members_ = {member.name: member.estimator for member in members}
         self.normal_scores_ = scores
         self.orders_normal_scores_ = self._keep_token_scores(fitted) > 0
-        self._weigh(found, [each[0] for each in of_column], targets)
+        self._weigh(members, [each[0] for each in of_column], targets)
         self._warn_of_noise()
 
     def _constant(self, bags: Bags, targets: Targets) -> _Member:
@@ -167,9 +167,9 @@ class BagStack(TokenOrder, BagEstimator):
         member.n_bags_, member.n_features_in_ = self.n_bags_, bags.dimension
         return member
 
-    def _weigh(self, found: list[_Member], tasks: list[Task], targets: Targets) -> None:
+    def _weigh(self, members: list[_Member], tasks: list[Task], targets: Targets) -> None:
         """Set weights, constants, and what the average says of bags that are left out."""
-        left_out = np.stack([member.left_out for member in found])
+        left_out = np.stack([member.left_out for member in members])
         losses, weights = [], []
         for k, task in enumerate(tasks):
             samples, loss = task.samples, task.loss
@@ -257,8 +257,8 @@ class BagStack(TokenOrder, BagEstimator):
         array of shape (n, M), or (n, M, n_classes) for more than two classes
             In the order of `member_names_`: log odds of a classifier, predictions of a regressor.
         """
-        found = self._of_members(self._read(X, mask), range(len(self.member_names_)))
-        scores = np.stack(list(found), axis=1)
+        columns = self._of_members(self._read(X, mask), range(len(self.member_names_)))
+        scores = np.stack(list(columns), axis=1)
         return scores[:, :, 0] if scores.shape[2] == 1 else scores
 
     def contributions(self, X: Any, mask: Any = None) -> np.ndarray:

@@ -116,10 +116,10 @@ class TokenTransformer(  # type: ignore[call-arg]
         check_is_fitted(self)
         reading = read_bags(self, X, reset=False)
         tokens = reading.bags.tokens
-        found = np.empty((len(tokens), self._n_features_out), tokens.dtype)
+        transformed = np.empty((len(tokens), self._n_features_out), tokens.dtype)
         for rows in moments.chunks(tokens):
-            found[rows] = self._made(tokens[rows])
-        return self._returned(reading, X, found)
+            transformed[rows] = self._made(tokens[rows])
+        return self._returned(reading, X, transformed)
 
     def _made(self, tokens: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:
         made = self.transformer_.transform(tokens)

@@ -37,7 +37,7 @@ from sparsetoken.model.models import Attention
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.numerics.erm import ReadoutFit
 from sparsetoken.numerics.leave_one_out import leave_one_out
-from sparsetoken.numerics.newton_readout import Point, newton
+from sparsetoken.numerics.newton_readout import Iterate, newton
 from sparsetoken.results import StatusCode
 from sparsetoken.simulation.seeds import seed_of
 
@@ -132,7 +132,7 @@ def without(
     """Fit all samples but one, from the fit to all; return its score and whether it converged."""
     n, others = len(y), np.arange(len(y)) != i
     centre, labels = F[others].mean(axis=0), y[others]
-    start = Point(fit.w, fit.b + centre @ fit.w, fit.scores[others])
+    start = Iterate(fit.w, fit.b + centre @ fit.w, fit.scores[others])
     end, residual, _ = newton(
         F[others] - centre,
         lambda z: loss.slope(labels, z),

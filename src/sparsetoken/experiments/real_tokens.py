@@ -22,7 +22,7 @@ from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory.readout.covariances import covariances
 from sparsetoken.theory.readout.equations import Load, SpectrumReadout
 from sparsetoken.theory.readout.nodes import FeatureNodes
-from sparsetoken.theory.readout.outcome import worth
+from sparsetoken.theory.readout.outcome import performance
 from sparsetoken.theory.readout.solve import solve_readout
 
 CLASSIFIERS = ("pooled", "attention")
@@ -82,7 +82,7 @@ def predict_errors(at: dict[str, Any], bags: tuple[int, ...], law_bags: int) -> 
     solved = None
     for n in bags:
         solved = solve_readout(readout, Load(float(n), RIDGE), solved)
-        error = worth(readout, solved).test_error
+        error = performance(readout, solved).test_error
         status = CONVERGED if solved.converged else "not solved"
         yield Row(THEORY, "test_error", error, at={**at, "bags": n}, status=status)
 

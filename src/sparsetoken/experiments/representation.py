@@ -20,8 +20,8 @@ from sparsetoken.experiments.core.rules import against_simulation, against_value
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
+from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, Model
-from sparsetoken.model.pooling import ACTIVATIONS
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory import oracle

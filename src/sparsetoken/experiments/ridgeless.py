@@ -34,6 +34,7 @@ from sparsetoken.model.stages import Query, Readout
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.results.record import Numbers
 from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.theory.laws import feature_law
 
 SQUARE, QUERY = SparseTokenProblem(10, 1, 5.0, 0.5), Query(0.9, 1.0)
 """Of the square loss."""
@@ -174,7 +175,7 @@ def diverge(model: str) -> Iterator[Row]:
 
     Above it (load - 1) chi tends to the mean of 1/C^2 over the law of the features.
     """
-    law = theory.feature_law(MODELS[model], SQUARE, QUERY, 8192)
+    law = feature_law(MODELS[model], SQUARE, QUERY, 8192)
     inverse = np.sum(law.weight / law.C**2, axis=1)
     error = 0.0 if law.exact else float(np.std(inverse, ddof=1) / math.sqrt(len(inverse)))
     yield Row(THEORY, "limit of (α₁ − 1) χ", float(inverse.mean()), error, {"model": model})

@@ -67,20 +67,20 @@ def _sheet(story: dict[str, Any], grid: Grid) -> dict[str, Any]:
 
 
 def _point(settings: Settings, view: str, loads: Sequence[float]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    point: dict[str, Any] = {}
     for name in MODELS[:3]:
         results = predictions(settings, name, LOADS, TOLERANCE)
-        found[name] = np.where(results.converged, results.test_error.round(5), np.nan)
-    found["floor"] = np.full(len(LOADS), np.nan)
-    found["floor"][::3] = [f.test_error.round(5) for f in floors(settings, LOADS[::3])]
-    found["query"] = _rounded(*query(settings))
-    found["capacity"] = list(capacity(settings))
+        point[name] = np.where(results.converged, results.test_error.round(5), np.nan)
+    point["floor"] = np.full(len(LOADS), np.nan)
+    point["floor"][::3] = [f.test_error.round(5) for f in floors(settings, LOADS[::3])]
+    point["query"] = _rounded(*query(settings))
+    point["capacity"] = list(capacity(settings))
     if view in SLOW:
-        found[view] = [
+        point[view] = [
             [_rounded(event) for event in VIEWS[view](settings.replace(alpha1=alpha1))]
             for alpha1 in loads
         ]
-    return found
+    return point
 
 
 def _rounded(event: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ _SERVED = {"explorer/": "/static/", "uplot": f"/static/{_UPLOT}"}
 _WORDS = {
     "attention": "attention",
     "pooled": "mean pooling",
-    "vectorized": "all tokens side by side",
+    "vectorized": "concatenated tokens",
     "elementwise": "elementwise attention",
     "hard_attention": "attention to the top token",
     "floor": "Bayes-optimal error",

@@ -156,10 +156,10 @@ class _Theory:
 
         with self._locks["coarse"]:  # beside exact results, which may be out of date already
             began = time.thread_time()
-            found = {"curves": curves.curves(settings), "query": next(query(settings))}
+            views = {"curves": curves.curves(settings), "query": next(query(settings))}
             duration = 1e3 * (time.thread_time() - began)
         timing = {"Server-Timing": f"theory;dur={duration:.2f}"}
-        return Response(json_text(found), media_type="application/json", headers=timing)
+        return Response(json_text(views), media_type="application/json", headers=timing)
 
     def stream(self, name: str, settings: Settings, options: dict[str, Any]) -> Response:
         """Return the events of a view as lines of JSON."""

@@ -80,13 +80,13 @@ class _OfThePage:
 
 def _controls(kind: type, *names: str, prefix: str = "") -> list[Parameter]:
     """Return declared parameters with the range of their sliders, as the page starts with them."""
-    found = []
+    controls = []
     for declared in (parameters_of(kind)[name] for name in names):
         low, high = declared.slider or (None, None)
         changes: dict[str, Any] = {"name": prefix + declared.name, "range": Range(low, most=high)}
         changes["default"] = PRESETS[0]["settings"].get(changes["name"], declared.default)
-        found.append(dataclasses.replace(declared, **changes, arrays=False, find=None))
-    return found
+        controls.append(dataclasses.replace(declared, **changes, arrays=False, find=None))
+    return controls
 
 
 GROUPS = {

@@ -59,8 +59,8 @@ SIMULATED_LOADS = (0.5, 1.0, 2.0, 4.0)
 SIMULATED = ("attention", "pooled")
 
 
-def _named(found: Any, *names: str) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in names}
+def _named(result: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(result, name) for name in names}
 
 
 def predictions(
@@ -74,9 +74,9 @@ def predictions(
 def query(settings: Settings) -> Events:
     """Yield cosine and sharpness of the query, and advice about it."""
     problem, model = settings.problem(), settings.model("attention")
-    found = working_query(problem, model)
-    advice = advice_on(problem, model, found)
-    yield {"kind": "query", **_named(found, "cosine", "sharpness"), "advice": advice}
+    query = working_query(problem, model)
+    advice = advice_on(problem, model, query)
+    yield {"kind": "query", **_named(query, "cosine", "sharpness"), "advice": advice}
 
 
 def curves(settings: Settings) -> Events:
@@ -97,8 +97,8 @@ def _curve(
     try:
         for first in range(0, len(loads), chunk):
             some = loads[first : first + chunk]
-            for alpha, found in zip(some, solve(some), strict=True):
-                errors = _named(found, "test_error", "numerical_error", "status")
+            for alpha, prediction in zip(some, solve(some), strict=True):
+                errors = _named(prediction, "test_error", "numerical_error", "status")
                 rows.append({"alpha": alpha, **errors})
             yield {"kind": "working", "model": name, "done": len(rows), "of": len(loads)}
         yield {"kind": "curve", "model": name, "rows": rows}
@@ -150,11 +150,11 @@ class CoarseCurves:
         for alpha in COARSE_LOADS if settings.isotropic else COARSE_LOADS[::3]:
             key = name, settings["loss"], readout.J, readout.K, settings.isotropic, alpha
             load = Load(features.samples(alpha), settings["ridge"])
-            found = solve_readout(readout, load, self._starts.get(key, last), ROUGH_STEP)
-            if found.converged:
-                self._starts[key] = last = found
+            saddle = solve_readout(readout, load, self._starts.get(key, last), ROUGH_STEP)
+            if saddle.converged:
+                self._starts[key] = last = saddle
                 known["alpha"].append(alpha)
-                known["test_error"].append(scores_on(readout.nodes, found.state).test_error())
+                known["test_error"].append(scores_on(readout.nodes, saddle.state).test_error())
         return known
 
 
@@ -179,18 +179,18 @@ def alignment(settings: Settings) -> Events:
     """Yield cosine and sharpness of the query found by two steps, over their samples."""
     problem = settings.problem()
     for alpha0 in [*np.geomspace(0.05, 100, 25).tolist(), settings["alpha0"]]:
-        found = _named(
+        result = _named(
             align(problem, settings.steps(alpha0)), "cosine", "sharpness", "readout_cosine"
         )
-        yield {"kind": "alignment", "alpha0": alpha0, **found}
+        yield {"kind": "alignment", "alpha0": alpha0, **result}
 
 
 def capacity(settings: Settings) -> Events:
     """Yield the load below which the training set is separable, for each model."""
     problem = settings.problem()
     for name in ("pooled", "vectorized", "hard_attention", "attention"):
-        found = capacity_of(problem, settings.model(name), tolerance=CAPACITY_TOLERANCE)
-        quantities = _named(found, "capacity", "numerical_error", "status")
+        result = capacity_of(problem, settings.model(name), tolerance=CAPACITY_TOLERANCE)
+        quantities = _named(result, "capacity", "numerical_error", "status")
         yield {"kind": "capacity", "model": name, **quantities}
 
 
@@ -198,18 +198,18 @@ def descent(settings: Settings) -> Events:
     """Yield the course of joint gradient descent: from two replicas first, then from enough."""
     problem, trained = settings.problem(), settings.descent()
     for replicas in (2, None):
-        found = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=replicas)
-        course = _named(found, "test_error", "training_loss")
-        course["cosine"] = found.weights.cosines[..., 0, 0]
-        kept = np.isfinite(found.training_loss)  # until it diverges
+        result = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=replicas)
+        course = _named(result, "test_error", "training_loss")
+        course["cosine"] = result.weights.cosines[..., 0, 0]
+        kept = np.isfinite(result.training_loss)  # until it diverges
         yield {
             "kind": "descent",
             "coarse": replicas is not None,
             **{name: values[kept] for name, values in course.items()},
-            **_named(found, "numerical_error", "best_step", "status"),
-            "message": found.status.remedy,
+            **_named(result, "numerical_error", "best_step", "status"),
+            "message": result.status.remedy,
         }
-        if found.status == "no_limit":
+        if result.status == "no_limit":
             return
 
 
@@ -220,16 +220,16 @@ def networks(settings: Settings) -> Events:
         least = learning_error(problem, settings["alpha1"], points=FLOOR_POINTS)
         yield {"kind": "floor", **_named(least, "test_error", "status")}
     for name, trained in settings.networks().items():
-        found = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=NETWORK_REPLICAS)
-        course = _named(found, "test_error", "training_loss", "attended")
-        course["cosine"] = _alignment(found.weights, trained.network.readouts(outputs=1))
-        kept = np.isfinite(found.training_loss)  # until it diverges
+        result = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=NETWORK_REPLICAS)
+        course = _named(result, "test_error", "training_loss", "attended")
+        course["cosine"] = _alignment(result.weights, trained.network.readouts(outputs=1))
+        kept = np.isfinite(result.training_loss)  # until it diverges
         yield {
             "kind": "course",
             "network": name,
             **{quantity: values[kept] for quantity, values in course.items()},
-            **_named(found, "numerical_error", "best_step", "status"),
-            "notes": [note for note in (found.status.remedy, *found.notes) if note],
+            **_named(result, "numerical_error", "best_step", "status"),
+            "notes": [note for note in (result.status.remedy, *result.notes) if note],
         }
 
 
@@ -278,8 +278,8 @@ def imbalance(settings: Settings, name: str, alpha: float, dimension: int) -> tu
         return ()
     problem, model, readout = settings.problem(), settings.model(name), settings.readout(alpha)
     law = feature_law(model, problem, working_query(problem, model), NODES)
-    found = predict(problem, model, readout, tolerance=PHASE_TOLERANCE)
-    scores = ScoreLaw.of(law, found.overlaps)
+    prediction = predict(problem, model, readout, tolerance=PHASE_TOLERANCE)
+    scores = ScoreLaw.of(law, prediction.overlaps)
     return imbalance_advice(scores, readout, problem.positive_rate, dimension)
 
 

@@ -12,3 +12,4 @@ else:  # on first use: the palette needs no matplotlib
     )
 
 __all__ = ["AttentionDisplay"]
+__dir__ = __all__.copy

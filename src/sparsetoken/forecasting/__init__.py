@@ -19,3 +19,4 @@ __all__ = [
     "diagnose",
     "forecast",
 ]
+__dir__ = __all__.copy

@@ -214,9 +214,9 @@ def _responses(length: int, R: int, between: float) -> _Responses:
         negative = np.sort(np.log(none) + k * effects[0])
         ranks = np.searchsorted(negative, np.log(total) + k * effects[1])
         auc = np.clip(ranks.mean(axis=1) / _DRAWS, 0.5, 1 - 1e-5)
-        found = np.sqrt(2) * ndtri(auc)
+        separation = np.sqrt(2) * ndtri(auc)
         lengths = (squares / total**2).mean(axis=1) + (np.square(e).sum(axis=1) / none**2).mean()
-        better = found > best
+        better = separation > best
         ratio = (some / total).mean(axis=1) / np.sqrt(lengths / 2 + between)
-        best, weight = np.where(better, found, best), np.where(better, ratio, weight)
+        best, weight = np.where(better, separation, best), np.where(better, ratio, weight)
     return _Responses(np.maximum.accumulate(best), weight)

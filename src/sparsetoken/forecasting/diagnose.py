@@ -157,11 +157,11 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
     noise = sample_of_tokens(data, Scales.of(data), np.random.default_rng(seed))
     tokens = check_tokens(noise, data.bags.sizes)
     sizes = check_sizes(None, len(data.bags))
-    held_out, found = measured_forecast(data, sizes, seed, progress)
+    held_out, forecast = measured_forecast(data, sizes, seed, progress)
     gain, error = held_out.gain("bag", "pooled")
     measured = "bag" if gain > error else "pooled"
-    recommended = _recommended(measured, found)
-    agreed = found if found.status.converged else None
+    recommended = _recommended(measured, forecast)
+    agreed = forecast if forecast.status.converged else None
     tokens_of = data.bags.sizes
     return Diagnosis(
         n=len(data.bags),
@@ -178,39 +178,39 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
         forecast=agreed,
         tokens=tokens,
         advice=(
-            _of_model(measured, recommended, found),
+            _of_model(measured, recommended, forecast),
             *([_of_labels(agreed, recommended)] if agreed else []),
-            *found.advice,
+            *forecast.advice,
             *([f"Tokens: {'; '.join(tokens.departures)}."] if tokens.departures else []),
         ),
     )
 
 
-def _recommended(measured: str, found: Forecast) -> str:
+def _recommended(measured: str, forecast: Forecast) -> str:
     """Return the measured model, or the other one where more data will clearly change it."""
-    if not found.status.converged:
+    if not forecast.status.converged:
         return measured
     other = "pooled" if measured == "bag" else "bag"
-    last = {model: points[-1].error for model, points in found.curves.items()}
+    last = {model: points[-1].error for model, points in forecast.curves.items()}
     return other if last[other] < last[measured] - _CLEAR else measured
 
 
-def _of_model(measured: str, recommended: str, found: Forecast) -> str:
+def _of_model(measured: str, recommended: str, forecast: Forecast) -> str:
     errors = ", ".join(
         f"{model} {one.error:.3f} ± {one.standard_error:.3f}"
-        for model, one in found.measured.items()
+        for model, one in forecast.measured.items()
     )
     text = f"Use {CLASSIFIERS[recommended]}. Cross-validated test errors are {errors}."
     if recommended != measured:
         text += (
             f" On these bags alone {measured} does as well; the forecast for "
-            f"{found.sizes[-1]} bags decides."
+            f"{forecast.sizes[-1]} bags decides."
         )
     return text
 
 
-def _of_labels(found: Forecast, model: str) -> str:
-    now, later = found.curves[model][0], found.curves[model][-1]
+def _of_labels(forecast: Forecast, model: str) -> str:
+    now, later = forecast.curves[model][0], forecast.curves[model][-1]
     text = (
         f"With {later.n} bags its forecast error is {later.error:.3f} "
         f"({later.low:.3f} to {later.high:.3f}), forecast now {now.error:.3f}."

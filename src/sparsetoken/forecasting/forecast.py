@@ -39,7 +39,7 @@ def forecast(
     the classes with different noise. At the size of the pilot the forecast is the ten-fold
     cross-validated error, as ``sparsetoken fit`` states it for the same bags and seed. From there
     it follows curves of the sparse-token model, weighted by their agreement with the measurements:
-    what they miss at the pilot, beyond the luck of its bags, they are taken to miss later. There
+    what they miss at the pilot, beyond the noise of its bags, they are taken to miss later. There
     are curves for attention alone and for mean pooling: that of `BagClassifier` is of their
     average, with the weight of attention at its expected gain. The unknowns are the separation of
     the classes, the effective dimension, the number of informative tokens and the fraction of
@@ -160,12 +160,12 @@ def assembled(
 
 def _measured(held_out: HeldOut) -> dict[str, Measured]:
     n = int(held_out.sizes[-1])
-    found = {}
+    measured = {}
     for model in MODELS:
         shares = held_out.shares[model][-1]
         error = float(shares.std(ddof=1) / np.sqrt(len(shares)))
-        found[model] = Measured(n, float(shares.mean()), error)
-    return found
+        measured[model] = Measured(n, float(shares.mean()), error)
+    return measured
 
 
 def _status(measured: dict[str, Measured], posterior: Posterior) -> Status:
@@ -192,16 +192,16 @@ def _advice(
     guess: float,
     status: Status,
 ) -> tuple[str, ...]:
-    told = [] if status.converged else [status.remedy]
+    advice = [] if status.converged else [status.remedy]
     best = min(measured.values(), key=lambda one: one.error)
     if best.error + best.standard_error > guess - _NO_BETTER:
-        told.append(
+        advice.append(
             "No classifier is clearly better than always answering with the larger class "
             f"({guess:.3f}) yet. The forecast for more bags then relies on the prior."
         )
     if sizes[-1] > _TESTED * n:
-        told.append(
+        advice.append(
             f"Beyond {_TESTED * n} bags, four times the pilot, forecasts were never compared "
             "with measurements."
         )
-    return tuple(told)
+    return tuple(advice)

@@ -29,13 +29,13 @@ def placements(
 
     Both classes must be there.
     """
-    found = np.empty(len(scores))
+    placements = np.empty(len(scores))
     for rows in (positive, ~positive):
         others = np.sort(scores[~rows])
         below, up_to = (np.searchsorted(others, scores[rows], side) for side in ("left", "right"))
-        found[rows] = (below + up_to) / (2 * len(others))
-    found[~positive] = 1 - found[~positive]
-    return found
+        placements[rows] = (below + up_to) / (2 * len(others))
+    placements[~positive] = 1 - placements[~positive]
+    return placements
 
 
 def auc(
@@ -89,9 +89,9 @@ class Spreads:
         """Add what a readout says of the rest of the bags; negative training bags give the unit."""
         unit = _mean(_variances(classifier, negative))
         if unit > 0:
-            found = _variances(classifier, rest) / unit
-            there = np.isfinite(found)
-            self._sum[rows] += np.where(there, found, 0.0)
+            variances = _variances(classifier, rest) / unit
+            there = np.isfinite(variances)
+            self._sum[rows] += np.where(there, variances, 0.0)
             self._count[rows] += there
 
     def excess(self, positive: Bool[np.ndarray, " n"]) -> Excess:

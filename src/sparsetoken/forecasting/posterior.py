@@ -40,7 +40,7 @@ _ALIKE = 0.8  # correlation of what they miss of an error and of 1 - AUC, of the
 _EXCESS_MISSED, _EXCESS_FLOOR = 0.5, 0.05  # of the excess, relative and absolute
 _WIDENING = 1.2  # of intervals, for what the curves of a pilot miss
 _TAIL = 0.05
-_LUCK = (np.arange(20) + 0.5) / 20  # quantiles of a measured error
+_NOISE = (np.arange(20) + 0.5) / 20  # quantiles of a measured error
 _LEAST = 1e-3  # errors below count as this one
 
 
@@ -62,33 +62,33 @@ class Posterior:
 
     def errors(self, n: float) -> dict[str, Interval]:
         """Return the forecast errors of each model at n bags."""
-        found = errors_at(n, self.settings, self.law)
-        by = {model: getattr(found, model) for model in MODELS}
+        errors = errors_at(n, self.settings, self.law)
+        by = {model: getattr(errors, model) for model in MODELS}
         return {m: _interval(float(self.weight @ e), e, self.weight) for m, e in by.items()}
 
     def continued(self, n: float, start: int, measured: Mapping[str, float]) -> dict[str, Interval]:
         """Return errors at n bags: curves through those measured of each model at the start.
 
-        A gap between measurement and curve is in part the luck of the bags that were tested. That
+        A gap between measurement and curve is in part the sampling noise of the bags tested. That
         part fades as start / n; the rest, which curves miss, stays in proportion to the error. Its
-        share is that of James and Stein, 1 - luck^2 / gap^2 or 0. No forecast is above what was
-        measured. Intervals hold the luck, with Jeffreys' prior, and the spread of the curves.
+        share is that of James and Stein, 1 - noise^2 / gap^2 or 0. No forecast is above what was
+        measured. Intervals hold the noise, with Jeffreys' prior, and the spread of the curves.
         """
         curves = [errors_at(size, self.settings, self.law) for size in (start, n)]
-        found = {}
+        intervals = {}
         for model, error in measured.items():
             before, after = (np.maximum(getattr(curve, model), _LEAST) for curve in curves)
             curve = float(self.weight @ before)
-            luck, gap = curve * (1 - curve) / start, (error - curve) ** 2
-            missed = 1 - min(luck / gap, 1.0) if gap else 0.0
+            noise, gap = curve * (1 - curve) / start, (error - curve) ** 2
+            missed = 1 - min(noise / gap, 1.0) if gap else 0.0
             trust = missed + (1 - missed) * start / n
             value = error**trust * curve ** (1 - trust) * float(self.weight @ after) / curve
             wrong = beta(start * error + 0.5, start * (1 - error) + 0.5)
-            lucky = wrong.ppf(_LUCK) * (curve / wrong.mean()) ** (1 - trust)
-            values = np.outer(lucky, after / before).ravel()
-            weight = np.tile(self.weight, len(lucky))
-            found[model] = _interval(min(value, error), values, weight)
-        return found
+            resampled = wrong.ppf(_NOISE) * (curve / wrong.mean()) ** (1 - trust)
+            values = np.outer(resampled, after / before).ravel()
+            weight = np.tile(self.weight, len(resampled))
+            intervals[model] = _interval(min(value, error), values, weight)
+        return intervals
 
     @property
     def informative(self) -> Interval:
@@ -134,8 +134,8 @@ def _expected(
     """Return errors of each model at each size, then AUCs."""
     columns = []
     for measure in (errors_at, aucs_at):
-        found = [measure(n, settings, law) for n in sizes]
-        columns += [getattr(one, model) for model in FITTED for one in found]
+        errors = [measure(n, settings, law) for n in sizes]
+        columns += [getattr(one, model) for model in FITTED for one in errors]
     return np.stack(columns, axis=1)
 
 
@@ -157,8 +157,8 @@ def _of_measured(held_out: HeldOut, expected: Float[np.ndarray, "G J"]) -> Float
     np.fill_diagonal(correlation, 1.0)
     m = np.clip(expected, 0.5 / n, 1 - 0.5 / n)
     spread = np.sqrt(factor * m * (1 - m) / n)
-    luck = correlation * spread[:, :, None] * spread[:, None, :]
-    lower = np.linalg.cholesky(luck + _missed(held_out.sizes))
+    covariance = correlation * spread[:, :, None] * spread[:, None, :]
+    lower = np.linalg.cholesky(covariance + _missed(held_out.sizes))
     scaled = np.linalg.solve(lower, (expected - measured)[..., None])[..., 0]
     determinant = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
     return np.asarray(-0.5 * np.square(scaled).sum(axis=1) - determinant)

@@ -195,11 +195,11 @@ class Forecast:
         for n, *points in zip(self.sizes, *self.curves.values(), strict=True):
             cells = [f"{p.error:>12.3f}  {p.low:.3f} to {p.high:.3f}" for p in points]
             lines.append(f"{n:>8}" + "".join(cells))
-        told = ", ".join(
+        errors = ", ".join(
             f"{model} {one.error:.3f} (standard error {one.standard_error:.3f})"
             for model, one in self.measured.items()
         )
-        lines.append(f"cross-validated with {self.measured['pooled'].n} training bags: {told}")
+        lines.append(f"cross-validated with {self.measured['pooled'].n} training bags: {errors}")
         lines.append(f"At {self.sizes[-1]} bags, use {CLASSIFIERS[self.recommended]}.")
         return "\n".join([*lines, *self.advice])
 

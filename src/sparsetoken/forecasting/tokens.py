@@ -169,7 +169,7 @@ def check_tokens(noise: Bags, sizes: Float[np.ndarray, " n"]) -> TokenCheck:
         "correlation": tokens.shape[1] / effective_dimension(tokens),
         "sizes": float(sizes.std() / sizes.mean()),
     }
-    told = (
+    checks = (
         (KURTOSIS, "kurtosis", "heavy tails (excess kurtosis {:.2g})"),
         (SKEW, "skew", "skewed values (skewness {:.2g})"),
         (WITHIN_BAG, "within_bag", "correlated tokens within bags (intra-bag correlation {:.2g})"),
@@ -178,9 +178,9 @@ def check_tokens(noise: Bags, sizes: Float[np.ndarray, " n"]) -> TokenCheck:
         (SIZES, "sizes", "bags of very different sizes (standard deviation {:.2g} of the mean)"),
     )
     departures = tuple(
-        text.format(values[name]) for limits, name, text in told if values[name] > limits.clear
+        text.format(values[name]) for limits, name, text in checks if values[name] > limits.clear
     )
-    large = any(values[name] > limits.large for limits, name, _ in told)
+    large = any(values[name] > limits.large for limits, name, _ in checks)
     fit = "poor" if large or len(departures) >= 3 else "rough" if departures else "close"
     return TokenCheck(**values, departures=departures, fit=fit)
 

@@ -12,19 +12,7 @@ from sparsetoken.numerics.backend import namespace
 
 
 class SquareLoss(Loss):
-    """l(y, z) = (z - y)^2 / 2.
-
-    See Also
-    --------
-    LogisticLoss : The logistic loss.
-    SquaredHingeLoss : The same, 0 beyond the margin.
-
-    Examples
-    --------
-    >>> from sparsetoken.losses import SquareLoss
-    >>> float(SquareLoss().slope(1.0, 0.0))
-    -1.0
-    """
+    """l(y, z) = (z - y)^2 / 2."""
 
     name = "square"
     real_labels = True

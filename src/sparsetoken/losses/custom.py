@@ -91,12 +91,12 @@ class CustomLoss(Loss):
         """The function as bytes, which were seen to give the same loss again."""
         try:
             pickled = cloudpickle.dumps(self._function)
-            found = _trace(cloudpickle.loads(pickled)).digest
+            digest = _trace(cloudpickle.loads(pickled)).digest
         except Exception as error:
             got = f"{self.name!r}, which cannot be ({type(error).__name__}: {error})"
             remedy = "Use a function that refers only to numbers, arrays and jax.numpy."
             raise InvalidInput("loss", "one that can be pickled", got, remedy) from None
-        if found != self.digest:
+        if digest != self.digest:
             got = f"{self.name!r}, whose variables have changed since it was made"
             raise InvalidInput("loss", "one that can be pickled", got, "Create it again.")
         return pickled
@@ -213,7 +213,7 @@ def _unpickled(name: str, digest: str, pickled: bytes) -> CustomLoss:
 def _evaluate(function: _Scalar, y: Any, z: Any) -> Any:
     """Evaluate in float64; JAX arrays of another type give their own type back."""
     with jax.enable_x64(True):
-        found = function(jnp.asarray(y, dtype=float), jnp.asarray(z, dtype=float))
+        values = function(jnp.asarray(y, dtype=float), jnp.asarray(z, dtype=float))
         if namespace(y, z) is np:
-            return np.asarray(found)
-        return found.astype(jnp.promote_types(jnp.result_type(y, z), jnp.float32))
+            return np.asarray(values)
+        return values.astype(jnp.promote_types(jnp.result_type(y, z), jnp.float32))

@@ -12,19 +12,7 @@ _NODES = 32
 
 
 class HingeLoss(Loss):
-    """l(y, z) = max(0, 1 - y z).
-
-    See Also
-    --------
-    SquaredHingeLoss : Its square, which is smooth.
-    LogisticLoss : The logistic loss.
-
-    Examples
-    --------
-    >>> from sparsetoken.losses import HingeLoss
-    >>> float(HingeLoss().value(1.0, 0.25))
-    0.75
-    """
+    """l(y, z) = max(0, 1 - y z)."""
 
     name = "hinge"
     smooth = False
@@ -91,19 +79,7 @@ class HingeLoss(Loss):
 
 
 class SquaredHingeLoss(Loss):
-    """l(y, z) = max(0, 1 - y z)^2 / 2: the square loss, 0 beyond the margin.
-
-    See Also
-    --------
-    HingeLoss : Without the square.
-    SquareLoss : The square loss.
-
-    Examples
-    --------
-    >>> from sparsetoken.losses import SquaredHingeLoss
-    >>> float(SquaredHingeLoss().curvature(1.0, 0.0))
-    1.0
-    """
+    """l(y, z) = max(0, 1 - y z)^2 / 2: the square loss, 0 beyond the margin."""
 
     name = "squared_hinge"
     integrates = False

@@ -16,19 +16,7 @@ _HALLEY_STEPS = 3
 
 
 class LogisticLoss(Loss):
-    """l(y, z) = log(1 + exp(-y z)).
-
-    See Also
-    --------
-    HingeLoss : With a kink at margin 1.
-    SquareLoss : The square loss.
-
-    Examples
-    --------
-    >>> from sparsetoken.losses import LogisticLoss
-    >>> round(float(LogisticLoss().value(1.0, 0.0)), 4)
-    0.6931
-    """
+    """l(y, z) = log(1 + exp(-y z))."""
 
     name = "logistic"
     # 1 + v l'' vanishes at z = i pi + real only, and v l'(z) is real there.

@@ -9,8 +9,10 @@ import numpy as np
 
 from sparsetoken.base.parameters import LOADS, SIZES, Linear, Log, Range, parameter, value
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, Reals, real, reals
+from sparsetoken.model.architectures.base import Architecture
+from sparsetoken.model.architectures.networks import Softmax
+from sparsetoken.model.architectures.own import network_of, require_hashable
 from sparsetoken.model.concepts import Task, TaskLaw, law_of
-from sparsetoken.model.networks import Architecture, Softmax, network_of, require_hashable
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import SMOOTH_LOSSES, smooth_loss
 
@@ -107,7 +109,7 @@ class Descent:
         "network to train, one of `sparsetoken.model.networks`",
         default=Softmax(),
         find=network_of,
-        kind="Softmax, Gated, SelfAttention, Elementwise, Pooled, DeepSets or Network",
+        kind="Architecture",
     )
     alpha: Reals = parameter(
         "labels, as samples per dimension",
@@ -186,11 +188,6 @@ class Descent:
         find=_loss,
         kind="Loss, callable or " + ", ".join(SMOOTH_LOSSES),
     )
-
-    @property
-    def samples_per_dimension(self) -> Reals:
-        """Samples per dimension that all weights are trained on: alpha."""
-        return self.alpha
 
 
 class Training(NamedTuple):

@@ -1,18 +1,22 @@
-"""The classifiers as values, and the one table of what the library needs to know about each."""
+"""The one table of what the library needs to know about each classifier."""
 
 from __future__ import annotations
 
 import dataclasses
 import pkgutil
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
-from sparsetoken.base.parameters import parameter, value
 from sparsetoken.base.validation import InvalidInput, choice
+from sparsetoken.model.architectures.base import Model
+from sparsetoken.model.architectures.linear import Pooled, Vectorized
+from sparsetoken.model.architectures.queried import (
+    Attention,
+    Elementwise,
+    HardAttention,
+    QueriedModel,
+)
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.networks import Architecture, Softmax
-from sparsetoken.model.networks import Elementwise as ElementwiseNetwork
-from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, QueryVector, TwoSteps
 
 __all__ = [
@@ -30,214 +34,6 @@ __all__ = [
     "register",
 ]
 
-ACTIVATIONS = ("erf", "sigmoid", "tanh", "relu", "linear", "exp")
-"""The names in `sparsetoken.model.pooling.ACTIVATIONS`, repeated since that module loads slowly."""
-
-
-@value
-class Model:
-    """A classifier sign(<w, f(X)> + b) with its own features f.
-
-    Attributes
-    ----------
-    name : str
-        The word that the command line, sweeps and JSON use.
-    query : Query or QueryVector or TwoSteps or Descent or None
-        The given query, or how it is found; None for a model without one.
-
-    See Also
-    --------
-    QueriedModel : A model with a query.
-    register : Adds a model.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> isinstance(st.Pooled(), st.model.Model), st.Pooled().name, st.Pooled().query
-    (True, 'pooled', None)
-    """
-
-    name: ClassVar[str]
-
-    @property
-    def query(self) -> Query | QueryVector | TwoSteps | Descent | None:
-        """The query, or how it is found."""
-        return None
-
-    def check_test_problem(self, problem: SparseTokenProblem, tested: SparseTokenProblem) -> None:
-        """Raise `InvalidInput` unless a model trained on one problem can be tested on another."""
-
-
-@value
-class Pooled(Model):
-    """The linear model <w, xbar> + b on the mean token.
-
-    See Also
-    --------
-    sparsetoken.Attention : Softmax attention.
-    Vectorized : All tokens side by side.
-    sparsetoken.estimators.PooledLinearClassifier : Mean pooling for bags of your own.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
-    >>> print(f"{st.predict(problem, st.Pooled(), readout).test_error:.3f}")
-    0.288
-    """
-
-    name: ClassVar[str] = "pooled"
-
-
-@value
-class Vectorized(Model):
-    """The linear model <W, X>_F + b on all L d entries of the concatenated tokens.
-
-    See Also
-    --------
-    Pooled : Mean pooling.
-    sparsetoken.estimators.VectorizedLinearClassifier : All tokens side by side, in your bags.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
-    >>> print(f"{st.predict(problem, st.Vectorized(), readout).test_error:.3f}")
-    0.406
-    """
-
-    name: ClassVar[str] = "vectorized"
-
-    def check_test_problem(self, problem: SparseTokenProblem, tested: SparseTokenProblem) -> None:
-        """Raise `InvalidInput` if the lengths differ: weights belong to positions."""
-        L, found = problem.length, tested.length
-        if found != L:
-            remedy = "Each weight of vectorized belongs to a position."
-            raise InvalidInput("length (L) of the test problem", f"{L}", found, remedy)
-
-
-def _query(given: Any) -> Query | QueryVector | TwoSteps | Descent:
-    if not isinstance(given, (Query, QueryVector, TwoSteps, Descent)):
-        legal = "a Query, a QueryVector, TwoSteps or a Descent"
-        raise InvalidInput("query", legal, given)
-    if isinstance(given, Descent) and not _one_query(given.network):
-        legal = "Softmax() with one head, or Elementwise(...), which have one query"
-        raise InvalidInput("network of the descent", legal, given.network)
-    return given
-
-
-def _one_query(network: Architecture) -> bool:
-    if isinstance(network, Softmax):
-        return network.heads == 1
-    return isinstance(network, ElementwiseNetwork)
-
-
-@value
-class QueriedModel(Model):
-    """A model with a query.
-
-    A `Descent` trains all weights of its network; its final query is then frozen.
-
-    See Also
-    --------
-    Model : The base of all models.
-    sparsetoken.Attention : An example.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> [kind.name for kind in st.model.QueriedModel.__subclasses__()][:3]
-    ['attention', 'hard_attention', 'elementwise']
-    """
-
-    query: Query | QueryVector | TwoSteps | Descent = parameter(
-        "given query, or how it is found",
-        default=TwoSteps(),
-        find=_query,
-        kind="Query or QueryVector or TwoSteps or Descent",
-    )
-
-
-@value
-class Attention(QueriedModel):
-    """Softmax attention, <w, X^T softmax(beta X q)> + b.
-
-    See Also
-    --------
-    sparsetoken.model.HardAttention : All weight on the largest score.
-    sparsetoken.Elementwise : Attention without normalisation.
-    Pooled : Mean pooling.
-    AttentionClassifier : Attention for bags of your own.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
-    >>> model = st.Attention(st.Query(cosine=0.9, sharpness=2.0))
-    >>> print(f"{st.predict(problem, model, readout).test_error:.3f}")
-    0.053
-    """
-
-    name: ClassVar[str] = "attention"
-
-
-@value
-class HardAttention(QueriedModel):
-    """Attention to the one token with the largest score, softmax at infinite sharpness.
-
-    Only the cosine of its query matters.
-
-    See Also
-    --------
-    sparsetoken.Attention : Softmax attention.
-    sparsetoken.Elementwise : Attention without normalisation.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
-    >>> model = st.model.HardAttention(st.Query(cosine=0.9, sharpness=1.0))
-    >>> print(f"{st.predict(problem, model, readout).test_error:.3f}")
-    0.058
-    """
-
-    name: ClassVar[str] = "hard_attention"
-
-
-@value
-class Elementwise(QueriedModel):
-    """Attention without normalisation, <w, (1/L) X^T phi(beta X q)> + b.
-
-    `TwoSteps` are those of softmax attention; a `Descent` trains the network that it names.
-
-    See Also
-    --------
-    sparsetoken.Attention : Softmax attention.
-    sparsetoken.model.HardAttention : All weight on the largest score.
-    sparsetoken.model.networks.Elementwise : The network that descent trains.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
-    >>> model = st.Elementwise(st.Query(cosine=0.9, sharpness=1.0), activation="relu")
-    >>> print(f"{st.predict(problem, model, readout).test_error:.3f}")
-    0.077
-    """
-
-    name: ClassVar[str] = "elementwise"
-    activation: str = parameter(
-        "weights of the tokens: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp",
-        r"\phi",
-        default="erf",
-        choices=ACTIVATIONS,
-    )
-
 
 @dataclasses.dataclass(frozen=True)
 class ModelEntry:
@@ -248,9 +44,11 @@ class ModelEntry:
     kind : type of Model
     theory : str or callable
         ``(model, problem, query, points) -> FeatureLaw``, as ``"module:name"`` or itself; the
-        query is a `Query` with numbers, or None.
+        query is a `Query` with numbers, or None. By default that of a model with a query, from its
+        weights.
     simulation : str or callable
-        ``(model) -> FeatureSampler``, as ``"module:name"`` or itself.
+        ``(model) -> FeatureSampler``, as ``"module:name"`` or itself. By default that of a model
+        with a query.
     summary : str
         The features in a few words.
     estimator : str
@@ -272,8 +70,8 @@ class ModelEntry:
     """
 
     kind: type[Model]
-    theory: str | Callable[..., Any]
-    simulation: str | Callable[..., Any]
+    theory: str | Callable[..., Any] = "sparsetoken.theory.laws.queried:queried_law"
+    simulation: str | Callable[..., Any] = "sparsetoken.simulation.features.queried:QueriedSampler"
     summary: str = ""
     estimator: str = ""
     version: int = 1
@@ -317,7 +115,7 @@ MODELS: dict[str, ModelEntry] = {
         _own(
             Attention,
             "softmax:softmax_law",
-            "queried:SoftmaxSampler",
+            "queried:QueriedSampler",
             "softmax attention",
             "AttentionClassifier",
         ),
@@ -338,7 +136,7 @@ MODELS: dict[str, ModelEntry] = {
         _own(
             Elementwise,
             "elementwise:elementwise_law",
-            "queried:ElementwiseSampler",
+            "queried:QueriedSampler",
             "attention without normalisation",
         ),
         _own(

@@ -12,8 +12,9 @@ import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
+from sparsetoken.model.architectures.base import Architecture
+from sparsetoken.model.architectures.own import FROM_TORCH, Network
 from sparsetoken.model.concepts import TaskLaw
-from sparsetoken.model.networks import FROM_TORCH, Architecture, Network
 
 _POINTS = 8  # random projections at which a function is tried
 

@@ -15,10 +15,7 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 
 __all__ = ["Preset", "alignment", "anti_alignment", "capacity", "learning_curves"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 _ETA_Q = {"logistic": 25.0, "square": 7.0}

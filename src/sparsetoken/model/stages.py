@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sparsetoken.base.parameters import (
@@ -23,6 +22,7 @@ from sparsetoken.base.validation import (
     Reals,
     reals,
 )
+from sparsetoken.model.tokens import TokenLaw
 
 if TYPE_CHECKING:
     from sparsetoken.losses import Loss
@@ -68,16 +68,11 @@ def _steps(of: str, default: float, letter: str, high: float) -> Any:
     )
 
 
-def _temperature(of: str) -> Any:
-    help = f"inverse temperature of the {of}"
-    return parameter(help, r"\beta", default=1.0, range=POSITIVE, slider=Log(0.05, 10))
-
-
-def _loss_that(
-    does: str, words: tuple[str, ...] = LOSSES, find: Callable[[Loss | str], Loss] = _loss
-) -> Any:
-    kind, default = "Loss or " + ", ".join(words), "logistic"
-    return parameter(f"loss, {does}", r"\ell", default=default, choices=words, find=find, kind=kind)
+def _loss_that(does: str) -> Any:
+    kind = "Loss or " + ", ".join(LOSSES)
+    return parameter(
+        f"loss, {does}", r"\ell", default="logistic", choices=LOSSES, find=_loss, kind=kind
+    )
 
 
 _SHARPNESS = (
@@ -176,13 +171,14 @@ class TwoSteps:
     eta_w: Reals = _steps("readout", 0.5, r"\eta_w", 10)
     eta_b: Reals = _steps("bias", 0.5, r"\eta_b", 30)
     eta_q: Reals = _steps("query", 25.0, r"\eta_q", 100)
-    beta: Reals = _temperature("softmax")
+    beta: Reals = parameter(
+        "inverse temperature of the softmax",
+        r"\beta",
+        default=1.0,
+        range=POSITIVE,
+        slider=Log(0.05, 10),
+    )
     loss: Named[Loss] = _loss_that("whose gradient both steps follow")
-
-    @property
-    def samples_per_dimension(self) -> Reals:
-        """Samples per dimension that find the query: alpha0."""
-        return self.alpha0
 
 
 @value
@@ -222,6 +218,19 @@ class Readout:
         range=Range(least=1e-6, most=LARGEST_LOAD, infinite=True),
         slider=Log(0.25, 10),
     )
+
+
+def check_query(query: Any, tokens: TokenLaw) -> None:
+    """Raise `InvalidInput` unless a query that is given as a vector is one of these tokens."""
+    if not isinstance(query, QueryVector):
+        return
+    d, length = tokens.dimension, len(query.direction)
+    if d is None:
+        remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
+        legal = "Query(cosine, sharpness) for isotropic tokens"
+        raise InvalidInput("query", legal, query, remedy)
+    if length != d:
+        raise InvalidInput("direction of the query", f"a vector of {d} numbers", f"{length}")
 
 
 def require_steps(given: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from sparsetoken.base.validation import InvalidInput, refuse_disguised
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["LAWS", "Isotropic", "TokenCovariance", "TokenLaw", "isotropic_only", "token_law"]
+__all__ = ["Isotropic", "TokenCovariance", "TokenLaw", "isotropic_only", "token_law"]
 
 _ROUNDING = 1e-8  # relative: asymmetry and negative eigenvalues that rounding makes
 _UNIT = 1e-6
@@ -22,15 +22,7 @@ _UNIT = 1e-6
 
 @dataclasses.dataclass(frozen=True)
 class TokenLaw:
-    """The distribution of the noise of the tokens of a sample.
-
-    Attributes
-    ----------
-    name : str
-        The word that stands for the law in JSON.
-    """
-
-    name: ClassVar[str]
+    """The distribution of the noise of the tokens of a sample."""
 
     @property
     def dimension(self) -> int | None:
@@ -63,8 +55,6 @@ class Isotropic(TokenLaw):
     >>> st.SparseTokenProblem().tokens == st.model.Isotropic()
     True
     """
-
-    name: ClassVar[str] = "isotropic"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -108,7 +98,6 @@ class TokenCovariance(TokenLaw):
     within: Any
     between: Any = None
     signal: Any = None
-    name: ClassVar[str] = "covariance"
 
     def __post_init__(self) -> None:
         within = _covariance("within covariance", self.within)
@@ -170,10 +159,6 @@ class TokenCovariance(TokenLaw):
         if self.between is not None:
             noise += _times(rng.standard_normal((n, 1, dimension), dtype=dtype), self._roots[1])
         return noise
-
-
-LAWS: dict[str, type[TokenLaw]] = {law.name: law for law in (Isotropic, TokenCovariance)}
-"""By name."""
 
 
 def token_law(value: Any) -> TokenLaw:

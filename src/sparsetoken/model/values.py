@@ -1,21 +1,16 @@
-"""What problems, models and stages have in common: JSON, and arrays in their fields."""
+"""What problems, models and stages have in common: arrays in their fields."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparsetoken.base.parameters import Parameter, parameters_of
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.losses import Loss
-from sparsetoken.model.tokens import LAWS, TokenLaw
-
-Value = TypeVar("Value")
 
 
 class Grid(NamedTuple):
@@ -130,56 +125,3 @@ def _replaced(value: Any, names: list[str], entry: float) -> Any:
     first, *rest = names
     inner = _replaced(getattr(value, first), rest, entry) if rest else entry
     return dataclasses.replace(value, **{first: inner})
-
-
-def to_json(value: Any) -> str:
-    """Return a problem or a stage as one JSON object; `from_json` reads it back.
-
-    A loss is written by its name.
-
-    Raises
-    ------
-    InvalidInput
-        If its loss is not built in.
-    """
-    return json.dumps(_plain(value))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Loss):
-        if value.digest:
-            raise InvalidInput("loss", "a built-in one, which has a name", value)
-        return value.name
-    if dataclasses.is_dataclass(value):
-        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {"law": value.name, **fields} if isinstance(value, TokenLaw) and fields else fields
-    return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def from_json(kind: type[Value], text: str) -> Value:
-    """Read a value of this class that `to_json` wrote.
-
-    Raises
-    ------
-    InvalidInput
-        If the text is no JSON object with its fields, or a value is illegal.
-    """
-    own = {field.name: field.default for field in dataclasses.fields(cast(Any, kind))}
-    legal = f"a JSON object with the fields of {kind.__name__}"
-    try:
-        given = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput("text", legal, text, f"It is not JSON: {error}.") from None
-    if not isinstance(given, dict) or not given.keys() <= own.keys():
-        raise InvalidInput("text", legal, text, "Fields: " + ", ".join(sorted(own)) + ".")
-    return kind(**{name: _read(own[name], value) for name, value in given.items()})
-
-
-def _read(default: Any, value: Any) -> Any:
-    """Return a field, read as a value of its class if its default is one."""
-    if isinstance(default, TokenLaw) and isinstance(value, dict):
-        law = LAWS.get(value.get("law", default.name), type(default))
-        return from_json(law, json.dumps({k: v for k, v in value.items() if k != "law"}))
-    if not dataclasses.is_dataclass(default) or not isinstance(value, dict):
-        return value
-    return from_json(type(default), json.dumps(value))

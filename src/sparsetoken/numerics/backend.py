@@ -68,13 +68,18 @@ def namespace(*arrays: Any) -> ModuleType:
     return jax.numpy if any(isinstance(a, jax.Array) for a in arrays) else np
 
 
-def ndtr(x: Any) -> Any:
-    """Return the distribution function of N(0, 1)."""
-    if namespace(x) is np:
-        return scipy.special.ndtr(x)
+def special(*arrays: Any) -> ModuleType:
+    """Return jax.scipy.special where `namespace` is jax.numpy, else scipy.special."""
+    if namespace(*arrays) is np:
+        return scipy.special
     from jax.scipy import special
 
-    return special.ndtr(x)
+    return special
+
+
+def ndtr(x: Any) -> Any:
+    """Return the distribution function of N(0, 1)."""
+    return special(x).ndtr(x)
 
 
 KINDS = ("cpu", "gpu")
@@ -91,12 +96,12 @@ def jax_device(name: str) -> jax.Device:
     InvalidInput
         If JAX has no such device here.
     """
-    found = _first(name)
-    if found is None:
+    device = _first(name)
+    if device is None:
         there = [kind for kind in KINDS if _first(kind) is not None]
         legal = "a device that JAX has here: " + (", ".join(there) or "none")
         raise InvalidInput("device", legal, name, REMEDY if name in ("gpu", "cuda") else "")
-    return found
+    return device
 
 
 def _first(name: str) -> jax.Device | None:

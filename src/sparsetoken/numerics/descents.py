@@ -50,10 +50,10 @@ def descend_together(
         p = np.where((_dots(p, g) < 0)[:, None], p, -g) * busy[:, None]
         length = np.sqrt(_dots(p, p))
         first = np.minimum(1.0, (1 + np.linalg.norm(x, axis=1)) / np.maximum(length, 1e-300))
-        found, f_found, g_found = _line_search(evaluate, x, p, f, g, first, busy)
-        pairs = [*pairs[-MEMORY + 1 :], _pair(found - x, g_found - g)]
-        busy &= f - f_found > tolerance * np.abs(f)
-        x, f, g = found, f_found, g_found
+        moved, f_moved, g_moved = _line_search(evaluate, x, p, f, g, first, busy)
+        pairs = [*pairs[-MEMORY + 1 :], _pair(moved - x, g_moved - g)]
+        busy &= f - f_moved > tolerance * np.abs(f)
+        x, f, g = moved, f_moved, g_moved
         if not busy.any():
             break
     return Descents(x, f)

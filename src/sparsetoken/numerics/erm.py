@@ -12,7 +12,7 @@ from scipy import linalg
 from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.numerics.backend import jax_device
 from sparsetoken.numerics.conjugate import ConjugateDirections
-from sparsetoken.numerics.newton_readout import Point, Pointwise, newton
+from sparsetoken.numerics.newton_readout import Iterate, Pointwise, newton
 
 MAX_NEWTON = 200
 MAX_OUTER = 100
@@ -22,7 +22,7 @@ FAR = 500.0  # exp(-FAR) is still above zero in float64
 _GRID = np.concatenate([-np.geomspace(1e3, 1e-3, 30), [0.0], np.geomspace(1e-3, 1e3, 30)])
 
 
-Solution = tuple[Point, float, int]
+Solution = tuple[Iterate, float, int]
 """A point, its residual, and the steps that led there."""
 
 
@@ -232,7 +232,7 @@ def _least_squares(
     scale = max(float(linalg.norm(F) * linalg.norm(first)), 1e-300)
     level = max(float(np.abs(first).mean()), 1e-300)
     residual = max(linalg.norm(F.T @ p) / scale, abs(p.mean()) / level)
-    return Point(w, b, z), float(residual), 1
+    return Iterate(w, b, z), float(residual), 1
 
 
 def _tall_least_squares(F: np.ndarray, goal: np.ndarray) -> np.ndarray | None:
@@ -266,7 +266,7 @@ def _smooth(
 ) -> Solution:
     """Newton by conjugate gradients; where the features are too ill-conditioned, by factors."""
 
-    def solve(F: np.ndarray, start: Point, conjugate: ConjugateDirections | None) -> Solution:
+    def solve(F: np.ndarray, start: Iterate, conjugate: ConjugateDirections | None) -> Solution:
         return newton(
             F,
             lambda z: loss.slope(y, z),
@@ -279,7 +279,7 @@ def _smooth(
         )
 
     F = shared.moved
-    point, done = Point.origin(F), 0
+    point, done = Iterate.origin(F), 0
     if min(F.shape) >= LARGE and loss.curvature(y, np.zeros_like(y)).all():
         point, residual, done = solve(F, point, ConjugateDirections(F, ridge, device))
         if residual <= tolerance:
@@ -302,7 +302,7 @@ def _rotated(F: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     return np.ascontiguousarray(R.T), Q
 
 
-def _unrotated(point: Point, basis: np.ndarray | None) -> Point:
+def _unrotated(point: Iterate, basis: np.ndarray | None) -> Iterate:
     return point if basis is None else point._replace(w=basis @ point.w)
 
 
@@ -317,7 +317,7 @@ def _kinked(
     harder, so v falls where a round gains little.
     """
     F, basis = _rotated(F)
-    point, p, total, last = Point.origin(F), np.zeros(len(y)), 0, np.inf
+    point, p, total, last = Iterate.origin(F), np.zeros(len(y)), 0, np.inf
     v = _first_width(F, ridge)
     for _ in range(MAX_OUTER):
         slope, bend = _envelope_slopes(loss, y, p, v)

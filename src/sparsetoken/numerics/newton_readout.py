@@ -18,7 +18,7 @@ ROUNDING = 1e-14  # keeps the Newton matrix positive where rounding would not
 Pointwise = Callable[[np.ndarray], np.ndarray]
 
 
-class Point(NamedTuple):
+class Iterate(NamedTuple):
     """A readout and its scores z = F w + b."""
 
     w: np.ndarray
@@ -26,13 +26,13 @@ class Point(NamedTuple):
     z: np.ndarray
 
     @classmethod
-    def origin(cls, F: np.ndarray) -> Point:
+    def origin(cls, F: np.ndarray) -> Iterate:
         """Return w = 0, b = 0."""
         return cls(np.zeros(F.shape[1]), 0.0, np.zeros(len(F)))
 
-    def moved(self, step: Point, t: float) -> Point:
+    def moved(self, step: Iterate, t: float) -> Iterate:
         """Return the point t steps further."""
-        return Point(self.w + t * step.w, self.b + t * step.b, self.z + t * step.z)
+        return Iterate(self.w + t * step.w, self.b + t * step.b, self.z + t * step.z)
 
 
 def newton(
@@ -40,11 +40,11 @@ def newton(
     slope: Pointwise,
     curvature: Pointwise,
     ridge: float,
-    start: Point,
+    start: Iterate,
     tolerance: float,
     max_steps: int,
     conjugate: ConjugateDirections | None = None,
-) -> tuple[Point, float, int]:
+) -> tuple[Iterate, float, int]:
     """Minimise ``mean_i l_i(F_i w + b) + (ridge/2) |w|^2``, ridge > 0, from `start`.
 
     Slope and curvature map scores (n,) to l_i' and l_i'' >= 0. The Newton systems are solved by
@@ -66,10 +66,10 @@ def newton(
         if conjugate is None:
             step = _direction(F, bend, ridge, grad_w, grad_b)
         else:
-            found = conjugate.solve(bend, grad_w, grad_b, ACCURACY)
-            if found is None:
+            direction = conjugate.solve(bend, grad_w, grad_b, ACCURACY)
+            if direction is None:
                 break
-            step = Point(*found, F @ found[0] + found[1])
+            step = Iterate(*direction, F @ direction[0] + direction[1])
         t = _line_search(here, step, p, slope, ridge)
         here = here.moved(step, t)
         if steps % 10 == 9:  # rounding adds up in updated scores
@@ -88,7 +88,7 @@ def _residual(
 
 def _direction(
     F: np.ndarray, bend: np.ndarray, ridge: float, grad_w: np.ndarray, grad_b: float
-) -> Point:
+) -> Iterate:
     """Solve the Newton system by elimination of w.
 
     The bias has no ridge, and its curvature vanishes where no l_i'' is positive. A floor
@@ -105,7 +105,7 @@ def _direction(
     schur = max(D.sum() - cross @ both[:, 1], 0.01 * abs(grad_b))
     db = -(grad_b - cross @ both[:, 0]) / schur if schur > 0 else 0.0
     dw = -both[:, 0] - db * both[:, 1]
-    return Point(dw, db, F @ dw + db)
+    return Iterate(dw, db, F @ dw + db)
 
 
 def gram(F: np.ndarray, D: np.ndarray) -> np.ndarray:
@@ -119,7 +119,9 @@ def gram(F: np.ndarray, D: np.ndarray) -> np.ndarray:
     return dsyrk(1.0, scaled.T, lower=1)
 
 
-def _line_search(here: Point, step: Point, p: np.ndarray, slope: Pointwise, ridge: float) -> float:
+def _line_search(
+    here: Iterate, step: Iterate, p: np.ndarray, slope: Pointwise, ridge: float
+) -> float:
     """Return t > 0 where the derivative along the step has lost 90% of its size.
 
     p are the slopes at t = 0. The derivative rises with t: double until it is positive, then

@@ -34,14 +34,14 @@ def few_rows(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
     Up to four rows are multiplied one by one, more of them by pieces of B.
     """
-    found = np.empty((len(A), B.shape[1]))
+    product = np.empty((len(A), B.shape[1]))
     if len(A) <= _ONE_BY_ONE:
-        for row, out in zip(A, found, strict=True):
+        for row, out in zip(A, product, strict=True):
             np.dot(row, B, out=out)
-        return found
+        return product
     for first in range(0, B.shape[1], _PIECE):
-        found[:, first : first + _PIECE] = A @ B[:, first : first + _PIECE]
-    return found
+        product[:, first : first + _PIECE] = A @ B[:, first : first + _PIECE]
+    return product
 
 
 class HostProducts:
@@ -97,8 +97,8 @@ class DeviceProducts:
     def _product(self, D: Any, v: np.ndarray, bias: float) -> tuple[np.ndarray, float]:
         # One array each way: on a GPU the journey takes longer than the product.
         moving = self._put(np.append(v, bias).astype(np.float32))
-        found = np.asarray(_compiled()(self._F, D, moving))
-        return found[:-1], float(found[-1])
+        product = np.asarray(_compiled()(self._F, D, moving))
+        return product[:-1], float(product[-1])
 
 
 def products(F: np.ndarray, device: str | None) -> HostProducts | DeviceProducts:

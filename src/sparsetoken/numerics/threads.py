@@ -72,6 +72,6 @@ _LIMIT: Any = _Limit()
 
 def kernels() -> str:
     """Return the libraries of linear algebra that are loaded, each with its kernel."""
-    found = [info for info in _controller().info() if info["user_api"] == "blas"]
-    names = [f"{i['internal_api']} {i['version']} {i.get('architecture', '')}" for i in found]
+    libraries = [info for info in _controller().info() if info["user_api"] == "blas"]
+    names = [f"{i['internal_api']} {i['version']} {i.get('architecture', '')}" for i in libraries]
     return ", ".join(sorted({name.strip() for name in names})) or "none"

@@ -32,3 +32,4 @@ __all__ = [
     "TrialOutcome",
     "Weights",
 ]
+__dir__ = __all__.copy

@@ -164,14 +164,14 @@ class Weights(Record):
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return overlaps, cosines and lengths of each column, and the further weights, by name."""
-        found: dict[str, np.ndarray] = {}
+        columns: dict[str, np.ndarray] = {}
         signals = self.overlaps.shape[-1]
         ends = [f"_{p + 1}" if signals > 1 else "" for p in range(signals)]
         for kind, values in (("overlap", self.overlaps), ("cosine", self.cosines)):
             for j, name in enumerate(self.names):
-                found |= {f"{kind}_{name}{end}": values[..., j, p] for p, end in enumerate(ends)}
-        found |= {f"norm_{name}": self.norms[..., j] for j, name in enumerate(self.names)}
-        return found | {name: self.c[..., j] for j, name in enumerate(self.weight_names)}
+                columns |= {f"{kind}_{name}{end}": values[..., j, p] for p, end in enumerate(ends)}
+        columns |= {f"norm_{name}": self.norms[..., j] for j, name in enumerate(self.names)}
+        return columns | {name: self.c[..., j] for j, name in enumerate(self.weight_names)}
 
 
 @record

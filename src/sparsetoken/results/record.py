@@ -149,15 +149,15 @@ class Record:
         InvalidInput
             If there is no such dimension or position.
         """
-        found = self
+        part = self
         for dim, position in positions.items():
-            choice("dimension", dim, found.dims)
-            axis, name = found.dims.index(dim), f"position along {dim}"
-            length = found.shape[axis]
+            choice("dimension", dim, part.dims)
+            axis, name = part.dims.index(dim), f"position along {dim}"
+            length = part.shape[axis]
             if not isinstance(position, slice):
                 position = integer(name, position, -length, length - 1)
-            found = found._part(dim, position)
-        return found
+            part = part._part(dim, position)
+        return part
 
     def __getitem__(self, key: Any) -> Self:
         key = key if isinstance(key, tuple) else (key,)
@@ -197,16 +197,16 @@ class Record:
 
         Overlaps are NAME_overlap, standard errors NAME_se, and a status has a message as well.
         """
-        found: dict[str, np.ndarray] = {}
+        columns: dict[str, np.ndarray] = {}
         for field in self.quantities:
             value, own = getattr(self, field.name), self._dims_of(field)
             if isinstance(value, Record):
-                found |= {n + field.metadata["suffix"]: c for n, c in value.columns().items()}
+                columns |= {n + field.metadata["suffix"]: c for n, c in value.columns().items()}
             elif field.name == "status":
-                found |= self._status_columns()
+                columns |= self._status_columns()
             elif value is not None:
-                found[field.metadata["column"] or field.name] = self._over_all(value, own)
-        return found
+                columns[field.metadata["column"] or field.name] = self._over_all(value, own)
+        return columns
 
     def _status_columns(self) -> dict[str, np.ndarray]:
         (field,) = (field for field in self.quantities if field.name == "status")

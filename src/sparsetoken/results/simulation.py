@@ -67,8 +67,8 @@ class Simulation(Record, Generic[Of]):
     def columns(self) -> dict[str, np.ndarray]:
         """Return means by column, their standard errors as NAME_se, and the status."""
         errors = self.standard_error.columns()
-        found = self.mean.columns() | {f"{name}_se": value for name, value in errors.items()}
-        return found | self._status_columns()
+        columns = self.mean.columns() | {f"{name}_se": value for name, value in errors.items()}
+        return columns | self._status_columns()
 
 
 def standard_error(values: np.ndarray, axis: int = 0) -> Numbers:

@@ -75,7 +75,7 @@ CONVERGED = Status(StatusCode.CONVERGED)
 
 def as_objects(values: Sequence[object], shape: tuple[int, ...]) -> np.ndarray:
     """Return an array of objects, without unpacking any of them."""
-    found = np.empty(len(values), dtype=object)
+    objects = np.empty(len(values), dtype=object)
     for place, value in enumerate(values):
-        found[place] = value
-    return found.reshape(shape)
+        objects[place] = value
+    return objects.reshape(shape)

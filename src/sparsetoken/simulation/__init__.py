@@ -15,3 +15,4 @@ __all__ = [
     "pass_messages",
     "simulate",
 ]
+__dir__ = __all__.copy

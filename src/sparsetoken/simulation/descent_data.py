@@ -82,9 +82,9 @@ class TokenData:
             flat = X.reshape(-1, X.shape[2])
             H = (flat @ u.astype(X.dtype)).reshape(len(y), training.law.length, -1)
             batch = batch_of(training, self._n, first, len(y), t)
-            found = sums_of(training, H, c, y, batch)
-            by_u += flat.T @ found.by_H.reshape(len(flat), -1).astype(X.dtype)
-            loss, by_c, first = loss + found.loss, by_c + found.by_c, first + len(y)
+            sums = sums_of(training, H, c, y, batch)
+            by_u += flat.T @ sums.by_H.reshape(len(flat), -1).astype(X.dtype)
+            loss, by_c, first = loss + sums.loss, by_c + sums.by_c, first + len(y)
         size = batch_size(training, self._n, t)
         return Gradient(loss / self._n, [by_u / size], by_c / size)
 

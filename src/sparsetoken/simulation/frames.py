@@ -100,7 +100,7 @@ class TokenFrame:
         return math.hypot(self.along(w).width / math.sqrt(length), self.between_along(w).width)
 
     def within_noise(self, n: int, rng: np.random.Generator, copies: int = 1) -> np.ndarray:
-        """Draw rows of noise of `copies` tokens side by side, their coordinates first."""
+        """Draw rows of noise of `copies` concatenated tokens, their coordinates first."""
         k = len(self.signal)
         return _mixed(rng.standard_normal((n, copies, k)), self._within_root).reshape(n, -1)
 
@@ -138,21 +138,18 @@ class TokenFrame:
         norm, width, length = float(np.linalg.norm(q)), self.along(q).width, np.linalg.norm(w)
         if norm == 0 or width == 0:
             direction = _beside(np.eye(1, len(q), int(np.argmin(np.abs(self.signal))))[0], self)
-            found = TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction)
+            trained = TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction)
         else:
             cosine = float(np.clip(q @ self.signal / norm, -1, 1))
-            found = self._at(q / norm, Query(cosine, beta * width), norm)
+            trained = self._at(q / norm, Query(cosine, beta * width), norm)
         readout_cosine = float(w @ self.signal / length) if length > 0 else 0.0
-        return dataclasses.replace(found, readout_cosine=readout_cosine)
+        return dataclasses.replace(trained, readout_cosine=readout_cosine)
 
     def given(self, query: Query | QueryVector, rng: np.random.Generator) -> TrainedQuery:
         """Return a given vector, or one of a given cosine that is otherwise random; beta = 1."""
         xi, k = self.signal, query.sharpness
         if isinstance(query, QueryVector):
             direction = np.array(query.direction)
-            if direction.shape != xi.shape:
-                legal = f"a vector of {len(xi)} numbers"
-                raise InvalidInput("direction of the query", legal, f"{len(direction)}")
             query = Query(float(np.clip(direction @ xi, -1, 1)), k)
         else:
             s = query.cosine

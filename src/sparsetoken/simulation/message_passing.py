@@ -63,8 +63,8 @@ class _Plan:
         length = float(np.linalg.norm(estimate.signal))
         if length == 0:
             pi = self.problem.positive_rate
-            found = MessagePassing(0.0, min(pi, 1 - pi), estimate.iterations)
-            return found, estimate.settled
+            result = MessagePassing(0.0, min(pi, 1 - pi), estimate.iterations)
+            return result, estimate.settled
         cosine = float(estimate.signal @ engine.signal) / length
         wrong = self._wrong(cosine, length, stream(seed, Stream.FRESH)) / self.test_samples
         return MessagePassing(cosine, wrong, estimate.iterations), estimate.settled

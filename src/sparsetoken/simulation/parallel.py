@@ -58,8 +58,10 @@ def simulated(
                 if on_trial is not None:
                     on_trial(number, plan.outcome(trial))
 
-            found = run_all(plan.run, trials, executor, report)
-            rows.append(of_trials([plan.outcome(trial) for trial in found], plan.status(found)))
+            outcomes = run_all(plan.run, trials, executor, report)
+            rows.append(
+                of_trials([plan.outcome(trial) for trial in outcomes], plan.status(outcomes))
+            )
     return stacked(rows, grid)
 
 

@@ -157,10 +157,10 @@ class ReducedData:
         training, L = self._training, self._training.law.length
         H = np.einsum("mp,pln->mln", self.moments(U).overlaps, self._signals)
         for u, block, noise in zip(U, self._blocks, self._noises, strict=True):
-            found = noise.projected(u).reshape(u.shape[1], self._entries, self.n)
-            H += np.sqrt(block.within) * found[:, :L]
+            projections = noise.projected(u).reshape(u.shape[1], self._entries, self.n)
+            H += np.sqrt(block.within) * projections[:, :L]
             if block.between:
-                H += np.sqrt(block.between) * found[:, L:]
+                H += np.sqrt(block.between) * projections[:, L:]
         batch = batch_of(training, self.n, 0, self.n, t)
         sums = sums_of(training, np.moveaxis(H, 0, 2).swapaxes(0, 1), c, self._y, batch)
         size = batch_size(training, self.n, t)
@@ -171,7 +171,7 @@ class ReducedData:
     def _by_columns(
         self, U: Blocks, by_H: Float[np.ndarray, "k L n"], moves: np.ndarray, size: int
     ) -> Blocks:
-        found = []
+        blocks = []
         along = np.einsum("pln,kln->pk", self._signals, by_H)
         for u, block, noise in zip(U, self._blocks, self._noises, strict=True):
             by = np.zeros((len(u), len(moves)))
@@ -185,8 +185,8 @@ class ReducedData:
                 sums[:named] += (block.signals[:, None] * along)[:named]
                 by = np.zeros((len(sums), len(moves)))
                 by[:, moves] = sums / size
-            found.append(by)
-        return found
+            blocks.append(by)
+        return blocks
 
 
 class _Noise:

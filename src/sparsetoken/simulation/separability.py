@@ -145,7 +145,7 @@ def linear_program(G: Float[np.ndarray, "n m"]) -> bool:
     """
     rows = G / np.linalg.norm(G, axis=1, keepdims=True)
     n, m = rows.shape
-    found = linprog(-np.ones(n), A_eq=rows.T, b_eq=np.zeros(m), bounds=(0, 1))
-    if found.status != 0:
-        raise RuntimeError(f"linear program: {found.message}")
-    return bool(-found.fun < 0.5)
+    solution = linprog(-np.ones(n), A_eq=rows.T, b_eq=np.zeros(m), bounds=(0, 1))
+    if solution.status != 0:
+        raise RuntimeError(f"linear program: {solution.message}")
+    return bool(-solution.fun < 0.5)

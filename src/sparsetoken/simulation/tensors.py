@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.model.pooling import softmax_weights
+from sparsetoken.model.architectures.weights import softmax_weights
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.simulation.budget import chunk_rows, chunk_sizes

@@ -19,6 +19,7 @@ from sparsetoken.model.stages import (
     QueryVector,
     Readout,
     TwoSteps,
+    check_query,
     require_readout,
 )
 from sparsetoken.model.tokens import Isotropic, check_dimension, isotropic_only
@@ -117,14 +118,10 @@ class TrialPlan:
         return self.problem if self.test_problem is None else self.test_problem
 
     def _check_given_query(self) -> None:
-        query = self.model.query
-        if not isinstance(self.problem.tokens, Isotropic):
-            return  # what scores are like depends on the direction
-        if isinstance(query, QueryVector):
-            legal = "Query(cosine, sharpness) for isotropic tokens"
-            remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
-            raise InvalidInput("query", legal, query, remedy)
-        if isinstance(query, Query):
+        query, tokens = self.model.query, self.problem.tokens
+        check_query(query, tokens)
+        if isinstance(query, Query) and isinstance(tokens, Isotropic):
+            # Of other tokens, what scores are like depends on the direction.
             k, axis = query.sharpness, np.array([1.0, 0.0])
             self._check_query(TrainedQuery(query, k * query.cosine, k, axis))
 

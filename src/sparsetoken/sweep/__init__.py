@@ -23,3 +23,4 @@ __all__ = [
     "to_frame",
     "to_xarray",
 ]
+__dir__ = __all__.copy

@@ -11,14 +11,11 @@ from sparsetoken.theory.alignment import (
 )
 from sparsetoken.theory.capacity import capacity
 from sparsetoken.theory.critical_cosine import CriticalCosine, critical_cosine
-from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law, two_nodes
-from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law
 from sparsetoken.theory.predict import predict, predict_readouts
 from sparsetoken.theory.rates import Approach, approach_to_infinite_data
-from sparsetoken.theory.score_law import ScoreLaw
 
 if TYPE_CHECKING:
-    from sparsetoken.theory import oracle, tuning
     from sparsetoken.theory.dynamics import descend
 else:  # on first use: a prediction needs none of them
     import lazy_loader
@@ -31,7 +28,6 @@ __all__ = [
     "Approach",
     "CriticalCosine",
     "FeatureLaw",
-    "ScoreLaw",
     "SignBoundary",
     "TokenFeatures",
     "align",
@@ -39,18 +35,11 @@ __all__ = [
     "capacity",
     "critical_cosine",
     "descend",
-    "feature_law",
-    "oracle",
     "predict",
     "predict_readouts",
     "sampled_law",
     "sign_boundary",
     "sign_margin",
     "small_step_margin",
-    "tuning",
-    "two_nodes",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -105,9 +105,9 @@ def _capacity(
 ) -> Capacity:
     require_problem(problem)
     query = working_query(problem, model)
-    found = capacity_of(problem, model, query, tolerance)
+    result = capacity_of(problem, model, query, tolerance)
     progress()
-    return dataclasses.replace(found, notes=advice_on(problem, model, query))
+    return dataclasses.replace(result, notes=advice_on(problem, model, query))
 
 
 def capacity_of(
@@ -144,15 +144,15 @@ def capacity_of(
     width = law.width(spectrum)
     cosine = law.overlap(spectrum) / (width * stronger) if width > 0 else 0.0
     turned = Query(max(-1.0, min(1.0, cosine)), law.sharpness)
-    found = _of_one(_like(problem, stronger), model, turned, tolerance)
-    return _marked_random(found, random)
+    result = _of_one(_like(problem, stronger), model, turned, tolerance)
+    return _marked_random(result, random)
 
 
-def _marked_random(found: Capacity, advice: str) -> Capacity:
+def _marked_random(result: Capacity, advice: str) -> Capacity:
     """Return a capacity that is not called converged where the query is random."""
-    if not (advice and found.status.converged):
-        return found
-    return dataclasses.replace(found, status=Status(StatusCode.NO_LIMIT, advice))
+    if not (advice and result.status.converged):
+        return result
+    return dataclasses.replace(result, status=Status(StatusCode.NO_LIMIT, advice))
 
 
 def _of_one(
@@ -162,10 +162,12 @@ def _of_one(
     law = feature_law(model, problem, query, _FEW)
     if law.featureless:
         return Capacity(0.0, 0.0, 0.0, 0, CONVERGED)
-    found = _least_violation(problem, model, query, law, tolerance)
-    alpha = law.weights_per_dimension / found.value
-    status = _status(found.error, tolerance, found.caution)
-    return Capacity(alpha, alpha * found.error, found.residual, found.iterations, status)
+    violation = _least_violation(problem, model, query, law, tolerance)
+    alpha = law.weights_per_dimension / violation.value
+    status = _status(violation.error, tolerance, violation.caution)
+    return Capacity(
+        alpha, alpha * violation.error, violation.residual, violation.iterations, status
+    )
 
 
 def _least_violation(
@@ -180,13 +182,13 @@ def _least_violation(
     # Beyond the second token the weights are of the order of 1/sharpness^2 on average, and what
     # they change in a squared violation is a share of the same size.
     if isinstance(model, Attention) and query is not None and query.sharpness**2 * tolerance > 1:
-        found = violation_of(*sharp_law(problem, query))
-        if 2 * found.error <= tolerance:
-            return found
+        violation = violation_of(*sharp_law(problem, query))
+        if 2 * violation.error <= tolerance:
+            return violation
     return sampled_violation(law.features, tolerance)
 
 
-def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capacity:
+def _of_two(problem: SparseTokenProblem, model: QueriedModel, tolerance: float) -> Capacity:
     """Return the capacity of features with two covariances, by as many nodes as it takes.
 
     Plain nodes find a solution. Where a small part of them has the violated margins, more nodes
@@ -208,27 +210,29 @@ def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capa
     covariances = whitened(features.spectrum, features.covariances.directions)
     points, nodes = FIRST_POINTS, features.nodes(problem, FIRST_POINTS)
     proposals, rare = dict.fromkeys(LABELS, Proposal.standard(problem.length)), False
-    found = most_separable(nodes, covariances, features.removed)
-    while not (nodes.exact or points >= LAST_POINTS or 2 * found.error <= tolerance):
-        rare = found.converged and (rare or effective_share(violations(nodes, found)) < _RARE)
+    separation = most_separable(nodes, covariances, features.removed)
+    while not (nodes.exact or points >= LAST_POINTS or 2 * separation.error <= tolerance):
+        rare = separation.converged and (
+            rare or effective_share(violations(nodes, separation)) < _RARE
+        )
         points *= _MORE
         if rare:
             few, leading = drawn(proposals, _PILOT, 0)
-            shares = np.split(violations(few, found), len(LABELS), axis=1)
+            shares = np.split(violations(few, separation), len(LABELS), axis=1)
             proposals = fitted_proposals(leading, shares)
             # Half as many points: drawn nodes have twice as many scrambles.
             nodes, _ = drawn(proposals, points // 2, 1)
         else:
             nodes = features.nodes(problem, points)
-        near = found if found.converged else None
-        found = most_separable(nodes, covariances, features.removed, near)
-    alpha = found.samples / covariances.dimension if found.converged else math.nan
+        near = separation if separation.converged else None
+        separation = most_separable(nodes, covariances, features.removed, near)
+    alpha = separation.samples / covariances.dimension if separation.converged else math.nan
     return Capacity(
         capacity=alpha,
-        numerical_error=alpha * found.error,
-        residual=found.residual,
-        iterations=found.iterations,
-        status=_status(found.error, tolerance),
+        numerical_error=alpha * separation.error,
+        residual=separation.residual,
+        iterations=separation.iterations,
+        status=_status(separation.error, tolerance),
     )
 
 

@@ -159,8 +159,8 @@ class _RoughGap:
     def __call__(self, s: float) -> float:
         self.solved += 1
         model = Attention(Query(float(s), self._sharpness))
-        (found,) = predict_readouts(self._problem, model, [self._readout], nodes=self.nodes)
-        return found.test_error - self._pooled
+        (prediction,) = predict_readouts(self._problem, model, [self._readout], nodes=self.nodes)
+        return prediction.test_error - self._pooled
 
 
 def _bracket(difference: Callable[[float], float]) -> tuple[float, float] | Status:

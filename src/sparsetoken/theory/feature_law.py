@@ -300,19 +300,6 @@ def two_nodes(problem: SparseTokenProblem, along: float, across: float, C: float
         Means along the query and along the rest of the signal.
     C : float
         Standard deviation in every other direction.
-
-    See Also
-    --------
-    sampled_law : The law by sampling the projections of the tokens.
-    feature_law : The law of the features of a model.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import two_nodes
-    >>> problem = st.SparseTokenProblem(length=4, strength=4.0)
-    >>> two_nodes(problem, along=0.0, across=1.0, C=0.5).across.tolist()
-    [[1.0, 0.0]]
     """
     pi = problem.positive_rate
     pair = np.array([[1.0, 0.0]])
@@ -343,7 +330,6 @@ def sampled_law(features: TokenFeatures, points: int) -> FeatureLaw:
     See Also
     --------
     TokenFeatures : How features depend on the tokens.
-    two_nodes : Features that are Gaussian given the label.
 
     Examples
     --------

@@ -11,14 +11,14 @@ import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
-from sparsetoken.model.models import Elementwise, Model, QueriedModel
+from sparsetoken.model.models import Model, QueriedModel
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.results import Overlaps
 from sparsetoken.theory.alignment.limit import QueryLaw, query_law
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures
 from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.laws.elementwise import elementwise_nodes_with_effect
+from sparsetoken.theory.laws.queried import nodes_with_effect
 from sparsetoken.theory.readout.covariances import (
     CommutingCovariances,
     Covariances,
@@ -90,14 +90,14 @@ class ModelFeatures(abc.ABC):
         """Return the number of samples of these equations at a load n1/d."""
 
     @abc.abstractmethod
-    def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
+    def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
 
     def state_on(
-        self, problem: SparseTokenProblem, readout: ConvexReadout, found: SaddlePoint
+        self, problem: SparseTokenProblem, readout: ConvexReadout, saddle: SaddlePoint
     ) -> ReadoutState:
         """Return what the scores of a readout on new data of a problem depend on."""
-        return found.state
+        return saddle.state
 
 
 class IsotropicFeatures(ModelFeatures):
@@ -124,9 +124,9 @@ class IsotropicFeatures(ModelFeatures):
         """Return the samples over the number of weights."""
         return alpha / self.weights_per_dimension
 
-    def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
+    def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
-        w1, w2, b, nu, _ = (float(value) for value in found.x)
+        w1, w2, b, nu, _ = (float(value) for value in saddle.x)
         return Overlaps(query=w1, orthogonal=w2, noise=nu, bias=b)
 
 
@@ -159,23 +159,23 @@ class CorrelatedFeatures(ModelFeatures):
         """Return the number of samples."""
         return alpha * self._dimension
 
-    def _norms(self, readout: ConvexReadout, found: SaddlePoint, others: np.ndarray) -> np.ndarray:
+    def _norms(self, readout: ConvexReadout, saddle: SaddlePoint, others: np.ndarray) -> np.ndarray:
         """Return w^T G w for other covariances."""
         assert isinstance(readout, SpectrumReadout)
-        pull = readout.pull(found.state, found.smoothing)
-        return self.covariances.norms(pull, found.load.ridge, found.load.samples, others)
+        pull = readout.pull(saddle.state, saddle.smoothing)
+        return self.covariances.norms(pull, saddle.load.ridge, saddle.load.samples, others)
 
-    def _length(self, readout: ConvexReadout, found: SaddlePoint) -> float:
+    def _length(self, readout: ConvexReadout, saddle: SaddlePoint) -> float:
         """Return |w|^2."""
         ones = np.ones((1, self.covariances.dimension))
-        return float(self._norms(readout, found, ones)[0])
+        return float(self._norms(readout, saddle, ones)[0])
 
 
 class LinearFeatures(CorrelatedFeatures):
     """A linear model with one covariance, and the signal as its direction.
 
     The mean token has the covariance S_b + S_w/L. As among isotropic tokens its amplitude is
-    1/sqrt(L), that of the covariance S_w + L S_b. With all tokens side by side, the readout is by
+    1/sqrt(L), that of the covariance S_w + L S_b. With concatenated tokens, the readout is by
     symmetry the same at each position but for its noise, so that where the signal is does not
     matter: in the frame (their mean, the differences) the mean over positions, times sqrt(L), has
     the covariance S_w + L S_b, and L - 1 differences have S_w.
@@ -206,20 +206,20 @@ class LinearFeatures(CorrelatedFeatures):
         law = feature_law(self._model, like, None, points)
         return FeatureNodes.of(law.across.T, law.C.T, law.y[0], law.weight[0])
 
-    def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
+    def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
-        along = float(found.state.p[0])
-        rest = math.sqrt(max(self._length(readout, found) - along**2, 0.0))
-        return Overlaps(0.0, along, rest, found.state.b)
+        along = float(saddle.state.p[0])
+        rest = math.sqrt(max(self._length(readout, saddle) - along**2, 0.0))
+        return Overlaps(0.0, along, rest, saddle.state.b)
 
     def state_on(
-        self, problem: SparseTokenProblem, readout: ConvexReadout, found: SaddlePoint
+        self, problem: SparseTokenProblem, readout: ConvexReadout, saddle: SaddlePoint
     ) -> ReadoutState:
         """Return the state; the mean of another number of tokens has another covariance."""
         if problem.length == self.problem.length:
-            return found.state
+            return saddle.state
         other = self._covariance(problem.length)[None]
-        return found.state._replace(q=self._norms(readout, found, other))
+        return saddle.state._replace(q=self._norms(readout, saddle, other))
 
 
 class QueriedFeatures(CorrelatedFeatures):
@@ -233,13 +233,12 @@ class QueriedFeatures(CorrelatedFeatures):
     weights add up to 1: the effect is then noise of covariance S_b.
     """
 
-    def __init__(self, problem: SparseTokenProblem, model: Model) -> None:
+    def __init__(self, problem: SparseTokenProblem, model: QueriedModel) -> None:
         super().__init__(problem)
-        assert model.query is not None
         self._model, self._query = model, query_law(problem, model.query)
         self._width = self._query.width(self.spectrum)
         self._effect = 0.0  # sigma_b, where the weights see the effect
-        self.sees_effect = self.spectrum.shared and isinstance(model, Elementwise)
+        self.sees_effect = self.spectrum.shared and model.sees_mean
         S, B = self.spectrum.within, self.spectrum.between
         if self.sees_effect:
             self._effect = math.sqrt(max(_quadratic(self._query, B), 0.0))
@@ -259,10 +258,9 @@ class QueriedFeatures(CorrelatedFeatures):
     def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
         if not self.sees_effect:
             return self.of_law(problem, self._law(problem, points))
-        assert isinstance(self._model, Elementwise)
         shift, sharpness = self._projected(problem), self._query.sharpness
         effect = self._effect / self._width if self._width > 0 else 0.0
-        return elementwise_nodes_with_effect(self._model, problem, shift, effect, sharpness, points)
+        return nodes_with_effect(self._model, problem, shift, effect, sharpness, points)
 
     def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
         """Return what nodes are sampled from, None where the weights see an effect."""
@@ -274,9 +272,9 @@ class QueriedFeatures(CorrelatedFeatures):
         B = law.along - projected * law.across
         a = np.stack([problem.strength * law.across, B], axis=-1)
         amplitudes = [law.C, *([np.ones_like(law.C)] if self.spectrum.shared else [])]
-        spread = np.diag([0.0, law.shared])
+        covariance = np.diag([0.0, law.shared])
         return FeatureNodes(
-            a, np.stack(amplitudes, axis=-1), law.y, law.weight, spread, exact=law.exact
+            a, np.stack(amplitudes, axis=-1), law.y, law.weight, covariance, exact=law.exact
         )
 
     def _projected(self, problem: SparseTokenProblem) -> float:
@@ -305,17 +303,17 @@ class QueriedFeatures(CorrelatedFeatures):
             raise InvalidInput("tokens", legal, self.problem.tokens, remedy)
         return law
 
-    def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
+    def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
         assert isinstance(readout, SpectrumReadout)
-        pull = readout.pull(found.state, found.smoothing)
-        signal, *_, w_1 = self.covariances.overlaps(pull, found.load.ridge)
+        pull = readout.pull(saddle.state, saddle.smoothing)
+        signal, *_, w_1 = self.covariances.overlaps(pull, saddle.load.ridge)
         length = self._query.norm
         s = self._query.overlap(self.spectrum) / length if length > 0 else 0.0
         sine = math.sqrt(max(1 - s**2, 0.0))
         w_2 = (signal - s * w_1) / sine if sine > 1e-9 else 0.0
-        rest = math.sqrt(max(self._length(readout, found) - w_1**2 - w_2**2, 0.0))
-        return Overlaps(float(w_1), float(w_2), rest, found.state.b)
+        rest = math.sqrt(max(self._length(readout, saddle) - w_1**2 - w_2**2, 0.0))
+        return Overlaps(float(w_1), float(w_2), rest, saddle.state.b)
 
 
 def _quadratic(query: QueryLaw, G: np.ndarray) -> float:

@@ -109,11 +109,8 @@ def predict(
     return stacked(rows, grid)
 
 
-Point = tuple[SparseTokenProblem, Model, Readout]
-
-
 def _predictions(
-    points: Sequence[Point],
+    points: Sequence[tuple[SparseTokenProblem, Model, Readout]],
     test_problem: SparseTokenProblem | None,
     tolerance: float,
     progress: Progress = SILENT,
@@ -125,14 +122,14 @@ def _predictions(
         entry_of(model)
         require_readout(readout)
         places.setdefault((problem, model, readout.loss), []).append(place)
-    found: dict[int, Prediction] = {}
+    predictions: dict[int, Prediction] = {}
     for some in places.values():
         problem, model, _ = points[some[0]]
         readouts = [points[place][2] for place in some]
         solved = predictions_of(problem, model, test_problem, readouts, tolerance)
-        found |= zip(some, solved, strict=True)
+        predictions |= zip(some, solved, strict=True)
         progress(len(some))
-    return [found[place] for place in range(len(points))]
+    return [predictions[place] for place in range(len(points))]
 
 
 @on_one_thread
@@ -180,18 +177,18 @@ def predict_readouts(
 
 
 def _compared_with_pooling(
-    found: Prediction,
+    prediction: Prediction,
     problem: SparseTokenProblem,
     model: Model,
     readout: Readout,
     test_problem: SparseTokenProblem | None,
 ) -> Prediction:
     """Add the advice that attention with a trained query loses to pooling, where it does."""
-    query = found.query
+    query = prediction.query
     if not (isinstance(model, Attention) and isinstance(model.query, TwoSteps)) or query is None:
-        return found
+        return prediction
     if query.cosine < 0:  # said already
-        return found
+        return prediction
     (pooled,) = _predictions([(problem, Pooled(), readout)], test_problem, 1e-4)
-    text = loss_to_pooling(query, found, pooled)
-    return dataclasses.replace(found, notes=(*found.notes, text)) if text else found
+    text = loss_to_pooling(query, prediction, pooled)
+    return dataclasses.replace(prediction, notes=(*prediction.notes, text)) if text else prediction

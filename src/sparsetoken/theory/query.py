@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput
+from sparsetoken.base.validation import LARGEST_VALUE
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, QueryVector, TwoSteps
-from sparsetoken.model.tokens import Isotropic
 from sparsetoken.results import Prediction
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.alignment.sign import sign_boundary
@@ -17,7 +16,7 @@ from sparsetoken.theory.alignment.two_steps import align
 from sparsetoken.theory.spectrum import spectrum_of
 
 _BLUNT = 0.2  # of the sharpness: the weights of two tokens then seldom differ by a half
-_ROUNDING = 1e-3  # relative: test errors that print alike are not told apart
+_ROUNDING = 1e-3  # relative: test errors that print alike count as equal
 
 
 def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
@@ -37,10 +36,6 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
 
         return descended_query(problem, query)
     if isinstance(query, QueryVector):
-        if isinstance(problem.tokens, Isotropic):  # which have no frame
-            remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
-            legal = "Query(cosine, sharpness) for isotropic tokens"
-            raise InvalidInput("query", legal, query, remedy)
         law = query_law(problem, query)
         cosine = law.overlap(spectrum_of(problem)) / law.norm
         return Query(max(-1.0, min(1.0, cosine)), query.sharpness)
@@ -87,11 +82,11 @@ def _remedy(problem: SparseTokenProblem, steps: TwoSteps) -> str:
 def _blunt(problem: SparseTokenProblem, model: Model, query: Query) -> str:
     if not isinstance(model, Attention) or problem.length == 1 or query.sharpness >= _BLUNT:
         return ""
-    found = not isinstance(model.query, Query)
+    trained = not isinstance(model.query, Query)
     return (
         f"The query is blunt: its sharpness {query.sharpness:.3g} is far below 1, so that all "
         "tokens have nearly equal weights and attention is close to mean pooling. "
-        f"Raise {'eta_q or beta' if found else 'the sharpness'}."
+        f"Raise {'eta_q or beta' if trained else 'the sharpness'}."
     )
 
 

@@ -39,12 +39,12 @@ def predictions_of(
     """Return predictions of readouts of one loss, means over draws of a query that may vary."""
     if not may_vary(model.query, problem):
         return Setting(problem, model, test_problem).predictions(readouts, tolerance)
-    found = predict_over_draws(
+    predictions = predict_over_draws(
         problem, model, readouts, tolerance=tolerance, test_problem=test_problem
     )
     advice = randomness_advice(problem, model.query)
     notes = (*advice_on(problem, model, working_query(problem, model)), *filter(None, [advice]))
-    return [dataclasses.replace(one, notes=notes) for one in found]
+    return [dataclasses.replace(one, notes=notes) for one in predictions]
 
 
 def predict_over_draws(
@@ -197,7 +197,7 @@ class _Mean:
         )
 
 
-def _numbers(found: Prediction) -> list[float]:
+def _numbers(prediction: Prediction) -> list[float]:
     """Return the quantities that are averaged, the test error first."""
-    of_it = [getattr(found, name) for name in _FIELDS]
-    return [*of_it, *(getattr(found.overlaps, name) for name in _OVERLAPS)]
+    of_it = [getattr(prediction, name) for name in _FIELDS]
+    return [*of_it, *(getattr(prediction.overlaps, name) for name in _OVERLAPS)]

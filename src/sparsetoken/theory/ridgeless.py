@@ -103,18 +103,18 @@ def _capacity_near(
     if math.isinf(alpha1):
         return 0.0, 0.0, known
     for tolerance in (_ROUGH, _FINE):
-        found = _capacity(problem, model, query, tolerance)
-        if found.status.code is StatusCode.MAX_ITERATIONS:
+        result = _capacity(problem, model, query, tolerance)
+        if result.status.code is StatusCode.MAX_ITERATIONS:
             remedy = "The capacity was not found; use a small ridge such as 1e-6."
             return math.nan, math.nan, Status(StatusCode.MAX_ITERATIONS, remedy)
-        if found.status.code is StatusCode.NO_LIMIT:
-            above = alpha1 > found.capacity + found.numerical_error
-            remedy = f"{found.status.remedy} Or use a small ridge such as 1e-3."
-            return found.capacity, _TIE, known if above else Status(StatusCode.NO_LIMIT, remedy)
-        error = max(_TIE, 3 * found.numerical_error / max(found.capacity, 1e-300))
-        if abs(alpha1 - found.capacity) > error * alpha1:  # the error is that of 1/capacity
+        if result.status.code is StatusCode.NO_LIMIT:
+            above = alpha1 > result.capacity + result.numerical_error
+            remedy = f"{result.status.remedy} Or use a small ridge such as 1e-3."
+            return result.capacity, _TIE, known if above else Status(StatusCode.NO_LIMIT, remedy)
+        error = max(_TIE, 3 * result.numerical_error / max(result.capacity, 1e-300))
+        if abs(alpha1 - result.capacity) > error * alpha1:  # the error is that of 1/capacity
             break
-    return found.capacity, error, known
+    return result.capacity, error, known
 
 
 _capacity = functools.lru_cache(maxsize=8)(capacity_of)

@@ -33,22 +33,6 @@ class ScoreLaw:
     ----------
     mean, width : arrays of shape (scrambles, nodes)
     y, weight : arrays of shape (scrambles, nodes)
-
-    See Also
-    --------
-    FeatureLaw : The law of the features of a model.
-    sparsetoken.results.Overlaps : The readout in the frame of query and signal.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import ScoreLaw, feature_law
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> model, readout = st.Pooled(), st.Readout("square", ridge=0.1, alpha1=2.0)
-    >>> found = st.predict(problem, model, readout)
-    >>> law = ScoreLaw.of(feature_law(model, problem, None, 1024), found.overlaps)
-    >>> bool(abs(law.test_error() - found.test_error) < 1e-4)
-    True
     """
 
     mean: Float[np.ndarray, "scrambles nodes"]

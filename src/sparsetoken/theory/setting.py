@@ -78,9 +78,9 @@ class Setting:
         """
         accuracy = math.inf if self._fixed else tolerance
         self._curves = {}
-        found = [self._prediction(readout, accuracy) for readout in readouts]
+        predictions = [self._prediction(readout, accuracy) for readout in readouts]
         self._like = None  # a chain of settings would keep them all
-        return found
+        return predictions
 
     def _prediction(self, readout: Readout, tolerance: float) -> Prediction:
         if self._first.featureless:
@@ -96,14 +96,16 @@ class Setting:
         point = curves[loss].solve(readout.alpha1, stage.ridge)
         return self._with_query(_predicted(point, stage, tolerance), self._more(point, readout))
 
-    def _with_query(self, found: Prediction, more: tuple[str, ...] = ()) -> Prediction:
+    def _with_query(self, prediction: Prediction, more: tuple[str, ...] = ()) -> Prediction:
         """Return a prediction with the query that the model works with, and its advice."""
         query = self.query
         cosine, sharpness = (None, None) if query is None else (query.cosine, query.sharpness)
         notes = (*self.advice, *more, *filter(None, [self._random]))
-        if self._random and found.status.converged:  # the limit is not what is asked for
-            found = dataclasses.replace(found, status=Status(StatusCode.NO_LIMIT, self._random))
-        return dataclasses.replace(found, cosine=cosine, sharpness=sharpness, notes=notes)
+        if self._random and prediction.status.converged:  # the limit is not what is asked for
+            prediction = dataclasses.replace(
+                prediction, status=Status(StatusCode.NO_LIMIT, self._random)
+            )
+        return dataclasses.replace(prediction, cosine=cosine, sharpness=sharpness, notes=notes)
 
     def _more(self, point: SolvedPoint, readout: Readout) -> tuple[str, ...]:
         """Return advice on the readout: what it is like in tokens of any dimension."""

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 import sparsetoken as st
-from sparsetoken.theory import feature_law
+from sparsetoken.theory.laws import feature_law
 
 XI = np.full(30, 30**-0.5)
 

@@ -21,7 +21,7 @@ from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory import descend
 from sparsetoken.theory.dynamics import follow
 from sparsetoken.theory.dynamics.gathering import gathered_plan
-from sparsetoken.theory.dynamics.outcomes import worth_of
+from sparsetoken.theory.dynamics.outcomes import network_outcome
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica
 from sparsetoken.theory.dynamics.spectrum import mixing
@@ -117,7 +117,9 @@ def states(overlaps, gram, c, between=None):
 
 def test_error_of_pooling_is_a_normal_tail():
     theta, L, overlap, length, b = 4.0, 5, 0.4, 0.7, 0.3
-    found = worth_of(networks.Pooled(), law_of(PROBLEM), states([[overlap]], [[length**2]], [b]))
+    found = network_outcome(
+        networks.Pooled(), law_of(PROBLEM), states([[overlap]], [[length**2]], [b])
+    )
     sd = length / math.sqrt(L)
     positive = special.ndtr(-(theta * overlap / L + b) / sd)
     assert found.test_error[0] == pytest.approx((positive + special.ndtr(b / sd)) / 2, abs=1e-12)
@@ -126,7 +128,7 @@ def test_error_of_pooling_is_a_normal_tail():
 def test_effects_of_bags_are_shared_by_all_tokens():
     L, length, b, between = 5, 0.7, 0.3, 0.25
     at = states([[0.0]], [[length**2]], [b], [[between]])
-    found = worth_of(networks.Pooled(), law_of(PROBLEM), at)
+    found = network_outcome(networks.Pooled(), law_of(PROBLEM), at)
     sd = math.sqrt(length**2 / L + between)
     tails = special.ndtr(-b / sd) + special.ndtr(b / sd)
     assert found.test_error[0] == pytest.approx(tails / 2, abs=1e-12)
@@ -137,18 +139,20 @@ def test_attended_share_of_two_tokens_is_a_normal_tail():
     problem = st.SparseTokenProblem(length=2, informative=1, strength=3.0)
     overlap, length = 0.5, 0.8
     at = states([[overlap], [0.0]], np.diag([length**2, 0.0]), [0.0])
-    found = worth_of(networks.Softmax(), law_of(problem), at)
+    found = network_outcome(networks.Softmax(), law_of(problem), at)
     expected = special.ndtr(3.0 * overlap / (math.sqrt(2) * length))
     assert found.attended[0] == pytest.approx(expected, abs=3e-3)  # 512 nodes, a step function
 
 
 def test_tokens_that_are_attended_alike_count_their_part():
     at = states([[0.0], [1.0]], np.diag([0.0, 1.0]), [0.0])
-    assert worth_of(networks.Softmax(), law_of(PROBLEM), at).attended[0] == pytest.approx(1 / 5)
+    assert network_outcome(networks.Softmax(), law_of(PROBLEM), at).attended[0] == pytest.approx(
+        1 / 5
+    )
     assert math.isnan(
-        worth_of(networks.DeepSets(1), law_of(PROBLEM), states([[0.0]], [[1.0]], [0, 1])).attended[
-            0
-        ]
+        network_outcome(
+            networks.DeepSets(1), law_of(PROBLEM), states([[0.0]], [[1.0]], [0, 1])
+        ).attended[0]
     )
 
 
@@ -157,7 +161,7 @@ def test_error_of_three_classes_is_that_of_normal_scores():
     M, L = np.array([[-0.1, -0.2], [0.9, 0.1], [0.0, 0.8]]), CLASSES.length
     root = np.array([[0.6, 0.0, 0.0], [0.2, 0.7, 0.0], [-0.1, 0.3, 0.5]])
     gram, c = root @ root.T, np.array([0.2, 0.0, -0.1])
-    found = worth_of(networks.Pooled(), law_of(CLASSES), states(M, gram, c)).test_error[0]
+    found = network_outcome(networks.Pooled(), law_of(CLASSES), states(M, gram, c)).test_error[0]
     expected = 0.0
     for k, rate in enumerate(CLASSES.rates):
         signal = 4.0 * np.array(CLASSES.patterns[k])
@@ -271,7 +275,7 @@ def test_atoms_are_doubled_until_the_tolerance_is_met():
         assert plan.atoms.shares.sum() == pytest.approx(1)
         assert plan.atoms.shares @ plan.atoms.within == pytest.approx(1)
     found = descend(problem, descent, replicas=2)
-    assert found.numerical_error >= gathering.worth_error.test_error.max()
+    assert found.numerical_error >= gathering.outcome_error.test_error.max()
     # All quantities have the error of the atoms.
     fine, coarse = gathering.states.loss
     assert np.ptp([fine, coarse]) > 0
@@ -406,9 +410,9 @@ def test_no_training_loss_is_below_zero(monkeypatch):
 def test_an_error_beside_a_test_error_of_zero_takes_all_replicas():
     descent = st.Descent(networks.Pooled(), alpha=2.0, steps=1)
     found = follow.follow(PROBLEM, descent, 1e-3, 2, follow.Replicas(None, lambda: None))
-    worth = found.worth.each(np.zeros_like)
+    outcome = found.outcome.each(np.zeros_like)
     status = Status(StatusCode.TOLERANCE_NOT_REACHED)
-    sure = dataclasses.replace(found, worth=worth, status=status)
+    sure = dataclasses.replace(found, outcome=outcome, status=status)
     assert follow._wanted(sure, 1e-3) == follow.MOST_REPLICAS
 
 

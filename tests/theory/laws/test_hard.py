@@ -12,7 +12,8 @@ import pytest
 from sparsetoken.model.models import Attention, HardAttention, Pooled
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.theory import align, capacity, feature_law, predict
+from sparsetoken.theory import align, capacity, predict
+from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.laws.hard import sharp_law
 from sparsetoken.theory.separability.sampled_violation import sampled_violation
 

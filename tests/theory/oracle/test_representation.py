@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import hypergeom, norm
 
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, Elementwise, HardAttention, Pooled, Vectorized
-from sparsetoken.model.pooling import ACTIVATIONS
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength, growth
 from sparsetoken.theory.oracle.strength import checked_lengths

@@ -12,7 +12,7 @@ from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.theory import feature_law
+from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.readout.covariances import (
     CommutingCovariances,
     Directions,

@@ -121,22 +121,22 @@ def attend(
     start, k = (first.direction, first.sharpness) if first else (mean, 1.0)
     refined = likelihood_queries(task, subsets, k * start.queries, start.sign)
     choices += _tried(task, [_unseen(one, folds, task, start.sign) for one in refined], grid)
-    found = _best(choices, task.samples)
+    choice = _best(choices, task.samples)
     steps = _unseen(unit_queries(task, two_steps(task, subsets)), folds, task, 1.0)
     towards = float(np.sign(steps.queries[:, -1] @ task.mean_fit.w))
-    if found is None:
+    if choice is None:
         off = mean.times(0.0)
-        return _told(task.calibrated_fit, 0.0, 0.0, 0.0, [off, steps.times(towards)])
-    k, direction = found.sharpness, found.direction
-    readout = task.calibrated(found.fit)
+        return _fit_of(task.calibrated_fit, 0.0, 0.0, 0.0, [off, steps.times(towards)])
+    k, direction = choice.sharpness, choice.direction
+    readout = task.calibrated(choice.fit)
     slope = float(readout.w[0])
     both = [direction.times(k), steps.times(towards * direction.sign)]
     readout = dataclasses.replace(readout, w=slope * both[0].queries[:, -1])
-    gained = gain(found.fit, task.mean_fit, task.samples)
-    return _told(readout, 1 / slope if slope else 0.0, k if slope else 0.0, gained, both)
+    gained = gain(choice.fit, task.mean_fit, task.samples)
+    return _fit_of(readout, 1 / slope if slope else 0.0, k if slope else 0.0, gained, both)
 
 
-def _told(
+def _fit_of(
     readout: LinearFit,
     exponent: float,
     sharpness: float,
@@ -148,11 +148,11 @@ def _told(
     return AttentionFit(readout, exponent, sharpness, gained, directions, scores)
 
 
-def _unseen(found: Queries, folds: Int[np.ndarray, " n"], task: Task, sign: float) -> _Direction:
+def _unseen(queries: Queries, folds: Int[np.ndarray, " n"], task: Task, sign: float) -> _Direction:
     """Return queries, with the scores of tokens by those found without their fold."""
     fold_of_token = np.repeat(folds, task.bags.sizes)[:, None]
-    scores = np.take_along_axis(found.scores, fold_of_token, axis=1)[:, 0]
-    return _Direction(found.Q, scores, sign)
+    scores = np.take_along_axis(queries.scores, fold_of_token, axis=1)[:, 0]
+    return _Direction(queries.Q, scores, sign)
 
 
 def _tried(task: Task, directions: Iterable[_Direction], grid: Iterable[float]) -> list[_Choice]:
@@ -177,7 +177,7 @@ def _best(choices: Iterable[_Choice], samples: Samples) -> _Choice | None:
         of_sign = (one for one in every if one.direction.sign == sign)
         return min(of_sign, key=lambda one: one.loss(samples), default=None)
 
-    found, opposite = least(1.0), least(-1.0)
-    if found is None or (opposite and gain(opposite.fit, found.fit, samples) > 1):
-        return opposite or found
-    return found
+    choice, opposite = least(1.0), least(-1.0)
+    if choice is None or (opposite and gain(opposite.fit, choice.fit, samples) > 1):
+        return opposite or choice
+    return choice

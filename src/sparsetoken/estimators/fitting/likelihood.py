@@ -109,10 +109,10 @@ def likelihood_queries(
     start = np.concatenate([starts, np.zeros((1, len(subsets)))]).T
     work = float(task.bags.tokens.size * len(problem.ridges))
     steps = int(np.clip(WORK / work, LEAST_STEPS, STEPS))
-    found = descend_together(
+    minima = descend_together(
         problem.value_and_gradient, np.tile(start, (len(ridges), 1)), steps, TOLERANCE
     )
-    groups = np.split(found.points[:, :-1], len(ridges))
+    groups = np.split(minima.points[:, :-1], len(ridges))
     return [unit_queries(task, group.T) for group in groups]
 
 
@@ -136,5 +136,5 @@ def likelihood_fits(scores: Iterable[Float[np.ndarray, " N"]], task: Task) -> li
     There is one fit for each array of scores. They are those of queries that have not seen their
     bags, so that slope and intercept calibrate them.
     """
-    found = [segment_log_mean_exp(one, task.bags.offsets).astype(np.float64) for one in scores]
-    return fit_single_features(np.stack(found), task.samples, task.loss) if found else []
+    features = [segment_log_mean_exp(one, task.bags.offsets).astype(np.float64) for one in scores]
+    return fit_single_features(np.stack(features), task.samples, task.loss) if features else []

@@ -241,8 +241,8 @@ def calibrated(fit: LinearFit, samples: Samples, loss: Loss) -> LinearFit:
     ).x
     level = minimize_scalar(lambda t: mean_loss(t * across)).x
     starts, bounds = (alone * along, level * across), ((0.0, unit), (None, None))
-    found = [minimize(mean_loss, start, jac=slopes, bounds=bounds) for start in starts]
-    factor, shift = min(found, key=lambda one: one.fun).x
+    minima = [minimize(mean_loss, start, jac=slopes, bounds=bounds) for start in starts]
+    factor, shift = min(minima, key=lambda one: one.fun).x
     shrunk, both = moved(float(alone) / unit, 0.0), moved(float(factor) / unit, float(shift))
     surely = all(gain(both, one, samples) > 1 for one in (shrunk, moved(0.0, float(level))))
     return both if surely else shrunk

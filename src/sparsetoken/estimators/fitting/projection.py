@@ -61,10 +61,10 @@ class Projection:
         """Return the products of the tokens, less the centre, with directions of z."""
         tokens = self.bags.tokens
         raw = (directions / self.standardization.scale[:, None]).astype(tokens.dtype)
-        found = np.empty((raw.shape[1], len(tokens)), tokens.dtype)
+        projected = np.empty((raw.shape[1], len(tokens)), tokens.dtype)
         for rows in moments.chunks(tokens):
-            found[:, rows] = (self._less(rows) @ raw - self.rest @ raw).T
-        return found
+            projected[:, rows] = (self._less(rows) @ raw - self.rest @ raw).T
+        return projected
 
     def summed(self, weights: Float[np.ndarray, "k N"]) -> Float[np.ndarray, "k d"]:
         """Return the weighted sums of the scaled tokens less the centre."""

@@ -53,9 +53,11 @@ def signal_pvalue(tasks: Sequence[Task]) -> float:
     float
         A multiple of 1/100.
     """
-    found = [_all_statistics(_unweighted(task)) for task in tasks]
-    standard = _standardized(np.concatenate([statistics for statistics, _ in found], axis=1))
-    sides = np.concatenate([side for _, side in found])
+    statistics_of_tasks = [_all_statistics(_unweighted(task)) for task in tasks]
+    standard = _standardized(
+        np.concatenate([statistics for statistics, _ in statistics_of_tasks], axis=1)
+    )
+    sides = np.concatenate([side for _, side in statistics_of_tasks])
     sums = [standard[:, sides != other].sum(axis=1) for other in (-1, 1)]
     most = _standardized(np.stack([standard.max(axis=1), *sums], axis=1)).max(axis=1)
     # Equal but for rounding counts as equal.
@@ -75,17 +77,17 @@ def _all_statistics(task: Task) -> tuple[Float[np.ndarray, "P K"], Float[np.ndar
     """
     orders, share, features = _orders(task), task.samples.share, task.features
     pooled = [features.means, *([features.largest] if features.means.size <= MOST else [])]
-    found = [
+    statistics = [
         _correlations(_left_out_predictions(one, orders, share), orders, share)[:, None]
         for one in pooled
     ]
-    sides = np.zeros(len(found))
+    sides = np.zeros(len(statistics))
     if _work(len(task.bags.tokens), task.bags.dimension) <= WORK:
         queries = len(SIDES) * FOLDS * task.bags.dimension  # values, of each order
         parts = np.array_split(orders, -(-2 * queries * len(orders) // VALUES))
-        found.append(np.concatenate([_token_statistics(task, part) for part in parts]))
+        statistics.append(np.concatenate([_token_statistics(task, part) for part in parts]))
         sides = np.concatenate([sides, np.tile(SIDES, 4)])
-    return np.concatenate(found, axis=1), sides
+    return np.concatenate(statistics, axis=1), sides
 
 
 def _work(tokens: int, dimension: int) -> float:
@@ -149,28 +151,28 @@ def _token_statistics(task: Task, orders: Float[np.ndarray, "P n"]) -> Float[np.
     # Both sides begin with the difference of the mean tokens.
     queries = np.stack([(orders * share * (fold == f)) @ means for f in range(FOLDS)])
     Q = np.stack([queries] * len(SIDES)).astype(bags.dtype)
-    blocks, found = _blocks(bags, fold, len(orders)), []
+    blocks, statistics = _blocks(bags, fold, len(orders)), []
     for step in range(STEPS + 1):
         scores, Q = _scored(task, orders * share, Q, blocks, turn=step < STEPS)
         if step in (0, STEPS):
-            found += [
+            statistics += [
                 side * _correlations(m, orders, share)
                 for of_pooling in scores
                 for side, m in zip(SIDES, of_pooling, strict=True)
             ]
-    return np.stack(found, axis=1)
+    return np.stack(statistics, axis=1)
 
 
 def _blocks(
     bags: Bags, fold: Int[np.ndarray, " n"], count: int
 ) -> list[tuple[int, Int[np.ndarray, " _"]]]:
     """Return sets of whole bags of one fold that are worked on together, the largest first."""
-    most, found = VALUES // (2 * bags.dimension + 3 * count), []
+    most, blocks = VALUES // (2 * bags.dimension + 3 * count), []
     for f in range(FOLDS):
         rows = np.flatnonzero(fold == f)
         number = np.cumsum(bags.sizes[rows]) // max(most, 1)
-        found += [(f, rows[number == one]) for one in np.unique(number)]
-    return sorted(found, key=lambda block: -bags.sizes[block[1]].sum())
+        blocks += [(f, rows[number == one]) for one in np.unique(number)]
+    return sorted(blocks, key=lambda block: -bags.sizes[block[1]].sum())
 
 
 def _scored(

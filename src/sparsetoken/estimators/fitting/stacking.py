@@ -18,7 +18,7 @@ def shrunk_weights(
 ) -> Float[np.ndarray, " M"]:
     """Return convex weights of left-out scores, of which the first member is a constant.
 
-    Least loss picks members that were lucky. So each sample is also scored with weights of the
+    The least loss picks members by noise too. So each sample is also scored with weights of the
     samples in other folds; the share of all members but the constant is multiplied by the
     factor in [0, 1] that gives these scores the least loss. On noise it is near 0.
 
@@ -36,9 +36,9 @@ def shrunk_weights(
     crossed = np.empty(n)
     for fold in range(min(FOLDS, n)):
         inside = folds == fold
-        found = weights if n == 1 else convex_weights(scores[~inside], samples.take(~inside), loss)
+        others = weights if n == 1 else convex_weights(scores[~inside], samples.take(~inside), loss)
         # A member without weight may have scores that are not finite.
-        crossed[inside] = scores[inside][:, found > 0] @ found[found > 0]
+        crossed[inside] = scores[inside][:, others > 0] @ others[others > 0]
     constant = scores[:, 0]
 
     def mean_loss(factor: float) -> float:
@@ -96,7 +96,7 @@ def convex_weights(
     vertices = np.eye(M)
     best = min(vertices, key=lambda w: objective(w)[0])
     sum_to_one = {"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(M)}
-    found = minimize(
+    solution = minimize(
         objective,
         best,
         jac=True,
@@ -105,9 +105,9 @@ def convex_weights(
         method="SLSQP",
         options={"ftol": 1e-10, "maxiter": 500},
     ).x
-    found = np.clip(found, 0, None) / np.clip(found, 0, None).sum()
-    if not objective(found)[0] < objective(best)[0]:  # scores of very different size
-        found = best
+    solution = np.clip(solution, 0, None) / np.clip(solution, 0, None).sum()
+    if not objective(solution)[0] < objective(best)[0]:  # scores of very different size
+        solution = best
     weights = np.zeros(scores.shape[1])
-    weights[usable] = np.where(found > 1e-6, found, 0.0)
+    weights[usable] = np.where(solution > 1e-6, solution, 0.0)
     return weights / weights.sum()

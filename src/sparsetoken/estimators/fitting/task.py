@@ -126,5 +126,5 @@ def _in_scale(
     fit: Callable[[Float[np.ndarray, "n d"]], LinearFit],
 ) -> LinearFit:
     """Return what a fit makes of scaled features, as weights of the features given."""
-    found = fit(features / scale)
-    return dataclasses.replace(found, w=found.w / scale)
+    scaled = fit(features / scale)
+    return dataclasses.replace(scaled, w=scaled.w / scale)

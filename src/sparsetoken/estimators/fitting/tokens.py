@@ -110,8 +110,10 @@ def fit_odds(
         start = TokenOdds(count, np.full(J, 1 / J), logit(min(rate, 0.9)) - 0.5, 0.9 * most)
     first = np.array([*start.coef, start.intercept, start.ceiling])
     bounds = [(0, None)] * J + [(None, None), (0.01, most)]
-    found = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds)
-    return TokenOdds(count, found.x[:J], float(found.x[J]), float(found.x[-1]), float(found.fun))
+    solution = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds)
+    return TokenOdds(
+        count, solution.x[:J], float(solution.x[J]), float(solution.x[-1]), float(solution.fun)
+    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -175,14 +177,14 @@ def _of_counts(
 ) -> list[TokenOdds]:
     """Return odds for any number of tokens and for 1, 2, ..., while counts grow more probable."""
     most = min(MOST, sizes.max(), max(1, int(np.sqrt(WORK / len(scores)))))
-    found = [fit_odds(scores, sizes, samples, 0)]
+    fits = [fit_odds(scores, sizes, samples, 0)]
     for count in range(1, most + 1):
-        start = dataclasses.replace(found[-1], count=count) if count > 1 else None
-        found.append(fit_odds(scores, sizes, samples, count, start))
-        posterior = _posterior(found, samples)
+        start = dataclasses.replace(fits[-1], count=count) if count > 1 else None
+        fits.append(fit_odds(scores, sizes, samples, count, start))
+        posterior = _posterior(fits, samples)
         if count > 1 and posterior[-1] <= posterior[-2]:
             break
-    return found
+    return fits
 
 
 def _posterior(odds: Sequence[TokenOdds], samples: Samples) -> Float[np.ndarray, " A"]:

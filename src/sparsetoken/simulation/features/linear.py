@@ -97,7 +97,7 @@ class VectorizedSampler(_LinearSampler):
         return features
 
     def features(self, X: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
-        """Return the tokens side by side."""
+        """Return the concatenated tokens."""
         return X.reshape(len(X), -1)
 
     def overlaps(self, split: Split, bias: float) -> Overlaps:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import abc
 import math
 from collections.abc import Iterator
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sparsetoken.model.pooling import check_exponent, elementwise_weights, pool, softmax_weights
+from sparsetoken.model.models import QueriedModel
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.results import Overlaps
@@ -40,20 +39,16 @@ class Scalars(NamedTuple):
 
 
 class QueriedSampler(FeatureSampler):
-    """Samples features X^T a with weights a of the scores beta X q.
+    """Samples features X^T a with the weights a that the model gives to the scores beta X q."""
 
-    Attributes
-    ----------
-    sees_mean : bool
-        Whether the weights depend on a shift of all scores.
-    """
-
+    model: QueriedModel
     directions = 2
-    sees_mean: ClassVar[bool] = False
 
-    @abc.abstractmethod
-    def weights(self, scores: Float[np.ndarray, "n L"]) -> Float[np.ndarray, "n L"]:
-        """Return the weights of the tokens."""
+    def check_query(self, problem: SparseTokenProblem, trained: TrainedQuery) -> None:
+        """Refuse weights that overflow."""
+        noise = math.hypot(1.0, trained.shared)
+        shift = problem.strength * abs(trained.projected) / noise
+        self.model.check_sharpness(trained.query.sharpness * noise, shift)
 
     def sharpness(self, query: Query) -> float:
         """Return the factor of the projections, in widths of their noise."""
@@ -114,11 +109,11 @@ class QueriedSampler(FeatureSampler):
         g = rng.standard_normal((len(positive), L))
         t, zeta = g.copy(), None
         t[:, :R] += theta * trained.projected * positive[:, None]
-        if self.sees_mean and trained.shared > 0:
+        if self.model.sees_mean and trained.shared > 0:
             zeta = rng.standard_normal(len(positive))
             t += trained.shared * zeta[:, None]
         t *= self.sharpness(trained.query)
-        a = self.weights(t)
+        a = self.model.weights(t)
         return Scalars(
             A=np.where(positive, a[:, :R].sum(axis=1), 0.0),
             B=np.einsum("nl,nl->n", a, g),
@@ -132,7 +127,7 @@ class QueriedSampler(FeatureSampler):
         assert trained is not None
         sharpness = self.sharpness(trained.query) * trained.scale
         scores = sharpness * (X @ trained.direction.astype(X.dtype))
-        return pool(X, self.weights(scores))
+        return np.matmul(self.model.weights(scores)[:, None, :], X)[:, 0]
 
     def axes(self, signal: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
         """Return the direction of the query, and of the signal beside it."""
@@ -177,39 +172,9 @@ class QueriedSampler(FeatureSampler):
             yield ClassScores(of_class(True, n), of_class(False, n))
 
 
-class SoftmaxSampler(QueriedSampler):
-    """Samples X^T softmax(beta X q)."""
-
-    def weights(self, scores: np.ndarray) -> np.ndarray:
-        """Return softmax(scores)."""
-        return softmax_weights(scores)
-
-
 class HardSampler(QueriedSampler):
     """Samples the token with the largest projection on the query, at any sharpness."""
 
     def sharpness(self, query: Query) -> float:
         """Return 1: the order of the projections must survive a sharpness of 0."""
         return 1.0
-
-    def weights(self, scores: np.ndarray) -> np.ndarray:
-        """Return 1 for the largest score and 0 for all others."""
-        chosen = np.zeros_like(scores)
-        np.put_along_axis(chosen, scores.argmax(axis=-1)[..., None], 1.0, axis=-1)
-        return chosen
-
-
-class ElementwiseSampler(QueriedSampler):
-    """Samples (1/L) X^T phi(beta X q)."""
-
-    sees_mean = True
-
-    def check_query(self, problem: SparseTokenProblem, trained: TrainedQuery) -> None:
-        """Refuse exponential weights that overflow."""
-        noise = math.hypot(1.0, trained.shared)
-        shift = problem.strength * abs(trained.projected) / noise
-        check_exponent(self.model.activation, trained.query.sharpness * noise, shift)
-
-    def weights(self, scores: np.ndarray) -> np.ndarray:
-        """Return phi(scores) / L."""
-        return elementwise_weights(scores, self.model.activation)

@@ -12,7 +12,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses.compiled import smoothed_at
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query, QueryVector, TwoSteps
+from sparsetoken.model.stages import Query, QueryVector, TwoSteps, check_query
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory.spectrum import TokenSpectrum, added, spectrum_of, times, trace
 
@@ -52,14 +52,15 @@ def query_law(
     Raises
     ------
     InvalidInput
-        If scores have no noise along a given query, its size is not that of the tokens, or it
-        is found by descent on all weights, which is known for isotropic tokens only.
+        If scores have no noise along a given query, it is a vector that is none of these tokens,
+        or it is found by descent on all weights, which is known for isotropic tokens only.
     """
     if isinstance(query, TwoSteps):
         return trained_law(problem, query)[0]
     if isinstance(query, Descent):
         remedy = "Descent on all weights is known for isotropic tokens only."
         raise InvalidInput("tokens", "Isotropic() here", problem.tokens, remedy)
+    check_query(query, problem.tokens)
     spectrum = spectrum_of(problem)
     law = _directed(spectrum, query) if isinstance(query, QueryVector) else _cone(spectrum, query)
     if law.width(spectrum) <= 0:
@@ -70,11 +71,8 @@ def query_law(
 
 
 def _directed(spectrum: TokenSpectrum, query: QueryVector) -> QueryLaw:
-    d = len(spectrum.within)
-    q = np.array(query.direction)
-    if q.shape != (d,):
-        raise InvalidInput("direction of the query", f"a vector of {d} numbers", f"{len(q)}")
-    return QueryLaw(spectrum.turned(q), np.zeros(d), query.sharpness)
+    q = spectrum.turned(np.array(query.direction))
+    return QueryLaw(q, np.zeros(len(q)), query.sharpness)
 
 
 def _cone(spectrum: TokenSpectrum, query: Query) -> QueryLaw:

@@ -61,9 +61,9 @@ def _align(problem: SparseTokenProblem, steps: TwoSteps, progress: Progress) -> 
     require_problem(problem)
     require_steps(steps)
     random = bool(randomness_advice(problem, steps))
-    found = (align_over_draws if random else _limit)(problem, steps)
+    alignment = (align_over_draws if random else _limit)(problem, steps)
     progress()
-    return found
+    return alignment
 
 
 def _limit(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:

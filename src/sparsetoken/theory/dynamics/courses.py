@@ -11,52 +11,52 @@ import numpy as np
 from sparsetoken.results import Course, NetworkPath, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.results.record import fields_of
-from sparsetoken.theory.dynamics.follow import Followed
-from sparsetoken.theory.dynamics.outcomes import Worth
+from sparsetoken.theory.dynamics.follow import Trajectory
+from sparsetoken.theory.dynamics.outcomes import NetworkOutcome
 from sparsetoken.theory.dynamics.replica import States
 
 
-def course_of(found: Followed) -> Course:
+def course_of(trajectory: Trajectory) -> Course:
     """Return the course of a network."""
-    loss, loss_error = found.training_loss
-    own = _path(found, found.worth, loss, found.value)
+    loss, loss_error = trajectory.training_loss
+    own = _path(trajectory, trajectory.outcome, loss, trajectory.value)
     return Course(
         **fields_of(own),
-        errors=_path(found, found.numerical, loss_error, found.error),
-        **_ends(found),
+        errors=_path(trajectory, trajectory.numerical, loss_error, trajectory.error),
+        **_ends(trajectory),
         dims=own.dims,
         coords=own.coords,
     )
 
 
-def _ends(found: Followed) -> dict[str, Any]:
+def _ends(trajectory: Trajectory) -> dict[str, Any]:
     return {
-        "numerical_error": float(found.numerical.test_error.max()),
-        "replicas": found.replicas,
-        "status": found.status,
-        "notes": found.notes,
+        "numerical_error": float(trajectory.numerical.test_error.max()),
+        "replicas": trajectory.replicas,
+        "status": trajectory.status,
+        "notes": trajectory.notes,
     }
 
 
-def _to_all_steps(found: Followed, values: np.ndarray) -> np.ndarray:
+def _to_all_steps(trajectory: Trajectory, values: np.ndarray) -> np.ndarray:
     """Return values of all steps, nan after a divergence."""
-    missing = found.plan.training.steps + 1 - len(values)
+    missing = trajectory.plan.training.steps + 1 - len(values)
     widths = [(0, missing), *[(0, 0)] * (values.ndim - 1)]
     return np.pad(values, widths, constant_values=math.nan)
 
 
 def _path(
-    found: Followed,
-    worth: Worth,
+    trajectory: Trajectory,
+    outcome: NetworkOutcome,
     loss: np.ndarray,
     of: Callable[[Callable[[States], np.ndarray]], np.ndarray],
 ) -> NetworkPath:
-    """Return what the weights are worth, and what `of` makes of all other quantities."""
+    """Return the outcome of the weights, and what `of` makes of all other quantities."""
 
     def put(quantity: Callable[[States], np.ndarray]) -> np.ndarray:
-        return _to_all_steps(found, of(quantity))
+        return _to_all_steps(trajectory, of(quantity))
 
-    training = found.plan.training
+    training = trajectory.plan.training
     steps = np.arange(training.steps + 1)
     shape: dict[str, Any] = {"dims": ("step",), "coords": {"step": steps}}
     weights = Weights(
@@ -69,5 +69,5 @@ def _path(
         training.weights,
         **shape,
     )
-    test_error, attended, loss = (_to_all_steps(found, x) for x in (*worth, loss))
+    test_error, attended, loss = (_to_all_steps(trajectory, x) for x in (*outcome, loss))
     return NetworkPath(test_error, loss, attended, weights, **shape)

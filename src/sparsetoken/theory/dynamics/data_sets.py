@@ -45,9 +45,9 @@ class DataSet:
     def _normals(
         rng: np.random.Generator, shape: tuple[int, ...], variances: Float[np.ndarray, " d"]
     ) -> Float[np.ndarray, "*shape"]:
-        found = rng.standard_normal(shape, dtype=np.float32)
-        found *= np.sqrt(variances).astype(np.float32)
-        return found
+        normals = rng.standard_normal(shape, dtype=np.float32)
+        normals *= np.sqrt(variances).astype(np.float32)
+        return normals
 
     def start(self) -> list[np.ndarray]:
         """Return the weights before the first step."""

@@ -22,7 +22,7 @@ from sparsetoken.results import Course
 from sparsetoken.results.record import stacked
 from sparsetoken.theory.dynamics.courses import course_of
 from sparsetoken.theory.dynamics.follow import FIRST_REPLICAS, Replicas, follow
-from sparsetoken.theory.dynamics.outcomes import worth_of
+from sparsetoken.theory.dynamics.outcomes import network_outcome
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import run_replica, together
 
@@ -136,9 +136,9 @@ def test_errors(task: Task, trained: Descent, replicas: int) -> Float[np.ndarray
     training = plan.training
     courses = together([run_replica(plan, i) for i in range(replicas)])
     states = courses.each(lambda x: x.mean(axis=0))
-    worth = functools.partial(worth_of, training.network, training.law, states)
-    found = np.mean([worth(scramble).test_error for scramble in _SCRAMBLES], axis=0)
-    return np.pad(found, (0, training.steps + 1 - len(found)), constant_values=math.nan)
+    outcome = functools.partial(network_outcome, training.network, training.law, states)
+    errors = np.mean([outcome(scramble).test_error for scramble in _SCRAMBLES], axis=0)
+    return np.pad(errors, (0, training.steps + 1 - len(errors)), constant_values=math.nan)
 
 
 @functools.lru_cache(maxsize=32)

@@ -18,7 +18,7 @@ from sparsetoken.model.stages import SMOOTH_LOSSES
 from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.dynamics.gathering import Gathering, gathered_plan
-from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
+from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
 from sparsetoken.theory.dynamics.plan import Plan, plan_of, plan_of_data_sets
 from sparsetoken.theory.dynamics.replica import States, run_replica, together
 from sparsetoken.theory.dynamics.symmetry import broken_symmetry
@@ -42,28 +42,29 @@ class Replicas:
 
     def run(self, plan: Plan, numbers: range) -> Iterator[States]:
         """Yield the courses of replicas."""
-        for found in self._map(functools.partial(run_replica, plan), numbers):
+        for states in self._map(functools.partial(run_replica, plan), numbers):
             self.progress()
-            yield found
+            yield states
 
 
 @dataclasses.dataclass(frozen=True)
-class Followed:
+class Trajectory:
     """A descent as far as it is known.
 
     States are means over replicas, and `groups` means over groups of replicas, or data sets, with
-    an axis for groups in front; `worth` and `worths` are what they are worth, and `node_errors`
-    standard errors of the worth over scrambles of nodes. The gathering tells the error by the atoms
-    of the spectrum, where they gather eigenvalues. Notes are on broken symmetries and on data sets.
+    an axis for groups in front; `outcome` and `group_outcomes` are those on new bags, and
+    `node_errors` standard errors of the outcome over scrambles of nodes. The gathering holds the
+    error by the atoms of the spectrum, where they gather eigenvalues. Notes are on broken
+    symmetries and on data sets.
     """
 
     plan: Plan
     replicas: int
     states: States
     groups: States
-    worth: Worth
-    worths: Worth
-    node_errors: Worth
+    outcome: NetworkOutcome
+    group_outcomes: NetworkOutcome
+    node_errors: NetworkOutcome
     gathering: Gathering | None
     status: Status
     notes: tuple[str, ...] = ()
@@ -95,22 +96,22 @@ class Followed:
     @property
     def spread(self) -> np.ndarray:
         """The standard deviation of the test error over data sets; 0 in the limit."""
-        own = self.worths.test_error
+        own = self.group_outcomes.test_error
         return own.std(axis=0, ddof=1) if self.plan.samples else np.zeros(own.shape[1])
 
     @property
-    def standard(self) -> Worth:
+    def standard(self) -> NetworkOutcome:
         """Standard errors over replicas and nodes."""
-        own = zip(self.worths, self.node_errors, strict=True)
-        return Worth(*(np.hypot(_standard_error(groups), nodes) for groups, nodes in own))
+        own = zip(self.group_outcomes, self.node_errors, strict=True)
+        return NetworkOutcome(*(np.hypot(_standard_error(groups), nodes) for groups, nodes in own))
 
     @property
-    def numerical(self) -> Worth:
+    def numerical(self) -> NetworkOutcome:
         """Errors by replicas, nodes and atoms of the spectrum."""
         if self.gathering is None:
             return self.standard
-        both = zip(self.standard, self.gathering.worth_error, strict=True)
-        return Worth(*(np.hypot(*errors) for errors in both))
+        both = zip(self.standard, self.gathering.outcome_error, strict=True)
+        return NetworkOutcome(*(np.hypot(*errors) for errors in both))
 
 
 def _standard_error(groups: np.ndarray) -> np.ndarray:
@@ -120,7 +121,7 @@ def _standard_error(groups: np.ndarray) -> np.ndarray:
 
 def follow(
     task: Task, trained: Descent, tolerance: float, count: int | None, replicas: Replicas
-) -> Followed:
+) -> Trajectory:
     """Return a descent, from as many replicas as a tolerance needs, or from a given number.
 
     The tolerance decides the status in any case.
@@ -136,24 +137,24 @@ def follow(
         plan = data_sets
     courses = list(replicas.run(plan, range(count or FIRST_REPLICAS)))
     while True:
-        found = _followed(plan, courses, gathering, tolerance)
-        more = _wanted(found, tolerance) - len(courses)
+        trajectory = _followed(plan, courses, gathering, tolerance)
+        more = _wanted(trajectory, tolerance) - len(courses)
         # Where a symmetry is broken replicas differ by chance, of which more do not bring less.
         if count is not None or broken or more <= 0:
-            return dataclasses.replace(found, notes=(*broken, *_note_on_dimension(found)))
+            return dataclasses.replace(trajectory, notes=(*broken, *_note_on_dimension(trajectory)))
         replicas.progress.expect(more)
         courses += replicas.run(plan, range(len(courses), len(courses) + more))
 
 
-def _note_on_dimension(found: Followed) -> tuple[str, ...]:
+def _note_on_dimension(trajectory: Trajectory) -> tuple[str, ...]:
     """Return what a course among tokens of a known dimension is."""
-    tokens, last = found.plan.training.law.tokens, len(found.spread) - 1
+    tokens, last = trajectory.plan.training.law.tokens, len(trajectory.spread) - 1
     if not isinstance(tokens, TokenCovariance):
         return ()
-    if found.plan.samples:
+    if trajectory.plan.samples:
         return (
             f"The course is a mean over data sets at d = {tokens.dimension}; after {last} steps "
-            f"the test error of one has a standard deviation of {found.spread[-1]:.2g}.",
+            f"the test error of one has a standard deviation of {trajectory.spread[-1]:.2g}.",
         )
     return (
         f"The course is the limit of many directions: a data set at d = {tokens.dimension} takes "
@@ -164,7 +165,7 @@ def _note_on_dimension(found: Followed) -> tuple[str, ...]:
 
 def _followed(
     plan: Plan, courses: list[States], gathering: Gathering | None, tolerance: float
-) -> Followed:
+) -> Trajectory:
     training, all_courses = plan.training, together(courses)
     count = len(courses) if plan.samples else min(_GROUPS, len(courses))
     places = np.array_split(np.arange(len(courses)), count)
@@ -176,54 +177,56 @@ def _followed(
         gathering = gathering.until(known)
     groups = groups.each(lambda x: x[:, :known])
     states = all_courses.each(lambda x: x[:, :known].mean(axis=0))
-    worths = _worths(plan, groups)
-    on_nodes = worths if plan.samples else _on_nodes(training, states, tolerance)
-    found = Followed(
+    group_outcomes = _group_outcomes(plan, groups)
+    on_nodes = group_outcomes if plan.samples else _on_nodes(training, states, tolerance)
+    trajectory = Trajectory(
         plan,
         len(courses),
         states,
         groups,
         on_nodes.each(lambda x: x.mean(axis=0)),
-        worths,
+        group_outcomes,
         on_nodes.each(_standard_error if not plan.samples else lambda x: np.zeros(known)),
         gathering,
         Status(StatusCode.CONVERGED),
     )
     diverges = max(len(one.loss) for one in courses) <= training.steps
     return dataclasses.replace(
-        found, status=_status(found, diverges and known == reached, tolerance)
+        trajectory, status=_status(trajectory, diverges and known == reached, tolerance)
     )
 
 
-def _worths(plan: Plan, groups: States) -> Worth:
-    """Return what groups of replicas, or data sets, are worth.
+def _group_outcomes(plan: Plan, groups: States) -> NetworkOutcome:
+    """Return the outcomes of groups of replicas, or of data sets.
 
     Data sets have nodes of their own, whose errors are part of their spread.
     """
     training, (count, known) = plan.training, groups.loss.shape
     if plan.samples:
         own = [groups.each(lambda x, i=i: x[i]) for i in range(count)]  # type: ignore[misc]
-        worths = [worth_of(training.network, training.law, one, i) for i, one in enumerate(own)]
-        return Worth(*map(np.array, zip(*worths, strict=True)))
+        outcomes = [
+            network_outcome(training.network, training.law, one, i) for i, one in enumerate(own)
+        ]
+        return NetworkOutcome(*map(np.array, zip(*outcomes, strict=True)))
     flat = groups.each(lambda x: x.reshape(count * known, *x.shape[2:]))
-    found = worth_of(training.network, training.law, flat)
-    return found.each(lambda x: x.reshape(count, known))
+    outcome = network_outcome(training.network, training.law, flat)
+    return outcome.each(lambda x: x.reshape(count, known))
 
 
-def _on_nodes(training: Training, states: States, tolerance: float) -> Worth:
+def _on_nodes(training: Training, states: States, tolerance: float) -> NetworkOutcome:
     """Return the outcomes of states, with a leading axis for scrambles of nodes.
 
     Scrambles are doubled until twice their standard error is half of what is allowed.
     """
-    worths: list[Worth] = []
+    scrambles: list[NetworkOutcome] = []
     while True:
-        numbers = range(len(worths), max(2 * len(worths), SCRAMBLES))
-        worths += [worth_of(training.network, training.law, states, i) for i in numbers]
-        found = Worth(*map(np.array, zip(*worths, strict=True)))
-        errors = found.test_error
+        numbers = range(len(scrambles), max(2 * len(scrambles), SCRAMBLES))
+        scrambles += [network_outcome(training.network, training.law, states, i) for i in numbers]
+        outcomes = NetworkOutcome(*map(np.array, zip(*scrambles, strict=True)))
+        errors = outcomes.test_error
         excess = _excess(errors.mean(axis=0), _standard_error(errors), tolerance)
-        if excess <= 0.5 or len(worths) >= MOST_SCRAMBLES:
-            return found
+        if excess <= 0.5 or len(scrambles) >= MOST_SCRAMBLES:
+            return outcomes
 
 
 def _known(groups: States) -> int:
@@ -241,20 +244,22 @@ def _known(groups: States) -> int:
     return int(bad.argmax()) if bad.any() else len(bad)
 
 
-def _status(found: Followed, diverges: bool, tolerance: float) -> Status:
+def _status(trajectory: Trajectory, diverges: bool, tolerance: float) -> Status:
     """Return how a course ended, which diverges after its last state or not."""
-    steps, known = found.plan.training.steps, len(found.states.loss)
+    steps, known = trajectory.plan.training.steps, len(trajectory.states.loss)
     if diverges:
         what = f"The descent diverges at step {known}; the steps before it are kept."
         return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
-    excess = _excess(found.worth.test_error, found.numerical.test_error, tolerance, found.spread)
+    excess = _excess(
+        trajectory.outcome.test_error, trajectory.numerical.test_error, tolerance, trajectory.spread
+    )
     if known > steps and excess <= 1:
         return Status(StatusCode.CONVERGED)
-    text = f"Twice the numerical error is {2 * found.numerical.test_error.max():.2e}"
+    text = f"Twice the numerical error is {2 * trajectory.numerical.test_error.max():.2e}"
     needed = 1.1 * excess * tolerance
     text += f"; ask for a tolerance of {needed:.1e}." if tolerance < needed < 1 else "."
     if known <= steps:
-        what = "Some data sets diverge" if found.plan.samples else "Replicas differ too much"
+        what = "Some data sets diverge" if trajectory.plan.samples else "Replicas differ too much"
         text = (
             f"{what} from step {known} on; the steps before it are kept. Lower the step sizes or "
             f"momentum. {text}"
@@ -274,14 +279,16 @@ def _excess(
     return float(np.max(2 * errors / np.maximum(allowed, 1e-300)))
 
 
-def _wanted(found: Followed, tolerance: float) -> int:
+def _wanted(trajectory: Trajectory, tolerance: float) -> int:
     """Return how many replicas the tolerance needs."""
-    if found.status.code is not StatusCode.TOLERANCE_NOT_REACHED:
-        return found.replicas
-    if found.replicas >= MOST_REPLICAS:
-        return found.replicas
-    excess = _excess(found.worth.test_error, found.standard.test_error, tolerance, found.spread)
-    if found.plan.samples and excess <= 1:  # some diverge, which others do not change
-        return found.replicas
+    if trajectory.status.code is not StatusCode.TOLERANCE_NOT_REACHED:
+        return trajectory.replicas
+    if trajectory.replicas >= MOST_REPLICAS:
+        return trajectory.replicas
+    excess = _excess(
+        trajectory.outcome.test_error, trajectory.standard.test_error, tolerance, trajectory.spread
+    )
+    if trajectory.plan.samples and excess <= 1:  # some diverge, which others do not change
+        return trajectory.replicas
     ratio = min(max(excess, 1.0), MOST_REPLICAS) ** 2  # finite where a test error is 0
-    return min(MOST_REPLICAS, _GROUPS * math.ceil(_SAFETY * ratio * found.replicas / _GROUPS))
+    return min(MOST_REPLICAS, _GROUPS * math.ceil(_SAFETY * ratio * trajectory.replicas / _GROUPS))

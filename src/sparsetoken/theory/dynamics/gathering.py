@@ -9,7 +9,7 @@ import numpy as np
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.concepts import Task
 from sparsetoken.model.descent import Descent
-from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
+from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
 from sparsetoken.theory.dynamics.plan import Plan, plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica, together
 from sparsetoken.theory.dynamics.spectrum import ATOMS, mixing
@@ -18,21 +18,21 @@ MOST_ATOMS = 32
 
 
 class Gathering(NamedTuple):
-    """States of one replica with all atoms and with half as many, and what they are worth."""
+    """States of one replica with all atoms and with half as many, and their outcomes."""
 
     states: States
-    worth: Worth
+    outcome: NetworkOutcome
 
     def until(self, known: int) -> Gathering:
         """Return the first states."""
         return Gathering(
-            self.states.each(lambda x: x[:, :known]), self.worth.each(lambda x: x[:, :known])
+            self.states.each(lambda x: x[:, :known]), self.outcome.each(lambda x: x[:, :known])
         )
 
     @property
-    def worth_error(self) -> Worth:
+    def outcome_error(self) -> NetworkOutcome:
         """The change of the test errors from halving the number of atoms."""
-        return self.worth.each(lambda x: np.abs(x[0] - x[1]))
+        return self.outcome.each(lambda x: np.abs(x[0] - x[1]))
 
 
 def gathered_plan(
@@ -49,7 +49,7 @@ def gathered_plan(
     count, both = ATOMS, _both(plan, plan_of(task, trained, ATOMS // 2))
     while (
         tolerance is not None
-        and both.worth_error.test_error.max() > tolerance / 2
+        and both.outcome_error.test_error.max() > tolerance / 2
         and count < MOST_ATOMS
     ):
         count *= 2
@@ -71,8 +71,11 @@ def _both(plan: Plan, coarse: Plan) -> Gathering:
     coarse = coarse._replace(mixing=mixing(coarse.atoms, plan.atoms), size=plan.size)
     courses = [run_replica(one, 0) for one in (plan, coarse)]
     states = together(courses)
-    worths = [worth_of(plan.training.network, plan.training.law, one) for one in courses]
+    outcomes = [network_outcome(plan.training.network, plan.training.law, one) for one in courses]
     known = states.loss.shape[1]
     return Gathering(
-        states, Worth(*(np.stack([x[:known] for x in part]) for part in zip(*worths, strict=True)))
+        states,
+        NetworkOutcome(
+            *(np.stack([x[:known] for x in part]) for part in zip(*outcomes, strict=True))
+        ),
     )

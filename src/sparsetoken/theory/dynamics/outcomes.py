@@ -26,15 +26,15 @@ _STATES = 16  # in one call: descents of all lengths share what is compiled
 _SINGULAR = 1e-12  # a column with a smaller share of new variance brings none
 
 
-class Worth(NamedTuple):
+class NetworkOutcome(NamedTuple):
     """Test errors, and fractions of bags whose most attended token is informative, by state."""
 
     test_error: np.ndarray
     attended: np.ndarray
 
-    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> Worth:
+    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> NetworkOutcome:
         """Return a function of each array."""
-        return Worth(*map(function, self))
+        return NetworkOutcome(*map(function, self))
 
 
 class _Nodes(NamedTuple):
@@ -48,7 +48,9 @@ class _Nodes(NamedTuple):
     orders: Int[np.ndarray, "kinds n L"]
 
 
-def worth_of(network: Architecture, law: TaskLaw, states: States, scramble: int = 0) -> Worth:
+def network_outcome(
+    network: Architecture, law: TaskLaw, states: States, scramble: int = 0
+) -> NetworkOutcome:
     """Return test error and attention of the weights of some states on new bags.
 
     Equation: network-error. New bags have H = s theta M^T + noise, where M = U^T xi, the noise of a
@@ -67,14 +69,14 @@ def worth_of(network: Architecture, law: TaskLaw, states: States, scramble: int 
     roots = [np.array([_triangular(S) for S in gram[:, order][..., order]]) for gram in grams]
     mixed = not is_symmetric(network, law.length, law.outputs)
     nodes = _nodes(law, law.length + shared, drawn, scramble, mixed)
-    worth, count = _compiled(network, law, tuple(order), drawn), len(states.loss)
+    outcome, count = _compiled(network, law, tuple(order), drawn), len(states.loss)
     parts = []
     for first in range(0, count, _STATES):
         some = np.minimum(np.arange(first, first + _STATES), count - 1)
         at = states.overlaps[some][:, order], [root[some] for root in roots], states.c[some]
         with jax.enable_x64(True):
-            parts.append(worth(at, nodes))
-    return Worth(*(np.concatenate(x)[:count] for x in zip(*parts, strict=True)))
+            parts.append(outcome(at, nodes))
+    return NetworkOutcome(*(np.concatenate(x)[:count] for x in zip(*parts, strict=True)))
 
 
 def _triangular(S: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
@@ -127,13 +129,13 @@ def _compiled(
             ordered = jnp.concatenate([H[:, :drawn], readouts], axis=1)
             return network.scores(ordered[:, place], c, law.outputs)
 
-        found = scores(H[:, drawn:])
+        means = scores(H[:, drawn:])
         by_readouts = jax.jacrev(scores)(H[:, drawn:])  # (K, L, readouts)
         own = _times(by_readouts, within[drawn:, drawn:].T)
         roots = [own.reshape(len(own), -1)]
         if between:
             roots.append(_times(by_readouts.sum(axis=1), between[0][drawn:, drawn:].T))
-        error = _error(found, jnp.concatenate(roots, axis=1), law.targets[kind], nodes.uniforms)
+        error = _error(means, jnp.concatenate(roots, axis=1), law.targets[kind], nodes.uniforms)
         weights = network.attention(H[:, place], c) if informative[kind] else None
         if weights is None:
             return error, jnp.nan

@@ -177,10 +177,10 @@ class _Population:
         H = np.einsum("mp,pln->mln", self.overlaps(U), self._signals)
         scales = np.sqrt(self._atoms.within), np.sqrt(self._atoms.between)
         for u, frame, within, between in zip(U, self._frames, *scales, strict=True):
-            found = few_rows(u.T, frame.tokens).reshape(u.shape[1], self._entries, -1)
-            H += within * found[:, :L]
+            projections = few_rows(u.T, frame.tokens).reshape(u.shape[1], self._entries, -1)
+            H += within * projections[:, :L]
             if between:
-                H += between * found[:, L:]
+                H += between * projections[:, L:]
         return slopes_of(training, H, c, self._y, self._halves)
 
     def gradient(
@@ -189,7 +189,7 @@ class _Population:
         """Return the gradient in each frame, 0 where it is not used; the frames grow by it."""
         if not len(by_H):
             return [np.zeros((frame.size, len(moves))) for frame in self._frames]
-        found = []
+        gradients = []
         along = np.einsum("pln,kln->pk", self._signals, by_H * self._weight)
         pairs = zip(self._frames, self._fresh(len(by_H)), strict=True)
         for i, (frame, fresh) in enumerate(pairs):
@@ -197,8 +197,8 @@ class _Population:
             own[: len(along)] += self._roots[i][:, None] * along
             gradient = np.zeros((frame.size, len(moves)))
             gradient[:, moves] = own
-            found.append(gradient)
-        return found
+            gradients.append(gradient)
+        return gradients
 
     def _stacked(self, by_H: Float[np.ndarray, "k L n"], i: int) -> Float[np.ndarray, "k rows"]:
         """Return the slopes by the noise of an atom: of all tokens, then of effects of bags."""

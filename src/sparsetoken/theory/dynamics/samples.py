@@ -80,9 +80,9 @@ def _points(rows: int, size: int) -> np.ndarray:
 
 def placed_signals(law: TaskLaw) -> Float[np.ndarray, "kinds P L"]:
     """Return the strengths of the signals in the tokens of each kind, the first ones."""
-    found = np.zeros((len(law.patterns), len(law.strengths), law.length))
-    for own, counts in zip(found, law.patterns, strict=True):
+    signals = np.zeros((len(law.patterns), len(law.strengths), law.length))
+    for own, counts in zip(signals, law.patterns, strict=True):
         last = np.cumsum(counts)
         for p, (count, end) in enumerate(zip(counts, last, strict=True)):
             own[p, end - count : end] = law.strengths[p]
-    return found
+    return signals

@@ -40,7 +40,7 @@ def _compiled(network: Architecture, loss: Any, outputs: int) -> Callable[..., A
         def value(H: Any, c: Any) -> Any:
             return of_sample(network.scores(H.T, c, outputs), y)
 
-        found, (by_H, by_c) = jax.value_and_grad(value, argnums=(0, 1))(H, c)
-        return found, by_H, by_c
+        loss, (by_H, by_c) = jax.value_and_grad(value, argnums=(0, 1))(H, c)
+        return loss, by_H, by_c
 
     return jax.jit(jax.vmap(of_bag, in_axes=(2, None, 0), out_axes=(0, 2, 1)))

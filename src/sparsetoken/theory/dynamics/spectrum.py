@@ -49,9 +49,9 @@ class Atoms(NamedTuple):
 
 def mixing(coarse: Atoms, fine: Atoms) -> Float[np.ndarray, "A more"]:
     """Return what makes normals along atoms of those along the finer atoms that they gather."""
-    found = np.zeros((len(coarse.shares), len(fine.shares)))
-    found[coarse.groups, fine.groups] = 1
-    return np.sqrt(found * fine.shares / coarse.shares[:, None])
+    shares = np.zeros((len(coarse.shares), len(fine.shares)))
+    shares[coarse.groups, fine.groups] = 1
+    return np.sqrt(shares * fine.shares / coarse.shares[:, None])
 
 
 def atoms_of(law: TaskLaw, most: int = ATOMS) -> Atoms:

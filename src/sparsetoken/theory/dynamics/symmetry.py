@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.theory.dynamics.outcomes import worth_of
+from sparsetoken.theory.dynamics.outcomes import network_outcome
 from sparsetoken.theory.dynamics.plan import Plan
 from sparsetoken.theory.dynamics.replica import course
 
@@ -34,10 +34,10 @@ def broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
         normals = rng.standard_normal((len(training.law.strengths), len(lengths)))
         overlaps = normals * lengths / math.sqrt(DIMENSION)
         pairs.append([_test_errors(plan, sign * overlaps) for sign in (1, -1)])
-    known = min(len(base), *(len(found) for pair in pairs for found in pair))
+    known = min(len(base), *(len(errors) for pair in pairs for errors in pair))
     if known == 1:
         return ()
-    both = np.array([[found[1:known] for found in pair] for pair in pairs])
+    both = np.array([[errors[1:known] for errors in pair] for pair in pairs])
     last, shift = known - 1, float(both[..., -1].mean() - base[known - 1])
     ordinary = np.sqrt(np.mean((both[:, 0] - both[:, 1]) ** 2, axis=0)).max() / 2
     if abs(shift) <= max(tolerance, ordinary):
@@ -56,4 +56,4 @@ def _test_errors(plan: Plan, overlaps: np.ndarray | None = None) -> np.ndarray:
         start = training.start.copy()
         start[: len(overlaps)] += overlaps
         plan = plan._replace(training=training._replace(start=start))
-    return worth_of(training.network, training.law, course(plan, 0, (0,))).test_error
+    return network_outcome(training.network, training.law, course(plan, 0, (0,))).test_error

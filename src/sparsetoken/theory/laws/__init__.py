@@ -28,20 +28,6 @@ def feature_law(
     points : int
         Nodes for each class and scramble, a power of two. Where the law is known exactly
         its own nodes are returned instead.
-
-    See Also
-    --------
-    FeatureLaw : The law of the features of a model.
-    sparsetoken.model.entry_of : The entry of a model.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import feature_law
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> law = feature_law(st.Pooled(), problem, None, 64)
-    >>> law.exact, round(float(law.C[0, 0]), 4)
-    (True, 0.3162)
     """
     isotropic_only(problem.tokens, "This result")
     law: FeatureLaw = entry_of(model).resolve("theory")(model, problem, query, points)

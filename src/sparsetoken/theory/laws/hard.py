@@ -70,9 +70,9 @@ def _law(problem: SparseTokenProblem, query: Query, k: float) -> SharpLaw:
             for second in (None, 0, 1) if k < math.inf else (None,):
                 left = np.array(sizes) - _counted(first) - _counted(second)
                 if left.min() >= 0:
-                    found = _leading_two(np.array(sizes), left, shifts, k, first, second)
-                    found[-1] *= chance
-                    rows.append(np.concatenate([found, np.full((1, found.shape[1]), y)]))
+                    columns = _leading_two(np.array(sizes), left, shifts, k, first, second)
+                    columns[-1] *= chance
+                    rows.append(np.concatenate([columns, np.full((1, columns.shape[1]), y)]))
     A, B, C, left_out, weight, y = np.concatenate(rows, axis=1)[:, None]
     law = FeatureLaw(
         along=theta * s * A + B,

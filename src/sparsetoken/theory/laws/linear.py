@@ -23,7 +23,7 @@ def pooled_law(
 def vectorized_law(
     model: Model, problem: SparseTokenProblem, query: Query | None, points: int
 ) -> FeatureLaw:
-    """Return the law of all tokens side by side.
+    """Return the law of the concatenated tokens.
 
     A linear problem in L d dimensions, with a mean of length theta R / sqrt(L) and unit noise.
 

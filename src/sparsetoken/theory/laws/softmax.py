@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from sparsetoken.model.models import Model
+from sparsetoken.model.models import QueriedModel
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law, two_nodes
@@ -15,7 +15,9 @@ from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_la
 _BLUNT = 1.0  # sharpness below which the sum of the tokens may rule the weights
 
 
-def softmax_law(model: Model, problem: SparseTokenProblem, query: Query, points: int) -> FeatureLaw:
+def softmax_law(
+    model: QueriedModel, problem: SparseTokenProblem, query: Query, points: int
+) -> FeatureLaw:
     """Return the law of X^T softmax(beta X q).
 
     With one token, or at sharpness 0, it is that of the mean token. Softmax does not see the
@@ -31,14 +33,9 @@ def softmax_law(model: Model, problem: SparseTokenProblem, query: Query, points:
     features = TokenFeatures(
         problem,
         query,
-        lambda t: _softmax(k * t),
+        lambda t: model.weights(k * t),
         sees_mean=False,
         coordinates=("summed", "ordered") if blunt else ("ordered",),
         token_weight=lambda t, other: np.exp(k * (t - other)),
     )
     return sampled_law(features, points)
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    a = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return a / a.sum(axis=1, keepdims=True)

@@ -20,3 +20,4 @@ __all__ = [
     "growth_exponent",
     "learning_error",
 ]
+__dir__ = __all__.copy

@@ -19,9 +19,9 @@ from sparsetoken.model.models import (
     HardAttention,
     Model,
     Pooled,
+    QueriedModel,
     Vectorized,
 )
-from sparsetoken.model.pooling import ACTIVATIONS, check_exponent
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.model.values import require_numbers
@@ -38,7 +38,7 @@ from sparsetoken.theory.oracle.token_sums import (
 _SEARCH, _CHECK, _FINAL = 10, 12, 13  # log2 of lattice points
 _ACCURACY = 0.01  # relative; a larger numerical error is not called converged
 _NEAR = 0.05  # of the logarithm of a sharpness: the error is flat to second order
-_SPREADS = 48  # numbers of positions tried for a vectorised readout
+_SPREADS = 48  # numbers of positions tried for a vectorized readout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,8 +121,8 @@ def best_error(
     check_length(problem.length)
     if sharpness is not None:
         sharpness = real("sharpness", sharpness, 0.0)
-        if isinstance(model, Elementwise):
-            check_exponent(model.activation, sharpness, problem.strength)
+        if isinstance(model, QueriedModel):
+            model.check_sharpness(sharpness, problem.strength)
     if isinstance(model, Vectorized):
         return _vectorized(problem)
     best = best_test(model, problem, sharpness)
@@ -164,14 +164,14 @@ def best_test(
         return _always(problem, sharpness or 0.0)
     tests = oracle_tests(model, problem)
     if sharpness is not None:
-        found = [_best_level(tests, problem, sharpness)]
+        candidates = [_best_level(tests, problem, sharpness)]
     else:
-        found = [_best_level(tests, problem, _best_sharpness(tests, problem, near, rough))]
+        candidates = [_best_level(tests, problem, _best_sharpness(tests, problem, near, rough))]
         if _weighs_alike(model):
-            found.append(_mean_test(problem))
+            candidates.append(_mean_test(problem))
         if isinstance(model, Attention) or _is_exponential(model):
-            found.append(_largest_token_test(problem))
-    return min([*found, _always(problem, sharpness or 0.0)], key=lambda test: test.error)
+            candidates.append(_largest_token_test(problem))
+    return min([*candidates, _always(problem, sharpness or 0.0)], key=lambda test: test.error)
 
 
 @np.errstate(under="ignore")
@@ -191,10 +191,8 @@ def error_of_test(model: Model, problem: SparseTokenProblem, test: Candidate) ->
 
 
 def _weighs_alike(model: Model) -> bool:
-    """Return whether k = 0 is pooling: phi(0) > 0."""
-    if isinstance(model, Elementwise):
-        return bool(ACTIVATIONS[model.activation](np.zeros(1))[0] > 0)
-    return isinstance(model, Attention)
+    """Return whether k = 0 is pooling: scores of 0 give a weight > 0."""
+    return isinstance(model, QueriedModel) and bool(model.weights(np.zeros(1))[0] > 0)
 
 
 def _is_exponential(model: Model) -> bool:
@@ -251,10 +249,10 @@ def _least(error: Callable[[float], float], grid: np.ndarray) -> float:
 def _least_between(
     error: Callable[[float], float], ends: tuple[float, float], xatol: float
 ) -> float:
-    found = scipy.optimize.minimize_scalar(
+    minimum = scipy.optimize.minimize_scalar(
         error, bounds=ends, method="bounded", options={"xatol": xatol}
     )
-    return float(found.x)
+    return float(minimum.x)
 
 
 def _best_level(
@@ -295,9 +293,9 @@ def _best_level(
 
     ends = (max(low, min(medians) - gap), min(high, max(medians) + gap))
     u = _least_between(log_error, ends, (2e-3 if finest == _FINAL else 2e-2) * gap)
-    found = error(u, finest)
-    check = error(u, _CHECK) if finest == _FINAL else found
-    return Candidate(found, k, u, tests.threshold(k, u), check)
+    least = error(u, finest)
+    check = error(u, _CHECK) if finest == _FINAL else least
+    return Candidate(least, k, u, tests.threshold(k, u), check)
 
 
 def _rising_root(function: Callable[[float], float], low: float, high: float, xtol: float) -> float:
@@ -340,8 +338,8 @@ def _vectorized(problem: SparseTokenProblem) -> Representation:
     """
     L = problem.length
     spreads = np.unique(np.round(np.geomspace(1, L, min(L, _SPREADS))).astype(int))
-    found = [(*_spread_test(problem, int(m)), int(m)) for m in spreads]
-    error, threshold, m = min([*found, (*_always(problem, 0.0)[:1], math.inf, L)])
+    tests = [(*_spread_test(problem, int(m)), int(m)) for m in spreads]
+    error, threshold, m = min([*tests, (*_always(problem, 0.0)[:1], math.inf, L)])
     return Representation(error, math.nan, threshold, m, 0.0, CONVERGED)
 
 

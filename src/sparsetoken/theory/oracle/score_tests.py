@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Elementwise, Model
-from sparsetoken.model.pooling import ACTIVATIONS
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, TokenFunction
 

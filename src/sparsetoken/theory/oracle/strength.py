@@ -14,8 +14,8 @@ import scipy
 from scipy.special import ndtri
 
 from sparsetoken.base.validation import InvalidInput, integer, real, refuse_disguised
+from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, Elementwise, Model, Pooled, Vectorized
-from sparsetoken.model.pooling import ACTIVATIONS
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.oracle.bayes import bayes_error
@@ -207,8 +207,8 @@ def _by_descent(
 
         @functools.cache
         def excess(trial: float, test: Candidate = test) -> float:
-            found = error_of_test(model, _at(problem, trial), test)
-            return math.log(found + 1e-15) - math.log(level)
+            error = error_of_test(model, _at(problem, trial), test)
+            return math.log(error + 1e-15) - math.log(level)
 
         # The first strength is more than enough; a better test leads little further down.
         step = 0.02 if round > 0 else 0.25

@@ -14,7 +14,7 @@ from sparsetoken.base.validation import integer
 from sparsetoken.model.problem import SparseTokenProblem
 
 TokenFunction = Callable[[np.ndarray], np.ndarray]
-"""x(t), the share of one token with projection t in a sum; vectorised."""
+"""x(t), the share of one token with projection t in a sum, for arrays of t."""
 
 LARGEST_EXPONENT = 300.0  # token functions stay below e^300, so that squares are finite
 _FINEST = 13  # 2^13 lattice points: the relative error of tail chances is below 1e-3

@@ -199,19 +199,19 @@ class CommutingCovariances(Covariances):
             return others @ (h**2 * weights + spread)
         turned = np.array([_turned(G, self._basis) for G in others])
         w = h * (self.directions.mean[:, :J] @ pull.eta)
-        found = np.einsum("d,kde,e->k", w, turned, w)
-        found += np.einsum("kdd,d->k", turned, spread)
+        norms = np.einsum("d,kde,e->k", w, turned, w)
+        norms += np.einsum("kdd,d->k", turned, spread)
         for (i, j), Q in self.directions.scatter.items():
             if j < J:
                 twice = 1.0 if i == j else 2.0
                 full = np.diag(Q) if Q.ndim == 1 else Q
-                found += (
+                norms += (
                     twice
                     * pull.eta[i]
                     * pull.eta[j]
                     * np.einsum("kde,de->k", turned, h[:, None] * full * h)
                 )
-        return found
+        return norms
 
     def gram(self, J: int) -> np.ndarray:
         return np.asarray(self._products[:J, :J].sum(axis=-1))
@@ -327,13 +327,13 @@ class FullCovariances(Covariances):
         spread = inverse @ spread @ inverse / n
         some = self.directions.scatter.items()
         noise = {p: (inverse @ Q.T, inverse @ Q) for p, Q in some if max(p) < len(eta)}
-        found = []
+        norms = []
         for G in others:
             turned = _turned(G, self._basis)
             value = w @ turned @ w + np.vdot(spread, turned)
             value += eta @ _traced(turned @ inverse, noise, eta)
-            found.append(float(value))
-        return np.array(found)
+            norms.append(float(value))
+        return np.array(norms)
 
     def commuting(self) -> CommutingCovariances:
         values = np.array([self._first, *(np.diagonal(G) for G in self._rest)])
@@ -367,12 +367,12 @@ def _traced(
     eta: np.ndarray,
 ) -> np.ndarray:
     """Return what random columns add to M^T H^-1 F M eta, from H^-1 Q^T and H^-1 Q of pairs."""
-    found = np.zeros_like(eta)
+    sums = np.zeros_like(eta)
     for (i, j), (turned, plain) in noise.items():
-        found[i] += float(np.vdot(F, turned)) * eta[j]
+        sums[i] += float(np.vdot(F, turned)) * eta[j]
         if i != j:
-            found[j] += float(np.vdot(F, plain)) * eta[i]
-    return found
+            sums[j] += float(np.vdot(F, plain)) * eta[i]
+    return sums
 
 
 def covariances(

@@ -18,10 +18,10 @@ from sparsetoken.theory.readout.equations import ConvexReadout, Load
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import (
     moved_errors,
+    performance,
     scores_on,
     spread_of_test_error,
     standard_error,
-    worth,
 )
 from sparsetoken.theory.readout.rare import drawn_error
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, newton_distance, solve_readout
@@ -73,8 +73,8 @@ class LearningCurve:
         self._features, self._problem, self._tested = features, problem, tested
         self._loss, self._tolerance = loss, tolerance
         self._levels: dict[int, _Level] = {}
-        self._found: dict[Load, SaddlePoint] = {}
-        self._elsewhere = {} if like is None else like._found
+        self._saddles: dict[Load, SaddlePoint] = {}
+        self._elsewhere = {} if like is None else like._saddles
         self._first = self._last = first_points  # the last is that of the point before
 
     def solve(self, alpha: float, ridge: float) -> SolvedPoint:
@@ -83,19 +83,19 @@ class LearningCurve:
         At ridge 0 the loss must have a finite minimum. Float64 must be enabled in JAX.
         """
         load = Load(self._features.samples(alpha), ridge)
-        points, found = self._first, None
+        points, saddle = self._first, None
         while True:
             level = self._level(points)
             attempt = _Attempt(self._features, self._tested, level, load)
-            start = self._start(points, load, found)
+            start = self._start(points, load, saddle)
             last = points >= LAST_POINTS or level.exact or math.isinf(self._tolerance)
-            near = found is not None or points < self._last
+            near = saddle is not None or points < self._last
             if last or not (near and attempt.has_too_few_nodes(start, self._tolerance)):
-                found = attempt.solve(start)
-                done = not found.converged or attempt.enough(self._tolerance)
-                if done or attempt.enough_by_drawing(found, self._tolerance) or last:
-                    self._last, self._found[load] = points, found
-                    return attempt.complete(found)
+                saddle = attempt.solve(start)
+                done = not saddle.converged or attempt.enough(self._tolerance)
+                if done or attempt.enough_by_drawing(saddle, self._tolerance) or last:
+                    self._last, self._saddles[load] = points, saddle
+                    return attempt.complete(saddle)
             points *= _MORE
 
     def _level(self, points: int) -> _Level:
@@ -164,7 +164,7 @@ class _Attempt:
         return spread_of_test_error(self._level.readout, there, self._level.tested, scores)
 
     def has_too_few_nodes(self, start: SaddlePoint, tolerance: float) -> bool:
-        """Return whether the nodes are so few that their own solution is not worth its time.
+        """Return whether the nodes are too few for their own solution to pay.
 
         They are if the spread at a start nearby is twice of what is allowed.
         """
@@ -179,50 +179,52 @@ class _Attempt:
 
     def solve(self, start: SaddlePoint) -> SaddlePoint:
         """Return the solution, and keep it as a neighbour and its numerical error."""
-        found = solve_readout(self._level.readout, self._load, start)
-        if not found.converged:
-            return found
+        saddle = solve_readout(self._level.readout, self._load, start)
+        if not saddle.converged:
+            return saddle
         places = list(self._level.readout.positive(self._load.samples))
-        if found.smoothing == 0 and np.all(found.x[places] > 0):
-            self._level.solved.add(self._load, found.x)
-        self._scored = scores = self._scores(found)
-        self.test_error, self.error = scores.test_error(), self._spread(found, scores)
+        if saddle.smoothing == 0 and np.all(saddle.x[places] > 0):
+            self._level.solved.add(self._load, saddle.x)
+        self._scored = scores = self._scores(saddle)
+        self.test_error, self.error = scores.test_error(), self._spread(saddle, scores)
         if not self._level.tested.exact:
             self.error = math.hypot(self.error, scores.unseen_error())
-        return found
+        return saddle
 
     def enough(self, tolerance: float) -> bool:
         """Return whether the error is allowed."""
         return 2 * self.error <= allowed_error(self.test_error, tolerance)
 
-    def enough_by_drawing(self, found: SaddlePoint, tolerance: float) -> bool:
+    def enough_by_drawing(self, saddle: SaddlePoint, tolerance: float) -> bool:
         """Return whether the error is allowed with nodes that are drawn where the readout is wrong.
 
-        They are worth their time where the test error is so small that its relative error counts.
+        They pay where the test error is so small that its relative error counts.
         """
         if not _counts_relatively(self.test_error, tolerance):
             return False
         readout = self._level.readout
         points = readout.nodes.y.shape[1]  # as many for each class as there are for both
-        drawn = drawn_error(self._features, readout, found, self._problem, points)
+        drawn = drawn_error(self._features, readout, saddle, self._problem, points)
         if drawn is None:
             return False
-        moved = moved_errors(readout, found, drawn.nodes, drawn.scores)
+        moved = moved_errors(readout, saddle, drawn.nodes, drawn.scores)
         error = math.hypot(drawn.standard_error, standard_error(moved))
         if error < self.error:
             self.test_error, self.error = drawn.test_error, error
         return self.enough(tolerance)
 
-    def complete(self, found: SaddlePoint) -> SolvedPoint:
+    def complete(self, saddle: SaddlePoint) -> SolvedPoint:
         """Return the solution with all that follows from it."""
         nodes = self._level.readout.nodes.y.size
-        return SolvedPoint(found, self.test_error, self.error, nodes, lambda: self._outcome(found))
+        return SolvedPoint(
+            saddle, self.test_error, self.error, nodes, lambda: self._outcome(saddle)
+        )
 
-    def _outcome(self, found: SaddlePoint) -> Outcome:
+    def _outcome(self, saddle: SaddlePoint) -> Outcome:
         readout, scores = self._level.readout, self._scored
         own = scores if self._level.tested is readout.nodes else None
-        here = worth(readout, found, scores, own)._replace(test_error=self.test_error)
-        return Outcome(**here._asdict(), overlaps=self._features.overlaps(readout, found))
+        here = performance(readout, saddle, scores, own)._replace(test_error=self.test_error)
+        return Outcome(**here._asdict(), overlaps=self._features.overlaps(readout, saddle))
 
 
 def _counts_relatively(test_error: float, tolerance: float) -> bool:

@@ -136,12 +136,12 @@ class IsotropicReadout(ConvexReadout):
     def tangent(self, x: np.ndarray, samples: float) -> np.ndarray:
         """Return the derivatives of the state."""
         _, w2, _, nu, r = x
-        found = np.zeros((5, 5))
-        found[[0, 1, 2], [0, 1, 2]] = 1.0
-        found[3, [1, 3]] = 2 * w2, 2 * nu
+        tangent = np.zeros((5, 5))
+        tangent[[0, 1, 2], [0, 1, 2]] = 1.0
+        tangent[3, [1, 3]] = 2 * w2, 2 * nu
         root = r * math.sqrt(samples)
-        found[4, [3, 4]] = 1 / root, -nu / (r * root)
-        return found
+        tangent[4, [3, 4]] = 1 / root, -nu / (r * root)
+        return tangent
 
     def system(self, x: np.ndarray, load: Load, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and Hessian of the potential."""
@@ -176,7 +176,7 @@ class IsotropicReadout(ConvexReadout):
         nodes, alpha = self.nodes, load.samples
         mean, bias, slope = self._bias_and_slopes(mu)
         squares = np.sum(nodes.a**2, axis=-1) + nodes.C[..., 0] ** 2
-        size = float(np.sum(mean * squares)) + float(np.trace(nodes.spread))
+        size = float(np.sum(mean * squares)) + float(np.trace(nodes.covariance))
         large = max(load.ridge, relative * size)
         w1, w2 = -np.einsum("sn,snj->j", mean * slope, nodes.a) / large
         if math.isinf(alpha):
@@ -224,10 +224,10 @@ class SpectrumReadout(ConvexReadout):
 
     def tangent(self, x: np.ndarray, samples: float) -> np.ndarray:
         """Return the derivatives of the state: the unknowns are lengths, not their squares."""
-        found = np.ones(len(x))
+        tangent = np.ones(len(x))
         lengths = slice(self.J + 1, self.J + 1 + self.K)
-        found[lengths] = 2 * x[lengths]
-        return np.diag(found)
+        tangent[lengths] = 2 * x[lengths]
+        return np.diag(tangent)
 
     def pull(self, state: ReadoutState, mu: float) -> Pull:
         """Return what the samples do to the readout at a state."""
@@ -246,12 +246,12 @@ class SpectrumReadout(ConvexReadout):
     def _by_gradient(self, state: ReadoutState) -> np.ndarray:
         """Return the derivatives of (eta, kappa, rho) in the gradient of the mean loss."""
         J, K = self.J, self.K
-        found = np.zeros((J + 2 * K, J + 1 + 2 * K))
-        found[:J, :J] = -np.eye(J)
-        found[:J, J + 1 : J + 1 + K] = 2 * self._turned(state)
-        found[J : J + K, J + 1 : J + 1 + K] = 2 * np.eye(K)
-        found[J + K :, J + 1 + K :] = -2 * np.eye(K)
-        return found
+        jacobian = np.zeros((J + 2 * K, J + 1 + 2 * K))
+        jacobian[:J, :J] = -np.eye(J)
+        jacobian[:J, J + 1 : J + 1 + K] = 2 * self._turned(state)
+        jacobian[J : J + K, J + 1 : J + 1 + K] = 2 * np.eye(K)
+        jacobian[J + K :, J + 1 + K :] = -2 * np.eye(K)
+        return jacobian
 
     def system(self, x: np.ndarray, load: Load, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the residual of the equations at x and its Jacobian."""
@@ -265,12 +265,12 @@ class SpectrumReadout(ConvexReadout):
         J, K = self.J, self.K
         p, b, q, chi = slice(0, J), J, slice(J + 1, J + 1 + K), slice(J + 1 + K, J + 1 + 2 * K)
         pull, turned = self._pull(state, gradient), self._turned(state)
-        found = self.covariances.response(pull, load.ridge, load.samples)
+        response = self.covariances.response(pull, load.ridge, load.samples)
         change = self._by_gradient(state) @ hessian
         change[:J, :J] += np.einsum("k,kij->ij", pull.kappa, self.removed)
-        moved = found.jacobian @ change
+        moved = response.jacobian @ change
         residual, jacobian = np.empty(J + 1 + 2 * K), np.empty((J + 1 + 2 * K, J + 1 + 2 * K))
-        value = found.value
+        value = response.value
         residual[p] = state.p - value[:J]
         residual[b] = gradient[b]
         residual[q] = state.q - value[J : J + K] + turned.T @ state.p
@@ -300,7 +300,7 @@ class SpectrumReadout(ConvexReadout):
         nodes, cov, samples = self.nodes, self.covariances, load.samples
         w, bias, slope = self._bias_and_slopes(mu)
         squares = np.einsum("sn,snk->k", w, nodes.C**2)
-        second = np.einsum("sn,sni,snj->ij", w, nodes.a, nodes.a, optimize=True) + nodes.spread
+        second = np.einsum("sn,sni,snj->ij", w, nodes.a, nodes.a, optimize=True) + nodes.covariance
         size = float(np.sum(second * cov.gram(self.J)))
         size += float(squares @ (cov.largest + cov.traces / samples))
         large = max(load.ridge, relative * size)

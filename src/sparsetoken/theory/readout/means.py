@@ -87,14 +87,14 @@ def _sums(products: np.ndarray, functions: list[np.ndarray]) -> np.ndarray:
     """Return sums over points of products times each function, (functions, scrambles, i, j)."""
     scrambles, rows, columns, points = products.shape
     flat = products.reshape(scrambles, rows * columns, points)
-    found = flat @ np.stack(functions, axis=-1)
-    return np.moveaxis(found, -1, 0).reshape(-1, scrambles, rows, columns)
+    sums = flat @ np.stack(functions, axis=-1)
+    return np.moveaxis(sums, -1, 0).reshape(-1, scrambles, rows, columns)
 
 
 class LossMeans:
     """E[M_V(m + T g)], its gradient and its Hessian in (p, b, q, chi), for each scramble.
 
-    ``m = <a, p> + b``, ``T^2 = p^T spread p + sum_k C_k^2 q_k`` and
+    ``m = <a, p> + b``, ``T^2 = p^T covariance p + sum_k C_k^2 q_k`` and
     ``V = mu + sum_k C_k^2 chi_k``; M_V is the Moreau envelope of the loss. mu >= 0 replaces the
     loss by its own envelope, since the envelope of an envelope adds its parameters; a loss with
     kinks is approached as mu -> 0. Many nodes with two directions and one amplitude that varies
@@ -121,9 +121,9 @@ class LossMeans:
                 return self._last[2]
             if np.all(np.abs(step) <= _NEAR * np.abs(x)):
                 return self._last[2].moved(step)
-        found = self._at(state, mu)
-        self._last = x, mu, found
-        return found
+        means = self._at(state, mu)
+        self._last = x, mu, means
+        return means
 
     def scores(self, state: ReadoutState, mu: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return m, T and V at each node."""
@@ -132,7 +132,7 @@ class LossMeans:
 
     def _spread(self, squares: np.ndarray, state: ReadoutState, mu: float) -> list[np.ndarray]:
         """Return T and V at squares of amplitudes."""
-        shared = float(state.p @ self.nodes.spread @ state.p)
+        shared = float(state.p @ self.nodes.covariance @ state.p)
         T = np.sqrt(np.maximum(shared + squares @ state.q, _LEAST_VARIANCE))
         return [T, mu + squares @ state.chi]
 
@@ -145,9 +145,9 @@ class LossMeans:
 
     def _at(self, state: ReadoutState, mu: float) -> Means:
         for grid in self._grids or ():
-            found = self._on(grid, state, mu)
-            if found is not None:
-                return found
+            means = self._on(grid, state, mu)
+            if means is not None:
+                return means
         m, T, V = self.scores(state, mu)
         return self._assembled(
             state, self._products, smoothed_at(self.loss, self.nodes.y, m, T, V), T
@@ -176,10 +176,10 @@ class LossMeans:
         """Add up over points, whose functions have the shape (scrambles or 1, points).
 
         A unit step of (p, b) changes m by A, one of q changes T^2 by C^2, one of chi changes V
-        by C^2, and one of p also T^2, by `turn` = 2 spread p.
+        by C^2, and one of p also T^2, by `turn` = 2 covariance p.
         """
-        spread = self.nodes.spread
-        J, K = len(spread), self._squares.shape[2]
+        covariance = self.nodes.covariance
+        J, K = len(covariance), self._squares.shape[2]
         ab, p, q, chi = slice(J + 1), slice(J), slice(J + 1, J + 1 + K), slice(J + 1 + K, None)
         quarter, half = (s.Dgg - s.D) / (4 * T**2), 0.5 / T
         (mm,) = _sums(products.AA, [s.D])
@@ -194,14 +194,14 @@ class LossMeans:
         hessian[:, q, q], hessian[:, chi, chi] = ss[:, 1:, 1:], vv[:, 1:, 1:]
         hessian[:, ab, q], hessian[:, ab, chi] = ms[:, :, 1:], -mv[:, :, 1:]
         hessian[:, q, chi] = -sv[:, 1:, 1:]
-        if spread.any():
-            turn = 2 * spread @ state.p
+        if covariance.any():
+            turn = 2 * covariance @ state.p
             mean = D[:, 0, 0, None]
             gradient[:, p] += 0.5 * mean * turn
             both = ms[:, :J, 0, None] * turn
             hessian[:, p, p] += both + np.swapaxes(both, 1, 2)
             hessian[:, p, p] += ss[:, 0, 0, None, None] * np.outer(turn, turn)
-            hessian[:, p, p] += mean[:, :, None] * spread
+            hessian[:, p, p] += mean[:, :, None] * covariance
             hessian[:, p, J] += ms[:, J, 0, None] * turn
             hessian[:, J, p] = hessian[:, p, J]
             hessian[:, p, q] += turn[:, None] * ss[:, 0, None, 1:]

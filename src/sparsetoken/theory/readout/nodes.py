@@ -30,7 +30,7 @@ class FeatureNodes:
         Labels in {-1, +1}.
     weight : array of shape (scrambles, nodes)
         Adds up to 1 in each scramble.
-    spread : array of shape (J, J)
+    covariance : array of shape (J, J)
         Covariance of a Gaussian part of a that is independent of the nodes.
     exact : bool
         Whether the nodes are the law itself, not a sample of it.
@@ -40,7 +40,7 @@ class FeatureNodes:
     C: Float[np.ndarray, "scrambles nodes K"]
     y: Float[np.ndarray, "scrambles nodes"]
     weight: Float[np.ndarray, "scrambles nodes"]
-    spread: Float[np.ndarray, "J J"]
+    covariance: Float[np.ndarray, "J J"]
     exact: bool = False
 
     @classmethod
@@ -62,8 +62,8 @@ class FeatureNodes:
     def from_law(cls, law: FeatureLaw) -> FeatureNodes:
         """Return the nodes of features of isotropic tokens, in the directions (qhat, e_2)."""
         a = np.stack([law.along, law.across], axis=-1)
-        spread = np.diag([law.shared, 0.0])
-        return cls(a, law.C[..., None], law.y, law.weight, spread, exact=law.exact)
+        covariance = np.diag([law.shared, 0.0])
+        return cls(a, law.C[..., None], law.y, law.weight, covariance, exact=law.exact)
 
     @property
     def featureless(self) -> bool:

@@ -17,7 +17,7 @@ from sparsetoken.theory.readout.solve import SaddlePoint
 from sparsetoken.theory.score_law import ScoreLaw
 
 
-class Worth(NamedTuple):
+class Performance(NamedTuple):
     """Test error, training loss, training error and AUC of a readout."""
 
     test_error: float
@@ -28,18 +28,18 @@ class Worth(NamedTuple):
 
 def scores_on(nodes: FeatureNodes, state: ReadoutState) -> ScoreLaw:
     """Return the scores of a readout on data with the directions and covariances of the nodes."""
-    variance = float(state.p @ nodes.spread @ state.p) + nodes.C**2 @ state.q
+    variance = float(state.p @ nodes.covariance @ state.p) + nodes.C**2 @ state.q
     width = np.sqrt(np.maximum(variance, 0.0))
     return ScoreLaw(nodes.a @ state.p + state.b, width, nodes.y, nodes.weight)
 
 
 @with_x64
-def worth(
+def performance(
     readout: ConvexReadout,
-    found: SaddlePoint,
+    saddle: SaddlePoint,
     tested: ScoreLaw | None = None,
     own: ScoreLaw | None = None,
-) -> Worth:
+) -> Performance:
     """Return test error, training loss, training error and AUC of a solution.
 
     Equation: learned-error.
@@ -47,7 +47,7 @@ def worth(
     Equation: shifted-test-law. The readout stays; new data, whose scores are `tested`, may have
     another law. By default they are like the training's, whose scores are `own` where known.
     """
-    nodes, state, mu = readout.nodes, found.state, found.smoothing
+    nodes, state, mu = readout.nodes, saddle.state, saddle.smoothing
     own = scores_on(nodes, state) if own is None else own
     tested = own if tested is None else tested
     value, gradient, _ = readout.means.at(state, mu)
@@ -58,12 +58,12 @@ def worth(
     _, _, V = readout.means.scores(state, mu)
     turn = V * readout.loss.slope(nodes.y, 0 * nodes.y)
     training = dataclasses.replace(own, mean=own.mean - turn)
-    return Worth(tested.test_error(), training_loss, training.test_error(), tested.auc())
+    return Performance(tested.test_error(), training_loss, training.test_error(), tested.auc())
 
 
 @with_x64
 def spread_of_test_error(
-    readout: ConvexReadout, found: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
+    readout: ConvexReadout, saddle: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
 ) -> float:
     """Return the standard error of the test error, from independent scrambles.
 
@@ -73,7 +73,7 @@ def spread_of_test_error(
     """
     if max(len(readout.nodes.y), len(tested.y)) < 2:
         return 0.0
-    return standard_error(scores.errors_by_scramble + moved_errors(readout, found, tested, scores))
+    return standard_error(scores.errors_by_scramble + moved_errors(readout, saddle, tested, scores))
 
 
 def standard_error(values: Float[np.ndarray, " n"]) -> float:
@@ -84,12 +84,12 @@ def standard_error(values: Float[np.ndarray, " n"]) -> float:
 
 @with_x64
 def moved_errors(
-    readout: ConvexReadout, found: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
+    readout: ConvexReadout, saddle: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
 ) -> Float[np.ndarray, " scrambles"]:
     """Return what the readout of each scramble of the training changes in the test error."""
-    steps = readout.scramble_steps(found.x, found.load, found.smoothing)
-    slopes = _slopes(tested, found.state, scores)
-    return steps @ (slopes @ readout.tangent(found.x, found.load.samples)[: len(slopes)])
+    steps = readout.scramble_steps(saddle.x, saddle.load, saddle.smoothing)
+    slopes = _slopes(tested, saddle.state, scores)
+    return steps @ (slopes @ readout.tangent(saddle.x, saddle.load.samples)[: len(slopes)])
 
 
 def _slopes(nodes: FeatureNodes, state: ReadoutState, scores: ScoreLaw) -> np.ndarray:
@@ -99,6 +99,6 @@ def _slopes(nodes: FeatureNodes, state: ReadoutState, scores: ScoreLaw) -> np.nd
     density = nodes.weight * np.exp(-0.5 * ratio**2) / (math.sqrt(2 * math.pi) * width)
     toward = -nodes.y * density  # change of P(error) with the mean
     wider = nodes.y * density * ratio / width  # with half the variance
-    p = np.einsum("sn,snj->j", toward, nodes.a) + wider.sum() * (nodes.spread @ state.p)
+    p = np.einsum("sn,snj->j", toward, nodes.a) + wider.sum() * (nodes.covariance @ state.p)
     q = 0.5 * np.einsum("sn,snk->k", wider, nodes.C**2)
     return np.concatenate([p, [toward.sum()], q]) / len(nodes.y)

@@ -37,7 +37,7 @@ class DrawnError(NamedTuple):
 def drawn_error(
     features: ModelFeatures,
     readout: ConvexReadout,
-    found: SaddlePoint,
+    saddle: SaddlePoint,
     problem: SparseTokenProblem,
     points: int,
 ) -> DrawnError | None:
@@ -52,7 +52,7 @@ def drawn_error(
     tokens = features.tokens(problem)
     if tokens is None or tokens.up_to_factor:
         return None
-    points, state = min(points, _MOST_POINTS), features.state_on(problem, readout, found)
+    points, state = min(points, _MOST_POINTS), features.state_on(problem, readout, saddle)
 
     def drawn(
         proposals: Mapping[int, Proposal], coordinates: Coordinates, points: int, stage: int

@@ -72,9 +72,9 @@ def solve_readout(
     if not first.converged:
         return solver.solved(first, mu)
     enough = _LAST_RIDGE * large if ridge == 0 else None
-    way = _Way(large, first.x, list(solver.positive), extrapolates=readout.extrapolates)
+    path = _Continuation(large, first.x, list(solver.positive), extrapolates=readout.extrapolates)
     down, _ = follow(
-        lambda at, t: way.extended(solver.newton(way.guess(t), t, mu), t),
+        lambda at, t: path.extended(solver.newton(path.guess(t), t, mu), t),
         first,
         large,
         ridge,
@@ -105,24 +105,24 @@ class _Solver:
     def newton(self, x: np.ndarray, ridge: float, mu: float) -> NewtonResult:
         """Solve at a ridge and a smoothing: roughly on the way, else to the tolerance."""
         fixed, load = x[self._size :], self._load._replace(ridge=ridge)
-        found = damped_newton(
+        result = damped_newton(
             lambda at: self._readout.system(np.append(at, fixed), load, mu),
             x[: self._size],
             positive=self.positive,
             cautious=(self._readout.bias_at,),
             tolerance=self._tolerance if load == self._load else ROUGH_STEP,
         )
-        self._spent += found.iterations
-        return found._replace(x=np.append(found.x, fixed))
+        self._spent += result.iterations
+        return result._replace(x=np.append(result.x, fixed))
 
-    def solved(self, found: NewtonResult, mu: float) -> SaddlePoint:
+    def solved(self, result: NewtonResult, mu: float) -> SaddlePoint:
         """Return a result as a saddle point."""
-        x, load = found.x, self._load
+        x, load = result.x, self._load
         state = self._readout.state(x, load.samples)
-        return SaddlePoint(x, state, load, mu, found.residual, self._spent, found.converged)
+        return SaddlePoint(x, state, load, mu, result.residual, self._spent, result.converged)
 
 
-class _Way:
+class _Continuation:
     """Solutions at falling ridges, and where the next one is: powers of the ridge.
 
     Where the data can be fitted chi grows like 1/ridge; elsewhere it tends to a limit.
@@ -133,11 +133,11 @@ class _Way:
     ) -> None:
         self._known, self._positive, self._extrapolates = [(ridge, x)], positive, extrapolates
 
-    def extended(self, found: NewtonResult, ridge: float) -> NewtonResult:
+    def extended(self, result: NewtonResult, ridge: float) -> NewtonResult:
         """Return a solution, and remember it if it is one."""
-        if found.converged:
-            self._known = [*self._known[-1:], (ridge, found.x)]
-        return found
+        if result.converged:
+            self._known = [*self._known[-1:], (ridge, result.x)]
+        return result
 
     def guess(self, ridge: float) -> np.ndarray:
         """Return the place of the solution at a lower ridge."""
@@ -161,8 +161,8 @@ def _without_pull(readout: ConvexReadout, load: Load) -> SaddlePoint:
     return SaddlePoint(x, readout.state(x, load.samples), load, 0.0, 0.0, 0, True)
 
 
-def newton_distance(readout: ConvexReadout, found: SaddlePoint, load: Load) -> float:
+def newton_distance(readout: ConvexReadout, saddle: SaddlePoint, load: Load) -> float:
     """Return the relative length of the Newton step from a point to the saddle point of a load."""
-    residual, jacobian = readout.system(found.x, load, found.smoothing)
-    free = found.x[: len(residual)]
+    residual, jacobian = readout.system(saddle.x, load, saddle.smoothing)
+    free = saddle.x[: len(residual)]
     return newton_length(free, residual, jacobian, readout.positive(load.samples))

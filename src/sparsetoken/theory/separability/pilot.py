@@ -16,13 +16,13 @@ MOST_ROUNDS = 16
 _PILOTS = (64, 256, 1024)  # nodes for each class and scramble: first, on the way, last
 
 
-class Place:
-    """A place (w_1, w_2, b) that improves as better nodes become known."""
+class Minimizer:
+    """The weights (w_1, w_2, b) of least violation, which improve as better nodes become known."""
 
     def __init__(self) -> None:
         self.x = np.zeros(3)
         self.residual, self.iterations = math.inf, 0
-        self._found: Penalised | None = None
+        self._minimum: Penalised | None = None
 
     def improve(self, law: FeatureLaw, *, plain: bool) -> bool:
         """Move to the minimum over these nodes, or as near as they can tell; say if it is there.
@@ -30,14 +30,15 @@ class Place:
         Plain nodes know all of the way from 0; others only the part for which they were drawn.
         """
         least = min(law.C.size / 128, _LEAST_NODES)
-        for start in (self._found, None) if plain and self._found is not None else (self._found,):
-            found, penalty = least_violation(law, start, least_nodes=least)
-            if found.converged:
+        again = plain and self._minimum is not None
+        for start in (self._minimum, None) if again else (self._minimum,):
+            minimum, penalty = least_violation(law, start, least_nodes=least)
+            if minimum.converged:
                 break
-        self.iterations += found.iterations
-        if np.all(np.isfinite(found.x)):
-            self._found, self.x, self.residual = (found, penalty), found.x, found.residual
-        return found.converged
+        self.iterations += minimum.iterations
+        if np.all(np.isfinite(minimum.x)):
+            self._minimum, self.x, self.residual = (minimum, penalty), minimum.x, minimum.residual
+        return minimum.converged
 
     def move(self, step: np.ndarray) -> None:
         """Take a Newton step."""
@@ -46,12 +47,12 @@ class Place:
 
 
 def pilot(
-    features: TokenFeatures, coordinates: Coordinates, place: Place
+    features: TokenFeatures, coordinates: Coordinates, minimizer: Minimizer
 ) -> dict[int, dict[str, Proposal]]:
-    """Improve the place and fit proposals to each class, in turns.
+    """Improve the minimizer and fit proposals to each class, in turns.
 
-    Where the classes are so far apart that few nodes of one round violate a margin, the place
-    goes only as far as the next round's proposal can follow.
+    Where the classes are so far apart that few nodes of one round violate a margin, the minimizer
+    moves only as far as the next round's proposal can follow.
     """
     proposals = dict.fromkeys(LABELS, Proposal.standard(features.problem.length))
     fitted: dict[int, dict[str, Proposal]] = {}
@@ -59,8 +60,8 @@ def pilot(
     for stage in range(MOST_ROUNDS):
         nodes = [ClassNodes(features, y, proposals[y], coordinates, stage) for y in LABELS]
         law, leading = drawn_law(nodes, points)
-        there = place.improve(law, plain=stage == 0)
-        shares = np.split(law.weight * squared_violation(place.x, law), len(LABELS), axis=1)
+        there = minimizer.improve(law, plain=stage == 0)
+        shares = np.split(law.weight * squared_violation(minimizer.x, law), len(LABELS), axis=1)
         for label, z, share in zip(LABELS, leading, shares, strict=True):
             fitted[label] = Proposal.fitted(z, share.ravel())
             proposals[label] = fitted[label]["all"]

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.theory.feature_law import Coordinates, TokenFeatures
-from sparsetoken.theory.separability.pilot import MOST_ROUNDS, Place, pilot
+from sparsetoken.theory.separability.pilot import MOST_ROUNDS, Minimizer, pilot
 from sparsetoken.theory.separability.proposal import LABELS, Proposal
 from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes
 from sparsetoken.theory.separability.training_sets import TrainingSets
@@ -76,8 +76,8 @@ def _of_sets(sets: TrainingSets, limit: LeastViolation) -> LeastViolation:
 def _least(
     features: TokenFeatures, tolerance: float, most_tokens: int = _MOST_TOKENS
 ) -> LeastViolation:
-    place = Place()
-    means = _best_nodes(features, place, tolerance)
+    minimizer = Minimizer()
+    means = _best_nodes(features, minimizer, tolerance)
     tokens = SCRAMBLES * features.layout(-1).dimensions
     drawn = sum(mean.points for mean in means) * tokens
     while True:
@@ -85,14 +85,14 @@ def _least(
         if not 2 * estimate.error > tolerance or drawn > most_tokens:
             break
         if estimate.remainder > estimate.spread:
-            place.move(estimate.step)
-            means = [mean.again(place.x) for mean in means]
+            minimizer.move(estimate.step)
+            means = [mean.again(minimizer.x) for mean in means]
             drawn += sum(mean.points for mean in means) * tokens
         else:
             worst = max(means, key=lambda mean: mean.variance / mean.points)
             drawn += worst.points * tokens
             worst.add(worst.points)
-    return LeastViolation(estimate.value, estimate.error, place.residual, place.iterations)
+    return LeastViolation(estimate.value, estimate.error, minimizer.residual, minimizer.iterations)
 
 
 class _ClassMean:
@@ -165,14 +165,16 @@ class _Estimate:
         return math.hypot(self.spread, self.remainder)
 
 
-def _best_nodes(features: TokenFeatures, place: Place, tolerance: float) -> list[_ClassMean]:
+def _best_nodes(
+    features: TokenFeatures, minimizer: Minimizer, tolerance: float
+) -> list[_ClassMean]:
     """Return for each class the nodes on which the violation spreads least, as found by trial."""
-    pilots = {c: pilot(features, c, place) for c in features.tried}
+    pilots = {c: pilot(features, c, minimizer) for c in features.tried}
     standard = Proposal.standard(features.problem.length)
 
     def trial(label: int, proposal: Proposal, coordinates: Coordinates) -> _ClassMean:
         nodes = ClassNodes(features, label, proposal, coordinates, stage=MOST_ROUNDS)
-        mean = _ClassMean(nodes, place.x)
+        mean = _ClassMean(nodes, minimizer.x)
         mean.add(_FIRST)
         return mean
 

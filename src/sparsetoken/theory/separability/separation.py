@@ -59,24 +59,24 @@ def most_separable(
     law = (nodes, covariances, removed)
     limit = _LengthenedReadout(*law, margin=0.0)
     if near is not None:
-        found = limit.at_length(near.x, 1.0, SOLUTION_STEP)
-        found = found._replace(iterations=near.iterations + found.iterations)
+        result = limit.at_length(near.x, 1.0, SOLUTION_STEP)
+        result = result._replace(iterations=near.iterations + result.iterations)
     else:
-        found = _from_small_loads(_LengthenedReadout(*law, margin=1.0), limit)
-    error = limit.error(found.x) if found.converged else math.inf
-    samples = float(1 / found.x[limit.samples_at])
-    return Separation(samples, error, *found)
+        result = _from_small_loads(_LengthenedReadout(*law, margin=1.0), limit)
+    error = limit.error(result.x) if result.converged else math.inf
+    samples = float(1 / result.x[limit.samples_at])
+    return Separation(samples, error, *result)
 
 
-def violations(nodes: FeatureNodes, found: Separation) -> Float[np.ndarray, "scrambles nodes"]:
+def violations(nodes: FeatureNodes, separation: Separation) -> Float[np.ndarray, "scrambles nodes"]:
     """Return what each node adds to the mean of (T g - y m)_+^2 at a solution.
 
     That may be one of other nodes of the law.
     """
     J, K = nodes.a.shape[-1], nodes.C.shape[-1]
-    p, b = found.x[:J], found.x[J]
-    q = np.append(1.0, found.x[J + 2 : J + 1 + K] ** 2)
-    T = np.sqrt(p @ nodes.spread @ p + nodes.C**2 @ q)
+    p, b = separation.x[:J], separation.x[J]
+    q = np.append(1.0, separation.x[J + 2 : J + 1 + K] ** 2)
+    T = np.sqrt(p @ nodes.covariance @ p + nodes.C**2 @ q)
     r = -nodes.y * (nodes.a @ p + b) / T
     density = np.exp(-0.5 * r**2) / math.sqrt(2 * math.pi)
     return np.asarray(nodes.weight * T**2 * ((1 + r**2) * ndtr(r) + r * density))
@@ -101,9 +101,9 @@ def _from_small_loads(way: _LengthenedReadout, limit: _LengthenedReadout) -> New
         first, length = way.described(start)
         if not start.converged:
             return first
-        found, _ = follow(longer, first, 1 / length, 0.0, enough=1 / (_LONG * length))
-        if found.converged:
-            return found
+        result, _ = follow(longer, first, 1 / length, 0.0, enough=1 / (_LONG * length))
+        if result.converged:
+            return result
         load *= 2
 
 
@@ -124,14 +124,14 @@ class _LengthenedReadout(SpectrumReadout):
         super().__init__(nodes, ExactFit(get_loss("squared_hinge"), margin), covariances, removed)
         self.samples_at, self._ridge_at = self.J + 1, self.J + 1 + self.K
 
-    def described(self, found: SaddlePoint) -> tuple[NewtonResult, float]:
+    def described(self, saddle: SaddlePoint) -> tuple[NewtonResult, float]:
         """Return a readout at the ridge 1 in these unknowns, and its nu_1."""
-        x = found.x.copy()
+        x = saddle.x.copy()
         length, chi = float(x[self.samples_at]), float(x[self._ridge_at])
         x[: self._ridge_at] /= length
         x[self._ridge_at :] /= chi
-        x[self.samples_at], x[self._ridge_at] = 1 / found.load.samples, chi
-        return NewtonResult(x, found.residual, found.iterations, found.converged), length
+        x[self.samples_at], x[self._ridge_at] = 1 / saddle.load.samples, chi
+        return NewtonResult(x, saddle.residual, saddle.iterations, saddle.converged), length
 
     def at_length(self, x: np.ndarray, length: float, tolerance: float) -> NewtonResult:
         """Solve at nu_1 = length."""
@@ -169,12 +169,12 @@ class _LengthenedReadout(SpectrumReadout):
         residual, jacobian = self._coupled(state, gradient, hessians.mean(axis=0), Load(n, ridge))
         jacobian *= scale
         pull = self._pull(state, gradient)
-        found = self.covariances.response(pull, ridge, n)
+        response = self.covariances.response(pull, ridge, n)
         q, chi, rest = slice(J, J + K), slice(J + K, J + 2 * K), slice(J + 1, None)
         # The response is linear in 1/n, and a ridge acts as more kappa_1.
         jacobian[:, [self.samples_at, self._ridge_at]] = 0.0
-        by_samples = np.concatenate([found.jacobian[q, chi] @ pull.rho, found.value[chi]])
+        by_samples = np.concatenate([response.jacobian[q, chi] @ pull.rho, response.value[chi]])
         jacobian[rest, self.samples_at] = -n * by_samples
-        jacobian[:J, self._ridge_at] = -found.jacobian[:J, J]
-        jacobian[rest, self._ridge_at] = -found.jacobian[J:, J]
+        jacobian[:J, self._ridge_at] = -response.jacobian[:J, J]
+        jacobian[rest, self._ridge_at] = -response.jacobian[J:, J]
         return residual, jacobian

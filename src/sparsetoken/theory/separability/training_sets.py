@@ -42,8 +42,8 @@ class TrainingSets:
         nodes = [ClassNodes(features, y, standard, coordinates, _STAGE) for y in LABELS]
         law, _ = drawn_law(nodes, samples // 2)
         each = ({c: getattr(law, c)[i : i + 1] for c in COLUMNS} for i in range(SCRAMBLES))
-        found = [_capacity(dataclasses.replace(law, **own)) for own in each]
-        return cls(samples, np.array(found))
+        capacities = [_capacity(dataclasses.replace(law, **own)) for own in each]
+        return cls(samples, np.array(capacities))
 
     @property
     def median(self) -> float:
@@ -90,10 +90,10 @@ def _capacity(law: FeatureLaw) -> float:
             )
 
     first, _ = least_violation(scaled(1.0))
-    found, last = follow(newton, first, 1.0, 0.0, enough=float(C.min()))
+    solution, last = follow(newton, first, 1.0, 0.0, enough=float(C.min()))
     # The few samples that are still scaled change the value by less than the transition is wide.
     few = np.count_nonzero(last > C) <= math.sqrt(C.size)
     # A bias near 0 is not known to the accuracy of the shortest features.
-    places = found.x, found.x * [1, 1, 0]
+    places = solution.x, solution.x * [1, 1, 0]
     value = min(float(expansion(x, scaled(last))[:, 0].mean()) for x in places)
     return 1 / value if first.converged and few else math.nan

@@ -170,12 +170,12 @@ def violation_of(
     `left_out` is the share by which the law may be wrong at each node. Its mean over samples, or
     over violations, is the error.
     """
-    found, _ = least_violation(law)
-    share = law.weight * squared_violation(found.x, law)
+    minimum, _ = least_violation(law)
+    share = law.weight * squared_violation(minimum.x, law)
     means = [float(np.sum(p * left_out) / p.sum()) for p in (law.weight, share)]
-    value = Expansion.of(expansion(found.x, law)[0]).value
-    error = max(means) if found.converged else math.inf
-    return LeastViolation(value, error, found.residual, found.iterations)
+    value = Expansion.of(expansion(minimum.x, law)[0]).value
+    error = max(means) if minimum.converged else math.inf
+    return LeastViolation(value, error, minimum.residual, minimum.iterations)
 
 
 def _margin(x: np.ndarray, law: FeatureLaw) -> tuple[np.ndarray, np.ndarray]:

@@ -11,3 +11,4 @@ __all__ = [
     "best_split",
     "best_training",
 ]
+__dir__ = __all__.copy

@@ -104,17 +104,17 @@ def best_descent(
     space = _space_of(problem, descent)
     integer("steps of the search", descent.steps, 3)
 
-    def worth(point: Point) -> _Lasting:
+    def evaluate(point: Point) -> _Lasting:
         moved = space.descent(np.exp(point), descent.steps)
         return _lasting(test_errors(problem, moved, _REPLICAS))
 
     ranges = [Range(name, -_FACTOR, _FACTOR, "start from another value") for name in space.names]
     with progress_of("descents", evaluations + 1, progress) as done:
         start = (0.0,) * len(space.names)
-        found = search(worth, ranges, [start], evaluations, done, smooth=False)
-        best = space.descent(np.exp(found.point), found.result.step)
+        optimum = search(evaluate, ranges, [start], evaluations, done, smooth=False)
+        best = space.descent(np.exp(optimum.point), optimum.result.step)
         course = descend(problem, best, replicas=replicas)
-    return BestDescent(best, course, found.evaluations, found.status)
+    return BestDescent(best, course, optimum.evaluations, optimum.status)
 
 
 class _Space(NamedTuple):

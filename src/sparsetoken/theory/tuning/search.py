@@ -24,7 +24,7 @@ Point = tuple[float, ...]
 """Logarithms of what is searched; of a share its logit."""
 
 
-class Worth(Protocol):
+class Evaluated(Protocol):
     """The test error of a point; its status is NO_LIMIT where a descent diverges."""
 
     @property
@@ -33,7 +33,7 @@ class Worth(Protocol):
     def status(self) -> Status: ...  # noqa: D102
 
 
-Result = TypeVar("Result", bound=Worth)
+Result = TypeVar("Result", bound=Evaluated)
 
 
 class Range(NamedTuple):
@@ -49,7 +49,7 @@ class Range(NamedTuple):
         return [(x,) for x in np.linspace(self.low, self.high, _SCAN).tolist()]
 
 
-class Found(NamedTuple, Generic[Result]):
+class Optimum(NamedTuple, Generic[Result]):
     """The best point of a search, its test error, and how the search ended."""
 
     point: Point
@@ -63,14 +63,14 @@ class _OutOfEvaluations(Exception):
 
 
 def search(
-    worth: Callable[[Point], Result],
+    evaluate: Callable[[Point], Result],
     ranges: Sequence[Range],
     starts: Sequence[Point],
     evaluations: int = _MOST,
     done: Progress = SILENT,
     *,
     smooth: bool = True,
-) -> Found[Result]:
+) -> Optimum[Result]:
     """Follow quadratic models of the test error from the best of some starts, by COBYQA.
 
     The ranges are widened to hold the starts, which are tried in any case. Evaluations are the most
@@ -89,10 +89,10 @@ def search(
         if point not in tried:
             if len(tried) >= most:
                 raise _OutOfEvaluations
-            tried[point] = worth(point)
+            tried[point] = evaluate(point)
             done()
-        found = tried[point]
-        return found.test_error if found.status.converged else _ALWAYS_WRONG
+        result = tried[point]
+        return result.test_error if result.status.converged else _ALWAYS_WRONG
 
     held = [
         range_._replace(low=min(range_.low, *values), high=max(range_.high, *values))
@@ -112,7 +112,7 @@ def search(
                 break
             start = min(tried, key=error)
     point = min(tried, key=error)
-    objections = list(_objections([found.status for found in tried.values()], held, point, near))
+    objections = list(_objections([result.status for result in tried.values()], held, point, near))
     if not finished:
         remedy = f"The search ran out of its {most} evaluations; allow more."
         objections.insert(0, Status(StatusCode.MAX_ITERATIONS, remedy))
@@ -121,7 +121,7 @@ def search(
     status = CONVERGED
     if objections:
         status = Status(objections[0].code, " ".join(one.remedy for one in objections))
-    return Found(point, tried[point], len(tried), status)
+    return Optimum(point, tried[point], len(tried), status)
 
 
 def _objections(

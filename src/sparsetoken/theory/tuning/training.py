@@ -302,9 +302,9 @@ def _split(
 
 def _sharpness_of(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     """Return the sharpness of the query that steps find, or raise `InvalidInput` if it is 0."""
-    found = align(problem, steps).sharpness
+    sharpness = align(problem, steps).sharpness
     remedy = "Use eta_q, eta_w > 0 and more than one token."
-    return real("length of the query", found, 0.0, open_low=True, remedy=remedy)
+    return real("length of the query", sharpness, 0.0, open_low=True, remedy=remedy)
 
 
 def _best_of(
@@ -318,11 +318,11 @@ def _best_of(
 ) -> BestTraining:
     """Search over the numbers on which the stages depend; the rest is as for `search`."""
 
-    def worth(point: Point) -> Prediction:
+    def evaluate(point: Point) -> Prediction:
         steps, readout = stages(point)
-        (found,) = predict_readouts(problem, _with_steps(model, steps), [readout], tolerance)
-        return found
+        (prediction,) = predict_readouts(problem, _with_steps(model, steps), [readout], tolerance)
+        return prediction
 
-    found = search(worth, ranges, starts, *limits)
-    steps, readout = stages(found.point)
-    return BestTraining(steps, readout, found.result, found.evaluations, found.status)
+    optimum = search(evaluate, ranges, starts, *limits)
+    steps, readout = stages(optimum.point)
+    return BestTraining(steps, readout, optimum.result, optimum.evaluations, optimum.status)

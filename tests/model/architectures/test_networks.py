@@ -9,7 +9,7 @@ from scipy.special import erf, expit, softmax
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.networks import network_of
+from sparsetoken.model.architectures.own import network_of
 
 L = 4
 SIZED = [

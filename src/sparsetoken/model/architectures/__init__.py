@@ -1,0 +1,1 @@
+"""The weights of the tokens, and the classifiers and networks that are built on them."""

@@ -1,0 +1,147 @@
+"""A network from a user's function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from sparsetoken.base.parameters import parameter, value
+from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.model.architectures.base import Architecture
+
+__all__ = ["Network", "network_of"]
+
+MOST_COLUMNS = 256
+FROM_TORCH = (
+    "Write with jax.numpy what a torch module does with the projections H (L, m) of one bag: "
+    "st.networks.Network(lambda H, c: ..., columns=...)."
+)
+
+
+def _function(given: Any) -> Callable[..., Any]:
+    if not callable(given) or is_torch(given):
+        remedy = FROM_TORCH if is_torch(given) else ""
+        raise InvalidInput("function of a network", "a function of (H, c)", given, remedy)
+    require_hashable("function of a network", given, "H, c")
+    return given
+
+
+def _optional_function(given: Any) -> Callable[..., Any] | None:
+    return None if given is None else _function(given)
+
+
+def require_hashable(name: str, given: Any, arguments: str) -> None:
+    """Raise `InvalidInput` unless a function is hashable: compiled code is cached by it."""
+    try:
+        hash(given)
+    except TypeError:
+        remedy = f"Wrap it in a lambda: lambda {arguments}: own({arguments})."
+        raise InvalidInput(name, "hashable", given, remedy) from None
+
+
+def _names_of(what: str, stem: str, reserved: str) -> Callable[[Any], tuple[str, ...]]:
+    """Return the reader of names, from words or their number, none of which matches a pattern."""
+    title = f"{what} of a network"
+
+    def names(given: Any) -> tuple[str, ...]:
+        if not isinstance(given, (list, tuple)):
+            count = integer(title, given, 0, MOST_COLUMNS)
+            return tuple(f"{stem}{i + 1}" for i in range(count))
+        words = all(isinstance(name, str) and re.fullmatch(r"\w+", name) for name in given)
+        if not words or len(set(given)) < len(given):
+            raise InvalidInput(title, "words that differ, or a number", given)
+        for name in given:
+            if re.fullmatch(reserved, name):
+                legal = "names that are not columns of tables of results"
+                raise InvalidInput(title, legal, name, "Choose another one.")
+        return tuple(given)
+
+    return names
+
+
+_ERRORS = r"\w+_(se|error)"
+_COLUMNS_OF_TABLES = (
+    "training_loss|attended|replicas|status|message|step|trial|"
+    "alpha|rate_c|momentum|strength|positive_rate|"  # fields that may hold arrays
+    rf"overlap_\w+|cosine_\w+|norm_\w+|{_ERRORS}"
+)
+"""Patterns of what tables of courses have beside the further weights, which have columns too."""
+
+
+@value
+class Network(Architecture):
+    """A network from a user's function.
+
+    See Also
+    --------
+    Architecture : The interface of a network.
+    sparsetoken.Descent : Descent on all weights of any network.
+
+    Examples
+    --------
+    >>> import jax
+    >>> import sparsetoken as st
+    >>> def largest(H, c):  # a smooth maximum over the tokens
+    ...     return jax.nn.logsumexp(H[:, 0]) + c[0]
+    >>> st.networks.Network(largest, columns=["w"], weights=["b"]).column_names(outputs=1)
+    ('w',)
+    """
+
+    function: Any = parameter(
+        "maps the projections H of one bag, of shape (L, m), and the further weights c to a score, "
+        "or to K scores where there are K > 2 classes. It is written with jax.numpy, has a "
+        "derivative almost everywhere, and depends on nothing else",
+        find=_function,
+        kind="callable",
+    )
+    columns: Any = parameter(
+        "names of the columns of U, or their number: they are then u1, u2, ...",
+        find=_names_of("columns", "u", _ERRORS),
+        kind="int or sequence of str",
+    )
+    weights: Any = parameter(
+        "names of the further weights, or their number: they are then c1, c2, ...",
+        default=(),
+        find=_names_of("weights", "c", _COLUMNS_OF_TABLES),
+        kind="int or sequence of str",
+    )
+    token_weights: Any = parameter(
+        "maps (H, c) to a weight for each token, shape (L,), of which the largest is that of the "
+        "most attended token; none by default",
+        default=None,
+        find=_optional_function,
+        kind="callable, optional",
+    )
+
+    def _check_together(self) -> None:
+        if not self.columns:
+            raise InvalidInput("columns of a network", "one or more", self.columns)
+
+    def column_names(self, outputs: int) -> tuple[str, ...]:
+        return self.columns
+
+    def weight_names(self, outputs: int) -> tuple[str, ...]:
+        return self.weights
+
+    def scores(self, H: Any, c: Any, outputs: int) -> Any:
+        import jax.numpy as jnp
+
+        found = jnp.asarray(self.function(H, c))
+        return found[None] if outputs == 1 and found.ndim == 0 else found
+
+    def attention(self, H: Any, c: Any) -> Any:
+        return None if self.token_weights is None else self.token_weights(H, c)
+
+
+def is_torch(given: Any) -> bool:
+    """Return whether a value looks like a torch module."""
+    return any(kind.__module__.partition(".")[0] == "torch" for kind in type(given).__mro__)
+
+
+def network_of(given: Any) -> Architecture:
+    """Return a network, or raise `InvalidInput`."""
+    if not isinstance(given, Architecture):
+        remedy = FROM_TORCH if is_torch(given) else "Write st.networks.Softmax(), for example."
+        raise InvalidInput("network", "one of sparsetoken.model.networks", given, remedy)
+    return given
