@@ -44,21 +44,6 @@ def number(value: float, digits: int = 4) -> str:
     return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
 
 
-def general(value: float, digits: int = 6) -> str:
-    """Return a number with at most `digits` significant digits."""
-    return f"{value:.{digits}g}".replace("-", "−")
-
-
-def fixed(value: float, digits: int) -> str:
-    """Return a number with `digits` decimals."""
-    return f"{value:.{digits}f}".replace("-", "−")
-
-
-def percent(value: float) -> str:
-    """Return a share as per cent with two significant digits."""
-    return "–" if math.isnan(value) else f"{general(100 * value, 2)} %"
-
-
 def plus_minus(found: Row, digits: int, scale: float = 1.0, sign: str = "") -> str:
     """Return a measured number and its standard error with `digits` decimals.
 
@@ -149,9 +134,9 @@ FILTERS = {
     "inline": inline,
     "script_json": script_json,
     "number": number,
-    "g": general,
-    "f": fixed,
-    "percent": percent,
+    "g": lambda value, digits=6: f"{value:.{digits}g}".replace("-", "−"),
+    "f": lambda value, digits: f"{value:.{digits}f}".replace("-", "−"),
+    "percent": lambda value: "–" if math.isnan(value) else f"{100 * value:.2g} %",
     "pm": plus_minus,
     "change": change,
     "shifted": shifted,

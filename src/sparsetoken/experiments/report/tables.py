@@ -2,56 +2,47 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from sparsetoken.experiments.core.rows import THEORY, Rows
 from sparsetoken.figures.curves import Plotted
 
-FOUND = ("value", "error", "engine", "dimension", "trials", "status")
-TRIALS = ("experiment", "row", "series", "quantity", "engine", "dimension", "trial", "value")
+FOUND = ("series", "quantity", "value", "error", "engine", "dimension", "trials", "status")
 PLACES = ("panel", "curve", "x_name", "x", "y_name", "y")
 
 
 def row_tables(rows: Mapping[str, Rows]) -> dict[str, str]:
     """Return a table of the rows of each experiment, by the name of its file.
 
-    It has series, quantity and all coordinates, then what was found.
+    It has series, quantity and what was found, then all coordinates.
     """
-    tables = {}
-    for experiment, found in rows.items():
-        at = list(dict.fromkeys(name for row in found for name in row.at))
-        cells = (
-            [row.series, row.quantity, *map(row.at.get, at), *(row[n] for n in FOUND)]
-            for row in found
-        )
-        tables[f"{experiment}.csv"] = _text(["series", "quantity", *at, *FOUND], cells)
-    return tables
+    return {
+        f"{name}.csv": _csv({n: row[n] for n in FOUND} | row.at for row in found)
+        for name, found in rows.items()
+    }
 
 
 def trial_table(rows: Mapping[str, Rows]) -> str:
     """Return the value of every trial; row is the number of the row in its table, from 0."""
-    return _text(
-        TRIALS,
-        (
-            (name, number, row.series, row.quantity, row.engine, row.dimension, trial, value)
-            for name, found in rows.items()
-            for number, row in enumerate(found)
-            for trial, value in enumerate(row.values)
-        ),
+    return _csv(
+        {"experiment": name, "row": number}
+        | {n: row[n] for n in ("series", "quantity", "engine", "dimension")}
+        | {"trial": trial, "value": value}
+        for name, found in rows.items()
+        for number, row in enumerate(found)
+        for trial, value in enumerate(row.values)
     )
 
 
 def figure_table(shown: Iterable[Plotted]) -> str:
     """Return all that a figure shows, with its panel, its curve and its place."""
-    cells = (
-        [*(getattr(one, name) for name in PLACES), *(one.row[n] for n in ("quantity", *FOUND))]
-        for one in shown
+    return _csv(
+        {n: getattr(one, n) for n in PLACES} | {n: one.row[n] for n in FOUND} for one in shown
     )
-    return _text([*PLACES, "quantity", *FOUND], cells)
 
 
 def beside_theory(shown: Sequence[Plotted]) -> list[tuple[Plotted | None, Plotted | None]]:
@@ -68,13 +59,5 @@ def _place(one: Plotted) -> tuple[Any, ...]:
     return one.panel, one.curve, one.x, None if math.isnan(one.y) else one.y
 
 
-def _text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value
+def _csv(lines: Iterable[Mapping[str, Any]]) -> str:
+    return pd.DataFrame(list(lines)).to_csv(index=False, lineterminator="\n")
