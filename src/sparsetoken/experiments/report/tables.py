@@ -21,7 +21,7 @@ def row_tables(rows: Mapping[str, Rows]) -> dict[str, str]:
     It has series, quantity and what was found, then all coordinates.
     """
     return {
-        f"{name}.csv": _csv({n: row[n] for n in FOUND} | row.at for row in found)
+        f"{name}.csv": _csv({**{n: row[n] for n in FOUND}, **row.at} for row in found)
         for name, found in rows.items()
     }
 
