@@ -13,7 +13,7 @@ import jinja2
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from sparsetoken.experiments.core.claims import COMPUTED, Comparison, findings, largest_z
+from sparsetoken.experiments.core.claims import Comparison, findings, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Sizes
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows
 
@@ -77,12 +77,12 @@ def expected_text(comparison: Comparison) -> str:
 def found_text(comparison: Comparison) -> str:
     """Return what was found in a comparison: a number, or how many cases are true.
 
-    Of two computed numbers with the same digits it is how far they are apart.
+    Without a standard error, of two numbers with the same digits it is how far they are apart.
     """
     c = comparison
     if c.cases:
         return f"{round(c.measured * c.cases)} of {c.cases}"
-    if c.engine == COMPUTED and number(c.measured) == number(c.theory):
+    if not math.isfinite(c.standard_error) and number(c.measured) == number(c.theory):
         gap = abs(c.measured - c.theory)
         return f"off by {number(gap, 2)}" if gap else "the same"
     return number(c.measured)
