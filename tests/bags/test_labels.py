@@ -104,7 +104,10 @@ def test_an_array_by_bag_needs_one_possible_order() -> None:
         ([0, 1], r"one for each of 12 bags or 36 tokens, or a mapping"),
         (np.arange(36) % 2, "got 'two labels in bag s9, the second in row 1'"),
         ({**SICK, "s5": None}, "without missing labels; got 'None for bag s5'"),
-        (np.where(np.arange(36) // 3 == 1, np.nan, 1.0), "without missing labels; got .nan for bag s3"),
+        (
+            np.where(np.arange(36) // 3 == 1, np.nan, 1.0),
+            "without missing labels; got .nan for bag s3",
+        ),
         (np.array(["no"] * 36, dtype="S2"), "of texts or finite numbers"),
         (np.full(36, 1j), "of texts or finite numbers"),
         (np.full(36, np.inf), "got 'infinity'"),

@@ -306,7 +306,7 @@ def test_one_direction_is_one_line(curve, axes):
     np.testing.assert_array_equal(line.get_ydata(), curve.auc)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("labels for the readout α₁ = n₁/d", "AUC")
     assert axes.get_xscale() == "log"
-    assert axes.get_legend() is None
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["pooled, theory"]
 
 
 def test_two_directions_are_a_line_for_each_of_the_first(plane, axes):
@@ -316,7 +316,7 @@ def test_two_directions_are_a_line_for_each_of_the_first(plane, axes):
         np.testing.assert_array_equal(line.get_xdata(), LOADS)
         np.testing.assert_array_equal(line.get_ydata(), values)
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["ridge = 0.01", "ridge = 1"]
+    assert labels == ["pooled, theory, ridge = 0.01", "pooled, theory, ridge = 1"]
 
 
 def test_the_axis_of_a_line_is_the_one_that_varies_along_it(axes):
@@ -339,6 +339,24 @@ def test_means_of_a_simulation_are_drawn_with_their_errors(axes):
     np.testing.assert_allclose(np.diff(ends)[:, 0], 2 * table.standard_error.test_error)
 
 
+@pytest.mark.parametrize("theory_first", [True, False])
+def test_theory_and_simulation_of_one_model_share_colour_and_legend(axes, theory_first):
+    readout = Readout(alpha1=LOADS)
+    predicted = [predict(PROBLEM, model, readout) for model in (Pooled(), Attention(Query(0.9, 1)))]
+    simulated = simulate(PROBLEM, Pooled(), readout, dimension=20, trials=2)
+    drawn = [*predicted, simulated] if theory_first else [simulated, *predicted]
+    for one in drawn:
+        one.plot(ax=axes)
+    handles, labels = axes.get_legend_handles_labels()
+    colours = {
+        label: getattr(handle, "lines", [handle])[0].get_color()
+        for handle, label in zip(handles, labels, strict=True)
+    }
+    assert set(colours) == {"pooled, theory", "attention, theory", "pooled, simulation"}
+    assert colours["pooled, theory"] == colours["pooled, simulation"]
+    assert colours["attention, theory"] != colours["pooled, theory"]
+
+
 def test_bad_pictures_are_refused(curve, axes):
     for name in ("test_eror", "status"):
         with pytest.raises(InvalidInput, match=r"quantity must be one of .*test_error"):
@@ -354,7 +372,7 @@ def test_three_dimensions_are_a_line_for_each_point_of_the_first_two(axes):
     assert found.dims == ("beta", "eta_b", "alpha0")
     found.plot("sharpness", axes)
     assert len(axes.lines) == 4
-    assert axes.lines[1].get_label() == "eta_b = 1, beta = 1"
+    assert axes.lines[1].get_label() == "theory, eta_b = 1, beta = 1"
     np.testing.assert_array_equal(axes.lines[2].get_ydata(), found.sharpness[1, 0])
 
 

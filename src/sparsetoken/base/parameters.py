@@ -300,7 +300,7 @@ def value(kind: type[Kind]) -> type[Kind]:
             field.metadata = MappingProxyType({"parameter": declared})
     kind.__post_init__ = _check_fields  # type: ignore[attr-defined]
     made = dataclasses.dataclass(frozen=True)(kind)
-    made.__init__ = _hinting(made.__init__)  # type: ignore[misc]
+    made.__init__ = _hinting(made.__init__)  # type: ignore[method-assign]
     for declared in parameters_of(made).values():
         if declared.choices and declared.find is not None:
             setattr(made, declared.name, Named(declared))

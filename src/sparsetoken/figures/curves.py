@@ -165,9 +165,11 @@ def _draw(axes: Axes, pairs: Sequence[tuple[float, Any]], curve: Curve) -> None:
     pairs = sorted(pairs, key=lambda pair: pair[0])
     line = [pair for pair in pairs if pair[1].engine == "theory"]
     points = [pair for pair in pairs if pair[1].engine != "theory"]
-    style.predicted(axes, line, curve.colour, curve.line, **curve.look)
+    if line:
+        style.predicted(axes, line, curve.colour, curve.line, **curve.look)
+    marker = {"fmt": curve.marker, "ms": 5} if curve.marker else {}
     if points:
-        style.measured(axes, points, curve.colour, curve.marker, **curve.look)
+        style.measured(axes, points, curve.colour, **{**marker, **curve.look})
 
 
 def _finish(axes: Axes, panel: Panel) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsetoken.base.parameters import Parameter, parameters_of
 from sparsetoken.base.validation import InvalidInput, choice
-from sparsetoken.figures.style import drawing, log_axis
+from sparsetoken.figures import style
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import MODELS
 from sparsetoken.model.problem import SparseTokenProblem
@@ -23,7 +23,8 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     """Plot one column over the last dimension, with a line for each point of the others.
 
     The quantity is a column, by default the first. The options are those of the lines; a label
-    stands before the values of the other dimensions.
+    stands before the values of the other dimensions, in place of the model and the source. A
+    simulation has the colour of the prediction that its label is that of, and the reverse.
     """
     columns = record.columns()
     numbers = [name for name, values in columns.items() if values.dtype.kind in "iuf"]
@@ -38,24 +39,32 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
         for n, value in record.coords.items()
         if value.dtype != object  # schedules of steps
     }
-    converged = columns.get("status", np.array("converged")) == "converged"
-    keep = converged | ("step" in record.dims)  # what came before a divergence is right
-    values = np.where(keep, columns[name], np.nan).reshape(lines, -1)
-    error = columns.get(f"{name}_se")
-    errors = None if error is None else error.reshape(lines, -1)
+    statuses = np.broadcast_to(columns.get("status", "converged"), shape).reshape(lines, -1)
+    if "step" in record.dims:  # what came before a divergence is right
+        statuses = np.full(statuses.shape, "converged")
+    values = columns[name].reshape(lines, -1)
+    errors = columns.get(f"{name}_se", np.zeros(shape)).reshape(lines, -1)
     last = record.dims[-1] if record.dims and record.dims[-1] in coords else "point"
     x_name = next((n for n, c in coords.items() if _varies(c)), last)
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
-    with drawing(ax) as ax:
+    with style.drawing(ax) as ax:
         for i in range(lines):
-            label = ", ".join(filter(None, (options.get("label"), _label(coords, i))))
-            one = {**options, "label": label or None}
+            own, other = _labels(record, options.get("label"), _fixed(coords, i))
+            look = {**options, "label": own}
+            if (colour := _colour_of(ax, other)) is not None:
+                look = {"color": colour, **look, "label": None if own == other else own}
+            engine = "reduced" if hasattr(record, "trials") else "theory"
+            of_line = style.series_of(engine, x[i], values[i], errors[i], statuses[i])
             if hasattr(record, "trials"):
-                one = _of_its_line(ax, one)
-            _draw_line(ax, x[i], values[i], None if errors is None else errors[i], one, record)
+                style.measured(ax, of_line, None, **look)
+                continue
+            colour = style.predicted(ax, of_line, None, **look)
+            if errors[i].any():
+                low, high = values[i] - 2 * errors[i], values[i] + 2 * errors[i]
+                ax.fill_between(x[i], low, high, color=colour, alpha=0.2, linewidth=0)
         ax.set(xlabel=axis_label(x_name), ylabel=axis_label(name))
         if x_name != "step" and x.min() > 0 and x.max() / x.min() >= _WIDE:
-            log_axis(ax)
+            style.log_axis(ax.xaxis)
         if ax.get_legend_handles_labels()[1]:
             ax.legend()
     return ax
@@ -76,27 +85,23 @@ def axis_label(name: str) -> str:
     return declared.axis_label if declared else _WORDS.get(name, name.replace("_", " "))
 
 
-def _of_its_line(ax: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of points, with the colour of a line of the same label if there is one."""
-    for line in ax.lines:
-        if line.get_label() == options["label"]:
-            return {"color": line.get_color(), **options, "label": None}
-    return options
+def _labels(record: Any, given: str | None, fixed: str) -> tuple[str, str]:
+    """Return the label of a line or of points, and that of the other one of the same setting."""
+    sources = ("simulation", "theory") if hasattr(record, "trials") else ("theory", "simulation")
+    heads = ([given] if given else [record.model, source] for source in sources)
+    own, other = (", ".join(filter(None, (*head, fixed))) for head in heads)
+    return own, other
 
 
-def _draw_line(ax: Any, x: Any, values: Any, errors: Any, options: Any, record: Any) -> None:
-    """Draw means of trials as points with bars, predictions as lines with bands."""
-    if errors is None:
-        ax.plot(x, values, **options)
-    elif hasattr(record, "trials"):
-        ax.errorbar(x, values, errors, **{"fmt": "o", "capsize": 2, **options})
-    else:
-        (line,) = ax.plot(x, values, **options)
-        low, high = values - 2 * errors, values + 2 * errors
-        ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+def _colour_of(ax: Any, label: str) -> Any:
+    """Return the colour of what has this label, None if nothing has."""
+    for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
+        if name == label:
+            return getattr(handle, "lines", [handle])[0].get_color()
+    return None
 
 
-def _label(coords: dict[str, np.ndarray], line: int) -> str:
+def _fixed(coords: dict[str, np.ndarray], line: int) -> str:
     """Return the values of the parameters that are the same along a line, but not for all lines."""
     fixed = (
         f"{name} = {value[line, 0]:g}"

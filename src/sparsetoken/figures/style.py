@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import matplotlib
 import numpy as np
 from cycler import cycler
+from matplotlib import cbook
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -114,6 +115,12 @@ Series = Sequence[tuple[float, Any]]
 """Pairs of a coordinate and a `Shown` or a row."""
 
 
+def series_of(engine: str, *arrays: np.ndarray) -> list[tuple[float, Shown]]:
+    """Return what is drawn of x, values, errors and statuses; nothing where one is missing."""
+    rows = zip(*(array.tolist() for array in arrays), strict=True)
+    return [(at, Shown(v, error, engine, s)) for at, v, error, s in rows if s != "missing"]
+
+
 def log_ticks(axes: Axes, *, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:
     """Make an axis logarithmic, with plain numbers at these ticks alone."""
     if x:
@@ -125,49 +132,59 @@ def log_ticks(axes: Axes, *, x: Sequence[float] = (), y: Sequence[float] = ()) -
     axes.minorticks_off()
 
 
-def log_axis(axes: Axes) -> None:
-    """Give x a logarithmic scale; where at most three decades are drawn, with plain numbers."""
-    axes.set_xscale("log")
-    if axes.dataLim.x1 <= 1000 * axes.dataLim.minposx:
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axes.xaxis.set_minor_locator(NullLocator())
+def log_axis(axis: Any) -> None:
+    """Make an axis logarithmic; where at most three decades are drawn, with plain numbers."""
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    if axis.get_data_interval()[1] <= 1000 * axis.get_minpos():
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_locator(NullLocator())
 
 
-def predicted(axes: Axes, series: Series, colour: str, line: str = "-", **look: Any) -> None:
-    """Draw pairs (x, value) as a line; values that did not converge are hollow and off it."""
+def predicted(axes: Axes, series: Series, colour: str | None, line: str = "-", **look: Any) -> Any:
+    """Draw pairs (x, value) as a line; values that did not converge are hollow and off it.
+
+    The colour is returned: without one it is the next of the cycle.
+    """
     nan = float("nan")
     values = [v.value if v.converged else nan for _, v in series]
-    axes.plot([x for x, _ in series], values, line, color=colour, **look)
-    fallen = [(x, v.value) for x, v in series if not v.converged]
-    xs, ys = [x for x, _ in fallen], [y for _, y in fallen]
-    axes.plot(xs, ys, "D", mfc="none", mec=colour, ms=4.5)
+    given = {"linestyle": line, "color": colour} | cbook.normalize_kwargs(look, Line2D)
+    (drawn,) = axes.plot([x for x, _ in series], values, **given)
+    fallen = [(x, v.value) for x, v in series if not v.converged and math.isfinite(v.value)]
+    if fallen:
+        xs, ys = zip(*fallen, strict=True)
+        hollow(axes, xs, ys, drawn.get_color())
+    return drawn.get_color()
 
 
-def measured(axes: Axes, series: Series, colour: str, marker: str = "", **look: Any) -> None:
+def hollow(axes: Axes, xs: Any, ys: Any, colour: Any, size: float = 4.5) -> None:
+    """Mark points that did not converge."""
+    axes.plot(xs, ys, "D", mfc="none", mec=colour, ms=size)
+
+
+def measured(axes: Axes, series: Series, colour: Any, **look: Any) -> None:
     """Draw pairs (x, value) as points with one standard error up and down.
 
-    The marker is by default that of the engine; `look` is that of matplotlib.
+    The marker, `fmt`, is by default that of the engine.
     """
+    look = cbook.normalize_kwargs(look, Line2D)
     for engine, converged in dict.fromkeys((v.engine, v.converged) for _, v in series):
         some = [(x, v) for x, v in series if (v.engine, v.converged) == (engine, converged)]
-        given: dict[str, Any] = {
+        given = {
+            "fmt": MARKERS[engine],
             "color": colour,
-            "mfc": colour if converged else "white",
-            "mec": "white" if converged else colour,
-            "mew": 0.6 if converged else 1.3,
-            "ms": 9 if engine == "tensors" and not marker else 5,
+            "markerfacecolor": colour if converged else "white",
+            "markeredgecolor": "white" if converged else colour,
+            "markeredgewidth": 0.6 if converged else 1.3,
+            "markersize": 9 if engine == "tensors" else 5,
             "elinewidth": 1.3,
             "capsize": 2.5,
             "zorder": 3 if engine == "reduced" else 2.5,
         }
-        axes.errorbar(
-            [x for x, _ in some],
-            [v.value for _, v in some],
-            yerr=[v.error for _, v in some],
-            fmt=marker or MARKERS[engine],
-            **given | look,
-        )
+        xs, values = [x for x, _ in some], [v.value for _, v in some]
+        bars = axes.errorbar(xs, values, yerr=[v.error for _, v in some], **(given | look))
+        colour = bars.lines[0].get_color()
+        look = {name: x for name, x in look.items() if name != "label"}  # once in a legend
 
 
 def meanings(shown: Iterable[Any]) -> dict[str, dict[str, Any]]:

@@ -33,6 +33,13 @@ class Grid(NamedTuple):
     dims: tuple[str, ...] = ()
     coords: Mapping[str, np.ndarray] = MappingProxyType({})
 
+    @property
+    def model(self) -> str:
+        """The name of the model of the points, or of the network of a descent; "" without one."""
+        _, trained, *_ = (*(self.points[0] if self.points else ()), None, None)
+        network = getattr(trained, "network", None)
+        return getattr(trained, "name", "") if network is None else type(network).__name__
+
 
 def broadcast(*values: Any) -> Grid:
     """Return the points of values whose fields may hold arrays.

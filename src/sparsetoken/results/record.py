@@ -88,6 +88,11 @@ class Record:
     coords: Mapping[str, np.ndarray] = quantity(
         "Parameters that were given as arrays, step and trial, by name.", column=None, default=None
     )
+    model: str = quantity(
+        "Name of the model, or of the network of a descent; empty for others.",
+        column=None,
+        default="",
+    )
 
     def __post_init__(self) -> None:
         if self.coords is None:
@@ -271,7 +276,8 @@ class Record:
         """Plot a quantity over the last dimension, and return the matplotlib Axes.
 
         The other dimensions give one curve per point. Predictions are lines, and means of trials
-        are points with standard errors, in the colour of the line with the same label.
+        are points with standard errors. The legend names model and source; a prediction and a
+        simulation of one model on the same axes have one colour, as have those of one label.
 
         Parameters
         ----------
@@ -315,10 +321,11 @@ def stacked(rows: Sequence[AnyRecord], grid: Grid) -> AnyRecord:
     """Return the results at the points of a grid as one record; a single point as it is."""
     first = rows[0]
     if not grid.shape:
-        return first
+        return dataclasses.replace(first, model=grid.model)
     inner = (1,) * len(first.dims)
     outer = (1,) * len(grid.shape)
     changes: dict[str, Any] = {
+        "model": grid.model,
         "dims": (*grid.dims, *first.dims),
         "coords": {name: value.reshape(value.shape + inner) for name, value in grid.coords.items()}
         | {name: value.reshape(outer + value.shape) for name, value in first.coords.items()},

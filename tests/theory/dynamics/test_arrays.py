@@ -43,7 +43,10 @@ def test_each_point_is_what_it_is_alone(plane):
 def test_pictures(plane):
     over_steps = plane.plot("training_loss", Figure().subplots())
     assert len(over_steps.lines) == 6
-    assert over_steps.get_legend().get_texts()[0].get_text() == "alpha = 1, rate_c = 0.5"
+    assert (
+        over_steps.get_legend().get_texts()[0].get_text()
+        == "Softmax, theory, alpha = 1, rate_c = 0.5"
+    )
     over_loads = plane.isel(step=-1).plot("cosine_q", Figure().subplots())
     assert over_loads.get_xlabel() == "step size of the further weights c"
     with pytest.raises(InvalidInput, match="quantity"):

@@ -18,12 +18,16 @@ PLACES = ("panel", "curve", "x_name", "x", "y_name", "y")
 def row_tables(rows: Mapping[str, Rows]) -> dict[str, str]:
     """Return a table of the rows of each experiment, by the name of its file.
 
-    It has series, quantity and what was found, then all coordinates.
+    It has series, quantity and all coordinates, then what was found.
     """
-    return {
-        f"{name}.csv": _csv({**{n: row[n] for n in FOUND}, **row.at} for row in found)
-        for name, found in rows.items()
-    }
+    tables = {}
+    for name, found in rows.items():
+        at = dict.fromkeys(n for row in found for n in row.at)
+        columns = [*FOUND[:2], *at, *FOUND[2:]]
+        tables[f"{name}.csv"] = _csv(
+            {n: row.at.get(n) if n in at else row[n] for n in columns} for row in found
+        )
+    return tables
 
 
 def trial_table(rows: Mapping[str, Rows]) -> str:

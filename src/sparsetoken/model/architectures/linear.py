@@ -1,4 +1,4 @@
-"""The linear classifiers: of the mean token, and of all tokens side by side."""
+"""The linear classifiers: of the mean token, and of the concatenated tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Pooled(Model, WeightedSum):
     --------
     sparsetoken.Attention : Softmax attention.
     sparsetoken.model.networks.DeepSets : A two-layer network on each token, then a mean.
-    Vectorized : All tokens side by side.
+    Vectorized : The concatenated tokens.
     sparsetoken.estimators.PooledLinearClassifier : Mean pooling for bags of your own.
 
     Examples
@@ -49,7 +49,7 @@ class Vectorized(Model):
     See Also
     --------
     Pooled : Mean pooling.
-    sparsetoken.estimators.VectorizedLinearClassifier : All tokens side by side, in your bags.
+    sparsetoken.estimators.VectorizedLinearClassifier : The concatenated tokens of your bags.
 
     Examples
     --------

@@ -192,7 +192,7 @@ class DeepSets(Architecture):
 
     See Also
     --------
-    Pooled : Mean pooling.
+    sparsetoken.Pooled : Mean pooling.
     Gated : Gated attention.
 
     Examples
