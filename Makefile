@@ -75,11 +75,12 @@ format: $(READY) ## format the source and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## our way against the other way (results/bench.json), then the benchmarks of the theory
+bench: $(READY) ## speed, theory against simulation, bags, forecasts and damage; speed in results/bench.json
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/agreement.py
-	$(BIN)/python benchmarks/robustness.py
-	$(BIN)/python benchmarks/explorer_latency.py
+	$(BIN)/python benchmarks/bags.py --sets made model tokens
+	$(BIN)/python benchmarks/forecasts.py --quick
+	$(BIN)/python benchmarks/reliability.py --quick
 
 SITE := $(OUT)/site
 STATIC_EXPLORER := $(SITE)/explorer/index.html

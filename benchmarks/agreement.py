@@ -1,94 +1,333 @@
-"""Theory against real tensors at 30 random settings: are the z scores standard normal?
+"""Theory against simulation at random settings: z scores; and where theory falls short.
 
-    python benchmarks/agreement.py [--out results/agreement.jsonl]
+    python benchmarks/agreement.py [readouts networks queries capacity] [--quick]
+    python benchmarks/agreement.py convergence
+    python benchmarks/agreement.py shifts
 
-d = 500, all models, square and logistic loss, ten trials each. Half of the settings take
-the query of the first three stages, half a given one. A z score is the difference of the
-means over its standard error, Student's law with 9 degrees of freedom turned into a normal.
+A z score is a difference over its standard error, Student's law turned into a normal one; no
+allowance is made for finite dimension. `convergence` asks for predictions, capacities and
+alignments at 500 random points of the documented domain. `shifts` measures c in mean =
+limit (1 + c/d) without the theory, and writes the coefficients that the verdicts of `reproduce`
+use, src/sparsetoken/experiments/core/shifts.json. What was computed is kept in results/cache, so
+that a second run goes on.
 """
 
 from __future__ import annotations
 
+import argparse
+import functools
+import json
 import math
-from typing import NamedTuple
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from joblib import Memory, Parallel, delayed
 from scipy import stats
 
-from resumable import rows
-from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps, predict, simulate
-from sparsetoken.model.models import Model, make_model
+import sparsetoken as st
+from agreement_settings import network, random_query, static
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.experiments.core.finite_dimension import fitted_shift, pooled_shift
+from sparsetoken.experiments.core.rows import averaged, measured
+from sparsetoken.model import QueryVector
+from sparsetoken.model.architectures.weights import ACTIVATIONS
+from sparsetoken.model.models import make_model
+from sparsetoken.simulation import draw_training_set, is_separable
+from sparsetoken.theory import predict_readouts
+from sparsetoken.theory.random_queries import predict_over_draws
 
-SETTINGS, TRIALS, DIMENSION, SEED = 30, 10, 500, 1
-NAMES = ["attention", "pooled", "vectorized", "elementwise", "attention"]
-ACTIVATIONS = ["erf", "sigmoid", "tanh", "relu", "linear"]
-QUANTITIES = ["test_error", "training_loss"]
-
-
-class Setting(NamedTuple):
-    """What is drawn at random."""
-
-    problem: SparseTokenProblem
-    model: Model
-    readout: Readout
+SHIFTS = Path(__file__).parents[1] / "src/sparsetoken/experiments/core/shifts.json"
+Row = dict[str, Any]
 
 
-def drawn(index: int) -> Setting:
-    """Return one of the settings."""
-    rng = np.random.default_rng([SEED, index])
-    length = int(rng.integers(2, 13))
-    problem = SparseTokenProblem(
-        length,
-        int(rng.integers(1, length // 2 + 1)),
-        rng.uniform(1, 5),
-        rng.uniform(0.2, 0.8),
-    )
-    loss = ["square", "logistic"][index % 2]
-    steps = TwoSteps(alpha0=rng.uniform(1, 4), eta_q=10 ** rng.uniform(0.5, 1.5), loss=loss)
-    ridge = 10 ** rng.uniform(-3, 0)
-    given = Query(rng.uniform(-0.5, 1), rng.uniform(0.3, 3)) if rng.random() < 0.5 else None
-    activation = str(rng.choice(ACTIVATIONS))
-    model = make_model(NAMES[index % len(NAMES)], given or steps, activation=activation)
-    return Setting(problem, model, Readout(loss, ridge, rng.uniform(0.5, 3)))
-
-
-def run(index: int) -> dict:
-    """Return one setting with theory, mean, standard error and z of each quantity."""
-    setting = drawn(index)
-    theory = predict(*setting)
-    trials = simulate(*setting, dimension=DIMENSION, trials=TRIALS, engine="tensors", seed=SEED)
-    model = setting.model
-    row: dict = {
-        "model": model.name,
-        "activation": getattr(model, "activation", None),
-        "problem": repr(setting.problem),
-        "query": repr(model.query) if model.query else None,
-        "readout": repr(setting.readout),
-        "status": [str(theory.status.code), str(trials.status.code)],
+def row(quantity: str, theory: float, error: float, found: float, se: float, trials: int) -> Row:
+    """Return a comparison with its z score; that of what is not random is no number."""
+    scale, z = math.hypot(error, se), math.nan
+    if scale > 1e-9 and math.isfinite(found - theory):
+        t = (found - theory) / scale
+        freedom = (trials - 1) * (scale / se) ** 4 if se > 0 else math.inf
+        z = math.copysign(stats.norm.isf(stats.t.sf(abs(t), min(freedom, 1e6))), t)
+    return {
+        "quantity": quantity,
+        "theory": theory,
+        "error": error,
+        "found": found,
+        "se": se,
+        "z": z,
     }
-    for name in QUANTITIES:
-        predicted, mean = getattr(theory, name), getattr(trials.mean, name)
-        error = getattr(trials.standard_error, name)
-        t = (mean - predicted) / math.hypot(error, theory.numerical_error)
-        z = math.copysign(stats.norm.isf(stats.t.sf(abs(t), TRIALS - 1)), t)
-        row[name] = {"theory": predicted, "mean": mean, "standard_error": error, "z": z}
-    return row
+
+
+def readouts(index: int) -> Iterator[Row]:
+    """All models, among isotropic tokens and tokens of any covariance."""
+    setting = static(index)
+    theory = st.predict(*setting)
+    size = {"dimension": 400} if index % 4 == 0 else {}  # a covariance has its own
+    for engine, trials in {"tensors": 10, "reduced": 20}.items():
+        ran = st.simulate(
+            *setting, trials=trials, seed=1000 + index, engine=engine, progress=False, **size
+        )
+        for name in ("test_error", "training_loss", "auc"):
+            error = theory.numerical_error if name == "test_error" else 0.0
+            found, se = getattr(ran.mean, name), getattr(ran.standard_error, name)
+            yield row(f"{name}, {engine}", getattr(theory, name), error, found, se, trials)
+
+
+def descents(index: int) -> Iterator[Row]:
+    """Descents of networks, after half of the steps and after all that have a limit."""
+    task, descent, _ = network(index)
+    course = st.theory.descend(task, descent, replicas=8, progress=False)
+    known = int(np.isfinite(course.test_error).sum()) - 1
+    at = sorted({max(known // 2, 1), known})
+    runs = {"tensors": 600}
+    if not isinstance(getattr(task, "tokens", None), st.TokenCovariance):
+        runs["reduced"] = 2400
+    for engine, d in runs.items():
+        ran = st.simulation.descend(
+            task, descent, engine=engine, dimension=d, trials=12, seed=index, at=at
+        )
+        for t in at:
+            names, known_values = _named(course, t)
+            rest = (_named(path, t)[1] for path in (course.errors, ran.mean, ran.standard_error))
+            for name, theory, error, found, se in zip(names, known_values, *rest, strict=True):
+                extra = course.numerical_error if name == "test_error" else 0.0
+                yield row(f"{name}, {engine}", theory, math.hypot(error, extra), found, se, 12)
+
+
+def _named(path: Any, t: int) -> tuple[list[str], list[float]]:
+    """Return test error, loss, attended share, overlaps and squared lengths after a step."""
+    overlaps, squares = path.weights.overlaps[t].ravel(), np.diagonal(path.weights.gram[t])
+    names = ["test_error", "training_loss", "attended"]
+    names += ["overlap"] * len(overlaps) + ["squared length"] * len(squares)
+    three = [path.test_error[t], path.training_loss[t], path.attended[t]]
+    return names, [float(value) for value in (*three, *overlaps, *squares)]
+
+
+def queries(index: int) -> Iterator[Row]:
+    """Mean and spread of the test error over queries trained on real tokens.
+
+    The readout's test error given the query is the theory's, which is exact.
+    """
+    setting, draws = random_query(index)
+    problem, model, readout = setting
+    (known,) = predict_over_draws(problem, model, [readout])
+    rng = np.random.default_rng(np.random.SeedSequence(18, spawn_key=(index, 1)))
+    errors = []
+    for _ in range(draws):
+        q = _query_of_tensors(problem, model.query, rng)
+        sharpness = math.sqrt(float(q @ (problem.tokens.within * q)))
+        given = st.Attention(QueryVector(q.tolist(), sharpness))
+        errors.append(predict_readouts(problem, given, [readout], 1e-3)[0].test_error)
+    mean, sd = np.mean(errors), np.std(errors, ddof=1)
+    again = np.random.default_rng(18).choice(errors, (1000, draws)).std(axis=1, ddof=1)
+    error = known.numerical_error
+    yield row("mean over queries", known.test_error, error, mean, sd / math.sqrt(draws), draws)
+    # The spline over directions may leave out a twentieth of the spread.
+    spread_error = float(np.std(np.log(again)))
+    yield row("log spread", math.log(known.spread), 0.05, math.log(sd), spread_error, draws)
+
+
+def _query_of_tensors(
+    problem: st.SparseTokenProblem, steps: st.TwoSteps, rng: np.random.Generator
+) -> np.ndarray:
+    """Return q2: two gradient steps on real tokens, as they are defined."""
+    d = problem.tokens.dimension
+    n = round(steps.alpha0 * d)
+    X, y = problem.sample(n, problem.tokens.signal, rng)
+    mean = X.mean(axis=1)
+    h = np.asarray(steps.loss.slope(y, np.zeros(n)), dtype=float)
+    w, b = -steps.eta_w * (h @ mean) / n, -steps.eta_b * h.mean()
+    h = np.asarray(steps.loss.slope(y, mean @ w + b), dtype=float)
+    scores = (X - mean[:, None]) @ w
+    gradient = (h[:, None] * scores).ravel() @ X.reshape(-1, d) / (n * problem.length)
+    return -steps.eta_q * steps.beta * gradient
+
+
+PLACES = [(f, k) for f in ACTIVATIONS for k in (0.5, 1.0, 2.0, 4.0, 8.0)]
+PLACES = [(f, k) for f, k in PLACES if f != "relu" or k == 1.0]  # which only scales its weights
+FINEST = 0.05  # distance of the loads that are tried at the end, as a share of the capacity
+
+
+def capacities(index: int) -> Iterator[Row]:
+    """Capacity of elementwise attention, and loads to which growing sets stay separable."""
+    name, sharpness = PLACES[index]
+    problem = st.SparseTokenProblem(5, 1, 4.0, 0.4)
+    model = st.Elementwise(st.Query(0.6, sharpness), name)
+    known = st.capacity(problem, model, tolerance=1e-3, progress=False)
+    for d, sets in {120: 16, 240: 8}.items():
+        loads = []
+        for trial in range(sets):
+            low, high = 0.4 * known.capacity, 1.8 * known.capacity
+            options = {"dimension": d, "seed": 20, "trial": trial, "engine": "tensors"}
+            F, y = draw_training_set(problem, model, high, **options)
+            while high - low > FINEST * known.capacity:
+                load = 0.5 * (low + high)
+                n = round(load * d)
+                low, high = (load, high) if is_separable(F[:n], y[:n]) else (low, load)
+            loads.append(0.5 * (low + high))
+        # A median has pi/2 times the variance of a mean.
+        se = math.sqrt(math.pi / 2 / sets) * float(np.std(loads, ddof=1))
+        where = f"{name} {sharpness:g}, {known.status.code}, d = {d}"
+        found = float(np.median(loads))
+        yield row(where, float(known.capacity), known.numerical_error, found, se, sets)
+
+
+COMPARED: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
+    "readouts": (readouts, 48),
+    "networks": (descents, 30),
+    "queries": (queries, 10),
+    "capacity": (capacities, len(PLACES)),
+}
+"""Tables with the number of their settings."""
+
+
+def compared(table: str, index: int) -> list[Row]:
+    """Return the comparisons of one setting."""
+    return [{"table": table, "setting": index, **r} for r in COMPARED[table][0](index)]
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return how z scores are spread, by table and quantity; a normal law has mean 0 and sd 1."""
+    rows = rows.dropna(subset="z")
+    capacity = rows["table"] == "capacity"
+    quantity = rows["quantity"].mask(capacity, "load, " + rows["quantity"].str[-7:])
+    groups = rows.groupby(["table", quantity], sort=False)["z"]
+    return groups.agg(
+        numbers="size",
+        mean="mean",
+        sd="std",
+        largest=lambda z: z.abs().max(),
+        beyond_3=lambda z: int((z.abs() > 3).sum()),
+        kolmogorov_smirnov_p=lambda z: stats.kstest(z, "norm").pvalue,
+    )
+
+
+# Where theory converges.
+
+LOSSES = ["square", "logistic", "hinge", "squared_hinge"]
+DRAWN = {"attention": 0.4, "elementwise": 0.3, "pooled": 0.15, "vectorized": 0.15}
+
+
+def ends(index: int) -> list[Row]:
+    """Return how three commands end at a point of the domain, with default tolerances."""
+    rng = np.random.default_rng([0, index])
+    length = int(np.floor(np.exp(rng.uniform(0, np.log(65)))))
+    name = str(rng.choice(list(DRAWN), p=list(DRAWN.values())))
+    activation = str(rng.choice(list(ACTIVATIONS)))
+    loss = str(rng.choice(LOSSES))
+    informative, strength = int(rng.integers(1, min(length, 8) + 1)), rng.uniform(0, 8)
+    problem = st.SparseTokenProblem(length, informative, strength, rng.uniform(0.02, 0.98))
+    cosine = rng.uniform(-1, 1)
+    sharpness = 10 ** rng.uniform(-2, 1) if rng.random() < 0.95 else 0.0
+    alpha = 10 ** rng.uniform(math.log10(0.05), 2) if rng.random() < 0.9 else math.inf
+    ridge = 10 ** rng.uniform(-6, 1) if rng.random() < 0.9 else 0.0
+    alpha0, eta = 10 ** rng.uniform(math.log10(0.05), 2), 10 ** rng.uniform(-1, 1)
+    model = make_model(name, st.Query(cosine, sharpness), activation=activation)
+    commands = {
+        "predict": lambda: st.predict(problem, model, st.Readout(loss, ridge, alpha)),
+        "capacity": lambda: st.capacity(problem, model),
+        "align": lambda: st.align(problem, st.TwoSteps(alpha0, eta_w=eta, loss=loss)),
+    }
+    return [
+        {"point": index, "command": command, "model": name, **_ended(act)}
+        for command, act in commands.items()
+    ]
+
+
+def _ended(act: Callable[[], Any]) -> Row:
+    start = time.process_time()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            end = str(act().status.code)
+    except InvalidInput:
+        end = "refused"
+    except Exception as error:  # how often this happens is what is asked
+        end = type(error).__name__
+    return {"end": end, "seconds": time.process_time() - start}
+
+
+# How finite dimension shifts means, without the theory.
+
+MEANS = ("test_error", "training_loss", "training_error", "auc")
+COSINES = ("cosine", "readout_cosine")
+DIMENSIONS = {100: 240, 200: 120, 400: 60}
+"""Trials by d, about the same error of the coefficient from each."""
+
+
+def shifts(index: int) -> Row:
+    """Return c and its error of each quantity in a random setting."""
+    rng = np.random.default_rng([5, index])
+    length = int(rng.integers(3, 13))
+    rate, strength = rng.uniform(0.2, 0.8), rng.uniform(2, 6)
+    problem = st.SparseTokenProblem(length, int(rng.integers(1, 4)), strength, rate)
+    loss = ["square", "logistic"][index // 2 % 2]
+    load = rng.integers(10, 81) / 20  # so that alpha d is whole
+    steps = st.TwoSteps(load, eta_q=10 ** rng.uniform(0.5, 1.5), loss=loss)
+    given = st.Query(rng.uniform(0.2, 1), rng.uniform(0.3, 2))
+    name = ["attention", "pooled", "attention", "vectorized"][index % 4]
+    model = make_model(name, steps if index % 8 < 4 else given)
+    readout = st.Readout(loss, 10 ** rng.uniform(-5, -1), rng.integers(10, 81) / 20)
+    found: dict[str, list[Any]] = {}
+    for d, trials in DIMENSIONS.items():
+        fits = st.simulate(problem, model, readout, dimension=d, trials=trials, seed=d + 5)
+        # Ten times as many of the query alone, which costs little
+        aligned = st.simulation.align(problem, steps, dimension=d, trials=10 * trials, seed=d + 5)
+        for names, result in ((MEANS, fits), (COSINES, aligned)):
+            for name in names:
+                found.setdefault(name, []).append(measured(result, name, dimension=d))
+        gap = 1 - np.abs(aligned.trials.cosine)
+        found.setdefault("misalignment", []).append(averaged(gap, dimension=d))
+    return {name: _coefficient(name, some) for name, some in found.items()}
+
+
+def _coefficient(name: str, found: list[Any]) -> tuple[float, float] | None:
+    """Return c and its error; None where the quantity is too near 0 for a relative shift."""
+    if name in COSINES:
+        return None if abs(found[-1].value) < 0.5 else fitted_shift(name, found)
+    return None if any(m.value <= 5 * m.error for m in found) else fitted_shift(name, found)
 
 
 def main() -> None:
-    """Run what is missing, then print the settings and a summary of the z scores."""
-    found = rows(__doc__, SETTINGS, run)
-    for i, row in enumerate(found):
-        values = "  ".join(
-            f"{name} {row[name]['theory']:.4f} {row[name]['mean']:.4f} z {row[name]['z']:+.2f}"
-            for name in QUANTITIES
-        )
-        print(f"{i:2} {row['model']:11} {values}  {row['status']}")
-    for name in QUANTITIES:
-        z = np.array([row[name]["z"] for row in found])
-        p = stats.kstest(z, "norm").pvalue
-        spread = f"mean {z.mean():+.2f}, sd {z.std(ddof=1):.2f}, largest {np.abs(z).max():.2f}"
-        print(f"{name:14} {spread}, Kolmogorov-Smirnov p {p:.2f}")
+    """Compute what is missing, then print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = [*COMPARED, "convergence", "shifts"]
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(names))
+    parser.add_argument("--settings", type=int, help="of each table")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="two settings of each table")
+    asked = parser.parse_args()
+    if unknown := set(asked.tables) - set(names):
+        parser.error(f"no table {', '.join(unknown)}; there are {', '.join(names)}")
+    chosen = asked.tables or [*COMPARED, "convergence"]
+    memory, run = Memory("results/cache", verbose=0), Parallel(asked.jobs, verbose=1)
+    most = functools.partial(min, 2 if asked.quick else asked.settings or math.inf)
+    compare, end, shift = map(memory.cache, (compared, ends, shifts))
+    works = [(t, i) for t in chosen if t in COMPARED for i in range(most(COMPARED[t][1]))]
+    if works:
+        found = run(delayed(compare)(*work) for work in works)
+        rows = pd.DataFrame([r for some in found for r in some])
+        far = rows[(rows["z"].abs() > 3) | (rows["table"] == "capacity")]
+        print("Capacities, and comparisons with |z| > 3:", far.to_string(index=False), sep="\n")
+        print(summary(rows).round(2).to_string())
+    if "convergence" in chosen:
+        found = run(delayed(end)(i) for i in range(most(500)))
+        table = pd.DataFrame([r for some in found for r in some])
+        by = [table["command"], table["model"]]
+        print(pd.crosstab(by, table["end"], margins=True).to_string())
+        seconds = table.groupby("command")["seconds"]
+        print(seconds.quantile([0.5, 0.9, 0.99]).unstack().round(3).to_string())
+    if "shifts" in chosen:
+        found = run(delayed(shift)(i) for i in range(most(36)))
+        pooled = {name: pooled_shift([f[name] for f in found if f[name]]) for name in found[0]}
+        print(pd.DataFrame(pooled, index=pooled["auc"]._fields).T.round(2).to_string())
+        if len(found) == 36:
+            rounded = {name: [round(x, 2) for x in values] for name, values in pooled.items()}
+            SHIFTS.write_text(json.dumps(rounded, indent=2) + "\n")
 
 
 if __name__ == "__main__":

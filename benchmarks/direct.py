@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import NamedTuple
 
 import numpy as np
-from scipy import integrate, optimize
 from scipy.special import ndtr
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -24,22 +22,12 @@ MOST_ITERATIONS = 20_000
 GRADIENT = 1e-11  # 1e-8 times the ridge of 1e-3, which is what our fits reach
 
 
-class DirectTrial(NamedTuple):
-    """Test error, and seconds by stage."""
-
-    test_error: float
-    stages: dict[str, float]
-
-
-def direct_trial(
-    problem: SparseTokenProblem, model: Model, readout: Readout, d: int
-) -> DirectTrial:
-    """Run the four stages with whole tensors in memory, as a notebook does."""
+def direct_trial(problem: SparseTokenProblem, model: Model, readout: Readout, d: int) -> float:
+    """Return the test error of the four stages with whole tensors in memory, as in a notebook."""
     _, theta, _, L = problem.letters
     rng = np.random.default_rng()
     xi = rng.standard_normal(d)
     xi /= np.linalg.norm(xi)
-    clock, stages = time.perf_counter, {}
     steps = model.query if isinstance(model, Attention) else None
 
     def tensors(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -59,7 +47,6 @@ def direct_trial(
         a /= a.sum(axis=1, keepdims=True)
         return np.einsum("nl,nld->nd", a, X)
 
-    start = clock()
     if isinstance(steps, TwoSteps):
         X, y = tensors(round(steps.alpha0 * d))
         n, mean = len(y), X.mean(axis=1)
@@ -70,20 +57,16 @@ def direct_trial(
         weights = h[:, None] * (t - t.mean(axis=1, keepdims=True))
         q = -steps.eta_q * steps.beta / (n * L) * np.einsum("nl,nld->d", weights, X)
         del X
-    stages["query"], start = clock() - start, clock()
     X, y = tensors(round(readout.alpha1 * d))
     F = features(X)
-    stages["design"], start = clock() - start, clock()
     if readout.loss.name == "square":
         fitted = Ridge(alpha=readout.ridge * len(y)).fit(F, y)
     else:
         inverse = 1 / (readout.ridge * len(y))
         fitted = LogisticRegression(C=inverse, tol=GRADIENT, max_iter=10_000).fit(F, y)
-    stages["fit"], start = clock() - start, clock()
     X, y = tensors(TEST_SAMPLES)
     scores = features(X) @ fitted.coef_.ravel() + fitted.intercept_
-    stages["test"] = clock() - start
-    return DirectTrial(float(np.mean(y * scores < 0)), stages)
+    return float(np.mean(y * scores < 0))
 
 
 class State(NamedTuple):
@@ -112,7 +95,7 @@ def damped_point(
 
     They are ``r^2 = E[C^2 p^2]``, ``K = E[C^2 D]``, ``chi = 1 / (alpha (ridge + K))``,
     ``nu = r sqrt(alpha) chi``, ``w_2 = -E[p X_2] / (ridge + K)``,
-    ``w_1 = -E[p X_1] / (ridge + shared E[D])`` and ``E[p] = 0`` for b. Means over the normal
+    ``w_1 = -E[p X_1] / (ridge + v E[D])`` and ``E[p] = 0`` for b. Means over the normal
     are taken in NumPy with 64 Gauss-Hermite nodes, or by our compiled rule with as many.
 
     Returns
@@ -135,7 +118,7 @@ def damped_point(
 
 def _scores(law: FeatureLaw, s: State) -> tuple[np.ndarray, np.ndarray]:
     m = s.w1 * law.along + s.w2 * law.across + s.b
-    return m, np.sqrt(law.shared * s.w1**2 + law.C**2 * (s.w2**2 + s.nu**2))
+    return m, np.sqrt(law.gaussian_variance * s.w1**2 + law.C**2 * (s.w2**2 + s.nu**2))
 
 
 def _fixed_point(law: FeatureLaw, readout: Readout, s: State, compiled: bool) -> np.ndarray:
@@ -152,7 +135,7 @@ def _fixed_point(law: FeatureLaw, readout: Readout, s: State, compiled: bool) ->
     chi = 1 / (alpha * (ridge + K))
     return np.array(
         [
-            -np.sum(weight * p * law.along) / (ridge + law.shared * D),
+            -np.sum(weight * p * law.along) / (ridge + law.gaussian_variance * D),
             -np.sum(weight * p * law.across) / (ridge + K),
             s.b - np.sum(weight * p) / D,
             r * math.sqrt(alpha) * chi,
@@ -171,59 +154,3 @@ def _hermite_means(
     omega = m + T * g
     p, D = loss.dual(y, omega, v), loss.dual_slope(y, omega, v)
     return p @ weight, p**2 @ weight, D @ weight
-
-
-def adaptive_pooled_point(problem: SparseTokenProblem, readout: Readout) -> float:
-    """Return the test error of the pooled model by nested adaptive quadrature and a root finder.
-
-    Its features have one mean for each label, so that the only integral is over one normal.
-    """
-    pi, theta, R, L = problem.letters
-    C2, X2 = 1 / L, theta * R / L
-    classes = ((1.0, pi, X2), (-1.0, 1 - pi, 0.0))
-    loss, ridge, alpha = readout.loss, readout.ridge, readout.alpha1
-
-    def prox(y: float, omega: float, v: float) -> float:
-        far = omega - v * float(loss.slope(y, omega))
-        low, high = min(omega, far), max(omega, far)
-        if high - low < 1e-14:
-            return omega
-        return optimize.brentq(
-            lambda z: z + v * float(loss.slope(y, z)) - omega, low, high, xtol=1e-13
-        )
-
-    def equations(x: np.ndarray) -> np.ndarray:
-        w2, b, nu, chi = x[0], x[1], math.exp(x[2]), math.exp(x[3])
-        v, T = chi * C2, math.sqrt(C2 * (w2**2 + nu**2))
-
-        def mean(function: object) -> float:
-            total = 0.0
-            for y, chance, X in classes:
-
-                def integrand(g: float, y: float = y, X: float = X) -> float:
-                    z = prox(y, w2 * X + b + T * g, v)
-                    bend = float(loss.curvature(y, z))
-                    value = function(float(loss.slope(y, z)), bend / (1 + v * bend), X)
-                    return value * math.exp(-0.5 * g * g) / math.sqrt(2 * math.pi)
-
-                total += chance * integrate.quad(integrand, -8, 8, epsabs=1e-9, epsrel=1e-8)[0]
-            return total
-
-        K = C2 * mean(lambda p, D, X: D)
-        return np.array(
-            [
-                mean(lambda p, D, X: p * X) + w2 * (ridge + K),
-                mean(lambda p, D, X: p),
-                nu**2 - alpha * chi**2 * C2 * mean(lambda p, D, X: p * p),
-                alpha * chi * (ridge + K) - 1,
-            ]
-        )
-
-    found = optimize.root(equations, [1.0, -0.1, 0.5, 0.5], tol=1e-8)
-    w2, b, nu = found.x[0], found.x[1], math.exp(found.x[2])
-    T = math.sqrt(C2 * (w2**2 + nu**2))
-
-    def below(m: float) -> float:
-        return 0.5 * math.erfc(m / T / math.sqrt(2))
-
-    return pi * below(w2 * X2 + b) + (1 - pi) * below(-b)

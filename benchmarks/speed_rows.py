@@ -5,40 +5,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+import speed_sides as sides
 from sparsetoken import Pooled, Vectorized
 from sparsetoken.model.models import Model
-from speed_sides import (
-    ATTENTION,
-    BAGS,
-    DIMENSION,
-    LENGTH,
-    WIDTH,
-    Action,
-    alignment_ours,
-    bag_fit,
-    bag_predict,
-    cold_first,
-    cold_second,
-    corner,
-    corner_of_capacity,
-    corner_of_covariance,
-    curve_damped,
-    curve_ours,
-    diagram_ours,
-    fitted_attention,
-    fitted_pooled,
-    floor,
-    grows,
-    point_damped,
-    point_ours,
-    pooled_adaptive,
-    pooled_ours,
-    trial_direct,
-    trial_ours,
-)
+
+Agreement = Callable[[list[dict], list[dict]], bool]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +22,8 @@ class Row:
 
     Attributes
     ----------
-    ours, other : callable
-        Sides; other may be None where nothing else can do it.
+    ours, other, limit : callable
+        Sides; None where there is no other way, or no limit is known.
     repeats, rounds : int
         Timed actions in a process, and processes of each side, which take turns.
     warm : bool
@@ -59,16 +34,17 @@ class Row:
         What stands in the note.
     """
 
-    ours: Callable[[], Action]
-    other: Callable[[], Action] | None
+    ours: Callable[[], sides.Action]
+    other: Callable[[], sides.Action] | None
     what: str
+    limit: Callable[[], sides.Action] | None = None
     repeats: int = 3
     rounds: int = 3
     warm: bool = True
-    agree: Callable[[list[dict], list[dict]], bool] | None = None
+    agree: Agreement | None = None
 
 
-def same_number(key: str, tolerance: float) -> Callable[[list[dict], list[dict]], bool]:
+def same_number(key: str, tolerance: float) -> Agreement:
     """Both sides give equal numbers, or lists of them, for equal i."""
     return lambda a, b: all(
         np.max(np.abs(np.subtract(one[key], two[key]))) <= tolerance
@@ -76,10 +52,12 @@ def same_number(key: str, tolerance: float) -> Callable[[list[dict], list[dict]]
     )
 
 
-def same_mean(key: str) -> Callable[[list[dict], list[dict]], bool]:
+def same_mean(key: str) -> Agreement:
     """Both sides draw from one law: their means differ by at most 4 standard errors."""
 
     def agree(a: list[dict], b: list[dict]) -> bool:
+        if len(a) < 2:
+            return True  # one number has no standard error
         x, y = (np.array([answer[key] for answer in answers]) for answers in (a, b))
         error = math.hypot(*(z.std(ddof=1) / math.sqrt(len(z)) for z in (x, y)))
         return bool(abs(x.mean() - y.mean()) <= 4 * error)
@@ -87,116 +65,146 @@ def same_mean(key: str) -> Callable[[list[dict], list[dict]], bool]:
     return agree
 
 
-def _trial(model: Model, loss: str = "logistic") -> Row:
-    return Row(
-        trial_ours(model, loss),
-        trial_direct(model, loss),
-        f"{model.name}, {loss}: d = {DIMENSION}, n0 = 2 d, n1 = 4 d, L = 10, against real tensors",
-        agree=same_mean("test_error"),
+def rows(quick: bool) -> dict[str, Row]:
+    """Return all rows by name; quick ones have small sizes, and each side runs once."""
+    made = {**_theory(5 if quick else 50), **_sweeps(quick), **_simulation(quick), **_bags(quick)}
+    made["explorer_move"] = Row(
+        sides.explorer_move,
+        None,
+        "a move of a slider after a rest, until the coarse curves are drawn, in Chromium",
+        repeats=100,
+        rounds=1,
     )
+    if not quick:
+        return made
+    return {
+        name: dataclasses.replace(row, repeats=1, rounds=1, warm=False)
+        for name, row in made.items()
+    }
 
 
-def _corner(side: Callable[[], Action], what: str) -> Row:
-    return Row(side, None, what, rounds=1)
+def _theory(loads: int) -> dict[str, Row]:
+    # The iteration stops at relative changes of 1e-7.
+    same = same_number("test_error", 1e-6)
+    return {
+        "theory_point": Row(
+            sides.point,
+            partial(sides.point_damped, compiled=False),
+            "attention, logistic, L = 10; against damped fixed-point iteration in NumPy: same "
+            "nodes, 64 Gauss-Hermite nodes each",
+            agree=same,
+        ),
+        "theory_point_compiled": Row(
+            sides.point,
+            partial(sides.point_damped, compiled=True),
+            "the same against that iteration with our compiled Gaussian means",
+            agree=same,
+        ),
+        "learning_curve_50": Row(
+            partial(sides.curve, loads),
+            partial(sides.curve_damped, loads),
+            f"{loads} loads in one call; against that iteration with compiled means, each point "
+            "started from the last",
+            repeats=1,
+            rounds=1,
+            agree=same,
+        ),
+    }
 
 
-ROWS = {
-    "theory_point": Row(
-        point_ours,
-        point_damped(compiled=False),
-        "attention, logistic, L = 10; against damped fixed-point iteration in NumPy: same nodes, "
-        "64 Gauss-Hermite nodes each",
-        # the iteration stops at relative changes of 1e-7
-        agree=same_number("test_error", 1e-6),
-    ),
-    "theory_point_compiled": Row(
-        point_ours,
-        point_damped(compiled=True),
-        "the same against that iteration with our compiled Gaussian means",
-        agree=same_number("test_error", 1e-6),
-    ),
-    "theory_point_adaptive": Row(
-        pooled_ours,
-        pooled_adaptive,
-        "pooled, logistic; against nested adaptive quadrature and a root finder",
-        agree=same_number("test_error", 1e-6),
-    ),
-    "corner_long": _corner(corner(length=1000), "attention, logistic, L = 1000"),
-    "corner_long_square": _corner(corner("square", length=1000), "the same, square"),
-    "corner_longest": _corner(corner(length=10_000), "the same, logistic, L = 10 000"),
-    "corner_weak_ridge": _corner(corner(ridge=1e-8), "attention, logistic, L = 10, ridge 1e-8"),
-    "corner_no_ridge": _corner(corner(ridge=0.0), "the same, ridge 0"),
-    "corner_no_ridge_hinge": _corner(corner("hinge", ridge=0.0), "the same, hinge"),
-    "corner_all_informative": _corner(
-        corner(length=5, informative=5), "attention, logistic, L = R = 5: a test error of 5e-4"
-    ),
-    "corner_sharp_capacity": _corner(corner_of_capacity, "capacity at sharpness 1000"),
-    "corner_covariance": _corner(corner_of_covariance(False), "a spectrum of d = 300"),
-    "corner_effect": _corner(
-        corner_of_covariance(True), "the same with an effect of bags that does not commute"
-    ),
-    "learning_curve_50": Row(
-        curve_ours,
-        curve_damped,
-        "50 loads in one call; against that iteration with compiled means, each point started from "
-        "the last",
-        repeats=1,
-        rounds=1,
-        agree=same_number("test_error", 1e-6),
-    ),
-    "phase_diagram_50x50": Row(
-        diagram_ours,
-        None,
-        "sweep, strength 1..6 by alpha1 0.25..10, on two processes with their start",
-        repeats=1,
-        rounds=1,
-        warm=False,
-    ),
-    "cold_predict_second": Row(
-        cold_second,
-        cold_first,
-        "whole process of `sparsetoken predict`; other: with an empty cache",
-        warm=False,
-    ),
-    "trial_attention_logistic": _trial(ATTENTION),
-    "trial_attention_square": _trial(ATTENTION, "square"),
-    "trial_pooled_logistic": _trial(Pooled()),
-    "trial_vectorized_logistic": _trial(Vectorized()),
-    "trial_floor": Row(
-        trial_ours(ATTENTION),
-        floor,
-        "other: the normals and the products that the trial needs",
-        repeats=5,
-    ),
-    "alignment_1e6": Row(
-        alignment_ours(10**6), None, "stages 1-3 at d = 10^6, n0 = 2 10^6", rounds=1
-    ),
-    "scale_alignment": Row(
-        grows([10**3, 10**4, 10**5, 10**6], alignment_ours),
-        None,
-        "stages 1-3, d = 10^3 .. 10^6",
-        repeats=1,
-        rounds=1,
-    ),
-    "scale_trial": Row(
-        grows([1000, 2000, 5000, 10_000], lambda d: trial_ours(ATTENTION, "logistic", d)),
-        None,
-        "attention, logistic, d = 10^3 .. 10^4, n1 = 4 d",
-        repeats=1,
-        rounds=1,
-        warm=False,
-    ),
-    "estimator_fit": Row(
-        bag_fit(fitted_attention),
-        bag_fit(fitted_pooled),
-        f"AttentionClassifier, {BAGS} bags of {LENGTH} x {WIDTH}; against mean pooling and "
-        "LogisticRegressionCV of scikit-learn",
-        rounds=1,
-    ),
-    "estimator_predict": Row(
-        bag_predict(fitted_attention),
-        bag_predict(fitted_pooled),
-        "the same, predict",
-        rounds=1,
-    ),
-}
+def _sweeps(quick: bool) -> dict[str, Row]:
+    once = {"repeats": 1, "rounds": 1, "warm": False}
+    side = 6 if quick else 50
+    trials = 2 if quick else 32
+    return {
+        "phase_diagram_50x50": Row(
+            partial(sides.phase_diagram, side),
+            None,
+            f"`sparsetoken sweep`, {side} strengths by {side} loads, on two processes",
+            **once,
+        ),
+        "sweep_cheap_trials": Row(
+            partial(sides.cheap_sweep, trials),
+            partial(sides.cheap_loop, trials),
+            f"`sparsetoken sweep`, {625 * trials} cheap trials, one process; against a plain loop",
+            **once,
+        ),
+        "cold_predict": Row(
+            sides.cold_predict,
+            None,
+            "whole process of `sparsetoken predict`",
+            warm=False,
+        ),
+    }
+
+
+def _simulation(quick: bool) -> dict[str, Row]:
+    d = 200 if quick else 1000
+
+    def trial(model: Model, loss: str, limit: Callable | None = None) -> Row:
+        return Row(
+            partial(sides.trial, model, loss, d),
+            partial(sides.trial_direct, model, loss, d),
+            f"{model.name}, {loss}: d = {d}, n0 = 2 d, n1 = 4 d, L = 10, against real tensors",
+            limit=limit,
+            agree=same_mean("test_error"),
+        )
+
+    huge, gpu = (10**4, 300) if quick else (10**6, 3000)
+    return {
+        "trial_attention_logistic": trial(
+            sides.ATTENTION, "logistic", partial(sides.trial_limit, d)
+        ),
+        "trial_attention_square": trial(sides.ATTENTION, "square"),
+        "trial_pooled_logistic": trial(Pooled(), "logistic"),
+        "trial_vectorized_logistic": trial(Vectorized(), "logistic"),
+        "alignment_1e6": Row(
+            partial(sides.alignment, huge), None, f"stages 1-3 at d = {huge}, n0 = 2 d", rounds=1
+        ),
+        "gpu_fit": Row(
+            partial(sides.readout_fit, "gpu", gpu),
+            partial(sides.readout_fit, None, gpu),
+            f"the fit of a readout at d = {gpu}, n1 = 2 d on a GPU; against NumPy",
+            # Both end at a relative gradient of 1e-8.
+            agree=same_number("norm", 1e-6),
+        ),
+    }
+
+
+def _bags(quick: bool) -> dict[str, Row]:
+    few = (200, 20, 64) if quick else (2000, 20, 128)
+    many = (500, 20, 64) if quick else (10_000, 50, 384)
+    shown = "{} bags of {} x {}"
+    found = {
+        "estimator_fit": Row(
+            partial(sides.bag_fit, "attention", few),
+            partial(sides.bag_fit, "mean, logistic", few),
+            f"AttentionClassifier, {shown.format(*few)}; against mean pooling and "
+            "LogisticRegressionCV of scikit-learn",
+            rounds=1,
+        ),
+        "estimator_predict": Row(
+            partial(sides.bag_predict, "attention", few),
+            partial(sides.bag_predict, "mean, logistic", few),
+            "the same, predict; limit: one product with all tokens",
+            limit=partial(sides.product, few),
+            rounds=1,
+        ),
+        "many_bags_predict": Row(
+            partial(sides.bag_predict, "bag", many),
+            None,
+            f"BagClassifier, {shown.format(*many)}, predict; limit: one product with all tokens",
+            limit=partial(sides.product, many),
+            rounds=1,
+        ),
+    }
+    for name in ("bag", "attention", "pooled"):
+        found[f"many_bags_fit_{name}"] = Row(
+            partial(sides.bag_fit, name, many),
+            None,
+            f"{name}, default parameters, {shown.format(*many)}, fit",
+            repeats=1,
+            rounds=1,
+            warm=False,
+        )
+    return found

@@ -1,13 +1,15 @@
-"""The two ways of each row of `speed.py`.
+"""The ways of each row of `speed.py`.
 
 A side is a function that prepares itself and returns an action; ``action(i)`` does the work
-once more, on other random numbers or another point, and returns numbers to compare.
+once more, on other random numbers or another point, and returns numbers to compare. Where the
+answer has ``seconds`` or ``mb``, they stand for those of the whole action.
 """
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
-import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -18,245 +20,193 @@ from typing import Any
 
 import numpy as np
 
-from direct import State, adaptive_pooled_point, damped_point, direct_trial
-from sparsetoken import (
-    Attention,
-    Pooled,
-    Query,
-    Readout,
-    SparseTokenProblem,
-    TokenCovariance,
-    TwoSteps,
-    align,
-    capacity,
-    predict,
-    simulate,
-)
-from sparsetoken.model import QueryVector
+import sparsetoken as st
+from bags import METHODS
+from direct import State, damped_point, direct_trial
+from sparsetoken.bags import Bags
 from sparsetoken.model.models import Model
-from sparsetoken.simulation import align as simulate_queries
+from sparsetoken.numerics.erm import fit_readout
+from sparsetoken.numerics.products import HostProducts
+from sparsetoken.simulation.trial import Setting, TrialPlan
 
-PROBLEM = SparseTokenProblem(10, 1, 3.0, 0.5)
-STEPS = TwoSteps(alpha0=2.0, eta_q=1.0, loss="logistic")
-ATTENTION = Attention(STEPS)
-DIMENSION, ALPHA1 = 1000, 4.0
+PROBLEM = st.SparseTokenProblem(10, 1, 3.0, 0.5)
+STEPS = st.TwoSteps(alpha0=2.0, eta_q=1.0, loss="logistic")
+ATTENTION = st.Attention(STEPS)
+ALPHA1 = 4.0
+BUDGET = 16 * 2**30  # bytes of a trial
 Action = Callable[[int], dict[str, Any]]
 
 
-def readout_at(alpha: float, loss: str = "logistic") -> Readout:
+class Skipped(Exception):
+    """A side cannot be measured on this machine."""
+
+
+def peak() -> float:
+    """Return the largest memory of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def readout_at(alpha: float, loss: str = "logistic") -> st.Readout:
     """Return the readout of all rows, fitted to alpha d samples."""
-    return Readout(loss, ridge=1e-3, alpha1=alpha)
-
-
-def predicted(model: Model, alpha: float) -> dict:
-    """Return test error and status."""
-    found = predict(PROBLEM, model, readout_at(alpha))
-    return {"test_error": found.test_error, "converged": found.status.converged}
+    return st.Readout(loss, ridge=1e-3, alpha1=alpha)
 
 
 # Theory.
 
 
-def point_ours() -> Action:
+def point() -> Action:
     """One prediction; the load differs each time, so that nothing is remembered."""
-    return lambda i: predicted(ATTENTION, ALPHA1 + 0.01 * i)
-
-
-def point_damped(compiled: bool) -> Callable[[], Action]:
-    """The same with the query known."""
-
-    def start() -> Action:
-        query = align(PROBLEM, STEPS).query
-
-        def act(i: int) -> dict:
-            readout = readout_at(ALPHA1 + 0.01 * i)
-            return {"test_error": damped_point(PROBLEM, query, readout, compiled=compiled)[0]}
-
-        return act
-
-    return start
-
-
-def pooled_ours() -> Action:
-    """One prediction of the pooled model."""
-    return lambda i: predicted(Pooled(), ALPHA1 + 0.01 * i)
-
-
-def pooled_adaptive() -> Action:
-    """The same by nested adaptive quadrature."""
-    return lambda i: {"test_error": adaptive_pooled_point(PROBLEM, readout_at(ALPHA1 + 0.01 * i))}
-
-
-def corner(
-    loss: str = "logistic", ridge: float = 0.01, length: int = 10, informative: int = 1
-) -> Callable[[], Action]:
-    """One prediction where it takes long: a weak ridge, a long sample, all tokens informative."""
-
-    def start() -> Action:
-        problem = SparseTokenProblem(length, informative, 5.0)
-        model = Attention(Query(0.9, 1.0))
-
-        def act(i: int) -> dict:
-            found = predict(problem, model, Readout(loss, ridge, 2.0 + 0.01 * i))
-            return {"test_error": found.test_error, "converged": found.status.converged}
-
-        return act
-
-    return start
-
-
-def corner_of_capacity() -> Action:
-    """The capacity of sharp attention."""
-    model = Attention(Query(0.9, 1000.0))
-    return lambda i: {
-        "capacity": capacity(SparseTokenProblem(10, 1, 5.0 + 0.01 * i), model).capacity
-    }
-
-
-def corner_of_covariance(between: bool) -> Callable[[], Action]:
-    """One prediction among tokens of a covariance at d = 300; an effect that does not commute."""
-
-    def start() -> Action:
-        d = 300
-        j = np.arange(d)
-        within, signal = (j + 1.0) ** -0.5, np.cos(1.7 * j)
-        effect = 0.2 * 0.9 ** np.abs(j[:, None] - j) if between else None
-        signal /= np.linalg.norm(signal)
-        tokens = TokenCovariance(within / within.mean(), effect, signal=signal)
-        problem = SparseTokenProblem(10, 1, 5.0, tokens=tokens)
-        rng = np.random.default_rng(0)
-        model = Attention(QueryVector((3 * signal + 0.1 * rng.standard_normal(d)).tolist(), 1.0))
-
-        def act(i: int) -> dict:
-            found = predict(problem, model, Readout("logistic", 0.01, 2.0 + 0.01 * i))
-            return {"test_error": found.test_error, "converged": found.status.converged}
-
-        return act
-
-    return start
-
-
-LOADS = np.geomspace(0.25, 10, 50)
-
-
-def curve_ours() -> Action:
-    """A learning curve, one call for all its points."""
 
     def act(i: int) -> dict:
-        found = predict(PROBLEM, ATTENTION, readout_at(LOADS))
+        found = st.predict(PROBLEM, ATTENTION, readout_at(ALPHA1 + 0.01 * i))
+        return {"test_error": found.test_error, "converged": found.status.converged}
+
+    return act
+
+
+def point_damped(compiled: bool) -> Action:
+    """The same with the query known."""
+    query = st.align(PROBLEM, STEPS).query
+
+    def act(i: int) -> dict:
+        readout = readout_at(ALPHA1 + 0.01 * i)
+        return {"test_error": damped_point(PROBLEM, query, readout, compiled=compiled)[0]}
+
+    return act
+
+
+def curve(count: int) -> Action:
+    """A learning curve, one call for all its points."""
+    loads = np.geomspace(0.25, 10, count)
+
+    def act(i: int) -> dict:
+        found = st.predict(PROBLEM, ATTENTION, readout_at(loads))
         return {"test_error": found.test_error.tolist(), "converged": found.converged}
 
     return act
 
 
-def curve_damped() -> Action:
+def curve_damped(count: int) -> Action:
     """A learning curve, each point started from the last."""
-    query = align(PROBLEM, STEPS).query
+    query = st.align(PROBLEM, STEPS).query
 
     def act(i: int) -> dict:
         state: State | None = None
         errors = []
-        for alpha in LOADS.tolist():
-            found, state = damped_point(
-                PROBLEM, query, readout_at(alpha), start=state, compiled=True
-            )
+        for alpha in np.geomspace(0.25, 10, count).tolist():
+            readout = readout_at(alpha)
+            found, state = damped_point(PROBLEM, query, readout, start=state, compiled=True)
             errors.append(found)
         return {"test_error": errors}
 
     return act
 
 
-def diagram_ours() -> Action:
-    """A sweep over (strength, alpha1) on two processes, the query trained at each point."""
-    from sparsetoken.sweep import Grid, linear, logarithmic, run
-    from sparsetoken.work import WorkerPool
-
-    grid = Grid(
-        "learning",
-        [linear("strength", 1, 6, 50), logarithmic("alpha1", 0.25, 10, 50)],
-        {"length": 10, "alpha0": 2.0, "eta_q": 1.0, "loss": "logistic", "ridge": 1e-3},
-        quantities=("theory",),
-    )
-
-    def act(i: int) -> dict:
-        with tempfile.TemporaryDirectory() as folder, WorkerPool(2) as pool:
-            return run(grid, f"{folder}/diagram.zarr", pool, workers=2)._asdict()
-
-    return act
+# Commands.
 
 
-COMMAND = (
-    "predict attention --length 10 --strength 3 --alpha0 2 --eta-q 1 --alpha1 4 --ridge 1e-3 --json"
-)
+def command(*words: str, folder: str | None = None) -> int:
+    """Run a command of the library."""
+    start = [sys.executable, "-m", "sparsetoken"]
+    done = subprocess.run([*start, *words], cwd=folder, capture_output=True)
+    if done.returncode > 1:  # 1: some results are short of convergence
+        raise RuntimeError(done.stderr.decode())
+    return done.returncode
 
 
-def _command(cache: str) -> dict:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
-    command = [str(Path(sys.executable).with_name("sparsetoken")), *COMMAND.split()]
-    subprocess.run(
-        command, check=True, env=environment | {"XDG_CACHE_HOME": cache}, capture_output=True
-    )
-    return {}
-
-
-def cold_second() -> Action:
-    """A whole process that finds compiled code in its cache."""
-    folder = tempfile.TemporaryDirectory()
-    _command(folder.name)
-    return lambda i: _command(folder.name)
-
-
-def cold_first() -> Action:
-    """A whole process with an empty cache."""
+def sweep(spec: str, workers: int) -> Action:
+    """Return the action of a sweep into a new folder, and times of what may follow."""
 
     def act(i: int) -> dict:
+        words = ["sweep", "spec.toml", "--store", "kept.zarr", "--workers", str(workers), "--json"]
+        export = ["results", "kept.zarr", "--export", "table.csv"]
+        times = []
         with tempfile.TemporaryDirectory() as folder:
-            return _command(folder)
+            Path(folder, "spec.toml").write_text(spec)
+            for what in (words, words, export):
+                begun = time.perf_counter()
+                command(*what, folder=folder)
+                times.append(time.perf_counter() - begun)
+        return dict(zip(("seconds", "nothing left to do", "export"), times, strict=True))
 
     return act
+
+
+def phase_diagram(side: int) -> Action:
+    """A sweep over (strength, alpha1) on two processes, the query trained at each point."""
+    return sweep(
+        'experiment = "learning"\nquantities = ["theory"]\n[fixed]\nlength = 10\nalpha0 = 2.0\n'
+        'eta_q = 1.0\nloss = "logistic"\nridge = 1e-3\n[axes]\n'
+        f"strength = {{ from = 1, to = 6, points = {side} }}\n"
+        f'alpha1 = {{ from = 0.25, to = 10, points = {side}, scale = "logarithmic" }}\n',
+        workers=2,
+    )
+
+
+def cheap_sweep(trials: int) -> Action:
+    """A sweep whose trials cost little: what is measured is the sweep itself."""
+    return sweep(
+        f'experiment = "alignment"\nquantities = ["simulation"]\ntrials = {trials}\n'
+        "[fixed]\nlength = 4\ndimension = 10\n[axes]\n"
+        "strength = { from = 1, to = 5, points = 25 }\n"
+        "positive_rate = { from = 0.2, to = 0.8, points = 25 }\n",
+        workers=1,
+    )
+
+
+def cheap_loop(trials: int) -> Action:
+    """The same trials in a plain loop, kept nowhere."""
+
+    def act(i: int) -> dict:
+        for strength in np.linspace(1, 5, 25):
+            for rate in np.linspace(0.2, 0.8, 25):
+                problem = st.SparseTokenProblem(4, 1, strength, rate)
+                st.simulation.align(problem, dimension=10, trials=trials, seed=i, progress=False)
+        return {}
+
+    return act
+
+
+def cold_predict() -> Action:
+    """A whole process of a prediction."""
+    words = "predict attention --strength 3 --alpha0 2 --eta-q 1 --alpha1 4 --ridge 1e-3 --json"
+    return lambda i: {"exit code": command(*words.split())}
 
 
 # Simulation.
 
 
-def trial_ours(model: Model, loss: str = "logistic", d: int = DIMENSION) -> Callable[[], Action]:
-    """One trial by the reduced engine."""
-    model, readout = _with_loss(model, loss), readout_at(ALPHA1, loss)
-    budget = 16 * 2**30
-
-    def act(i: int) -> dict:
-        found = simulate(
-            PROBLEM, model, readout, dimension=d, trials=1, seed=i, memory_budget=budget
-        )
-        return {"test_error": found.mean.test_error, "converged": found.status.converged}
-
-    return lambda: act
-
-
-def trial_direct(model: Model, loss: str = "logistic") -> Callable[[], Action]:
-    """One trial with real tensors, scikit-learn and fresh test samples."""
-    model, readout = _with_loss(model, loss), readout_at(ALPHA1, loss)
-
-    def act(i: int) -> dict:
-        found = direct_trial(PROBLEM, model, readout, DIMENSION)
-        return {"test_error": found.test_error, "stages": found.stages}
-
-    return lambda: act
-
-
 def _with_loss(model: Model, loss: str) -> Model:
     """Return the model with a query, if it has one, that is found with this loss."""
-    if not isinstance(model.query, TwoSteps):
+    if not isinstance(model.query, st.TwoSteps):
         return model
     return dataclasses.replace(model, query=dataclasses.replace(model.query, loss=loss))
 
 
-def floor() -> Action:
-    """The time of the normals of D1 and of the products that the fit asks for, and no more."""
-    from sparsetoken.numerics.erm import fit_readout
-    from sparsetoken.numerics.products import HostProducts
-    from sparsetoken.simulation.trial import Setting, TrialPlan
+def trial(model: Model, loss: str, d: int) -> Action:
+    """One trial by the reduced engine."""
+    model, readout = _with_loss(model, loss), readout_at(ALPHA1, loss)
+    options = {"dimension": d, "trials": 1, "memory_budget": BUDGET}
 
+    def act(i: int) -> dict:
+        found = st.simulate(PROBLEM, model, readout, seed=i, **options)
+        return {"test_error": found.mean.test_error, "converged": found.status.converged}
+
+    return act
+
+
+def trial_direct(model: Model, loss: str, d: int) -> Action:
+    """One trial with real tensors, scikit-learn and fresh test samples."""
+    model, readout = _with_loss(model, loss), readout_at(ALPHA1, loss)
+
+    def act(i: int) -> dict:
+        return {"test_error": direct_trial(PROBLEM, model, readout, d)}
+
+    return act
+
+
+def trial_limit(d: int) -> Action:
+    """The time of the normals of D1 and of the products that the fit asks for, and no more."""
     counts = {"conjugate": 0}
     product = HostProducts._product
 
@@ -265,9 +215,9 @@ def floor() -> Action:
         return product(self, *arguments)
 
     HostProducts._product = counted
-    setting = Setting(DIMENSION, 0, "reduced", "float64")
     readout = readout_at(ALPHA1)
-    design = TrialPlan(PROBLEM, ATTENTION, readout, setting).draw(0).design
+    plan = TrialPlan(PROBLEM, ATTENTION, readout, Setting(d, 0, "reduced", "float64"))
+    design = plan.draw(0).design
     steps = fit_readout(design.features, design.labels, readout.loss, readout.ridge).iterations
     n, m = design.features.shape
     small = design.features.astype(np.float32)
@@ -288,91 +238,115 @@ def floor() -> Action:
     return act
 
 
-def alignment_ours(d: int) -> Callable[[], Action]:
+def alignment(d: int) -> Action:
     """Stages 1-3 at n0 = 2 d."""
-    return lambda: (
-        lambda i: {
-            "cosine": simulate_queries(PROBLEM, STEPS, dimension=d, trials=1, seed=i).mean.cosine
-        }
-    )
+
+    def act(i: int) -> dict:
+        found = st.simulation.align(PROBLEM, STEPS, dimension=d, trials=1, seed=i)
+        return {"cosine": found.mean.cosine}
+
+    return act
+
+
+def readout_fit(device: str | None, d: int) -> Action:
+    """The fit of a readout to features of attention, on a device; None: in NumPy."""
+    import jax
+
+    if jax.default_backend() != "gpu":
+        raise Skipped("JAX has no GPU here")
+    problem, model = st.SparseTokenProblem(10, 1, 5.0), st.Attention(st.Query(0.9, 1.0))
+    readout = readout_at(2.0)
+    plan = TrialPlan(problem, model, readout, Setting(d, 0, "reduced"), BUDGET)
+    design = plan.draw(0).design
+
+    def act(i: int) -> dict:
+        found = fit_readout(
+            design.features, design.labels, readout.loss, readout.ridge, device=device
+        )
+        return {"norm": float(np.linalg.norm(found.w))}
+
+    return act
 
 
 # Classifiers of bags.
 
-BAGS, LENGTH, WIDTH = 2000, 20, 128
+Sizes = tuple[int, int, int]
 
 
-def _bags(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((BAGS, LENGTH, WIDTH), dtype=np.float32)
-    y = np.arange(BAGS) % 2
-    X[y == 1, 0, 0] += 4.0
-    return X, y
+def bags_of(sizes: Sizes, seed: int) -> tuple[Bags, np.ndarray]:
+    """Return so many bags of tokens of some length; half have one that is shifted by 4."""
+    n, L, d = sizes
+    tokens = np.random.default_rng(seed).standard_normal((n * L, d), dtype=np.float32)
+    y = np.arange(n) % 2
+    tokens[::L][y == 1, 0] += 4.0
+    return Bags(tokens, np.arange(n + 1) * L), y
 
 
-def fitted_attention() -> Any:
-    from sparsetoken import AttentionClassifier
-
-    return AttentionClassifier(random_state=0)
-
-
-def fitted_pooled() -> Any:
-    from sklearn.linear_model import LogisticRegressionCV
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import FunctionTransformer, StandardScaler
-
-    mean = FunctionTransformer(lambda X: X.mean(axis=1))
-    readout = LogisticRegressionCV(
-        Cs=10, scoring="neg_log_loss", l1_ratios=(0,), use_legacy_attributes=False
-    )
-    return make_pipeline(mean, StandardScaler(), readout)
-
-
-def bag_fit(make: Callable[[], Any]) -> Callable[[], Action]:
+def bag_fit(name: str, sizes: Sizes) -> Action:
     """Fit a classifier; its accuracy is on new bags."""
+    X, y = bags_of(sizes, 0)
+    new, labels = bags_of((min(sizes[0], 2000), *sizes[1:]), 1000)
 
-    def start() -> Action:
-        new, labels = _bags(1000)
+    def act(i: int) -> dict:
+        begun, used = time.perf_counter(), time.process_time()
+        model = METHODS[name](0).fit(X, y)
+        seconds, used = time.perf_counter() - begun, time.process_time() - used
+        accuracy = float(np.mean(model.predict(new) == labels))
+        return {"seconds": seconds, "of processor": used, "accuracy": accuracy}
 
-        def act(i: int) -> dict:
-            X, y = _bags(i)
-            begin = time.perf_counter()
-            model = make().fit(X, y)
-            return {
-                "seconds": time.perf_counter() - begin,
-                "accuracy": float(np.mean(model.predict(new) == labels)),
-            }
-
-        return act
-
-    return start
+    return act
 
 
-def bag_predict(make: Callable[[], Any]) -> Callable[[], Action]:
+def bag_predict(name: str, sizes: Sizes) -> Action:
     """Predict the labels of new bags."""
-
-    def start() -> Action:
-        model = make().fit(*_bags(0))
-        new, labels = _bags(1000)
-        return lambda i: {"accuracy": float(np.mean(model.predict(new) == labels))}
-
-    return start
+    model = METHODS[name](0).fit(*bags_of((min(sizes[0], 2000), *sizes[1:]), 0))
+    new, labels = bags_of(sizes, 1000)
+    return lambda i: {"accuracy": float(np.mean(model.predict(new) == labels))}
 
 
-def grows(sizes: list[int], side: Callable[[int], Callable[[], Action]]) -> Callable[[], Action]:
-    """Time a side at several sizes in one process; the seconds are those of the largest."""
+def product(sizes: Sizes) -> Action:
+    """A bare product of all tokens with two columns."""
+    bags, _ = bags_of(sizes, 1000)
+    both = np.ones((sizes[2], 2), np.float32)
+    return lambda i: {"sum": float((bags.tokens @ both).sum())}
 
-    def start() -> Action:
-        def act(i: int) -> dict:
-            times = []
-            for size in sizes:
-                action = side(size)()
-                begin = time.perf_counter()
-                action(i)
-                times.append(time.perf_counter() - begin)
-            slope = np.polyfit(np.log(sizes[-3:]), np.log(times[-3:]), 1)[0]
-            return {"sizes": sizes, "times": times, "exponent": slope, "seconds": times[-1]}
 
-        return act
+# The explorer.
 
-    return start
+SLIDERS = ("strength", "positive_rate", "alpha0", "ridge", "eta_q")
+MOVE = """async (name) => {
+  const slider = document.getElementById(`p-${name}-slider`);
+  const drawn = new Promise((resolve) => {
+    document.addEventListener("explorer:drawn", () => resolve(performance.now()), { once: true });
+  });
+  slider.value = Number(slider.value) + (slider.value > 150 ? -45 : 3);
+  const start = performance.now();
+  slider.dispatchEvent(new Event("input", { bubbles: true }));
+  return (await drawn) - start;
+}"""
+
+
+def explorer_move() -> Action:
+    """Move a slider of the explorer in Chromium."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    from explorer import browsers
+
+    if browsers.chromium() is None:
+        raise Skipped(browsers.INSTALL)
+    from playwright.sync_api import sync_playwright
+
+    server, address = browsers.start()
+    atexit.register(browsers.end, server)
+    playwright = sync_playwright().start()
+    browser = playwright.chromium.launch(executable_path=browsers.chromium(), args=browsers.LAUNCH)
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.goto(address)
+    browsers.drawn(page)
+    page.wait_for_timeout(2000)
+
+    def act(i: int) -> dict:
+        milliseconds = page.evaluate(MOVE, SLIDERS[i % len(SLIDERS)])
+        page.wait_for_timeout(400)
+        return {"seconds": milliseconds / 1e3}
+
+    return act

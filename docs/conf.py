@@ -35,7 +35,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "source_links",
 ]
-exclude_patterns = ["_build", "gallery/README.rst", "gallery/*.py"]
+exclude_patterns = ["_build", "archive.md", "gallery/README.rst", "gallery/*.py"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]

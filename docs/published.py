@@ -11,8 +11,6 @@ function of `BLOCKS` of that name. A test compares all pages with docs/published
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import re
 import statistics
@@ -37,7 +35,6 @@ def taken_from(folder: Path) -> dict[str, Any]:
         s["name"]: {"verdict": s["verdict"], "evidence": s["evidence"]}
         for s in document["statements"]
     }
-    left_out = [c for c in document["claims"] if c["statement"] == "leave-one-out-surrogate"]
     free = [c for c in document["claims"] if c["raw_z"] and c["allowance"] == 0]
     return {
         "run": document["run"],
@@ -48,58 +45,11 @@ def taken_from(folder: Path) -> dict[str, Any]:
             "raw_sd": statistics.pstdev(c["raw_z"] for c in free),
             "beyond_3": sum(abs(c["z"]) > 3 for c in free),
         },
-        "leave_one_out": _leave_one_out(folder, left_out),
     }
-
-
-def _leave_one_out(folder: Path, comparisons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    file = folder / "data" / "leave-one-out.csv"
-    if not file.exists():
-        return {}
-    rows = [
-        row
-        for row in csv.DictReader(io.StringIO(file.read_text("utf-8")))
-        if row["series"] == "refits"
-    ]
-    powers = {c["curve"]: c for c in comparisons if c["quantity"] == "power of d"}
-    found = {}
-    for loss, power in powers.items():
-        values = {
-            name: {
-                int(row["dimension"]): float(row["value"])
-                for row in rows
-                if (row["loss"], row["quantity"]) == (loss, name)
-            }
-            for name in ("surrogate_error", "change")
-        }
-        ends = [min(values["change"]), max(values["change"])]
-        found[loss] = {
-            "dimensions": ends,
-            "errors": [values["surrogate_error"][d] for d in ends],
-            "change": values["change"][ends[1]],
-            "power": [power["measured"], power["standard_error"]],
-        }
-    return found
 
 
 def _signed(value: float, digits: int = 2) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
-
-
-def leave_one_out(numbers: Numbers) -> str:
-    """Return what the archive says of leave-one-out scores."""
-    some = numbers["quick"]["leave_one_out"]
-    lines = []
-    for loss, name in (("logistic", "logistic loss"), ("squared_hinge", "squared hinge")):
-        found = some[loss]
-        (first, last), (before, after) = found["dimensions"], found["errors"]
-        power, error = found["power"]
-        lines += [
-            f"- {name}: from {before:.3f} at d = {first} to {after:.4f} at d = {last}, as d to "
-            f"the power {_signed(power)} ± {error:.2f};",
-            f"  leaving out itself still changes scores by {found['change']:.2f}",
-        ]
-    return "\n".join(lines) + "\n"
 
 
 def reproduction(numbers: Numbers) -> str:
@@ -136,33 +86,23 @@ def finite_dimension(numbers: Numbers) -> str:
 
 def rows_of_speed(file: Path) -> list[dict[str, Any]]:
     """Return what the documentation needs of the rows that ``benchmarks/speed.py`` saved."""
-    kept = ("name", "what", "ours_s", "other_s", "ratio", "ours_mb", "other_mb", "run")
+    kept = ("name", "what", "ours_s", "other_s", "limit_s", "ratio", "ours_mb", "other_mb", "run")
     return [{name: row[name] for name in kept} for row in json.loads(file.read_text("utf-8"))]
 
 
 def speed(numbers: Numbers) -> str:
     """Return the table of times beside another way."""
-    rows = [row for row in numbers["speed"] if not row["name"].startswith("corner_")]
+    rows = numbers["speed"]
     lines = [
-        "| row | what | time | other way | ratio | memory, MB |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| row | what | time | other way | ratio | limit | memory, MB |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
         ratio = "" if row["ratio"] is None else f"{row['ratio']:.3g}"
         memory = " / ".join(f"{row[k]:.0f}" for k in ("ours_mb", "other_mb") if row[k] is not None)
-        times = f"{_seconds(row['ours_s'])} | {_seconds(row['other_s'])}"
-        lines.append(f"| `{row['name']}` | {row['what']} | {times} | {ratio} | {memory} |")
-    return "\n".join([*lines, "", _runs(rows), ""])
-
-
-def corners(numbers: Numbers) -> str:
-    """Return the table of single predictions that take long."""
-    rows = [row for row in numbers["speed"] if row["name"].startswith("corner_")]
-    lines = ["| row | what | time | memory, MB |", "| --- | --- | --- | --- |"]
-    lines += [
-        f"| `{row['name']}` | {row['what']} | {_seconds(row['ours_s'])} | {row['ours_mb']:.0f} |"
-        for row in rows
-    ]
+        ours, other, limit = (_seconds(row[f"{side}_s"]) for side in ("ours", "other", "limit"))
+        cells = (f"`{row['name']}`", row["what"], ours, other, ratio, limit, memory)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, "", _runs(rows), ""])
 
 
@@ -186,9 +126,7 @@ def _runs(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 BLOCKS: dict[str, Callable[[Numbers], str]] = {
-    "corners": corners,
     "finite-dimension": finite_dimension,
-    "leave-one-out": leave_one_out,
     "reproduction": reproduction,
     "speed": speed,
 }

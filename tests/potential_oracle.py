@@ -29,21 +29,21 @@ class Potential:
         """Return means of envelope, gradient and Hessian, scramble by scramble."""
         law = self.law
         w1, w2, b, nu, r = x
-        C, shared = law.C, law.shared
-        T = np.sqrt(np.maximum(shared * w1**2 + C**2 * (w2**2 + nu**2), 1e-300))
+        C, v = law.C, law.gaussian_variance
+        T = np.sqrt(np.maximum(v * w1**2 + C**2 * (w2**2 + nu**2), 1e-300))
         m = w1 * law.along + w2 * law.across + b
         s = smoothed_at(self.loss, law.y, m, T, C**2 * self.chi(x) + mu)
         moments = self._moments
         E0, E1 = np.array([w1, 0, 0, 0, 0]), np.array([0, w2, 0, nu, 0])
         U = np.array([0, 0, 0, 1 / (r * self.sqrt_alpha), -self.chi(x) / r])
         C2 = C**2
-        q0, q1, spread = shared / T, C2 / T, s.Dgg - s.D
+        q0, q1, spread = v / T, C2 / T, s.Dgg - s.D
         ones = [s.M, s.D, C2 * s.D, C2 * s.pp, q0**2 * spread, q0 * q1 * spread, q1**2 * spread]
         ones += [q0 * C2 * s.pDg, q1 * C2 * s.pDg, C2**2 * s.ppD]
         M, D, CD, Cpp, h00, h01, h11, h0u, h1u, huu = _means(moments[:, 2, 2, None], ones)[..., 0]
         p, *turns = _means(moments[:, 2], [s.p, q0 * s.Dg, q1 * s.Dg, C2 * s.pD])
 
-        gradient = shared * np.outer(D, E0) + np.outer(CD, E1) - 0.5 * np.outer(Cpp, U)
+        gradient = v * np.outer(D, E0) + np.outer(CD, E1) - 0.5 * np.outer(Cpp, U)
         gradient[:, :3] += p
         pairs = [(h00, E0, E0), (h01, E0, E1), (h01, E1, E0), (h11, E1, E1), (huu, U, U)]
         pairs += [(-h0u, E0, U), (-h0u, U, E0), (-h1u, E1, U), (-h1u, U, E1)]
@@ -54,7 +54,7 @@ class Potential:
         hessian[:, :3] += cross
         hessian[:, :, :3] += np.swapaxes(cross, 1, 2)
         hessian[:, :3, :3] += _means(moments.reshape(len(M), 9, -1), [s.D])[0].reshape(-1, 3, 3)
-        hessian[:, 0, 0] += shared * D
+        hessian[:, 0, 0] += v * D
         hessian[:, [1, 3], [1, 3]] += CD[:, None]
         # Second derivatives of v, weighted by dM/dv = -p^2/2.
         curve = 0.5 * Cpp / (r**2 * self.sqrt_alpha)

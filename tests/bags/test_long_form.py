@@ -109,7 +109,7 @@ def test_an_embedding_may_be_one_column_of_lists(tmp_path: Path) -> None:
     assert from_frame(frame, columns="x").bags.equals(bags)
     assert read(tmp_path / "lists.parquet", labels=None, columns=["x"]).bags.equals(bags)
     frame.at[3, "x"] = np.ones(2, np.float32)
-    with pytest.raises(InvalidInput, match="column x must be of vectors of one length"):
+    with pytest.raises(InvalidInput, match="column x must be of vectors of one dimension"):
         from_frame(frame, columns="x")
 
 

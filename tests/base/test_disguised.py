@@ -7,7 +7,7 @@ import sparsetoken as st
 from sparsetoken import sweep
 from sparsetoken.base.parameters import parameters_of
 from sparsetoken.base.validation import InvalidInput, integer, real, reals
-from sparsetoken.forecasting.forecast import check_sizes
+from sparsetoken.forecasting.learning_curves import check_sizes
 from sparsetoken.model import networks
 from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.theory.oracle.strength import checked_lengths

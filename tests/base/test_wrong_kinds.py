@@ -7,7 +7,7 @@ import sparsetoken as st
 from sparsetoken import bags, simulation, sweep, theory
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.experiments.report.reproduce import chosen_experiments
-from sparsetoken.forecasting.forecast import check_sizes
+from sparsetoken.forecasting.learning_curves import check_sizes
 from sparsetoken.losses import CustomLoss
 from sparsetoken.theory import tuning
 

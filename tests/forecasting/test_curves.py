@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from sklearn.metrics import roc_auc_score
 
 from sparsetoken.forecasting.curves import (
-    Settings,
+    CurveParameters,
     aucs_at,
     errors_at,
     learned_separation,
@@ -21,9 +21,9 @@ from sparsetoken.forecasting.inputs import BagLaw, bag_law, read_labelled
 LAW = BagLaw(length=10, averaging=10.0, between=0.0, positive_rate=0.5)
 
 
-def _settings(separation, dimension=30.0, informative=1, flips=0.0):
+def _parameters(separation, dimension=30.0, informative=1, flips=0.0):
     values = np.broadcast_arrays(separation, dimension, informative, flips)
-    return Settings(*(np.atleast_1d(value) for value in values))
+    return CurveParameters(*(np.atleast_1d(value) for value in values))
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.2])
@@ -52,20 +52,20 @@ def test_the_separation_that_a_difference_of_means_learns(separation, d, n):
 
 
 def test_errors_fall_to_their_limit_and_flips_raise_them():
-    settings = _settings(np.array([0.5, 1.0, 2.0]))
-    errors = [errors_at(n, settings, LAW) for n in (30, 100, 1000, 1e9)]
+    parameters = _parameters(np.array([0.5, 1.0, 2.0]))
+    errors = [errors_at(n, parameters, LAW) for n in (30, 100, 1000, 1e9)]
     for early, late in itertools.pairwise(errors):
         assert (late.pooled < early.pooled).all()
         # The 1500 drawn bags of each class give the error to about 0.01, alike at all n.
         assert (late.attention < early.attention + 1e-4).all()
         assert (late.bag < early.bag + 1e-4).all()
     assert errors[-1].pooled == pytest.approx(ndtr([-0.25, -0.5, -1.0]), abs=1e-6)
-    flipped = errors_at(100, dataclasses.replace(settings, flips=np.full(3, 0.1)), LAW)
+    flipped = errors_at(100, dataclasses.replace(parameters, flips=np.full(3, 0.1)), LAW)
     assert flipped.pooled == pytest.approx(0.1 + 0.8 * errors[1].pooled)
 
 
 def test_attention_is_pooling_where_all_tokens_are_informative():
-    found = errors_at(100, _settings(1.0, informative=10), LAW)
+    found = errors_at(100, _parameters(1.0, informative=10), LAW)
     assert found.bag == found.attention == found.pooled
 
 
@@ -88,7 +88,7 @@ def test_the_average_realises_its_mean_share():
     )
     none = np.zeros(1)
     assert np.isfinite(realised(100, none, none)).all()
-    found = errors_at(40, _settings(1.2), LAW)
+    found = errors_at(40, _parameters(1.2), LAW)
     assert found.attention < found.bag < found.pooled
 
 
@@ -97,7 +97,7 @@ def test_aucs_are_those_of_drawn_scores(rate, flips):
     """Mean pooling with endless bags; labels are flipped, so that a share `rate` is positive."""
     n, separation = 40_000, 1.5
     law = dataclasses.replace(LAW, positive_rate=rate)
-    found = aucs_at(1e9, _settings(separation, informative=10, flips=flips), law)
+    found = aucs_at(1e9, _parameters(separation, informative=10, flips=flips), law)
     rng = np.random.default_rng(2)
     truth = rng.random(n) < (rate - flips) / (1 - 2 * flips)
     scores = rng.standard_normal(n) + separation * truth
@@ -113,7 +113,7 @@ def test_a_perfect_direction_errs_as_drawn_bags_do(informative, between):
     strength, L, n = 3.0, 10, 40_000
     law = dataclasses.replace(LAW, between=between)
     separation = strength * informative / L / np.sqrt(between + 1 / L)
-    found = errors_at(1e9, _settings(separation, informative=informative), law)
+    found = errors_at(1e9, _parameters(separation, informative=informative), law)
     rng = np.random.default_rng(3)
     scores = rng.standard_normal((2, n, L)) + np.sqrt(between) * rng.standard_normal((2, n, 1))
     scores[1, :, :informative] += strength
@@ -128,13 +128,13 @@ def test_a_perfect_direction_errs_as_drawn_bags_do(informative, between):
 
 
 def test_the_curves_are_those_of_the_classifiers(draw):
-    """The settings of the sparse-token model give what its classifiers measure."""
+    """The parameters of the sparse-token model give what its classifiers measure."""
     from sparsetoken import BagClassifier
     from sparsetoken.estimators import PooledLinearClassifier
 
     L, d, n, theta = 10, 40, 240, 5.0
     test, truth = draw(L, 1, theta, 0.5, d, 2000, 0)
-    expected = errors_at(n, _settings(theta / np.sqrt(L), float(d)), LAW)
+    expected = errors_at(n, _parameters(theta / np.sqrt(L), float(d)), LAW)
     rows = np.random.default_rng(1).permutation(2000)[:n]
     rest = np.setdiff1d(np.arange(2000), rows)
     for model, predicted in (

@@ -54,7 +54,7 @@ def test_forms_of_rates(given, expected):
 def test_forms_of_start_and_decay(given, expected):
     training = _training(start=given, decay=given)
     np.testing.assert_array_equal(training.decay, expected)
-    # Columns are orthogonal, and those of length 0 take no direction.
+    # Columns are orthogonal, and those of norm 0 take no direction.
     np.testing.assert_array_equal(training.start.T @ training.start, np.diag(np.square(expected)))
     assert len(training.start) == 1 + np.count_nonzero(expected)
 
@@ -77,8 +77,8 @@ def test_forms_of_overlaps(given, expected):
 def test_defaults_are_those_of_the_network():
     training = _training(network=st.networks.Gated(hidden=2))
     np.testing.assert_array_equal(training.start_c, [0.0, 1.0, -1.0])
-    lengths = st.networks.Gated(hidden=2).lengths(1)
-    np.testing.assert_array_equal(np.linalg.norm(training.start, axis=0), lengths)
+    norms = st.networks.Gated(hidden=2).start_norms(1)
+    np.testing.assert_array_equal(np.linalg.norm(training.start, axis=0), norms)
 
 
 def test_schedules_of_further_weights_and_momentum():

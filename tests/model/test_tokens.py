@@ -26,7 +26,7 @@ S = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.1], [0.0, 0.1, 0.5]])
         (S[:2], None, XI, r"shape \(2, 3\)"),
         (S, np.eye(2), XI, r"shape \(3, 3\) or \(3,\)"),
         (S, None, XI[:2], "3 numbers"),
-        (S, None, 2 * XI, "length 2"),
+        (S, None, 2 * XI, "norm 2"),
         (S, None, None, "Give the projections of the signal"),
         ("S", None, XI, "array of numbers"),
         ([1.0, np.nan, 1.0], None, XI, "not finite"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_length
+from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_norm
 
 
 def test_saddle_of_a_convex_concave_potential():
@@ -79,7 +79,7 @@ def test_follow_stops_where_the_solution_ends():
 def test_the_length_of_a_step_is_relative():
     jacobian = np.diag([2.0, 1.0])
     gradient = jacobian @ np.array([0.3, 0.4])
-    assert newton_length(np.array([3.0, 4.0]), gradient, jacobian) == pytest.approx(0.1)
-    positive = newton_length(np.array([3.0, 4.0]), gradient, jacobian, positive=(1,))
+    assert newton_norm(np.array([3.0, 4.0]), gradient, jacobian) == pytest.approx(0.1)
+    positive = newton_norm(np.array([3.0, 4.0]), gradient, jacobian, positive=(1,))
     assert positive == pytest.approx(np.hypot(0.3 / 5, 0.1))
-    assert newton_length(np.ones(2), gradient, np.zeros((2, 2))) == np.inf
+    assert newton_norm(np.ones(2), gradient, np.zeros((2, 2))) == np.inf

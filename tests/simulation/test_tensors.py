@@ -64,13 +64,15 @@ def test_splits_rebuild_the_readout(model):
     sampler = sampler_of(model)
     design = engine.design(sampler, trained, 10)
     w = np.random.default_rng(0).standard_normal(design.features.shape[1])
-    split, xi = sampler.split(design.frame, design.query, w, PROBLEM.length), engine.signal
-    assert np.hypot(np.linalg.norm(split.named), split.rest) == pytest.approx(np.linalg.norm(w))
+    projections, xi = sampler.project(design.frame, design.query, w, PROBLEM.length), engine.signal
+    assert np.hypot(np.linalg.norm(projections.named), projections.rest) == pytest.approx(
+        np.linalg.norm(w)
+    )
     if model.query is not None:
-        rebuilt = 0.6 * split.named[0] + 0.8 * split.named[1]
+        rebuilt = 0.6 * projections.named[0] + 0.8 * projections.named[1]
         assert rebuilt == pytest.approx(w @ xi)
     else:
-        np.testing.assert_allclose(split.named, w.reshape(-1, 6) @ xi)
+        np.testing.assert_allclose(projections.named, w.reshape(-1, 6) @ xi)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +116,8 @@ def test_expected_vectorized_error_enumerates_positions(scalar_bytes, monkeypatc
     problem, profile = SparseTokenProblem(3, 2, 2.0, 0.4), np.array([1.0, 0.5, -0.2])
     sampler, rng = sampler_of(Vectorized()), np.random.default_rng(0)
     w = np.concatenate([profile, [1.2]])
-    split = sampler.split(TokenFrame(np.ones(1)), None, w, length=3)
-    scores = sampler.scores(problem, None, split, -0.3, rng)
+    projections = sampler.project(TokenFrame(np.ones(1)), None, w, length=3)
+    scores = sampler.scores(problem, None, projections, -0.3, rng)
     found = expected_performance(problem, scores)
     width = np.sqrt(profile @ profile + 1.2**2)
     pairs = itertools.combinations(range(3), 2)
@@ -127,7 +129,7 @@ def test_expected_vectorized_error_enumerates_positions(scalar_bytes, monkeypatc
 
 def test_ties_count_one_half():
     sampler, rng = sampler_of(Pooled()), np.random.default_rng(0)
-    nothing = sampler.split(TokenFrame(np.ones(1)), None, np.zeros(1))
+    nothing = sampler.project(TokenFrame(np.ones(1)), None, np.zeros(1))
     found = expected_performance(PROBLEM, sampler.scores(PROBLEM, None, nothing, 0.0, rng))
     assert found == (0.5, 0.5)
     assert measured_performance(np.zeros(4), np.array([1, 1, -1, -1])) == (0.5, 0.5)

@@ -142,10 +142,10 @@ def test_nodes_have_the_moments_of_plain_draws():
     A, B, C = a @ signal, (a * g).sum(axis=1), np.sqrt((a**2).sum(axis=1))
     along = 1.4 * A + B
     plus = law.y > 0
-    # The nodes lack the mean of g, which is independent with variance `shared`.
+    # The nodes lack the mean of g, which is independent with variance `gaussian_variance`.
     pairs = [
         (law.along[plus].mean(), along),
-        ((law.along[plus] ** 2).mean() + law.shared, along**2),
+        ((law.along[plus] ** 2).mean() + law.gaussian_variance, along**2),
         ((law.along * law.C)[plus].mean(), along * C),
         (law.C[plus].mean(), C),
         (law.across[plus].mean(), 2 * math.sqrt(1 - s**2) * A),

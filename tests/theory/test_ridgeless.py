@@ -22,7 +22,7 @@ from sparsetoken.model.stages import Query, Readout
 from sparsetoken.results import StatusCode
 from sparsetoken.theory import approach_to_infinite_data, capacity, predict
 from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.readout.equations import IsotropicReadout, Load
+from sparsetoken.theory.readout.equations import IsotropicEquations, Load
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import solve_readout
@@ -247,10 +247,10 @@ def test_the_rate_of_infinite_data_is_that_of_the_solutions(model):
     with jax.enable_x64(True):
         law = feature_law(model, PROBLEM, model.query, 2048)
         nodes = FeatureNodes.from_law(law)
-        readout = IsotropicReadout(nodes, get_loss("square"))
+        equations = IsotropicEquations(nodes, get_loss("square"))
 
         def error(alpha):
-            found = solve_readout(readout, Load(alpha / law.weights_per_dimension, 0.0))
+            found = solve_readout(equations, Load(alpha / law.weights_per_dimension, 0.0))
             return scores_on(nodes, found.state).test_error()
 
         limit = error(math.inf)

@@ -9,7 +9,7 @@ from sparsetoken.model.models import Attention, Elementwise
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.readout.equations import IsotropicReadout, Load
+from sparsetoken.theory.readout.equations import IsotropicEquations, Load
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import solve_readout
 from sparsetoken.theory.score_grid import COARSE, FINE, PLAIN, ScoreGrid
@@ -33,7 +33,7 @@ class NoGrid:
 
 def means_of(law, loss):
     """Return the means of a loss on a grid, and those over all nodes."""
-    ours, direct = (IsotropicReadout(FeatureNodes.from_law(law), loss).means for _ in range(2))
+    ours, direct = (IsotropicEquations(FeatureNodes.from_law(law), loss).means for _ in range(2))
     direct._grids = NoGrid()
     return ours, direct
 
@@ -48,11 +48,11 @@ def _float64():
 @pytest.mark.parametrize(("letters", "query", "alpha1", "ridge"), SETTINGS)
 def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge, shape):
     law = feature_law(Attention(), SparseTokenProblem(*letters), query, 512)
-    readout = IsotropicReadout(FeatureNodes.from_law(law), get_loss("logistic"))
-    x = solve_readout(readout, Load(alpha1, ridge)).x
+    equations = IsotropicEquations(FeatureNodes.from_law(law), get_loss("logistic"))
+    x = solve_readout(equations, Load(alpha1, ridge)).x
     means, over_nodes = means_of(law, get_loss("logistic"))
     for at in (x, x * [0.5, 1.5, 0.8, 0.5, 2.0]):
-        state = readout.state(at, alpha1)
+        state = equations.state(at, alpha1)
         grid = means._on(ScoreGrid(law, shape), state, 0.0)
         if grid is None:  # at a solution only the coarse grid, with a query that is not blunt
             assert shape == COARSE or (shape == PLAIN and at is not x)
@@ -68,9 +68,9 @@ def test_nodes_without_features_are_on_the_finer_grid():
     # ReLU weights of two tokens are both 0 in a quarter of the negatives: log C is no place
     relu, problem = Elementwise(activation="relu"), SparseTokenProblem(2, 1, 3.0, 0.5)
     law = feature_law(relu, problem, Query(0.8, 1.0), 512)
-    readout = IsotropicReadout(FeatureNodes.from_law(law), get_loss("logistic"))
+    equations = IsotropicEquations(FeatureNodes.from_law(law), get_loss("logistic"))
     assert not law.C.all()
-    found = solve_readout(readout, Load(2.0, 0.01))
+    found = solve_readout(equations, Load(2.0, 0.01))
     assert found.converged
     grid, direct = (means.at(found.state, 0.0) for means in means_of(law, get_loss("logistic")))
     for ours, expected in zip(grid, direct, strict=True):
@@ -89,10 +89,10 @@ def test_weights_on_the_grid_reproduce_polynomials(a, shape):
         for q in range(3):
             found = 0.0
             for view in views:
-                f = view.m**3 * shape.of_length(view.C)[:, None] ** 2
+                f = view.m**3 * shape.of_norm(view.C)[:, None] ** 2
                 found = found + view.moments[:, p, q] @ f.ravel()
             weight = law.weight * features[p] * features[q]
-            expected = np.sum(weight * m**3 * shape.of_length(law.C) ** 2, axis=1)
+            expected = np.sum(weight * m**3 * shape.of_norm(law.C) ** 2, axis=1)
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
@@ -116,7 +116,7 @@ def test_what_is_not_resolved_is_summed_over_all_nodes():
     sharp = CustomLoss("sharp_bend", lambda y, z: jax.numpy.logaddexp(0.0, -300.0 * y * z) / 300.0)
     problem = SparseTokenProblem(6, 2, 2.0, 0.3)
     law = feature_law(Attention(), problem, Query(0.6, 1.5), 128)
-    readout = IsotropicReadout(FeatureNodes.from_law(law), sharp)
-    state = readout.state(np.array([3.0, 3.0, -1.0, 1e-4, 1.0]), 4.0)
+    equations = IsotropicEquations(FeatureNodes.from_law(law), sharp)
+    state = equations.state(np.array([3.0, 3.0, -1.0, 1e-4, 1.0]), 4.0)
     found, direct = (means.at(state, 0.0) for means in means_of(law, sharp))
     np.testing.assert_array_equal(found.gradient, direct.gradient)

@@ -109,7 +109,7 @@ def test_predictions_that_fail_are_said(monkeypatch, some):
         (lambda: best_beta(PROBLEM, Attention(TwoSteps(beta=[1.0, 2.0])), READOUT), "beta"),
         (
             lambda: best_beta(SparseTokenProblem(1, 1, 2.0), ATTENTION, READOUT),
-            "length of the query",
+            "norm of the query",
         ),
     ],
 )

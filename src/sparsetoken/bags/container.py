@@ -86,7 +86,7 @@ class Bags:
 
     @property
     def dimension(self) -> int:
-        """The length d of a token."""
+        """The dimension d of a token."""
         return self.tokens.shape[1]
 
     @property

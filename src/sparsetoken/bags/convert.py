@@ -135,11 +135,11 @@ def check_columns(name: str, frame: Any) -> None:
         raise InvalidInput(name, "with columns of different names", f"several named {twice}")
 
 
-def check_labels(y: Any, name: str = "y") -> None:
+def check_labels(y: Any) -> None:
     """Raise `InvalidInput` if class labels are of a kind that is refused, or one is missing."""
-    check_kind(y, name)
+    check_kind(y, "y")
     labels = np.asarray(y, object if isinstance(y, list | tuple) else None)  # nan is no text
-    refuse_missing(labels, range(labels.size), name)
+    refuse_missing(labels, range(labels.size))
 
 
 def refuse_missing(labels: np.ndarray, bags: Sequence[Any], name: str = "y") -> None:

@@ -187,7 +187,7 @@ def _vectors(frame: pandas.DataFrame, column: str) -> np.ndarray:
     try:
         return np.stack(frame[column].to_list())
     except (ValueError, TypeError) as error:
-        legal = "of vectors of one length"
+        legal = "of vectors of one dimension"
         raise InvalidInput(f"column {column}", legal, f"others ({error})") from None
 
 

@@ -14,10 +14,10 @@ from typing import Any
 _MOST_ROWS = 60
 _DIGITS = 4  # significant, of the largest number of a column
 
-Row = Mapping[str, Any]
+Record = Mapping[str, Any]
 
 
-def text(rows: Sequence[Row], advice: Sequence[str] = (), title: str = "") -> str:
+def text(rows: Sequence[Record], advice: Sequence[str] = (), title: str = "") -> str:
     """Return rows as a table of plain text."""
     if not rows:
         return "\n".join([title or "no points", *advice])
@@ -35,7 +35,7 @@ def text(rows: Sequence[Row], advice: Sequence[str] = (), title: str = "") -> st
     return "\n".join([*lines, *advice])
 
 
-def html(rows: Sequence[Row], advice: Sequence[str] = ()) -> str:
+def html(rows: Sequence[Record], advice: Sequence[str] = ()) -> str:
     """Return rows as an HTML table for a notebook."""
     if not rows:
         return "<p>no points</p>"
@@ -48,7 +48,7 @@ def html(rows: Sequence[Row], advice: Sequence[str] = ()) -> str:
     return f"<table>{body}</table>{more}{notes}"
 
 
-def _cells(rows: Sequence[Row]) -> list[list[str]]:
+def _cells(rows: Sequence[Record]) -> list[list[str]]:
     """Return the cells of the table as texts, with the names of the columns."""
     if len(rows) > 1:
         names = list(rows[0])

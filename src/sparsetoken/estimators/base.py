@@ -42,13 +42,11 @@ ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 RandomState = int | np.random.RandomState | None
 
 
-def auto_or_real(
-    name: str, value: Any, low: float, high: float = LARGEST_VALUE, *, open_low: bool = False
-) -> float | Auto:
+def auto_or_real(name: str, value: Any, low: float, *, open_low: bool = False) -> float | Auto:
     """Return 'auto' or a finite float in the range, or raise `InvalidInput`."""
     if isinstance(value, str) and value == "auto":
         return "auto"
-    return real(name, value, low, high, open_low=open_low, remedy="Or 'auto'.")
+    return real(name, value, low, LARGEST_VALUE, open_low=open_low, remedy="Or 'auto'.")
 
 
 class BagEstimator(BaseEstimator, abc.ABC):

@@ -77,7 +77,7 @@ class BagPooling(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         InvalidInput
-            If a parameter is out of range, or the query is missing or not of length d.
+            If a parameter is out of range, or the query is missing or not of d entries.
         """
         choice("pool", self.pool, get_args(Pool))
         bags = read_bags(self, X, reset=True).bags

@@ -163,7 +163,7 @@ def reuse_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str,
         features = np.concatenate([sampler.features(X, query) for X, _ in for_readout])
         labels = np.concatenate([y for _, y in for_readout])
         fit = fit_readout(features, labels, readout.loss, readout.ridge)
-        split = sampler.split(engine.frame, query, fit.w, dimension=dimension)
+        split = sampler.project(engine.frame, query, fit.w, dimension=dimension)
         scores = sampler.scores(PROBLEM, query, split, fit.b, stream(engine.seed, Stream.TEST))
         error = expected_performance(PROBLEM, scores).test_error
         found[arm] = Reached(error, query.query.cosine)

@@ -15,7 +15,7 @@ from sparsetoken.explorer.page import page
 from sparsetoken.explorer.settings import PRESETS, Settings
 from sparsetoken.explorer.views import VIEWS, capacity, floors, predictions, query
 
-Grid = Mapping[str, Sequence[float]]
+Axes = Mapping[str, Sequence[float]]
 
 LOADS = (0.25, 0.4, 0.6, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
 SLOW = ("descent", "networks")
@@ -24,7 +24,7 @@ MODELS = ("attention", "pooled", "vectorized", "floor")
 TOLERANCE = 2e-3
 
 
-def export(folder: Path, grids: Mapping[str, Grid] | None = None) -> Path:
+def export(folder: Path, grids: Mapping[str, Axes] | None = None) -> Path:
     """Write the page with its results, and return its path, which a browser opens without a server.
 
     The grids say, by the name of a story, the values of each parameter at which its sliders stop;
@@ -48,7 +48,7 @@ def export(folder: Path, grids: Mapping[str, Grid] | None = None) -> Path:
     return path
 
 
-def _sheet(story: dict[str, Any], grid: Grid) -> dict[str, Any]:
+def _sheet(story: dict[str, Any], grid: Axes) -> dict[str, Any]:
     """Return what is fixed and what moves in a story, and its settings by their places in axes.
 
     The load alpha1 always moves, and has no part in the keys: a point holds all loads.

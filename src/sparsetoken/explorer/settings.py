@@ -72,7 +72,7 @@ class _OfThePage:
         slider=Linear(0, 10),
     )
     network_start: float = parameter(
-        "length of the columns at the start, relative to the default of each",
+        "norm of the columns at the start, relative to the default of each",
         default=1.0,
         slider=Log(0.1, 10),
     )
@@ -233,7 +233,7 @@ class Settings:
                 alpha=self["alpha1"],
                 steps=self["descent_steps"],
                 rates=self["network_rate"],
-                start=[self["network_start"] * length for length in network.lengths(outputs=1)],
+                start=[self["network_start"] * norm for norm in network.start_norms(outputs=1)],
                 loss=self["loss"],
             )
             for name, network in kinds.items()

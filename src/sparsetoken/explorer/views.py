@@ -142,19 +142,19 @@ class CoarseCurves:
     def _curve(self, settings: Settings, name: str) -> dict[str, list[float]]:
         problem, model = settings.problem(), settings.model(name)
         features = model_features(model, problem, working_query(problem, model))
-        readout = features.readout(features.nodes(problem, NODES), settings.readout(1.0).loss)
+        equations = features.equations(features.nodes(problem, NODES), settings.readout(1.0).loss)
         known: dict[str, list[float]] = {"alpha": [], "test_error": []}
-        if readout.nodes.featureless:
+        if equations.nodes.featureless:
             return known
         last = None  # points of tokens with a covariance take longer: they are fewer
         for alpha in COARSE_LOADS if settings.isotropic else COARSE_LOADS[::3]:
-            key = name, settings["loss"], readout.J, readout.K, settings.isotropic, alpha
+            key = name, settings["loss"], equations.J, equations.K, settings.isotropic, alpha
             load = Load(features.samples(alpha), settings["ridge"])
-            saddle = solve_readout(readout, load, self._starts.get(key, last), ROUGH_STEP)
+            saddle = solve_readout(equations, load, self._starts.get(key, last), ROUGH_STEP)
             if saddle.converged:
                 self._starts[key] = last = saddle
                 known["alpha"].append(alpha)
-                known["test_error"].append(scores_on(readout.nodes, saddle.state).test_error())
+                known["test_error"].append(scores_on(equations.nodes, saddle.state).test_error())
         return known
 
 

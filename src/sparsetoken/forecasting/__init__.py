@@ -2,11 +2,12 @@
 
 In the order in which a forecast uses them: `inputs` (with what the pilot shows of its bags),
 `crossvalidation` (what it shows of the classifiers), `curves` (learning curves in closed form),
-`posterior` (which of them agree with what was measured), `forecast`. `diagnose` stands on it.
+`posterior` (which of them agree with what was measured), `learning_curves` (the forecast).
+`diagnose` stands on it.
 """
 
 from sparsetoken.forecasting.diagnose import Diagnosis, diagnose
-from sparsetoken.forecasting.forecast import forecast
+from sparsetoken.forecasting.learning_curves import forecast
 from sparsetoken.forecasting.results import Forecast, ForecastPoint, Measured
 from sparsetoken.forecasting.tokens import TokenCheck
 

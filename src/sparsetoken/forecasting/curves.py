@@ -1,4 +1,4 @@
-"""Learning curves of the two classifiers in closed form, for many settings at once.
+"""Learning curves of the two classifiers in closed form, for many parameters at once.
 
 The comparison of section "general convex readout" has a closed form where the ridge is large: the
 readout of n features of two classes, a separation D apart in units of their noise in d
@@ -27,13 +27,13 @@ _SHARPNESSES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _ROUNDS = 8  # of learning the direction: more change nothing
 _LEAST = 1e-3
 # Standard deviation of what a bag gains in loss, over the root of the loss that is left: fitted to
-# errors of averages on the tuning sets of benchmarks/forecast.py.
+# errors of averages on constructed sets other than those of benchmarks/forecasts.py.
 _GAIN_SPREAD = 1.1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Settings:
-    """Settings of the unknowns, arrays of one shape.
+class CurveParameters:
+    """Parameters of learning curves, arrays of one shape.
 
     The separation is that of the mean tokens of the two classes, in standard deviations of their
     noise; the dimension the effective d of the readouts. An informative R of the length of a bag
@@ -47,7 +47,7 @@ class Settings:
 
 
 class Errors(NamedTuple):
-    """Test errors in each setting, of attention alone and of its average with mean pooling."""
+    """Test errors at each point, of attention alone and of its average with mean pooling."""
 
     pooled: Float[np.ndarray, " G"]
     attention: Float[np.ndarray, " G"]
@@ -55,7 +55,7 @@ class Errors(NamedTuple):
 
 
 class Aucs(NamedTuple):
-    """Areas under the ROC curves of test bags in each setting."""
+    """Areas under the ROC curves of test bags at each point."""
 
     pooled: Float[np.ndarray, " G"]
     attention: Float[np.ndarray, " G"]
@@ -83,53 +83,53 @@ def learned_separation(
     return separation * learned_cosine(separation, dimension, effective)
 
 
-def pooled_shift(n: float, settings: Settings, law: BagLaw) -> Float[np.ndarray, " G"]:
+def pooled_shift(n: float, parameters: CurveParameters, law: BagLaw) -> Float[np.ndarray, " G"]:
     """Return the shift of informative tokens along the readout of the mean token, n bags seen.
 
     It is in standard deviations of the tokens within a bag.
     """
-    cosine = learned_cosine(settings.separation, settings.dimension, effective_size(n, law))
-    return cosine * _strength(settings, law)
+    cosine = learned_cosine(parameters.separation, parameters.dimension, effective_size(n, law))
+    return cosine * _strength(parameters, law)
 
 
-def errors_at(n: float, settings: Settings, law: BagLaw) -> Errors:
+def errors_at(n: float, parameters: CurveParameters, law: BagLaw) -> Errors:
     """Return the errors at n bags."""
-    keep = 1 - 2 * settings.flips
+    keep = 1 - 2 * parameters.flips
     pooled, attention = (
-        settings.flips + keep * threshold_error(separation, law.positive_rate)
-        for separation in _separations(n, settings, law)
+        parameters.flips + keep * threshold_error(separation, law.positive_rate)
+        for separation in _separations(n, parameters, law)
     )
     return Errors(pooled, attention, pooled + realised(n, pooled, attention) * (attention - pooled))
 
 
-def aucs_at(n: float, settings: Settings, law: BagLaw) -> Aucs:
+def aucs_at(n: float, parameters: CurveParameters, law: BagLaw) -> Aucs:
     """Return the areas under the ROC curves at n bags.
 
     Normals a separation D apart have Phi(D / sqrt 2). Flips at a rate f, with a share pi of
     labels that are positive after them, leave (pi - f) (1 - pi - f) / ((1 - 2 f) pi (1 - pi)) of
     what is above one half: by so much the shares of truly positive bags in the two classes differ.
     """
-    pi, f = law.positive_rate, settings.flips
+    pi, f = law.positive_rate, parameters.flips
     keep = np.maximum(pi - f, 0) * np.maximum(1 - pi - f, 0) / ((1 - 2 * f) * pi * (1 - pi))
     pooled, attention = (
         0.5 + keep * (ndtr(separation / np.sqrt(2)) - 0.5)
-        for separation in _separations(n, settings, law)
+        for separation in _separations(n, parameters, law)
     )
     return Aucs(pooled, attention)
 
 
 def _separations(
-    n: float, settings: Settings, law: BagLaw
+    n: float, parameters: CurveParameters, law: BagLaw
 ) -> tuple[Float[np.ndarray, " G"], Float[np.ndarray, " G"]]:
     """Return the separations of bags by the readout of the mean token, and by attention."""
-    m, D, d = effective_size(n, law), settings.separation, settings.dimension
+    m, D, d = effective_size(n, law), parameters.separation, parameters.dimension
     pooled = learned_separation(D, d, m)
     attention = pooled.copy()
-    strength = _strength(settings, law)
-    for R in np.unique(settings.informative).tolist():
+    strength = _strength(parameters, law)
+    for R in np.unique(parameters.informative).tolist():
         if law.length <= R:
             continue
-        at = settings.informative == R
+        at = parameters.informative == R
         responses = _responses(law.length, R, law.between)
         attention[at] = _attended(strength[at], D[at], d[at], m, responses)
     return pooled, np.maximum(attention, pooled)
@@ -163,11 +163,11 @@ def effective_size(n: float, law: BagLaw) -> float:
     return 4 * n * law.positive_rate * (1 - law.positive_rate)
 
 
-def _strength(settings: Settings, law: BagLaw) -> Float[np.ndarray, " G"]:
-    """Return the length of the signal of a token, in deviations of tokens within a bag."""
+def _strength(parameters: CurveParameters, law: BagLaw) -> Float[np.ndarray, " G"]:
+    """Return the norm of the signal of a token, in deviations of tokens within a bag."""
     noise = np.sqrt(law.between + 1 / law.averaging)
-    R = np.minimum(settings.informative, law.length)
-    return settings.separation * noise * law.length / R
+    R = np.minimum(parameters.informative, law.length)
+    return parameters.separation * noise * law.length / R
 
 
 class _Responses(NamedTuple):
@@ -215,8 +215,8 @@ def _responses(length: int, R: int, between: float) -> _Responses:
         ranks = np.searchsorted(negative, np.log(total) + k * effects[1])
         auc = np.clip(ranks.mean(axis=1) / _DRAWS, 0.5, 1 - 1e-5)
         separation = np.sqrt(2) * ndtri(auc)
-        lengths = (squares / total**2).mean(axis=1) + (np.square(e).sum(axis=1) / none**2).mean()
+        norms = (squares / total**2).mean(axis=1) + (np.square(e).sum(axis=1) / none**2).mean()
         better = separation > best
-        ratio = (some / total).mean(axis=1) / np.sqrt(lengths / 2 + between)
+        ratio = (some / total).mean(axis=1) / np.sqrt(norms / 2 + between)
         best, weight = np.where(better, separation, best), np.where(better, ratio, weight)
     return _Responses(np.maximum.accumulate(best), weight)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.forecasting.forecast import as_seed, check_sizes, measured_forecast
 from sparsetoken.forecasting.inputs import read_labelled
+from sparsetoken.forecasting.learning_curves import as_seed, check_sizes, measured_forecast
 from sparsetoken.forecasting.results import CLASSIFIERS, Forecast
 from sparsetoken.forecasting.tokens import Scales, TokenCheck, check_tokens, sample_of_tokens
 
 _CLEAR = 0.02  # by which a forecast must favour the other model to overrule what was measured
-_WORTH_LABELS = 0.01  # a fall of the error from n to 4n bags below this counts for nothing
+_LEAST_FALL = 0.01  # a fall of the error from n to 4n bags below this counts for nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,5 +215,5 @@ def _of_labels(forecast: Forecast, model: str) -> str:
         f"With {later.n} bags its forecast error is {later.error:.3f} "
         f"({later.low:.3f} to {later.high:.3f}), forecast now {now.error:.3f}."
     )
-    small = now.error - later.error < _WORTH_LABELS
+    small = now.error - later.error < _LEAST_FALL
     return f"{text} More labels would hardly help." if small else text

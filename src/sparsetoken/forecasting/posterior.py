@@ -1,6 +1,6 @@
 """The learning curves that agree with the measurements, and their forecasts for more bags.
 
-Every setting of a grid is weighted by a prior and by how well it meets what the pilot shows: the
+Every point of a grid is weighted by a prior and by how well it meets what the pilot shows: the
 held-out errors and AUCs of both classifiers, and the excess variance of scores in positive bags.
 Forecasts are weighted means and quantiles.
 """
@@ -17,7 +17,7 @@ from scipy.stats import beta
 
 from sparsetoken.forecasting.crossvalidation import FITTED, MODELS, HeldOut
 from sparsetoken.forecasting.curves import (
-    Settings,
+    CurveParameters,
     aucs_at,
     effective_size,
     errors_at,
@@ -26,7 +26,7 @@ from sparsetoken.forecasting.curves import (
 from sparsetoken.forecasting.inputs import BagLaw
 from sparsetoken.forecasting.measures import Excess, excess_of
 
-# Chosen on the tuning sets of benchmarks/forecast.py.
+# Chosen on constructed sets other than those of benchmarks/forecasts.py.
 _SEPARATIONS = (0.15, 6.0, 24)  # least, largest, number
 _USUAL_SEPARATION, _SEPARATION_SPREAD = 2.2, 0.65  # and of its logarithm
 # Of the log odds of the share of D^2 that a readout misses at the most training bags.
@@ -54,15 +54,15 @@ class Interval(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Posterior:
-    """Settings and their weights."""
+    """Parameters of learning curves and their weights."""
 
     law: BagLaw
-    settings: Settings
+    parameters: CurveParameters
     weight: Float[np.ndarray, " G"]
 
     def errors(self, n: float) -> dict[str, Interval]:
         """Return the forecast errors of each model at n bags."""
-        errors = errors_at(n, self.settings, self.law)
+        errors = errors_at(n, self.parameters, self.law)
         by = {model: getattr(errors, model) for model in MODELS}
         return {m: _interval(float(self.weight @ e), e, self.weight) for m, e in by.items()}
 
@@ -74,7 +74,7 @@ class Posterior:
         share is that of James and Stein, 1 - noise^2 / gap^2 or 0. No forecast is above what was
         measured. Intervals hold the noise, with Jeffreys' prior, and the spread of the curves.
         """
-        curves = [errors_at(size, self.settings, self.law) for size in (start, n)]
+        curves = [errors_at(size, self.parameters, self.law) for size in (start, n)]
         intervals = {}
         for model, error in measured.items():
             before, after = (np.maximum(getattr(curve, model), _LEAST) for curve in curves)
@@ -93,7 +93,7 @@ class Posterior:
     @property
     def informative(self) -> Interval:
         """The number R of informative tokens that fits the curves best."""
-        R = self.settings.informative.astype(float)
+        R = self.parameters.informative.astype(float)
         low, high = _quantiles(R, self.weight)
         return Interval(float(np.exp(self.weight @ np.log(R))), low, high)
 
@@ -119,22 +119,22 @@ def _quantiles(
 
 
 def fit_posterior(law: BagLaw, held_out: HeldOut) -> Posterior:
-    """Weigh the settings by what was measured."""
-    settings, prior = settings_and_prior(law, held_out.sizes[-1])
-    logs = prior + _of_measured(held_out, _expected(held_out.sizes, settings, law))
-    shift = pooled_shift(held_out.sizes[-1], settings, law)
-    logs += _of_excess(held_out.excess, excess_of(shift, settings.informative, law.length))
+    """Weigh the parameters by what was measured."""
+    parameters, prior = grid_and_prior(law, held_out.sizes[-1])
+    logs = prior + _of_measured(held_out, _expected(held_out.sizes, parameters, law))
+    shift = pooled_shift(held_out.sizes[-1], parameters, law)
+    logs += _of_excess(held_out.excess, excess_of(shift, parameters.informative, law.length))
     weight = np.exp(logs - logs.max())
-    return Posterior(law, settings, weight / weight.sum())
+    return Posterior(law, parameters, weight / weight.sum())
 
 
 def _expected(
-    sizes: Float[np.ndarray, " K"], settings: Settings, law: BagLaw
+    sizes: Float[np.ndarray, " K"], parameters: CurveParameters, law: BagLaw
 ) -> Float[np.ndarray, "G J"]:
     """Return errors of each model at each size, then AUCs."""
     columns = []
     for measure in (errors_at, aucs_at):
-        errors = [measure(n, settings, law) for n in sizes]
+        errors = [measure(n, parameters, law) for n in sizes]
         columns += [getattr(one, model) for model in FITTED for one in errors]
     return np.stack(columns, axis=1)
 
@@ -142,7 +142,7 @@ def _expected(
 def _of_measured(held_out: HeldOut, expected: Float[np.ndarray, "G J"]) -> Float[np.ndarray, " G"]:
     """Return the logarithm of a normal density of errors and AUCs.
 
-    Their variances over bags are in proportion to m (1 - m), m what a setting expects: those at the
+    Their variances over bags are in proportion to m (1 - m), m what a point expects: those at the
     measured values would overweight results that are good by chance. The factor is smoothed by one
     bag with that of random scores, as it cannot be estimated from identical bags: 1 for errors, 1 /
     (4 pi (1 - pi)) for AUCs of a share pi of positives.
@@ -180,19 +180,13 @@ def _missed(sizes: Float[np.ndarray, " K"]) -> Float[np.ndarray, "J J"]:
     return np.kron([[1, -_ALIKE], [-_ALIKE, 1]], np.kron(np.eye(len(FITTED)), one))
 
 
-def settings_and_prior(
-    law: BagLaw, n: float, fineness: int = 1
-) -> tuple[Settings, Float[np.ndarray, " G"]]:
-    """Return settings and the logarithm of their prior, given n training bags.
+def grid_and_prior(law: BagLaw, n: float) -> tuple[CurveParameters, Float[np.ndarray, " G"]]:
+    """Return a grid of parameters and the logarithm of their prior, given n training bags.
 
     How much of the separation n bags teach has a prior, and the effective dimension follows
     from it: one that depends on the number of columns calls small pilots of wide tokens hopeless.
-    With a fineness the separations and dimensions are so many times as many.
     """
-    least, largest, count = _SEPARATIONS
-    separations = np.geomspace(least, largest, fineness * count)
-    first, last, count = _UNLEARNED_STEPS
-    steps = np.linspace(first, last, fineness * count)
+    separations, steps = np.geomspace(*_SEPARATIONS), np.linspace(*_UNLEARNED_STEPS)
     m, L = effective_size(n, law), law.length
     informative = sorted({R for R in (1, 2, 4, 8, 16, 32, 64) if 2 * R <= L} | {L})
     axes = np.meshgrid(separations, steps, informative, _FLIPS, indexing="ij")
@@ -200,4 +194,4 @@ def settings_and_prior(
     odds = np.exp(_UNLEARNED + _UNLEARNED_SPREAD * step)  # 4 d / (m D^2)
     strong = np.log(D / _USUAL_SEPARATION) / _SEPARATION_SPREAD
     prior = -0.5 * (step**2 + strong**2) - _SPARSITY * np.log(R) - _FLIP_RATE * flips
-    return Settings(D, odds * m * D**2 / 4, R, flips), prior
+    return CurveParameters(D, odds * m * D**2 / 4, R, flips), prior

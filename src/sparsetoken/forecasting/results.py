@@ -11,7 +11,7 @@ from sparsetoken.base.tables import html
 from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.results import Status
 
-WORTH = 0.005  # `BagClassifier` must err less often than pooling by so much to be recommended
+LEAST_GAIN = 0.005  # `BagClassifier` must err less often than pooling by so much to be recommended
 
 CLASSIFIERS = {
     "bag": "BagClassifier",
@@ -131,7 +131,7 @@ class Forecast:
     def better(self, n: int) -> str:
         """Return the recommended model at one of the requested sizes."""
         at = {model: points[self.sizes.index(n)].error for model, points in self.curves.items()}
-        return "bag" if at["bag"] < at["pooled"] - WORTH else "pooled"
+        return "bag" if at["bag"] < at["pooled"] - LEAST_GAIN else "pooled"
 
     def records(self) -> list[dict[str, Any]]:
         """Return model, n, error, low and high of each point."""

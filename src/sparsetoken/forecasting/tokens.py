@@ -112,7 +112,7 @@ class TokenCheck:
     within_bag : float
         Share of the variance that the tokens of a bag have in common; 0 in the model.
     norms : float
-        Variance of the squared lengths of the tokens over that of normals of the same
+        Variance of the squared norms of the tokens over that of normals of the same
         covariance; 1 in the model.
     correlation : float
         Number of columns over their effective number; 1 for independent columns.
@@ -173,7 +173,7 @@ def check_tokens(noise: Bags, sizes: Float[np.ndarray, " n"]) -> TokenCheck:
         (KURTOSIS, "kurtosis", "heavy tails (excess kurtosis {:.2g})"),
         (SKEW, "skew", "skewed values (skewness {:.2g})"),
         (WITHIN_BAG, "within_bag", "correlated tokens within bags (intra-bag correlation {:.2g})"),
-        (NORMS, "norms", "tokens of very different lengths ({:.2g} times the spread of normals)"),
+        (NORMS, "norms", "tokens of very different norms ({:.2g} times the spread of normals)"),
         (CORRELATED, "correlation", "correlated columns ({:.2g} for each effective one)"),
         (SIZES, "sizes", "bags of very different sizes (standard deviation {:.2g} of the mean)"),
     )

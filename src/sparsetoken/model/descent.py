@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Descent", "Training", "stem_of", "training_of"]
 
-LARGEST_START = 1e5  # of lengths and further weights: descents end where they exceed 1e6
+LARGEST_START = 1e5  # of norms and further weights: descents end where they exceed 1e6
 MOST_STEPS = 100_000
 MOST_BATCHES = 256
 
@@ -140,8 +140,8 @@ class Descent:
         per_step=True,
     )
     start: Any = parameter(
-        "lengths of the columns before the first step, where they are orthogonal to the signals "
-        "and to one another, at most 1e5; by default lengths that break the symmetries of the "
+        "norms of the columns before the first step, where they are orthogonal to the signals "
+        "and to one another, at most 1e5; by default norms that break the symmetries of the "
         "network",
         default=None,
         find=_start,
@@ -149,7 +149,7 @@ class Descent:
     )
     start_overlaps: Any = parameter(
         "overlaps of the columns with the signals before the first step, beside their random "
-        "parts of the lengths of the start; also an array of shape (columns, signals), or in a "
+        "parts of the norms of the start; also an array of shape (columns, signals), or in a "
         "mapping one number for each signal",
         default=0.0,
         find=_by_column("start_overlaps", -LARGEST_VALUE),
@@ -253,12 +253,12 @@ def training_of(task: Task, trained: Descent) -> Training:
     Raises
     ------
     InvalidInput
-        If lengths, rates or further weights do not fit the network or are too large at the start,
+        If norms, rates or further weights do not fit the network or are too large at the start,
         or the loss or the network does not fit the task.
     """
     found = _of_descent(law_of(task), trained)
     for name, sizes in (
-        ("lengths of the columns at the start", np.linalg.norm(found.start, axis=0)),
+        ("norms of the columns at the start", np.linalg.norm(found.start, axis=0)),
         ("further weights at the start, in size,", np.abs(found.start_c)),
     ):
         if sizes.max(initial=0.0) > LARGEST_START:
@@ -281,9 +281,9 @@ def _of_descent(law: TaskLaw, trained: Any) -> Training:
 
     names = trained.network.column_names(law.outputs)
     weights = trained.network.weight_names(law.outputs)
-    lengths = trained.network.lengths(law.outputs)
+    norms = trained.network.start_norms(law.outputs)
     if trained.start is not None:
-        lengths = tuple(_each("start", trained.start, names).tolist())
+        norms = tuple(_each("start", trained.start, names).tolist())
     overlaps = _overlaps(trained.start_overlaps, names, len(law.strengths))
     start_c = trained.network.start(law.outputs) if trained.start_c is None else trained.start_c
     if np.shape(start_c) != (len(weights),):
@@ -299,7 +299,7 @@ def _of_descent(law: TaskLaw, trained: Any) -> Training:
         _over_steps("momentum", trained.momentum, trained.steps),
         _each("decay", trained.decay, names),
         trained.batches,
-        np.concatenate([overlaps.T, np.diag(lengths)[np.array(lengths) > 0]]),
+        np.concatenate([overlaps.T, np.diag(norms)[np.array(norms) > 0]]),
         np.array(start_c, dtype=float),
     )
     check_network(found.network, law, found.loss)

@@ -52,10 +52,10 @@ def smooth_loss(given: Loss | str) -> Loss:
 def _direction(given: Any) -> tuple[float, ...]:
     q = reals("direction of the query", given)
     flat = isinstance(q, tuple) and all(isinstance(entry, float) for entry in q)
-    length = math.hypot(*q) if flat else 0.0
-    if not 0 < length < math.inf:
+    norm = math.hypot(*q) if flat else 0.0
+    if not 0 < norm < math.inf:
         raise InvalidInput("direction of the query", "a vector other than 0", q)
-    return tuple(entry / length for entry in q)
+    return tuple(entry / norm for entry in q)
 
 
 def _steps(of: str, default: float, letter: str, high: float) -> Any:
@@ -133,7 +133,7 @@ class QueryVector:
     """
 
     direction: Any = parameter(
-        "direction of the query, of any length > 0, in the coordinates of the signal",
+        "direction of the query, of any norm > 0, in the coordinates of the signal",
         find=_direction,
         kind="array of shape (d,)",
     )
@@ -224,13 +224,13 @@ def check_query(query: Any, tokens: TokenLaw) -> None:
     """Raise `InvalidInput` unless a query that is given as a vector is one of these tokens."""
     if not isinstance(query, QueryVector):
         return
-    d, length = tokens.dimension, len(query.direction)
+    d, size = tokens.dimension, len(query.direction)
     if d is None:
         remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
         legal = "Query(cosine, sharpness) for isotropic tokens"
         raise InvalidInput("query", legal, query, remedy)
-    if length != d:
-        raise InvalidInput("direction of the query", f"a vector of {d} numbers", f"{length}")
+    if size != d:
+        raise InvalidInput("direction of the query", f"a vector of {d} numbers", f"{size}")
 
 
 def require_steps(given: Any) -> None:

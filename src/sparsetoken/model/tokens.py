@@ -230,11 +230,11 @@ def _unit_vector(value: Any, d: int) -> np.ndarray:
     xi = _numbers(name, value, legal)
     if xi.shape != (d,):
         raise InvalidInput(name, legal, f"shape {xi.shape}")
-    length = float(np.linalg.norm(xi))
-    if abs(length - 1) > _UNIT:
-        remedy = "Divide by the length; its size is the field strength."
-        raise InvalidInput(name, legal, f"length {length:.6g}", remedy)
-    xi /= length
+    norm = float(np.linalg.norm(xi))
+    if abs(norm - 1) > _UNIT:
+        remedy = "Divide by the norm; its size is the field strength."
+        raise InvalidInput(name, legal, f"norm {norm:.6g}", remedy)
+    xi /= norm
     xi.flags.writeable = False
     return xi
 

@@ -13,8 +13,8 @@ from sparsetoken.base.parameters import Parameter, parameters_of
 from sparsetoken.base.validation import InvalidInput
 
 
-class Grid(NamedTuple):
-    """The points of values that hold arrays.
+class Broadcast(NamedTuple):
+    """The points of values whose arrays are broadcast against one another.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Grid(NamedTuple):
     dims : tuple of str
         A name for each axis: the only field that varies along it, else point.
     coords : dict of arrays
-        Each field that holds an array, by name. It has all axes, of length 1 where it is constant.
+        Each field that holds an array, by name. It has all axes, of size 1 where it is constant.
     """
 
     points: list[tuple[Any, ...]]
@@ -41,7 +41,7 @@ class Grid(NamedTuple):
         return getattr(trained, "name", "") if network is None else type(network).__name__
 
 
-def broadcast(*values: Any) -> Grid:
+def broadcast(*values: Any) -> Broadcast:
     """Return the points of values whose fields may hold arrays.
 
     Raises
@@ -51,7 +51,7 @@ def broadcast(*values: Any) -> Grid:
     """
     paths = [(i, names) for i, value in enumerate(values) for names in _array_paths(value)]
     if not paths:
-        return Grid([values])
+        return Broadcast([values])
     arrays = [_array_at(values[i], names) for i, names in paths]
     try:
         full = np.broadcast_arrays(*arrays)
@@ -70,14 +70,14 @@ def broadcast(*values: Any) -> Grid:
         for (i, names), entry in zip(paths, entries, strict=True):
             point[i] = _replaced(point[i], names, entry)
         points.append(tuple(point))
-    return Grid(points, shape, _dims(coords, shape), coords)
+    return Broadcast(points, shape, _dims(coords, shape), coords)
 
 
 def _dims(coords: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> tuple[str, ...]:
     """Return a name for each axis."""
     found: list[str] = []
-    for axis, length in enumerate(shape):
-        own = [n for n, c in coords.items() if c.shape[axis] == length == c.size and n not in found]
+    for axis, size in enumerate(shape):
+        own = [n for n, c in coords.items() if c.shape[axis] == size == c.size and n not in found]
         several = "point" if "point" not in found else f"point_{axis}"
         found.append(own[0] if len(own) == 1 else several)
     return tuple(found)

@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
-import scipy
 
 from sparsetoken.base.validation import InvalidInput
 
@@ -71,6 +70,8 @@ def namespace(*arrays: Any) -> ModuleType:
 def special(*arrays: Any) -> ModuleType:
     """Return jax.scipy.special where `namespace` is jax.numpy, else scipy.special."""
     if namespace(*arrays) is np:
+        import scipy.special
+
         return scipy.special
     from jax.scipy import special
 

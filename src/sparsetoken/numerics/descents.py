@@ -48,8 +48,8 @@ def descend_together(
         p = -_inverse_curvature(pairs, g)
         # A pair of another region can turn the direction uphill: then the gradient itself.
         p = np.where((_dots(p, g) < 0)[:, None], p, -g) * busy[:, None]
-        length = np.sqrt(_dots(p, p))
-        first = np.minimum(1.0, (1 + np.linalg.norm(x, axis=1)) / np.maximum(length, 1e-300))
+        norm = np.sqrt(_dots(p, p))
+        first = np.minimum(1.0, (1 + np.linalg.norm(x, axis=1)) / np.maximum(norm, 1e-300))
         moved, f_moved, g_moved = _line_search(evaluate, x, p, f, g, first, busy)
         pairs = [*pairs[-MEMORY + 1 :], _pair(moved - x, g_moved - g)]
         busy &= f - f_moved > tolerance * np.abs(f)

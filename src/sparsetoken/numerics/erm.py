@@ -42,7 +42,7 @@ class ConvexLoss(Protocol):
     def dual_slope(self, y: Any, omega: Any, v: Any) -> Any: ...  # noqa: D102
 
 
-class Shared:
+class FeatureMatrix:
     """Features of several fits, with the work that does not depend on the ridge done once.
 
     Raises
@@ -102,7 +102,7 @@ class ReadoutFit(NamedTuple):
 
 
 def fit_readout(
-    features: Float[np.ndarray, "n m"] | Shared,
+    features: Float[np.ndarray, "n m"] | FeatureMatrix,
     labels: Real[np.ndarray, " n"],
     loss: ConvexLoss,
     ridge: float,
@@ -125,8 +125,8 @@ def fit_readout(
 
     Parameters
     ----------
-    features : array of shape (n, m), finite, or Shared
-        Several fits to the same features are the quicker for `Shared`.
+    features : array of shape (n, m), finite, or FeatureMatrix
+        Several fits to the same features are the quicker for `FeatureMatrix`.
     labels : array of shape (n,), in {-1, +1}
         Any real numbers for a loss with `real_labels`, such as the square loss.
     loss : ConvexLoss
@@ -160,8 +160,8 @@ def fit_readout(
     InvalidInput
         If shapes, labels, ridge or tolerance are illegal, or JAX has no such device.
     """
-    shared = features if isinstance(features, Shared) else Shared(features)
-    F, y = shared.F, np.asarray(labels, dtype=float)
+    matrix = features if isinstance(features, FeatureMatrix) else FeatureMatrix(features)
+    F, y = matrix.F, np.asarray(labels, dtype=float)
     real_labels = getattr(loss, "real_labels", False) and np.isfinite(y).all()
     if y.shape != F.shape[:1] or not (real_labels or np.all(np.abs(y) == 1)):
         raise InvalidInput("labels", f"{len(F)} values in {{-1, +1}}", y.shape)
@@ -174,8 +174,8 @@ def fit_readout(
     if not real_labels and np.all(y == y[0]) and _falls_for_ever(loss, y[0]):
         return _one_class(F, y[0], loss, tolerance)
     if ridge > 0 and loss.smooth:
-        centre = shared.centre
-        point, residual, steps = _smooth(shared, y, loss, ridge, tolerance, device)
+        centre = matrix.centre
+        point, residual, steps = _smooth(matrix, y, loss, ridge, tolerance, device)
     else:
         centre, solve = _centre(F, must=True), _least_squares if ridge == 0 else _kinked
         point, residual, steps = solve(F - centre, y, loss, ridge, tolerance)
@@ -257,7 +257,7 @@ def _tall_least_squares(F: np.ndarray, goal: np.ndarray) -> np.ndarray | None:
 
 
 def _smooth(
-    shared: Shared,
+    matrix: FeatureMatrix,
     y: np.ndarray,
     loss: ConvexLoss,
     ridge: float,
@@ -278,13 +278,13 @@ def _smooth(
             conjugate,
         )
 
-    F = shared.moved
+    F = matrix.moved
     point, done = Iterate.origin(F), 0
     if min(F.shape) >= LARGE and loss.curvature(y, np.zeros_like(y)).all():
         point, residual, done = solve(F, point, ConjugateDirections(F, ridge, device))
         if residual <= tolerance:
             return point, residual, done
-    G, basis = shared.rotated
+    G, basis = matrix.rotated
     start = point._replace(w=point.w if basis is None else basis.T @ point.w)
     point, residual, steps = solve(G, start, None)
     return _unrotated(point, basis), residual, done + steps

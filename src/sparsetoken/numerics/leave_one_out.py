@@ -71,7 +71,6 @@ def leave_one_out(
     labels: Real[np.ndarray, " n"],
     loss: SmoothLoss,
     ridge: float,
-    fit: ReadoutFit | None = None,
 ) -> LeaveOneOut:
     r"""Estimate the leave-one-out score of each sample.
 
@@ -90,8 +89,6 @@ def leave_one_out(
     loss : SmoothLoss
         Such as ``get_loss("logistic")``; its ``smooth`` must be true.
     ridge : float > 0
-    fit : ReadoutFit, optional
-        That of `fit_readout` for the same arguments; made here by default.
 
     Returns
     -------
@@ -101,7 +98,7 @@ def leave_one_out(
     Raises
     ------
     InvalidInput
-        If shapes, labels, ridge or fit are illegal or the loss is not smooth.
+        If shapes, labels or ridge are illegal or the loss is not smooth.
 
     Notes
     -----
@@ -111,7 +108,7 @@ def leave_one_out(
     F, y = _checked(features, labels)
     _check_loss(loss)
     ridge = real("ridge", ridge, 0.0, open_low=True, remedy="Take a small value such as 1e-6.")
-    fit = fit_readout(F, y, loss, ridge) if fit is None else _matching(fit, F)
+    fit = fit_readout(F, y, loss, ridge)
     return _summary(left_out_scores(F, y, loss, ridge, fit), y, loss, fit)
 
 
@@ -147,13 +144,6 @@ def _check_loss(loss: SmoothLoss) -> None:
     if not loss.smooth:
         remedy = "The surrogate needs a second derivative; squared_hinge has one."
         raise InvalidInput("loss", "smooth", loss, remedy)
-
-
-def _matching(fit: ReadoutFit, F: np.ndarray) -> ReadoutFit:
-    shapes = (fit.w.shape, fit.scores.shape)
-    if shapes != ((F.shape[1],), (len(F),)) or not np.allclose(F @ fit.w + fit.b, fit.scores):
-        raise InvalidInput("fit", "the fit to these features", shapes, "Leave it out.")
-    return fit
 
 
 def _influence(F: np.ndarray, bend: np.ndarray, ridge: float) -> Influence:

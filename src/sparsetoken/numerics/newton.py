@@ -16,12 +16,13 @@ Vector = Float[np.ndarray, " n"]
 System = Callable[[Vector], tuple[Vector, Float[np.ndarray, "n n"]]]
 
 _MIN_DAMPING = 1e-4
+_MAX_STEPS = 40
 _RATIO, _MAX_RATIO, _MIN_RATIO = 20.0, 100.0, 1.05
 _MAX_TOTAL = 1000  # about three times the longest way that is common
 
 
 class NewtonResult(NamedTuple):
-    """A point, the relative length of the last Newton step there, and the cost."""
+    """A point, the relative norm of the last Newton step there, and the cost."""
 
     x: Vector
     residual: float
@@ -36,11 +37,10 @@ def damped_newton(
     positive: tuple[int, ...] = (),
     cautious: tuple[int, ...] = (),
     tolerance: float = 1e-6,
-    max_iterations: int = 40,
 ) -> NewtonResult:
     """Solve gradient(x) = 0 by Newton's method, damped until the next step is shorter.
 
-    Lengths of steps do not change under linear maps of the gradient, so badly scaled
+    Norms of steps do not change under linear maps of the gradient, so badly scaled
     equations need no care (compare the natural monotonicity test of P. Deuflhard, Newton
     Methods for Nonlinear Problems, 3.3, which takes the next step with the old Jacobian).
 
@@ -56,14 +56,13 @@ def damped_newton(
         Unknowns that may have no curvature far from the solution; one step changes
         them by at most half of 1 + their size.
     tolerance : float
-        Bound on the relative length of the last step. The step is taken, so that the
+        Bound on the relative norm of the last step. The step is taken, so that the
         error is of the order of its square.
-    max_iterations : int
     """
     x = np.array(start, dtype=float)
     gradient, jacobian = system(x)
     residual = np.inf
-    for iteration in range(1, max_iterations + 1):
+    for iteration in range(1, _MAX_STEPS + 1):
         step = _solve(jacobian, -gradient)
         scale = _scale(x, positive)
         residual = float(np.linalg.norm(step / scale))
@@ -76,20 +75,20 @@ def damped_newton(
         while True:
             trial = x + damping * step
             gradient, jacobian = system(trial)
-            length = np.linalg.norm(_solve(jacobian, -gradient) / scale)
-            if length <= (1 - damping / 20) * residual:
+            norm = np.linalg.norm(_solve(jacobian, -gradient) / scale)
+            if norm <= (1 - damping / 20) * residual:
                 break
             damping /= 2
             if not damping >= _MIN_DAMPING * longest:
                 return NewtonResult(x, residual, iteration, False)
         x = trial
-    return NewtonResult(x, residual, max_iterations, False)
+    return NewtonResult(x, residual, _MAX_STEPS, False)
 
 
-def newton_length(
+def newton_norm(
     x: Vector, gradient: Vector, jacobian: Float[np.ndarray, "n n"], positive: tuple[int, ...] = ()
 ) -> float:
-    """Return the relative length of the Newton step from x, as `damped_newton` measures it."""
+    """Return the relative norm of the Newton step from x, as `damped_newton` measures it."""
     return float(np.linalg.norm(_solve(jacobian, -gradient) / _scale(x, positive)))
 
 

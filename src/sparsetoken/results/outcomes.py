@@ -57,7 +57,7 @@ class Overlaps(Record):
         "w_2 = <w, e_2>, e_2 the part of xi orthogonal to q, normalised.",
         column="orthogonal_overlap",
     )
-    noise: Numbers = quantity("nu, the length of the rest of w.", column="noise_overlap")
+    noise: Numbers = quantity("nu, the norm of the rest of w.", column="noise_overlap")
     bias: Numbers = quantity("b.")
 
 
@@ -102,7 +102,7 @@ class Prediction(Outcome):
         "Standard error of `test_error` over scrambles of nodes and, of a mean over draws of the "
         "query, over these."
     )
-    residual: Numbers = quantity("Length of the last Newton step, relative to the unknowns.")
+    residual: Numbers = quantity("Norm of the last Newton step, relative to the unknowns.")
     iterations: Numbers = quantity("Newton steps in all.")
     status: Status = quantity("How the computation ended, at each point.")
     cosine: Numbers = quantity("Of the query; None for a model without one.", default=None)
@@ -127,14 +127,14 @@ class Capacity(Record):
 
     capacity: Numbers = quantity("alpha* = n1 / d.")
     numerical_error: Numbers = quantity("Standard error of the capacity over scrambles of nodes.")
-    residual: Numbers = quantity("Length of the last Newton step, relative to the unknowns.")
+    residual: Numbers = quantity("Norm of the last Newton step, relative to the unknowns.")
     iterations: Numbers = quantity("Newton steps in all.")
     status: Status = quantity("How the computation ended, at each point.")
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
 
 
 def norms_of(gram: np.ndarray) -> np.ndarray:
-    """Return the lengths of columns with a Gram matrix."""
+    """Return the norms of columns with a Gram matrix."""
     return np.sqrt(np.maximum(np.diagonal(gram, axis1=-2, axis2=-1), 0))
 
 
@@ -156,14 +156,14 @@ class Weights(Record):
 
     overlaps: Numbers = quantity("U^T xi_p, with axes for columns and signals.")
     cosines: Numbers = quantity("Of columns and signals; 0 for a column that is 0.")
-    norms: Numbers = quantity("Lengths of the columns.")
+    norms: Numbers = quantity("Norms of the columns.")
     gram: Numbers = quantity("U^T U.")
     c: Numbers = quantity("The further weights.")
     names: tuple[str, ...] = quantity("Of the columns.", column=None)
     weight_names: tuple[str, ...] = quantity("Of the further weights.", column=None)
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return overlaps, cosines and lengths of each column, and the further weights, by name."""
+        """Return overlaps, cosines and norms of each column, and the further weights, by name."""
         columns: dict[str, np.ndarray] = {}
         signals = self.overlaps.shape[-1]
         ends = [f"_{p + 1}" if signals > 1 else "" for p in range(signals)]
@@ -189,7 +189,7 @@ class NetworkPath(Record):
         "Fraction of the bags with a signal whose most attended token holds one; nan for a "
         "network without attention, and if no bag has a signal. Ties are split equally."
     )
-    weights: Weights = quantity("Overlaps, lengths and further weights.")
+    weights: Weights = quantity("Overlaps, norms and further weights.")
 
     @property
     def best_step(self) -> Numbers:

@@ -13,7 +13,7 @@ import numpy as np
 from sparsetoken.base.machine import needed
 from sparsetoken.base.tables import html, text
 from sparsetoken.base.validation import choice, integer
-from sparsetoken.model.values import Grid
+from sparsetoken.model.values import Broadcast
 from sparsetoken.results.status import CONVERGED, Status, as_objects
 
 Numbers = Any
@@ -63,7 +63,7 @@ class Record:
     """Named arrays over named dimensions.
 
     A dimension along which several parameters vary together is called point. Coordinates have
-    as many axes as there are dimensions, of length 1 where they do not vary.
+    as many axes as there are dimensions, of size 1 where they do not vary.
 
     See Also
     --------
@@ -108,7 +108,7 @@ class Record:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the dimensions."""
+        """The sizes of the dimensions."""
         first = getattr(self, self.quantities[0].name)  # which has all dimensions
         return np.shape(first)[: len(self.dims)]
 
@@ -158,9 +158,9 @@ class Record:
         for dim, position in positions.items():
             choice("dimension", dim, part.dims)
             axis, name = part.dims.index(dim), f"position along {dim}"
-            length = part.shape[axis]
+            size = part.shape[axis]
             if not isinstance(position, slice):
-                position = integer(name, position, -length, length - 1)
+                position = integer(name, position, -size, size - 1)
             part = part._part(dim, position)
         return part
 
@@ -317,7 +317,7 @@ class Record:
         )
 
 
-def stacked(rows: Sequence[AnyRecord], grid: Grid) -> AnyRecord:
+def stacked(rows: Sequence[AnyRecord], grid: Broadcast) -> AnyRecord:
     """Return the results at the points of a grid as one record; a single point as it is."""
     first = rows[0]
     if not grid.shape:

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from sparsetoken.model.values import Grid
+from sparsetoken.model.values import Broadcast
 from sparsetoken.results.outcomes import Outcome
 from sparsetoken.results.record import Numbers, Record, quantity, record, stacked
 from sparsetoken.results.status import Status
@@ -50,9 +50,9 @@ class Simulation(Record, Generic[Of]):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the dimensions, without trials."""
-        lengths = zip(self.trials.dims, self.trials.shape, strict=True)
-        return tuple(length for dim, length in lengths if dim != "trial")
+        """The sizes of the dimensions, without trials."""
+        sizes = zip(self.trials.dims, self.trials.shape, strict=True)
+        return tuple(size for dim, size in sizes if dim != "trial")
 
     @property
     def mean(self) -> Of:
@@ -100,5 +100,5 @@ def of_trials(trials: Sequence[Of], status: Status) -> Simulation[Of]:
     """Return the simulation of one experiment from its trials."""
     first = trials[0]
     coords = {"trial": np.arange(len(trials))}
-    together = stacked(trials, Grid([], (len(trials),), ("trial",), coords))
+    together = stacked(trials, Broadcast([], (len(trials),), ("trial",), coords))
     return Simulation(together, status, dims=first.dims, coords=first.coords)

@@ -174,8 +174,8 @@ def followed(data: DescentData, training: Training) -> Iterator[State]:
     U = before = data.start()  # at last nothing moves, and the loss alone is asked
     c = c_before = training.start_c
     for t in range(training.steps + 1):
-        lengths = [np.linalg.norm(u, axis=0) for u in U]
-        largest = float(np.max([np.linalg.norm(lengths, axis=0).max(), *np.abs(c)]))
+        norms = [np.linalg.norm(u, axis=0) for u in U]
+        largest = float(np.max([np.linalg.norm(norms, axis=0).max(), *np.abs(c)]))
         if not largest <= LARGEST_VALUE:
             return
         loss, by_U, by_c = data.gradient(U, c, t, moves[t])

@@ -12,8 +12,8 @@ from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 
 
 @dataclasses.dataclass(frozen=True)
-class Split:
-    """A readout w in the coordinates that are reported, and what its scores depend on.
+class Projections:
+    """Projections of a readout w: what is reported of it, and what its scores depend on.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Split:
         With a query: <w, q>/|q| and the coordinate along the signal beside it. pooled: (<w, xi>,).
         vectorized: <W_l, xi> for each position l.
     rest : float
-        Length of what is left.
+        Norm of what is left.
     signal : array of shape (positions,)
         <w, xi>, for each position that has weights of its own.
     along : float
@@ -30,7 +30,7 @@ class Split:
         w^T (S_w - u u^T) w, added up over positions.
     between : float
         w^T S_b w, of the sum over positions.
-    shared : float
+    along_effect : float
         <w, u_b>, u_b = S_b q/sigma_b.
     dimension : int or None
         Number of features, on which it depends how exact an average over draws need be.
@@ -42,7 +42,7 @@ class Split:
     along: float
     beside: float
     between: float = 0.0
-    shared: float = 0.0
+    along_effect: float = 0.0
     dimension: int | None = None
 
 

@@ -32,7 +32,7 @@ class TrainedQuery:
         <w1, xi> / |w1|; nan for a given query.
     scale : float
         What a projection on the direction is multiplied with to have noise of width 1.
-    shared : float
+    effect_width : float
         Width of what the projections of a sample's tokens share, over that of their noise.
     """
 
@@ -42,7 +42,7 @@ class TrainedQuery:
     direction: Float[np.ndarray, " k"]
     readout_cosine: float = float("nan")
     scale: float = 1.0
-    shared: float = 0.0
+    effect_width: float = 0.0
 
     @property
     def projected(self) -> float:
@@ -114,8 +114,8 @@ class TokenFrame:
         """Draw the noise of n mean tokens."""
         noise = self.within_noise(n, rng)
         noise /= np.sqrt(length)
-        shared = self.between_noise(n, rng)
-        return noise if shared is None else noise + shared
+        effect = self.between_noise(n, rng)
+        return noise if effect is None else noise + effect
 
     def beside_noise(self, q: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         """Draw N(0, S_w - u u^T): the noise that moves no projection on q."""
@@ -135,14 +135,14 @@ class TokenFrame:
 
     def trained(self, q: np.ndarray, beta: float, w: np.ndarray) -> TrainedQuery:
         """Return a query vector by what the features need of it, and the cosine of its readout."""
-        norm, width, length = float(np.linalg.norm(q)), self.along(q).width, np.linalg.norm(w)
+        norm, width, norm_w = float(np.linalg.norm(q)), self.along(q).width, np.linalg.norm(w)
         if norm == 0 or width == 0:
             direction = _beside(np.eye(1, len(q), int(np.argmin(np.abs(self.signal))))[0], self)
             trained = TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction)
         else:
             cosine = float(np.clip(q @ self.signal / norm, -1, 1))
             trained = self._at(q / norm, Query(cosine, beta * width), norm)
-        readout_cosine = float(w @ self.signal / length) if length > 0 else 0.0
+        readout_cosine = float(w @ self.signal / norm_w) if norm_w > 0 else 0.0
         return dataclasses.replace(trained, readout_cosine=readout_cosine)
 
     def given(self, query: Query | QueryVector, rng: np.random.Generator) -> TrainedQuery:
@@ -164,9 +164,11 @@ class TokenFrame:
         return self._at(direction, query, k / width)
 
     def _at(self, direction: np.ndarray, query: Query, norm: float) -> TrainedQuery:
-        width, shared = self.along(direction).width, self.between_along(direction).width
+        width, effect = self.along(direction).width, self.between_along(direction).width
         overlap = norm * query.cosine
-        return TrainedQuery(query, overlap, norm, direction, scale=1 / width, shared=shared / width)
+        return TrainedQuery(
+            query, overlap, norm, direction, scale=1 / width, effect_width=effect / width
+        )
 
     def facing(self, trained: TrainedQuery | None) -> tuple[TokenFrame, TrainedQuery | None]:
         """Return the frame in which features are drawn, and the query in its coordinates."""
@@ -178,7 +180,7 @@ class IsotropicFrame(TokenFrame):
     """Coordinates along a few directions of R^d, and isotropic noise in all d >= 3.
 
     Isotropic noise looks the same in every frame: the directions that matter come first, and
-    the rest of the noise enters by its lengths and inner products alone.
+    the rest of the noise enters by its norms and inner products alone.
     """
 
     dimension: int = dataclasses.field(kw_only=True)
@@ -195,8 +197,8 @@ class IsotropicFrame(TokenFrame):
 
     def beside_vector(self, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw noise orthogonal to q, a vector of the first plane; it turns the third axis."""
-        length = float(np.linalg.norm(q))
-        cos, sin = (q[0] / length, q[1] / length) if length > 0 else (1.0, 0.0)
+        norm = float(np.linalg.norm(q))
+        cos, sin = (q[0] / norm, q[1] / norm) if norm > 0 else (1.0, 0.0)
         turn, rest = rng.standard_normal(), np.sqrt(rng.chisquare(self.dimension - 2))
         return np.array([-turn * sin, turn * cos, rest])
 

@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from sparsetoken.base.validation import LARGEST_LOAD, integer, real
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.tokens import isotropic_only
-from sparsetoken.model.values import Grid, require_numbers
+from sparsetoken.model.values import Broadcast, require_numbers
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.simulation.budget import FLOAT, Size, chunk_sizes, require_memory, scalar_rows
@@ -24,7 +24,7 @@ from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
 
-_SETTLED = 1e-6  # change of the squared length of the estimate in a round
+_SETTLED = 1e-6  # change of the squared norm of the estimate in a round
 _COPIES = 4  # of the tokens of positives that are alive at once
 
 
@@ -60,16 +60,16 @@ class _Plan:
         tokens = np.concatenate([X[y == 1] for X, y in engine.chunks(Stream.D0, n)])
         start = stream(seed, Stream.QUERY)
         estimate = message_passing(tokens, self.problem, self.iterations, start)
-        length = float(np.linalg.norm(estimate.signal))
-        if length == 0:
+        norm = float(np.linalg.norm(estimate.signal))
+        if norm == 0:
             pi = self.problem.positive_rate
             result = MessagePassing(0.0, min(pi, 1 - pi), estimate.iterations)
             return result, estimate.settled
-        cosine = float(estimate.signal @ engine.signal) / length
-        wrong = self._wrong(cosine, length, stream(seed, Stream.FRESH)) / self.test_samples
+        cosine = float(estimate.signal @ engine.signal) / norm
+        wrong = self._wrong(cosine, norm, stream(seed, Stream.FRESH)) / self.test_samples
         return MessagePassing(cosine, wrong, estimate.iterations), estimate.settled
 
-    def _wrong(self, cosine: float, length: float, rng: np.random.Generator) -> int:
+    def _wrong(self, cosine: float, norm: float, rng: np.random.Generator) -> int:
         """Return how many fresh samples are classified wrongly.
 
         Of their tokens only the projections on the estimate are drawn, informative ones first.
@@ -80,7 +80,7 @@ class _Plan:
             y = self.problem.sample_labels(n, rng)
             t = rng.standard_normal((n, L))
             t[:, :R] += theta * cosine * (y == 1)[:, None]
-            wrong += int(np.sum(_decision(t, self.problem, length) != y))
+            wrong += int(np.sum(_decision(t, self.problem, norm) != y))
         return wrong
 
     def outcome(self, trial: tuple[MessagePassing, bool]) -> MessagePassing:
@@ -155,10 +155,10 @@ def _partial(scores: np.ndarray, R: int) -> list[np.ndarray]:
     return sums
 
 
-def _decision(t: np.ndarray, problem: SparseTokenProblem, length: float) -> np.ndarray:
-    """Return the more probable label, with the length of the posterior mean as its cosine."""
+def _decision(t: np.ndarray, problem: SparseTokenProblem, norm: float) -> np.ndarray:
+    """Return the more probable label, with the norm of the posterior mean as its cosine."""
     pi, theta, R, L = problem.letters
-    strength = theta * min(length, 1.0)
+    strength = theta * min(norm, 1.0)
     log_sets = float(gammaln(L + 1) - gammaln(R + 1) - gammaln(L - R + 1))
     prior = math.log(pi / (1 - pi)) - strength**2 * R / 2 - log_sets
     return np.where(_partial(strength * t, R)[-1][R] + prior > 0, 1, -1)
@@ -237,4 +237,4 @@ def pass_messages(
     need = _COPIES * FLOAT * n * size.length * (dimension + 2 * problem.informative)
     require_memory(need, size, memory_budget, "Or lower alpha.")
     plan = _Plan(problem, alpha, dimension, seed, iterations, test_samples)
-    return simulated([plan], Grid([]), trials, executor=executor, progress=progress)
+    return simulated([plan], Broadcast([]), trials, executor=executor, progress=progress)

@@ -101,8 +101,8 @@ class NewBags:
         law = self._law
         kinds, held = law.sample_places(_BAGS, rng)
         noise = rng.standard_normal((_BAGS, law.length, self._columns))
-        shared = rng.standard_normal((_BAGS, 1, self._columns))
-        return held, noise, shared, kinds
+        effect = rng.standard_normal((_BAGS, 1, self._columns))
+        return held, noise, effect, kinds
 
     def counted(self, network: Architecture, at: Moments, c: np.ndarray) -> Counted:
         """Return the shares among all bags; ties count their part."""
@@ -111,10 +111,10 @@ class NewBags:
         means = strengths[:, None] * np.vstack([at.overlaps.T, np.zeros(len(at.gram))])
         roots = [factor(S) for S in (at.within, at.between)]
         wrong, attended, holding = 0.0, 0.0, 0
-        for held, noise, shared, kinds in self._chunks:
+        for held, noise, effect, kinds in self._chunks:
             H = means[held] + noise @ roots[0]
             if roots[1].any():
-                H += shared @ roots[1]
+                H += effect @ roots[1]
             scores, weights = self._scored(network, H, c)
             wrong += _wrong(scores, np.array(law.targets)[kinds])
             there = (held >= 0).any(axis=1)

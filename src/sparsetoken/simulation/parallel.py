@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import Failure, integer
-from sparsetoken.model.values import Grid
+from sparsetoken.model.values import Broadcast
 from sparsetoken.results import Record, Simulation, Status
 from sparsetoken.results.record import stacked
 from sparsetoken.results.simulation import of_trials
@@ -37,7 +37,7 @@ class Plan(Protocol[Of]):
 
 def simulated(
     plans: Sequence[Plan[Of]],
-    grid: Grid,
+    grid: Broadcast,
     trials: int,
     *,
     executor: Executor | None = None,

@@ -101,7 +101,7 @@ def centred_sums(
 
     With rows a_i = width z_i + theta m v_i 1{+}: the sum of h_i <v_i, a_i> over positives, that of
     h_i <z_i, a_i>, and the root of that of h_i^2 |a_i|^2. Of the centred Gaussian z_i only its part
-    p along v_i and its length enter. m is <w1, xi>, and the width the standard deviation of the
+    p along v_i and its norm enter. m is <w1, xi>, and the width the standard deviation of the
     noise of a token's score.
     """
     _, theta, R, L = problem.letters

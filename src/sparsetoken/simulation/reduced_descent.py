@@ -24,7 +24,7 @@ _DEPENDENT = 1e-10  # slopes with a smaller share of new squares have no new dir
 class Block(NamedTuple):
     """Directions in which the tokens have the same variances, within and between bags.
 
-    The signals are by the lengths of their parts in this block.
+    The signals are by the norms of their parts in this block.
     """
 
     dimension: int
@@ -56,8 +56,8 @@ def blocks_of(training: Training, dimension: int) -> list[Block]:
     group = group.ravel()
     sizes, shares = np.bincount(group), np.bincount(group, tokens.signal**2)
     return [
-        Block(int(d), float(within), float(shared), np.sqrt([share]))
-        for d, share, (within, shared) in zip(sizes, shares, pairs.T, strict=True)
+        Block(int(d), float(within), float(between), np.sqrt([share]))
+        for d, share, (within, between) in zip(sizes, shares, pairs.T, strict=True)
     ]
 
 
@@ -178,8 +178,8 @@ class ReducedData:
             if len(by_H):
                 slopes = np.sqrt(block.within) * by_H
                 if self._entries > by_H.shape[1]:
-                    shared = np.sqrt(block.between) * by_H.sum(axis=1, keepdims=True)
-                    slopes = np.concatenate([slopes, shared], axis=1)
+                    effect = np.sqrt(block.between) * by_H.sum(axis=1, keepdims=True)
+                    slopes = np.concatenate([slopes, effect], axis=1)
                 sums = noise.sums(slopes.reshape(len(by_H), -1))
                 named = min(len(along), len(sums))
                 sums[:named] += (block.signals[:, None] * along)[:named]

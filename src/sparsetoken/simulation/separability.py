@@ -89,8 +89,8 @@ def _margins(G: np.ndarray) -> np.ndarray:
         moved = G @ step
         if np.abs(moved).max() < CLEAR:
             break
-        length = _line_search(margins, moved, ridge * (step @ x), ridge * (step @ step))
-        x, margins, before = x + length * step, margins + length * moved, short
+        size = _line_search(margins, moved, ridge * (step @ x), ridge * (step @ step))
+        x, margins, before = x + size * step, margins + size * moved, short
         if np.all(margins > CLEAR):
             break
     return margins

@@ -35,7 +35,7 @@ from sparsetoken.simulation.budget import (
     scalar_bytes,
 )
 from sparsetoken.simulation.descent import last_query
-from sparsetoken.simulation.designs import Design, Split, training_size
+from sparsetoken.simulation.designs import Design, Projections, training_size
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
 from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.performance import (
@@ -169,17 +169,17 @@ class TrialPlan:
         engine, design = self.draw(trial)
         readout, y, trained = self.readout, design.labels, design.query
         fit = fit_readout(design.features, y, readout.loss, readout.ridge, device=self.device)
-        split = self.sampler.split(
+        projections = self.sampler.project(
             design.frame, design.query, fit.w, self.problem.length, dimension=len(fit.w)
         )
-        performance = self._performance(engine, trained, split, fit)
+        performance = self._performance(engine, trained, projections, fit)
         query = None if trained is None else trained.query
         outcome = TrialOutcome(
             test_error=performance.test_error,
             training_loss=float(np.mean(readout.loss.value(y, fit.scores))),
             training_error=measured_performance(fit.scores, y).test_error,
             auc=performance.auc,
-            overlaps=self.sampler.overlaps(split, fit.b),
+            overlaps=self.sampler.overlaps(projections, fit.b),
             cosine=math.nan if query is None else query.cosine,
             sharpness=math.nan if query is None else query.sharpness,
             readout_cosine=math.nan if trained is None else trained.readout_cosine,
@@ -204,7 +204,11 @@ class TrialPlan:
         return CONVERGED
 
     def _performance(
-        self, engine: Engine, trained: TrainedQuery | None, split: Split, fit: ReadoutFit
+        self,
+        engine: Engine,
+        trained: TrainedQuery | None,
+        projections: Projections,
+        fit: ReadoutFit,
     ) -> Performance:
         if isinstance(engine, TensorEngine) and self.test_samples is not None:
             tester = dataclasses.replace(engine, problem=self.tested)
@@ -213,5 +217,5 @@ class TrialPlan:
             )
             return measured_performance(scores, labels)
         rng = stream(engine.seed, Stream.TEST)
-        chunks = self.sampler.scores(self.tested, trained, split, fit.b, rng)
+        chunks = self.sampler.scores(self.tested, trained, projections, fit.b, rng)
         return expected_performance(self.tested, chunks)

@@ -138,7 +138,7 @@ def capacity_of(
         return _of_one(_like(problem, gain(whole, spectrum.signal)), model, None, tolerance)
     stronger = gain(spectrum.within, spectrum.signal)  # refuses an S_w without an inverse
     random = randomness_advice(problem, model.query)
-    if spectrum.shared:
+    if spectrum.has_effect:
         return _marked_random(_of_two(problem, model, tolerance), random)
     law = query_law(problem, model.query)
     width = law.width(spectrum)

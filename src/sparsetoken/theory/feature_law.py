@@ -35,7 +35,7 @@ _LARGEST = 32
 class FeatureLaw:
     """Weighted nodes of the distribution of (A, B, C, y), and all else that stage 4 depends on.
 
-    The feature of a sample is ``theta A xi + (B + sqrt(shared) g) qhat + C h`` with
+    The feature of a sample is ``theta A xi + (B + sqrt(gaussian_variance) g) qhat + C h`` with
     g ~ N(0, 1) and h ~ N(0, I - qhat qhat^T) independent of the nodes (theory of the
     attention features; exact at every d).
 
@@ -45,12 +45,12 @@ class FeatureLaw:
         X_1 = theta s A + B and X_2 = theta sqrt(1 - s^2) A, the parts of the mean
         feature along qhat and along e_2.
     C : array of shape (scrambles, nodes)
-        Length of the pooling weights.
+        Norm of the pooling weights.
     y : array of shape (scrambles, nodes)
         Labels in {-1, +1}.
     weight : array of shape (scrambles, nodes)
         Adds up to 1 in each scramble.
-    shared : float
+    gaussian_variance : float
         Variance of the Gaussian part of B that is independent of (A, C).
     weights_per_dimension : int
         Number of trained weights divided by d: L for ``vectorized``, else 1.
@@ -65,7 +65,7 @@ class FeatureLaw:
     C: Nodes
     y: Nodes
     weight: Nodes
-    shared: float = 0.0
+    gaussian_variance: float = 0.0
     weights_per_dimension: int = 1
     exact: bool = False
     features: TokenFeatures | None = None
@@ -134,7 +134,7 @@ class TokenFeatures:
     token_weight: Callable[[np.ndarray, np.ndarray | float], np.ndarray] | None = None
 
     @property
-    def shared(self) -> float:
+    def gaussian_variance(self) -> float:
         """The variance of the part of B that is independent of the nodes."""
         return 0.0 if self.sees_mean else 1 / self.problem.length
 
@@ -189,7 +189,7 @@ class TokenFeatures:
             C=C[None],
             y=np.full((1, len(A)), float(label)),
             weight=weight[None],
-            shared=self.shared,
+            gaussian_variance=self.gaussian_variance,
         )
 
     @property
@@ -352,7 +352,9 @@ def sampled_law(features: TokenFeatures, points: int) -> FeatureLaw:
         ]
         scrambles.append([np.concatenate([getattr(law, c)[0] for law in classes]) for c in COLUMNS])
     along, across, C, y, weight = (np.stack(column) for column in zip(*scrambles, strict=True))
-    return FeatureLaw(along, across, C, y, weight, shared=features.shared, features=features)
+    return FeatureLaw(
+        along, across, C, y, weight, gaussian_variance=features.gaussian_variance, features=features
+    )
 
 
 def refuse_many_tokens(length: int) -> None:

@@ -26,8 +26,12 @@ from sparsetoken.theory.readout.covariances import (
     FullCovariances,
     covariances,
 )
-from sparsetoken.theory.readout.equations import ConvexReadout, IsotropicReadout, SpectrumReadout
-from sparsetoken.theory.readout.means import ReadoutState
+from sparsetoken.theory.readout.equations import (
+    IsotropicEquations,
+    SaddleEquations,
+    SpectrumEquations,
+)
+from sparsetoken.theory.readout.means import OrderParameters
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import SaddlePoint
 from sparsetoken.theory.spectrum import full, spectrum_of, times
@@ -78,24 +82,24 @@ class ModelFeatures(abc.ABC):
         return FeatureNodes.from_law(law)
 
     @abc.abstractmethod
-    def readout(self, nodes: FeatureNodes, loss: Loss) -> ConvexReadout:
+    def equations(self, nodes: FeatureNodes, loss: Loss) -> SaddleEquations:
         """Return the equations of a readout on features with these nodes."""
 
-    def rough(self, nodes: FeatureNodes, loss: Loss) -> ConvexReadout:
+    def rough(self, nodes: FeatureNodes, loss: Loss) -> SaddleEquations:
         """Return equations of less work whose solution is near, for few nodes."""
-        return self.readout(nodes.coarse(), loss)
+        return self.equations(nodes.coarse(), loss)
 
     @abc.abstractmethod
     def samples(self, alpha: float) -> float:
         """Return the number of samples of these equations at a load n1/d."""
 
     @abc.abstractmethod
-    def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
+    def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
 
     def state_on(
-        self, problem: SparseTokenProblem, readout: ConvexReadout, saddle: SaddlePoint
-    ) -> ReadoutState:
+        self, problem: SparseTokenProblem, equations: SaddleEquations, saddle: SaddlePoint
+    ) -> OrderParameters:
         """Return what the scores of a readout on new data of a problem depend on."""
         return saddle.state
 
@@ -116,22 +120,22 @@ class IsotropicFeatures(ModelFeatures):
         """Return what nodes are sampled from."""
         return feature_law(self._model, problem, self._query, _FEW).features
 
-    def readout(self, nodes: FeatureNodes, loss: Loss) -> ConvexReadout:
+    def equations(self, nodes: FeatureNodes, loss: Loss) -> SaddleEquations:
         """Return the potential."""
-        return IsotropicReadout(nodes, loss)
+        return IsotropicEquations(nodes, loss)
 
     def samples(self, alpha: float) -> float:
         """Return the samples over the number of weights."""
         return alpha / self.weights_per_dimension
 
-    def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
+    def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
         w1, w2, b, nu, _ = (float(value) for value in saddle.x)
         return Overlaps(query=w1, orthogonal=w2, noise=nu, bias=b)
 
 
 class CorrelatedFeatures(ModelFeatures):
-    """Features of tokens of a covariance; what is `removed` is as of `SpectrumReadout`."""
+    """Features of tokens of a covariance; what is `removed` is as of `SpectrumEquations`."""
 
     covariances: Covariances
     removed: np.ndarray | None = None
@@ -147,28 +151,30 @@ class CorrelatedFeatures(ModelFeatures):
         self.noise = float(covariances.traces[0]) / self._dimension
         self.weights_per_dimension = covariances.dimension // self._dimension
 
-    def readout(self, nodes: FeatureNodes, loss: Loss) -> SpectrumReadout:
+    def equations(self, nodes: FeatureNodes, loss: Loss) -> SpectrumEquations:
         """Return the equations."""
-        return SpectrumReadout(nodes, loss, self.covariances, self.removed)
+        return SpectrumEquations(nodes, loss, self.covariances, self.removed)
 
-    def rough(self, nodes: FeatureNodes, loss: Loss) -> ConvexReadout:
+    def rough(self, nodes: FeatureNodes, loss: Loss) -> SaddleEquations:
         """Return equations of less work, with covariances that commute."""
-        return SpectrumReadout(nodes.coarse(), loss, self.covariances.commuting(), self.removed)
+        return SpectrumEquations(nodes.coarse(), loss, self.covariances.commuting(), self.removed)
 
     def samples(self, alpha: float) -> float:
         """Return the number of samples."""
         return alpha * self._dimension
 
-    def _norms(self, readout: ConvexReadout, saddle: SaddlePoint, others: np.ndarray) -> np.ndarray:
+    def _norms(
+        self, equations: SaddleEquations, saddle: SaddlePoint, others: np.ndarray
+    ) -> np.ndarray:
         """Return w^T G w for other covariances."""
-        assert isinstance(readout, SpectrumReadout)
-        pull = readout.pull(saddle.state, saddle.smoothing)
+        assert isinstance(equations, SpectrumEquations)
+        pull = equations.pull(saddle.state, saddle.smoothing)
         return self.covariances.norms(pull, saddle.load.ridge, saddle.load.samples, others)
 
-    def _length(self, readout: ConvexReadout, saddle: SaddlePoint) -> float:
+    def _squared_norm(self, equations: SaddleEquations, saddle: SaddlePoint) -> float:
         """Return |w|^2."""
         ones = np.ones((1, self.covariances.dimension))
-        return float(self._norms(readout, saddle, ones)[0])
+        return float(self._norms(equations, saddle, ones)[0])
 
 
 class LinearFeatures(CorrelatedFeatures):
@@ -206,20 +212,20 @@ class LinearFeatures(CorrelatedFeatures):
         law = feature_law(self._model, like, None, points)
         return FeatureNodes.of(law.across.T, law.C.T, law.y[0], law.weight[0])
 
-    def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
+    def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
         along = float(saddle.state.p[0])
-        rest = math.sqrt(max(self._length(readout, saddle) - along**2, 0.0))
+        rest = math.sqrt(max(self._squared_norm(equations, saddle) - along**2, 0.0))
         return Overlaps(0.0, along, rest, saddle.state.b)
 
     def state_on(
-        self, problem: SparseTokenProblem, readout: ConvexReadout, saddle: SaddlePoint
-    ) -> ReadoutState:
+        self, problem: SparseTokenProblem, equations: SaddleEquations, saddle: SaddlePoint
+    ) -> OrderParameters:
         """Return the state; the mean of another number of tokens has another covariance."""
         if problem.length == self.problem.length:
             return saddle.state
         other = self._covariance(problem.length)[None]
-        return saddle.state._replace(q=self._norms(readout, saddle, other))
+        return saddle.state._replace(q=self._norms(equations, saddle, other))
 
 
 class QueriedFeatures(CorrelatedFeatures):
@@ -238,13 +244,13 @@ class QueriedFeatures(CorrelatedFeatures):
         self._model, self._query = model, query_law(problem, model.query)
         self._width = self._query.width(self.spectrum)
         self._effect = 0.0  # sigma_b, where the weights see the effect
-        self.sees_effect = self.spectrum.shared and model.sees_mean
+        self.sees_effect = self.spectrum.has_effect and model.sees_mean
         S, B = self.spectrum.within, self.spectrum.between
         if self.sees_effect:
             self._effect = math.sqrt(max(_quadratic(self._query, B), 0.0))
         moved = [(S, self._width), *([(B, self._effect)] if self.sees_effect else [])]
         directions = _directions(self._query, self.spectrum.signal, moved)
-        if not self.spectrum.shared:
+        if not self.spectrum.has_effect:
             self._set_covariances(CommutingCovariances(S[None], directions))
         elif B.ndim == 1:
             self._set_covariances(CommutingCovariances(np.array([S, B]), directions))
@@ -271,8 +277,8 @@ class QueriedFeatures(CorrelatedFeatures):
         projected = self._projected(problem)
         B = law.along - projected * law.across
         a = np.stack([problem.strength * law.across, B], axis=-1)
-        amplitudes = [law.C, *([np.ones_like(law.C)] if self.spectrum.shared else [])]
-        covariance = np.diag([0.0, law.shared])
+        amplitudes = [law.C, *([np.ones_like(law.C)] if self.spectrum.has_effect else [])]
+        covariance = np.diag([0.0, law.gaussian_variance])
         return FeatureNodes(
             a, np.stack(amplitudes, axis=-1), law.y, law.weight, covariance, exact=law.exact
         )
@@ -297,22 +303,22 @@ class QueriedFeatures(CorrelatedFeatures):
         like = SparseTokenProblem(L, R, theta, pi, tokens=Isotropic())
         query = Query(tau / theta, self._query.sharpness)
         law = feature_law(self._model, like, query, points)
-        if self.spectrum.shared and law.features is not None and law.features.sees_mean:
+        if self.spectrum.has_effect and law.features is not None and law.features.sees_mean:
             remedy = "Its weights depend on what the tokens of a sample share; omit between."
             legal = f"without a between covariance for {self._model.name}"
             raise InvalidInput("tokens", legal, self.problem.tokens, remedy)
         return law
 
-    def overlaps(self, readout: ConvexReadout, saddle: SaddlePoint) -> Overlaps:
+    def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
-        assert isinstance(readout, SpectrumReadout)
-        pull = readout.pull(saddle.state, saddle.smoothing)
+        assert isinstance(equations, SpectrumEquations)
+        pull = equations.pull(saddle.state, saddle.smoothing)
         signal, *_, w_1 = self.covariances.overlaps(pull, saddle.load.ridge)
-        length = self._query.norm
-        s = self._query.overlap(self.spectrum) / length if length > 0 else 0.0
+        norm = self._query.norm
+        s = self._query.overlap(self.spectrum) / norm if norm > 0 else 0.0
         sine = math.sqrt(max(1 - s**2, 0.0))
         w_2 = (signal - s * w_1) / sine if sine > 1e-9 else 0.0
-        rest = math.sqrt(max(self._length(readout, saddle) - w_1**2 - w_2**2, 0.0))
+        rest = math.sqrt(max(self._squared_norm(equations, saddle) - w_1**2 - w_2**2, 0.0))
         return Overlaps(float(w_1), float(w_2), rest, saddle.state.b)
 
 

@@ -15,10 +15,10 @@ from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.results import Prediction
 from sparsetoken.results.record import stacked
+from sparsetoken.theory.predictor import Predictor
 from sparsetoken.theory.query import loss_to_pooling
 from sparsetoken.theory.random_queries import predictions_of
 from sparsetoken.theory.readout.accuracy import TOLERANCE
-from sparsetoken.theory.setting import Setting
 
 
 @on_one_thread
@@ -173,7 +173,7 @@ def predict_readouts(
     require_problem(problem)
     if nodes is None:
         return predictions_of(problem, model, None, readouts, tolerance)
-    return Setting(problem, model, None, nodes).predictions(readouts, tolerance)
+    return Predictor(problem, model, None, nodes).predictions(readouts, tolerance)
 
 
 def _compared_with_pooling(

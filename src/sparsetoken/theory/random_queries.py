@@ -21,9 +21,9 @@ from sparsetoken.theory.alignment.draws import (
     may_vary,
     randomness_advice,
 )
+from sparsetoken.theory.predictor import Predictor
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.readout.accuracy import TOLERANCE, allowed_error, status_of
-from sparsetoken.theory.setting import Setting
 
 _FIRST, _MOST = 12, 48  # draws that the spline goes through; one more check it
 _SHARE = 0.1  # of the spread, to which the mean over draws is known
@@ -38,7 +38,7 @@ def predictions_of(
 ) -> list[Prediction]:
     """Return predictions of readouts of one loss, means over draws of a query that may vary."""
     if not may_vary(model.query, problem):
-        return Setting(problem, model, test_problem).predictions(readouts, tolerance)
+        return Predictor(problem, model, test_problem).predictions(readouts, tolerance)
     predictions = predict_over_draws(
         problem, model, readouts, tolerance=tolerance, test_problem=test_problem
     )
@@ -55,7 +55,6 @@ def predict_over_draws(
     tolerance: float = TOLERANCE,
     test_problem: SparseTokenProblem | None = None,
     draws: int = DRAWS,
-    seed: int = 0,
 ) -> list[Prediction]:
     """Predict readouts of one loss for a query that is random at the dimension of the tokens.
 
@@ -71,9 +70,9 @@ def predict_over_draws(
     experiment has one query, and its test error is off by the spread.
     """
     assert isinstance(model.query, (TwoSteps, Query))
-    queries = drawn_queries(problem, model.query, draws, seed)
+    queries = drawn_queries(problem, model.query, draws)
     if not queries.norm.any():  # no step was made
-        limit = Setting(problem, model, test_problem).predictions(readouts, tolerance)
+        limit = Predictor(problem, model, test_problem).predictions(readouts, tolerance)
         return [dataclasses.replace(one, spread=0.0) for one in limit]
 
     def solver(accuracy: float) -> Callable[[int], list[Prediction]]:
@@ -84,7 +83,7 @@ def predict_over_draws(
             nonlocal last
             vector = QueryVector(queries.vectors[draw].tolist(), float(queries.sharpness[draw]))
             given = dataclasses.replace(model, query=vector)  # type: ignore[call-arg]
-            last = Setting(problem, given, test_problem, like=last)
+            last = Predictor(problem, given, test_problem, like=last)
             return last.predictions(readouts, accuracy)
 
         return solve

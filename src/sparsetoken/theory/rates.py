@@ -95,7 +95,8 @@ def _first_order(law: FeatureLaw) -> tuple[float, float]:
     """
     C, y, weight = law.C[0], law.y[0], law.weight[0]
     F = np.stack([law.along[0], law.across[0], np.ones_like(y)])
-    spread = np.stack([law.shared + 0 * C, C**2, 0 * C])  # variances of the Gaussian features
+    # variances of the Gaussian features
+    spread = np.stack([law.gaussian_variance + 0 * C, C**2, 0 * C])
 
     def moments(D: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return (F * D) @ F.T + np.diag(spread @ D), F @ (D * y)

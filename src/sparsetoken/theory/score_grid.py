@@ -1,6 +1,6 @@
 """A law of features as a readout sees it: few points (m, C) in place of many nodes.
 
-What the potential averages over a node depends on its mean score m and its length C, and is
+What the potential averages over a node depends on its mean score m and its norm C, and is
 as smooth in them as a Gaussian of width T makes it. So it is known at all nodes from its
 values at Chebyshev points in m and a function of C, for each class; by the same interpolation
 the weights of the nodes move to those points, with the moments of (X_1, X_2, 1) that gradient
@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from sparsetoken.theory.feature_law import FeatureLaw
 
-Values = Float[np.ndarray, "functions classes lengths scores"]
+Values = Float[np.ndarray, "functions classes norms scores"]
 _CHUNK = 1024  # nodes whose polynomials fit into a cache
 _FEW = 2**16  # nodes whose products are kept: 25 MB of products
 _RESOLVED = 1e-6
@@ -30,9 +30,9 @@ class GridShape(NamedTuple):
     """Numbers of points for each class, and the function of C in which they are spread."""
 
     scores: int
-    lengths: int
-    of_length: Callable[[np.ndarray], np.ndarray]
-    to_length: Callable[[np.ndarray], np.ndarray]
+    norms: int
+    of_norm: Callable[[np.ndarray], np.ndarray]
+    to_norm: Callable[[np.ndarray], np.ndarray]
 
 
 COARSE = GridShape(16, 8, np.log, np.exp)  # enough for blunt queries
@@ -42,9 +42,9 @@ FINE = GridShape(64, 48, np.sqrt, np.square)  # C may be 0 here
 
 
 class ClassView(NamedTuple):
-    """The nodes of one label y at one readout, moved to a grid of mean scores m and lengths C.
+    """The nodes of one label y at one readout, moved to a grid of mean scores m and norms C.
 
-    The moments are, at each point (lengths * scores), its weight times the products of (X_1, X_2,
+    The moments are, at each point (norms * scores), its weight times the products of (X_1, X_2,
     1).
     """
 
@@ -55,15 +55,15 @@ class ClassView(NamedTuple):
 
     @property
     def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Label, mean scores and length, with a row for each length."""
+        """Label, mean scores and norm, with a row for each norm."""
         m = np.broadcast_to(self.m, (len(self.C), len(self.m)))
         return np.full(len(self.C), self.y), m, self.C
 
 
 class ScoreGrid:
-    """Moves the weights of a law to a grid of scores and lengths.
+    """Moves the weights of a law to a grid of scores and norms.
 
-    All shapes but `FINE` are for laws whose lengths are all > 0.
+    All shapes but `FINE` are for laws whose norms are all > 0.
     """
 
     def __init__(self, law: FeatureLaw, shape: GridShape = PLAIN) -> None:
@@ -85,14 +85,14 @@ class ScoreGrid:
         Their Chebyshev coefficients from the last two of that shape on must be below 1e-6 of
         the largest; the mean over a law is then far closer.
         """
-        to_scores, to_lengths = (
+        to_scores, to_norms = (
             _to_coefficients(self.shape.scores),
-            _to_coefficients(self.shape.lengths),
+            _to_coefficients(self.shape.norms),
         )
-        coefficients = np.abs(to_lengths.T @ values @ to_scores)
+        coefficients = np.abs(to_norms.T @ values @ to_scores)
         largest = coefficients.max(axis=(1, 2, 3))
         last = np.maximum(
-            coefficients[:, :, shape.lengths - 2 :].max(axis=(1, 2, 3)),
+            coefficients[:, :, shape.norms - 2 :].max(axis=(1, 2, 3)),
             coefficients[:, :, :, shape.scores - 2 :].max(axis=(1, 2, 3)),
         )
         return bool(np.all(last <= _RESOLVED * largest))
@@ -151,10 +151,10 @@ class _Class:
         self._y, self._grid = label, grid
         self._features = [values[at].reshape(shape) for values in (law.along, law.across)]
         self._ranges = [float(np.ptp(values)) for values in self._features]
-        lengths = grid.of_length(law.C[at].reshape(shape))
-        centre, half = _middle(lengths)
-        self._C = grid.to_length(centre + half * _points(grid.lengths))
-        polynomials = _polynomials((lengths - centre) / half, grid.lengths)
+        norms = grid.of_norm(law.C[at].reshape(shape))
+        centre, half = _middle(norms)
+        self._C = grid.to_norm(centre + half * _points(grid.norms))
+        polynomials = _polynomials((norms - centre) / half, grid.norms)
         self._weighted = np.moveaxis(law.weight[at].reshape(shape) * polynomials, 0, -1).copy()
         self._keep = law.C.size <= _FEW
         self._products: dict[int, np.ndarray] = {}
@@ -187,16 +187,16 @@ class _Class:
         return ClassView(self._y, a[e] * x + a[2], self._C, moments.reshape(len(one), 3, 3, -1))
 
     def _moments(self, e: int, rho: float) -> _Moments:
-        scores, lengths = self._grid.scores, self._grid.lengths
+        scores, norms = self._grid.scores, self._grid.norms
         x = self._features[e] + rho * self._features[1 - e]
         centre, half = _middle(x)
         t = (x - centre) / half
-        sums = np.zeros((len(t), scores, self._columns(e) * lengths))
+        sums = np.zeros((len(t), scores, self._columns(e) * norms))
         for s, here, products in self._pieces(e):
             sums[s] += _polynomials(t[s, here], scores) @ products
-        at_scores = (_to_coefficients(scores) @ sums).reshape(len(t), scores, -1, lengths)
-        weights = at_scores @ _to_coefficients(lengths).T
-        means = np.zeros((3, len(t), lengths, scores))
+        at_scores = (_to_coefficients(scores) @ sums).reshape(len(t), scores, -1, norms)
+        weights = at_scores @ _to_coefficients(norms).T
+        means = np.zeros((3, len(t), norms, scores))
         means[: self._columns(e)] = np.transpose(weights, (2, 0, 3, 1))
         return _Moments(centre + half * _points(scores), *means)
 

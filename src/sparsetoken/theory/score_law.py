@@ -44,7 +44,7 @@ class ScoreLaw:
     def of(cls, law: FeatureLaw, w: Overlaps) -> ScoreLaw:
         """Return the scores of readout w on features of the law."""
         mean = w.query * law.along + w.orthogonal * law.across + w.bias
-        variance = law.shared * w.query**2 + law.C**2 * (w.orthogonal**2 + w.noise**2)
+        variance = law.gaussian_variance * w.query**2 + law.C**2 * (w.orthogonal**2 + w.noise**2)
         return cls(mean, np.sqrt(variance), law.y, law.weight)
 
     @functools.cached_property

@@ -46,7 +46,7 @@ class TokenSpectrum:
     basis: np.ndarray | None
 
     @property
-    def shared(self) -> bool:
+    def has_effect(self) -> bool:
         """Whether the tokens of a sample share an effect."""
         return bool(self.between.any())
 
@@ -110,7 +110,7 @@ def trace(S: np.ndarray, diagonal: np.ndarray | None = None) -> float:
 
 
 def gain(S: np.ndarray, xi: np.ndarray) -> float:
-    """Return the length of S^(-1/2) xi, by which whitening makes a signal stronger.
+    """Return the norm of S^(-1/2) xi, by which whitening makes a signal stronger.
 
     The covariance S is diagonal (a vector) or full.
 
@@ -158,7 +158,7 @@ def strengths_of(problem: SparseTokenProblem) -> tuple[float, float]:
     S_w has no inverse then, the second takes the place of the first.
     """
     spectrum, theta = spectrum_of(problem), problem.strength
-    if not spectrum.shared:
+    if not spectrum.has_effect:
         within = theta * gain(spectrum.within, spectrum.signal)
         return within, within
     whole = problem.length * spectrum.mean_token(problem.length)
@@ -173,10 +173,10 @@ def kept_of(problem: SparseTokenProblem) -> tuple[Float[np.ndarray, " d"], float
 
     That is along each direction and along the signal: the eigenvalues of
     ``W = S_w^(1/2) (S_w + L S_b)^-1 S_w^(1/2)``, or (1,) ones where there is no effect, and u^T W u
-    for the whitened signal u of length 1.
+    for the whitened signal u of norm 1.
     """
     spectrum = spectrum_of(problem)
-    if not spectrum.shared:
+    if not spectrum.has_effect:
         return np.ones(1), 1.0
     _require_inverse(spectrum.within)
     root, between = np.sqrt(spectrum.within), spectrum.between

@@ -79,7 +79,7 @@ def test_scores_follow_the_formula(network, outputs):
 @pytest.mark.parametrize(("network", "outputs"), SETTINGS, ids=str)
 def test_names_lengths_and_starts_fit_one_another(network, outputs):
     columns, weights = network.column_names(outputs), network.weight_names(outputs)
-    assert len(set(columns)) == len(columns) == len(network.lengths(outputs))
+    assert len(set(columns)) == len(columns) == len(network.start_norms(outputs))
     assert len(set(weights)) == len(weights) == len(network.start(outputs))
     assert not set(columns) & set(weights)
 

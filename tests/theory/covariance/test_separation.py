@@ -35,7 +35,7 @@ def violation_of(problem, query, size, points):
     wider = law.C**2 + size
 
     def violation(x):
-        T = np.sqrt(x[0] ** 2 * (size + law.shared) + wider * (1 + x[1] ** 2))
+        T = np.sqrt(x[0] ** 2 * (size + law.gaussian_variance) + wider * (1 + x[1] ** 2))
         b = -law.y * (x[0] * law.along + x[1] * law.across + x[2]) / T
         mean = T**2 * ((1 + b**2) * norm.cdf(b) + b * norm.pdf(b))
         return float(np.sum(law.weight * mean / wider)) / len(law.y)

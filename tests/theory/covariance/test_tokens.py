@@ -19,8 +19,8 @@ from sparsetoken.theory import (
     small_step_margin,
 )
 from sparsetoken.theory.alignment.draws import DRAWS
+from sparsetoken.theory.predictor import Predictor
 from sparsetoken.theory.readout.accuracy import TOLERANCE
-from sparsetoken.theory.setting import Setting
 
 D = 200
 J = np.arange(D)
@@ -86,7 +86,7 @@ def test_reference_point_of_the_alignment():
 @with_x64
 def limit(problem, model, readout):
     """Return the prediction with the query of the limit."""
-    (found,) = Setting(problem, model).predictions([readout], TOLERANCE)
+    (found,) = Predictor(problem, model).predictions([readout], TOLERANCE)
     return found
 
 

@@ -20,7 +20,7 @@ from sparsetoken.theory.readout.covariances import (
     Pull,
     covariances,
 )
-from sparsetoken.theory.readout.equations import IsotropicReadout, Load, SpectrumReadout
+from sparsetoken.theory.readout.equations import IsotropicEquations, Load, SpectrumEquations
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import solve_readout
 
@@ -60,9 +60,9 @@ def test_full_and_commuting_covariances_agree():
         covariances(G, Directions(basis @ M, turned)),
     ]
     assert isinstance(ways[2], CommutingCovariances)
-    readouts = [SpectrumReadout(nodes, get_loss("logistic"), way) for way in ways]
-    found = [solve_readout(readout, Load(3 * d, 0.02)).state for readout in readouts]
-    pulls = [readout.pull(state, 0.0) for readout, state in zip(readouts, found, strict=True)]
+    systems = [SpectrumEquations(nodes, get_loss("logistic"), way) for way in ways]
+    found = [solve_readout(equations, Load(3 * d, 0.02)).state for equations in systems]
+    pulls = [equations.pull(state, 0.0) for equations, state in zip(systems, found, strict=True)]
     others = np.array([np.eye(d), G[0]])
     norms = [
         ways[0].norms(pulls[0], 0.02, 3 * d, np.array([np.ones(d), values[0]])),
@@ -84,10 +84,10 @@ def test_every_loss_is_solved_at_every_load(loss, alpha, ridge):
     """The residual is that of the equations themselves, put in plain words once more."""
     nodes, G, M = pooled(8, 1, 3, 0.5)
     cov = covariances(G[None], M)
-    readout = SpectrumReadout(nodes, get_loss(loss), cov)
-    found = solve_readout(readout, Load(alpha * D, ridge))
+    equations = SpectrumEquations(nodes, get_loss(loss), cov)
+    found = solve_readout(equations, Load(alpha * D, ridge))
     assert found.converged
-    (p, _, q, chi), pull = found.state, readout.pull(found.state, found.smoothing)
+    (p, _, q, chi), pull = found.state, equations.pull(found.state, found.smoothing)
     H = ridge * np.eye(D) + pull.kappa[0] * G
     w = np.linalg.solve(H, M @ pull.eta)
     back = np.linalg.solve(H, G)
@@ -100,10 +100,10 @@ def test_every_loss_is_solved_at_every_load(loss, alpha, ridge):
 
 def test_a_start_nearby_changes_nothing():
     nodes, G, M = pooled(8, 1, 3, 0.5)
-    readout = SpectrumReadout(nodes, get_loss("logistic"), covariances(G[None], M))
-    first = solve_readout(readout, Load(100, 0.01))
+    equations = SpectrumEquations(nodes, get_loss("logistic"), covariances(G[None], M))
+    first = solve_readout(equations, Load(100, 0.01))
     for n in (200, 400):
-        near, alone = (solve_readout(readout, Load(n, 0.01), start) for start in (first, None))
+        near, alone = (solve_readout(equations, Load(n, 0.01), start) for start in (first, None))
         assert near.converged
         assert near.state.vector == pytest.approx(alone.state.vector, rel=1e-8)
         assert near.iterations - first.iterations < alone.iterations
@@ -123,11 +123,11 @@ def test_derivatives_of_the_potential(loss, alpha):
     x = np.array([0.7, -0.4, 0.3, 0.6, 0.9])
     if np.isinf(alpha):
         x[3:] = 0.0, 1.0
-    readout, oracle = (
-        IsotropicReadout(FeatureNodes.from_law(law), get_loss(loss)),
+    equations, oracle = (
+        IsotropicEquations(FeatureNodes.from_law(law), get_loss(loss)),
         Potential(law, get_loss(loss), alpha),
     )
-    ours, expected = readout.system(x, Load(alpha, ridge), mu), oracle.system(x, ridge, mu)
+    ours, expected = equations.system(x, Load(alpha, ridge), mu), oracle.system(x, ridge, mu)
     for mine, other in zip(ours, expected, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-10, atol=1e-13)
 
@@ -139,8 +139,8 @@ def test_isotropic_noise_is_a_spectrum_of_one_eigenvalue(loss, alpha, ridge):
     nodes, d = FeatureNodes.from_law(attention_law()), 50
     removed = np.diag([1.0, 0.0])[None]
     spectrum = CommutingCovariances(np.ones((1, d)), Directions(np.eye(d)[:, :2]))
-    one = IsotropicReadout(nodes, get_loss(loss))
-    any_spectrum = SpectrumReadout(nodes, get_loss(loss), spectrum, removed)
+    one = IsotropicEquations(nodes, get_loss(loss))
+    any_spectrum = SpectrumEquations(nodes, get_loss(loss), spectrum, removed)
     first = solve_readout(one, Load(alpha, ridge)).state
     second = solve_readout(any_spectrum, Load(alpha * d, ridge)).state
     np.testing.assert_allclose(first.vector, second.vector, rtol=1e-7, atol=1e-9)
@@ -173,7 +173,7 @@ def test_the_derivatives_of_the_response(K, random, full):
 
 def test_a_readout_that_nothing_pulls_is_zero():
     nodes, G, M = pooled(8, 1, 0.0, 0.5)
-    readout = SpectrumReadout(nodes, get_loss("logistic"), covariances(G[None], M))
-    found = solve_readout(readout, Load(np.inf, 0.01))
+    equations = SpectrumEquations(nodes, get_loss("logistic"), covariances(G[None], M))
+    found = solve_readout(equations, Load(np.inf, 0.01))
     assert found.converged
     assert not found.state.vector.any()

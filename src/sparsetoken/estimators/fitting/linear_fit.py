@@ -14,7 +14,7 @@ from scipy.optimize import minimize, minimize_scalar
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.fitting.samples import Samples
 from sparsetoken.losses import Loss
-from sparsetoken.numerics.erm import Shared, fit_readout
+from sparsetoken.numerics.erm import FeatureMatrix, fit_readout
 from sparsetoken.numerics.leave_one_out import left_out_scores
 
 TOLERANCE = 1e-8
@@ -103,7 +103,7 @@ def require_smooth(loss: Loss) -> None:
 
 
 def fit_weighted(
-    features: Float[np.ndarray, "n m"] | Shared,
+    features: Float[np.ndarray, "n m"] | FeatureMatrix,
     samples: Samples,
     loss: Loss,
     ridge: float,
@@ -115,7 +115,7 @@ def fit_weighted(
 
 
 def _fit_and_leave_out(
-    shared: Shared,
+    matrix: FeatureMatrix,
     samples: Samples,
     loss: Loss,
     ridge: float,
@@ -126,10 +126,10 @@ def _fit_and_leave_out(
     A sample that alone determines a direction has an infinite loss.
     """
     if not loss.smooth:
-        return fit_weighted(shared, samples, loss, ridge, tolerance)
+        return fit_weighted(matrix, samples, loss, ridge, tolerance)
     weighted, y = _weighted(samples, loss), samples.y
-    fit = fit_readout(shared, y, weighted, ridge, tolerance)
-    scores = left_out_scores(shared.F, y, weighted, ridge, fit)
+    fit = fit_readout(matrix, y, weighted, ridge, tolerance)
+    scores = left_out_scores(matrix.F, y, weighted, ridge, fit)
     return LinearFit(fit.w, fit.b, ridge, _losses(scores, samples, loss), scores)
 
 
@@ -145,7 +145,7 @@ def fit_single_features(
     variance = np.square(x - (x @ share)[:, None]) @ share
     ridges = FLAT * np.where(variance > 0, variance, 1.0)
     return [
-        _fit_and_leave_out(Shared(F), samples, loss, ridge, TOLERANCE)
+        _fit_and_leave_out(FeatureMatrix(F), samples, loss, ridge, TOLERANCE)
         for F, ridge in zip(x[:, :, None], ridges.tolist(), strict=True)
     ]
 
@@ -187,16 +187,16 @@ def choose_ridge(
         If the ridge is to be chosen for a loss without a second derivative.
     """
     if ridge != "auto":
-        return _fit_and_leave_out(Shared(features), samples, loss, float(ridge), TOLERANCE)
+        return _fit_and_leave_out(FeatureMatrix(features), samples, loss, float(ridge), TOLERANCE)
     require_smooth(loss)
-    shared = Shared(features)
+    matrix = FeatureMatrix(features)
     unit = mean_variance(features, samples)
     tried: dict[float, LinearFit] = {}
 
     def best_of(exponents: Iterable[float]) -> float:
         """Try some more, and return the exponent of least loss; of equal ones the largest."""
         for e in exponents:
-            tried[e] = _fit_and_leave_out(shared, samples, loss, unit * 10.0**e)
+            tried[e] = _fit_and_leave_out(matrix, samples, loss, unit * 10.0**e)
         return min(sorted(tried, reverse=True), key=lambda e: tried[e].left_out_loss(samples))
 
     best = best_of(DECADES)

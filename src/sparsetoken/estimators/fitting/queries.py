@@ -25,7 +25,7 @@ class Queries:
     ----------
     Q : array of shape (d, S)
     scores : array of shape (N, S)
-        Of all tokens, with standard deviation 1 (0 for a query of length 0).
+        Of all tokens, with standard deviation 1 (0 for a query of norm 0).
     """
 
     Q: Float[np.ndarray, "d S"]
@@ -75,7 +75,7 @@ def _share(samples: Samples, subset: Bool[np.ndarray, " n"]) -> Float[np.ndarray
 
 def unit_queries(task: Task, Q: Float[np.ndarray, "d S"]) -> Queries:
     """Divide queries so that the scores they give the tokens have standard deviation 1."""
-    # By the length first: float32 scores of a query of small steps would lose digits.
+    # By the norm first: float32 scores of a query of small steps would lose digits.
     norm = np.linalg.norm(Q, axis=0)
     unit = Q / np.where(norm > 0, norm, 1.0)
     scaling, dtype = task.features.standardization, task.bags.dtype

@@ -107,7 +107,7 @@ def _left_out_predictions(
 ) -> Float[np.ndarray, "P n"]:
     """Return what a ridge regression of each row of targets predicts of the samples it left out.
 
-    Columns are standardised, and the ridge is the mean squared length of the samples: the
+    Columns are standardised, and the ridge is the mean squared norm of the samples: the
     direction is between that of least squares and that of the difference of means.
     """
     n = len(share)

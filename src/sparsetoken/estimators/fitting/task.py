@@ -81,7 +81,7 @@ class Task:
         return calibrated(fit, self.samples, self.loss) if self.ridge == "auto" else fit
 
     def largest_fit(self) -> LinearFit:
-        """Return the readout of mean token and column maxima, (w, u) of length 2 d.
+        """Return the readout of mean token and column maxima, (w, u) of 2 d entries.
 
         With `rescale` each of these features is divided by its deviation over the bags. Its
         probabilities are honest, unless its ridge is given.

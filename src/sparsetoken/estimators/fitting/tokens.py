@@ -160,11 +160,11 @@ def token_fit(task: Task, fit: AttentionFit) -> TokenFit:
     scores = fit.token_scores.astype(np.float64)
     of_both = _of_counts(scores, sizes, sided)
     best = of_both[int(np.argmax(_posterior(of_both, sided)))]
-    length = np.array([np.linalg.norm(best.coef)])
-    a = best.coef / (length or 1.0)
+    norm = np.array([np.linalg.norm(best.coef)])
+    a = best.coef / (norm or 1.0)
     along = (scores @ a)[:, None]
     odds = [
-        fit_odds(along, sizes, sided, k, dataclasses.replace(one, coef=length))
+        fit_odds(along, sizes, sided, k, dataclasses.replace(one, coef=norm))
         for k, one in enumerate(of_both)
     ]
     weights = _posterior(odds, sided)

@@ -130,7 +130,7 @@ def _read() -> dict[str, Shift]:
 
 
 SHIFTS = _read()
-"""By quantity; measured by the benchmarks from simulations alone, no theory."""
+"""By quantity; written by benchmarks/agreement.py from simulations alone, no theory."""
 
 NO_SHIFT = Shift(0.0, 0.0, 0.0)
 """The shift of quantities without dimension dependence, or extrapolated to infinity."""

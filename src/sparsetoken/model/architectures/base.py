@@ -96,8 +96,8 @@ class Architecture(abc.ABC):
         """Return the columns in which the scores are affine, all others fixed."""
         return ()
 
-    def lengths(self, outputs: int) -> tuple[float, ...]:
-        """Return lengths of the columns at the start that break the symmetries of the network."""
+    def start_norms(self, outputs: int) -> tuple[float, ...]:
+        """Return norms of the columns at the start that break the symmetries of the network."""
         return tuple(0.5 for _ in self.column_names(outputs))
 
     def start(self, outputs: int) -> tuple[float, ...]:
@@ -115,9 +115,9 @@ def of_classes(stem: str, outputs: int, *, after: str = "") -> tuple[str, ...]:
     return (stem,) if outputs == 1 else tuple(f"{stem}{after}{k}" for k in range(outputs))
 
 
-def fading(length: float, count: int) -> tuple[float, ...]:
-    """Return different lengths: columns that start equal stay equal."""
-    return tuple(length * 0.7**i for i in range(count))
+def fading(norm: float, count: int) -> tuple[float, ...]:
+    """Return different norms: columns that start equal stay equal."""
+    return tuple(norm * 0.7**i for i in range(count))
 
 
 class WeightedSum(Architecture):
@@ -137,8 +137,8 @@ class WeightedSum(Architecture):
         """Return the names of the columns that the weights of the tokens depend on."""
         return ()
 
-    def query_lengths(self) -> tuple[float, ...]:
-        """Return their lengths at the start."""
+    def query_norms(self) -> tuple[float, ...]:
+        """Return their norms at the start."""
         return ()
 
     def column_names(self, outputs: int) -> tuple[str, ...]:
@@ -153,9 +153,9 @@ class WeightedSum(Architecture):
         first = len(self.queries())
         return tuple(range(first, first + self.heads * outputs))
 
-    def lengths(self, outputs: int) -> tuple[float, ...]:
+    def start_norms(self, outputs: int) -> tuple[float, ...]:
         readouts = (own for w in fading(0.3, self.heads) for own in (w,) * outputs)
-        return (*self.query_lengths(), *readouts)
+        return (*self.query_norms(), *readouts)
 
     def scores(self, H: Any, c: Any, outputs: int) -> Any:
         readouts = H[:, len(self.queries()) :].reshape(len(H), self.heads, outputs)

@@ -48,7 +48,7 @@ class QueryNetwork(WeightedSum):
     def queries(self) -> tuple[str, ...]:
         return numbered("q", self.heads)
 
-    def query_lengths(self) -> tuple[float, ...]:
+    def query_norms(self) -> tuple[float, ...]:
         return fading(0.5, self.heads)
 
 
@@ -134,7 +134,7 @@ class Gated(WeightedSum):
     def queries(self) -> tuple[str, ...]:
         return (*numbered("v", self.hidden), *numbered("g", self.hidden))
 
-    def query_lengths(self) -> tuple[float, ...]:
+    def query_norms(self) -> tuple[float, ...]:
         return fading(0.5, self.hidden) * 2
 
     def weight_names(self, outputs: int) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ class SelfAttention(WeightedSum):
     def queries(self) -> tuple[str, ...]:
         return (*numbered("Q", self.rank), *numbered("K", self.rank))
 
-    def query_lengths(self) -> tuple[float, ...]:
+    def query_norms(self) -> tuple[float, ...]:
         return fading(0.6, self.rank) * 2
 
     def weights_of_heads(self, H: Any, c: Any) -> Any:
@@ -211,7 +211,7 @@ class DeepSets(Architecture):
         units = (of_classes(u, outputs, after="_") for u in numbered("u", self.hidden))
         return (*of_classes("b", outputs), *(name for names in units for name in names))
 
-    def lengths(self, outputs: int) -> tuple[float, ...]:
+    def start_norms(self, outputs: int) -> tuple[float, ...]:
         return fading(0.5, self.hidden)
 
     def start(self, outputs: int) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import Columns
-from sparsetoken.simulation.designs import Split
+from sparsetoken.simulation.designs import Projections
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.performance import ClassScores
 
@@ -64,14 +64,14 @@ class FeatureSampler(abc.ABC):
     ) -> Float[np.ndarray, "n m"]:
         """Return the features of real tokens."""
 
-    def split(
+    def project(
         self,
         frame: TokenFrame,
         trained: TrainedQuery | None,
         w: Float[np.ndarray, " m"],
         length: int = 1,
         dimension: int | None = None,
-    ) -> Split:
+    ) -> Projections:
         """Return what the scores of a readout of samples of a length depend on.
 
         Its first weights belong to the coordinates of the frame, position after position. Any
@@ -87,14 +87,14 @@ class FeatureSampler(abc.ABC):
         along = float(W[0] @ u)
         beside = W - along / width * q if width > 0 else W
         widths = [left, *(frame.along(row).width for row in beside)]
-        return Split(
+        return Projections(
             named.ravel(),
             rest,
             signal=W @ frame.signal,
             along=along,
             beside=float(np.sum(np.square(widths))),
             between=frame.between_along(W.sum(axis=0)).width ** 2,
-            shared=float(W[0] @ u_b),
+            along_effect=float(W[0] @ u_b),
             dimension=dimension,
         )
 
@@ -105,7 +105,7 @@ class FeatureSampler(abc.ABC):
         """Return the named directions, as orthonormal rows."""
 
     @abc.abstractmethod
-    def overlaps(self, split: Split, bias: float) -> Overlaps:
+    def overlaps(self, projections: Projections, bias: float) -> Overlaps:
         """Return a readout as overlaps."""
 
     @abc.abstractmethod
@@ -113,7 +113,7 @@ class FeatureSampler(abc.ABC):
         self,
         problem: SparseTokenProblem,
         trained: TrainedQuery | None,
-        split: Split,
+        projections: Projections,
         bias: float,
         rng: np.random.Generator,
     ) -> Iterator[ClassScores]:

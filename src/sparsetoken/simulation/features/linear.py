@@ -12,7 +12,7 @@ from jaxtyping import Bool
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import chunk_sizes, scalar_rows
-from sparsetoken.simulation.designs import Split
+from sparsetoken.simulation.designs import Projections
 from sparsetoken.simulation.features.base import FeatureSampler
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.performance import DRAWS, ClassScores, NormalScores
@@ -49,24 +49,24 @@ class PooledSampler(_LinearSampler):
         """Return the mean token."""
         return X.mean(axis=1)
 
-    def overlaps(self, split: Split, bias: float) -> Overlaps:
+    def overlaps(self, projections: Projections, bias: float) -> Overlaps:
         """Return the overlap with the signal."""
-        (signal,) = split.named
-        return Overlaps(0.0, float(signal), split.rest, bias)
+        (signal,) = projections.named
+        return Overlaps(0.0, float(signal), projections.rest, bias)
 
     def scores(
         self,
         problem: SparseTokenProblem,
         trained: TrainedQuery | None,
-        split: Split,
+        projections: Projections,
         bias: float,
         rng: np.random.Generator,
     ) -> Iterator[ClassScores]:
         """Yield the scores, which are Gaussian in each class."""
         _, theta, R, L = problem.letters
-        T = np.array([np.sqrt(split.beside / L + split.between)])
+        T = np.array([np.sqrt(projections.beside / L + projections.between)])
         yield ClassScores(
-            NormalScores(theta * R / L * split.signal + bias, T),
+            NormalScores(theta * R / L * projections.signal + bias, T),
             NormalScores(np.array([float(bias)]), T),
         )
 
@@ -90,9 +90,9 @@ class VectorizedSampler(_LinearSampler):
         n, L, k = len(y), problem.length, len(frame.signal)
         v = np.concatenate(list(_drawn_positions(problem, n, rng))) & (y == 1)[:, None]
         features = frame.within_noise(n, rng, copies=L)
-        shared = frame.between_noise(n, rng)
-        if shared is not None:
-            features += np.tile(shared, L)
+        effect = frame.between_noise(n, rng)
+        if effect is not None:
+            features += np.tile(effect, L)
         features[:, : L * k] += problem.strength * np.kron(v, frame.signal)
         return features
 
@@ -100,26 +100,26 @@ class VectorizedSampler(_LinearSampler):
         """Return the concatenated tokens."""
         return X.reshape(len(X), -1)
 
-    def overlaps(self, split: Split, bias: float) -> Overlaps:
+    def overlaps(self, projections: Projections, bias: float) -> Overlaps:
         """Return the overlap with the signal spread evenly over the positions."""
-        profile = split.named
+        profile = projections.named
         mean = float(profile.sum() / np.sqrt(len(profile)))
-        nu = np.hypot(np.linalg.norm(profile - mean / np.sqrt(len(profile))), split.rest)
+        nu = np.hypot(np.linalg.norm(profile - mean / np.sqrt(len(profile))), projections.rest)
         return Overlaps(0.0, mean, float(nu), bias)
 
     def scores(
         self,
         problem: SparseTokenProblem,
         trained: TrainedQuery | None,
-        split: Split,
+        projections: Projections,
         bias: float,
         rng: np.random.Generator,
     ) -> Iterator[ClassScores]:
         """Yield the scores of positives by their positions."""
-        width = np.sqrt(split.beside + split.between)
+        width = np.sqrt(projections.beside + projections.between)
         for positions in _positions(problem, rng):
             T = np.full(len(positions), width)
-            m = problem.strength * (positions @ split.signal) + bias
+            m = problem.strength * (positions @ projections.signal) + bias
             yield ClassScores(NormalScores(m, T), NormalScores(np.full(len(T), float(bias)), T))
 
 

@@ -14,7 +14,7 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import chunk_sizes, scalar_rows
-from sparsetoken.simulation.designs import Split
+from sparsetoken.simulation.designs import Projections
 from sparsetoken.simulation.features.base import FeatureSampler
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.performance import DRAWS, ClassScores, NormalScores, draws_for
@@ -27,7 +27,7 @@ class Scalars(NamedTuple):
     of the sample share, ``e = zeta u_b + (S_b - u_b u_b^T)^(1/2) h'``. Here ``u = S_w q/sigma`` and
     ``u_b = S_b q/sigma_b`` are what the covariances have along the query. A is the sum of the
     weights at the places of the signal, B that of the weights times the noise of the projections, C
-    the length of the weights and D their sum; zeta is what the projections of the tokens share,
+    the norm of the weights and D their sum; zeta is what the projections of the tokens share,
     over its width sigma_b, and None where the weights do not depend on it.
     """
 
@@ -46,7 +46,7 @@ class QueriedSampler(FeatureSampler):
 
     def check_query(self, problem: SparseTokenProblem, trained: TrainedQuery) -> None:
         """Refuse weights that overflow."""
-        noise = math.hypot(1.0, trained.shared)
+        noise = math.hypot(1.0, trained.effect_width)
         shift = problem.strength * abs(trained.projected) / noise
         self.model.check_sharpness(trained.query.sharpness * noise, shift)
 
@@ -70,12 +70,12 @@ class QueriedSampler(FeatureSampler):
         features *= C[:, None]
         features[:, :k] += np.outer(problem.strength * A, frame.signal)
         features[:, :k] += np.outer(B, frame.along(q).vector)
-        shared = frame.between_noise(n, rng)
-        if shared is not None:
+        effect = frame.between_noise(n, rng)
+        if effect is not None:
             if zeta is not None:  # given the part along the query, the rest keeps its law
                 width, u = frame.between_along(q)
-                shared += np.outer(zeta - shared @ q / width, u)
-            features += D[:, None] * shared
+                effect += np.outer(zeta - effect @ q / width, u)
+            features += D[:, None] * effect
         return features
 
     def scalars(
@@ -109,9 +109,9 @@ class QueriedSampler(FeatureSampler):
         g = rng.standard_normal((len(positive), L))
         t, zeta = g.copy(), None
         t[:, :R] += theta * trained.projected * positive[:, None]
-        if self.model.sees_mean and trained.shared > 0:
+        if self.model.sees_mean and trained.effect_width > 0:
             zeta = rng.standard_normal(len(positive))
-            t += trained.shared * zeta[:, None]
+            t += trained.effect_width * zeta[:, None]
         t *= self.sharpness(trained.query)
         a = self.model.weights(t)
         return Scalars(
@@ -137,16 +137,16 @@ class QueriedSampler(FeatureSampler):
         norm = np.linalg.norm(beside)
         return np.stack([qhat, beside / norm if abs(s) < 1 and norm > 0 else 0 * signal])
 
-    def overlaps(self, split: Split, bias: float) -> Overlaps:
+    def overlaps(self, projections: Projections, bias: float) -> Overlaps:
         """Return the overlaps with both directions."""
-        w_1, w_2 = split.named
-        return Overlaps(float(w_1), float(w_2), split.rest, bias)
+        w_1, w_2 = projections.named
+        return Overlaps(float(w_1), float(w_2), projections.rest, bias)
 
     def scores(
         self,
         problem: SparseTokenProblem,
         trained: TrainedQuery | None,
-        split: Split,
+        projections: Projections,
         bias: float,
         rng: np.random.Generator,
     ) -> Iterator[ClassScores]:
@@ -161,14 +161,14 @@ class QueriedSampler(FeatureSampler):
         def of_class(positive: bool, n: int) -> NormalScores:
             at = np.full(n, positive)
             A, B, C, D, zeta = self.scalars(problem, trained, at, rng)
-            m = problem.strength * A * split.signal + B * split.along + bias
-            between = split.between
+            m = problem.strength * A * projections.signal + B * projections.along + bias
+            between = projections.between
             if zeta is not None:
-                m += D * zeta * split.shared
-                between = max(between - split.shared**2, 0.0)
-            return NormalScores(m, np.sqrt(C**2 * split.beside + D**2 * between))
+                m += D * zeta * projections.along_effect
+                between = max(between - projections.along_effect**2, 0.0)
+            return NormalScores(m, np.sqrt(C**2 * projections.beside + D**2 * between))
 
-        for n in chunk_sizes(draws_for(split.dimension, DRAWS), scalar_rows(problem.length)):
+        for n in chunk_sizes(draws_for(projections.dimension, DRAWS), scalar_rows(problem.length)):
             yield ClassScores(of_class(True, n), of_class(False, n))
 
 

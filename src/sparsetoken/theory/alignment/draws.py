@@ -40,7 +40,7 @@ def effective_directions(problem: SparseTokenProblem, query: TwoSteps | Query) -
         r_k = 2 E[q^T S q]^2 / Var(q^T S q),
 
     the effective rank tr(SQ)^2/tr((SQ)^2) if m = 0, and d for isotropic tokens. A given cosine
-    leaves a uniform direction, of length 1: there it is infinite for isotropic tokens. The standard
+    leaves a uniform direction, of norm 1: there it is infinite for isotropic tokens. The standard
     deviation of the logarithm of the sharpness is 1/sqrt(2 r_k). The second is that of the
     signal in the scores, tau = theta <q, xi>/sigma,
 

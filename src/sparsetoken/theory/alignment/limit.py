@@ -90,7 +90,7 @@ class FirstStep(NamedTuple):
     Attributes
     ----------
     samples : float
-        n0 in (0, inf], in units in which the trace of the identity is the length of the spectrum.
+        n0 in (0, inf], in units in which the trace of the identity is the size of the spectrum.
     along, noise, bias : float
     own : array of shape (2,)
         What a sample's own part of w1 adds to its score, y = +1, -1.

@@ -31,7 +31,7 @@ class DataSet:
         self._training, self._spectrum = training, spectrum
         self._y = np.array(law.targets, dtype=float)[kinds]
         tokens = self._normals(rng, (*signal.shape, len(spectrum.within)), spectrum.within)
-        if spectrum.shared:
+        if spectrum.has_effect:
             tokens += self._normals(rng, tokens.shape[1:], spectrum.between)
         tokens += signal[..., None].astype(np.float32) * spectrum.signal.astype(np.float32)
         self._tokens = tokens.reshape(-1, tokens.shape[-1])

@@ -28,9 +28,9 @@ FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the standard errors
 SCRAMBLES, MOST_SCRAMBLES = 16, 128  # of the nodes of the test error
 _SAFETY = 1.2  # more replicas than the first ones ask for
-_LEAST_KNOWN = 0.3  # relative standard error of a squared length above which a course is cut
+_LEAST_KNOWN = 0.3  # relative standard error of a squared norm above which a course is cut
 _SHARE = 0.25  # of the spread over data sets, to which their mean is known
-_ROUNDING = 1e-9  # of the largest squared length: less may be missing from positivity
+_ROUNDING = 1e-9  # of the largest squared norm: less may be missing from positivity
 
 
 class Replicas:

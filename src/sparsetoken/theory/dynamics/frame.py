@@ -19,7 +19,7 @@ class Frame:
     token projects on the new part as z + g/alpha: z is a fresh normal, as the part is made of
     noise that no earlier weight has seen, and g, the share of the token in it, is the slope of
     its loss, made orthogonal to those of earlier directions and scaled so that the part has
-    length 1. This is the limit of high dimension of the Householder dice (Lu, IEEE Transactions on
+    norm 1. This is the limit of high dimension of the Householder dice (Lu, IEEE Transactions on
     Information Theory 67, 2021), and the same as the equations with memory and response: the
     mean of projection times slope holds both, the response by Gaussian integration by parts.
 

@@ -22,7 +22,7 @@ from sparsetoken.theory.dynamics.samples import placed_signals
 
 POINTS = 512
 _SEED = 20250930  # any fixed number: the same new bags in every run
-_STATES = 16  # in one call: descents of all lengths share what is compiled
+_STATES = 16  # in one call: descents of any number of steps share what is compiled
 _SINGULAR = 1e-12  # a column with a smaller share of new variance brings none
 
 
@@ -64,11 +64,11 @@ def network_outcome(
     columns = range(states.overlaps.shape[1])
     order = [*(j for j in columns if j not in readouts), *readouts]
     drawn = len(order) - len(readouts)
-    shared = bool(states.between.any())
-    grams = (states.within, states.between) if shared else (states.within,)
+    has_effect = bool(states.between.any())
+    grams = (states.within, states.between) if has_effect else (states.within,)
     roots = [np.array([_triangular(S) for S in gram[:, order][..., order]]) for gram in grams]
     mixed = not is_symmetric(network, law.length, law.outputs)
-    nodes = _nodes(law, law.length + shared, drawn, scramble, mixed)
+    nodes = _nodes(law, law.length + has_effect, drawn, scramble, mixed)
     outcome, count = _compiled(network, law, tuple(order), drawn), len(states.loss)
     parts = []
     for first in range(0, count, _STATES):

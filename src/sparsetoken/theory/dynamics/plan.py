@@ -45,7 +45,7 @@ def plan_of(task: Task, trained: Descent, atoms: int = ATOMS) -> Plan:
     """
     training = training_of(task, trained)
     law, spectrum = training.law, atoms_of(training.law, atoms)
-    entries, kinds = law.length + spectrum.shared, len(law.rates)
+    entries, kinds = law.length + spectrum.has_effect, len(law.rates)
     first = len(training.start)
     rows = len(spectrum.shares) * (first + 2 * int(training.moves.sum()))
     sizes = [2 ** int(math.log2(max(total // kinds, 1))) for total in _SAMPLES]
@@ -62,7 +62,7 @@ def plan_of(task: Task, trained: Descent, atoms: int = ATOMS) -> Plan:
         legal = f"at most {free // 3} at length {law.length}"
         raise InvalidInput("columns of a network", legal, columns, f"{remedy}or simulate.")
     if rows_of_all >= rows:
-        legal = f"at most {rows_of_all // rows - spectrum.shared} with {training.steps} steps"
+        legal = f"at most {rows_of_all // rows - spectrum.has_effect} with {training.steps} steps"
         raise InvalidInput("length (L) of a descent", legal, law.length, f"{remedy}or simulate.")
     left = (free - first) // 2
     legal = f"at most {left // columns} that move all {columns} columns"

@@ -112,7 +112,7 @@ class _Population:
         self._y = np.array(law.targets, dtype=float)[kinds]
         self._weight = np.array(law.rates)[kinds] / (size * len(halves))
         self._halves = len(halves)
-        self._length, self._entries = law.length, law.length + atoms.shared
+        self._length, self._entries = law.length, law.length + atoms.has_effect
         self._normals = [
             Normals(self._entries, len(law.rates), size, replica, half) for half in halves
         ]
@@ -204,8 +204,8 @@ class _Population:
         """Return the slopes by the noise of an atom: of all tokens, then of effects of bags."""
         within = np.sqrt(self._atoms.within[i]) * by_H
         if self._entries > self._length:
-            shared = np.sqrt(self._atoms.between[i]) * by_H.sum(axis=1, keepdims=True)
-            within = np.concatenate([within, shared], axis=1)
+            effect = np.sqrt(self._atoms.between[i]) * by_H.sum(axis=1, keepdims=True)
+            within = np.concatenate([within, effect], axis=1)
         return within.reshape(len(by_H), -1)
 
     def shares(self, t: int) -> Float[np.ndarray, " n"]:

@@ -42,7 +42,7 @@ class Atoms(NamedTuple):
     exact: bool
 
     @property
-    def shared(self) -> bool:
+    def has_effect(self) -> bool:
         """Whether the tokens of a bag share an effect."""
         return bool(self.between.any())
 

@@ -27,12 +27,12 @@ def broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
     it is the smaller one, of order 1/d beside 1/sqrt(d).
     """
     training = plan.training
-    lengths = np.linalg.norm(training.start, axis=0)
+    norms = np.linalg.norm(training.start, axis=0)
     rng = np.random.default_rng(_SEED)
     base, pairs = _test_errors(plan), []
     for _ in range(_DRAWS):
-        normals = rng.standard_normal((len(training.law.strengths), len(lengths)))
-        overlaps = normals * lengths / math.sqrt(DIMENSION)
+        normals = rng.standard_normal((len(training.law.strengths), len(norms)))
+        overlaps = normals * norms / math.sqrt(DIMENSION)
         pairs.append([_test_errors(plan, sign * overlaps) for sign in (1, -1)])
     known = min(len(base), *(len(errors) for pair in pairs for errors in pair))
     if known == 1:
@@ -45,7 +45,7 @@ def broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
     return (
         f"The limit keeps a symmetry that finite dimensions break: overlaps with the signals, as "
         f"a random start has at d = {DIMENSION}, change the test error after {last} steps by about "
-        f"{shift:+.4f}. Simulate at your dimension, or break the symmetry by lengths of the start "
+        f"{shift:+.4f}. Simulate at your dimension, or break the symmetry by norms of the start "
         f"that differ, or by start_overlaps.",
     )
 

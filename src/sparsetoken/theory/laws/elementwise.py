@@ -51,7 +51,7 @@ def elementwise_law(
 def _within_range(log_weights: np.ndarray) -> np.ndarray:
     """Return weights up to a factor for each sample, so that none overflows or vanishes.
 
-    Only the direction and the length of a feature relative to one another matter where
+    Only the direction and the norm of a feature relative to one another matter where
     samples are separated.
     """
     top = log_weights.max(axis=1, keepdims=True)

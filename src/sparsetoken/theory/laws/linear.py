@@ -25,7 +25,7 @@ def vectorized_law(
 ) -> FeatureLaw:
     """Return the law of the concatenated tokens.
 
-    A linear problem in L d dimensions, with a mean of length theta R / sqrt(L) and unit noise.
+    A linear problem in L d dimensions, with a mean of norm theta R / sqrt(L) and unit noise.
 
     Raises
     ------

@@ -46,7 +46,7 @@ def nodes_with_effect(
     """Return nodes of the weights of scores ``k (shift v + g + effect zeta)``.
 
     All tokens of a sample have one zeta. The directions are those of the signal, of a token's noise
-    along the query and of the effect; the amplitudes are the length of the weights and their sum.
+    along the query and of the effect; the amplitudes are the norm of the weights and their sum.
     `shift` and `effect` are what the signal, and one standard deviation of the effect, add to
     projections. Points are those of each class and scramble, a power of two.
 

@@ -28,7 +28,7 @@ def softmax_law(
     if L == 1 or k == 0:
         along, across = (theta * part * R / L for part in (s, math.sqrt(1 - s**2)))
         law = two_nodes(problem, along, across, 1 / math.sqrt(L))
-        return dataclasses.replace(law, shared=1 / L)
+        return dataclasses.replace(law, gaussian_variance=1 / L)
     blunt = k < _BLUNT
     features = TokenFeatures(
         problem,

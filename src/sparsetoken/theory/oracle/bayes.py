@@ -163,7 +163,7 @@ def _sampled(problem: SparseTokenProblem, points: int, mean: float) -> np.ndarra
     scores are ``theta t_l + (m - theta) gbar``, and ``(m^2 - theta^2) R/L`` more on positives.
     """
     pi, theta, R, L = problem.letters
-    less = R**2 / L * (mean**2 - theta**2)  # of the squared length of the whitened shift
+    less = R**2 / L * (mean**2 - theta**2)  # of the squared norm of the whitened shift
     prior = math.log(pi / (1 - pi)) - (theta**2 * R + less) / 2 - _log_binomial(L, R)
     errors = []
     for nodes, rng in scrambles(problem, points):

@@ -76,7 +76,7 @@ def learning_error(
     Tokens of a covariance S_w are isotropic once whitened, with the strength
     ``D = theta |S_w^(-1/2) xi|``. The floor is then that of learners that know S_w and for which
     every whitened direction is equally likely beforehand: xi proportional to S_w^(1/2) times a
-    uniform direction. It is also the least worst case over all xi of one whitened length. Who
+    uniform direction. It is also the least worst case over all xi of one whitened norm. Who
     expects the signal where the covariance is large, as a plain ridge does, may do better on
     such a signal.
 
@@ -210,10 +210,10 @@ class SignalPrior(NamedTuple):
     variance: Float[np.ndarray, " m"]
 
     def known(self, gamma: float, chance: float, total: float = 1.0) -> Float[np.ndarray, " m"]:
-        """Return the squared length of the posterior mean along each direction, d times.
+        """Return the squared norm of the posterior mean along each direction, d times.
 
         The precision gamma comes from positives, where the effect takes nothing of it, and of that
-        the part `chance` from mean tokens; `total` is the squared length of the signal.
+        the part `chance` from mean tokens; `total` is the squared norm of the signal.
         """
         gain = self._precision(gamma, chance) * self.variance
         return total * self.variance * gain / (1 + gain)
@@ -231,7 +231,7 @@ def signal_prior(kept: Float[np.ndarray, " m"], share: float) -> SignalPrior:
     """Return the prior of all u with ``|u| = 1`` and ``u^T W u = share`` alike.
 
     In high dimension the uniform law on these two surfaces is that of independent normal u_j with
-    ``1 / tau_j`` linear in w_j, which are `kept`: of all laws with both lengths it has the largest
+    ``1 / tau_j`` linear in w_j, which are `kept`: of all laws with both norms it has the largest
     entropy. Where the share is the mean of w, all directions are alike. A share beyond the least
     or the largest w_j by rounding is taken as there.
 

@@ -14,7 +14,7 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Outcome
 from sparsetoken.theory.features import ModelFeatures
 from sparsetoken.theory.readout.accuracy import allowed_error
-from sparsetoken.theory.readout.equations import ConvexReadout, Load
+from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import (
     moved_errors,
@@ -54,7 +54,7 @@ class LearningCurve:
 
     Each point has the fewest nodes, from `first_points` for each class and scramble on, with which
     twice the numerical error of its test error is allowed by the tolerance, as of `allowed_error`;
-    at inf those are the first nodes. It is solved to the same length of the last Newton step. Its
+    at inf those are the first nodes. It is solved to the same norm of the last Newton step. Its
     neighbours only give the place where Newton's method starts, so that its solution is the same in
     every sequence, to rounding. So do the solutions of another curve, of features that are much
     `like` these. New data have the problem `tested`.
@@ -103,8 +103,8 @@ class LearningCurve:
             law = self._features.nodes(self._problem, points)
             same = self._tested == self._problem
             tested = law if same else self._features.nodes(self._tested, points)
-            readout = self._features.readout(law, self._loss)
-            self._levels[points] = _Level(tested, readout, SolvedLoads(readout.positive))
+            equations = self._features.equations(law, self._loss)
+            self._levels[points] = _Level(tested, equations, SolvedLoads(equations.positive))
         return self._levels[points]
 
     def _start(self, points: int, load: Load, fewer: SaddlePoint | None) -> SaddlePoint:
@@ -121,11 +121,11 @@ class LearningCurve:
                 continue
             away = guess.distance + (0.0 if known == points else 0.1 * _NODES_APART)
             if away < distance:
-                state = here.readout.state(guess.x, load.samples)
+                state = here.equations.state(guess.x, load.samples)
                 best, distance = SaddlePoint(guess.x, state, load, 0.0, math.inf, 0, True), away
         if best is not None:
             return best
-        few = self._features.rough(here.readout.nodes, here.readout.loss)
+        few = self._features.rough(here.equations.nodes, here.equations.loss)
         return solve_readout(few, load, self._elsewhere.get(load), ROUGH_STEP)
 
 
@@ -133,13 +133,13 @@ class _Level(NamedTuple):
     """A law of some number of nodes for training and tests, and what has been solved with it."""
 
     tested: FeatureNodes
-    readout: ConvexReadout
+    equations: SaddleEquations
     solved: SolvedLoads
 
     @property
     def exact(self) -> bool:
         """Whether the nodes are the law itself."""
-        return self.readout.nodes.exact and self.tested.exact
+        return self.equations.nodes.exact and self.tested.exact
 
 
 class _Attempt:
@@ -155,13 +155,13 @@ class _Attempt:
 
     def _scores(self, at: SaddlePoint) -> ScoreLaw:
         """Return the scores of a readout on new data."""
-        state = self._features.state_on(self._problem, self._level.readout, at)
+        state = self._features.state_on(self._problem, self._level.equations, at)
         return scores_on(self._level.tested, state)
 
     def _spread(self, at: SaddlePoint, scores: ScoreLaw) -> float:
         """Return the standard error of the test error over scrambles, at a solution or near it."""
         there = dataclasses.replace(at, load=self._load)
-        return spread_of_test_error(self._level.readout, there, self._level.tested, scores)
+        return spread_of_test_error(self._level.equations, there, self._level.tested, scores)
 
     def has_too_few_nodes(self, start: SaddlePoint, tolerance: float) -> bool:
         """Return whether the nodes are too few for their own solution to pay.
@@ -170,7 +170,7 @@ class _Attempt:
         """
         if not start.converged or start.smoothing > 0:
             return False
-        if newton_distance(self._level.readout, start, self._load) > _NEAR:
+        if newton_distance(self._level.equations, start, self._load) > _NEAR:
             return False
         scores = self._scores(start)
         if _counts_relatively(scores.test_error(), tolerance):
@@ -179,10 +179,10 @@ class _Attempt:
 
     def solve(self, start: SaddlePoint) -> SaddlePoint:
         """Return the solution, and keep it as a neighbour and its numerical error."""
-        saddle = solve_readout(self._level.readout, self._load, start)
+        saddle = solve_readout(self._level.equations, self._load, start)
         if not saddle.converged:
             return saddle
-        places = list(self._level.readout.positive(self._load.samples))
+        places = list(self._level.equations.positive(self._load.samples))
         if saddle.smoothing == 0 and np.all(saddle.x[places] > 0):
             self._level.solved.add(self._load, saddle.x)
         self._scored = scores = self._scores(saddle)
@@ -202,12 +202,12 @@ class _Attempt:
         """
         if not _counts_relatively(self.test_error, tolerance):
             return False
-        readout = self._level.readout
-        points = readout.nodes.y.shape[1]  # as many for each class as there are for both
-        drawn = drawn_error(self._features, readout, saddle, self._problem, points)
+        equations = self._level.equations
+        points = equations.nodes.y.shape[1]  # as many for each class as there are for both
+        drawn = drawn_error(self._features, equations, saddle, self._problem, points)
         if drawn is None:
             return False
-        moved = moved_errors(readout, saddle, drawn.nodes, drawn.scores)
+        moved = moved_errors(equations, saddle, drawn.nodes, drawn.scores)
         error = math.hypot(drawn.standard_error, standard_error(moved))
         if error < self.error:
             self.test_error, self.error = drawn.test_error, error
@@ -215,16 +215,16 @@ class _Attempt:
 
     def complete(self, saddle: SaddlePoint) -> SolvedPoint:
         """Return the solution with all that follows from it."""
-        nodes = self._level.readout.nodes.y.size
+        nodes = self._level.equations.nodes.y.size
         return SolvedPoint(
             saddle, self.test_error, self.error, nodes, lambda: self._outcome(saddle)
         )
 
     def _outcome(self, saddle: SaddlePoint) -> Outcome:
-        readout, scores = self._level.readout, self._scored
-        own = scores if self._level.tested is readout.nodes else None
-        here = performance(readout, saddle, scores, own)._replace(test_error=self.test_error)
-        return Outcome(**here._asdict(), overlaps=self._features.overlaps(readout, saddle))
+        equations, scores = self._level.equations, self._scored
+        own = scores if self._level.tested is equations.nodes else None
+        here = performance(equations, saddle, scores, own)._replace(test_error=self.test_error)
+        return Outcome(**here._asdict(), overlaps=self._features.overlaps(equations, saddle))
 
 
 def _counts_relatively(test_error: float, tolerance: float) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from sparsetoken.losses import Loss
 from sparsetoken.theory.readout.bias import best_bias
 from sparsetoken.theory.readout.covariances import Covariances, Pull
-from sparsetoken.theory.readout.means import LossMeans, ReadoutState
+from sparsetoken.theory.readout.means import LossMeans, OrderParameters
 from sparsetoken.theory.readout.nodes import FeatureNodes
 
 _NO_PULL = 1e-13
@@ -34,7 +34,7 @@ class Load(NamedTuple):
     ridge: float
 
 
-class ConvexReadout(abc.ABC):
+class SaddleEquations(abc.ABC):
     """The minimum of ``(1/n) sum l(y_i, <w, f_i> + b) + (ridge/2) |w|^2`` as n, d -> infinity.
 
     The features are ``f = M a + sum_k C_k G_k^(1/2) h_k``. Symbols: p = M^T w, nu_k^2 = w^T G_k w;
@@ -64,7 +64,7 @@ class ConvexReadout(abc.ABC):
         """Return the number of unknowns that are free."""
 
     @abc.abstractmethod
-    def state(self, x: np.ndarray, samples: float) -> ReadoutState:
+    def state(self, x: np.ndarray, samples: float) -> OrderParameters:
         """Return what the scores depend on."""
 
     @abc.abstractmethod
@@ -104,16 +104,17 @@ class ConvexReadout(abc.ABC):
         return mean, bias, self.loss.dual(nodes.y, bias + 0 * nodes.y, mu + 0 * nodes.y)
 
 
-class IsotropicReadout(ConvexReadout):
+class IsotropicEquations(SaddleEquations):
     """The saddle point (w_1, w_2, b, nu, r) of the potential of features of isotropic tokens.
 
     Equation: stage-four-potential (n1, d -> infinity at fixed alpha = n1/d), of features
     ``X_1 qhat + X_2 e_2 + C h`` with h ~ N(0, I - qhat qhat^T):
 
     ``E[M_{chi C^2 + mu}(omega)] - nu r/(2 sqrt(alpha)) + (lambda/2)(w_1^2 + w_2^2 + nu^2)``
-    with omega = w_1 X_1 + w_2 X_2 + b + T g, T^2 = w_1^2 shared + C^2 (w_2^2 + nu^2) and
-    chi = nu/(r sqrt(alpha)). It is convex in (w_1, w_2, b, nu) and concave in r. Where noise has
-    one eigenvalue these are the equations of `SpectrumReadout`, with fewer ways to go astray.
+    with omega = w_1 X_1 + w_2 X_2 + b + T g, T^2 = w_1^2 v + C^2 (w_2^2 + nu^2), v the
+    Gaussian variance of the law, and chi = nu/(r sqrt(alpha)). It is convex in (w_1, w_2, b, nu)
+    and concave in r. Where noise has one eigenvalue these are the equations of
+    `SpectrumEquations`, with fewer ways to go astray.
 
     Equation: population-risk. At alpha = inf, nu and chi vanish and the potential is the
     population risk of (w_1, w_2, b) with the ridge; it has three unknowns.
@@ -127,11 +128,11 @@ class IsotropicReadout(ConvexReadout):
         """Return 5, or 3 at infinite data, where nu = 0 and r = 1."""
         return 5 if math.isfinite(samples) else 3
 
-    def state(self, x: np.ndarray, samples: float) -> ReadoutState:
+    def state(self, x: np.ndarray, samples: float) -> OrderParameters:
         """Return the state: chi = nu / (r sqrt(alpha))."""
         _, w2, b, nu, r = x
         chi = nu / (r * math.sqrt(samples))
-        return ReadoutState(x[:2], float(b), np.array([w2**2 + nu**2]), np.array([chi]))
+        return OrderParameters(x[:2], float(b), np.array([w2**2 + nu**2]), np.array([chi]))
 
     def tangent(self, x: np.ndarray, samples: float) -> np.ndarray:
         """Return the derivatives of the state."""
@@ -185,7 +186,7 @@ class IsotropicReadout(ConvexReadout):
         return np.array([w1, w2, bias, r / (math.sqrt(alpha) * large), r]), large
 
 
-class SpectrumReadout(ConvexReadout):
+class SpectrumEquations(SaddleEquations):
     """The unknowns (p, b, nu, chi) where noise has any covariances.
 
     Equation: general-convex-readout. They solve the equations left when eta, kappa and r are put
@@ -217,33 +218,33 @@ class SpectrumReadout(ConvexReadout):
         """Return the number of (p, b, nu), with chi where data are finite; there it is 0."""
         return self.J + 1 + (2 if math.isfinite(samples) else 1) * self.K
 
-    def state(self, x: np.ndarray, samples: float) -> ReadoutState:
+    def state(self, x: np.ndarray, samples: float) -> OrderParameters:
         """Return the state."""
         p, b, nu, chi = np.split(x, np.cumsum([self.J, 1, self.K]))
-        return ReadoutState(p, float(b[0]), nu**2, chi)
+        return OrderParameters(p, float(b[0]), nu**2, chi)
 
     def tangent(self, x: np.ndarray, samples: float) -> np.ndarray:
-        """Return the derivatives of the state: the unknowns are lengths, not their squares."""
+        """Return the derivatives of the state: the unknowns are norms, not their squares."""
         tangent = np.ones(len(x))
-        lengths = slice(self.J + 1, self.J + 1 + self.K)
-        tangent[lengths] = 2 * x[lengths]
+        norms = slice(self.J + 1, self.J + 1 + self.K)
+        tangent[norms] = 2 * x[norms]
         return np.diag(tangent)
 
-    def pull(self, state: ReadoutState, mu: float) -> Pull:
+    def pull(self, state: OrderParameters, mu: float) -> Pull:
         """Return what the samples do to the readout at a state."""
         return self._pull(state, self.means.at(state, mu).gradient.mean(axis=0))
 
-    def _pull(self, state: ReadoutState, gradient: np.ndarray) -> Pull:
+    def _pull(self, state: OrderParameters, gradient: np.ndarray) -> Pull:
         J, K = self.J, self.K
         kappa = np.maximum(2 * gradient[J + 1 : J + 1 + K], 0.0)
         rho = np.maximum(-2 * gradient[J + 1 + K :], 0.0)
         eta = -gradient[:J] + np.einsum("k,kij,j->i", kappa, self.removed, state.p)
         return Pull(eta, kappa, rho)
 
-    def _turned(self, state: ReadoutState) -> np.ndarray:
+    def _turned(self, state: OrderParameters) -> np.ndarray:
         return np.einsum("kij,j->ik", self.removed, state.p)
 
-    def _by_gradient(self, state: ReadoutState) -> np.ndarray:
+    def _by_gradient(self, state: OrderParameters) -> np.ndarray:
         """Return the derivatives of (eta, kappa, rho) in the gradient of the mean loss."""
         J, K = self.J, self.K
         jacobian = np.zeros((J + 2 * K, J + 1 + 2 * K))
@@ -260,7 +261,7 @@ class SpectrumReadout(ConvexReadout):
         return self._coupled(state, gradients.mean(axis=0), hessians.mean(axis=0), load)
 
     def _coupled(
-        self, state: ReadoutState, gradient: np.ndarray, hessian: np.ndarray, load: Load
+        self, state: OrderParameters, gradient: np.ndarray, hessian: np.ndarray, load: Load
     ) -> tuple[np.ndarray, np.ndarray]:
         J, K = self.J, self.K
         p, b, q, chi = slice(0, J), J, slice(J + 1, J + 1 + K), slice(J + 1 + K, J + 1 + 2 * K)

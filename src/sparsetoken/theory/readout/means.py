@@ -23,12 +23,12 @@ from sparsetoken.theory.score_grid import (
 )
 
 _LEAST_VARIANCE = 1e-300
-_NEAR = 3e-6  # relative: no farther than the last Newton step goes, in squares of lengths
+_NEAR = 3e-6  # relative: no farther than the last Newton step goes, in squares of norms
 # nodes from which a grid is less work, and from which the finer grid is, in any case
 _MANY, _VERY_MANY = 1024, 2**14
 
 
-class ReadoutState(NamedTuple):
+class OrderParameters(NamedTuple):
     """The few numbers of a readout that its scores depend on.
 
     Attributes
@@ -108,7 +108,7 @@ class LossMeans:
         self._grids = None if law is None else ScoreGrids(law, worthwhile(law, loss))
         self._last: tuple[np.ndarray, float, Means] | None = None
 
-    def at(self, state: ReadoutState, mu: float) -> Means:
+    def at(self, state: OrderParameters, mu: float) -> Means:
         """Return value (S,), gradient (S, N) and Hessian (S, N, N), N = J + 1 + 2 K.
 
         The last answer is kept, so that a solution is evaluated once for all that follows.
@@ -125,15 +125,17 @@ class LossMeans:
         self._last = x, mu, means
         return means
 
-    def scores(self, state: ReadoutState, mu: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def scores(
+        self, state: OrderParameters, mu: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return m, T and V at each node."""
         T, V = self._spread(self._squares, state, mu)
         return self.nodes.a @ state.p + state.b, T, V
 
-    def _spread(self, squares: np.ndarray, state: ReadoutState, mu: float) -> list[np.ndarray]:
+    def _spread(self, squares: np.ndarray, state: OrderParameters, mu: float) -> list[np.ndarray]:
         """Return T and V at squares of amplitudes."""
-        shared = float(state.p @ self.nodes.covariance @ state.p)
-        T = np.sqrt(np.maximum(shared + squares @ state.q, _LEAST_VARIANCE))
+        common = float(state.p @ self.nodes.covariance @ state.p)
+        T = np.sqrt(np.maximum(common + squares @ state.q, _LEAST_VARIANCE))
         return [T, mu + squares @ state.chi]
 
     @functools.cached_property
@@ -143,7 +145,7 @@ class LossMeans:
         AA = nodes.weight[:, None, None] * A[:, :, None] * A[:, None]
         return _Products.of_moments(AA, self._squares)
 
-    def _at(self, state: ReadoutState, mu: float) -> Means:
+    def _at(self, state: OrderParameters, mu: float) -> Means:
         for grid in self._grids or ():
             means = self._on(grid, state, mu)
             if means is not None:
@@ -153,7 +155,7 @@ class LossMeans:
             state, self._products, smoothed_at(self.loss, self.nodes.y, m, T, V), T
         )
 
-    def _on(self, grid: ScoreGrid, state: ReadoutState, mu: float) -> Means | None:
+    def _on(self, grid: ScoreGrid, state: OrderParameters, mu: float) -> Means | None:
         """Return the means from a grid of scores, None where it does not resolve them."""
         views = grid.views(np.append(state.p, state.b))
         if views is None:
@@ -171,7 +173,7 @@ class LossMeans:
         return self._assembled(state, products, Smoothed(*s.reshape(len(s), 1, -1)), widths)
 
     def _assembled(
-        self, state: ReadoutState, products: _Products, s: Smoothed, T: np.ndarray
+        self, state: OrderParameters, products: _Products, s: Smoothed, T: np.ndarray
     ) -> Means:
         """Add up over points, whose functions have the shape (scrambles or 1, points).
 

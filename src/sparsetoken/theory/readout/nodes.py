@@ -62,7 +62,7 @@ class FeatureNodes:
     def from_law(cls, law: FeatureLaw) -> FeatureNodes:
         """Return the nodes of features of isotropic tokens, in the directions (qhat, e_2)."""
         a = np.stack([law.along, law.across], axis=-1)
-        covariance = np.diag([law.shared, 0.0])
+        covariance = np.diag([law.gaussian_variance, 0.0])
         return cls(a, law.C[..., None], law.y, law.weight, covariance, exact=law.exact)
 
     @property

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.theory.readout.equations import ConvexReadout
-from sparsetoken.theory.readout.means import ReadoutState
+from sparsetoken.theory.readout.equations import SaddleEquations
+from sparsetoken.theory.readout.means import OrderParameters
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import SaddlePoint
 from sparsetoken.theory.score_law import ScoreLaw
@@ -26,7 +26,7 @@ class Performance(NamedTuple):
     auc: float
 
 
-def scores_on(nodes: FeatureNodes, state: ReadoutState) -> ScoreLaw:
+def scores_on(nodes: FeatureNodes, state: OrderParameters) -> ScoreLaw:
     """Return the scores of a readout on data with the directions and covariances of the nodes."""
     variance = float(state.p @ nodes.covariance @ state.p) + nodes.C**2 @ state.q
     width = np.sqrt(np.maximum(variance, 0.0))
@@ -35,7 +35,7 @@ def scores_on(nodes: FeatureNodes, state: ReadoutState) -> ScoreLaw:
 
 @with_x64
 def performance(
-    readout: ConvexReadout,
+    equations: SaddleEquations,
     saddle: SaddlePoint,
     tested: ScoreLaw | None = None,
     own: ScoreLaw | None = None,
@@ -47,23 +47,23 @@ def performance(
     Equation: shifted-test-law. The readout stays; new data, whose scores are `tested`, may have
     another law. By default they are like the training's, whose scores are `own` where known.
     """
-    nodes, state, mu = readout.nodes, saddle.state, saddle.smoothing
+    nodes, state, mu = equations.nodes, saddle.state, saddle.smoothing
     own = scores_on(nodes, state) if own is None else own
     tested = own if tested is None else tested
-    value, gradient, _ = readout.means.at(state, mu)
+    value, gradient, _ = equations.means.at(state, mu)
     # l(y, z*) is the envelope less V p^2/2, whose mean is chi times the gradient in chi.
     chi = slice(len(state.p) + 1 + len(state.q), None)
     training_loss = float(value.mean() + gradient.mean(axis=0)[chi] @ state.chi)
     # y z* < 0 where the score of a new sample is beyond the point that the prox maps to 0.
-    _, _, V = readout.means.scores(state, mu)
-    turn = V * readout.loss.slope(nodes.y, 0 * nodes.y)
+    _, _, V = equations.means.scores(state, mu)
+    turn = V * equations.loss.slope(nodes.y, 0 * nodes.y)
     training = dataclasses.replace(own, mean=own.mean - turn)
     return Performance(tested.test_error(), training_loss, training.test_error(), tested.auc())
 
 
 @with_x64
 def spread_of_test_error(
-    readout: ConvexReadout, saddle: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
+    equations: SaddleEquations, saddle: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
 ) -> float:
     """Return the standard error of the test error, from independent scrambles.
 
@@ -71,9 +71,11 @@ def spread_of_test_error(
     equations away, and so is its test error. A test law of its own has scrambles of its own,
     drawn from the same numbers.
     """
-    if max(len(readout.nodes.y), len(tested.y)) < 2:
+    if max(len(equations.nodes.y), len(tested.y)) < 2:
         return 0.0
-    return standard_error(scores.errors_by_scramble + moved_errors(readout, saddle, tested, scores))
+    return standard_error(
+        scores.errors_by_scramble + moved_errors(equations, saddle, tested, scores)
+    )
 
 
 def standard_error(values: Float[np.ndarray, " n"]) -> float:
@@ -84,15 +86,15 @@ def standard_error(values: Float[np.ndarray, " n"]) -> float:
 
 @with_x64
 def moved_errors(
-    readout: ConvexReadout, saddle: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
+    equations: SaddleEquations, saddle: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
 ) -> Float[np.ndarray, " scrambles"]:
     """Return what the readout of each scramble of the training changes in the test error."""
-    steps = readout.scramble_steps(saddle.x, saddle.load, saddle.smoothing)
+    steps = equations.scramble_steps(saddle.x, saddle.load, saddle.smoothing)
     slopes = _slopes(tested, saddle.state, scores)
-    return steps @ (slopes @ readout.tangent(saddle.x, saddle.load.samples)[: len(slopes)])
+    return steps @ (slopes @ equations.tangent(saddle.x, saddle.load.samples)[: len(slopes)])
 
 
-def _slopes(nodes: FeatureNodes, state: ReadoutState, scores: ScoreLaw) -> np.ndarray:
+def _slopes(nodes: FeatureNodes, state: OrderParameters, scores: ScoreLaw) -> np.ndarray:
     """Return the slopes of the test error in (p, b, q)."""
     width = np.maximum(scores.width, 1e-100)
     ratio = scores.mean / width

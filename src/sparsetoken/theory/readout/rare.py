@@ -11,7 +11,7 @@ from jaxtyping import Float
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory.feature_law import Coordinates, TokenFeatures
 from sparsetoken.theory.features import ModelFeatures
-from sparsetoken.theory.readout.equations import ConvexReadout
+from sparsetoken.theory.readout.equations import SaddleEquations
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import scores_on, standard_error
 from sparsetoken.theory.readout.solve import SaddlePoint
@@ -36,7 +36,7 @@ class DrawnError(NamedTuple):
 
 def drawn_error(
     features: ModelFeatures,
-    readout: ConvexReadout,
+    equations: SaddleEquations,
     saddle: SaddlePoint,
     problem: SparseTokenProblem,
     points: int,
@@ -52,7 +52,7 @@ def drawn_error(
     tokens = features.tokens(problem)
     if tokens is None or tokens.up_to_factor:
         return None
-    points, state = min(points, _MOST_POINTS), features.state_on(problem, readout, saddle)
+    points, state = min(points, _MOST_POINTS), features.state_on(problem, equations, saddle)
 
     def drawn(
         proposals: Mapping[int, Proposal], coordinates: Coordinates, points: int, stage: int

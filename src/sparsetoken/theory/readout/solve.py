@@ -8,11 +8,11 @@ import math
 import numpy as np
 
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_length
-from sparsetoken.theory.readout.equations import ConvexReadout, Load
-from sparsetoken.theory.readout.means import ReadoutState
+from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_norm
+from sparsetoken.theory.readout.equations import Load, SaddleEquations
+from sparsetoken.theory.readout.means import OrderParameters
 
-# Relative lengths of the last Newton step, of a solution and of a place on the way to one.
+# Relative norms of the last Newton step, of a solution and of a place on the way to one.
 # The step is taken, so that the error is of the order of its square.
 SOLUTION_STEP, ROUGH_STEP = 1e-6, 1e-2
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 4.0, 1e-7
@@ -23,16 +23,16 @@ _LARGE_RIDGES = (1.0, 10.0)  # relative to the features; the second is safer and
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SaddlePoint:
-    """A solution x of the equations of a `ConvexReadout` and how it was reached.
+    """A solution x of `SaddleEquations` and how it was reached.
 
     The scores depend on the state. The smoothing is the mu of the envelope that stands for the
     loss: 0, or at most 1e-6 where a loss with kinks has its solution on a kink (the hinge loss that
     gives up and always answers with the larger class); the training loss then moves by less than
-    mu. The residual is the relative length of the last Newton step.
+    mu. The residual is the relative norm of the last Newton step.
     """
 
     x: np.ndarray
-    state: ReadoutState
+    state: OrderParameters
     load: Load
     smoothing: float
     residual: float
@@ -42,7 +42,7 @@ class SaddlePoint:
 
 @with_x64
 def solve_readout(
-    readout: ConvexReadout,
+    equations: SaddleEquations,
     load: Load,
     start: SaddlePoint | None = None,
     tolerance: float = SOLUTION_STEP,
@@ -51,28 +51,28 @@ def solve_readout(
 
     Equation: learned-readout. It starts at a solution nearby, for the same smoothing. Without one
     the solution is followed from a ridge so large that it is explicit, and then, for a loss with
-    kinks, along its smoothing. The tolerance is the relative length of the last Newton step; the
+    kinks, along its smoothing. The tolerance is the relative norm of the last Newton step; the
     error is of the order of its square.
     """
     spent = 0 if start is None else start.iterations
-    ridge, solver = load.ridge, _Solver(readout, load, tolerance, spent)
+    ridge, solver = load.ridge, _Solver(equations, load, tolerance, spent)
     if start is not None and start.converged and np.all(start.x[list(solver.positive)] > 0):
         near = solver.newton(start.x, ridge, start.smoothing)
         # With so many nodes the full continuation would be too slow where a warm start fails.
-        if near.converged or readout.nodes.y.size > _MANY_NODES:
+        if near.converged or equations.nodes.y.size > _MANY_NODES:
             return solver.solved(near, start.smoothing)
-    mu = 0.0 if readout.loss.smooth else _FIRST_SMOOTHING
+    mu = 0.0 if equations.loss.smooth else _FIRST_SMOOTHING
     for relative in _LARGE_RIDGES:
-        x, large = readout.explicit(load, mu, relative)
+        x, large = equations.explicit(load, mu, relative)
         if x is None:
-            return _without_pull(readout, load)
+            return _without_pull(equations, load)
         first = solver.newton(x, large, mu)
         if first.converged:
             break
     if not first.converged:
         return solver.solved(first, mu)
     enough = _LAST_RIDGE * large if ridge == 0 else None
-    path = _Continuation(large, first.x, list(solver.positive), extrapolates=readout.extrapolates)
+    path = _Continuation(large, first.x, list(solver.positive), extrapolates=equations.extrapolates)
     down, _ = follow(
         lambda at, t: path.extended(solver.newton(path.guess(t), t, mu), t),
         first,
@@ -97,19 +97,21 @@ def solve_readout(
 class _Solver:
     """Newton's method at one load, with the count of its iterations."""
 
-    def __init__(self, readout: ConvexReadout, load: Load, tolerance: float, spent: int) -> None:
-        self._readout, self._load, self._tolerance = readout, load, tolerance
-        self._size, self._spent = readout.size(load.samples), spent
-        self.positive = readout.positive(load.samples)
+    def __init__(
+        self, equations: SaddleEquations, load: Load, tolerance: float, spent: int
+    ) -> None:
+        self._equations, self._load, self._tolerance = equations, load, tolerance
+        self._size, self._spent = equations.size(load.samples), spent
+        self.positive = equations.positive(load.samples)
 
     def newton(self, x: np.ndarray, ridge: float, mu: float) -> NewtonResult:
         """Solve at a ridge and a smoothing: roughly on the way, else to the tolerance."""
         fixed, load = x[self._size :], self._load._replace(ridge=ridge)
         result = damped_newton(
-            lambda at: self._readout.system(np.append(at, fixed), load, mu),
+            lambda at: self._equations.system(np.append(at, fixed), load, mu),
             x[: self._size],
             positive=self.positive,
-            cautious=(self._readout.bias_at,),
+            cautious=(self._equations.bias_at,),
             tolerance=self._tolerance if load == self._load else ROUGH_STEP,
         )
         self._spent += result.iterations
@@ -118,7 +120,7 @@ class _Solver:
     def solved(self, result: NewtonResult, mu: float) -> SaddlePoint:
         """Return a result as a saddle point."""
         x, load = result.x, self._load
-        state = self._readout.state(x, load.samples)
+        state = self._equations.state(x, load.samples)
         return SaddlePoint(x, state, load, mu, result.residual, self._spent, result.converged)
 
 
@@ -152,17 +154,17 @@ class _Continuation:
         return guess
 
 
-def _without_pull(readout: ConvexReadout, load: Load) -> SaddlePoint:
+def _without_pull(equations: SaddleEquations, load: Load) -> SaddlePoint:
     """Return the readout that nothing pulls: only its bias learns."""
-    x, _ = readout.explicit(load._replace(samples=1.0), 0.0, 1.0)
+    x, _ = equations.explicit(load._replace(samples=1.0), 0.0, 1.0)
     assert x is not None
-    bias, x = x[readout.bias_at], np.zeros_like(x)
-    x[readout.bias_at] = bias
-    return SaddlePoint(x, readout.state(x, load.samples), load, 0.0, 0.0, 0, True)
+    bias, x = x[equations.bias_at], np.zeros_like(x)
+    x[equations.bias_at] = bias
+    return SaddlePoint(x, equations.state(x, load.samples), load, 0.0, 0.0, 0, True)
 
 
-def newton_distance(readout: ConvexReadout, saddle: SaddlePoint, load: Load) -> float:
-    """Return the relative length of the Newton step from a point to the saddle point of a load."""
-    residual, jacobian = readout.system(saddle.x, load, saddle.smoothing)
+def newton_distance(equations: SaddleEquations, saddle: SaddlePoint, load: Load) -> float:
+    """Return the relative norm of the Newton step from a point to the saddle point of a load."""
+    residual, jacobian = equations.system(saddle.x, load, saddle.smoothing)
     free = saddle.x[: len(residual)]
-    return newton_length(free, residual, jacobian, readout.positive(load.samples))
+    return newton_norm(free, residual, jacobian, equations.positive(load.samples))

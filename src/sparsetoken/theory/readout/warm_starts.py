@@ -15,7 +15,7 @@ _LARGEST_SUM = 64.0  # of the absolute weights of these neighbours
 
 
 class Guess(NamedTuple):
-    """A place near a saddle point, and roughly how far from it, relative to its length."""
+    """A place near a saddle point, and roughly how far from it, relative to its norm."""
 
     x: np.ndarray
     distance: float

@@ -33,9 +33,9 @@ class Proposal:
     plain: float = 0.0
 
     @classmethod
-    def standard(cls, length: int) -> Proposal:
+    def standard(cls, size: int) -> Proposal:
         """Return the law that the coordinates have."""
-        size = min(length, _LEADING)
+        size = min(size, _LEADING)
         return cls(np.zeros(size), np.eye(size))
 
     @classmethod

@@ -37,7 +37,7 @@ def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolati
     corrects it. Nodes are doubled, for the class that gains most, until
     the tolerance is reached or a limit of work.
 
-    Where lengths C of features are not bounded away from 0, the least violation may rest on samples
+    Where norms C of features are not bounded away from 0, the least violation may rest on samples
     that hardly a training set holds. If `TrainingSets` do not agree with it, theirs is returned,
     with a caution and with the distance from the limit as its error. Where there are more than a
     hundred samples per dimension no training sets are drawn.

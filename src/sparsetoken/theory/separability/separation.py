@@ -14,12 +14,12 @@ from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.readout.covariances import CommutingCovariances
-from sparsetoken.theory.readout.equations import Load, SpectrumReadout
+from sparsetoken.theory.readout.equations import Load, SpectrumEquations
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SOLUTION_STEP, SaddlePoint, solve_readout
 
 _FIRST_LOAD = 0.5  # samples per dimension; where noise has all directions, 1 can be separated
-_LONG = 50.0  # times the first length; from there a margin of 0 is near
+_LONG = 50.0  # times the first norm; from there a margin of 0 is near
 
 
 class Separation(NamedTuple):
@@ -53,16 +53,16 @@ def most_separable(
     |w|^2, so that by Euler's theorem a solution has the ridge 0.
 
     The first covariance is the identity, to which the ridge adds; `removed` is as of
-    `SpectrumReadout`. The search starts at `near`, the separation of other nodes of the law, or
+    `SpectrumEquations`. The search starts at `near`, the separation of other nodes of the law, or
     else follows readouts of the margin 1 from few samples.
     """
     law = (nodes, covariances, removed)
-    limit = _LengthenedReadout(*law, margin=0.0)
+    limit = _EquationsAtNorm(*law, margin=0.0)
     if near is not None:
-        result = limit.at_length(near.x, 1.0, SOLUTION_STEP)
+        result = limit.at_norm(near.x, 1.0, SOLUTION_STEP)
         result = result._replace(iterations=near.iterations + result.iterations)
     else:
-        result = _from_small_loads(_LengthenedReadout(*law, margin=1.0), limit)
+        result = _from_small_loads(_EquationsAtNorm(*law, margin=1.0), limit)
     error = limit.error(result.x) if result.converged else math.inf
     samples = float(1 / result.x[limit.samples_at])
     return Separation(samples, error, *result)
@@ -82,7 +82,7 @@ def violations(nodes: FeatureNodes, separation: Separation) -> Float[np.ndarray,
     return np.asarray(nodes.weight * T**2 * ((1 + r**2) * ndtr(r) + r * density))
 
 
-def _from_small_loads(way: _LengthenedReadout, limit: _LengthenedReadout) -> NewtonResult:
+def _from_small_loads(way: _EquationsAtNorm, limit: _EquationsAtNorm) -> NewtonResult:
     """Follow readouts of the margin 1 as they grow longer.
 
     Where more samples first tell more of the signal than they add noise, readouts become shorter
@@ -91,23 +91,23 @@ def _from_small_loads(way: _LengthenedReadout, limit: _LengthenedReadout) -> New
 
     def longer(x: np.ndarray, t: float) -> NewtonResult:
         if t == 0:
-            return limit.at_length(x, 1.0, SOLUTION_STEP)
-        return way.at_length(x, 1 / t, ROUGH_STEP)
+            return limit.at_norm(x, 1.0, SOLUTION_STEP)
+        return way.at_norm(x, 1 / t, ROUGH_STEP)
 
     load, start = _FIRST_LOAD, None
     while True:
         samples = load * way.covariances.dimension
         start = solve_readout(way, Load(samples, 1.0), start, ROUGH_STEP)
-        first, length = way.described(start)
+        first, norm = way.described(start)
         if not start.converged:
             return first
-        result, _ = follow(longer, first, 1 / length, 0.0, enough=1 / (_LONG * length))
+        result, _ = follow(longer, first, 1 / norm, 0.0, enough=1 / (_LONG * norm))
         if result.converged:
             return result
         load *= 2
 
 
-class _LengthenedReadout(SpectrumReadout):
+class _EquationsAtNorm(SpectrumEquations):
     """The readouts of a given nu_1 that give scores a margin, and the n and ridge they belong to.
 
     The unknowns are (p, b, nu) / nu_1 with 1/n in the place of nu_1, and chi / chi_1 with the
@@ -127,17 +127,17 @@ class _LengthenedReadout(SpectrumReadout):
     def described(self, saddle: SaddlePoint) -> tuple[NewtonResult, float]:
         """Return a readout at the ridge 1 in these unknowns, and its nu_1."""
         x = saddle.x.copy()
-        length, chi = float(x[self.samples_at]), float(x[self._ridge_at])
-        x[: self._ridge_at] /= length
+        norm, chi = float(x[self.samples_at]), float(x[self._ridge_at])
+        x[: self._ridge_at] /= norm
         x[self._ridge_at :] /= chi
         x[self.samples_at], x[self._ridge_at] = 1 / saddle.load.samples, chi
-        return NewtonResult(x, saddle.residual, saddle.iterations, saddle.converged), length
+        return NewtonResult(x, saddle.residual, saddle.iterations, saddle.converged), norm
 
-    def at_length(self, x: np.ndarray, length: float, tolerance: float) -> NewtonResult:
-        """Solve at nu_1 = length."""
+    def at_norm(self, x: np.ndarray, norm: float, tolerance: float) -> NewtonResult:
+        """Solve at nu_1 = norm."""
         positive = [i for i in self.positive(1.0) if i != self._ridge_at]
         return damped_newton(
-            lambda at: self._conditions(at, length),
+            lambda at: self._conditions(at, norm),
             x,
             positive=tuple(positive),
             cautious=(self.J,),
@@ -145,7 +145,7 @@ class _LengthenedReadout(SpectrumReadout):
         )
 
     def error(self, x: np.ndarray) -> float:
-        """Return the relative standard error of n at a solution of length 1."""
+        """Return the relative standard error of n at a solution of norm 1."""
         scrambles = len(self.nodes.y)
         if self.nodes.exact or scrambles < 2:
             return 0.0
@@ -155,12 +155,12 @@ class _LengthenedReadout(SpectrumReadout):
         return float(np.std(steps, ddof=1) / (math.sqrt(scrambles) * x[self.samples_at]))
 
     def _conditions(
-        self, x: np.ndarray, length: float, scramble: int | None = None
+        self, x: np.ndarray, norm: float, scramble: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return residual and Jacobian, the residual at will of one scramble."""
         J, K, n, ridge = self.J, self.K, 1 / x[self.samples_at], float(x[self._ridge_at])
         scale = np.ones(len(x))
-        scale[: self._ridge_at] = length
+        scale[: self._ridge_at] = norm
         known = x.copy()
         known[self.samples_at] = known[self._ridge_at] = 1.0
         state = self.state(scale * known, n)

@@ -100,7 +100,14 @@ def drawn_law(
         return np.concatenate([values.reshape(SCRAMBLES, points) for values in flat], axis=1)
 
     along, across, C, y, weight = (column(name) for name in COLUMNS)
-    law = FeatureLaw(along, across, C, y, weight / points, shared=classes[0].features.shared)
+    law = FeatureLaw(
+        along,
+        across,
+        C,
+        y,
+        weight / points,
+        gaussian_variance=classes[0].features.gaussian_variance,
+    )
     return law, np.stack([np.concatenate([b.leading for b in own]) for own in blocks])
 
 

@@ -1,6 +1,6 @@
 """The least violation over the samples of training sets, in place of the law they are drawn from.
 
-Elementwise weights of all tokens of a sample can be small at once. Divided by their length C, the
+Elementwise weights of all tokens of a sample can be small at once. Divided by their norm C, the
 margin of such a sample is that of the bias b/C, and what a bias costs the class that it speaks
 against, E[(b/C)^2], may rest on samples so rare that hardly a training set holds one.
 """
@@ -21,7 +21,7 @@ from sparsetoken.theory.separability.violation import Expansion, expansion, leas
 
 _STAGE = 99  # of nodes that nothing else is found with
 _ERRORS = 4.0  # standard errors of a median within which it may be the limit
-_SHORTEST = 1e-6  # stands for the length 0, over the median: it forbids a bias that matters
+_SHORTEST = 1e-6  # stands for the norm 0, over the median: it forbids a bias that matters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,22 +69,22 @@ class TrainingSets:
 def _capacity(law: FeatureLaw) -> float:
     """Return one over the least violation over nodes, nan where it is not found.
 
-    Minima are followed while features that are shorter than a length are scaled to it, and this
-    length falls from the median to 0.
+    Minima are followed while features that are shorter than a norm are scaled to it, and this
+    norm falls from the median to 0.
     """
     if all(np.any((law.C == 0) & (law.y == label)) for label in LABELS):
         return 0.0
     median = np.median(law.C)
     C = np.where(law.C > 0, law.C / median, _SHORTEST)
 
-    def scaled(length: float) -> FeatureLaw:
-        by = np.maximum(length / C, 1.0)
+    def scaled(norm: float) -> FeatureLaw:
+        by = np.maximum(norm / C, 1.0)
         along, across = (by * part / median for part in (law.along, law.across))
         return dataclasses.replace(law, along=along, across=across, C=by * C)
 
-    def newton(at: np.ndarray, length: float) -> NewtonResult:
-        there = scaled(length)
-        with np.errstate(all="ignore"):  # a step too far is refused by its length
+    def newton(at: np.ndarray, norm: float) -> NewtonResult:
+        there = scaled(norm)
+        with np.errstate(all="ignore"):  # a step too far is refused by its norm
             return damped_newton(
                 lambda x: Expansion.of(expansion(x, there).mean(axis=0)).system(), at
             )

@@ -33,7 +33,7 @@ class LeastViolation:
     """The least mean squared violation: one over the capacity, per weight of a dimension.
 
     The error is relative, and inf where the value is not the minimum. The residual is the relative
-    length of the last Newton step on the last pilot; iterations are Newton steps in all. A caution
+    norm of the last Newton step on the last pilot; iterations are Newton steps in all. A caution
     says where the value is that of training sets of some size, and the error how far the limit is.
     """
 
@@ -94,7 +94,7 @@ def expansion(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, 
     M, T = _margin(x, law)
     Phi, phi = _normal(M / T)
     excess = np.maximum(M * Phi + T * phi, 0.0)
-    d, q = -law.y / law.C, law.shared / law.C**2
+    d, q = -law.y / law.C, law.gaussian_variance / law.C**2
     slope_M = (d * law.along, d * law.across, d)
     slope_T = (q * x[0] / T, x[1] / T, 0.0)
     by_M, by_T = 2 * excess, 2 * T * Phi
@@ -142,7 +142,7 @@ def least_violation(
             gradient, hessian = there.system(t)
             return gradient + t * x, hessian
 
-        # A step too far is refused by its length.
+        # A step too far is refused by its norm.
         with np.errstate(all="ignore"):
             result = damped_newton(system, at)
             enough = least_nodes == 0 or effective_nodes(result.x, law) >= least_nodes
@@ -182,7 +182,7 @@ def _margin(x: np.ndarray, law: FeatureLaw) -> tuple[np.ndarray, np.ndarray]:
     """Return mean M and width T of the violation of each node."""
     w1, w2, b = x
     M = -law.y * (w1 * law.along + w2 * law.across + b) / law.C
-    return M, np.sqrt(1 + w2**2 + law.shared * (w1 / law.C) ** 2)
+    return M, np.sqrt(1 + w2**2 + law.gaussian_variance * (w1 / law.C) ** 2)
 
 
 def _normal(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

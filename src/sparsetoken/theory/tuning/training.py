@@ -146,7 +146,7 @@ def best_beta(
     Raises
     ------
     InvalidInput
-        If a value is outside its range, or the query has no length (one token, no step).
+        If a value is outside its range, or the query is zero (one token, no step).
 
     See Also
     --------
@@ -214,7 +214,7 @@ def best_training(
     Raises
     ------
     InvalidInput
-        If a value is outside its range, or the query has no length (one token, no step).
+        If a value is outside its range, or the query is zero (one token, no step).
 
     See Also
     --------
@@ -304,7 +304,7 @@ def _sharpness_of(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     """Return the sharpness of the query that steps find, or raise `InvalidInput` if it is 0."""
     sharpness = align(problem, steps).sharpness
     remedy = "Use eta_q, eta_w > 0 and more than one token."
-    return real("length of the query", sharpness, 0.0, open_low=True, remedy=remedy)
+    return real("norm of the query", sharpness, 0.0, open_low=True, remedy=remedy)
 
 
 def _best_of(

@@ -12,9 +12,9 @@ from sparsetoken import forecast
 from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.forecasting.crossvalidation import HeldOut
-from sparsetoken.forecasting.curves import Errors, Settings, errors_at, pooled_shift
-from sparsetoken.forecasting.forecast import assembled, check_sizes
+from sparsetoken.forecasting.curves import CurveParameters, Errors, errors_at, pooled_shift
 from sparsetoken.forecasting.inputs import BagLaw, read_labelled
+from sparsetoken.forecasting.learning_curves import assembled, check_sizes
 from sparsetoken.forecasting.measures import Excess, excess_of, placements
 from sparsetoken.forecasting.posterior import fit_posterior
 from sparsetoken.results import StatusCode
@@ -70,12 +70,12 @@ def _scored(errors, n, noise):
     return shares, placed, positive
 
 
-def _held_out(law, settings, sizes, n, seed):
+def _held_out(law, parameters, sizes, n, seed):
     """Return what the luck of n bags leaves of curves."""
-    at = [errors_at(size, settings, law) for size in sizes]
+    at = [errors_at(size, parameters, law) for size in sizes]
     errors = {model: [getattr(e, model)[0] for e in at] for model in Errors._fields}
-    shift = pooled_shift(sizes[-1], settings, law)
-    expected = excess_of(shift, settings.informative, law.length)[0]
+    shift = pooled_shift(sizes[-1], parameters, law)
+    expected = excess_of(shift, parameters.informative, law.length)[0]
     scored = _scored(errors, n, np.random.default_rng(seed).standard_normal)
     return HeldOut(np.array(sizes, float), *scored, Excess(float(expected), n**-0.5))
 
@@ -83,10 +83,10 @@ def _held_out(law, settings, sizes, n, seed):
 @pytest.mark.parametrize(
     ("separation", "informative"), [(1.2, 1), (1.5, 2), (2.0, 10)], ids=["one", "two", "dense"]
 )
-def test_curves_built_from_known_settings_are_found_again(separation, informative):
+def test_curves_built_from_known_parameters_are_found_again(separation, informative):
     """Backwards from the answer: 2000 bags per size leave noise of 0.01."""
     law = BagLaw(10, 10.0, 0.1, 0.5)
-    one = Settings(*(np.array([v]) for v in (separation, 60.0, informative, 0.0)))
+    one = CurveParameters(*(np.array([v]) for v in (separation, 60.0, informative, 0.0)))
     held_out = _held_out(law, one, [50, 67, 90], 2000, 0)
     found = fit_posterior(law, held_out)
     for n in (100, 400):
@@ -143,7 +143,7 @@ def test_what_curves_miss_at_the_pilot_they_miss_later():
 
 def test_intervals_narrow_with_the_pilot():
     law = BagLaw(10, 10.0, 0.0, 0.5)
-    one = Settings(*(np.array([v]) for v in (2.0, 60.0, 2, 0.0)))
+    one = CurveParameters(*(np.array([v]) for v in (2.0, 60.0, 2, 0.0)))
     widths = []
     for n in (50, 1000):
         found = fit_posterior(law, _held_out(law, one, [50, 67, 90], n, 1)).errors(200)

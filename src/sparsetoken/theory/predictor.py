@@ -30,12 +30,12 @@ _NOT_SOLVED = Status(
 )
 
 
-class Setting:
-    """The common setting of predictions with the same features.
+class Predictor:
+    """Predicts several readouts of the same features.
 
     A test problem has tokens of the same law. With `nodes` the number of nodes for each class and
-    scramble is fixed. `like` is a setting much like this one that has predicted the same readouts:
-    its solutions are where to start.
+    scramble is fixed. `like` is a predictor much like this one that has predicted the same
+    readouts: its solutions are where to start.
 
     Raises
     ------
@@ -49,7 +49,7 @@ class Setting:
         model: Model,
         test_problem: SparseTokenProblem | None = None,
         nodes: int | None = None,
-        like: Setting | None = None,
+        like: Predictor | None = None,
     ) -> None:
         self.problem, self.model = problem, model
         self.tested = problem if test_problem is None else test_problem
@@ -79,7 +79,7 @@ class Setting:
         accuracy = math.inf if self._fixed else tolerance
         self._curves = {}
         predictions = [self._prediction(readout, accuracy) for readout in readouts]
-        self._like = None  # a chain of settings would keep them all
+        self._like = None  # a chain of predictors would keep them all
         return predictions
 
     def _prediction(self, readout: Readout, tolerance: float) -> Prediction:

@@ -12,7 +12,7 @@ from sparsetoken.base.validation import InvalidInput, generator_of, integer, ref
 from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import Labelled, bag_law, read_labelled
 from sparsetoken.forecasting.posterior import Posterior, fit_posterior
-from sparsetoken.forecasting.results import WORTH, Forecast, ForecastPoint, Measured
+from sparsetoken.forecasting.results import LEAST_GAIN, Forecast, ForecastPoint, Measured
 from sparsetoken.results import Status, StatusCode
 
 _TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
@@ -144,7 +144,7 @@ def assembled(
     at = {size: posterior.continued(size, n, errors) for size in sizes}
     curves = {model: tuple(ForecastPoint(n, *at[n][model]) for n in sizes) for model in MODELS}
     last = at[sizes[-1]]
-    gains = last["bag"].value < last["pooled"].value - WORTH
+    gains = last["bag"].value < last["pooled"].value - LEAST_GAIN
     status = _status(measured, posterior)
     return Forecast(
         n=n,

@@ -1,0 +1,159 @@
+"""Random settings of `agreement.py`: problems, models, covariances, networks, random queries."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from sparsetoken import (
+    Attention,
+    Descent,
+    Query,
+    Readout,
+    SparseTokenProblem,
+    TokenCovariance,
+    TwoSteps,
+    networks,
+)
+from sparsetoken.model import ConceptProblem, HardAttention
+from sparsetoken.model.models import Model, make_model
+from sparsetoken.theory.alignment.draws import drawn_queries
+
+
+class Setting(NamedTuple):
+    """A problem, a model and the fit of its readout."""
+
+    problem: SparseTokenProblem
+    model: Model
+    readout: Readout
+
+
+def unit(vector: np.ndarray) -> np.ndarray:
+    """Return a vector of length 1."""
+    return vector / np.linalg.norm(vector)
+
+
+def static(index: int) -> Setting:
+    """Return a readout on features of a model, whose query is trained or given.
+
+    Tokens are isotropic, or have a flat or steep spectrum at d = 400, half of these with an effect
+    of bags whose eigenvectors are others.
+    """
+    rng = np.random.default_rng([1, index])
+    length = int(rng.integers(2, 12))
+    informative = int(rng.integers(1, length // 2 + 1))
+    strength, rate = rng.uniform(1.5, 5), rng.uniform(0.25, 0.75)
+    kind, tokens = index % 4, {}
+    if kind:
+        j = np.arange(400)
+        S = (j + 1.0) ** [0.0, -0.4, -0.8][index % 3]
+        xi = unit(rng.standard_normal(400))
+        between = rng.uniform(0.05, 0.5) * 0.9 ** np.abs(j[:, None] - j) if kind == 1 else None
+        tokens["tokens"] = TokenCovariance(S / S.mean(), between, signal=xi)
+    problem = SparseTokenProblem(length, informative, strength, rate, **tokens)
+    loss = ["square", "logistic"][index // 2 % 2]
+    steps = TwoSteps(alpha0=rng.uniform(1, 4), eta_q=10 ** rng.uniform(0.5, 1.5), loss=loss)
+    given = Query(rng.uniform(-0.5, 1), rng.uniform(0.3, 3))
+    activation = str(rng.choice(["erf", "sigmoid", "tanh", "relu", "linear"]))
+    name = ["attention", "pooled", "hard", "vectorized", "attention", "elementwise"][index % 6]
+    query = steps if rng.random() < 0.5 else given
+    known = HardAttention(given) if name == "hard" else None
+    model = known or make_model(name, query, activation=activation)
+    return Setting(problem, model, Readout(loss, 10 ** rng.uniform(-2.5, 0), rng.uniform(0.5, 3)))
+
+
+# Descents of networks.
+
+
+def largest(H: Any, c: Any) -> Any:
+    """Return a smooth maximum over the tokens, as a network of one's own."""
+    return jax.nn.logsumexp(2 * H[:, 0]) / 2 + c[0]
+
+
+def network(index: int) -> tuple[Any, Descent, str]:
+    """Return a task, a descent, and the kind of the task."""
+    rng = np.random.default_rng((0, index))
+    task, kind = _task(rng, int(rng.integers(2, 9)))
+    outputs = 1 if getattr(task, "classes", 2) == 2 else task.classes
+    choices = [
+        networks.Softmax(heads=int(rng.integers(1, 4))),
+        networks.Gated(hidden=int(rng.integers(1, 5))),
+        networks.SelfAttention(rank=int(rng.integers(1, 3))),
+        networks.Elementwise(str(rng.choice(["erf", "sigmoid", "tanh"]))),
+        networks.DeepSets(hidden=int(rng.integers(1, 5))),
+        networks.Pooled(),
+        networks.Network(largest, columns=["w"], weights=["b"]),
+    ]
+    chosen = choices[index % (len(choices) if outputs == 1 else len(choices) - 1)]
+    columns = len(chosen.column_names(outputs))
+    losses = ["logistic"] if outputs > 1 else ["logistic", "logistic", "square", "squared_hinge"]
+    loss = str(rng.choice(losses)) if outputs == 1 else losses[0]
+    slow = 0.3 if loss == "square" else 1.0
+    descent = Descent(
+        chosen,
+        alpha=float(np.exp(rng.uniform(math.log(0.5), math.log(4)))),
+        steps=int(rng.integers(6, 15)),
+        rates=slow * np.exp(rng.uniform(math.log(0.3), math.log(2), columns)),
+        rate_c=slow * float(rng.uniform(0, 1)),
+        start=rng.uniform(0.2, 0.7, columns),
+        start_overlaps=rng.uniform(0, 0.3, columns) if rng.random() < 0.5 else 0.0,
+        momentum=float(rng.choice([0.0, 0.0, 0.4])),
+        decay=float(rng.choice([0.0, 0.0, 0.05])),
+        batches=int(rng.choice([1, 1, 2])),
+        loss=loss,
+    )
+    return task, descent, kind
+
+
+def _task(rng: np.random.Generator, L: int) -> tuple[Any, str]:
+    kind = str(rng.choice(["one", "both", "classes", "atoms", "shared", "power"]))
+    strength = float(rng.uniform(2.0, 5.0))
+    if kind == "both" and L > 1:
+        patterns, rates = [[1, 1], [0, 0], [1, 0], [0, 1]], [0.4, 0.2, 0.2, 0.2]
+        return ConceptProblem(L, [strength + 1, strength], patterns, rates, [1, 0, 0, 0]), kind
+    if kind == "classes":
+        patterns, rates = [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3]
+        return ConceptProblem(L, [strength + 1, strength], patterns, rates, [0, 1, 2]), kind
+    informative, rate = int(rng.integers(1, min(L, 3) + 1)), float(rng.uniform(0.3, 0.7))
+    values, d, between = (L, informative, strength, rate), 600, None
+    if kind == "power":
+        within = np.arange(1.0, d + 1) ** -0.4
+    elif kind in ("atoms", "shared"):
+        within = np.repeat(rng.uniform(0.3, 2.0, 3), d // 3)
+    else:
+        return SparseTokenProblem(*values), kind
+    if kind == "shared":
+        between = np.repeat(rng.uniform(0.0, 0.5, 3), d // 3)
+    tokens = TokenCovariance(within / within.mean(), between, unit(rng.standard_normal(d)))
+    return SparseTokenProblem(*values, tokens=tokens), kind
+
+
+# Queries that are random at the dimension of the tokens.
+
+
+def random_query(index: int) -> tuple[Setting, int]:
+    """Return spectra (j + 1)^-a with a from 0 to 1.5, and how many queries to draw.
+
+    The first has three large eigenvalues.
+    """
+    rng = np.random.default_rng([18, index])
+    d = 300 if index % 2 == 0 else 500
+    j = np.arange(d)
+    S = (j + 1.0) ** (-1.5 * index / 9)
+    if index == 0:
+        S[:3] = 60, 30, 15
+    xi = unit(S ** rng.uniform(0, 0.5) * rng.standard_normal(d))
+    between = 0.2 * S[::-1].copy() if index % 3 == 2 else None
+    # As visible as a signal of 4 widths among isotropic tokens of the leading directions
+    strength = 4 * math.sqrt(xi @ (S * xi))
+    tokens = TokenCovariance(S, between, signal=xi)
+    problem = SparseTokenProblem(int(rng.integers(4, 11)), 1, strength, 0.5, tokens=tokens)
+    loss = ("logistic", "square")[index % 2]
+    steps = TwoSteps(2.0, 0.5, 0.5, loss=loss)
+    # The step size that gives the median draw a sharpness of 1.5.
+    usual = float(np.median(drawn_queries(problem, steps, 256, seed=1).sharpness))
+    steps = TwoSteps(2.0, 0.5, 0.5, float(f"{steps.eta_q * 1.5 / usual:.2g}"), loss=loss)
+    return Setting(problem, Attention(steps), Readout(loss, 0.01, alpha1=2.0)), 64

@@ -1,0 +1,328 @@
+"""Labelled bags: real sets, sets made of random numbers and tables, noise, and the token model.
+
+Each set gives numbered splits into bags to fit to and bags to score, as `SETS` names them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn import datasets
+
+import sparsetoken as st
+from sparsetoken.bags import Bags, as_bags
+
+Draw = tuple[list[np.ndarray], np.ndarray]
+TEST = 1000  # bags of a made set
+
+
+class Split(NamedTuple):
+    """Bags to fit to, and others to score.
+
+    Attributes
+    ----------
+    bags, y, test, truth : Bags and labels of 0 and 1
+    true : bool array, one for each token of `test`, optional
+        Which tokens make their bag positive.
+    seed : int
+        What a classifier may be random by.
+    """
+
+    bags: Bags
+    y: np.ndarray
+    test: Bags
+    truth: np.ndarray
+    true: np.ndarray | None = None
+    seed: int = 0
+
+
+# Real sets, which are not part of the package.
+
+
+class RealSet(NamedTuple):
+    """Bags, labels, the published test fold of each bag in five repeats, and true tokens."""
+
+    bags: Bags
+    y: np.ndarray
+    folds: np.ndarray
+    true: np.ndarray | None
+
+
+def real_names(folder: Path | None) -> list[str]:
+    """Return the names of the sets in the folder: musk1, fox, ng_sci_space and others."""
+    return sorted(path.stem for path in folder.glob("*.npz")) if folder is not None else []
+
+
+@functools.cache
+def real_set(folder: Path, name: str) -> RealSet:
+    """Read a set: a file of tokens X, the bag of each, labels y, folds, and inst_y of tokens."""
+    with np.load(folder / f"{name}.npz") as file:
+        order = np.argsort(file["bag"], kind="stable")
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(file["bag"]))])
+        true = file["inst_y"][order] > 0 if "inst_y" in file else None
+        bags = Bags(file["X"][order].astype(float), offsets)
+        return RealSet(bags, file["y"], file["folds"], true)
+
+
+def real_split(name: str, number: int, folder: Path) -> Split:
+    """Return one of ten folds of one of five repeats."""
+    bags, y, folds, true = real_set(folder, name)
+    test = folds[number // 10] == number % 10
+    of_test = None if true is None else true[np.repeat(test, bags.sizes)]
+    return Split(bags[~test], y[~test], bags[test], y[test], of_test, number)
+
+
+# Made sets.
+
+
+def _labels(n: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.integers(0, 2, n)
+
+
+def _tokens(y: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+    return [rng.standard_normal((rng.integers(8, 20), 10)) for _ in y]
+
+
+def sizes(n: int, rng: np.random.Generator) -> Draw:
+    """Bags of one class are larger; the tokens are noise."""
+    y = _labels(n, rng)
+    L = np.maximum(2, np.round(np.exp(2.6 + 0.4 * (2 * y - 1) + 0.45 * rng.standard_normal(n))))
+    return [rng.standard_normal((size, 10)) for size in L.astype(int)], y
+
+
+def spreads(n: int, rng: np.random.Generator) -> Draw:
+    """Two columns of one class vary more."""
+    y = _labels(n, rng)
+    bags = _tokens(y, rng)
+    for bag, label in zip(bags, y, strict=True):
+        bag[:, :2] *= 1 + 0.6 * label
+    return bags, y
+
+
+def minima(n: int, rng: np.random.Generator) -> Draw:
+    """One token of one class has a very small value in one column."""
+    y = _labels(n, rng)
+    bags = _tokens(y, rng)
+    for bag, label in zip(bags, y, strict=True):
+        if label:
+            bag[0, 0] = -4 + 0.5 * rng.standard_normal()
+    return bags, y
+
+
+def products(n: int, rng: np.random.Generator) -> Draw:
+    """The label is the sign of a product of two columns of the mean."""
+    shift = rng.standard_normal((n, 10))
+    y = (shift[:, 0] * shift[:, 1] > 0).astype(int)
+    return [bag + one for bag, one in zip(_tokens(y, rng), shift, strict=True)], y
+
+
+def friedman(n: int, rng: np.random.Generator) -> Draw:
+    """Friedman's first function of the mean token."""
+    u = rng.random((n, 10))
+    f = 10 * np.sin(np.pi * u[:, 0] * u[:, 1]) + 20 * (u[:, 2] - 0.5) ** 2
+    y = (f + 10 * u[:, 3] + 5 * u[:, 4] + rng.standard_normal(n) > 14.4).astype(int)
+    return [0.5 * bag + 2 * one for bag, one in zip(_tokens(y, rng), u, strict=True)], y
+
+
+def atoms(n: int, rng: np.random.Generator) -> Draw:
+    """Molecules of rings and elements; the label rests on sizes and counts."""
+    bags, labels = [], []
+    rates = [0.42, 0.33, 0.08, 0.07, 0.04, 0.03, 0.02, 0.01]
+    for _ in range(n):
+        rings = rng.integers(1, 5)
+        kind = rng.choice(8, 6 * rings + rng.integers(2, 12), p=rates)
+        charge = 0.15 * kind - 0.2 + 0.1 * rng.standard_normal(len(kind))
+        bags.append(np.column_stack([np.eye(8)[kind], charge, rng.integers(0, 4, len(kind))]))
+        odds = 1.2 * (rings - 2.5) + 1.5 * (np.sum(kind == 2) > 2) - (np.sum(kind == 4) > 1)
+        labels.append(int(rng.random() < 1 / (1 + np.exp(-1.5 * odds))))
+    return bags, np.array(labels)
+
+
+def _of_rows(
+    X: np.ndarray, kinds: np.ndarray, L: int, rng: np.random.Generator, chances: np.ndarray
+) -> np.ndarray:
+    """Return L rows of X, each of a kind drawn by chances."""
+    drawn = rng.choice(len(chances), L, p=chances)
+    return np.stack([X[rng.choice(np.flatnonzero(kinds == kind))] for kind in drawn])
+
+
+def _rows(name: str, part: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return every second row of a table of scikit-learn, so that tests see other rows."""
+    data = getattr(datasets, f"load_{name}")()
+    order = np.random.default_rng(5).permutation(len(data.target))[part::2]
+    return data.data.astype(float)[order], data.target[order]
+
+
+def cells(n: int, rng: np.random.Generator, part: int) -> Draw:
+    """One cell of a tumour among cells of none, in bags of one class."""
+    X, target = _rows("breast_cancer", part)
+    y = _labels(n, rng)
+    bags = [_of_rows(X, target, rng.integers(8, 20), rng, np.array([0.0, 1.0])) for _ in y]
+    for bag, label in zip(bags, y, strict=True):
+        if label:
+            bag[0] = X[rng.choice(np.flatnonzero(target == 0))]
+    return bags, y
+
+
+def wines(n: int, rng: np.random.Generator, part: int) -> Draw:
+    """Mixtures of three wines in slightly other shares."""
+    X, target = _rows("wine", part)
+    y = _labels(n, rng)
+    shares = np.array([[0.3, 0.4, 0.3], [0.4, 0.3, 0.3]])
+    return [_of_rows(X, target, rng.integers(6, 16), rng, shares[label]) for label in y], y
+
+
+def digits(n: int, rng: np.random.Generator, part: int) -> Draw:
+    """One seven among 30 digits, in bags of one class; some pixels are nearly constant."""
+    X, target = _rows("digits", part)
+    y = _labels(n, rng)
+    others = np.array([1 / 9] * 7 + [0] + [1 / 9] * 2)
+    bags = [_of_rows(X, target, 30, rng, others) for _ in y]
+    for bag, label in zip(bags, y, strict=True):
+        if label:
+            bag[0] = X[rng.choice(np.flatnonzero(target == 7))]
+    return bags, y
+
+
+def token(n: int, rng: np.random.Generator) -> Draw:
+    """One of 20 tokens of one class has a signal of length 5, in 50 dimensions."""
+    y = _labels(n, rng)
+    bags = rng.standard_normal((n, 20, 50))
+    bags[y == 1, 0, 0] += 5
+    return list(bags), y
+
+
+def means(n: int, rng: np.random.Generator) -> Draw:
+    """All tokens have a weak signal."""
+    y = _labels(n, rng)
+    bags = rng.standard_normal((n, 10, 50))
+    bags[:, :, :5] += 0.25 * (2 * y - 1)[:, None, None]
+    return list(bags), y
+
+
+MADE: dict[str, tuple[Callable[..., Draw], int]] = {
+    "sizes": (sizes, 100),
+    "spreads": (spreads, 150),
+    "minima": (minima, 150),
+    "products": (products, 200),
+    "friedman": (friedman, 150),
+    "atoms": (atoms, 180),
+    "cells": (cells, 120),
+    "wines": (wines, 150),
+    "digits": (digits, 200),
+    "token": (token, 150),
+    "means": (means, 150),
+}
+"""Sets with the number of bags to fit to."""
+
+
+def made_bags(
+    name: str, n: int, rng: np.random.Generator
+) -> tuple[Bags, np.ndarray, Bags, np.ndarray]:
+    """Return n bags of a made set and others to score; of tables these have other rows."""
+    make = MADE[name][0]
+    of_tables = make in (cells, wines, digits)
+    fit = make(n, rng, 0) if of_tables else make(n, rng)
+    test = make(TEST, rng, 1) if of_tables else make(TEST, rng)
+    return as_bags(fit[0]), fit[1], as_bags(test[0]), test[1]
+
+
+def made_split(name: str, draw: int) -> Split:
+    """Return a draw of a made set."""
+    rng = np.random.default_rng([list(MADE).index(name), draw])
+    return Split(*made_bags(name, MADE[name][1], rng))
+
+
+def noise(seed: int) -> Split:
+    """Return bags whose labels have nothing to do with their tokens: 60 settings."""
+    rng = np.random.default_rng([77, seed])
+    n, d = (40, 60, 80, 100, 150, 200)[seed % 6], (5, 20, 100)[seed // 6 % 3]
+    rate = (0.5, 0.3, 0.15)[seed // 18 % 3]
+
+    def draw(count: int) -> tuple[Bags, np.ndarray]:
+        L = rng.integers(4, 16, count)
+        normal = [rng.standard_normal((size, d)) for size in L]
+        heavy = [rng.standard_t(3, (size, d)) for size in L]
+        return as_bags(heavy if seed % 2 else normal), (rng.random(count) < rate).astype(int)
+
+    bags, y = draw(n)
+    y[:6] = 1, 1, 1, 0, 0, 0
+    return Split(bags, y, *draw(500))
+
+
+# The sparse-token model.
+
+MODELS = {  # length, informative, strength, positive rate; dimension; bags
+    "L 10, R 1, θ 4, d 100, n 200": ((10, 1, 4.0, 0.5), 100, 200),
+    "L 10, R 1, θ 4, d 100, n 600": ((10, 1, 4.0, 0.5), 100, 600),
+    "L 20, R 1, θ 5, d 100, n 300": ((20, 1, 5.0, 0.5), 100, 300),
+    "L 20, R 1, θ 5, d 200, n 90": ((20, 1, 5.0, 0.5), 200, 90),
+    "L 10, R 3, θ 3, d 100, n 300": ((10, 3, 3.0, 0.5), 100, 300),
+    "L 10, R 3, θ 2, d 50, n 150": ((10, 3, 2.0, 0.5), 50, 150),
+    "L 10, R 1, θ 3, π 0.2, d 50, n 500": ((10, 1, 3.0, 0.2), 50, 500),
+}
+
+
+def model_split(name: str, seed: int) -> Split:
+    """Return bags of the model, 4000 of them to score."""
+    values, d, n = MODELS[name]
+    rng = np.random.default_rng(seed)
+    xi = rng.standard_normal(d)
+    xi /= np.linalg.norm(xi)
+    problem = st.SparseTokenProblem(*values)
+    X, y = problem.sample(n + 4000, xi, rng, np.dtype(np.float32))
+    y = (y > 0).astype(int)
+    return Split(as_bags(X[:n]), y[:n], as_bags(X[n:]), y[n:], seed=seed)
+
+
+def bayes_errors(name: str) -> tuple[float, float]:
+    """Return the Bayes-optimal error of a model, and that of who knows the signal."""
+    values, d, n = MODELS[name]
+    found = st.oracle.learning_error(st.SparseTokenProblem(*values), n / d)
+    return found.test_error, found.oracle_error
+
+
+TOKENS = {"one token of 20": (1, 4.0), "any number of 20": (0, 4.0), "three of 20": (3, 2.5)}
+"""Informative tokens of a positive bag, 0 for any number, and their strength."""
+
+
+def token_split(name: str, seed: int) -> Split:
+    """Return 300 bags of 20 tokens in 50 dimensions, and 200 to score, with their true tokens."""
+    count, strength = TOKENS[name]
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((500, 20, 50))
+    true = (np.arange(20) < count) & (np.arange(500) % 2 == 1)[:, None]
+    if count == 0:  # in half of the bags there is one or more
+        true = rng.random(true.shape) < 1 - 0.5 ** (1 / 20)
+    X[true, 0] += strength
+    y = true.any(axis=1).astype(int)
+    return Split(as_bags(X[:300]), y[:300], as_bags(X[300:]), y[300:], true[300:].ravel())
+
+
+class BagSet(NamedTuple):
+    """A set: its group, how many splits it has, and the function that returns one."""
+
+    group: str
+    splits: int
+    split: Callable[[int], Split]
+
+
+def sets(folder: Path | None = None) -> dict[str, BagSet]:
+    """Return all sets by name; the real ones that are in the folder."""
+    found = {}
+    for name in real_names(folder):
+        group = "newsgroups" if name.startswith("ng_") else "classic"
+        found[name] = BagSet(group, 50, functools.partial(real_split, name, folder=folder))
+    for group, kinds, make in (
+        ("made", MADE, made_split),
+        ("model", MODELS, model_split),
+        ("tokens", TOKENS, token_split),
+    ):
+        for name in kinds:
+            count = 4 if group == "made" else 8
+            found[name] = BagSet(group, count, functools.partial(make, name))
+    return {**found, "noise": BagSet("noise", 60, noise)}

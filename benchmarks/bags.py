@@ -1,0 +1,213 @@
+"""Classifiers of bags on real and made sets, beside mean pooling, forests and the Bayes error.
+
+    python benchmarks/bags.py [--data FOLDER] [--sets musk1 cells] [--methods bag forest] [--quick]
+
+Real sets (five repeats of the published ten folds) are not part of the package: FOLDER holds
+musk1.npz and the others. Made sets are made of random numbers and of scikit-learn's tables, those
+of the model have the Bayes-optimal error beside them, and labels of noise have nothing to do with
+the tokens. What was computed is kept in results/cache, so that a second run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Memory, Parallel, delayed
+from scipy.special import expit
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+import sparsetoken as st
+from bag_sets import MODELS, Split, bayes_errors, sets
+from sparsetoken.bags import Bags
+from sparsetoken.estimators import BagPooling, PooledLinearClassifier, QueryWarning
+
+MEASURES = ("accuracy", "auc", "log_loss")
+BINS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)  # of probabilities of tokens
+STRENGTHS = np.logspace(-4, 2, 13)  # 1 / penalty, as scikit-learn counts
+
+
+def logistic(pooling: str, random_state: int) -> Pipeline:
+    """Logistic regression on pooled tokens; the penalty of least log-loss in five inner folds."""
+    del random_state
+    features = {"mean": BagPooling("mean"), "max": BagPooling("max")}
+    both = make_union(*features.values())
+    model = LogisticRegressionCV(
+        Cs=STRENGTHS,
+        cv=5,
+        scoring="neg_log_loss",
+        max_iter=2000,
+        use_legacy_attributes=False,
+        l1_ratios=(0.0,),
+    )
+    return make_pipeline(features.get(pooling, both), StandardScaler(), model)
+
+
+def columns(bags: Bags) -> np.ndarray:
+    """Return mean, maximum and standard deviation of the columns of each bag."""
+    tokens = [bags[i] for i in range(len(bags))]
+    return np.stack([np.concatenate([X.mean(0), X.max(0), X.std(0)]) for X in tokens])
+
+
+def forest(random_state: int) -> Pipeline:
+    """Return 500 trees on pooled columns."""
+    trees = RandomForestClassifier(500, random_state=random_state)
+    return make_pipeline(FunctionTransformer(columns), trees)
+
+
+METHODS: dict[str, Callable[[int], Any]] = {
+    "bag": lambda seed: st.BagClassifier(random_state=seed, progress=False),
+    "attention": lambda seed: st.AttentionClassifier(random_state=seed, progress=False),
+    "pooled": lambda seed: PooledLinearClassifier(),
+    "mean, logistic": functools.partial(logistic, "mean"),
+    "max, logistic": functools.partial(logistic, "max"),
+    "mean and max, logistic": functools.partial(logistic, "mean and max"),
+    "forest": forest,
+}
+
+
+def scored(name: str, number: int, method: str, folder: Path | None) -> list[dict[str, Any]]:
+    """Fit a method to a split; return its scores, and those of its members alone."""
+    group, _, split_of = sets(folder)[name]
+    split = split_of(number)
+    model = METHODS[method](split.seed)
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QueryWarning)  # the scores tell how good the query was
+        model.fit(split.bags, split.y)
+    seconds = time.process_time() - start
+    place = {"group": group, "set": name, "number": number}
+    chances = model.predict_proba(split.test)[:, 1]
+    row = {**place, "method": method, **_measures(chances, split.truth), "seconds": seconds}
+    if hasattr(model, "top_tokens") and split.true is not None:
+        row |= _top_token(model, split)
+    if hasattr(model, "predict_token_proba") and split.true is not None:
+        row["tokens"] = _tokens(np.concatenate(model.predict_token_proba(split.test)), split.true)
+    rows = [row]
+    if hasattr(model, "member_scores"):
+        scores = zip(model.member_names_, model.member_scores(split.test).T, strict=True)
+        for member, score in scores:
+            own = _measures(expit(score), split.truth)
+            rows.append({**place, "method": f"its {member}", **own})
+    return rows
+
+
+def _measures(chances: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    accuracy = float(np.mean((chances > 0.5) == truth))
+    area, loss = roc_auc_score(truth, chances), log_loss(truth, chances)
+    return dict(zip(MEASURES, (accuracy, float(area), float(loss)), strict=True))
+
+
+def _top_token(model: Any, split: Split) -> dict[str, int]:
+    """Count the test bags with a true token, and those whose top token is one."""
+    assert split.true is not None
+    true = np.split(split.true, split.test.offsets[1:-1])
+    rows = np.array([i for i, one in enumerate(true) if one.any()])
+    top = model.top_tokens(split.test[rows])
+    hits = sum(bool(true[i][first[0]]) for i, first in zip(rows, top, strict=True))
+    return {"with_true": len(rows), "top_true": hits}
+
+
+def _tokens(chances: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """Count tokens and true ones in bins of probability, and add up probabilities and losses."""
+    place = np.searchsorted(BINS, chances, side="right")
+    kept = np.clip(chances, 1e-9, 1 - 1e-9)
+    loss = -np.where(true, np.log(kept), np.log1p(-kept))
+    sums = (np.ones_like(chances), true, chances, loss)
+    return np.array([np.bincount(place, one, minlength=len(BINS) + 1) for one in sums])
+
+
+def _cell(values: pd.Series) -> str:
+    """Return a mean with its standard error; folds share bags, so that it is a rough guide."""
+    error = f" ± {values.std() / np.sqrt(len(values)):.3f}" if len(values) > 1 else ""
+    return f"{values.mean():.3f}{error}"
+
+
+def show(frame: pd.DataFrame) -> None:
+    """Print each measure by set and method, what `bag` gains, tokens, and seconds."""
+    order = {"index": ["group", "set"], "columns": "method", "sort": False}
+    for measure in MEASURES:
+        print(f"\n{measure}")
+        print(frame.pivot_table(values=measure, aggfunc=_cell, **order).fillna("").to_string())
+    by_set = frame.pivot_table(values=list(MEASURES), **order)
+    for measure in MEASURES if "bag" in set(frame["method"]) else ():
+        gain = by_set[measure].rsub(by_set[measure]["bag"], axis=0).drop(columns="bag")
+        cells = {
+            group: some.apply(lambda column: _cell(column.dropna()))
+            for group, some in gain.groupby(level="group", sort=False)
+        }
+        print(f"\n{measure} of bag less that of the method: mean over sets, standard error of sets")
+        print(pd.DataFrame(cells).to_string())
+    if "top_true" in frame:
+        top = frame.dropna(subset="top_true").groupby(["group", "set", "method"], sort=False)
+        print("\nshare of positive bags whose top token is true")
+        print((top["top_true"].sum() / top["with_true"].sum()).round(3).to_string())
+    if "tokens" in frame:
+        _show_tokens(frame.dropna(subset="tokens"))
+    print("\nseconds of processor time of a fit: median, largest, sum")
+    print(frame.groupby("method")["seconds"].agg(["median", "max", "sum"]).round(2).to_string())
+
+
+def _show_tokens(frame: pd.DataFrame) -> None:
+    """Print the share of true tokens in each bin of probability, and the loss."""
+    groups = frame["set"].where(frame["group"] != "newsgroups", "newsgroups")
+    for name, some in frame.groupby(groups, sort=False):
+        count, true, chance, loss = np.sum(list(some["tokens"]), axis=0)
+        share, n = true / np.maximum(count, 1), np.maximum(count, 1)
+        table = {"probability": chance / n, "share true": share}
+        table |= {"standard error": np.sqrt(share * (1 - share) / n), "tokens": count}
+        print(f"\nprobabilities of tokens, {name}: log-loss {loss.sum() / count.sum():.4f}")
+        print(pd.DataFrame(table).round(3).to_string(index=False))
+
+
+def main() -> None:
+    """Fit what is missing, then print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder of the real sets")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help="names or groups; by default all")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=["bag", "mean, logistic"])
+    parser.add_argument("--splits", type=int, default=50, help="of each set, at most")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="one split of six sets")
+    asked = parser.parse_args()
+    if asked.quick:
+        asked.splits, asked.methods = 1, ["bag", "mean, logistic", "forest"]
+        names = ["musk1", "ng_sci_space", "cells", "sizes", "three of 20", "noise"]
+        asked.sets = asked.sets or [*names, next(iter(MODELS))]
+    every = sets(asked.data and asked.data.resolve())
+    chosen = {
+        name: one
+        for name, one in every.items()
+        if not asked.sets or name in asked.sets or one.group in asked.sets
+    }
+    if not chosen:
+        parser.error(f"no such set; there are {', '.join(every)}")
+    run = Memory("results/cache", verbose=0).cache(scored)
+    works = [
+        delayed(run)(name, number, method, asked.data and asked.data.resolve())
+        for number in range(asked.splits)
+        for name, one in chosen.items()
+        for method in asked.methods
+        if number < one.splits
+    ]
+    found = Parallel(asked.jobs, verbose=1)(works)
+    show(pd.DataFrame([row for rows in found for row in rows]))
+    for name in chosen:
+        if name in MODELS:
+            floor, known = bayes_errors(name)
+            print(f"{name}: Bayes-optimal error {floor:.3f}, with the signal known {known:.3f}")
+
+
+if __name__ == "__main__":
+    main()
