@@ -9,8 +9,8 @@ from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.claims import verdict_of
 from sparsetoken.experiments.core.experiment import Experiment
 from sparsetoken.experiments.core.rows import Row, Rows, from_json, to_json
-from sparsetoken.experiments.report.pictures import picture
-from sparsetoken.experiments.report.words import words_of
+from sparsetoken.experiments.core.words import words_of
+from sparsetoken.experiments.report.page import picture
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def said_of() -> Callable[..., dict[str, str]]:
     def say(experiment: Experiment, sizes: SimpleNamespace, rows: Rows) -> dict[str, str]:
         words = words_of(experiment, sizes, rows, experiment.compared(sizes, rows))
         for name, draw in experiment.figures.items():
-            assert picture(name, draw, rows).png.startswith(b"\x89PNG")
+            assert picture(draw, rows, name).image.startswith(b"RIFF")
             assert words[f"Figure: {name}"].strip()
         return {name: " ".join(text.striptags().split()) for name, text in words.items()}
 

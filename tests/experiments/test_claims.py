@@ -155,12 +155,8 @@ def test_a_claim_is_as_good_as_its_worst_comparison(verdicts, whole):
 )
 def test_a_measurement_without_theory_is_by_experiment(value, verdict):
     measured = dataclasses.replace(MEASURED, value=value)
-    found = report_only("reuse", measured, where="one place", group="reuse")
-    assert (found.measured, found.engine, found.group) == (
-        pytest.approx(value, nan_ok=True),
-        "reduced",
-        "reuse",
-    )
+    found = report_only("reuse", measured, where="one place")
+    assert (found.measured, found.engine) == (pytest.approx(value, nan_ok=True), "reduced")
     assert found.verdict == verdict
 
 

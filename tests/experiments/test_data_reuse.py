@@ -70,4 +70,4 @@ def test_the_words_have_the_numbers_of_the_rows(rows, sizes, said_of):
     assert f"{end.value:.4f} ± {end.error:.4f}" in words["Found"]
     assert f"reused {rows.one(**ERRORS, alpha=2.0).value:.4f}" in words["Found"]
     assert "5 trials, d = 40; below load 1, d is 40 divided by the load" in words["Setting"]
-    assert len(EXPERIMENT.figures["data_reuse"](rows).legends[0].get_texts()) == 6
+    assert len(EXPERIMENT.figures["data_reuse"](rows).figure.legends[0].get_texts()) == 6

@@ -22,7 +22,6 @@ SMALL = dict(
     trials=8,
     dimension=120,
     curve_points=3,
-    choice_points=2,
     floor_points=2,
     finite_trials=(40, 6),
     dimensions=(40, 80),

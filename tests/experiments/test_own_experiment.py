@@ -31,7 +31,7 @@ def test_it_is_short_and_its_claim_holds(folder):
     report = (folder / "results" / "report.html").read_text("utf-8")
     assert "With 8 tokens the measured test error is" in report
     assert ">1 holds<" in report
-    assert (folder / "results" / "lengths.png").exists()
+    assert (folder / "results" / "lengths.webp").exists()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from sparsetoken.experiments.core.references import (
     predict_references,
 )
 from sparsetoken.experiments.core.rows import Row, Rows
-from sparsetoken.experiments.report.words import parts_of
+from sparsetoken.experiments.core.words import parts_of
 from sparsetoken.model.stages import Readout, TwoSteps
 
 STEPS = TwoSteps(2.0, eta_q=25.0)

@@ -63,7 +63,9 @@ def test_fresh_samples_have_the_error_level_at_the_critical_strength(rows, sizes
     for row in found:
         # Shares of 16 blocks: five of their standard errors.
         assert abs(row.value - LEVEL) < 5 * row.error
-    comparisons = [c for c in EXPERIMENT.compared(sizes, rows) if c.group == "critical"]
+    comparisons = [
+        c for c in EXPERIMENT.compared(sizes, rows) if c.where.startswith("at the critical")
+    ]
     assert {c.verdict for c in comparisons} == {HOLDS}
 
 

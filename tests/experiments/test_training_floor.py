@@ -108,4 +108,4 @@ def test_the_words_and_the_figure_have_all_rows(rows, sizes, said_of):
     numbers = [row["numbers"].replace("η_", "η") for row in rows.where("theory")]
     assert all(text in words["Found"] for text in numbers)
     assert "d = 60, 5 trials" in words["Setting"]
-    assert len(EXPERIMENT.figures["training_floor"](rows).legends[0].get_texts()) == 7
+    assert len(EXPERIMENT.figures["training_floor"](rows).figure.legends[0].get_texts()) == 7

@@ -119,7 +119,7 @@ def _loaded(name: str) -> list[str]:
 
 
 def _values(found: Reproduction) -> dict[str, Any]:
-    from sparsetoken.experiments.report.reproduce import comparison_row, finding_row
+    from sparsetoken.experiments.report.files import comparison_row, finding_row
 
     return {
         "claims": [comparison_row(comparison) for comparison in found.comparisons],

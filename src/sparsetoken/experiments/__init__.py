@@ -7,7 +7,7 @@ import re
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.experiments.core.claims import Claim, Comparison
-from sparsetoken.experiments.core.experiment import Experiment, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Size, piece, profiles
 from sparsetoken.experiments.core.rows import Row, Rows, averaged, measured, predicted
 from sparsetoken.experiments.core.rules import (
     against_simulation,
@@ -23,6 +23,7 @@ __all__ = [
     "Experiment",
     "Row",
     "Rows",
+    "Size",
     "against_simulation",
     "against_value",
     "averaged",
@@ -56,8 +57,8 @@ _MODULES = (
     "growing_length",
 )
 
-RESERVED = {"claims", "data", "differences", "filter", "found", "rows", "rule", "run", "tip"}
-RESERVED |= {"trials", "z_values"}
+RESERVED = {"claims", "data", "differences", "filter", "found", "rule", "run", "tables", "trials"}
+RESERVED |= {"z_values"}
 """Names that the files and the parts of the report have."""
 
 EXPERIMENTS: dict[str, Experiment] = {}

@@ -10,11 +10,11 @@ import numpy as np
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation, against_value
-from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
+from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS
 from sparsetoken.model import presets
 from sparsetoken.model.stages import TwoSteps
@@ -31,12 +31,12 @@ CHOICE_SIZES = (200, 3)
 ROUNDING = 1e-12  # of the few dozen operations that find a query
 
 SIZES = profiles(
-    quick=dict(alphas=(0.25, 0.5, 1.0, 2.0, 5.0, 10.0), dimensions=(500, 1000, 2000), trials=400),
-    paper=dict(
-        alphas=(0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.0, 7.0, 10.0),
-        dimensions=(1000, 2000, 4000),
-        trials=2000,  # at d = 1000; in inverse proportion to d elsewhere
+    alphas=Size(
+        (0.25, 0.5, 1.0, 2.0, 5.0, 10.0),
+        (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.0, 7.0, 10.0),
     ),
+    dimensions=Size((500, 1000, 2000), (1000, 2000, 4000)),
+    trials=Size(400, 2000),  # at d = 1000; in inverse proportion to d elsewhere
     key=(0.5, 2.0, 10.0),
     tensors=(2.0, 1000, 10),  # alpha0, dimension and trials with real tokens
     curve_points=40,
@@ -146,26 +146,15 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     return {"first": cosines[0], "last": cosines[-1]}
 
 
-FIGURES = {
-    "alignment": Curves(
-        [
-            Panel(
-                "alpha0",
-                Axis("α₀ = n₀ / d", ticks=(0.25, 0.5, 1, 2, 5, 10)),
-                Axis("cosine with the signal", high=1.0),
-                [
-                    Curve("query, cos(q₂, ξ)", COLOURS["cosine"], {"quantity": "cosine"}),
-                    Curve(
-                        "readout, cos(w₁, ξ)",
-                        COLOURS["readout_cosine"],
-                        {"quantity": "readout_cosine"},
-                    ),
-                ],
-                points=lambda rows: Rows(row for _, some in at_places(rows) for row in some[-2:]),
-            )
-        ],
-        columns=2,
-    )
-}
+def draw(rows: Rows) -> Plot:
+    """Draw both cosines against the load, simulated at the largest dimensions."""
+    largest = [row for _, some in at_places(rows) for row in some[-2:]]
+    found = rows.where(THEORY) + largest
+    curve_of = {"cosine": "query, cos(q₂, ξ)", "readout_cosine": "readout, cos(w₁, ξ)"}
+    lines = [Curve(n, COLOURS[name], found.where(quantity=name)) for name, n in curve_of.items()]
+    x = Axis("α₀ = n₀ / d", ticks=(0.25, 0.5, 1, 2, 5, 10))
+    panel = Panel("alpha0", x, Axis("cosine with the signal", high=1.0), lines)
+    return curves([panel], columns=2)
 
-EXPERIMENT = Experiment("alignment", SIZES, work, judge, FIGURES, words)
+
+EXPERIMENT = Experiment("alignment", SIZES, work, judge, {"alignment": draw}, words)

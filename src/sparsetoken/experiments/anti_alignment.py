@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
+from sparsetoken.experiments.core.maps import DISC, Along, draw_map
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
 from sparsetoken.figures import style
+from sparsetoken.figures.curves import Plot, Plotted
 from sparsetoken.model import presets
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
@@ -38,8 +39,8 @@ SIGNS = "PuOr"
 
 # `cells` of a map along each axis; places of simulations are at `factors` times the boundary.
 SIZES = profiles(
-    quick=dict(cells=21, trials=16),
-    paper=dict(cells=61, trials=64),
+    cells=Size(21, 61),
+    trials=Size(16, 64),
     dimension=1000,
     rates=(0.06, 0.12, 0.2, 0.3),
     alpha0s=(0.25, 1.0, 4.0),
@@ -130,13 +131,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         yield from [_sides(claim, some)] if panel in AXES else _small_steps(claim, some)
         for line, row in pairs:
             yield against_simulation(
-                claim,
-                line,
-                row,
-                curve="query",
-                where=_where(row),
-                x=row["along"],
-                group=panel if panel in AXES else "",
+                claim, line, row, curve="query", where=_where(row), x=row["along"]
             )
 
 
@@ -218,51 +213,37 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     }
 
 
-def draw(rows: Rows) -> Figure:
+RATE, STRENGTH = Along("along", "π, rate of positives"), Along("across", "θ, strength")
+BIAS, LOAD = Along("across", "η$_b$, bias step"), Along("along", "α₀ = n₀ / d")
+
+
+def draw(rows: Rows) -> Plot:
     """Draw both maps with one colour for away and one for towards."""
-    figure, panels = style.new_figure(9.2, 4.2, 2)
-    for axes, panel in zip(panels, AXES, strict=True):
-        mesh = _map(axes, rows.where(panel=panel), "across" if panel == "step" else "along")
-        axes.grid(False)
-    first, second = panels
-    style.line(first, rows.where("condition").along("along"), "k--", lw=1.5)
+    figure, (first, second) = style.new_figure(9.2, 4.2, 2)
+    _, left = _map(first, rows.where(panel="rate"), RATE, STRENGTH, "bias step 0.5")
+    mesh, right = _map(second, rows.where(panel="step"), BIAS, LOAD, "π = 0.1, θ = 2")
+    condition = rows.where("condition")
+    first.plot([row["along"] for row in condition], [row.value for row in condition], "k--", lw=1.5)
     first.set(xlim=AXES["rate"][0], ylim=AXES["rate"][1])
-    style.axis_text(first, x="π, rate of positives", y="θ, strength", title="bias step 0.5")
-    second.set(xscale="log", yscale="log", xlim=AXES["step"][1], ylim=AXES["step"][0])
-    second.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
-    second.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
-    style.axis_text(second, x="η$_b$, bias step", y="α₀ = n₀ / d", title="π = 0.1, θ = 2")
-    bar = figure.colorbar(mesh, ax=panels, pad=0.02)
+    style.log_ticks(second, x=(0.1, 1, 10), y=(0.1, 1, 10))
+    second.set(xlim=AXES["step"][1], ylim=AXES["step"][0])
+    bar = figure.colorbar(mesh, ax=[first, second], pad=0.02)
     bar.set_label("cosine of the query with the signal")
-    disc = {"marker": "o", "ls": "none", "mec": "black", "mfc": "white"}
-    lines = {
+    marks: dict[str, Any] = {
         "boundary": {"color": "black"},
         "boundary for small steps": {"color": "black", "ls": "--"},
+        "simulation, filled by its cosine": DISC,
     }
-    style.key(figure, {**lines, "simulation, filled by its cosine": disc})
-    return figure
+    style.legend(figure, marks)
+    return Plot(figure, [*left, *right])
 
 
-def _map(axes: Axes, rows: Rows, x: str) -> Any:
-    """Draw the map of a panel, its boundary, and trials; x is the coordinate to the right."""
-    y = "along" if x == "across" else "across"
-    colours: dict[str, Any] = {"cmap": SIGNS, "vmin": -1, "vmax": 1}
-    cells = rows.where("map").grid(x, y)
-    mesh = axes.pcolormesh(*cells, shading="gouraud", rasterized=True, **colours)
+def _map(axes: Axes, rows: Rows, x: Along, y: Along, title: str) -> tuple[Any, list[Plotted]]:
+    """Draw the map of a panel, its boundary, and trials."""
     edge = dict(zip(("along", "across"), _edge(rows), strict=True))
-    axes.plot(edge[x], edge[y], "-", color="black", lw=1.5)
-    found = rows.where("simulated")
-    axes.scatter(
-        [row[x] for row in found],
-        [row[y] for row in found],
-        c=[row.value for row in found],
-        s=42,
-        edgecolors="black",
-        linewidths=1.0,
-        zorder=3,
-        **colours,
-    )
-    return mesh
+    axes.plot(edge[x.coordinate], edge[y.coordinate], "-", color="black", lw=1.5)
+    cells, points = rows.where("map"), rows.where("simulated")
+    return draw_map(axes, cells, points, x, y, title, cmap=SIGNS, vmin=-1, vmax=1)
 
 
 EXPERIMENT = Experiment("anti-alignment", SIZES, work, judge, {"anti_alignment": draw}, words)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from scipy.optimize import brentq
 from scipy.stats import binom
 
@@ -17,7 +17,7 @@ from sparsetoken.experiments.core.capacities import (
     solved_capacity,
 )
 from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import (
     NO_SHIFT,
     Limit,
@@ -27,8 +27,8 @@ from sparsetoken.experiments.core.finite_dimension import (
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
 from sparsetoken.figures import style
-from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
-from sparsetoken.figures.palette import COLOURS, GREY, LIGHT_GREY
+from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
+from sparsetoken.figures.palette import BLACK, COLOURS, GREY, LIGHT_GREY
 from sparsetoken.model import presets
 from sparsetoken.simulation.seeds import seed_of
 
@@ -71,22 +71,16 @@ STRONG = (("very strong", "attention"), ("very strong", "vectorized"))
 """The same where the order breaks."""
 
 SIZES = profiles(
-    quick=dict(
-        features=(32, 128),
-        sets=32,
-        points=26,
-        wide_features=(40, 160),  # d, or L d for the vectorized model; the smaller first
-        wide_ratios=(0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3),  # alpha1 over alpha*
-        wide_sets=50,
+    features=Size((32, 128), (32, 64, 128, 256)),
+    sets=Size(32, 120),
+    points=Size(26, 81),
+    # Numbers of features, d or L d for the vectorized model, and alpha1 over alpha*.
+    wide_features=Size((40, 160), (60, 240)),
+    wide_ratios=Size(
+        (0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3),
+        (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3),
     ),
-    paper=dict(
-        features=(32, 64, 128, 256),
-        sets=120,
-        points=81,
-        wide_features=(60, 240),
-        wide_ratios=(0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3),
-        wide_sets=100,
-    ),
+    wide_sets=Size(50, 100),
     tensors=1.0,  # the ratio with real tensors, for attention at the larger number of features
     steps=(-1.2, -0.6, 0.0, 0.6, 1.2),  # loads are alpha* (1 + step / sqrt(features))
     samples=2000,  # of a training set; larger ones are left out
@@ -142,10 +136,7 @@ def predict_line(panel: str, xs: Sequence[float]) -> list[Row]:
 
 def find_crossings() -> list[Row]:
     """Find where attention equals pooled, and where it equals vectorized."""
-    return [
-        _crossing("cosine", "pooled", -0.5, 0.9),
-        _crossing("strength", "vectorized", 3.0, 5.0),
-    ]
+    return [_crossing("cosine", "pooled", -0.5, 0.9), _crossing("strength", "vectorized", 3.0, 5.0)]
 
 
 def _crossing(panel: str, other: str, low: float, high: float) -> Row:
@@ -260,7 +251,6 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             curve=known["model"],
             where=_text(known["place"]),
             shift=NO_SHIFT,  # carried to infinite dimension
-            group=known["place"],
             key=known["place"] == "base",
         )
 
@@ -442,112 +432,93 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     }
 
 
-def _panel(name: str, x: Axis, y: Axis, models: Sequence[str] = MODELS) -> Panel:
-    def measured(rows: Rows) -> Rows:
-        """Return the thresholds of the settings that differ from the base only here."""
-        at = {place: {**BASE, **to}[name] for place, (to, _) in PLACES.items() if {*to} <= {name}}
-        return Rows(row.but(x=at[row["place"]]) for row in thresholds(rows) if row["place"] in at)
-
+def _panel(rows: Rows, name: str, x: Axis, y: Axis, models: Sequence[str] = MODELS) -> Panel:
+    """Return the panel of a coordinate, with the thresholds that differ from the base only here."""
+    at = {place: {**BASE, **to}[name] for place, (to, _) in PLACES.items() if {*to} <= {name}}
+    measured = [row.but(x=at[row["place"]]) for row in thresholds(rows) if row["place"] in at]
+    found = rows.where("line", panel=name) + measured
     rest = [f"{letter} = {BASE[n]:g}" for n, letter in LETTERS.items() if n != name]
-    curves = [Curve(model, COLOURS[model], {"model": model}) for model in models]
-    return Panel(
-        "x", x, y, curves, lambda rows: rows.where("line", panel=name), measured, ", ".join(rest)
-    )
+    lines = [Curve(model, COLOURS[model], found.where(model=model)) for model in models]
+
+    def crossed(axes: Axes) -> None:
+        for row in rows.where("crossing", name):
+            axes.axvline(row.value, color=LIGHT_GREY, lw=1, ls=":")
+            text = f"attention equals\n{row['other']}\nat {LETTERS[name]} = {row.value:.2f}"
+            look = {"ha": "right", "va": "top", "fontsize": 8.5, "color": GREY}
+            look["xycoords"] = ("data", "axes fraction")
+            style.note(axes, text, (row.value, 0.97), (-4, 0), **look)
+
+    return Panel("x", x, y, lines, ", ".join(rest), crossed)
 
 
 TICKS = (2, 4, 8, 16, 32)
-CURVES = Curves(
-    [
-        # The scale that shows attention beside pooled has no room for vectorized.
-        _panel("cosine", Axis("cosine s"), Axis("capacity α*"), MODELS[:2]),
-        _panel("strength", Axis("strength θ"), Axis("", ticks=TICKS)),
-        _panel("length", Axis("length L", ticks=(1, 2, 4, 8, 16)), Axis("", ticks=TICKS)),
-    ],
-    width=9.6,
-    height=3.8,
-)
 
 
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw one panel for each coordinate: theory as lines, measured thresholds as points."""
-    figure = CURVES(rows)
-    for axes, row in zip(figure.axes, rows.where("crossing"), strict=False):
-        axes.axvline(row.value, color=LIGHT_GREY, lw=1, ls=":")
-        text = f"attention equals\n{row['other']}\nat {LETTERS[row.quantity]} = {row.value:.2f}"
-        look = {"ha": "right", "va": "top", "fontsize": 8.5, "color": GREY}
-        look["xycoords"] = ("data", "axes fraction")
-        style.note(axes, text, (row.value, 0.97), (-4, 0), **look)
-    cosine, vectorized = figure.axes[0], rows.one(THEORY, place="base", model="vectorized")
-    cosine.text(
-        0.98,
-        0.03,
-        f"vectorized, off the scale: {vectorized.value:.2f}",
-        transform=cosine.transAxes,
-        ha="right",
-        fontsize=8.5,
-        color=COLOURS["vectorized"],
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
-    )
-    return figure
+    vectorized = rows.one(THEORY, place="base", model="vectorized").value
+    panels = [
+        # The scale that shows attention beside pooled has no room for vectorized.
+        _panel(rows, "cosine", Axis("cosine s"), Axis("capacity α*"), MODELS[:2]),
+        _panel(rows, "strength", Axis("strength θ"), Axis("", ticks=TICKS)),
+        _panel(rows, "length", Axis("length L", ticks=(1, 2, 4, 8, 16)), Axis("", ticks=TICKS)),
+    ]
+    off = {f"vectorized left, off the scale: {vectorized:.2f}": {"ls": "none"}}
+    return curves(panels, 9.6, 3.8, marks=off)
 
 
-def draw_transitions(rows: Rows) -> Figure:
+def draw_transitions(rows: Rows) -> Plot:
     """Draw one panel for each model: two numbers of features, and the capacity as a line."""
-    figure, panels = style.new_figure(9.6, 3.6, 3)
-    features = sorted(rows.where(TRANSITION).distinct("features"))
-    for axes, model in zip(panels, MODELS, strict=True):
-        capacity = rows.one(THEORY, place="base", model=model)
-        axes.axvline(capacity.value, color="black", ls="-" if capacity.converged else ":", lw=1.2)
-        counted = rows.where(TRANSITION, model=model)
-        for m, (line, alpha) in zip(features, LOOKS, strict=True):
-            shares = counted.where(engine=REDUCED, features=m).along("alpha1")
-            style.line(axes, shares, line, color=COLOURS[model], lw=1.2, alpha=alpha)
-            style.measured(axes, shares, COLOURS[model], alpha=alpha)
-        style.measured(axes, counted.where(engine=TENSORS).along("alpha1"), GREY)
-        axes.set_ylim(-0.04, 1.04)
-        label = "share separable" * (model == MODELS[0])
-        title = f"{model}, α* = {capacity.value:.3f}"
-        style.axis_text(axes, x="α₁ = n₁ / d", y=label, title=title)
-    marks: dict[str, Any] = {"predicted capacity": {"color": "black", "lw": 1.2}}
-    for m, (line, alpha) in zip(features, LOOKS, strict=True):
-        marks[f"{m} features"] = {"color": GREY, "lw": 1, "ls": line, "marker": "o", "alpha": alpha}
-    marks["real tensors"] = {"ls": "none", "color": GREY, "marker": "s", "ms": 8}
-    style.key(figure, marks)
-    return figure
+    marks = {"predicted capacity": {"color": "black", "lw": 1.2}}
+    panels = [_transitions(rows, model) for model in MODELS]
+    return curves(panels, 9.6, 3.6, columns=4, marks=marks)
 
 
-def draw_widths(rows: Rows) -> Figure:
+def _transitions(rows: Rows, model: str) -> Panel:
+    capacity = rows.one(THEORY, place="base", model=model)
+    counted = rows.where(TRANSITION, model=model)
+    sizes = zip(sorted(counted.where(engine=REDUCED).by("features")), LOOKS, strict=True)
+    lines = [
+        Curve(f"{model}, {m} features", COLOURS[model], some, "", f"o{line}", {"alpha": alpha})
+        for (m, some), (line, alpha) in sizes
+    ]
+    tensors = counted.where(engine=TENSORS)
+    lines += [Curve("real tensors", GREY, tensors, marker="s", look={"ms": 9})] if tensors else []
+    y = Axis("share separable" * (model == MODELS[0]), low=-0.04, high=1.04)
+    title, dashes = f"{model}, α* = {capacity.value:.3f}", "-" if capacity.converged else ":"
+
+    def predicted(axes: Axes) -> None:
+        axes.axvline(capacity.value, color="black", ls=dashes, lw=1.2)
+
+    return Panel("alpha1", Axis("α₁ = n₁ / d"), y, lines, title, predicted)
+
+
+def draw_widths(rows: Rows) -> Plot:
     """Draw the relative width of each transition, and their mean, against the size."""
-    figure, (axes,) = style.new_figure(7.2, 3.8)
+    relative, means = [], []
     fits = Rows(row for row in fitted(rows) if row.converged)
-    for m, at_size in sorted(fits.by("features")):
-        logs, weights = [], []
-        for (model, _), (middle, width) in at_size.by("model", "place"):
-            beside = m * 1.05 ** (MODELS.index(model) - 1)
-            ratio = width.value / middle.value
-            axes.plot(beside, ratio, "o", color=COLOURS[model], alpha=0.4, mew=0)
-            logs.append(math.log(ratio))
-            weights.append((width.value / width.error) ** 2)
-        mean = math.exp(np.average(logs, weights=weights))
-        axes.errorbar(
-            m, mean, mean / math.sqrt(sum(weights)), fmt="D", color="black", ms=5, capsize=3
-        )
-    sizes = sorted(fits.distinct("features"))
-    axes.plot(sizes, [(2 * m) ** -0.5 for m in sizes], color="black", lw=1.2)
-    style.log_ticks(axes, x=sizes, y=(0.05, 0.1, 0.2))
-    style.axis_text(axes, x="features (d, or L d for vectorized)", y="width / α*")
-    shape: dict[str, Any] = {"ls": "none", "marker": "o"}
-    marks = {model: {**shape, "color": COLOURS[model]} for model in MODELS}
-    marks["mean"] = {"ls": "none", "marker": "D", "color": "black"}
-    marks["no signal: 1/√(2 features)"] = {"color": "black", "lw": 1.2}
-    style.key(figure, marks)
-    return figure
+    for _, at_size in sorted(fits.by("features")):
+        here = [
+            width.but(value=width.value / middle.value, error=width.error / middle.value)
+            for _, (middle, width) in at_size.by("model", "place")
+        ]
+        relative += here
+        weights = [(row.value / row.error) ** 2 for row in here]
+        mean = math.exp(np.average([math.log(row.value) for row in here], weights=weights))
+        means.append(here[0].but(value=mean, error=mean / math.sqrt(sum(weights))))
+    found, sizes = Rows(relative), sorted(fits.distinct("features"))
+    look = {"alpha": 0.4, "mew": 0}
+    lines = [
+        Curve(model, COLOURS[model], found.where(model=model), marker="o", look=look)
+        for model in MODELS
+    ]
+    law = [Row(THEORY, "width", (2 * m) ** -0.5, at={"features": m}) for m in sizes]
+    lines += [Curve("mean", BLACK, means, marker="D")]
+    lines += [Curve("no signal: 1/√(2 features)", BLACK, law)]
+    x, y = Axis("features (d, or L d for vectorized)", sizes), Axis("width / α*", (0.05, 0.1, 0.2))
+    return curves([Panel("features", x, y, lines)], 7.2, 3.8)
 
 
-FIGURES = {
-    "capacity_curves": draw,
-    "capacity": draw_transitions,
-    "capacity_widths": draw_widths,
-}
+FIGURES = {"capacity_curves": draw, "capacity": draw_transitions, "capacity_widths": draw_widths}
 
 EXPERIMENT = Experiment("capacity-curves", SIZES, work, judge, FIGURES, words, version=2)

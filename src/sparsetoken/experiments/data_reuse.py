@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparsetoken import theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
 from sparsetoken.experiments.core.references import (
     PROBLEM,
     References,
     predict_references,
-    reference_lines,
+    reference_curves,
 )
 from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, averaged, difference
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
-from sparsetoken.figures import style
+from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, GREEN, VERMILION
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention
@@ -53,22 +52,12 @@ LOOKS = {
 SIZES = profiles(
     # The dimension is that of real tokens, see `dimension_of`. Without them there are as many
     # samples at each alpha, so that d is largest where alpha is small.
-    quick=dict(
-        loads=(0.5, 1.0, 2.0, 4.0),
-        dimension=200,
-        trials=20,
-        replicas=4,
-        samples=1600,
-        far_trials=8,
-    ),
-    paper=dict(
-        loads=(0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
-        dimension=400,
-        trials=60,
-        replicas=16,
-        samples=3200,
-        far_trials=20,
-    ),
+    loads=Size((0.5, 1.0, 2.0, 4.0), (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)),
+    dimension=Size(200, 400),
+    trials=Size(20, 60),
+    replicas=Size(4, 16),
+    samples=Size(1600, 3200),
+    far_trials=Size(8, 20),
 )
 
 
@@ -256,25 +245,33 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     }
 
 
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw the test error (left) and the cosine of the query (right)."""
-    figure, (left, right) = style.new_figure(8.8, 4.2, 2)
-    reference_lines(left, rows, ("pooled", "floor", "bayes"))
-    style.predicted(left, rows.where("attention").along("load"), BLUE)
+    ticks = (0.02, 0.03, 0.05, 0.1, 0.2, 0.4)
+    left, right = Axis("test error", ticks, low=0.015), Axis("")
+    errors = reference_curves(rows, ("pooled", "floor", "bayes"))
+    errors += [Curve("", BLUE, rows.where("attention"))]
+    return curves(
+        [
+            _panel(rows, "test_error", left, "test error", errors),
+            _panel(rows, "cosine", right, "cosine of the query"),
+        ],
+        8.8,
+        4.2,
+        columns=3,
+    )
+
+
+def _panel(rows: Rows, name: str, y: Axis, title: str, known: Sequence[Curve] = ()) -> Panel:
+    arms = []
     for arm, (label, colour, marker, shift) in LOOKS.items():
-        for axes, name in zip((left, right), QUANTITIES, strict=True):
-            found = rows.where("trained", name, arm=arm).along("load")
-            if arm != "fresh":
-                style.predicted(axes, [(x, expected(rows, row)) for x, row in found], colour)
-            look = {"fmt": marker, "color": colour, "label": label, "elinewidth": 1.3}
-            style.mean_points(axes, [(x * shift, row) for x, row in found], **look)
-    style.log_ticks(left, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
-    left.set_ylim(0.015, None)
-    for axes, y, title in ((left, "test error", "test error"), (right, "", "cosine of the query")):
-        style.load_axis(axes, rows.where("trained").distinct("load"))
-        style.axis_text(axes, x="load n₀/d = n₁/d", y=y, title=title)
-    style.joint_legend(figure)
-    return figure
+        found = rows.where("trained", name, arm=arm)
+        if arm != "fresh":
+            theory = [expected(rows, row).but(load=row["load"]) for row in found]
+            arms.append(Curve("", colour, theory))
+        moved = [row.but(load=row["load"] * shift) for row in found]
+        arms.append(Curve(label, colour, moved, marker=marker))
+    return Panel("load", Axis("load n₀/d = n₁/d", ticks=LOADS), y, [*known, *arms], title)
 
 
 EXPERIMENT = Experiment("data-reuse", SIZES, work, judge, {"data_reuse": draw}, words, version=3)

@@ -15,10 +15,11 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import BagClassifier, PooledLinearClassifier
 from sparsetoken.experiments.core.bag_sets import MULTIPLES, BagSet, Drawn, LeftOut
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.rows import Row, Rows, averaged
 from sparsetoken.experiments.core.rules import against_value, report_only
 from sparsetoken.figures import style
+from sparsetoken.figures.curves import Plot, Plotted
 from sparsetoken.forecasting import forecast
 from sparsetoken.simulation.seeds import seed_of
 
@@ -35,8 +36,11 @@ ABREAST, LONGEST = 3, 30  # panels of the figure, and letters of a name there
 
 # Draws are sets of training bags at each number of bags; set_ is for each set that is given.
 SIZES = profiles(
-    quick=dict(pilots=4, draws=6, test_bags=1000, set_pilots=3, set_draws=8),
-    paper=dict(pilots=24, draws=16, test_bags=4000, set_pilots=8, set_draws=24),
+    pilots=Size(4, 24),
+    draws=Size(6, 16),
+    test_bags=Size(1000, 4000),
+    set_pilots=Size(3, 8),
+    set_draws=Size(8, 24),
 )
 
 
@@ -95,9 +99,7 @@ def measure_errors(bags: Drawn | BagSet, n: int, draws: int, seed: int) -> Itera
         split = bags.split(n, np.random.default_rng(seed_of("draw", n, draw, seed)))
         tested.append(split.numbers)
         for model, classifier in zip(
-            CLASSIFIERS,
-            (PooledLinearClassifier(), BagClassifier(progress=False)),
-            strict=True,
+            CLASSIFIERS, (PooledLinearClassifier(), BagClassifier(progress=False)), strict=True
         ):
             classifier.fit(split.bags, split.positive)
             wrong[model].append(classifier.predict(split.rest) != split.truth)
@@ -156,7 +158,6 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             curve=row["model"],
             where=f"{row['set']}, {row['bags']} bags",
             x=row["bags"],
-            group=f"{row['set']} {row['model']}",
             key=not row["given"] and row["model"] == "bag",
         )
 
@@ -231,22 +232,26 @@ def _line(rows: Rows, truth: Row) -> Mapping[str, Any]:
     return {"truth": truth, "pilot": some[0]["pilot_bags"], **means}
 
 
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw the curve and the intervals of one pilot, the curves of the others, and points."""
     sets = list(rows.where("forecast").by("set"))
     columns = min(len(sets), ABREAST)
     lines = math.ceil(len(sets) / columns)
     figure = Figure(figsize=(1.2 + 3.3 * columns, 0.6 + 3.0 * lines), layout="constrained")
     panels = figure.subplots(lines, columns, squeeze=False).ravel()
+    shown: list[Plotted] = []
     for axes, (name, forecasts) in zip(panels, sets, strict=False):
-        _panel(axes, forecasts, rows.where("simulated", set=name))
+        measured = rows.where("simulated", set=name)
+        _panel(axes, forecasts, measured)
         label = "test error" * (axes in panels[::columns])
         short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
         style.axis_text(axes, x="labelled bags", y=label, title=style.as_written(short))
+        for row in (*forecasts, *measured):
+            shown.append(Plotted(name, row["model"], "labelled bags", row["bags"], row))
     for axes in panels[len(sets) :]:
         axes.set_axis_off()
-    style.legend(figure, list(CLASSIFIERS.items()), [])
-    return figure
+    style.legend(figure, {name: {"color": colour} for name, colour in CLASSIFIERS.items()})
+    return Plot(figure, shown)
 
 
 def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
@@ -254,7 +259,7 @@ def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
         for pilot, some in forecasts.where(model=model).by("pilot"):
             curve = some.along("bags")
             look = {"lw": 0.8, "alpha": 0.5} if pilot else {"lw": 2, "alpha": 1}
-            style.line(axes, curve, color=colour, **look)
+            style.predicted(axes, curve, colour, **look)
             if pilot == 0:
                 n, low, high = ([row[name] for _, row in curve] for name in ("bags", "low", "high"))
                 axes.fill_between(n, low, high, color=colour, alpha=0.15, linewidth=0)

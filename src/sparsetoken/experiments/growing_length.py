@@ -9,20 +9,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.optimize import OptimizeWarning, curve_fit
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
-from sparsetoken.experiments.core.references import (
-    References,
-    predict_references,
-    reference_lines,
-)
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
+from sparsetoken.experiments.core.references import References, predict_references, reference_curves
 from sparsetoken.experiments.core.rows import Row, Rows, measured, predicted
 from sparsetoken.experiments.core.rules import report_only
-from sparsetoken.figures import style
+from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, SKY
 from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
@@ -42,13 +37,10 @@ MARKERS = "os^D"
 # Trials at d = 100, in inverse proportion to d elsewhere, at least 4; of the cosine everywhere the
 # same number, as its fall with d is best known where its errors are alike.
 SIZES = profiles(
-    quick=dict(ratios=(0.05, 0.1), dimensions=(100, 200, 400), trials=32, alignment_trials=2500),
-    paper=dict(
-        ratios=(0.05, 0.1, 0.2),
-        dimensions=(100, 200, 400, 800, 1600),
-        trials=200,
-        alignment_trials=4000,
-    ),
+    ratios=Size((0.05, 0.1), (0.05, 0.1, 0.2)),
+    dimensions=Size((100, 200, 400), (100, 200, 400, 800, 1600)),
+    trials=Size(32, 200),
+    alignment_trials=Size(2500, 4000),
 )
 
 
@@ -123,8 +115,8 @@ def simulate(arm: str, ratio: float, d: int, few: int, many: int, seed: int) -> 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Report each simulation beside the theory at its length, and each fall with d."""
     for row in rows.where("simulated"):
-        where = f"{ARMS[row['arm']]}, L = {row['length']}, {_group(row)}"
-        found = _reported(row, row.quantity, where)
+        where = f"{ARMS[row['arm']]}, L = {row['length']}, L/d = {row['ratio']:g}"
+        found = _reported(row, row.quantity, f"{where}, d = {row.dimension}")
         yield dataclasses.replace(found, theory=_at_length(rows, row).value)
     for (arm, ratio), some in _lines(rows, "cosine"):
         power, error = _fitted_power([relative(rows, row) for row in some])
@@ -133,12 +125,8 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 
 def _reported(row: Row, quantity: str, where: str, key: bool = False) -> Comparison:
-    place: dict[str, Any] = {"curve": row["arm"], "x": float(row["length"]), "group": _group(row)}
+    place: dict[str, Any] = {"curve": row["arm"], "x": float(row["length"])}
     return report_only("growing-length", row, quantity=quantity, where=where, key=key, **place)
-
-
-def _group(row: Row) -> str:
-    return f"L/d = {row['ratio']:g}, d = {row.dimension}"
 
 
 def _lines(rows: Rows, quantity: str) -> list[tuple[Any, Rows]]:
@@ -194,35 +182,50 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     return {"differences": differences, "longest": longest}
 
 
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw test error (left), cosine (middle), its relative difference to theory (right)."""
-    figure, (left, middle, right) = style.new_figure(11.0, 4.2, 3)
-    names = ("pooled", "floor", "bayes")
-    reference_lines(left, rows.where(arm="growing"), names, x="length")
-    right.axhline(0, color="black", lw=0.8)
-    for arm, name in ARMS.items():
-        line: dict[str, Any] = {"color": COLOURS[arm], "label": f"attention, {name}, theory"}
-        for axes, of in ((left, ("attention", "test_error")), (middle, ("trend", "cosine"))):
-            style.line(axes, rows.where(*of, arm=arm).along("length"), **line)
-    ratios = sorted(rows.where("simulated").distinct("ratio"))
-    for ratio, marker in zip(ratios, MARKERS, strict=False):
-        for arm, name in ARMS.items():
-            some = rows.where("simulated", arm=arm, ratio=ratio)
-            look = {"color": COLOURS[arm], "mec": "white", "mew": 0.6}
-            look["label"] = f"{name}, L/d = {ratio:g}"
-            for axes, quantity in ((left, "test_error"), (middle, "cosine")):
-                points = some.where(quantity=quantity).along("length")
-                style.mean_points(axes, points, fmt=marker, **look)
-            off = [(row.dimension, relative(rows, row)) for row in some.where(quantity="cosine")]
-            style.mean_points(right, off, fmt=marker + "-", lw=0.8, **look)
-    middle.set_xscale("log")
-    style.log_ticks(left, x=sorted(rows.where("simulated").distinct("length")))
-    style.log_ticks(right, x=sorted(rows.where("simulated").distinct("dimension")))
-    style.axis_text(left, x="L", y="", title="test error")
-    style.axis_text(middle, x="L", y="", title="cosine of the query")
-    style.axis_text(right, x="d", y="", title="cosine, measured / theory − 1")
-    style.joint_legend(figure, ncols=4)
-    return figure
+    simulated = rows.where("simulated")
+    cosines = simulated.where(quantity="cosine")
+    off = Rows(relative(rows, row) for row in cosines)
+    known = reference_curves(rows.where(arm="growing"), ("pooled", "floor", "bayes"))
+    known += _theory(rows.where("attention", "test_error"))
+    errors = simulated.where(quantity="test_error")
+    lengths, dimensions = (sorted(simulated.distinct(name)) for name in ("length", "dimension"))
+    left = [*known, *_measured(errors, ratios := sorted(simulated.distinct("ratio")))]
+    middle = [*_theory(rows.where("trend")), *_measured(cosines, ratios)]
+    panels = [
+        Panel("length", Axis("L", lengths), Axis(""), left, "test error"),
+        Panel("length", Axis("L", log=True), Axis(""), middle, "cosine of the query"),
+        Panel(
+            "dimension",
+            Axis("d", dimensions),
+            Axis(""),
+            _measured(off, ratios, "-"),
+            "cosine, measured / theory − 1",
+            lambda axes: axes.axhline(0, color="black", lw=0.8),
+        ),
+    ]
+    return curves(panels, 11.0, 4.2, columns=4)
+
+
+def _theory(rows: Rows) -> list[Curve]:
+    return [
+        Curve(f"attention, {name}, theory", COLOURS[arm], rows.where(arm=arm))
+        for arm, name in ARMS.items()
+    ]
+
+
+def _measured(rows: Rows, ratios: Sequence[float], dashes: str = "") -> list[Curve]:
+    return [
+        Curve(
+            f"{name}, L/d = {ratio:g}",
+            COLOURS[arm],
+            rows.where(arm=arm, ratio=ratio),
+            marker=marker + dashes,
+        )
+        for ratio, marker in zip(ratios, MARKERS, strict=False)
+        for arm, name in ARMS.items()
+    ]
 
 
 EXPERIMENT = Experiment("growing-length", SIZES, work, judge, {"growing_length": draw}, words)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 
 from sparsetoken import theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
 from sparsetoken.experiments.core.references import (
     PROBLEM,
     References,
     predict_references,
-    reference_lines,
+    reference_curves,
 )
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
-from sparsetoken.figures import style
+from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.stages import Readout, TwoSteps
@@ -44,13 +44,10 @@ LINES = dict(zip(STARTS, (("-", "o", "zero"), ("--", "s", "random")), strict=Tru
 
 # Steps at which the simulation is measured, dimension and trials of each engine, and replicas.
 SIZES = profiles(
-    quick=dict(steps=(1, 2, 4, 6, 12, 18), tensors=(200, 10), reduced=(800, 12), replicas=4),
-    paper=dict(
-        steps=(1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 36, 48),
-        tensors=(400, 16),
-        reduced=(1600, 16),
-        replicas=16,
-    ),
+    steps=Size((1, 2, 4, 6, 12, 18), (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 36, 48)),
+    tensors=Size((200, 10), (400, 16)),
+    reduced=Size((800, 12), (1600, 16)),
+    replicas=Size(4, 16),
 )
 
 
@@ -164,9 +161,12 @@ def rises(best: Row, last: Row) -> bool:
 
 def _place(row: Row) -> dict[str, Any]:
     curve, step = f"η_q/η_w = {row['ratio']:g}", row["step"]
-    group = "from random weights" if row["start"] else "from zero"
-    where = f"{group}, step {step}, d = {row.dimension}"
-    return {"curve": curve, "where": where, "x": float(step), "group": group}
+    where = f"{_start(row)}, step {step}, d = {row.dimension}"
+    return {"curve": curve, "where": where, "x": float(step)}
+
+
+def _start(row: Row) -> str:
+    return "from random weights" if row["start"] else "from zero"
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
@@ -177,28 +177,37 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
         course = far.where(ratio=best["ratio"], start=best["start"])
         least = min(course, key=lambda row: row.value)
         losses = [at(rows, row, "training_loss") for row in (best, last)]
-        table.append((_place(best)["group"], best, least, last, losses))
+        table.append((_start(best), best, least, last, losses))
     return {"references": References.of(rows, ALPHA), "stops": table}
 
 
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw the three quantities over the steps."""
-    figure, panels = style.new_figure(11.0, 4.4, 3)
-    titles = (f"test error, n/d = {ALPHA:g}", "training loss", "cosine of the query")
-    for axes, name, title in zip(panels, QUANTITIES, titles, strict=True):
-        for (ratio, start), course in rows.where(THEORY, name).by("ratio", "start"):
-            colour, (line, marker, label) = COLOURS[ratio], LINES[start]
-            style.predicted(axes, course.along("step"), colour, line)
-            far = rows.where("simulated", name, engine="reduced", ratio=ratio, start=start)
-            look = {"fmt": marker, "color": colour, "ms": 4.5}
-            look["label"] = f"$\\eta_q/\\eta_w$ = {ratio:g}, {label}"
-            style.mean_points(axes, far.along("step"), **look)
-        axes.locator_params(axis="x", integer=True)
-        style.axis_text(axes, x="steps", y="", title=title)
-    reference_lines(panels[0], rows)
-    style.log_ticks(panels[0], y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.5))
-    style.joint_legend(figure, ncols=5)
-    return figure
+    last = max(rows.where(THEORY).distinct("step"))
+    levels = Rows(row.but(step=step) for row in rows.where(load=ALPHA) for step in (0, last))
+    ticks = (0.02, 0.03, 0.05, 0.1, 0.2, 0.5)
+    panels = [
+        _panel(rows, "test_error", f"test error, n/d = {ALPHA:g}", ticks, reference_curves(levels)),
+        _panel(rows, "training_loss", "training loss"),
+        _panel(rows, "cosine", "cosine of the query"),
+    ]
+    return curves(panels, 11.0, 4.4, columns=5)
+
+
+def _panel(
+    rows: Rows, name: str, title: str, ticks: Sequence[float] = (), known: Sequence[Curve] = ()
+) -> Panel:
+    lines = list(known)
+    for (ratio, start), course in rows.where(THEORY, name).by("ratio", "start"):
+        colour, (line, marker, label) = COLOURS[ratio], LINES[start]
+        far = rows.where("simulated", name, engine="reduced", ratio=ratio, start=start)
+        label = f"$\\eta_q/\\eta_w$ = {ratio:g}, {label}"
+        lines.append(Curve(label, colour, course + far, line, marker))
+    return Panel("step", Axis("steps"), Axis("", ticks), lines, title, _whole)
+
+
+def _whole(axes: Axes) -> None:
+    axes.locator_params(axis="x", integer=True)
 
 
 EXPERIMENT = Experiment(

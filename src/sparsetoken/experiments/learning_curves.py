@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation
-from sparsetoken.figures import style
-from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
-from sparsetoken.figures.palette import COLOURS, LIGHT_GREY, PALE, SEQUENCE
+from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
+from sparsetoken.figures.palette import COLOURS, LIGHT_GREY, PALE
 from sparsetoken.model import presets
 from sparsetoken.model.models import Attention
-from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.results import Prediction
+from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory.oracle import learning_error
 
@@ -36,12 +35,6 @@ CLAIMS = {
     "auc": "score-law",
 }
 """The claim on each quantity."""
-CHOICES = {
-    "alpha0": ("α₀", "steps as chosen, α₀ varied", (0.25, 0.5, 1.0, 2.0, 10.0)),
-    "sharpness": ("k", "cosine as chosen, k varied", (0.25, 0.5, 1.0, 2.0, 4.0)),
-}
-"""What is changed of the query, each a series: letter, title and values."""
-LOADS = (0.25, 0.5, 1, 2, 4, 8, 16)  # with a number at the axis
 STEPS = TwoSteps(alpha0=1.0, eta_q=7.0, loss="square")
 READOUT = Readout("square", ridge=1e-2, alpha1=2.0)
 CONVERGING = ("cosine", "test_error", "training_loss")
@@ -51,32 +44,20 @@ LIMIT, FINITE = "limit", "finite"
 AUC_ERROR = 1e-4  # of the rule that integrates a predicted ROC curve
 
 SIZES = profiles(
-    quick=dict(
-        alphas=(0.5, 1.0, 2.0, 4.0),
-        vectorized=(0.5, 1.0, 2.0),
-        # A standard error goes as 1/sqrt(d trials), the time as d^2 trials. At d = 500 the errors
-        # of shifts are still the smaller ones.
-        dimension=500,
-        trials=28,
-        curve_points=48,
-        # Trials of the cosine and of the errors at d = 1000, in inverse proportion to d elsewhere.
-        finite_trials=(800, 40),
-        dimensions=(125, 250, 500, 1000),
-    ),
-    paper=dict(
-        alphas=(0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0),
-        vectorized=(0.5, 1.0, 2.0, 3.0, 4.0),  # the fit costs n1^3
-        dimension=1000,
-        trials=8,
-        curve_points=96,
-        finite_trials=(20000, 400),
-        dimensions=(125, 250, 500, 1000, 2000),
-    ),
+    alphas=Size((0.5, 1.0, 2.0, 4.0), (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)),
+    vectorized=Size((0.5, 1.0, 2.0), (0.5, 1.0, 2.0, 3.0, 4.0)),  # the fit costs n1^3
+    # A standard error goes as 1/sqrt(d trials), the time as d^2 trials. At d = 500 the errors
+    # of shifts are still the smaller ones.
+    dimension=Size(500, 1000),
+    trials=Size(28, 8),
+    curve_points=Size(48, 96),
+    # Trials of the cosine and of the errors at d = 1000, in inverse proportion to d elsewhere.
+    finite_trials=Size((800, 40), (20000, 400)),
+    dimensions=Size((125, 250, 500, 1000), (125, 250, 500, 1000, 2000)),
     key=(2.0,),
     tensors=2.0,  # alpha1 of attention with real tokens, in half as many trials
     judged=1e-4,  # tolerance of the theory where it is judged
     line=1e-3,  # and on a line
-    choice_points=7,
     floor_points=9,
 )
 
@@ -99,11 +80,6 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     for alpha1 in np.geomspace(*ends, sizes.floor_points).tolist():
         at = {"alpha1": alpha1}
         yield piece(learning_error, PROBLEM, ALPHA0 + alpha1, series="floor", at=at, **error)
-    few = np.geomspace(*ends, sizes.choice_points)
-    for varied, (_, _, values) in CHOICES.items():
-        for value in values:
-            own_choice = {varied: value, "series": varied, "at": {"choice": value}, **error}
-            yield piece(predict_choice, few, sizes.line, cost=0.4, **own_choice)
     yield from _converging(sizes, seed)
 
 
@@ -155,20 +131,6 @@ def _simulated(
     )
 
 
-def predict_choice(
-    alphas: np.ndarray,
-    tolerance: float,
-    alpha0: float = ALPHA0,
-    sharpness: float | None = None,
-) -> Prediction:
-    """Predict attention with a query from another amount of data, or of another sharpness."""
-    setting = presets.learning_curves("logistic", alpha0, alphas)
-    model = setting.models[0]
-    if sharpness is not None:
-        model = Attention(Query(theory.align(PROBLEM, setting.query).cosine, sharpness))
-    return theory.predict(PROBLEM, model, setting.readout, tolerance=tolerance)
-
-
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare each simulated mean with the theory, and means at several d as these go to it."""
     for row in rows.where("simulated"):
@@ -180,7 +142,6 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             curve=row["model"],
             where=f"{row['loss']}, α₁ = {row['alpha1']:g}, d = {row.dimension}",
             x=row["alpha1"],
-            group=row["loss"],
             key=row["alpha1"] in sizes.key or row.engine == TENSORS,
         )
     where = f"d = {', '.join(map(str, sizes.dimensions))}, extrapolated to infinity"
@@ -223,67 +184,55 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     return {"at_two": at_two, "comparisons": len(comparisons), "far": far, "fits": fits}
 
 
-def _panel(loss: str, quantity: str) -> Panel:
+def draw_loss(rows: Rows, loss: str) -> Plot:
+    """Draw test error and training loss of all models, against the load."""
+    return curves([_panel(rows, loss, name) for name in ("test_error", "training_loss")], 8.6)
+
+
+def _panel(rows: Rows, loss: str, quantity: str) -> Panel:
     name = quantity.replace("_", " ")
-    curves = [Curve(name, COLOURS[name], {"model": name, "loss": loss}) for name in MODELS]
+    found, floor = rows.where(quantity=quantity, loss=loss), rows.where("floor", quantity)
+    lines = [Curve(model, COLOURS[model], found.where(model=model)) for model in MODELS]
+    lines += [Curve("floor", COLOURS["floor"], floor, "-.")] if len(floor) else []
     falls = quantity == "training_loss" and loss == "logistic"  # never reaching 0
-    return Panel(
-        "alpha1",
-        Axis("α₁ = n₁ / d", ticks=LOADS),
-        Axis(name, log=True) if falls else Axis(name, low=0.0),
-        [*curves, Curve("floor", COLOURS["floor"], {"series": "floor"}, "-.")],
-        lines=lambda rows: rows.where(quantity=quantity, engine=THEORY),
-        points=lambda rows: rows.where("simulated", quantity),
-        title=f"{name}, {loss} loss",
-    )
+    y = Axis(name, log=True) if falls else Axis(name, low=0.0)
+    return Panel("alpha1", Axis("α₁ = n₁ / d", ticks=LOADS), y, lines, f"{name}, {loss} loss")
 
 
-def draw_choices(rows: Rows) -> Figure:
-    """Draw the predicted test error of attention for several choices of the query."""
-    figure, panels = style.new_figure(8.6, 4.1, 2)
-    for axes, (varied, (letter, title, values)) in zip(panels, CHOICES.items(), strict=True):
-        for value, colour in zip(values, SEQUENCE, strict=True):
-            line = rows.where(varied, choice=value).along("alpha1")
-            style.predicted(axes, line, colour)
-            chosen = " (chosen)" if value == 1 else ""
-            axes.plot([], [], color=colour, label=f"{letter} = {value:g}{chosen}")
-        style.load_axis(axes, [x for x, _ in line])
-        style.axis_text(axes, x="α₁ = n₁ / d", y="test error, attention", title=title)
-        # Below the axes, where no line can run through it.
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
-    top = max(axes.get_ylim()[1] for axes in panels)
-    for axes in panels:
-        axes.set_ylim(0, top)
-    return figure
-
-
-def draw_converging(rows: Rows) -> Figure:
+def draw_converging(rows: Rows) -> Plot:
     """Draw measured - theory against d, the fits c/d and c/sqrt(d), and the c of other settings."""
-    figure, panels = style.new_figure(9.6, 3.6, 3)
-    for axes, name in zip(panels, CONVERGING, strict=True):
-        limit, used = rows.one(LIMIT, name).value, SHIFTS[name]
-        found = rows.where(FINITE, name).along("dimension")
-        d = np.geomspace(found[0][0], found[-1][0], 100)
+    sizes = rows.where(FINITE).distinct("dimension")
+    d = np.geomspace(min(sizes), max(sizes), 100)
+    return curves([_gap(rows, name, d) for name in CONVERGING], 9.6, 3.6, marks=ASSUMED)
+
+
+ASSUMED = {"c of other settings": {"color": PALE, "lw": 6}}
+
+
+def _gap(rows: Rows, name: str, d: np.ndarray) -> Panel:
+    limit, used = rows.one(LIMIT, name).value, SHIFTS[name]
+
+    def assumed(axes: Axes) -> None:
         low, high = ((used.mean + sign * 2 * used.deviation) * limit / d for sign in (-1, 1))
-        axes.fill_between(d, low, high, color=PALE, lw=0, label="c of other settings")
+        axes.fill_between(d, low, high, color=PALE, lw=0)
         axes.axhline(0, color="black", lw=0.8)
-        for power, line, label in ((1.0, "-", "c / d"), (0.5, "--", "c / √d")):
-            law = shrinkage(rows, name, power).value / d**power
-            axes.plot(d, law, line, color=LIGHT_GREY, lw=1.2, label=label)
-        less = [(x, row.but(value=row.value - limit)) for x, row in found]
-        look = {"fmt": "o", "color": COLOURS["attention"], "label": "measured − theory"}
-        style.mean_points(axes, less, **look)
-        style.log_ticks(axes, x=[x for x, _ in found])
-        style.axis_text(axes, x="d", y="", title=name.replace("_", " "))
-    style.joint_legend(figure, ncols=4)
-    return figure
+
+    def fitted(power: float) -> list[Row]:
+        fit = shrinkage(rows, name, power)
+        return [fit.but(dimension=n, value=fit.value / n**power) for n in d.tolist()]
+
+    less = [row.but(value=row.value - limit) for row in rows.where(FINITE, name)]
+    lines = [
+        Curve("c / d", LIGHT_GREY, fitted(1.0)),
+        Curve("c / √d", LIGHT_GREY, fitted(0.5), "--"),
+        Curve("measured − theory", COLOURS["attention"], less),
+    ]
+    ticks = sorted(rows.where(FINITE).distinct("dimension"))
+    return Panel("dimension", Axis("d", ticks), Axis(""), lines, name.replace("_", " "), assumed)
 
 
-FIGURES = {
-    f"learning_curves_{loss}": Curves(
-        [_panel(loss, "test_error"), _panel(loss, "training_loss")], width=8.6
-    )
-    for loss in LOSSES
-} | {"training_choice": draw_choices, "finite_size": draw_converging}
+FIGURES: dict[str, Callable[[Rows], Plot]] = {
+    f"learning_curves_{loss}": functools.partial(draw_loss, loss=loss) for loss in LOSSES
+} | {"finite_size": draw_converging}
 
 EXPERIMENT = Experiment("learning-curves", SIZES, work, judge, FIGURES, words)

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from matplotlib.figure import Figure
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import fit_power
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import (
@@ -31,7 +30,7 @@ from sparsetoken.experiments.core.rules import (
     fraction_true,
     report_only,
 )
-from sparsetoken.figures import style
+from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, GREEN, GREY, VERMILION
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.model.models import Attention
@@ -57,18 +56,13 @@ SURROGATE, ESTIMATE = "leave-one-out-surrogate", "leave-one-out-estimates-test-e
 SIZES = profiles(
     # Refits are (d, training sets, samples left out of each). There are so many loads on a line
     # of theory between two that are estimated, from `trials` training sets each.
-    quick=dict(
-        refits=((50, 40, 25), (100, 24, 12), (200, 12, 12), (400, 12, 14)),
-        dimension=250,
-        trials=40,
-        between=1,
+    refits=Size(
+        ((50, 40, 25), (100, 24, 12), (200, 12, 12), (400, 12, 14)),
+        ((50, 160, 50), (100, 80, 50), (200, 60, 50), (400, 40, 50), (800, 16, 25)),
     ),
-    paper=dict(
-        refits=((50, 160, 50), (100, 80, 50), (200, 60, 50), (400, 40, 50), (800, 16, 25)),
-        dimension=1000,
-        trials=80,
-        between=3,
-    ),
+    dimension=Size(250, 1000),
+    trials=Size(40, 80),
+    between=Size(1, 3),
     alphas=(0.5, 1.0, 2.0, 4.0),
     key=(2.0,),
 )
@@ -246,37 +240,34 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     }
 
 
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw errors against d (left), and estimated and exact test error (right)."""
-    figure, (left, right) = style.new_figure(9.6, 4.3, 2)
-    refits, estimated = rows.where("refits"), rows.where("estimated", "test_error")
-    for (loss, name), some in refits.by("loss", "quantity"):
-        if loss in CURVED:
-            line, points = "-" if name == "surrogate_error" else ":", some.along("dimension")
-            style.line(left, points, line, color=LOSSES[loss])
-            style.measured(left, points, LOSSES[loss])
+    refits, known = rows.where("refits"), rows.where(THEORY)
+    estimated = rows.where("estimated", "test_error")
+    scores: list[Curve] = []
+    for loss in CURVED:
+        of = refits.where(loss=loss)
+        errors, changes = of.where(quantity="surrogate_error"), of.where(quantity="change")
+        scores.append(Curve(named(loss), LOSSES[loss], errors, marker="o-"))
+        scores.append(Curve("", LOSSES[loss], changes, marker="o:"))
+    signs: list[Curve] = []
     for loss, colour in LOSSES.items():
-        style.measured(right, estimated.where(loss=loss).along("alpha1"), colour)
-        for name, line in (("test_error", "-"), ("training_error", "--")):
-            curve = rows.where(THEORY, name, loss=loss).along("alpha1")
-            style.predicted(right, curve, colour, line)
-    left.set_yscale("log")
-    style.log_ticks(left, x=sorted(refits.distinct("dimension")))
-    style.load_axis(right, estimated.distinct("alpha1"))
-    right.set_ylim(0, None)
+        of, points = known.where(loss=loss), estimated.where(loss=loss)
+        errors = of.where(quantity="test_error") + points
+        signs.append(Curve(named(loss), colour, errors, marker="o"))
+        signs.append(Curve("", colour, of.where(quantity="training_error"), "--"))
+    x, y = Axis("d", sorted(refits.distinct("dimension"))), Axis("root mean square", log=True)
     title = f"difference of scores from refits, α₁ = {ALPHA1:g}"
-    style.axis_text(left, x="d", y="root mean square", title=title)
-    style.axis_text(right, x="α₁ = n₁ / d", y="error", title="fraction of wrong signs")
-    shown = [row for row in (*refits, *estimated, *rows.where(THEORY)) if row.quantity != "auc"]
-    marks: dict[str, Any] = {named(loss): {"color": colour} for loss, colour in LOSSES.items()}
-    marks["leave-one-out"] = {"color": GREY, "ls": "none", "marker": "o", "mec": "white"}
-    marks["change by holding out"] = {"color": GREY, "ls": ":"}
-    marks["test error, exact"] = {"color": GREY}
-    marks["training error, exact"] = {"color": GREY, "ls": "--"}
-    if not Rows(shown).converged:
-        marks["not converged"] = {"color": GREY, "ls": "none", "marker": "o", "mfc": "none"}
-    style.key(figure, marks, 4)
-    return figure
+    left = Panel("dimension", x, y, scores, title)
+    x, y = Axis("α₁ = n₁ / d", ticks=LOADS), Axis("error", low=0.0)
+    right = Panel("alpha1", x, y, signs, "fraction of wrong signs")
+    marks = {
+        "leave-one-out": {"color": GREY, "ls": "none", "marker": "o", "mec": "white"},
+        "change by holding out": {"color": GREY, "ls": ":"},
+        "test error, exact": {"color": GREY},
+        "training error, exact": {"color": GREY, "ls": "--"},
+    }
+    return curves([left, right], 9.6, 4.3, columns=4, marks=marks)
 
 
 EXPERIMENT = Experiment("leave-one-out", SIZES, work, judge, {"leave_one_out": draw}, words)

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, predicted
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
 from sparsetoken.figures import style
-from sparsetoken.figures.palette import COLOURS, GREY, SEQUENCE
+from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
+from sparsetoken.figures.palette import COLOURS, SEQUENCE
 from sparsetoken.model.models import Attention, Model, Pooled
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
@@ -36,26 +36,17 @@ LOST, CROSSED = "misaligned-attention-loses", "crossing-at-finite-load"
 FALLS = "residual-error-falls-with-alignment"
 
 SIZES = profiles(
-    quick=dict(
-        dimension=300,
-        trials=12,
-        alphas=(2.0, 8.0),
-        cosines=(0.0, 0.1, 0.35, 0.6),  # that are simulated
-        lengths=(4, 10, 30, 100),
-        residual=(0.0, 0.35, 1.0),  # cosines whose error is carried to infinite data
-        abundant_trials=10,
-        curve_points=17,
+    dimension=Size(300, 1000),
+    trials=Size(12, 20),
+    alphas=Size((2.0, 8.0), (2.0, 4.0, 8.0, 16.0)),
+    # Cosines that are simulated, and those whose error is carried to infinite data.
+    cosines=Size(
+        (0.0, 0.1, 0.35, 0.6), (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0)
     ),
-    paper=dict(
-        dimension=1000,
-        trials=20,
-        alphas=(2.0, 4.0, 8.0, 16.0),
-        cosines=(0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0),
-        lengths=(4, 10, 30, 100, 300),
-        residual=(0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
-        abundant_trials=20,
-        curve_points=41,
-    ),
+    residual=Size((0.0, 0.35, 1.0), (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)),
+    lengths=Size((4, 10, 30, 100), (4, 10, 30, 100, 300)),
+    abundant_trials=Size(10, 20),
+    curve_points=Size(17, 41),
 )
 
 
@@ -166,7 +157,6 @@ def _judged(claim: str, rows: Rows, row: Row, where: str, **shift: Any) -> Compa
         curve=row["model"],
         where=where,
         x=row["cosine"],
-        group=load(row["alpha1"]),
         **shift,
     )
 
@@ -257,33 +247,26 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     }
 
 
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw infinite data, the largest and the smallest finite alpha1, and the lengths."""
-    figure, panels = style.new_figure(11.4, 3.9, 4)
     alphas = sorted(rows.where("simulated").distinct("alpha1"))
-    for axes, alpha1 in zip(panels, (math.inf, alphas[-1], alphas[0]), strict=False):
-        _models(axes, rows, alpha1)
-        name = "infinite data" if math.isinf(alpha1) else load(alpha1)
-        y = "test error" * math.isinf(alpha1)
-        style.axis_text(axes, x="cosine s of the query", y=y, title=name)
-        axes.set_ylim(0, 0.5)
-    _lengths(panels[-1], rows)
-    marks: dict[str, Any] = {name: {"color": COLOURS[name]} for name in ("attention", "pooled")}
-    marks["simulation"] = {"marker": "o", "color": GREY, "mec": "white", "ls": "none"}
-    marks["crossing"] = {"marker": "X", "color": "black", "ls": "none", "ms": 7}
-    style.key(figure, marks)
-    return figure
+    panels = [_models(rows, alpha1) for alpha1 in (math.inf, alphas[-1], alphas[0])]
+    marks = {"crossing": {"marker": "X", "color": "black", "ls": "none", "ms": 7}}
+    return curves([*panels, _lengths(rows)], 11.4, 3.9, marks=marks)
 
 
-def _models(axes: Axes, rows: Rows, alpha1: float) -> None:
-    known = line(rows, alpha1)
+def _models(rows: Rows, alpha1: float) -> Panel:
+    known, infinite = line(rows, alpha1), math.isinf(alpha1)
     pooled = rows.one(THEORY, length=LENGTH, alpha1=alpha1, model="pooled")
-    for name, values in (("attention", known), ("pooled", [pooled] * len(known))):
-        at = [row["cosine"] for row in known]
-        style.predicted(axes, list(zip(at, values, strict=True)), COLOURS[name])
-        found = rows.where("simulated", model=name, alpha1=alpha1)
-        style.measured(axes, found.along("cosine"), COLOURS[name])
-    _mark(axes, rows, alpha1, LENGTH)
+    found = rows.where("simulated", alpha1=alpha1)
+    level = [pooled.but(cosine=row["cosine"]) for row in known]
+    lines = [
+        Curve("attention", COLOURS["attention"], [*known, *found.where(model="attention")]),
+        Curve("pooled", COLOURS["pooled"], [*level, *found.where(model="pooled")]),
+    ]
+    x, y = Axis("cosine s of the query"), Axis("test error" * infinite, low=0.0, high=0.5)
+    title = "infinite data" if infinite else load(alpha1)
+    return Panel("cosine", x, y, lines, title, lambda axes: _mark(axes, rows, alpha1, LENGTH))
 
 
 def _mark(axes: Axes, rows: Rows, alpha1: float, length: int) -> None:
@@ -292,18 +275,22 @@ def _mark(axes: Axes, rows: Rows, alpha1: float, length: int) -> None:
         axes.plot([x.value], [y.value], "X", color="black", mec="white", ms=8.5, zorder=4)
 
 
-def _lengths(axes: Axes, rows: Rows) -> None:
+def _lengths(rows: Rows) -> Panel:
     lengths = sorted(rows.where(THEORY).distinct("length"))
-    for length, colour in zip(lengths, SEQUENCE, strict=False):
-        known = line(rows, math.inf, length)
-        style.predicted(axes, [(row["cosine"], row) for row in known], colour)
-        end = (known[-1]["cosine"], known[-1].value)
-        style.note(axes, f"L = {length}", end, va="center", fontsize=8, color=colour)
-        _mark(axes, rows, math.inf, length)
-    axes.set_xlim(-0.05, 1.35)
-    axes.set_xticks([0, 0.5, 1])
-    style.log_ticks(axes, y=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5))
-    style.axis_text(axes, x="cosine s of the query", y="", title="infinite data, by length")
+    lines = {length: line(rows, math.inf, length) for length in lengths}
+    looks = dict(zip(lengths, SEQUENCE, strict=False))
+
+    def named(axes: Axes) -> None:
+        for length, colour in looks.items():
+            end = (lines[length][-1]["cosine"], lines[length][-1].value)
+            style.note(axes, f"L = {length}", end, va="center", fontsize=8, color=colour)
+            _mark(axes, rows, math.inf, length)
+        axes.set_xticks([0, 0.5, 1])
+
+    drawn = [Curve("", colour, lines[length]) for length, colour in looks.items()]
+    x = Axis("cosine s of the query", low=-0.05, high=1.35)
+    y = Axis("", ticks=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5))
+    return Panel("cosine", x, y, drawn, "infinite data, by length", named)
 
 
 EXPERIMENT = Experiment("misalignment", SIZES, work, judge, {"misalignment": draw}, words)

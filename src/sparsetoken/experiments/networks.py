@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from scipy import optimize
 
 from sparsetoken import theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import SHIFTS
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, predicted
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true, report_only
-from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
+from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREEN, GREY, PURPLE, VERMILION
 from sparsetoken.model.concepts import ConceptProblem, Task
 from sparsetoken.model.descent import Descent
@@ -67,44 +67,25 @@ DESCENT, FAILURE = "network-descent", "one-head-fails"
 FEWER, FINDS, TOKENS = "gated-attention", "token-found", "networks-and-tokens"
 
 SIZES = profiles(
-    quick=dict(
-        alphas=(0.5, 2.0, 8.0),
-        networks=(POOLED, GATED, SOFTMAX),
-        at_one_load=(SELF, "gated, 1 unit", "gated, 4 units", HEADS),
-        unmeasured=("gated, 1 unit", "gated, 4 units"),
-        # Where both signals must meet.
-        meeting=(SOFTMAX, HEADS),
-        meeting_alphas=(2.0, 8.0, 32.0),
-        meeting_at_one_load=(GATED,),
-        unequal=(SOFTMAX, HEADS),
-        covariances={SHARED: (POOLED, GATED, SOFTMAX)},
-        steep=(POOLED, GATED, SOFTMAX),
-        steps=20,
-        replicas=2,
-        bags=2**15,
-        dimension=300,
-        trials=5,
+    alphas=Size((0.5, 2.0, 8.0), (0.5, 1.0, 2.0, 4.0, 8.0)),
+    networks=Size((POOLED, GATED, SOFTMAX), tuple(name for name in NETWORKS if name != MANY_HEADS)),
+    at_one_load=Size((SELF, "gated, 1 unit", "gated, 4 units", HEADS), (MANY_HEADS,)),
+    unmeasured=Size(("gated, 1 unit", "gated, 4 units"), ()),
+    # Where both signals must meet.
+    meeting=Size((SOFTMAX, HEADS), (GATED, SOFTMAX, HEADS, MANY_HEADS)),
+    meeting_alphas=Size((2.0, 8.0, 32.0), (2.0, 4.0, 8.0, 16.0, 32.0)),
+    meeting_at_one_load=Size((GATED,), ("gated, 4 units",)),
+    unequal=Size((SOFTMAX, HEADS), (GATED, SOFTMAX, HEADS, MANY_HEADS)),
+    covariances=Size(
+        {SHARED: (POOLED, GATED, SOFTMAX)},
+        {SHARED: (POOLED, GATED, SOFTMAX, HEADS), FALLING: (POOLED, GATED, SOFTMAX)},
     ),
-    paper=dict(
-        alphas=(0.5, 1.0, 2.0, 4.0, 8.0),
-        networks=tuple(name for name in NETWORKS if name != MANY_HEADS),
-        at_one_load=(MANY_HEADS,),
-        unmeasured=(),
-        meeting=(GATED, SOFTMAX, HEADS, MANY_HEADS),
-        meeting_alphas=(2.0, 4.0, 8.0, 16.0, 32.0),
-        meeting_at_one_load=("gated, 4 units",),
-        unequal=(GATED, SOFTMAX, HEADS, MANY_HEADS),
-        covariances={
-            SHARED: (POOLED, GATED, SOFTMAX, HEADS),
-            FALLING: (POOLED, GATED, SOFTMAX),
-        },
-        steep=(POOLED, GATED, SOFTMAX, HEADS),
-        steps=24,
-        replicas=4,
-        bags=2**17,
-        dimension=600,
-        trials=12,
-    ),
+    steep=Size((POOLED, GATED, SOFTMAX), (POOLED, GATED, SOFTMAX, HEADS)),
+    steps=Size(20, 24),
+    replicas=Size(2, 4),
+    bags=Size(2**15, 2**17),
+    dimension=Size(300, 600),
+    trials=Size(5, 12),
 )
 LOAD, MEETING_LOAD = 2.0, 8.0
 """n/d where networks are trained with real tokens too."""
@@ -290,7 +271,7 @@ def _compared(rows: Rows, row: Row) -> Comparison:
 def _place(row: Row) -> dict[str, Any]:
     setting = row["setting"]
     where = f"{setting}, n/d = {row['alpha']:g}, step {row['step']}, d = {row.dimension}"
-    return {"curve": row["network"], "where": where, "x": row["alpha"], "group": setting}
+    return {"curve": row["network"], "where": where, "x": row["alpha"]}
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
@@ -342,42 +323,43 @@ LOOKS = {
 """Colour and dashes."""
 
 
-def _panel(setting: str, quantity: str, y: Axis, title: str, shown: Sequence[str]) -> Panel:
-    curves = [
-        Curve(name, colour, {"network": name}, line)
-        for name, (colour, line) in LOOKS.items()
-        if name in shown
-    ]
-    x = Axis("n / d", ticks=(0.5, 1, 2, 4, 8, 16, 32))
-
-    def lines(rows: Rows) -> Rows:
-        both = rows.where(THEORY) + rows.where("floor")
-        return both.where(setting=setting, quantity=quantity)
-
-    def points(rows: Rows) -> Rows:
-        return rows.where("simulated", quantity, setting=setting)
-
-    return Panel("alpha", x, y, curves, lines, points, title)
-
-
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw test errors and the attended share over the loads, and where both signals must meet."""
-    errors = rows.where(quantity="test_error")
     # A line needs two loads, a point a measurement.
+    errors = rows.where(quantity="test_error")
     shown = [name for name, some in errors.by("network") if len(some) > 1]
     finding = [name for name in shown if name not in (POOLED, "best learner")]
     error = Axis("test error", ticks=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
     share, meeting = Axis("share of bags", low=0.8, high=1.0), Axis("test error", low=0.0)
-    title = "the most attended token is informative"
+    least, title = rows.one("least", network=SOFTMAX), "the most attended token is informative"
+
+    def bound(axes: Axes) -> None:
+        axes.axhline(least.value, color=GREY, linestyle=":")
+
     panels = [
-        _panel(SPARSE, "test_error", error, "one sparse token", shown),
-        _panel(SPARSE, "attended", share, title, finding),
-        _panel(BOTH, "test_error", meeting, "both signals must meet", shown),
+        _panel(rows, SPARSE, "test_error", error, "one sparse token", shown),
+        _panel(rows, SPARSE, "attended", share, title, finding),
+        _panel(rows, BOTH, "test_error", meeting, "both signals must meet", shown, bound),
     ]
-    figure = Curves(panels, width=13.0, height=4.4, columns=5)(rows)
-    least = rows.one("least", network=SOFTMAX)
-    figure.axes[-1].axhline(least.value, color=GREY, linestyle=":")
-    return figure
+    return curves(panels, 13.0, 4.4, columns=5)
+
+
+def _panel(
+    rows: Rows,
+    setting: str,
+    quantity: str,
+    y: Axis,
+    title: str,
+    shown: Sequence[str],
+    also: Callable[[Axes], None] | None = None,
+) -> Panel:
+    found = Rows(row for row in rows.where(quantity=quantity) if "alpha" in row.at)
+    lines = [
+        Curve(name, colour, found.where(setting=setting, network=name), line)
+        for name, (colour, line) in LOOKS.items()
+        if name in shown
+    ]
+    return Panel("alpha", Axis("n / d", (0.5, 1, 2, 4, 8, 16, 32)), y, lines, title, also)
 
 
 EXPERIMENT = Experiment("networks", SIZES, work, judge, {"networks": draw}, words, version=3)

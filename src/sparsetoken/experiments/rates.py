@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
 from sparsetoken.experiments.core.rows import (
     REDUCED,
@@ -25,7 +24,7 @@ from sparsetoken.experiments.core.rows import (
     predicted,
 )
 from sparsetoken.experiments.core.rules import against_simulation, against_value
-from sparsetoken.figures import style
+from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
 from sparsetoken.model.models import Attention, Pooled, Vectorized
 from sparsetoken.model.problem import SparseTokenProblem
@@ -60,22 +59,12 @@ SHARED = "vectorized-and-pooled-share-the-limit"
 GAP, EXCESS, SLOPE = "α₀ (1 − |s|)", "α₁ (E − E∞)", "log-log slope"
 
 SIZES = profiles(
-    quick=dict(
-        alpha0s=(10.0, 30.0, 100.0, 300.0),
-        dimension=600,  # and trials, of the query
-        trials=30,
-        alphas=(5.0, 10.0, 20.0),  # times the weights per dimension
-        weights=160,  # and trials, of the test error
-        fits=75,
-    ),
-    paper=dict(
-        alpha0s=(10.0, 30.0, 100.0, 300.0, 1000.0),
-        dimension=1000,
-        trials=100,
-        alphas=(5.0, 10.0, 20.0, 40.0),
-        weights=400,
-        fits=200,
-    ),
+    alpha0s=Size((10.0, 30.0, 100.0, 300.0), (10.0, 30.0, 100.0, 300.0, 1000.0)),
+    dimension=Size(600, 1000),  # and trials, of the query
+    trials=Size(30, 100),
+    alphas=Size((5.0, 10.0, 20.0), (5.0, 10.0, 20.0, 40.0)),  # times the weights per dimension
+    weights=Size(160, 400),  # and trials, of the test error
+    fits=Size(75, 200),
     line_points=17,
 )
 
@@ -224,7 +213,6 @@ def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
             curve=name,
             where=f"α₀ = {row['load']:g}",
             x=row["load"],
-            group="alignment",
             key=row["load"] == 100,
         )
 
@@ -267,7 +255,6 @@ def _data(model: str, rows: Rows) -> Iterator[Comparison]:
             curve=model,
             where=f"α₁ = {row['load']:g}",
             x=row["load"],
-            group="data",
             # With infinite data the theory is exact at every d: only the excess feels d,
             # as test errors do.
             shift=SHIFTS["test_error"],
@@ -292,28 +279,27 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     }
 
 
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw 1 - |s| and the excess error with their predicted asymptotes, on logarithmic axes."""
-    figure, (left, right) = style.new_figure(9.6, 4.2, 2)
     settings = dict(zip(SETTINGS, SEQUENCE[::2], strict=True))
     models = {model: COLOURS[model] for model in MODELS}
     rows += excesses(rows)
-    for axes, quantity, looks in ((left, "misalignment", settings), (right, "excess", models)):
-        for name, colour in looks.items():
-            rate = rows.one(THEORY, "rate", curve=name).value
-            known = rows.where(THEORY, quantity, curve=name).along("load")
-            ends = [known[0][0], known[-1][0]]
-            axes.plot(ends, [rate / x for x in ends], ":", color=colour, lw=1.1)
-            style.predicted(axes, known, colour)
-            axes.plot([], [], color=colour, label=name)
-            found = rows.where("simulated", quantity, curve=name)
-            style.measured(axes, found.along("load"), colour)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.legend(loc="lower left")
-    style.axis_text(left, x="α₀ = n₀ / d", y="1 − |s|", title="alignment of the query")
-    style.axis_text(right, x="α₁ = n₁ / d", y="E − E∞", title="test error, square loss, λ → 0")
-    return figure
+    x, y = Axis("α₀ = n₀ / d", log=True), Axis("1 − |s|", log=True)
+    gaps = [*_curves(rows, "misalignment", settings)]
+    left = Panel("load", x, y, gaps, "alignment of the query")
+    x, y = Axis("α₁ = n₁ / d", log=True), Axis("E − E∞", log=True)
+    losses = [*_curves(rows, "excess", models)]
+    right = Panel("load", x, y, losses, "test error, square loss, λ → 0")
+    return curves([left, right], 9.6, 4.2, columns=4)
+
+
+def _curves(rows: Rows, quantity: str, colours: Mapping[str, str]) -> Iterator[Curve]:
+    for name, colour in colours.items():
+        found = rows.where(quantity=quantity, curve=name)
+        known, rate = found.where(THEORY), rows.one(THEORY, "rate", curve=name)
+        rates = [row.but(value=rate.value / row["load"]) for row in (known[0], known[-1])]
+        yield Curve(name, colour, found)
+        yield Curve("", colour, rates, ":", look={"lw": 1.1})
 
 
 EXPERIMENT = Experiment("rates", SIZES, work, judge, {"rates": draw}, words)

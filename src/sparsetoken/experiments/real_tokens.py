@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from matplotlib.figure import Figure
 from scipy.special import softmax
 
 from sparsetoken.experiments.core.bag_sets import DIGIT, draw_bags, source
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, averaged
 from sparsetoken.experiments.core.rules import report_only
-from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
+from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
@@ -34,8 +33,10 @@ RIDGE, SHARPNESS, LOSS = 0.02, 1.0, "logistic"
 
 # `law_bags` of each class give the means and covariances of the features.
 SIZES = profiles(
-    quick=dict(bags=(80, 320), trials=8, test_bags=1000, law_bags=5000),
-    paper=dict(bags=(40, 80, 160, 320, 640, 1280), trials=32, test_bags=4000, law_bags=15000),
+    bags=Size((80, 320), (40, 80, 160, 320, 640, 1280)),
+    trials=Size(8, 32),
+    test_bags=Size(1000, 4000),
+    law_bags=Size(5000, 15000),
 )
 
 
@@ -111,7 +112,6 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             curve=row["classifier"],
             where=f"{row['tokens']}, L = {row['length']}, {row['bags']} bags",
             x=row["bags"],
-            group=" ".join(str(row[name]) for name in PLACE),
             key=row["bags"] == max(sizes.bags) and row["length"] == longest,
         )
 
@@ -133,16 +133,16 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     }
 
 
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw test errors against the number of bags, a panel for each kind of bag."""
     bags = Axis("labelled bags", ticks=sorted(rows.where("simulated").distinct("bags")))
     panels: list[Panel] = []
     for tokens, length in PLACES:
+        found = rows.where(tokens=tokens, length=length)
+        lines = [Curve(name, COLOURS[name], found.where(classifier=name)) for name in CLASSIFIERS]
         error = Axis("" if panels else "test error", low=0, high=0.5)
-        of = {"tokens": tokens, "length": length}
-        curves = [Curve(name, COLOURS[name], {**of, "classifier": name}) for name in CLASSIFIERS]
-        panels.append(Panel("bags", bags, error, curves, title=f"{length} {tokens} in a bag"))
-    return Curves(panels, 11, 3.7)(rows)
+        panels.append(Panel("bags", bags, error, lines, f"{length} {tokens} in a bag"))
+    return curves(panels, 11, 3.7)
 
 
 EXPERIMENT = Experiment("real-tokens", SIZES, work, judge, {"real_tokens": draw}, words)

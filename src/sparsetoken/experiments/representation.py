@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from scipy.special import logsumexp
 from scipy.stats import norm
 
 from sparsetoken.experiments.core.claims import COMPUTED, FAILS, Comparison, Comparisons
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
 from sparsetoken.figures import style
-from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
+from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, Model
@@ -50,40 +51,30 @@ CLAIMS = {
 }
 """The claim on the critical strength of each curve that is simulated."""
 
-DRAWN = [
-    Curve("pooled = vectorized", ORANGE, {"curve": "pooled"}),
-    Curve("elementwise 1 + erf", PURPLE, {"curve": "elementwise_erf"}),
-    Curve("elementwise sigmoid", PURPLE, {"curve": "elementwise_sigmoid"}, ":"),
-    Curve("elementwise tanh", WINE, {"curve": "elementwise_tanh"}),
-    Curve("elementwise 1 + x", WINE, {"curve": "elementwise_linear"}, ":"),
-    Curve("elementwise ReLU", WINE, {"curve": "elementwise_relu"}, "--"),
-    Curve("elementwise exp", SKY, {"curve": "elementwise_exp"}, ":"),
-    Curve("attention, k = 1", BLUE, {"curve": "attention_fixed"}, "--"),
-    Curve("attention, k free", BLUE, {"curve": "attention"}),
-    Curve("Bayes", BLACK, {"curve": "bayes"}, ":"),
-]
-"""The highest first; the last four have logarithmic laws."""
+LOOKS = {
+    "pooled": ("pooled = vectorized", ORANGE, "-"),
+    "elementwise_erf": ("elementwise 1 + erf", PURPLE, "-"),
+    "elementwise_sigmoid": ("elementwise sigmoid", PURPLE, ":"),
+    "elementwise_tanh": ("elementwise tanh", WINE, "-"),
+    "elementwise_linear": ("elementwise 1 + x", WINE, ":"),
+    "elementwise_relu": ("elementwise ReLU", WINE, "--"),
+    "elementwise_exp": ("elementwise exp", SKY, ":"),
+    "attention_fixed": ("attention, k = 1", BLUE, "--"),
+    "attention": ("attention, k free", BLUE, "-"),
+    "bayes": ("Bayes", BLACK, ":"),
+}
+"""Name, colour and dashes of each curve, the highest first; the last four are logarithmic."""
 
 PLACES = ((64, 1, 4.5), (1024, 1, 5.0), (1024, 4, 3.5))
 SIZES = profiles(
-    quick=dict(
-        lengths=(8, 64, 512, 4096, 65536),
-        informative=(1,),
-        strengths=(1, 2, 3, 4, 5, 6, 8, 12),
-        places=PLACES,
-        samples=16_000,
-        tokens=6_000_000,
-        longest=4096,
-    ),
-    paper=dict(
-        lengths=tuple(2**i for i in range(4, 17, 2)),
-        informative=(1, 4),  # R; growth laws are judged for the first, which is 1
-        strengths=tuple(0.5 * i for i in range(1, 25)),
-        places=(*PLACES, (16384, 1, 6.0)),  # L, R and theta where fresh samples are drawn
-        samples=64_000,  # fresh samples of each class, divided among the blocks
-        tokens=200_000_000,  # of each class at a critical strength: tokens / L samples, or 32000
-        longest=16384,  # the largest L at which samples are drawn there
-    ),
+    lengths=Size((8, 64, 512, 4096, 65536), tuple(2**i for i in range(4, 17, 2))),
+    informative=Size((1,), (1, 4)),  # R; growth laws are judged for the first, which is 1
+    strengths=Size((1, 2, 3, 4, 5, 6, 8, 12), tuple(0.5 * i for i in range(1, 25))),
+    places=Size(PLACES, (*PLACES, (16384, 1, 6.0))),  # L, R and theta where fresh samples are drawn
+    samples=Size(16_000, 64_000),  # fresh samples of each class, divided among the blocks
+    # Tokens of each class at a critical strength: tokens / L samples, or 32000.
+    tokens=Size(6_000_000, 200_000_000),
+    longest=Size(4096, 16384),  # the largest L at which samples are drawn there
     curve_length=1024,  # L of the errors against theta
 )
 
@@ -340,7 +331,6 @@ def _on_fresh(rows: Rows, found: Row) -> Comparison:
         if chosen
         else f"at the critical θ = {theta:.4g}, L = {L}",
         x=theta if chosen else float(L),
-        group=f"L = {L}, R = {R}" if chosen else "critical",
         shift=NO_SHIFT,  # the law is exact at every dimension
         key=chosen and found["curve"] == "attention",
     )
@@ -355,37 +345,43 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     }
 
 
-def _strengths(title: str, y: Axis, curves: Sequence[Curve]) -> Panel:
-    def lines(rows: Rows) -> Rows:
-        return rows.where(THEORY, "strength", informative=1)
-
-    return Panel("length", Axis("L"), y, curves, lines, points="", title=title)
-
-
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw critical strengths for one informative token, all models and the best."""
-    every = _strengths("All models", Axis("critical θ at test error 0.01", log=True), DRAWN)
-    low = _strengths("Logarithmic laws, linear axis", Axis(""), DRAWN[-4:])
-    figure = Curves([every, low], width=9.8, height=4.6, beside=True)(rows)
-    lengths = rows.where(THEORY, "strength").distinct("length")
+    found = rows.where(THEORY, "strength", informative=1)
+    lengths = found.distinct("length")
     L = np.geomspace(min(lengths), max(lengths), 100)
     laws = {"√L": 4.65 * np.sqrt(L), "$L^{1/4}$": 2.0 * L**0.25}
     logarithms = {"√(2 log L)": np.sqrt(2 * np.log(L)), "(log L)/2 + 1": np.log(L) / 2 + 1}
-    for axes, guides in zip(figure.axes, (laws, logarithms), strict=True):
-        axes.set_xscale("log", base=2)
-        for name, y in guides.items():
-            axes.plot(L, y, color=LIGHT_GREY, lw=0.8)
-            look = {"va": "center", "color": GREY, "fontsize": 8.5, "annotation_clip": False}
-            style.note(axes, name, (L[-1], y[-1]), (4, 0), **look)
-    return figure
+
+    def panel(title: str, y: Axis, looks: list[str], guides: dict[str, np.ndarray]) -> Panel:
+        also = functools.partial(_laws, L=L, guides=guides)
+        return Panel("length", Axis("L"), y, _curves(found, looks), title, also)
+
+    y = Axis("critical θ at test error 0.01", log=True)
+    every = panel("All models", y, [*LOOKS], laws)
+    low = panel("Logarithmic laws, linear axis", Axis(""), [*LOOKS][-4:], logarithms)
+    return curves([every, low], 9.8, 4.6, beside=True)
 
 
-def draw_errors(rows: Rows) -> Figure:
+def _curves(rows: Rows, names: Iterable[str]) -> list[Curve]:
+    looks = ((name, *LOOKS[name]) for name in names)
+    return [Curve(n, colour, rows.where(curve=name), line) for name, n, colour, line in looks]
+
+
+def _laws(axes: Axes, L: np.ndarray, guides: dict[str, np.ndarray]) -> None:
+    axes.set_xscale("log", base=2)
+    for name, y in guides.items():
+        axes.plot(L, y, color=LIGHT_GREY, lw=0.8)
+        look = {"va": "center", "color": GREY, "fontsize": 8.5, "annotation_clip": False}
+        style.note(axes, name, (L[-1], y[-1]), (4, 0), **look)
+
+
+def draw_errors(rows: Rows) -> Plot:
     """Draw best errors against strength at one length, over the Bayes error."""
     kept = Rows(row for row in rows.where("line") if row.value > 1e-5)
     y, title = Axis("best test error", low=1e-4, high=0.7, log=True), f"L = {kept[0]['length']}"
-    panel = Panel("strength", Axis("θ"), y, DRAWN, "line", points="", title=f"{title}, R = 1")
-    return Curves([panel], width=6.8, height=4.8, beside=True)(kept)
+    panel = Panel("strength", Axis("θ"), y, _curves(kept, LOOKS), f"{title}, R = 1")
+    return curves([panel], 6.8, 4.8, beside=True)
 
 
 FIGURES = {"representation": draw, "representation_error": draw_errors}

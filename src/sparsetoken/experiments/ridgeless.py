@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.capacities import solved_capacity
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
 from sparsetoken.experiments.core.rows import (
     REDUCED,
@@ -26,7 +25,7 @@ from sparsetoken.experiments.core.rows import (
     predicted,
 )
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
-from sparsetoken.figures import style
+from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, GREY, SEQUENCE
 from sparsetoken.losses import get_loss
 from sparsetoken.model.models import Attention, Pooled, Vectorized
@@ -62,28 +61,18 @@ DIVERGES, DIRECTION = "susceptibility-diverges", "direction-to-max-margin"
 ZERO, POSITIVE = "zero-loss-below-capacity", "positive-loss-above-capacity"
 
 SIZES = profiles(
-    quick=dict(
-        weights=300,  # and trials of the square loss
-        trials=10,
-        loads=(0.25, 0.5, 0.8, 1.25, 2.0, 4.0),  # without a ridge
-        ridge_loads=(0.5, 1.0, 2.0),
-        vectorized_loads=(0.5, 2.0),
-        line_points=20,
-        ratios=(0.5, 0.75, 1.25, 2.0),
-        margin_dimension=100,
-        margin_trials=8,
+    weights=Size(300, 1000),  # and trials of the square loss
+    trials=Size(10, 20),
+    # Loads without a ridge, with one, and of the vectorized model.
+    loads=Size(
+        (0.25, 0.5, 0.8, 1.25, 2.0, 4.0), (0.1, 0.25, 0.5, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0, 4.0, 8.0)
     ),
-    paper=dict(
-        weights=1000,
-        trials=20,
-        loads=(0.1, 0.25, 0.5, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0, 4.0, 8.0),
-        ridge_loads=(0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0),
-        vectorized_loads=(0.25, 0.5, 0.8, 1.25, 2.0),
-        line_points=40,
-        ratios=(0.25, 0.5, 0.75, 0.9, 1.1, 1.25, 1.5, 2.0, 3.0),
-        margin_dimension=200,
-        margin_trials=20,
-    ),
+    ridge_loads=Size((0.5, 1.0, 2.0), (0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0)),
+    vectorized_loads=Size((0.5, 2.0), (0.25, 0.5, 0.8, 1.25, 2.0)),
+    line_points=Size(20, 40),
+    ratios=Size((0.5, 0.75, 1.25, 2.0), (0.25, 0.5, 0.75, 0.9, 1.1, 1.25, 1.5, 2.0, 3.0)),
+    margin_dimension=Size(100, 200),
+    margin_trials=Size(8, 20),
     ridges=(1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8),  # the simulation leaves the last one out
 )
 
@@ -260,7 +249,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 def _place(row: Row) -> dict[str, Any]:
     where = f"n₁ = {row['load']:g} × weights, λ = {row['ridge']:g}"
-    return {"curve": row["model"], "where": where, "x": row["load"], "group": "load"}
+    return {"curve": row["model"], "where": where, "x": row["load"]}
 
 
 def _predicted(rows: Rows, row: Row) -> Row:
@@ -349,7 +338,7 @@ def _at_ratio(rows: Rows, row: Row) -> Iterator[Comparison]:
     loss, ratio = row["loss"], row["ratio"]
     known = rows.where(THEORY, loss=loss, ratio=ratio, ridge=0.0)
     where, exact = f"α₁ = {ratio:g} α*", known.one(quantity=row.quantity)
-    place: dict[str, Any] = {"curve": loss, "x": ratio, "group": "capacity"}
+    place: dict[str, Any] = {"curve": loss, "x": ratio}
     if row.quantity == "training_loss":
         place |= {"where": where, "key": ratio in (0.75, 1.25)}
         if ratio < 1:
@@ -422,78 +411,61 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
 
 DASHES = dict(zip(RIDGES, ("-", "--", ":"), strict=True))
 SHADES = dict(zip(RIDGES, (SEQUENCE[0], SEQUENCE[1], SEQUENCE[3]), strict=True))
-DISC = {"ls": "none", "marker": "o", "mec": "white", "mew": 0.6}
 LOSS_COLOURS = {"hinge": SEQUENCE[1], "logistic": SEQUENCE[4]}
 
 
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw test error of three models, and susceptibility of attention, against the load."""
-    figure, (left, right) = style.new_figure(9.6, 4.2, 2)
+    square = rows.where(loss="square")
+    found, chi = square.where(quantity="test_error"), square.where(quantity="susceptibility")
+    errors: list[Curve] = []
     for model in MODELS:
-        errors = rows.where(quantity="test_error", loss="square", model=model)
-        if model != "vectorized":  # its line is that of pooled
-            for ridge in RIDGES:
-                _line(left, errors.where(THEORY, ridge=ridge), ridge, COLOURS[model])
-        points = errors.where("simulated", ridge=0.0).along("load")
-        style.measured(left, points, COLOURS[model])
+        known = found.where(model=model)
+        # The line of the vectorized model is that of pooled.
+        name = "vectorized (line of pooled)" if model == "vectorized" else model
+        errors.append(Curve(name, COLOURS[model], known.where("simulated", ridge=0.0)))
+        for ridge in RIDGES if model != "vectorized" else ():
+            errors += _sides("", COLOURS[model], known.where(THEORY, ridge=ridge), ridge)
+    spreads: list[Curve] = []
     for ridge, colour in SHADES.items():
-        chi = rows.where(quantity="susceptibility", model="attention", ridge=ridge)
-        finite = [row for row in chi.where(THEORY) if row["load"] > 1 or ridge > 0]
-        _line(right, finite, ridge, colour)
-        style.measured(right, chi.where("simulated").along("load"), colour)
-    for axes in (left, right):
-        style.load_axis(axes, rows.where(THEORY).distinct("load"))
-        axes.axvline(1.0, color="black", lw=0.9)
-    right.set_yscale("log")
-    x = "n₁ / number of weights"
-    style.axis_text(left, x=x, y="test error", title="test error, square loss")
-    style.axis_text(right, x=x, y="susceptibility χ", title="susceptibility of attention")
-    marks: dict[str, Any] = {name: {"color": COLOURS[name]} for name in ("attention", "pooled")}
-    marks["vectorized (line of pooled)"] = {"color": COLOURS["vectorized"], **DISC}
-    for r, dashes in DASHES.items():
-        marks[f"λ = {r:g}" if r else "λ → 0"] = {"color": SHADES[r], "ls": dashes}
-    style.key(figure, marks)
-    return figure
+        known = chi.where(model="attention", ridge=ridge)
+        finite = [row for row in known if row["load"] > 1 or ridge > 0 or row.engine != THEORY]
+        spreads += _sides(f"λ = {ridge:g}" if ridge else "λ → 0", colour, finite, ridge)
+    x = Axis("n₁ / number of weights", ticks=LOADS)
+    left = Panel("load", x, Axis("test error"), errors, "test error, square loss", _threshold)
+    title = "susceptibility of attention"
+    right = Panel("load", x, Axis("susceptibility χ", log=True), spreads, title, _threshold)
+    return curves([left, right], 9.6, 4.2, columns=4)
 
 
-def _line(axes: Axes, rows: Sequence[Row], ridge: float, colour: str) -> None:
-    """Draw a line; without a ridge it breaks at the threshold, which has no limit."""
-    for side in (True, False):
-        part = Rows(row for row in rows if (ridge > 0 or row["load"] > 1) == side)
-        style.predicted(axes, part.along("load"), colour, DASHES[ridge])
+def _threshold(axes: Axes) -> None:
+    axes.axvline(1.0, color="black", lw=0.9)
 
 
-def draw_capacity(rows: Rows) -> Figure:
+def _sides(name: str, colour: str, rows: Sequence[Row], ridge: float) -> list[Curve]:
+    """Return a curve; without a ridge it breaks at the threshold, which has no limit."""
+    parts = [[row for row in rows if (ridge > 0 or row["load"] > 1) == side] for side in (1, 0)]
+    return [Curve(name, colour, part, DASHES[ridge]) for part in parts if part]
+
+
+def draw_capacity(rows: Rows) -> Plot:
     """Draw the training loss across the capacity, and the turn to the largest margin."""
-    figure, (left, right) = style.new_figure(9.6, 4.0, 2)
-    for loss, colour in LOSS_COLOURS.items():
-        losses = rows.where(quantity="training_loss", loss=loss, ridge=0.0)
-        style.predicted(left, losses.where(THEORY).along("ratio"), colour)
-        style.measured(left, losses.where("simulated").along("ratio"), colour)
-    left.axvline(1.0, color="black", lw=0.9)
-    style.axis_text(left, x="α₁ / α*", y="training loss", title="training loss, λ → 0")
-    _turn(right, rows)
-    marks: dict[str, Any] = {loss: {"color": colour} for loss, colour in LOSS_COLOURS.items()}
-    marks["simulation"] = {"color": GREY, **DISC}
-    style.key(figure, {**marks, "predicted capacity": {"color": "black", "lw": 0.9}})
-    return figure
-
-
-def _turn(axes: Axes, rows: Rows) -> None:
+    losses = rows.where(quantity="training_loss", ridge=0.0)
+    lines = [Curve(loss, colour, losses.where(loss=loss)) for loss, colour in LOSS_COLOURS.items()]
+    x, y = Axis("α₁ / α*"), Axis("training loss")
+    left = Panel("ratio", x, y, lines, "training loss, λ → 0", _threshold)
     followed, limit = turning(rows)
-    colour = LOSS_COLOURS["logistic"]
-    points = rows.where("simulated", "distance").along("ridge")
-    style.line(axes, points, ":o", color=colour, label="1 − cosine")
-    style.measured(axes, points, colour)
-    gaps = [abs(row.value - limit.value) for _, row in followed]
-    ridges = [ridge for ridge, _ in followed]
-    axes.plot(ridges, gaps, "-D", ms=4, color=GREY, label="gap of test error")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.invert_xaxis()
-    axes.legend(loc="upper right")
+    gaps = [row.but(value=abs(row.value - limit.value)) for _, row in followed]
+    cosines = rows.where("simulated", "distance")
+    turned = [
+        Curve("1 − cosine", LOSS_COLOURS["logistic"], cosines, marker="o:"),
+        Curve("gap of test error", GREY, gaps, look={"marker": "D", "ms": 4}),
+    ]
     title = f"logistic against largest margin, α₁ = {RATIO:g} α*"
-    style.axis_text(axes, x="λ", y="distance", title=title)
+    x, y = Axis("λ", log=True), Axis("distance", log=True)
+    right = Panel("ridge", x, y, turned, title, lambda axes: axes.invert_xaxis())
+    marks = {"predicted capacity": {"color": "black", "lw": 0.9}}
+    return curves([left, right], 9.6, 4.0, marks=marks)
 
 
 FIGURES = {"ridgeless": draw, "ridgeless_capacity": draw_capacity}

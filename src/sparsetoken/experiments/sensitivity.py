@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
-from matplotlib.contour import QuadContourSet
-from matplotlib.figure import Figure
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import FAILS, Comparison, Comparisons, largest_z
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
+from sparsetoken.experiments.core.maps import DISC, Along, draw_map
 from sparsetoken.experiments.core.rows import (
     REDUCED,
     THEORY,
@@ -29,7 +28,8 @@ from sparsetoken.experiments.core.rows import (
 )
 from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures import style
-from sparsetoken.figures.palette import GREY, LIGHT_GREY, RED, SEQUENCE
+from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, Plotted, curves
+from sparsetoken.figures.palette import GREY, RED, SEQUENCE
 from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
@@ -64,32 +64,24 @@ WHERE = {
 BEST = {"split": "best-split", "sharpness": "best-sharpness"}
 
 SIZES = profiles(
-    quick=dict(
-        across=9,  # values of x and of y on a map
-        up=8,
-        shares=12,  # on a line over the split
-        totals=(1.0, 2.0, 4.0),
-        best_alpha0s=(0.25, 0.5, 1.0, 2.0, 4.0),
-        spots={  # that are simulated
+    across=Size(9, 19),  # values of x and of y on a map
+    up=Size(8, 17),
+    shares=Size(12, 25),  # on a line over the split
+    totals=Size((1.0, 2.0, 4.0), (1.0, 2.0, 4.0, 8.0)),
+    best_alpha0s=Size((0.25, 0.5, 1.0, 2.0, 4.0), (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)),
+    # Places that are simulated.
+    spots=Size(
+        {
             "sharpness": ((0.7, 0.7), (2.2, 0.7), (0.3, 2.0), (2.2, 2.0)),
             "bias": ((1.0, 0.15), (1.0, 0.35), (4.0, 0.1), (7.0, 0.25), (9.0, 0.5)),
         },
-        dimension=500,
-        trials=12,
-    ),
-    paper=dict(
-        across=19,
-        up=17,
-        shares=25,
-        totals=(1.0, 2.0, 4.0, 8.0),
-        best_alpha0s=(0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0),
-        spots={
+        {
             "sharpness": tuple(itertools.product((0.3, 0.7, 1.5, 3.0), (0.5, 1.0, 3.0))),
             "bias": tuple(itertools.product((1.0, 4.0, 7.0), (0.1, 0.2, 0.35, 0.5))),
         },
-        dimension=1000,
-        trials=16,
     ),
+    dimension=Size(500, 1000),
+    trials=Size(12, 16),
     neighbour_alpha0s=(0.5, 1.0, 4.0),  # where the best beta is simulated with its neighbours
 )
 
@@ -246,7 +238,6 @@ def _on_map(rows: Rows, row: Row, key: bool) -> Comparison:
         curve="attention",
         where=WHERE[row["panel"]].format(**row.at),
         x=row["x"],
-        group=row["panel"],
         shift=usual._replace(spread=spread),
         key=key,
     )
@@ -263,7 +254,6 @@ def _no_better(row: Row) -> Comparison:
         curve=row["side"],
         where=f"{best}, against {row['x']:.3g}: {higher}",
         x=row["x"],
-        group=row["panel"],
         shift=NO_SHIFT,  # both have that of the same training
         key=row["y"] == 1.0 and row["side"] == "below",
     )
@@ -304,77 +294,61 @@ def _turned_away(rows: Rows) -> Mapping[str, float]:
     }
 
 
-LEVELS = np.array([0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.32])
-COLOURED: dict[str, Any] = {"norm": LogNorm(LEVELS[0], LEVELS[-1]), "cmap": "viridis"}
+COLOURED: dict[str, Any] = {"norm": LogNorm(0.03, 0.32), "cmap": "viridis"}
+LEVELS = (0.03, 0.05, 0.08, 0.13, 0.2, 0.32)
+"""The ticks of the test error."""
+BETA, ALPHA0 = Along("x", "inverse temperature β"), Along("y", "α₀ = n₀ / d")
+ETA_B, RATE = Along("x", r"bias step $\eta_b$"), Along("y", "rate of positives π")
 
 
-def draw_maps(rows: Rows) -> Figure:
+def draw_maps(rows: Rows) -> Plot:
     """Draw the maps over (beta, alpha0) and (eta_b, pi) in one colour scale."""
     figure, (sharp, bias) = style.new_figure(9.6, 4.3, 2)
-    _map(sharp, rows.where(panel="sharpness"))
-    filled = _map(bias, rows.where(panel="bias"))
-    ticks = (0.25, 0.5, 1, 2, 4)
-    style.log_ticks(sharp, x=ticks, y=ticks)
-    best = [row for _, row in rows.where("best", panel="sharpness").along("y")]
-    good = [row for row in best if row.converged]
-    sharp.plot([row["x"] for row in good], [row["y"] for row in good], "-", color=RED, lw=1.6)
-    star: dict[str, Any] = {"color": RED, "marker": "*", "mec": "white"}
-    for row in best:
-        fill = RED if row.converged else "none"
-        sharp.plot(row["x"], row["y"], mfc=fill, ms=9, mew=0.6, zorder=4, **star)
+    _, left = _map(sharp, rows.where(panel="sharpness"), BETA, ALPHA0)
+    mesh, right = _map(bias, rows.where(panel="bias"), ETA_B, RATE)
+    style.log_ticks(sharp, x=(ticks := (0.25, 0.5, 1, 2, 4)), y=ticks)
+    best = rows.where("best", panel="sharpness")
+    star: dict[str, Any] = {"color": RED, "marker": "*", "mec": "white", "ms": 9}
+    good = sorted((row["y"], row["x"]) for row in best if row.converged)
+    sharp.plot([x for _, x in good], [y for y, _ in good], **star, lw=1.6, zorder=4)
     xs, ys, cosines = rows.where(THEORY, "cosine", panel="bias").grid("x", "y")
     if cosines.min() < 0 < cosines.max():  # the query turns away
         bias.contour(xs, ys, cosines, levels=[0.0], colors=RED, linewidths=1.6, linestyles="--")
-    style.axis_text(sharp, x="inverse temperature β", y="α₀ = n₀ / d")
-    style.axis_text(bias, x=r"bias step $\eta_b$", y="rate of positives π")
-    bar = figure.colorbar(filled, ax=[sharp, bias], label="test error", shrink=0.9)
-    bar.set_ticks(LEVELS[::2].tolist(), labels=[f"{level:g}" for level in LEVELS[::2]])
-    disc = {"ls": "none", "marker": "o", "ms": 8, "mfc": LIGHT_GREY, "mec": "black", "mew": 0.8}
-    marks = {"best β": {"ms": 10, **star}}
+    bar = figure.colorbar(mesh, ax=[sharp, bias], label="test error", shrink=0.9)
+    bar.set_ticks(LEVELS, labels=[f"{level:g}" for level in LEVELS])
+    bar.minorticks_off()
+    marks: dict[str, Any] = {"best β": star}
     marks["query orthogonal to the signal"] = {"color": RED, "ls": "--"}
-    style.key(figure, {**marks, "simulation, coloured by test error": disc})
-    return figure
+    style.legend(figure, marks | {"simulation, coloured by test error": DISC})
+    found = [Plotted("", "best β", BETA.label, r["x"], r, ALPHA0.label, r["y"]) for r in best]
+    return Plot(figure, [*left, *right, *found])
 
 
-def _map(axes: Axes, rows: Rows) -> QuadContourSet:
-    """Draw theory as filled contours, and simulated places as discs of the same colours."""
-    surface = rows.where(THEORY, "test_error")
-    filled = axes.contourf(*surface.grid("x", "y"), levels=LEVELS, extend="both", **COLOURED)
-    axes.grid(False)
-    for row in surface:
-        if not row.converged:
-            axes.plot(row["x"], row["y"], "x", color="white", ms=5)
-    look: dict[str, Any] = {"s": 110, "edgecolors": "white", "linewidths": 1.3, "zorder": 3}
-    for row in rows.where("simulated", "test_error"):
-        colours = {"c": [row.value], **COLOURED} if row.converged else {"c": "none"}
-        axes.scatter([row["x"]], [row["y"]], **look, **colours)
-    return filled
+def _map(axes: Axes, rows: Rows, x: Along, y: Along) -> tuple[Any, list[Plotted]]:
+    errors = rows.where(quantity="test_error")
+    return draw_map(axes, errors.where(THEORY), errors.where("simulated"), x, y, **COLOURED)
 
 
-def draw_split(rows: Rows) -> Figure:
+def draw_split(rows: Rows) -> Plot:
     """Draw the test error against the split, a line for each total, the best marked."""
-    figure, (axes,) = style.new_figure(6.6, 4.0)
-    rows = rows.where(panel="split", quantity="test_error")
+    found = rows.where(panel="split", quantity="test_error")
+    lines: list[Curve] = []
     colours = [SEQUENCE[i] for i in (0, 1, 3, 4)]
-    marks: dict[str, Any] = {}
-    for total, colour in zip(sorted(rows.distinct("y")), colours, strict=False):
-        some = rows.where(y=total)
-        line = some.where(THEORY).along("x")
-        style.predicted(axes, line, colour)
-        style.measured(axes, some.where("simulated").along("x"), colour)
-        for floor in some.where("floor"):
-            style.predicted(axes, [(x, floor) for x, _ in line], colour, "-.")
-        for row in some.where("best"):
-            fill = colour if row.converged else "none"
-            axes.plot(row["x"], 0.86 * row.value, "^", color=colour, mfc=fill, ms=7)
-        marks[f"α₀ + α₁ = {total:g}"] = {"color": colour}
-    style.log_ticks(axes, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
-    style.axis_text(axes, x="fraction of samples for the query, α₀ / (α₀ + α₁)", y="test error")
-    marks["best"] = {"ls": "none", "marker": "^", "color": GREY}
-    marks["simulation"] = {"ls": "none", "marker": "o", "color": GREY}
+    for total, colour in zip(sorted(found.distinct("y")), colours, strict=False):
+        some = found.where(y=total)
+        known = some.where(THEORY)
+        level = [floor.but(x=row["x"]) for floor in some.where("floor") for row in known]
+        under = [row.but(value=0.86 * row.value) for row in some.where("best")]
+        lines += [
+            Curve(f"α₀ + α₁ = {total:g}", colour, known + some.where("simulated")),
+            Curve("", colour, level, "-."),
+            Curve("", colour, under, "none", look={"marker": "^", "ms": 7}),
+        ]
+    marks: dict[str, Any] = {"best": {"ls": "none", "marker": "^", "color": GREY}}
     marks["Bayes-optimal learner"] = {"ls": "-.", "color": GREY}
-    style.key(figure, marks, (len(marks) + 1) // 2)
-    return figure
+    x = Axis("fraction of samples for the query, α₀ / (α₀ + α₁)")
+    y = Axis("test error", ticks=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
+    return curves([Panel("x", x, y, lines)], 6.6, 4.0, columns=3, marks=marks)
 
 
 FIGURES = {"sensitivity_maps": draw_maps, "sensitivity_split": draw_split}

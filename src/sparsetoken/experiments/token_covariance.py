@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, measured, predicted
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
-from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
+from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, LIGHT_GREY
 from sparsetoken.model.models import Attention, Model, Pooled
 from sparsetoken.model.problem import SparseTokenProblem
@@ -39,27 +39,19 @@ SHIFTS = {"length": "L′", "positive_rate": "π′", "strength": "θ′"}
 """What is changed in the test data."""
 
 SIZES = profiles(
-    quick=dict(
-        dimension=250,
-        trials=8,
-        between=(0.0, 0.25, 0.5, 1.0),
-        decay=(0.0, 0.2, 0.4, 0.6),
-        shifted_dimension=400,
-        shifted_trials=8,
-        shifts={
+    dimension=Size(250, 1000),
+    trials=Size(8, 12),
+    between=Size((0.0, 0.25, 0.5, 1.0), (0.0, 0.1, 0.25, 0.5, 1.0, 2.0)),
+    decay=Size((0.0, 0.2, 0.4, 0.6), (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)),
+    shifted_dimension=Size(400, 1000),
+    shifted_trials=Size(8, 32),
+    shifts=Size(
+        {
             "length": (5, 10, 20, 40, 80),
             "positive_rate": (0.1, 0.5, 0.9),
             "strength": (2.0, 3.5, 6.5, 8.0),
         },
-    ),
-    paper=dict(
-        dimension=1000,
-        trials=12,
-        between=(0.0, 0.1, 0.25, 0.5, 1.0, 2.0),
-        decay=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
-        shifted_dimension=1000,
-        shifted_trials=32,
-        shifts={
+        {
             "length": (5, 7, 10, 14, 20, 28, 40, 57, 80),
             "positive_rate": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
             "strength": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0),
@@ -170,7 +162,6 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             curve=row["classifier"],
             where=f"{place}, d = {row.dimension}",
             x=to,
-            group=change,
             key=key,
         )
     pooled, attention = (measured_along(rows, "between", c) for c in ("pooled", "attention"))
@@ -226,49 +217,45 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     }
 
 
-def _panel(change: str, label: str, **x: Any) -> Panel:
+def _panel(rows: Rows, change: str, label: str, ticks: Sequence[float] = ()) -> Panel:
     looks = {
         "attention": ("attention", "attention"),
         "whitened": ("attention, whitened tokens", "vectorized"),
         "pooled": ("pooled", "pooled"),
     }
-    curves = [
-        Curve(name, COLOURS[colour], {"change": change, "classifier": classifier})
+    found = rows.where(quantity="test_error", change=change)
+    lines = [
+        Curve(name, COLOURS[colour], found.where(classifier=classifier))
         for classifier, (name, colour) in looks.items()
+        if classifier in found.distinct("classifier")
     ]
+
+    def trained(axes: Axes) -> None:
+        """Draw a grey line at the problem trained on."""
+        if change in SHIFTS:
+            axes.axvline(getattr(PROBLEM, change), color=LIGHT_GREY, lw=1.2, zorder=1)
+
     y = Axis("test error" * (change in ("between", "length")), low=0.0)
-    return Panel("to", Axis(label, **x), y, curves)
+    return Panel("to", Axis(label, ticks), y, lines, also=trained)
 
 
-TESTED = Curves(
-    [
-        _panel("length", "L′, tokens of a test sample", ticks=(5, 10, 20, 40, 80)),
-        _panel("positive_rate", "π′, rate of positives at test"),
-        _panel("strength", "θ′, strength at test"),
-    ],
-    width=9.6,
-    height=3.7,
-)
+def draw_covariances(rows: Rows) -> Plot:
+    """Draw the test errors against shared effects and against the decay of a spectrum."""
+    between = _panel(rows, "between", "size of the shared covariance")
+    decay = _panel(rows, "decay", "decay exponent of the eigenvalues")
+    return curves([between, decay], 8.4, 3.7)
 
 
-def draw_tested(rows: Rows) -> Figure:
-    """Draw a panel for each change; a grey line marks the problem trained on."""
-    figure = TESTED(rows)
-    for axes, change in zip(figure.axes, SHIFTS, strict=True):
-        axes.axvline(getattr(PROBLEM, change), color=LIGHT_GREY, lw=1.2, zorder=1)
-    return figure
+def draw_tested(rows: Rows) -> Plot:
+    """Draw a panel for each change of the test data."""
+    panels = [
+        _panel(rows, "length", "L′, tokens of a test sample", ticks=(5, 10, 20, 40, 80)),
+        _panel(rows, "positive_rate", "π′, rate of positives at test"),
+        _panel(rows, "strength", "θ′, strength at test"),
+    ]
+    return curves(panels, 9.6, 3.7)
 
 
-FIGURES: dict[str, Callable[[Rows], Figure]] = {
-    "token_covariance": Curves(
-        [
-            _panel("between", "size of the shared covariance"),
-            _panel("decay", "decay exponent of the eigenvalues"),
-        ],
-        width=8.4,
-        height=3.7,
-    ),
-    "shifted_test": draw_tested,
-}
+FIGURES = {"token_covariance": draw_covariances, "shifted_test": draw_tested}
 
 EXPERIMENT = Experiment("token-covariance", SIZES, work, judge, FIGURES, words)

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
-from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import (
     REDUCED,
@@ -23,8 +22,8 @@ from sparsetoken.experiments.core.rows import (
     predicted,
 )
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
-from sparsetoken.figures import style
-from sparsetoken.figures.palette import BLUE, GREY, VERMILION
+from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
+from sparsetoken.figures.palette import BLUE, COLOURS, GREY, VERMILION
 from sparsetoken.model.descent import Descent, training_of
 from sparsetoken.model.models import Attention, Pooled
 from sparsetoken.model.stages import Readout, TwoSteps
@@ -50,10 +49,10 @@ TOLERANCE = 1e-3
 TEST_SAMPLES = 20000
 """Of message passing: by chance the share of wrong labels varies less than between trials."""
 LINES = {
-    "pooled": ("pooled", style.COLOURS["pooled"], "--"),
-    "split": ("four stages, best split", style.COLOURS["attention"], "-"),
-    "floor": ("Bayes-optimal learner", style.COLOURS["floor"], "-."),
-    "bayes": ("Bayes, signal known", style.COLOURS["bayes"], ":"),
+    "pooled": ("pooled", COLOURS["pooled"], "--"),
+    "split": ("four stages, best split", COLOURS["attention"], "-"),
+    "floor": ("Bayes-optimal learner", COLOURS["floor"], "-."),
+    "bayes": ("Bayes, signal known", COLOURS["bayes"], ":"),
 }
 """The levels, each a series: label, colour and dashes."""
 POINTS = {
@@ -64,26 +63,14 @@ POINTS = {
 SIZES = profiles(
     # n/d of all samples, and those of them where trainings are searched, with at most so many
     # steps and so many evaluations for each schedule; replicas of the theory of what is found.
-    quick=dict(
-        alphas=(0.5, 1.0, 2.0, 4.0),
-        searched=(0.5,),
-        steps=16,
-        schedules=(RESTING, DESCENT),
-        evaluations=16,
-        dimension=800,
-        trials=8,
-        replicas=4,
-    ),
-    paper=dict(
-        alphas=(0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
-        searched=(0.5, 2.0),
-        steps=20,
-        schedules=SCHEDULES,
-        evaluations=60,
-        dimension=1000,
-        trials=12,
-        replicas=16,
-    ),
+    alphas=Size((0.5, 1.0, 2.0, 4.0), (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)),
+    searched=Size((0.5,), (0.5, 2.0)),
+    steps=Size(16, 20),
+    schedules=Size((RESTING, DESCENT), SCHEDULES),
+    evaluations=Size(16, 60),
+    dimension=Size(800, 1000),
+    trials=Size(8, 12),
+    replicas=Size(4, 16),
 )
 
 
@@ -302,24 +289,21 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     }
 
 
-def draw(rows: Rows) -> Figure:
+def draw(rows: Rows) -> Plot:
     """Draw the test errors against the load: crosses are predicted, points measured."""
-    figure, (axes,) = style.new_figure(7.6, 4.6)
-    for name, (label, colour, line) in LINES.items():
-        style.predicted(axes, rows.where(name).along("alpha"), colour, line)
-        axes.plot([], [], line, color=colour, label=f"{label}, theory")
+    lines = [
+        Curve(f"{label}, theory", colour, rows.where(name), line)
+        for name, (label, colour, line) in LINES.items()
+    ]
     for training, (label, colour, marker) in POINTS.items():
-        found = rows.where(MEASURED, engine=TENSORS, training=training).along("alpha")
-        style.mean_points(axes, found, color=colour, fmt=marker, ms=5, label=label)
-        crosses = rows.where(THEORY, training=training).along("alpha")
-        style.line(axes, crosses, "x", color=colour, ms=9)
-    passed = rows.where(PASSED).along("alpha")
-    style.mean_points(axes, passed, color=GREY, fmt="^", ms=5, label=PASSED)
-    style.log_ticks(axes, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
-    style.load_axis(axes, rows.where("floor").distinct("alpha"))
-    style.axis_text(axes, x="n / d, all samples", y="test error")
-    style.joint_legend(figure)
-    return figure
+        found = rows.where(MEASURED, engine=TENSORS, training=training)
+        known = rows.where(THEORY, training=training)
+        lines.append(Curve("", colour, known, "none", look={"marker": "x", "ms": 9}))
+        lines.append(Curve(label, colour, found, marker=marker))
+    lines.append(Curve(PASSED, GREY, rows.where(PASSED), marker="^"))
+    x = Axis("n / d, all samples", ticks=LOADS)
+    y = Axis("test error", ticks=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
+    return curves([Panel("alpha", x, y, lines)], 7.6, 4.6, columns=3)
 
 
 EXPERIMENT = Experiment(

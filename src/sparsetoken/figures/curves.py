@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparsetoken.figures import style
+
+
+class Plotted(NamedTuple):
+    """A row that a figure shows: the title of its panel, its curve, and its place with labels.
+
+    Only a map has a place along y.
+    """
+
+    panel: str
+    curve: str
+    x_name: str
+    x: float
+    row: Any
+    y_name: str = ""
+    y: float = math.nan
+
+
+class Plot(NamedTuple):
+    """A figure with the rows that it shows, from which the tables of its numbers come."""
+
+    figure: Figure
+    shown: Sequence[Plotted] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +58,10 @@ class Axis:
     log: bool = False
 
 
+LOADS = (0.25, 0.5, 1, 2, 4, 8, 16)
+"""The ticks of a load, a number of samples over the dimension."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Curve:
     """One curve of a panel.
@@ -42,18 +69,24 @@ class Curve:
     Attributes
     ----------
     name : str
-        In the legend; the same in several panels stands there once.
+        In the legend; the same in several panels stands there once, one without a name never.
     colour : str
-    of : mapping
-        Fields and coordinates of its rows, by name.
+    rows : sequence of Row
+        Those of theory are a line, those of a simulation are points with one standard error.
     line : str
-        Its dashes, as of matplotlib.
+        Dashes and a marker, as of matplotlib.
+    marker : str
+        Of the points; by default that of their engine. With dashes they are joined.
+    look : mapping
+        More looks of the line and the points, as of matplotlib.
     """
 
     name: str
     colour: str
-    of: Mapping[str, Any]
+    rows: Sequence[Any]
     line: str = "-"
+    marker: str = ""
+    look: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,26 +99,31 @@ class Panel:
         The coordinate.
     x, y : Axis
     curves : sequence of Curve
-    lines, points : str or callable
-        Rows that are drawn as lines, and as points with one standard error: a series, empty for
-        none, or a function of all rows that returns them.
     title : str
+    also : callable, optional
+        Draws what is no row into the axes, such as a level or a note.
     """
 
     along: str
     x: Axis
     y: Axis
     curves: Sequence[Curve]
-    lines: str | Callable[[Any], Any] = "theory"
-    points: str | Callable[[Any], Any] = "simulated"
     title: str = ""
+    also: Callable[[Axes], Any] | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Curves:
-    """A figure of panels side by side with one legend; call it with rows to draw it.
+def curves(
+    panels: Sequence[Panel],
+    width: float = 6.4,
+    height: float = 3.9,
+    *,
+    columns: int = 0,
+    beside: bool = False,
+    marks: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Plot:
+    """Draw panels side by side with one legend; call it inside `style.styled`.
 
-    Attributes
+    Parameters
     ----------
     panels : sequence of Panel
     width, height : float
@@ -94,35 +132,44 @@ class Curves:
         Of the legend; one for each entry by default.
     beside : bool
         Whether the legend is at the right, in one column.
+    marks : mapping
+        More entries of the legend: labels with the look of their lines or marks.
     """
-
-    panels: Sequence[Panel]
-    width: float = 6.4
-    height: float = 3.9
-    columns: int = 0
-    beside: bool = False
-
-    def __call__(self, rows: Any) -> Figure:
-        """Draw the rows, `sparsetoken.experiments.Rows`; call it inside `style.styled`."""
-        figure, places = style.new_figure(self.width, self.height, len(self.panels))
-        shown: list[Any] = []
-        for axes, panel in zip(places, self.panels, strict=True):
-            for curve in panel.curves:
-                line = _taken(rows, panel.lines, curve).along(panel.along)
-                style.predicted(axes, line, curve.colour, curve.line)
-                points = _taken(rows, panel.points, curve).along(panel.along)
-                style.measured(axes, points, curve.colour)
-                shown += [*line, *points]
-            _finish(axes, panel)
-        curves = [curve for panel in self.panels for curve in panel.curves]
-        names = {curve.name: (curve.name, curve.colour, curve.line) for curve in curves}
-        style.legend(figure, list(names.values()), shown, self.columns, self.beside)
-        return figure
+    figure, places = style.new_figure(width, height, len(panels))
+    shown: list[Plotted] = []
+    unmarked: list[Any] = []
+    names: dict[str, Mapping[str, Any]] = {}
+    for axes, panel in zip(places, panels, strict=True):
+        for curve in panel.curves:
+            rows = list(curve.rows)
+            place = (panel.title, curve.name, panel.x.label)
+            shown += [Plotted(*place, row[panel.along], row) for row in rows]
+            unmarked += [] if curve.marker else rows
+            _draw(axes, [(row[panel.along], row) for row in rows], curve)
+            look = {"color": curve.colour, **_dashes(curve), **curve.look}
+            names |= {curve.name: look} if curve.name else {}
+        _finish(axes, panel)
+    entries = names | dict(marks or {}) | style.meanings(unmarked)
+    style.legend(figure, entries, columns, beside)
+    return Plot(figure, shown)
 
 
-def _taken(rows: Any, what: str | Callable[[Any], Any], curve: Curve) -> Any:
-    """Return the rows of a curve; a series without a name has none."""
-    return (what(rows) if callable(what) else rows.where(what)).where(**curve.of)
+def _dashes(curve: Curve) -> dict[str, Any]:
+    """Return line style and marker of the legend, as its own points or line have them."""
+    if curve.marker and not any(row.engine == "theory" for row in curve.rows):
+        return {"ls": curve.marker[1:] or "none", "marker": curve.marker[0]}
+    return {"ls": curve.line} | ({"marker": curve.marker[0]} if curve.marker else {})
+
+
+def _draw(axes: Axes, pairs: Sequence[tuple[float, Any]], curve: Curve) -> None:
+    pairs = sorted(pairs, key=lambda pair: pair[0])
+    line = [pair for pair in pairs if pair[1].engine == "theory"]
+    points = [pair for pair in pairs if pair[1].engine != "theory"]
+    if line:
+        style.predicted(axes, line, curve.colour, curve.line, **curve.look)
+    marker = {"fmt": curve.marker, "ms": 5} if curve.marker else {}
+    if points:
+        style.measured(axes, points, curve.colour, **{**marker, **curve.look})
 
 
 def _finish(axes: Axes, panel: Panel) -> None:
@@ -139,3 +186,5 @@ def _finish(axes: Axes, panel: Panel) -> None:
     if y.low is not None or y.high is not None:
         axes.set_ylim(y.low, y.high)
     style.axis_text(axes, x=x.label, y=y.label, title=panel.title)
+    if panel.also:
+        panel.also(axes)

@@ -198,8 +198,9 @@ def _curves(
         if _is_log(means[x]):
             style.log_axis(axes.xaxis)
     if curves:
-        names = [(_named(curves, name), colour) for name, colour in colours]
-        style.legend(grid.fig, names, drawn, min(4, len(names) + 2))
+        names = {_named(curves, name): {"color": colour} for name, colour in colours}
+        entries = names | style.meanings(v for _, v in drawn)
+        style.legend(grid.fig, entries, min(4, len(names) + 2))
     return grid.fig, panels
 
 

@@ -132,12 +132,6 @@ def log_ticks(axes: Axes, *, x: Sequence[float] = (), y: Sequence[float] = ()) -
     axes.minorticks_off()
 
 
-def load_axis(axes: Axes, loads: Iterable[float]) -> None:
-    """Give alpha1 a logarithmic axis with plain numbers."""
-    loads = list(loads)
-    log_ticks(axes, x=[t for t in (0.25, 0.5, 1, 2, 4, 8, 16) if min(loads) <= t <= max(loads)])
-
-
 def log_axis(axis: Any) -> None:
     """Make an axis logarithmic; where at most three decades are drawn, with plain numbers."""
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
@@ -145,11 +139,6 @@ def log_axis(axis: Any) -> None:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set_minor_locator(NullLocator())
-
-
-def line(axes: Axes, series: Series, dashes: str = "-", **look: Any) -> None:
-    """Draw pairs (x, value) as a line; `look` is that of matplotlib."""
-    axes.plot([x for x, _ in series], [v.value for _, v in series], dashes, **look)
 
 
 def predicted(axes: Axes, series: Series, colour: str | None, line: str = "-", **look: Any) -> Any:
@@ -174,7 +163,10 @@ def hollow(axes: Axes, xs: Any, ys: Any, colour: Any, size: float = 4.5) -> None
 
 
 def measured(axes: Axes, series: Series, colour: Any, **look: Any) -> None:
-    """Draw pairs (x, value) as points with one standard error up and down."""
+    """Draw pairs (x, value) as points with one standard error up and down.
+
+    The marker, `fmt`, is by default that of the engine.
+    """
     look = cbook.normalize_kwargs(look, Line2D)
     for engine, converged in dict.fromkeys((v.engine, v.converged) for _, v in series):
         some = [(x, v) for x, v in series if (v.engine, v.converged) == (engine, converged)]
@@ -195,33 +187,21 @@ def measured(axes: Axes, series: Series, colour: Any, **look: Any) -> None:
         look = {name: x for name, x in look.items() if name != "label"}  # once in a legend
 
 
-def legend(
-    figure: Figure,
-    curves: Sequence[tuple[str, ...]],
-    shown: Series,
-    ncols: int = 0,
-    beside: bool = False,
-) -> None:
-    """Put one legend above the axes or beside them: the curves by colour, then what the marks mean.
-
-    A curve is (name, colour) or (name, colour, dashes). All that was drawn, `shown`, decides on the
-    marks that are explained.
-    """
-    marks: dict[str, Any] = {
-        name: {"color": colour, "ls": "".join(dashes) or "-"} for name, colour, *dashes in curves
-    }
+def meanings(shown: Iterable[Any]) -> dict[str, dict[str, Any]]:
+    """Return what the marks of drawn numbers mean, as entries of a legend."""
+    shown, marks = list(shown), {}
     shape = {"color": GREY, "ls": "none", "mec": "white", "mew": 0.6}
-    if any(v.engine == "reduced" for _, v in shown):
+    if any(v.engine == "reduced" for v in shown):
         marks["simulation"] = {"marker": "o", **shape}
-    if any(v.engine == "tensors" for _, v in shown):
+    if any(v.engine == "tensors" for v in shown):
         marks["simulation, real tensors"] = {"marker": "s", "ms": 8, **shape}
-    if not all(v.converged for _, v in shown):
+    if not all(v.converged for v in shown):
         marks["not converged"] = {"marker": "D", "mfc": "none", "mec": GREY, "ls": "none"}
-    key(figure, marks, ncols, beside)
+    return marks
 
 
-def key(
-    figure: Figure, marks: Mapping[str, Mapping[str, Any]], ncols: int = 0, beside: bool = False
+def legend(
+    figure: Figure, marks: Mapping[str, Mapping[str, Any]], columns: int = 0, beside: bool = False
 ) -> None:
     """Put a legend above the panels or beside them: labels with the look of their lines or marks.
 
@@ -231,7 +211,7 @@ def key(
     if beside:
         figure.legend(handles=handles, loc="outside right upper")
     else:
-        _above(figure, handles, list(marks), ncols or len(handles))
+        _above(figure, handles, list(marks), columns or len(handles))
 
 
 def _above(figure: Figure, handles: Sequence[Any], labels: Sequence[str], most: int) -> None:
@@ -241,24 +221,6 @@ def _above(figure: Figure, handles: Sequence[Any], labels: Sequence[str], most: 
         if ncols == 1 or legend.get_window_extent().width <= figure.bbox.width:
             return
         legend.remove()
-
-
-def mean_points(axes: Axes, series: Series, **look: Any) -> None:
-    """Draw pairs (x, value) with one standard error up and down; `look` is that of matplotlib."""
-    xs, values = [x for x, _ in series], [v.value for _, v in series]
-    axes.errorbar(xs, values, [v.error for _, v in series], capsize=2.5, **look)
-
-
-def joint_legend(figure: Figure, ncols: int = 3) -> None:
-    """Put one legend above the panels: each label once, in order of drawing.
-
-    It has at most so many columns.
-    """
-    entries: dict[str, Any] = {}
-    for axes in figure.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    _above(figure, list(entries.values()), list(entries), ncols)
 
 
 _SIZE = (5.6, 3.9)  # of a new figure with one panel, in inches

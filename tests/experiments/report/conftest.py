@@ -8,7 +8,7 @@ from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes
 from sparsetoken.experiments.core.rows import Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation
-from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
+from sparsetoken.figures.curves import Axis, Curve, Panel, curves
 
 PAGE = """# Made up
 
@@ -36,7 +36,10 @@ What there is.
 
 A line. {{ marks }}
 """
-FIGURE = Curves([Panel("x", Axis("x"), Axis("y"), [Curve("a curve", "#0072B2", {})])])
+
+
+def _draw(rows):
+    return curves([Panel("x", Axis("x"), Axis("y"), [Curve("a curve", "#0072B2", rows)])])
 
 
 def alignment():
@@ -89,7 +92,7 @@ def fake_experiments(tmp_path_factory):
     page = tmp_path_factory.mktemp("pages") / "made_up.md"
     page.write_text(PAGE, encoding="utf-8")
     sizes = {"quick": Sizes(trials=8), "paper": Sizes(trials=80)}
-    figures = {"made_up": FIGURE}
+    figures = {"made_up": _draw}
     first = real["alignment"]
     # The default page is found beside the work, which is another here.
     beside = first.path

@@ -1,6 +1,4 @@
-"""The page of a report in a real browser: values under the pointer, a phone, the filter."""
-
-import json
+"""The page of a report in a real browser: numbers of figures, a phone, the filter."""
 
 import pytest
 
@@ -30,68 +28,23 @@ def page(browser, request, address):
     assert not errors
 
 
-FIGURE = '[data-figure="alignment"]'
+def test_the_numbers_of_a_figure_are_a_table(page, fakes):
+    details = page.locator('[data-table="numbers-alignment"]')
+    details.locator("summary").click()
+    lines = details.locator("tbody tr")
+    measured = fakes["alignment"].where("simulated")
+    expect(lines).to_have_count(len(measured))
+    row = measured.one(quantity="cosine", alpha0=0.25)
+    line = lines.filter(has_text="0.25").filter(has_text="query")
+    theory = row.value - 0.001
+    expect(line).to_contain_text(f"{theory:.4f}{row.value:.4f}{row.error:.4f}")
 
 
-def _known(page):
-    """Return the points of the figure as (series, point)."""
-    known = json.loads(page.locator("#data").text_content())["alignment"]
-    return [(series, point) for series in known for point in series["points"]]
-
-
-def _on_screen(page, drawing, point):
-    """Return where a point of a figure is on the screen, after scrolling it into view."""
-    drawing.evaluate(
-        """(drawing, [x]) => {
-            drawing.scrollIntoView({block: "center", behavior: "instant"});
-            const image = drawing.querySelector("img");
-            const scale = image.clientWidth / image.getAttribute("width");
-            drawing.scrollLeft = x * scale - drawing.clientWidth / 2;
-        }""",
-        point[:2],
-    )
-    image = drawing.locator("img")
-    box, width = image.bounding_box(), float(image.get_attribute("width"))
-    scale = box["width"] / width
-    return box["x"] + point[0] * scale, box["y"] + point[1] * scale
-
-
-def test_the_pointer_finds_every_measured_value_of_a_figure(page):
-    drawing, tip = page.locator(FIGURE).first, page.locator("#tip")
-    measured = [point for series, point in _known(page) if series["mark"] == "point"]
-    # Three loads of the reduced engine with two cosines each; real tensors share the last place.
-    assert len(measured) >= 6
-    expect(tip).to_be_hidden()
-    for point in measured:
-        page.mouse.move(*_on_screen(page, drawing, point))
-        expect(tip).to_be_visible()
-        expect(tip).to_contain_text(f"± {point[4]}")
-    box = tip.bounding_box()
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= page.viewport_size["width"]
-    page.mouse.move(2, 2)
-    expect(tip).to_be_hidden()
-
-
-def test_the_keyboard_goes_from_value_to_value(page):
-    drawing, tip = page.locator(FIGURE).first, page.locator("#tip")
-    points = [(series, p) for series, p in _known(page) if series["mark"] == "point"]
-    drawing.focus()
-    for series, point in points[:3]:
-        page.keyboard.press("ArrowRight")
-        expect(tip).to_contain_text(f"{series['x']} = {point[2]:g}")
-        expect(tip).to_contain_text(f"± {point[4]}")
-    page.keyboard.press("ArrowLeft")
-    expect(tip).to_contain_text(f"= {points[1][1][3]}")
-    page.keyboard.press("Escape")
-    expect(tip).to_be_hidden()
-
-
-def test_a_line_says_what_it_predicts(page):
-    drawing, tip = page.locator(FIGURE).first, page.locator("#tip")
-    x, y = _on_screen(page, drawing, next(p for s, p in _known(page) if s["mark"] == "line"))
-    page.mouse.move(x, y)
-    expect(tip).to_contain_text("α₀ = n₀ / d = ")
+def test_a_figure_that_stands_twice_has_one_image(page):
+    first, second = page.locator('#figure-alignment, [data-same="alignment"]').all()
+    expect(second).to_be_visible()
+    assert first.get_attribute("src") == second.get_attribute("src")
+    assert first.evaluate("image => image.naturalWidth") > 400
 
 
 def test_a_page_is_light_before_anything_is_opened(page):

@@ -7,9 +7,14 @@ import math
 import pytest
 
 from sparsetoken.experiments import EXPERIMENTS
+from sparsetoken.experiments.core.maps import Along, draw_map
 from sparsetoken.experiments.core.rows import Row, Rows, averaged
-from sparsetoken.experiments.report.data import marks_of, places, row_tables, table, trial_table
-from sparsetoken.experiments.report.pictures import picture
+from sparsetoken.experiments.report.tables import (
+    beside_theory,
+    figure_table,
+    row_tables,
+    trial_table,
+)
 from sparsetoken.figures import style
 
 draw = EXPERIMENTS["alignment"].figures["alignment"]
@@ -21,44 +26,44 @@ def _read(text):
 
 def test_a_figure_gives_back_the_numbers_that_were_drawn(fakes):
     rows = fakes["alignment"]
-    found = _read(table(mark for mark, _ in picture("alignment", draw, rows).marks))
-    line = [r for r in found if r["mark"] == "line" and r["series"].startswith("query")]
-    drawn = {float(r["x"]): float(r["y"]) for r in line}
-    assert drawn == {x: row.value for x, row in rows.where("theory", "cosine").along("alpha0")}
-    points = [r for r in found if r["mark"] == "point"]
+    plot = draw(rows)
+    found = _read(figure_table(plot.shown))
+    line = [r for r in found if r["engine"] == "theory" and r["curve"].startswith("query")]
+    given = {float(r["x"]): float(r["value"]) for r in line}
+    assert given == {x: row.value for x, row in rows.where("theory", "cosine").along("alpha0")}
+    drawn = plot.figure.axes[0].get_lines()[0].get_xydata()
+    assert given == dict(drawn.tolist())
+    points = [r for r in found if r["engine"] != "theory"]
     assert len(points) == len(rows.where("simulated"))
     assert all(float(r["error"]) == pytest.approx(0.002) for r in points)
     assert {r["x_name"] for r in found} == {"α₀ = n₀ / d"}
 
 
-def test_cells_of_a_map_have_their_values():
-    with style.styled():
-        figure, (axes,) = style.new_figure(3, 3)
-        axes.pcolormesh([0, 1, 2], [0, 1], [[5.0, 7.0]])
-        figure.savefig(io.BytesIO())
-        marks = [mark for mark, _ in marks_of(figure)]
-    assert [(m.mark, m.x, m.y, m.value) for m in marks] == [
-        ("cell", 0.5, 0.5, 5.0),
-        ("cell", 1.5, 0.5, 7.0),
-    ]
+def test_measurements_stand_beside_the_theory_at_their_place(fakes):
+    rows = fakes["alignment"]
+    shown = draw(rows).shown
+    pairs = beside_theory(shown)
+    assert len(pairs) == len(rows.where("simulated"))
+    for theory, measured in pairs:
+        assert theory.row == rows.where("theory").beside(measured.row, "alpha0")
+    only = [one for one in shown if one.row.engine == "theory"]
+    assert beside_theory(only) == [(one, None) for one in only]
 
 
-def test_places_are_counted_from_the_top_left_in_points():
+def test_a_map_says_where_its_cells_and_points_are():
+    cells = [Row("map", "cosine", x + y, at={"a": x, "b": y}) for x in (0.0, 1.0) for y in (2.0, 3)]
+    point = Row("simulated", "cosine", 3.1, 0.1, {"a": 1.0, "b": 2.0}, "reduced", 10, 4)
     with style.styled():
-        figure, (axes,) = style.new_figure(4, 3)
-        axes.set_position([0, 0, 1, 1])
-        figure.set_layout_engine("none")
-        axes.plot([0.0, 1.0], [0.0, 1.0], label="a line")
-        axes.set(xlim=(0, 1), ylim=(0, 1))
-        figure.savefig(io.BytesIO())
-        marks = marks_of(figure)
-    assert [place for _, place in marks] == [
-        pytest.approx((0.0, 3 * 72), abs=0.1),
-        pytest.approx((4 * 72, 0.0), abs=0.1),
+        _, (axes,) = style.new_figure(3, 3)
+        _, shown = draw_map(axes, Rows(cells), Rows([point]), Along("a", "A"), Along("b", "B"))
+    found = _read(figure_table(shown))
+    assert [(r["x_name"], r["y_name"]) for r in found] == [("A", "B")] * 5
+    assert [tuple(float(r[n]) for n in ("x", "y", "value")) for r in found[-2:]] == [
+        (1.0, 3.0, 4.0),
+        (1.0, 2.0, 3.1),
     ]
-    known = places(marks)
-    assert (known[0]["series"], known[0]["mark"]) == ("a line", "line")
-    assert known[0]["points"] == [[0.0, 216.0, 0.0, 0.0], [288.0, 0.0, 1.0, 1.0]]
+    ((theory, measured),) = beside_theory(shown)
+    assert (theory.row.value, measured.row.value) == (3.0, 3.1)
 
 
 def test_rows_become_named_columns_and_trials_have_their_values():

@@ -39,13 +39,7 @@ def separable_share(
     """
     drawn = (
         simulation.draw_training_set(
-            problem,
-            model,
-            alpha1,
-            dimension=dimension,
-            seed=seed,
-            engine=engine,
-            trial=i,
+            problem, model, alpha1, dimension=dimension, seed=seed, engine=engine, trial=i
         )
         for i in range(sets)
     )

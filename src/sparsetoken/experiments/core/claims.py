@@ -46,8 +46,8 @@ class Comparison:
     ----------
     claim : str
         Name of the claim.
-    curve, quantity : str
-        The model, or another name of what is compared, and the quantity.
+    quantity, curve : str
+        The quantity, and the model or another name of what is compared; by default the quantity.
     where : str
         The place, for readers; indices as in `Claim.text`.
     x : float
@@ -62,18 +62,21 @@ class Comparison:
         holds, fails, not converged or by experiment.
     key : bool
         Whether it stands for its claim in the table that opens the report.
-    group, experiment : str
+    experiment : str
     raw_z : float
         z without a shift of finite dimension, and without an allowance; nan where z is.
     shift, shift_error : float
         What finite dimension is expected to add, and the standard deviation of that.
+    cases : int
+        Of a claim about order or sign: the number of cases, of which `measured` is the share that
+        is true. Else 0.
     """
 
     claim: str
-    curve: str
     quantity: str
-    where: str
-    x: float
+    curve: str = ""
+    where: str = ""
+    x: float = math.nan
     theory: float = math.nan
     measured: float = math.nan
     standard_error: float = math.nan
@@ -85,11 +88,14 @@ class Comparison:
     engine: str = COMPUTED
     verdict: str = NOT_CONVERGED
     key: bool = False
-    group: str = ""
     experiment: str = ""
     raw_z: float = math.nan
     shift: float = 0.0
     shift_error: float = 0.0
+    cases: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "curve", self.curve or self.quantity)
 
     @property
     def evidence(self) -> str:

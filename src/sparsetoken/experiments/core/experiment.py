@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from sparsetoken.experiments.core.claims import Claim, Comparison
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
 from sparsetoken.results import Simulation
 from sparsetoken.results.record import Record
+from sparsetoken.work import canonical_text, digest
 
 FORMAT = 3
 """Raised when the rows of all work change, such as by a field of `Row`."""
@@ -65,9 +66,14 @@ class Piece:
         return f"{module}.{self.work.__qualname__}({', '.join(given)}){wanted}"
 
     @property
-    def key(self) -> tuple[str, int, int]:
-        """The key of its rows among stored ones."""
-        return self.name, FORMAT, self.version
+    def key(self) -> str:
+        """The key of its rows among kept ones."""
+        return digest(canonical_text([self.name, FORMAT, self.version]))
+
+    @property
+    def keys(self) -> tuple[str]:
+        """The key alone: a piece is one call."""
+        return (self.key,)
 
     def run(self) -> Rows:
         """Do the work in this process."""
@@ -119,19 +125,21 @@ def piece(
     return Piece(work, arguments, options, tuple(rows), series, at or {}, cost)
 
 
-def profiles(
-    quick: Mapping[str, Any], paper: Mapping[str, Any], **both: Any
-) -> Mapping[str, Sizes]:
-    """Return the sizes of the two profiles.
+class Size(NamedTuple):
+    """A size that differs between the profiles."""
 
-    Parameters
-    ----------
-    quick, paper : mapping
-        The sizes of one profile, by name. They replace those of both.
-    **both
-        The sizes of both.
-    """
-    return {"quick": Sizes(**{**both, **quick}), "paper": Sizes(**{**both, **paper})}
+    quick: Any
+    paper: Any
+
+
+def profiles(**sizes: Any) -> Mapping[str, Sizes]:
+    """Return the sizes of the two profiles, each by its name: a `Size`, or one value for both."""
+
+    def chosen(profile: str) -> Sizes:
+        pairs = {n: s if isinstance(s, Size) else Size(s, s) for n, s in sizes.items()}
+        return Sizes(**{name: getattr(size, profile) for name, size in pairs.items()})
+
+    return {profile: chosen(profile) for profile in Size._fields}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,8 +157,8 @@ class Experiment:
     judge : callable
         (sizes, rows) to the comparisons.
     figures : mapping
-        By name, in the order of the page: functions of `Rows` that return a matplotlib figure,
-        such as `sparsetoken.figures.curves.Curves`.
+        By name, in the order of the page: functions of `Rows` that return a
+        `sparsetoken.figures.curves.Plot`, as `curves` of that module does.
     words : callable, optional
         (sizes, rows, comparisons) to the numbers that the page needs, by name.
     page : Path, optional

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sparsetoken import theory
 from sparsetoken.experiments.core.rows import Row, Rows, predicted
-from sparsetoken.figures import style
+from sparsetoken.figures.curves import Curve
+from sparsetoken.figures.palette import COLOURS
 from sparsetoken.model.models import Attention, Model, Pooled
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
@@ -82,15 +83,9 @@ class References(NamedTuple):
         return (self.pooled.value - test_error) / self.gap
 
 
-def reference_lines(
-    axes: Any, rows: Rows, names: Iterable[str] = tuple(LOOKS), x: str = "load"
-) -> None:
-    """Draw the references along a coordinate as lines; a level line if there is one place."""
-    for name in names:
-        label, line = LOOKS[name]
-        places = rows.where(name, "test_error").along(x)
-        look: dict[str, Any] = {"color": style.COLOURS[name], "label": label, "zorder": 1.5}
-        if len(places) == 1:
-            axes.axhline(places[0][1].value, linestyle=line, **look)
-        elif places:
-            style.line(axes, places, line, **look)
+def reference_curves(rows: Rows, names: Iterable[str] = tuple(LOOKS)) -> list[Curve]:
+    """Return the references as curves of a panel."""
+    return [
+        Curve(LOOKS[name][0], COLOURS[name], rows.where(name, "test_error"), LOOKS[name][1])
+        for name in names
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from scipy import stats
 
@@ -48,20 +48,28 @@ RULE = (
 )
 
 
+class Place(TypedDict, total=False):
+    """What a comparison is of, as the fields of `Comparison`; the curve is by default the quantity.
+
+    The key says whether it stands for its claim.
+    """
+
+    curve: str
+    where: str
+    x: float
+    key: bool
+
+
 def against_simulation(
     claim: str,
     theory: Row,
     found: Row,
     *,
     quantity: str = "",
-    curve: str = "",
-    where: str = "",
-    x: float = math.nan,
-    group: str = "",
     shift: Shift | None = None,
     size: float | None = None,
     bound: float = 0.0,
-    key: bool = False,
+    **place: Unpack[Place],
 ) -> Comparison:
     """Compare a simulated number with the theory in the same setting.
 
@@ -69,25 +77,23 @@ def against_simulation(
     ----------
     claim : str
     theory, found : Row
-    quantity, curve, where, group : str
-        As in `Comparison`; the quantity is by default that of `found`, and the curve the
-        quantity.
-    x : float
+    quantity : str
+        By default that of `found`.
     shift : Shift, optional
         The c of finite dimension; by default that of the quantity in `SHIFTS`.
     size : float, optional
         What the shift is relative to; by default `scale_of` the theory.
     bound : float
         A difference up to this does not count; the reason stands beside the call.
-    key : bool
+    **place
+        As in `Place`.
 
     Raises
     ------
     InvalidInput
         If the quantity has no shift in `SHIFTS` and none is given.
     """
-    place: dict[str, Any] = {"quantity": quantity, "curve": curve, "where": where, "x": x}
-    reported = report_only(claim, found, **place, group=group, key=key)
+    reported = report_only(claim, found, quantity=quantity, **place)
     quantity = reported.quantity
     if shift is None and quantity not in SHIFTS:
         legal = f"one of {sorted(SHIFTS)}, or with a shift"
@@ -152,12 +158,9 @@ def against_value(
     found: float,
     allowance: float,
     error: float = 0.0,
-    curve: str = "",
-    where: str = "",
-    x: float = math.nan,
     converged: bool = True,
     engine: str = COMPUTED,
-    key: bool = False,
+    **place: Unpack[Place],
 ) -> Comparison:
     """Compare a number with an expected one, where no standard error decides.
 
@@ -166,33 +169,29 @@ def against_value(
 
     Parameters
     ----------
-    claim, quantity, curve, where : str
-        As for `against_simulation`.
+    claim, quantity : str
     expected, found, allowance : float
         The reason for the allowance stands beside the call.
     error : float
         Numerical error of `found`.
-    x : float
     converged : bool
         Whether all that was computed for it converged.
     engine : str
         What `found` was made by, as in `Comparison`.
-    key : bool
+    **place
+        As in `Place`.
     """
     near = abs(found - expected) <= allowance + 3 * error
     return Comparison(
         claim=claim,
-        curve=curve or quantity,
         quantity=quantity,
-        where=where,
-        x=x,
         theory=expected,
         measured=found,
         numerical_error=error,
         allowance=allowance,
         engine=engine,
         verdict=_verdict(converged and math.isfinite(found), near),
-        key=key,
+        **place,
     )
 
 
@@ -202,41 +201,28 @@ def fraction_true(claim: str, quantity: str, true: Sequence[bool], **given: Any)
     Parameters
     ----------
     claim, quantity : str
-        As for `against_simulation`.
     true : sequence of bool
         Whether it is, case by case.
     **given
-        curve, where, converged, engine and key as of `against_value`.
+        Others of `against_value`.
     """
     share = sum(true) / len(true) if true else math.nan
-    return against_value(claim, quantity, expected=1.0, found=share, allowance=0.0, **given)
+    found = against_value(claim, quantity, expected=1.0, found=share, allowance=0.0, **given)
+    return dataclasses.replace(found, cases=len(true))
 
 
 def report_only(
-    claim: str,
-    found: Row,
-    *,
-    quantity: str = "",
-    curve: str = "",
-    where: str = "",
-    x: float = math.nan,
-    group: str = "",
-    key: bool = False,
+    claim: str, found: Row, *, quantity: str = "", **place: Unpack[Place]
 ) -> Comparison:
     """Report a measured number that no theorem predicts; parameters as of `against_simulation`."""
-    quantity = quantity or found.quantity
     return Comparison(
         claim=claim,
-        curve=curve or quantity,
-        quantity=quantity,
-        where=where,
-        x=x,
+        quantity=quantity or found.quantity,
         measured=found.value,
         standard_error=found.error,
         dimension=found.dimension,
         trials=found.trials,
         engine=found.engine,
         verdict=BY_EXPERIMENT if found.converged else NOT_CONVERGED,
-        key=key,
-        group=group,
+        **place,
     )

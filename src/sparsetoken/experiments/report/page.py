@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from markupsafe import Markup
 
+from sparsetoken.experiments.core.calibration import by_quantity, scatter_of
 from sparsetoken.experiments.core.claims import (
     EVIDENCE,
     KINDS,
@@ -23,20 +27,24 @@ from sparsetoken.experiments.core.claims import (
 from sparsetoken.experiments.core.experiment import Experiment
 from sparsetoken.experiments.core.rows import Rows
 from sparsetoken.experiments.core.rules import RULE
-from sparsetoken.experiments.report.calibration import by_quantity, draw_scatter, scatter_of
-from sparsetoken.experiments.report.data import places
-from sparsetoken.experiments.report.pictures import Picture, picture
-from sparsetoken.experiments.report.words import (
+from sparsetoken.experiments.core.words import (
     HEADLINE,
     environment,
+    expected_text,
+    found_text,
     maths,
     number,
     shifted,
     subject,
     words_of,
 )
+from sparsetoken.experiments.report.scatter import draw_scatter
+from sparsetoken.experiments.report.tables import beside_theory
+from sparsetoken.figures import style
+from sparsetoken.figures.curves import Plot, Plotted
 
 SCATTER = "z_values"
+DPI, QUALITY = 130, 60  # of images
 OPENING = "learning-curves"
 """The experiment whose first figure opens the page."""
 
@@ -72,13 +80,42 @@ class Section:
         return verdict_of(c for finding in self.findings for c in finding.comparisons)
 
 
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """A figure as a WebP image, its size in points, and the rows that it shows.
+
+    The title says what it shows to those who do not see it.
+    """
+
+    image: bytes
+    width: float
+    height: float
+    title: str
+    shown: Sequence[Plotted]
+
+    @property
+    def address(self) -> str:
+        """The image as the address of an image of the page."""
+        return "data:image/webp;base64," + base64.b64encode(self.image).decode()
+
+
+def picture(draw: Callable[[Any], Plot], rows: Any, title: str) -> Picture:
+    """Draw a figure, with a title as its text alternative."""
+    with style.styled():
+        figure, shown = draw(rows)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="webp", dpi=DPI, pil_kwargs={"quality": QUALITY})
+        width, height = (float(inches) * 72 for inches in figure.get_size_inches())
+    return Picture(buffer.getvalue(), width, height, title, shown)
+
+
 def section(experiment: Experiment, profile: str, rows: Rows) -> Section:
     """Judge the rows of an experiment, draw its pictures and write its words."""
     sizes = experiment.sizes[profile]
     comparisons = experiment.compared(sizes, rows)
     said = words_of(experiment, sizes, rows, comparisons)
     drawn = {
-        name: picture(name, draw, rows, _title(said[f"Figure: {name}"]))
+        name: picture(draw, rows, _title(said[f"Figure: {name}"]))
         for name, draw in experiment.figures.items()
     }
     return Section(experiment, findings(experiment.claims, comparisons), said, drawn)
@@ -88,7 +125,7 @@ def scatter_picture(sections: Sequence[Section]) -> Picture:
     """Plot the scatter of the comparisons of all sections with simulations."""
     found = [c for s in sections for finding in s.findings for c in finding.comparisons]
     title = "Histogram of z over all comparisons with a simulation, beside the standard normal law."
-    return picture(SCATTER, draw_scatter, scatter_of(found), title)
+    return picture(draw_scatter, scatter_of(found), title)
 
 
 def _title(caption: Markup) -> str:
@@ -143,8 +180,8 @@ def page(
             kinds=KINDS,
             paper=PAPER,
             source_of=source_of,
-            data={name: places(picture.marks) for name, picture in pictures.items()},
-            rows={f.claim.name: [_cells(c) for c in f.comparisons] for f in found},
+            tables=_tables(found, pictures),
+            short=SHORT,
             scatter=scatter,
             spread=scatter_of(comparisons),
             quantities=by_quantity(comparisons),
@@ -162,14 +199,45 @@ SHORT = {
 """Kinds of evidence in the cells of tables."""
 
 
-def _cells(c: Comparison) -> list[str]:
-    """Return the cells of a table of comparisons as HTML."""
+COMPARED = (
+    "verdict, quantity, where, theory, measured, std. error, shift of finite d, z without, z, "
+    "evidence"
+)
+SHOWN = "panel, curve, place, theory, measured, std. error"
+
+
+def _tables(
+    found: Sequence[Finding], pictures: Mapping[str, Picture]
+) -> dict[str, list[Sequence[str]]]:
+    """Return the tables of comparisons and of figures, the first row its head; cells are HTML."""
+    tables: dict[str, list[Sequence[str]]] = {}
+    for f in found:
+        cells = (_comparison_cells(c) for c in f.comparisons)
+        tables[f"claim-{f.claim.name}"] = [COMPARED.split(", "), *cells]
+    for name, one in pictures.items():
+        pairs = (_shown_cells(*pair) for pair in beside_theory(one.shown))
+        tables[f"numbers-{name}"] = [SHOWN.split(", "), *pairs]
+    return tables
+
+
+def _comparison_cells(c: Comparison) -> list[str]:
     return [
         c.verdict,
         subject(c),
         maths(c.where),
-        *(number(value) for value in (c.theory, c.measured, c.standard_error)),
-        shifted(c),
+        *(expected_text(c), found_text(c), number(c.standard_error), shifted(c)),
         *(number(value, 1) for value in (c.raw_z, c.z)),
         SHORT[c.evidence],
     ]
+
+
+def _shown_cells(theory: Plotted | None, measured: Plotted | None) -> list[str]:
+    one = measured or theory
+    assert one is not None
+    at = f"{one.x_name} = {one.x:g}" + (f", {one.y_name} = {one.y:g}" if one.y_name else "")
+    texts = (one.panel, one.curve, at)
+    numbers = (
+        number(theory.row.value) if theory else "",
+        *((number(measured.row.value), number(measured.row.error)) if measured else ("", "")),
+    )
+    return [*(maths(text.replace("$", "")) for text in texts), *numbers]

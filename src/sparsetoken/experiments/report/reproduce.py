@@ -4,41 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
-import math
 import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
 
-from sparsetoken.base.validation import Failure, InvalidInput, choice, integer
+from sparsetoken.base.validation import Failure, InvalidInput, choice, integer, one_line
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.bag_sets import BagSet, LeftOut
-from sparsetoken.experiments.core.claims import (
-    HOLDS,
-    VERDICTS,
-    Comparison,
-    Finding,
-    evidence_of,
-    source_of,
-)
-from sparsetoken.experiments.core.experiment import Experiment, Piece
+from sparsetoken.experiments.core.claims import HOLDS, VERDICTS, Comparison, Finding, evidence_of
+from sparsetoken.experiments.core.experiment import Experiment
+from sparsetoken.experiments.core.plans import computed_with, finish
 from sparsetoken.experiments.core.rows import Rows
-from sparsetoken.experiments.report.data import row_tables, table, trial_table
-from sparsetoken.experiments.report.folder import (
-    WORK,
-    Finished,
-    computed_with,
-    finish,
-    writable_folder,
-    write_files,
-)
+from sparsetoken.experiments.report.files import WORK, files_of, writable_folder, write_files
 from sparsetoken.experiments.report.page import SCATTER, Section, page, scatter_picture, section
-from sparsetoken.experiments.report.pictures import Picture
 from sparsetoken.numerics.threads import kernels
 from sparsetoken.work import package_version
 
@@ -112,7 +94,7 @@ def reproduce(
     workers: int = 1,
     progress: Callable[[str, float, float], None] = lambda name, done, total: None,
 ) -> Reproduction:
-    """Run experiments and write report.html, claims.json, the figures as PNG, and data/.
+    """Run experiments and write report.html, claims.json, the figures as WebP, and data/.
 
     In data/ are tables of comma-separated values: what each figure shows, the rows of each
     experiment, and the values of single trials.
@@ -158,46 +140,28 @@ def reproduce(
         raise InvalidInput("experiments", "with forecasts where sets of bags are given", names)
     seed = integer("seed", seed, 0)
     drawn = [name for experiment in chosen for name in experiment.figures]
-    pictures = [f"{name}.png" for name in (*drawn, SCATTER)]
-    folder = writable_folder(out, ("report.html", "claims.json", *pictures))
+    images = [f"{name}.webp" for name in (*drawn, SCATTER)]
+    folder = writable_folder(out, ("report.html", "claims.json", *images))
     facts, start = _facts(profile, seed), time.monotonic()
     plan = {experiment.name: experiment.plan(profile, seed, sets) for experiment in chosen}
-    done = _finished(folder, plan, executor, workers, progress)
-    kept = iter(done.kept)
-    rows = {name: Rows(row for _ in some for row in next(kept).rows) for name, some in plan.items()}
-    seconds, pieces = time.monotonic() - start, len(done.kept)
-    facts |= {"computed": computed_with(done.kept), "wall time": f"{seconds:.0f} s"}
+    done = finish(folder / WORK, plan, executor, workers, progress)
+    rows = {
+        name: Rows(row for p in some for row in done.kept[p.key].value)
+        for name, some in plan.items()
+    }
+    seconds = time.monotonic() - start
+    facts |= {"computed": computed_with(done.kept.values()), "wall time": f"{seconds:.0f} s"}
     if done.resumed:
-        facts["taken from earlier runs"] = f"{done.resumed} of {pieces} pieces of work"
+        facts["taken from earlier runs"] = f"{done.resumed} of {len(done.kept)} pieces of work"
     sections = [_section(experiment, profile, rows[experiment.name]) for experiment in chosen]
+    found = tuple(f for s in sections for f in s.findings)
     scatter = scatter_picture(sections)
-    files = _files(sections, scatter, rows, facts)
+    pictures = {n: p for s in sections for n, p in s.pictures.items()} | {SCATTER: scatter}
+    files = files_of(pictures, found, rows, facts)
     files["report.html"] = page(sections, facts, profile, scatter).encode()
     write_files(folder, files)
-    found = tuple(f for s in sections for f in s.findings)
     report = folder / "report.html"
-    return Reproduction(found, report, seconds, done.resumed, pieces, done.damaged)
-
-
-def _finished(
-    folder: Path,
-    plan: Mapping[str, Sequence[Piece]],
-    executor: Executor | None,
-    workers: int,
-    progress: Callable[[str, float, float], None],
-) -> Finished:
-    """Do the missing work, and report the cost of all that has ended."""
-    costs = {p.key: (name, p.cost) for name, some in plan.items() for p in some}
-    total, done = sum(cost for _, cost in costs.values()), 0.0
-
-    def tell(keys: Sequence[tuple[str, int, int]]) -> None:
-        nonlocal done
-        if keys:
-            done += sum(costs[key][1] for key in keys)
-            progress(costs[keys[-1]][0], done, total)
-
-    every = [piece for pieces in plan.values() for piece in pieces]
-    return finish(folder / WORK, every, executor, workers, tell)
+    return Reproduction(found, report, seconds, done.resumed, len(done.kept), done.damaged)
 
 
 def _section(experiment: Experiment, profile: str, rows: Rows) -> Section:
@@ -205,65 +169,15 @@ def _section(experiment: Experiment, profile: str, rows: Rows) -> Section:
     try:
         return section(experiment, profile, rows)
     except Exception as error:
-        told = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        text = f"{experiment.name} could not be judged, drawn or written: {told}"
+        text = f"{experiment.name} could not be judged, drawn or written: {one_line(error)}"
         raise Failure(f"{text}. Its work is kept; correct it and run again.") from error
 
 
-def _files(
-    sections: Sequence[Section],
-    scatter: Picture,
-    rows: Mapping[str, Rows],
-    facts: Mapping[str, str],
-) -> dict[str, bytes]:
-    """Return the files of a report but for the page."""
-    files: dict[str, bytes] = {}
-    drawn = [item for s in sections for item in s.pictures.items()]
-    for name, picture in [*drawn, (SCATTER, scatter)]:
-        files[f"{name}.png"] = picture.png
-        files[f"data/figure.{name}.csv"] = table(mark for mark, _ in picture.marks).encode()
-    files |= {f"data/{name}": text.encode() for name, text in row_tables(rows).items()}
-    files["data/trials.csv"] = trial_table(rows).encode()
-    found = [finding for s in sections for finding in s.findings]
-    document = {
-        "run": dict(facts),
-        "statements": [finding_row(finding) for finding in found],
-        "claims": [comparison_row(c) for finding in found for c in finding.comparisons],
-    }
-    files["claims.json"] = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
-    return files
-
-
-def finding_row(finding: Finding) -> dict[str, Any]:
-    """Return a claim and its verdict as JSON values."""
-    row, source = dataclasses.asdict(finding.claim), source_of(finding.claim)
-    return {
-        **row,
-        "source": source.name,
-        "status": source.status,
-        "comparisons": len(finding.comparisons),
-        "evidence": finding.evidence,
-        "verdict": finding.verdict,
-    }
-
-
-def comparison_row(comparison: Comparison) -> dict[str, Any]:
-    """Return a comparison as JSON values; what is not finite is null.
-
-    Its claim is under the key statement, which is a contract.
-    """
-    row = dataclasses.asdict(comparison)
-    row = {"statement": row.pop("claim"), **row, "evidence": comparison.evidence}
-    lacking = {n for n, v in row.items() if isinstance(v, float) and not math.isfinite(v)}
-    return {name: None if name in lacking else value for name, value in row.items()}
-
-
 def _facts(profile: str, seed: int) -> dict[str, str]:
-    now = datetime.datetime.now(datetime.UTC)
     return {
         "profile": profile,
         "seed": str(seed),
-        "date": now.strftime("%Y-%m-%d %H:%M UTC"),
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         **{name: package_version(name) for name in PACKAGES},
         **origin(),
     }
@@ -281,18 +195,10 @@ def origin() -> dict[str, str]:
 
 def _commit() -> str:
     """Return the commit of the checkout that the package is in, marked if files have changed."""
-    here = Path(__file__).resolve().parent
-    if not any((parent / ".git").exists() for parent in here.parents):
-        return "none"
+    asked = ["describe", "--always", "--exclude=*", "--abbrev=12", "--dirty= with changes"]
+    command = ["git", "-C", str(Path(__file__).parent), *asked]
     try:
-        commit = _git(here, "rev-parse", "--short=12", "HEAD")
-        changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", str(here))
+        found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
         return "none"
-    return f"{commit} with changes" if changed else commit
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
     return found.stdout.strip()

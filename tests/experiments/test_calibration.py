@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from sparsetoken.experiments.core.calibration import by_quantity, scatter_of
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, Shift
 from sparsetoken.experiments.core.rows import Row
 from sparsetoken.experiments.core.rules import against_simulation, against_value
-from sparsetoken.experiments.report.calibration import by_quantity, scatter_of
 
 C, BETWEEN, PLACES = 4.0, 6.0, 400
 
@@ -33,16 +33,15 @@ def _made_up(shift=None):
     return found
 
 
-def test_the_mean_and_the_spread_of_c_are_found():
-    (quantity,) = by_quantity(_made_up()).values()
-    found = quantity.here
-    assert quantity.used == SHIFTS["test_error"]
+def test_quantities_have_their_number_and_the_error_that_they_would_detect():
+    found = _made_up()
+    (quantity,) = by_quantity(found).values()
+    assert quantity.shift == SHIFTS["test_error"]
     assert quantity.count == PLACES
-    assert found.settings == PLACES
-    assert abs(found.mean - C) < 4 * found.error
-    # c has noise 0.002 * 1000 / 0.3 = 6.7 at each place, and a median sqrt(pi/2) times the error.
-    assert found.error == pytest.approx(0.56, rel=0.2)
-    assert found.spread == pytest.approx(BETWEEN, rel=0.3)
+    assert quantity.largest == max(abs(c.z) for c in found)
+    # Four standard errors, of the trials and of the shift, over the theory.
+    expected = 4 * math.hypot(0.002, SHIFTS["test_error"].deviation * 0.3 / 1000) / 0.3
+    assert quantity.detectable == pytest.approx(expected)
 
 
 def test_with_the_right_shift_z_is_standard_normal():

@@ -27,7 +27,6 @@ NAMES = {
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _JOINED = re.compile(r"([a-z]{2,})_(?=[a-z]{2,})")
-_MOST_DECIMALS = 5  # before a power of ten is easier to read
 INDEX = re.compile(r"([_^])(?:\{([^}]*)\}|(\w)(?!\w))")
 """An index η_q or α*_{pool}, or an exponent d^{−1/2}."""
 
@@ -45,39 +44,20 @@ def number(value: float, digits: int = 4) -> str:
     return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
 
 
-def general(value: float, digits: int = 6) -> str:
-    """Return a number with at most `digits` significant digits."""
-    return f"{value:.{digits}g}".replace("-", "−")
+def plus_minus(found: Row, digits: int, scale: float = 1.0, sign: str = "") -> str:
+    """Return a measured number and its standard error with `digits` decimals.
 
-
-def fixed(value: float, digits: int) -> str:
-    """Return a number with `digits` decimals."""
-    return f"{value:.{digits}f}".replace("-", "−")
-
-
-def percent(value: float) -> str:
-    """Return a share as per cent with two significant digits."""
-    return "–" if math.isnan(value) else f"{general(100 * value, 2)} %"
-
-
-def plus_minus(found: Row, digits: int) -> str:
-    """Return a measured number and its standard error with `digits` decimals, or more if needed."""
-    digits = _enough(found.error, digits)
-    return f"{fixed(found.value, digits)} ± {fixed(found.error, digits)}"
-
-
-def _enough(error: float, digits: int) -> int:
-    """Return so many decimals, or as many as show an error that is not 0."""
-    if not 0 < error < 0.5 * 10.0**-digits:
-        return digits
-    return min(math.ceil(-math.log10(error)), 12)
+    There are more if the error needs them. The format of the sign is that of Python.
+    """
+    error = scale * found.error
+    if 0 < error < 0.5 * 10.0**-digits:
+        digits = min(math.ceil(-math.log10(error)), 12)
+    return f"{scale * found.value:{sign}.{digits}f} ± {error:.{digits}f}".replace("-", "−")
 
 
 def change(found: Row, digits: int, scale: float = 1.0) -> str:
     """Return a measured difference times a scale with its sign, and its standard error."""
-    digits = _enough(scale * found.error, digits)
-    text = f"{scale * found.value:+.{digits}f} ± {scale * found.error:.{digits}f}"
-    return text.replace("-", "−")
+    return plus_minus(found, digits, scale, "+")
 
 
 def shifted(comparison: Comparison) -> str:
@@ -86,15 +66,26 @@ def shifted(comparison: Comparison) -> str:
         return f"≤ {number(comparison.allowance)}"
     if not comparison.shift_error:
         return "–"
-    error = f"{comparison.shift_error:.1e}"
-    power = int(error.split("e")[1])
-    if power < -_MOST_DECIMALS:
-        shift, error = (
-            fixed(x / 10.0**power, 1) for x in (comparison.shift, comparison.shift_error)
-        )
-        return f"({shift} ± {error})·10{str(power).translate(_RAISED)}"
-    digits = max(1 - power, 0)
-    return f"{fixed(comparison.shift, digits)} ± {fixed(comparison.shift_error, digits)}"
+    return f"{number(comparison.shift)} ± {number(comparison.shift_error)}"
+
+
+def expected_text(comparison: Comparison) -> str:
+    """Return what the theory says in a comparison."""
+    return f"all {comparison.cases}" if comparison.cases else number(comparison.theory)
+
+
+def found_text(comparison: Comparison) -> str:
+    """Return what was found in a comparison: a number, or how many cases are true.
+
+    Without a standard error, of two numbers with the same digits it is how far they are apart.
+    """
+    c = comparison
+    if c.cases:
+        return f"{round(c.measured * c.cases)} of {c.cases}"
+    if not math.isfinite(c.standard_error) and number(c.measured) == number(c.theory):
+        gap = abs(c.measured - c.theory)
+        return f"off by {number(gap, 2)}" if gap else "the same"
+    return number(c.measured)
 
 
 def words(quantity: str) -> str:
@@ -138,12 +129,14 @@ def script_json(values: Any) -> Markup:
 
 
 FILTERS = {
+    "expected": expected_text,
+    "found": found_text,
     "inline": inline,
     "script_json": script_json,
     "number": number,
-    "g": general,
-    "f": fixed,
-    "percent": percent,
+    "g": lambda value, digits=6: f"{value:.{digits}g}".replace("-", "−"),
+    "f": lambda value, digits: f"{value:.{digits}f}".replace("-", "−"),
+    "percent": lambda value: "–" if math.isnan(value) else f"{100 * value:.2g} %",
     "pm": plus_minus,
     "change": change,
     "shifted": shifted,
@@ -200,10 +193,8 @@ def parts_of(template: str, seen: Mapping[str, Any]) -> dict[str, Markup]:
     # The parser of Markdown lets no HTML through.
     text = environment("experiments/core", False).from_string(template).render(**seen)
     _, _, *pieces = _HEADING.split(text)
-    return {
-        name.strip(): markdown(part)
-        for name, part in zip([SETTING, *pieces[1::2]], pieces[0::2], strict=True)
-    }
+    names = [SETTING, *(name.strip() for name in pieces[1::2])]
+    return {name: markdown(part) for name, part in zip(names, pieces[0::2], strict=True)}
 
 
 def markdown(text: str) -> Markup:

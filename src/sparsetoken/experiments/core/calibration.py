@@ -7,15 +7,11 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy import stats
 
 from sparsetoken.experiments.core.claims import Comparison
-from sparsetoken.experiments.core.finite_dimension import SHIFTS, Shift, pooled_shift, scale_of
+from sparsetoken.experiments.core.finite_dimension import SHIFTS, Shift
 from sparsetoken.experiments.core.rules import LARGEST_Z
-from sparsetoken.figures import style
-
-EDGE = 5.0  # of the histogram; what lies beyond is counted at the edge
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,15 +72,13 @@ class Quantity:
 
     Detectable is the relative error of a formula that fails a comparison: the median over
     comparisons of the difference at which z reaches its limit, over the number that the theory
-    gives. Of c of finite dimension there is the one used, and the one that these comparisons
-    measure.
+    gives. The shift is the c of finite dimension that is used.
     """
 
     count: int
     largest: float
     detectable: float
-    used: Shift | None
-    here: Shift | None
+    shift: Shift | None
 
 
 def by_quantity(comparisons: Iterable[Comparison]) -> dict[str, Quantity]:
@@ -105,34 +99,4 @@ def _summary(name: str, some: Sequence[Comparison]) -> Quantity:
         if c.theory and math.isfinite(c.standard_error)
     ]
     detectable = float(np.median(sizes)) if sizes else math.nan
-    used = SHIFTS.get(name)
-    measured = [] if used is None else [c for c in map(_coefficient, some) if c is not None]
-    here = pooled_shift(measured) if len(measured) > 1 else None
-    return Quantity(len(some), max(abs(c.z) for c in some), detectable, used, here)
-
-
-def _coefficient(c: Comparison) -> tuple[float, float] | None:
-    """Return c of finite dimension as a comparison measures it, with its standard error."""
-    scale = scale_of(c.quantity, c.theory)
-    error = math.hypot(c.standard_error, c.numerical_error)
-    # Only where the shift is that of the quantity is d the size that it counts in.
-    own = SHIFTS[c.quantity].deviation / (c.dimension or math.inf) * scale
-    if not 0 < error < scale or not math.isclose(c.shift_error, own, rel_tol=1e-6):
-        return None
-    return (c.measured - c.theory) * c.dimension / scale, error * c.dimension / scale
-
-
-def draw_scatter(scatter: Scatter) -> Figure:
-    """Draw histograms of z, without the shift and with it, beside the standard normal."""
-    figure, panels = style.new_figure(8.0, 3.2, 2)
-    titles = {"raw": "without finite-size shift", "z": "with finite-size shift"}
-    edges = np.linspace(-EDGE, EDGE, 21)
-    middles, line = (edges[1:] + edges[:-1]) / 2, np.linspace(-EDGE, EDGE, 201)
-    for axes, (name, title) in zip(panels, titles.items(), strict=True):
-        values = np.clip(getattr(scatter, name), -EDGE, EDGE)
-        counts, _ = np.histogram(values, edges)
-        axes.step(middles, counts, where="mid", color=style.COLOURS["attention"], label=title)
-        expected = len(values) * (edges[1] - edges[0]) * stats.norm.pdf(line)
-        axes.plot(line, expected, color="black", lw=1, label="standard normal")
-        style.axis_text(axes, x="z", y="comparisons", title=title)
-    return figure
+    return Quantity(len(some), max(abs(c.z) for c in some), detectable, SHIFTS.get(name))
