@@ -13,10 +13,9 @@ from sklearn.metrics import log_loss
 from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags
 from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
-from sparsetoken.estimators.fitting.features import BagFeatures
 from sparsetoken.estimators.fitting.queries import unit_queries
 from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 

@@ -27,7 +27,7 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.simulation import draw_training_set, is_separable, simulate
 from sparsetoken.theory import TokenFeatures, capacity, predict, sampled_law
-from sparsetoken.theory.laws.queried import queried_law
+from sparsetoken.theory.laws.models import queried_law
 
 STEPS = TwoSteps(alpha0=3.0, eta_q=20.0)
 

@@ -23,9 +23,9 @@ from sparsetoken.estimators.base import (
     auto_or_real,
 )
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
-from sparsetoken.estimators.fitting.folds import fold_numbers
 from sparsetoken.estimators.fitting.linear_fit import require_smooth
 from sparsetoken.estimators.fitting.samples import Targets
+from sparsetoken.estimators.fitting.stacking import fold_numbers
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
 

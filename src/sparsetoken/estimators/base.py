@@ -18,10 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from sparsetoken.bags import Bags
 from sparsetoken.bags.convert import as_floats, check_labels
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, real
-from sparsetoken.estimators.fitting.features import BagFeatures
 from sparsetoken.estimators.fitting.linear_fit import LinearFit
 from sparsetoken.estimators.fitting.samples import RealTargets, Targets
-from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.inputs import (
     PaddingWarning,

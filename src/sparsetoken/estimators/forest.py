@@ -19,10 +19,9 @@ from sparsetoken.estimators.base import (
     ClassWeight,
     RandomState,
 )
-from sparsetoken.estimators.fitting.features import BagFeatures
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated, fit_single_features
 from sparsetoken.estimators.fitting.samples import ClassTargets, Samples, Targets
-from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
 from sparsetoken.losses import Loss
 
 UNIT = 2.0**20  # parts of the deviation of y to which trees see it

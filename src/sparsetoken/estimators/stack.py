@@ -19,10 +19,9 @@ from sparsetoken.base.validation import InvalidInput, generator_of, integer
 from sparsetoken.estimators.attention import QueryWarning, TokenOrder
 from sparsetoken.estimators.base import BagEstimator, RandomState
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
-from sparsetoken.estimators.fitting.folds import fold_numbers
 from sparsetoken.estimators.fitting.samples import Targets
 from sparsetoken.estimators.fitting.signal_test import signal_pvalue
-from sparsetoken.estimators.fitting.stacking import shrunk_weights
+from sparsetoken.estimators.fitting.stacking import fold_numbers, shrunk_weights
 from sparsetoken.estimators.fitting.task import MOST, Task
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.losses import Loss

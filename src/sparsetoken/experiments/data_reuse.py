@@ -28,8 +28,8 @@ from sparsetoken.model.models import Attention
 from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.results import StatusCode
-from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.features import sampler_of
+from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.performance import expected_performance
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine

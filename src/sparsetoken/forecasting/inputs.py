@@ -10,8 +10,7 @@ from jaxtyping import Bool, Float
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators.fitting.features import BagFeatures
-from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
 from sparsetoken.estimators.labels import read_targets
 
 LEAST_BAGS = 10  # of each class: one in each of ten folds

@@ -70,7 +70,7 @@ class ModelEntry:
     """
 
     kind: type[Model]
-    theory: str | Callable[..., Any] = "sparsetoken.theory.laws.queried:queried_law"
+    theory: str | Callable[..., Any] = "sparsetoken.theory.laws.models:queried_law"
     simulation: str | Callable[..., Any] = "sparsetoken.simulation.features.queried:QueriedSampler"
     summary: str = ""
     estimator: str = ""
@@ -114,28 +114,28 @@ MODELS: dict[str, ModelEntry] = {
     for entry in (
         _own(
             Attention,
-            "softmax:softmax_law",
+            "models:softmax_law",
             "queried:QueriedSampler",
             "softmax attention",
             "AttentionClassifier",
         ),
         _own(
             Pooled,
-            "linear:pooled_law",
+            "models:pooled_law",
             "linear:PooledSampler",
             "the mean token",
             "PooledLinearClassifier",
         ),
         _own(
             Vectorized,
-            "linear:vectorized_law",
+            "models:vectorized_law",
             "linear:VectorizedSampler",
             "all tokens concatenated",
             "VectorizedLinearClassifier",
         ),
         _own(
             Elementwise,
-            "elementwise:elementwise_law",
+            "models:elementwise_law",
             "queried:QueriedSampler",
             "attention without normalisation",
         ),

@@ -12,8 +12,7 @@ from jaxtyping import Float
 from sparsetoken.model.concepts import ConceptProblem, Task
 from sparsetoken.model.descent import Training
 from sparsetoken.simulation.budget import CHUNK_BYTES, DEFAULT_BUDGET, chunk_rows, chunk_sizes
-from sparsetoken.simulation.designs import training_size
-from sparsetoken.simulation.frames import TokenFrame
+from sparsetoken.simulation.frames import TokenFrame, training_size
 from sparsetoken.simulation.network_scores import Moments, sums_of
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.tensors import Chunk, TensorEngine

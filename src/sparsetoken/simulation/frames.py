@@ -8,7 +8,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.stages import Query, QueryVector
@@ -268,3 +268,17 @@ def frame_of(law: TokenLaw) -> TokenFrame | None:
 @functools.lru_cache(maxsize=4)
 def _cached(law: TokenCovariance) -> TokenFrame:
     return TokenFrame(law.signal, law.within, np.array(0.0) if law.between is None else law.between)
+
+
+class Design(NamedTuple):
+    """Features and labels of stage 4 in the coordinates of a frame, and the query in these."""
+
+    features: Float[np.ndarray, "n m"]
+    labels: Int[np.ndarray, " n"]
+    frame: TokenFrame
+    query: TrainedQuery | None
+
+
+def training_size(alpha: float, dimension: int) -> int:
+    """Return round(alpha d), at least 1."""
+    return max(1, round(alpha * dimension))

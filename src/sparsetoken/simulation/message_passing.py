@@ -19,7 +19,7 @@ from sparsetoken.model.values import Broadcast, require_numbers
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.simulation.budget import FLOAT, Size, chunk_sizes, require_memory, scalar_rows
-from sparsetoken.simulation.designs import training_size
+from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine

@@ -10,9 +10,15 @@ import numpy as np
 
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
-from sparsetoken.simulation.designs import Design, training_size
 from sparsetoken.simulation.features import FeatureSampler
-from sparsetoken.simulation.frames import IsotropicFrame, TokenFrame, TrainedQuery, frame_of
+from sparsetoken.simulation.frames import (
+    Design,
+    IsotropicFrame,
+    TokenFrame,
+    TrainedQuery,
+    frame_of,
+    training_size,
+)
 from sparsetoken.simulation.seeds import Stream, stream
 
 

@@ -12,8 +12,7 @@ from sparsetoken.model.descent import Training
 from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.numerics.products import few_columns, few_rows
 from sparsetoken.simulation.descent_data import Blocks, Gradient, batch_of, batch_size
-from sparsetoken.simulation.designs import training_size
-from sparsetoken.simulation.frames import TokenFrame
+from sparsetoken.simulation.frames import TokenFrame, training_size
 from sparsetoken.simulation.network_scores import Moments, sums_of
 from sparsetoken.simulation.seeds import Stream, stream
 

@@ -10,7 +10,7 @@ from sparsetoken.model.descent import Training
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.simulation.budget import FLOAT, Size, query_bytes, require_memory
-from sparsetoken.simulation.designs import training_size
+from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.reduced_descent import reduced_bytes
 from sparsetoken.simulation.seeds import seed_of

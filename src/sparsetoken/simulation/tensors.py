@@ -14,9 +14,8 @@ from sparsetoken.model.architectures.weights import softmax_weights
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.simulation.budget import chunk_rows, chunk_sizes
-from sparsetoken.simulation.designs import Design, training_size
 from sparsetoken.simulation.features import FeatureSampler
-from sparsetoken.simulation.frames import TokenFrame, TrainedQuery, frame_of
+from sparsetoken.simulation.frames import Design, TokenFrame, TrainedQuery, frame_of, training_size
 from sparsetoken.simulation.seeds import Stream, stream
 
 Chunk = tuple[np.ndarray, np.ndarray]

@@ -35,9 +35,9 @@ from sparsetoken.simulation.budget import (
     scalar_bytes,
 )
 from sparsetoken.simulation.descent import last_query
-from sparsetoken.simulation.designs import Design, Projections, training_size
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
-from sparsetoken.simulation.frames import TrainedQuery
+from sparsetoken.simulation.features.base import Projections
+from sparsetoken.simulation.frames import Design, TrainedQuery, training_size
 from sparsetoken.simulation.performance import (
     Performance,
     expected_performance,

@@ -18,7 +18,7 @@ from sparsetoken.results import Overlaps
 from sparsetoken.theory.alignment.limit import QueryLaw, query_law
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures
 from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.laws.queried import nodes_with_effect
+from sparsetoken.theory.laws.models import nodes_with_effect
 from sparsetoken.theory.readout.covariances import (
     CommutingCovariances,
     Covariances,

@@ -11,11 +11,13 @@ from sparsetoken.work.calls import (
     RunStopped,
     WorkerDied,
     completed,
+    environment,
+    package_version,
+    peak_memory,
     require_executor,
     timed,
 )
 from sparsetoken.work.cluster import connected
-from sparsetoken.work.environment import environment, package_version, peak_memory
 from sparsetoken.work.folder import Folder
 from sparsetoken.work.kept import Kept, Known, Result, canonical_text, digest
 from sparsetoken.work.pool import (

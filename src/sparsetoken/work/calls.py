@@ -1,19 +1,23 @@
-"""Calls in an executor, each of which ends or is abandoned."""
+"""Calls in an executor, each of which ends or is abandoned, and the environment they ran in."""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import itertools
+import json
+import os
+import platform
 import queue
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
+from importlib import metadata
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sparsetoken.base.validation import Failure, InvalidInput
-from sparsetoken.numerics.threads import one_thread
-from sparsetoken.work.environment import environment, peak_memory
+from sparsetoken.numerics.threads import kernels, one_thread
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -137,3 +141,34 @@ def _submitted(
 def _run(function: Callable[[Task], Result], task: Task, deaths: int) -> Result:
     """Return ``function(task)``; to dask the same arguments are the same call, and as lost."""
     return function(task)
+
+
+PACKAGES = ("sparsetoken", "numpy", "scipy", "jax", "jaxlib")
+
+
+def package_version(name: str = "sparsetoken") -> str:
+    """Return the version of a package, or none if it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "none"
+
+
+@functools.cache
+def environment() -> str:
+    """Return versions, host and kernels of the linear algebra as JSON."""
+    facts = {name: package_version(name) for name in PACKAGES}
+    facts |= {"python": platform.python_version(), "host": platform.node()}
+    facts |= {"machine": platform.machine(), "system": platform.system()}
+    facts["linear algebra"] = kernels()
+    return json.dumps(facts, sort_keys=True)
+
+
+def peak_memory() -> int:
+    """Return the most bytes that this process has held in memory; 0 if not known."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    unit = 1 if os.uname().sysname == "Darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

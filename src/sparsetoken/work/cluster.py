@@ -11,7 +11,7 @@ from typing import Any
 
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.work.environment import package_version
+from sparsetoken.work.calls import package_version
 
 TIMEOUT_SECONDS = 10
 LEGAL = "the address of a dask scheduler that is running, such as tcp://host:8786"

@@ -10,10 +10,9 @@ from scipy.special import logsumexp
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators.fitting.attention import GRID, attend
-from sparsetoken.estimators.fitting.features import BagFeatures
 from sparsetoken.estimators.fitting.linear_fit import gain
 from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 

@@ -13,8 +13,7 @@ from sparsetoken import AttentionClassifier, SparseTokenProblem
 from sparsetoken.bags import as_bags
 from sparsetoken.bags.segments import segment_log_mean_exp
 from sparsetoken.estimators.fitting.likelihood import LikelihoodProblem
-from sparsetoken.estimators.fitting.projection import Projection
-from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.standard_tokens import Projection, Standardization
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.descents import descend_together
 from sparsetoken.theory.oracle import learning_error

@@ -7,7 +7,7 @@ import pytest
 
 from sparsetoken.bags import as_bags
 from sparsetoken.estimators.fitting import moments
-from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.standard_tokens import Standardization
 
 
 @pytest.mark.parametrize("chunk", [2, 6, 1 << 18])

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from sparsetoken.bags import as_bags
-from sparsetoken.estimators.fitting.features import BagFeatures
-from sparsetoken.estimators.fitting.folds import fold_numbers
 from sparsetoken.estimators.fitting.queries import STEP, two_steps
 from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.stacking import fold_numbers
+from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 

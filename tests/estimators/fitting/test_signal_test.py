@@ -15,7 +15,6 @@ from sklearn.linear_model import Ridge
 
 from sparsetoken.bags import as_bags
 from sparsetoken.estimators.fitting import signal_test
-from sparsetoken.estimators.fitting.features import BagFeatures
 from sparsetoken.estimators.fitting.samples import Samples
 from sparsetoken.estimators.fitting.signal_test import (
     FOLDS,
@@ -24,7 +23,7 @@ from sparsetoken.estimators.fitting.signal_test import (
     STEPS,
     signal_pvalue,
 )
-from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from sparsetoken.bags import as_bags
-from sparsetoken.estimators.fitting.features import BagFeatures
 from sparsetoken.estimators.fitting.linear_fit import choose_ridge
 from sparsetoken.estimators.fitting.queries import tied
 from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 

@@ -14,8 +14,8 @@ from jaxtyping import Bool, Float, Int
 
 from sparsetoken.bags.segments import segment_log_mean_exp
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, fit_single_features
-from sparsetoken.estimators.fitting.projection import Projection
 from sparsetoken.estimators.fitting.queries import Queries, unit_queries
+from sparsetoken.estimators.fitting.standard_tokens import Projection
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
 from sparsetoken.numerics.descents import descend_together

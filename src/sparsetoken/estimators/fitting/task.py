@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from sparsetoken.bags import Bags
-from sparsetoken.estimators.fitting.features import BagFeatures
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated, choose_ridge, gain
 from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.standard_tokens import BagFeatures
 from sparsetoken.losses import Loss
 
 MOST = 2_000_000  # column maxima, n d: with more the time of a fit goes into their readout

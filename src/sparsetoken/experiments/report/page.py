@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sparsetoken.experiments.core.calibration import by_quantity, scatter_of
+from sparsetoken.experiments.core.calibration import by_quantity, draw_scatter, scatter_of
 from sparsetoken.experiments.core.claims import (
     EVIDENCE,
     KINDS,
@@ -38,7 +38,6 @@ from sparsetoken.experiments.core.words import (
     subject,
     words_of,
 )
-from sparsetoken.experiments.report.scatter import draw_scatter
 from sparsetoken.experiments.report.tables import beside_theory
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Plot, Plotted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -12,9 +13,43 @@ from jaxtyping import Float, Int
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import Columns
-from sparsetoken.simulation.designs import Projections
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.performance import ClassScores
+
+
+@dataclasses.dataclass(frozen=True)
+class Projections:
+    """Projections of a readout w: what is reported of it, and what its scores depend on.
+
+    Attributes
+    ----------
+    named : array of shape (k,)
+        With a query: <w, q>/|q| and the coordinate along the signal beside it. pooled: (<w, xi>,).
+        vectorized: <W_l, xi> for each position l.
+    rest : float
+        Norm of what is left.
+    signal : array of shape (positions,)
+        <w, xi>, for each position that has weights of its own.
+    along : float
+        <w, u>, u = S_w q/sigma.
+    beside : float
+        w^T (S_w - u u^T) w, added up over positions.
+    between : float
+        w^T S_b w, of the sum over positions.
+    along_effect : float
+        <w, u_b>, u_b = S_b q/sigma_b.
+    dimension : int or None
+        Number of features, on which it depends how exact an average over draws need be.
+    """
+
+    named: Float[np.ndarray, " k"]
+    rest: float
+    signal: Float[np.ndarray, " positions"]
+    along: float
+    beside: float
+    between: float = 0.0
+    along_effect: float = 0.0
+    dimension: int | None = None
 
 
 class FeatureSampler(abc.ABC):

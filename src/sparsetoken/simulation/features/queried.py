@@ -14,8 +14,7 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import chunk_sizes, scalar_rows
-from sparsetoken.simulation.designs import Projections
-from sparsetoken.simulation.features.base import FeatureSampler
+from sparsetoken.simulation.features.base import FeatureSampler, Projections
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.performance import DRAWS, ClassScores, NormalScores, draws_for
 

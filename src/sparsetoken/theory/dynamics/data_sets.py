@@ -7,8 +7,7 @@ from jaxtyping import Float
 
 from sparsetoken.model.network_checks import is_symmetric
 from sparsetoken.theory.dynamics.plan import Plan
-from sparsetoken.theory.dynamics.samples import placed_signals
-from sparsetoken.theory.dynamics.slopes import slopes_of
+from sparsetoken.theory.dynamics.samples import placed_signals, slopes_of
 from sparsetoken.theory.spectrum import spectrum_of_tokens
 
 _SEED = 20251125  # any fixed number: the same data sets in every run

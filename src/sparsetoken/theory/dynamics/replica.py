@@ -15,8 +15,7 @@ from sparsetoken.numerics.products import few_rows
 from sparsetoken.theory.dynamics.data_sets import DataSet
 from sparsetoken.theory.dynamics.frame import Frame
 from sparsetoken.theory.dynamics.plan import Plan
-from sparsetoken.theory.dynamics.samples import Normals, placed_signals
-from sparsetoken.theory.dynamics.slopes import slopes_of
+from sparsetoken.theory.dynamics.samples import Normals, placed_signals, slopes_of
 
 
 class States(NamedTuple):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sparsetoken.bags import as_bags
-from sparsetoken.estimators.fitting.projection import Projection
-from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.standard_tokens import Projection, Standardization
 
 
 @pytest.mark.parametrize("far", [0.5, 1000.0])
