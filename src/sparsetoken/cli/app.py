@@ -101,8 +101,8 @@ def _meant(error: UnknownOptionError) -> str:
     from sparsetoken.cli.command import option_name
 
     given, _, _ = (error.token.keyword or error.token.value).partition("=")
-    found = meant(given.lstrip("-").replace("-", "_"), getattr(error.target, "declared", {}))
-    options = " or ".join(map(option_name, found))
+    names = meant(given.lstrip("-").replace("-", "_"), getattr(error.target, "declared", {}))
+    options = " or ".join(map(option_name, names))
     return options and f"Unknown option: {given}. Did you mean {options}?"
 
 

@@ -68,11 +68,11 @@ def to_xarray(store: Path | str) -> xr.Dataset:
     ...     to_xarray(f"{folder}/sweep")["theory_cosine"].dims
     ('strength',)
     """
-    found, damaged = read(store)
+    dataset, damaged = read(store)
     if damaged:
         remedy = "Rerun the sweep to recompute what they held."
         raise Failure(f"{damaged} files in {store} are damaged. {remedy}")
-    return found
+    return dataset
 
 
 def to_frame(store: Path | str) -> pd.DataFrame:
@@ -176,19 +176,19 @@ def _columns(results: list[Result | None], experiment: str, facts: bool) -> dict
     if (messages != "").any():
         columns["message"] = messages
     if facts:
-        told = [one or Result(seconds=math.nan) for one in results]
-        columns["seconds"] = np.array([one.seconds for one in told])
-        columns["computed_with"] = texts([json.dumps(dict(one.environment)) for one in told])
+        filled = [one or Result(seconds=math.nan) for one in results]
+        columns["seconds"] = np.array([one.seconds for one in filled])
+        columns["computed_with"] = texts([json.dumps(dict(one.environment)) for one in filled])
     return columns
 
 
 def statuses_of(dataset: xr.Dataset) -> collections.Counter[str]:
     """Return the number of results with each status."""
-    found: collections.Counter[str] = collections.Counter()
+    statuses: collections.Counter[str] = collections.Counter()
     for name in dataset.data_vars:
         if str(name).endswith("_status"):
-            found.update(dataset[name].to_numpy().ravel().tolist())
-    return found
+            statuses.update(dataset[name].to_numpy().ravel().tolist())
+    return statuses
 
 
 def require_memory(rows: Mapping[str, int], experiment: str) -> None:
@@ -214,11 +214,11 @@ def table(dataset: xr.Dataset) -> pd.DataFrame:
         frame = dataset[own].rename(names).to_dataframe().reset_index()
         tied = [dim for dim in dataset[own].dims if dim not in coords]
         parts.append(frame.drop(columns=tied).assign(quantity=quantity))
-    found = pd.concat(parts, ignore_index=True)
-    first = ["quantity", *(n for n in dataset.coords if n in found and dataset[n].ndim)]
-    last = [n for n in dataset.coords if n in found and not dataset[n].ndim]
-    middle = [n for n in found if n not in {*first, *last}]
-    return found[[*first, *middle, *last]]
+    joined = pd.concat(parts, ignore_index=True)
+    first = ["quantity", *(n for n in dataset.coords if n in joined and dataset[n].ndim)]
+    last = [n for n in dataset.coords if n in joined and not dataset[n].ndim]
+    middle = [n for n in joined if n not in {*first, *last}]
+    return joined[[*first, *middle, *last]]
 
 
 def check_export(path: Path, store: Path | str) -> None:

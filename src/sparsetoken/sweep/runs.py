@@ -201,8 +201,8 @@ def run(
     wanted = {MISSING, FAILED} if retry_failed else {MISSING}
     pieces = list(in_pieces(work.lacking(wanted), memory_budget))
     first = random.randrange(max(1, len(pieces)))  # so that two runs at once do little twice
-    for found in kept.fill(computed, pieces[first:] + pieces[:first], executor, width):
-        for key, result in found.items():
+    for results in kept.fill(computed, pieces[first:] + pieces[:first], executor, width):
+        for key, result in results.items():
             work.end(key, result)
         on_counts(work.counts)
     return _ended(folder, kept, work)
