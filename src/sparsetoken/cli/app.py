@@ -139,6 +139,10 @@ def _version() -> str:
 
 
 def _not_written(error: OSError) -> NoReturn:
+    if "sparsetoken.work" in sys.modules:
+        from sparsetoken.work import end_workers
+
+        end_workers()
     if error.errno in (errno.EMFILE, errno.ENFILE):
         text = (
             f"Error: no more files can be opened: {error}. `ulimit -n` tells and raises the limit."
