@@ -58,7 +58,7 @@ _RESERVED = {
 def parameters(experiment: str, quantities: Sequence[str] = QUANTITIES) -> dict[str, Parameter]:
     """Return the parameters that the quantities of an experiment depend on for some values.
 
-    The default of a field that several models have is that of the first; see `defaults`.
+    The default of a field that several models have is that of the first.
     """
     return _parameters(experiment, tuple(quantities), tuple(MODELS.values()))
 
