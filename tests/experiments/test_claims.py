@@ -155,12 +155,9 @@ def test_a_claim_is_as_good_as_its_worst_comparison(verdicts, whole):
 )
 def test_a_measurement_without_theory_is_by_experiment(value, verdict):
     measured = dataclasses.replace(MEASURED, value=value)
-    comparison = report_only("reuse", measured, where="one place")
-    assert (comparison.measured, comparison.engine) == (
-        pytest.approx(value, nan_ok=True),
-        "reduced",
-    )
-    assert comparison.verdict == verdict
+    report = report_only("reuse", measured, where="one place")
+    assert (report.measured, report.engine) == (pytest.approx(value, nan_ok=True), "reduced")
+    assert report.verdict == verdict
 
 
 def test_a_claim_about_order_must_be_true_in_all_cases():

@@ -130,15 +130,13 @@ def test_another_seed_changes_all_that_is_random_and_nothing_else(experiment):
 
 @each
 def test_a_page_has_its_parts_and_no_others(experiment):
-    headings = re.findall(r"^## (.*)$", experiment.text, re.MULTILINE)
+    titles = re.findall(r"^## (.*)$", experiment.text, re.MULTILINE)
     wanted = {f"{'Question' if c.open else 'Claim'}: {c.name}" for c in experiment.claims}
     wanted |= {"Found", *(f"Figure: {name}" for name in experiment.figures)}
-    headlines = [
-        name.removeprefix("Headline: ") for name in headings if name.startswith("Headline")
-    ]
+    headlines = [name.removeprefix("Headline: ") for name in titles if name.startswith("Headline")]
     assert set(headlines) <= {claim.name for claim in experiment.claims}
-    assert wanted == {n for n in headings if "Headline" not in n} - {"Left to the paper profile"}
-    assert len(headings) == len(set(headings))
+    assert wanted == {n for n in titles if "Headline" not in n} - {"Left to the paper profile"}
+    assert len(titles) == len(set(titles))
     assert experiment.title
     assert not re.search(r"</?[a-z]", experiment.text)
 

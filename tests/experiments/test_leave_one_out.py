@@ -27,9 +27,8 @@ SMALL = dict(
 def verdicts(sizes):
     def of(rows):
         comparisons = EXPERIMENT.compared(sizes, rows)
-        return [
-            verdict_of(c for c in comparisons if c.claim == name) for name in (SURROGATE, ESTIMATE)
-        ]
+        claims = (SURROGATE, ESTIMATE)
+        return [verdict_of(c for c in comparisons if c.claim == name) for name in claims]
 
     return of
 

@@ -108,10 +108,8 @@ def predict_gaps(name: str, points: int, others: tuple[float, ...]) -> Iterator[
 
 def simulate_gap(name: str, alpha0: float, dimension: int, trials: int, seed: int) -> list[Row]:
     """Measure 1 - |s|."""
-    simulated = simulation.align(
-        *_steps(name, alpha0), dimension=dimension, trials=trials, seed=seed
-    )
-    gaps = 1 - np.abs(simulated.trials.cosine)
+    queries = simulation.align(*_steps(name, alpha0), dimension=dimension, trials=trials, seed=seed)
+    gaps = 1 - np.abs(queries.trials.cosine)
     at: dict[str, Any] = {"curve": name, "load": alpha0}
     return [averaged(gaps, "misalignment", dimension=dimension, engine=REDUCED, **at)]
 
