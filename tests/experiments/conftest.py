@@ -51,8 +51,8 @@ def verdicts(request: pytest.FixtureRequest, sizes: SimpleNamespace) -> Callable
     """Return the verdicts on the comparisons of a claim, by rows."""
 
     def of(rows: Rows, claim: str) -> list[str]:
-        found = request.module.EXPERIMENT.compared(sizes, rows)
-        return [comparison.verdict for comparison in found if comparison.claim == claim]
+        comparisons = request.module.EXPERIMENT.compared(sizes, rows)
+        return [comparison.verdict for comparison in comparisons if comparison.claim == claim]
 
     return of
 
@@ -62,8 +62,8 @@ def verdict(request: pytest.FixtureRequest, sizes: SimpleNamespace) -> Callable[
     """Return the verdict on a claim, by rows."""
 
     def of(rows: Rows, claim: str) -> str:
-        found = request.module.EXPERIMENT.compared(sizes, rows)
-        return verdict_of(comparison for comparison in found if comparison.claim == claim)
+        comparisons = request.module.EXPERIMENT.compared(sizes, rows)
+        return verdict_of(comparison for comparison in comparisons if comparison.claim == claim)
 
     return of
 

@@ -23,22 +23,22 @@ def _measured(value, error, dimension, trials, quantity="test_error"):
 
 def _made_up(shift=None):
     """Return comparisons whose c varies between places with a known mean and spread."""
-    rng, found = np.random.default_rng(7), []
+    rng, comparisons = np.random.default_rng(7), []
     for _ in range(PLACES):
         c = C + BETWEEN * rng.standard_normal()
         error, d, theory = 0.002, 1000, 0.3
         value = theory * (1 + c / d) + error * rng.standard_normal()
         measured = _measured(value, error, d, 10_000)
-        found.append(against_simulation("claim", _theory(theory), measured, shift=shift))
-    return found
+        comparisons.append(against_simulation("claim", _theory(theory), measured, shift=shift))
+    return comparisons
 
 
 def test_quantities_have_their_number_and_the_error_that_they_would_detect():
-    found = _made_up()
-    (quantity,) = by_quantity(found).values()
+    comparisons = _made_up()
+    (quantity,) = by_quantity(comparisons).values()
     assert quantity.shift == SHIFTS["test_error"]
     assert quantity.count == PLACES
-    assert quantity.largest == max(abs(c.z) for c in found)
+    assert quantity.largest == max(abs(c.z) for c in comparisons)
     # Four standard errors, of the trials and of the shift, over the theory.
     expected = 4 * math.hypot(0.002, SHIFTS["test_error"].deviation * 0.3 / 1000) / 0.3
     assert quantity.detectable == pytest.approx(expected)
@@ -58,7 +58,7 @@ def test_comparisons_with_a_bound_or_on_one_side_are_counted_apart():
     bounded = against_simulation("claim", theory, measured, shift=NO_SHIFT, bound=0.1)
     no_worse = _measured(0.0, 0.02, 1000, 100, "gain")
     one_sided = against_simulation("claim", _theory(0.0), no_worse, shift=NO_SHIFT)
-    slope = against_value("claim", "slope", expected=1, found=1, allowance=0.1)
+    slope = against_value("claim", "slope", expected=1, value=1, allowance=0.1)
     scatter = scatter_of([free, bounded, one_sided, slope])
     assert scatter.z == (free.z,)
     assert scatter.bounded == 2
@@ -74,11 +74,11 @@ def test_nothing_to_compare():
 
 
 def test_the_largest_z_has_the_chance_of_the_largest_of_so_many_normal_numbers():
-    found = scatter_of(_made_up(Shift(C, 0.0, BETWEEN)))
+    scatter = scatter_of(_made_up(Shift(C, 0.0, BETWEEN)))
     rng = np.random.default_rng(3)
     draws = np.abs(rng.standard_normal((2000, PLACES))).max(axis=1)
     # 2000 draws of a share near one half have standard error 0.011.
-    assert found.chance == pytest.approx(np.mean(draws > found.largest), abs=0.05)
-    number, expected = found.beyond(2.0)
+    assert scatter.chance == pytest.approx(np.mean(draws > scatter.largest), abs=0.05)
+    number, expected = scatter.beyond(2.0)
     assert expected == pytest.approx(0.0455 * PLACES, rel=1e-3)
     assert abs(number - expected) < 4 * expected**0.5

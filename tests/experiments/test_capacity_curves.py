@@ -90,13 +90,13 @@ def test_large_training_sets_are_left_out(rows, sizes):
 
 def test_thresholds_and_widths_come_back(computed):
     made = computed + _counts()
-    fits, found = fitted(made), thresholds(made)
+    fits, limits = fitted(made), thresholds(made)
     for known in computed.where("theory"):
-        threshold = found.one(place=known["place"], model=known["model"])
+        threshold = limits.one(place=known["place"], model=known["model"])
         assert threshold.converged
         # Counts are rounded to 1e-6, and the fit stops at 1e-4 of the likelihood.
         assert threshold.value == pytest.approx(known.value, rel=1e-3)
-    assert len(found) == sum(len(models) for _, models in PLACES.values())
+    assert len(limits) == sum(len(models) for _, models in PLACES.values())
     assert width_power(fits).value == pytest.approx(-0.5, abs=1e-3)
     assert threshold_gap(fits, ("base", "attention"), ("base", "pooled")) > 3
 

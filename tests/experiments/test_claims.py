@@ -43,34 +43,34 @@ def test_a_difference_within_a_bound_has_z_0(sign):
 
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_beyond_a_bound_z_counts_standard_errors(sign):
-    found = _verdict(value=0.1 + sign * (ALLOWED + 0.002))
-    assert found.z == pytest.approx(sign * 2, rel=0.01)
-    assert found.verdict == "holds"
+    comparison = _verdict(value=0.1 + sign * (ALLOWED + 0.002))
+    assert comparison.z == pytest.approx(sign * 2, rel=0.01)
+    assert comparison.verdict == "holds"
     assert _verdict(value=0.1 + sign * (ALLOWED + 0.0039)).verdict == "holds"
     assert _verdict(value=0.1 + sign * (ALLOWED + 0.0042)).verdict == "fails"
 
 
 def test_the_shift_of_finite_dimension_moves_and_widens_what_is_expected():
-    def found(value):
+    def judged(value):
         measured = dataclasses.replace(MEASURED, value=value)
         return against_simulation("learned-error", THEORY, measured, shift=SHIFT)
 
-    middle = found(0.1 + 0.0002)
+    middle = judged(0.1 + 0.0002)
     assert (middle.shift, middle.shift_error) == (pytest.approx(0.0002), pytest.approx(0.0005))
     assert middle.z == pytest.approx(0, abs=1e-9)
     # The scale is the root of 0.001^2 + 0.0005^2; without the shift it is 0.001.
-    off = found(0.1 + 0.0002 + 2 * math.hypot(0.001, 0.0005))
+    off = judged(0.1 + 0.0002 + 2 * math.hypot(0.001, 0.0005))
     assert off.z == pytest.approx(2, rel=0.01)
     assert off.raw_z == pytest.approx(0.2 + 2 * math.hypot(1, 0.5), rel=0.01)
 
 
 def test_the_shift_of_a_quantity_is_that_measured_elsewhere_unless_another_is_given():
-    found = against_simulation("learned-error", THEORY, MEASURED)
+    comparison = against_simulation("learned-error", THEORY, MEASURED)
     used = SHIFTS["test_error"]
-    assert found.shift == pytest.approx(used.mean * 0.1 / 1000)
-    assert found.shift_error == pytest.approx(used.deviation * 0.1 / 1000)
+    assert comparison.shift == pytest.approx(used.mean * 0.1 / 1000)
+    assert comparison.shift_error == pytest.approx(used.deviation * 0.1 / 1000)
     larger = against_simulation("learned-error", THEORY, MEASURED, size=0.4)
-    assert larger.shift_error == pytest.approx(4 * found.shift_error)
+    assert larger.shift_error == pytest.approx(4 * comparison.shift_error)
 
 
 def test_a_correct_theory_seldom_fails_a_whole_report():
@@ -81,8 +81,8 @@ def test_a_correct_theory_seldom_fails_a_whole_report():
 @pytest.mark.parametrize("who", ["theory", "measured"])
 def test_what_did_not_converge_never_holds(who):
     fallen = dataclasses.replace(THEORY if who == "theory" else MEASURED, status="max_iterations")
-    found = _verdict(fallen) if who == "theory" else _verdict(status="max_iterations")
-    assert found.verdict == "not converged"
+    comparison = _verdict(fallen) if who == "theory" else _verdict(status="max_iterations")
+    assert comparison.verdict == "not converged"
 
 
 def test_a_value_that_is_nan_never_holds():
@@ -109,7 +109,7 @@ def test_normal_score_has_the_tail_of_student(freedom):
 
 
 @pytest.mark.parametrize(
-    ("found", "error", "converged", "verdict"),
+    ("value", "error", "converged", "verdict"),
     [
         (1.05, 0.0, True, "holds"),
         (0.95, 0.0, True, "holds"),
@@ -119,13 +119,13 @@ def test_normal_score_has_the_tail_of_student(freedom):
         (float("nan"), 0.0, True, "not converged"),
     ],
 )
-def test_computed_numbers_are_compared_by_the_allowance(found, error, converged, verdict):
+def test_computed_numbers_are_compared_by_the_allowance(value, error, converged, verdict):
     comparison = against_value(
         "alignment-rate",
         "slope",
         curve="query",
         expected=1.0,
-        found=found,
+        value=value,
         allowance=0.1,
         error=error,
         converged=converged,
@@ -155,28 +155,28 @@ def test_a_claim_is_as_good_as_its_worst_comparison(verdicts, whole):
 )
 def test_a_measurement_without_theory_is_by_experiment(value, verdict):
     measured = dataclasses.replace(MEASURED, value=value)
-    found = report_only("reuse", measured, where="one place")
-    assert (found.measured, found.engine) == (pytest.approx(value, nan_ok=True), "reduced")
-    assert found.verdict == verdict
+    report = report_only("reuse", measured, where="one place")
+    assert (report.measured, report.engine) == (pytest.approx(value, nan_ok=True), "reduced")
+    assert report.verdict == verdict
 
 
 def test_a_claim_about_order_must_be_true_in_all_cases():
     assert fraction_true("order", "order", [True, True]).verdict == "holds"
-    found = fraction_true("order", "order", [True, False, True, True], curve="all", key=True)
-    assert (found.theory, found.measured, found.verdict) == (1.0, 0.75, "fails")
-    assert (found.curve, found.key) == ("all", True)
+    comparison = fraction_true("order", "order", [True, False, True, True], curve="all", key=True)
+    assert (comparison.theory, comparison.measured, comparison.verdict) == (1.0, 0.75, "fails")
+    assert (comparison.curve, comparison.key) == ("all", True)
     assert fraction_true("order", "order", [True], converged=False).verdict == "not converged"
 
 
 def test_evidence_is_what_was_compared_with_what():
     judged, tensors = _verdict(), _verdict(engine="tensors")
-    computed = against_value("order", "slope", expected=1.0, found=1.0, allowance=0.1)
+    computed = against_value("order", "slope", expected=1.0, value=1.0, allowance=0.1)
     measured_order = fraction_true("order", "order", [True], engine="tensors")
     alone = report_only("reuse", dataclasses.replace(MEASURED, engine="tensors"))
-    found = [judged, tensors, computed, measured_order, alone]
+    comparisons = [judged, tensors, computed, measured_order, alone]
     kinds = ["reduced", "tensors", "computed", "tensors", "measured"]
-    assert [comparison.evidence for comparison in found] == kinds
-    assert evidence_of(found) == {"tensors": 2, "reduced": 1, "computed": 1, "measured": 1}
+    assert [comparison.evidence for comparison in comparisons] == kinds
+    assert evidence_of(comparisons) == {"tensors": 2, "reduced": 1, "computed": 1, "measured": 1}
     finding = Finding(Claim("order", "In order."), [computed, judged])
     assert finding.evidence == {"reduced": 1, "computed": 1}
     assert finding.best_evidence == "reduced"

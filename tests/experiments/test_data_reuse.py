@@ -25,12 +25,12 @@ def test_rows_are_means_of_paired_trials(rows):
 
 
 def test_each_query_comes_from_its_samples():
-    found = reuse_trial(2.0, 24, seed=1, trial=2)
+    reached = reuse_trial(2.0, 24, seed=1, trial=2)
     engine = TensorEngine(PROBLEM, 24, seed_of("beyond", 1, 2))
     D0, D1 = (list(engine.chunks(source, 48)) for source in (Stream.D0, Stream.D1))
     for arm, samples in (("fresh", ()), ("reused", D1), ("all twice", D0 + D1)):
-        assert found[arm].cosine == engine.train_query(steps_of(2.0), samples).query.cosine
-    assert len({arm.test_error for arm in found.values()}) == len(found)
+        assert reached[arm].cosine == engine.train_query(steps_of(2.0), samples).query.cosine
+    assert len({arm.test_error for arm in reached.values()}) == len(reached)
 
 
 def test_fresh_data_give_the_law_of_the_simulation():

@@ -124,5 +124,5 @@ def test_claims_hold_and_the_words_say_so(name, done, said_of):
 def test_a_wrong_number_fails(name, claim, chosen, change, done, changed):
     sizes, rows = done(name)
     wrong = changed(rows, lambda row: row.but(value=change(row.value)), **chosen)
-    found = EXPERIMENTS[name].compared(sizes, wrong)
-    assert verdict_of(c for c in found if claim in ("", c.claim)) == FAILS
+    comparisons = EXPERIMENTS[name].compared(sizes, wrong)
+    assert verdict_of(c for c in comparisons if claim in ("", c.claim)) == FAILS

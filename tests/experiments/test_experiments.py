@@ -130,13 +130,13 @@ def test_another_seed_changes_all_that_is_random_and_nothing_else(experiment):
 
 @each
 def test_a_page_has_its_parts_and_no_others(experiment):
-    found = re.findall(r"^## (.*)$", experiment.text, re.MULTILINE)
+    titles = re.findall(r"^## (.*)$", experiment.text, re.MULTILINE)
     wanted = {f"{'Question' if c.open else 'Claim'}: {c.name}" for c in experiment.claims}
     wanted |= {"Found", *(f"Figure: {name}" for name in experiment.figures)}
-    headlines = [name.removeprefix("Headline: ") for name in found if name.startswith("Headline")]
+    headlines = [name.removeprefix("Headline: ") for name in titles if name.startswith("Headline")]
     assert set(headlines) <= {claim.name for claim in experiment.claims}
-    assert wanted == {n for n in found if "Headline" not in n} - {"Left to the paper profile"}
-    assert len(found) == len(set(found))
+    assert wanted == {n for n in titles if "Headline" not in n} - {"Left to the paper profile"}
+    assert len(titles) == len(set(titles))
     assert experiment.title
     assert not re.search(r"</?[a-z]", experiment.text)
 
@@ -155,8 +155,8 @@ def test_every_claim_has_a_source_that_the_filter_knows(experiment):
 
 def test_names_of_claims_and_figures_are_used_once():
     for names in ("claims", "figures"):
-        found = [getattr(c, "name", c) for e in EXPERIMENTS.values() for c in getattr(e, names)]
-        assert len(found) == len(set(found))
+        values = [getattr(c, "name", c) for e in EXPERIMENTS.values() for c in getattr(e, names)]
+        assert len(values) == len(set(values))
     assert all(e.name == name and e.claims for name, e in EXPERIMENTS.items())
 
 

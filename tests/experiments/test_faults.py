@@ -97,8 +97,8 @@ def test_equal_pieces_are_done_once(own, tmp_path):
 
 def test_a_comparison_of_a_claim_that_is_not_on_the_page_is_refused(own):
     theory = Row("theory", "auc", 1.0)
-    found = SIMULATED.but(quantity="auc")
-    made = own(judge=lambda *_: [against_simulation("other", theory, found)])
+    measured = SIMULATED.but(quantity="auc")
+    made = own(judge=lambda *_: [against_simulation("other", theory, measured)])
     with pytest.raises(InvalidInput, match="claim of a comparison"):
         made.compared(Sizes(), [])
 

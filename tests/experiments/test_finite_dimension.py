@@ -26,9 +26,9 @@ def _means(rng, limit=LIMIT, c=C):
     ]
 
 
-def _scores(found):
+def _scores(values):
     """Return the mean and the standard deviation of z over many draws."""
-    z = np.array(found)
+    z = np.array(values)
     return z.mean(), z.std()
 
 
@@ -47,11 +47,11 @@ def test_the_shift_of_an_auc_is_relative_to_what_it_lacks():
 
 def test_the_limit_and_its_error_are_found_over_many_draws():
     rng = np.random.default_rng(2)
-    found = [carried_to_infinity(_means(rng)) for _ in range(400)]
-    mean, spread = _scores([(m.value - LIMIT) / m.error for m in found])
+    limits = [carried_to_infinity(_means(rng)) for _ in range(400)]
+    mean, spread = _scores([(m.value - LIMIT) / m.error for m in limits])
     assert abs(mean) < 4 / 20
     assert spread == pytest.approx(1, abs=4 / np.sqrt(800))
-    assert (found[0].dimension, found[0].trials, found[0].engine) == (400, 100, "reduced")
+    assert (limits[0].dimension, limits[0].trials, limits[0].engine) == (400, 100, "reduced")
 
 
 def test_the_limit_has_not_converged_if_a_mean_has_not():
@@ -65,19 +65,19 @@ def test_the_mean_and_the_spread_over_settings_are_found():
     rng = np.random.default_rng(4)
     errors = rng.uniform(0.5, 3, 2000)
     c = 2 + 1.5 * rng.standard_normal(2000) + errors * rng.standard_normal(2000)
-    found = pooled_shift(list(zip(c, errors, strict=True)))
-    assert abs(found.mean - 2) < 4 * found.error
-    assert found.spread == pytest.approx(1.5, rel=0.1)
-    assert found.settings == 2000
+    shift = pooled_shift(list(zip(c, errors, strict=True)))
+    assert abs(shift.mean - 2) < 4 * shift.error
+    assert shift.spread == pytest.approx(1.5, rel=0.1)
+    assert shift.settings == 2000
 
 
 def test_a_few_settings_far_off_move_little():
     rng = np.random.default_rng(5)
     c = [*(2 + 1.5 * rng.standard_normal(57)), 50, -200, 90]
-    found = pooled_shift([(value, 0.1) for value in c])
-    assert found.mean == pytest.approx(2, abs=1)
+    shift = pooled_shift([(value, 0.1) for value in c])
+    assert shift.mean == pytest.approx(2, abs=1)
     # The spread of 57 numbers by medians is known to about 15 %; 3 of 60 widen it a little.
-    assert found.spread == pytest.approx(1.5, rel=0.5)
+    assert shift.spread == pytest.approx(1.5, rel=0.5)
 
 
 def test_a_spread_within_the_noise_is_0():

@@ -51,15 +51,15 @@ def _made(off=0.0, swapped=False, width=0.05):
         for n in (60, 120):
             at = {"set": "made", "given": False, "model": model, "bags": n}
             rows.append(Row("simulated", "test_error", error, 0.005, at, "tensors", 5, 4))
-            told = 0.4 - error if swapped else error + off
-            at |= {"pilot_bags": 60, "low": told - width, "high": told + width}
-            rows += [Row("forecast", "test_error", told, at={**at, "pilot": i}) for i in range(2)]
+            value = 0.4 - error if swapped else error + off
+            at |= {"pilot_bags": 60, "low": value - width, "high": value + width}
+            rows += [Row("forecast", "test_error", value, at={**at, "pilot": i}) for i in range(2)]
     return Rows(rows)
 
 
 def _verdicts(rows):
-    found = EXPERIMENT.compared(EXPERIMENT.sizes["quick"], rows)
-    return {c.claim: c.verdict for c in found if c.theory == c.theory}
+    comparisons = EXPERIMENT.compared(EXPERIMENT.sizes["quick"], rows)
+    return {c.claim: c.verdict for c in comparisons if c.theory == c.theory}
 
 
 def test_forecasts_that_come_true_hold():
@@ -102,9 +102,9 @@ def test_given_sets_are_shown_and_not_judged(said_of, sizes):
 @pytest.mark.usefixtures("one_round")
 def test_a_forecast_and_a_measurement_of_drawn_bags():
     drawn = Drawn("digits", 5, 60, 100)
-    found = Rows(forecast_pilot(drawn, 0, 1))
-    assert [row["bags"] for row in found.where(model="pooled")] == [60, 120, 240]
-    assert all(0 <= row["low"] <= row.value <= row["high"] <= 1 for row in found)
+    rows = Rows(forecast_pilot(drawn, 0, 1))
+    assert [row["bags"] for row in rows.where(model="pooled")] == [60, 120, 240]
+    assert all(0 <= row["low"] <= row.value <= row["high"] <= 1 for row in rows)
     pooled, bag = measure_errors(drawn, 120, 3, 1)
     assert pooled.trials == 3
     assert bag.value < pooled.value < 0.5
@@ -163,9 +163,9 @@ def test_a_folder_is_read(folder):
 
 def test_what_is_left_out_is_told(folder, tmp_path):
     more = ("--profile", "none", "--out", tmp_path / "out")
-    found = invoke("reproduce", "forecasts", "--bags", folder, *more)
-    assert "Skipped: broken.npz" in found.stderr
-    assert "Skipped: single.npz" in found.stderr
+    result = invoke("reproduce", "forecasts", "--bags", folder, *more)
+    assert "Skipped: broken.npz" in result.stderr
+    assert "Skipped: single.npz" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -179,10 +179,10 @@ def test_folders_that_say_nothing_are_refused(tmp_path, files, message):
         for name in files:
             (home / name).write_text("junk")
     out = tmp_path / "out"
-    found = invoke("reproduce", "forecasts", "--bags", home, "--out", out)
-    assert found.exit_code == 2
-    assert message in " ".join(found.stderr.split())
-    assert "Traceback" not in found.stderr
+    result = invoke("reproduce", "forecasts", "--bags", home, "--out", out)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
     assert not out.exists()
 
 
@@ -206,9 +206,9 @@ def test_one_of_several_classes_is_compared_with_the_rest(folder):
 )
 def test_a_label_that_no_file_has_is_refused(folder, monkeypatch, options, message):
     monkeypatch.chdir(folder.parent)
-    found = invoke("reproduce", "forecasts", "--out", "out", *options)
-    assert found.exit_code == 2
-    assert message in " ".join(found.stderr.split())
+    result = invoke("reproduce", "forecasts", "--out", "out", *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
     assert not (folder.parent / "out").exists()
 
 
@@ -219,12 +219,12 @@ def test_given_sets_come_into_the_report(folder, tmp_path, monkeypatch, sizes):
     )
     monkeypatch.setitem(EXPERIMENTS, "forecasts", fake)
     out = tmp_path / "out"
-    found = reproduce(["forecasts"], out=out, sets=read_sets(folder))
-    assert found.all_hold
-    page = found.report.read_text(encoding="utf-8")
+    reproduction = reproduce(["forecasts"], out=out, sets=read_sets(folder))
+    assert reproduction.all_hold
+    page = reproduction.report.read_text(encoding="utf-8")
     assert "good.npz" in page
     assert "broken.npz (" in page
     measured = (out / "data" / "forecasts.csv").read_text(encoding="utf-8")
     assert measured.count("simulated,test_error,good.npz") == 4  # two models, 40 and 80 bags
     assert str(folder) not in page + measured
-    assert reproduce(["forecasts"], out=out, sets=read_sets(folder)).resumed == found.pieces
+    assert reproduce(["forecasts"], out=out, sets=read_sets(folder)).resumed == reproduction.pieces

@@ -22,8 +22,8 @@ SEED = 4
 @pytest.mark.parametrize("arm", ARMS)
 def test_the_predicted_sharpness_is_the_one_stated(arm, L):
     steps = steps_of(arm, L)
-    found = theory.align(problem_of(L), steps)
-    assert found.sharpness == pytest.approx(math.sqrt(2 * math.log(L)), rel=1e-12)
+    query = theory.align(problem_of(L), steps)
+    assert query.sharpness == pytest.approx(math.sqrt(2 * math.log(L)), rel=1e-12)
     assert steps.alpha0 == (1 if arm == "fixed" else L / 10)
 
 
@@ -32,10 +32,10 @@ def test_each_simulation_stands_beside_the_theory_at_its_length(rows, sizes):
     assert len(comparisons) == 2 * 2 * 2 * 2 + 4
     model = Attention(steps_of("fixed", 4))
     predicted = theory.predict(problem_of(4), model, READOUT).test_error
-    found = [
+    compared = [
         c for c in comparisons if c.where.startswith("α₀ = 1, L = 4") and c.quantity == "test_error"
     ]
-    assert [c.theory for c in found] == [predicted, predicted]  # at d = 20 and at d = 40
+    assert [c.theory for c in compared] == [predicted, predicted]  # at d = 20 and at d = 40
     assert {c.verdict for c in comparisons} <= {"by experiment", "not converged"}
     assert EXPERIMENT.open
 
@@ -50,9 +50,9 @@ def test_the_power_is_the_one_that_made_the_differences(rows, sizes, changed, sa
         return row.but(value=(1 + off) * at, error=1e-4 * at)
 
     rows = changed(rows, moved, series="simulated", quantity="cosine")
-    found = [c for c in EXPERIMENT.compared(sizes, rows) if c.quantity == "power of d"]
-    assert len(found) == 4
-    for comparison in found:
+    comparisons = [c for c in EXPERIMENT.compared(sizes, rows) if c.quantity == "power of d"]
+    assert len(comparisons) == 4
+    for comparison in comparisons:
         # Two dimensions a factor 2 apart fix two unknowns: the fit is exact.
         assert comparison.measured == pytest.approx(power, abs=1e-6)
         # Errors of 1e-3 and 1e-3 2^p relative to the differences, over log 2.

@@ -27,15 +27,15 @@ TRAINED = descent_of(4.0, 0.0, 10)
 def test_rows_are_means_over_trials(rows, sizes, engine):
     size, trials = getattr(sizes, engine)
     seed = seed_of("joint-training", engine, CASE, 4)
-    found = st.simulation.descend(
+    path = st.simulation.descend(
         PROBLEM, TRAINED, dimension=size, trials=trials, seed=seed, engine=engine
     )
     row = {r.quantity: r for r in rows.where("simulated", engine=engine, step=4, **FAST)}
-    assert row["training_loss"].value == pytest.approx(found.mean.training_loss[4])
-    assert row["test_error"].error == pytest.approx(found.standard_error.test_error[4])
-    rise = found.mean.test_error[10] - found.mean.test_error[4]
+    assert row["training_loss"].value == pytest.approx(path.mean.training_loss[4])
+    assert row["test_error"].error == pytest.approx(path.standard_error.test_error[4])
+    rise = path.mean.test_error[10] - path.mean.test_error[4]
     assert row["rise"].value == pytest.approx(rise)
-    fall = found.mean.training_loss[4] - found.mean.training_loss[10]
+    fall = path.mean.training_loss[4] - path.mean.training_loss[10]
     assert row["fall"].value == pytest.approx(fall)
 
 

@@ -42,9 +42,9 @@ def test_several_dimensions_are_carried_to_infinity(rows, sizes, said_of):
     words = said_of(EXPERIMENT, sizes, rows)
     assert "d = 40, 80, with the number of trials" in words["Setting"]
     assert "training loss: c/d with c =" in words["Found"]
-    found = [c for c in EXPERIMENT.compared(sizes, rows) if c.claim == "finite-size"]
-    assert [c.quantity for c in found] == list(CONVERGING)
-    assert all("d = 40, 80, extrapolated to infinity" in c.where for c in found)
+    comparisons = [c for c in EXPERIMENT.compared(sizes, rows) if c.claim == "finite-size"]
+    assert [c.quantity for c in comparisons] == list(CONVERGING)
+    assert all("d = 40, 80, extrapolated to infinity" in c.where for c in comparisons)
     # At d = 1000 there are 40 and 6 trials, elsewhere as many more as d is smaller.
     assert {(row.quantity, row.trials) for row in rows.where("finite")} == {
         ("cosine", 1000),
@@ -67,8 +67,8 @@ def test_the_law_that_made_the_rows_has_the_smaller_misfit(power):
 
 def test_a_wrong_number_fails(rows, sizes, changed):
     def verdict(rows, claim="learned-error"):
-        found = EXPERIMENT.compared(sizes, rows)
-        return verdict_of(c for c in found if c.claim == claim)
+        comparisons = EXPERIMENT.compared(sizes, rows)
+        return verdict_of(c for c in comparisons if c.claim == claim)
 
     wanted = {"series": "simulated", "quantity": "test_error", "model": "pooled"}
     moved = changed(rows, lambda row: row.but(value=row.value + 0.3, error=1e-3), **wanted)

@@ -26,8 +26,9 @@ SMALL = dict(
 @pytest.fixture(scope="module")
 def verdicts(sizes):
     def of(rows):
-        found = EXPERIMENT.compared(sizes, rows)
-        return [verdict_of(c for c in found if c.claim == name) for name in (SURROGATE, ESTIMATE)]
+        comparisons = EXPERIMENT.compared(sizes, rows)
+        claims = (SURROGATE, ESTIMATE)
+        return [verdict_of(c for c in comparisons if c.claim == name) for name in claims]
 
     return of
 

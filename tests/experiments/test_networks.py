@@ -47,9 +47,9 @@ PLACE = {"setting": SPARSE, "network": SOFTMAX, "alpha": 2.0}
 @pytest.fixture(scope="module")
 def verdicts(sizes):
     def of(rows):
-        found = EXPERIMENT.compared(sizes, rows)
+        comparisons = EXPERIMENT.compared(sizes, rows)
         names = [claim.name for claim in EXPERIMENT.claims]
-        return {name: verdict_of(c for c in found if c.claim == name) for name in names}
+        return {name: verdict_of(c for c in comparisons if c.claim == name) for name in names}
 
     return of
 

@@ -26,8 +26,8 @@ def test_it_is_short_and_its_claim_holds(folder):
     lines = sum(len((folder / name).read_text("utf-8").splitlines()) for name in ("lengths.py",))
     assert lines <= 60
     command = [sys.executable, "-m", "sparsetoken", "reproduce", "lengths.py", "--out", "results"]
-    found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stderr
+    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
     report = (folder / "results" / "report.html").read_text("utf-8")
     assert "With 8 tokens the measured test error is" in report
     assert ">1 holds<" in report
@@ -47,8 +47,8 @@ def test_a_file_that_is_no_experiment_is_one_message(tmp_path, monkeypatch, name
     monkeypatch.setattr(sys, "path", [*sys.path])
     if content is not None:
         (tmp_path / name).write_text(content, "utf-8")
-    found = invoke("reproduce", str(tmp_path / name), "--out", str(tmp_path / "out"))
-    assert found.exit_code == 2
-    assert word in found.stderr
-    assert len(found.stderr.splitlines()) == 1
+    result = invoke("reproduce", str(tmp_path / name), "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2
+    assert word in result.stderr
+    assert len(result.stderr.splitlines()) == 1
     assert not (tmp_path / "out").exists()

@@ -11,10 +11,10 @@ SMALL = dict(trials=4, test_bags=500, law_bags=2000)
 
 
 def test_predictions_are_near_real_bags(rows, sizes, said_of):
-    found = EXPERIMENT.compared(sizes, rows)
-    assert verdict_of(found) == BY_EXPERIMENT
+    comparisons = EXPERIMENT.compared(sizes, rows)
+    assert verdict_of(comparisons) == BY_EXPERIMENT
     # Four trials of 500 bags are known to about 0.012; features are not quite Gaussian.
-    assert max(EXPERIMENT.words(sizes, rows, found)["mean_gap"].values()) < 0.025
+    assert max(EXPERIMENT.words(sizes, rows, comparisons)["mean_gap"].values()) < 0.025
     words = said_of(EXPERIMENT, sizes, rows)
     assert "contain one 9" in words["Setting"]
     assert "(digits, L = 50, attention)" in words["Found"]

@@ -28,9 +28,9 @@ def references():
 
 
 def test_the_references_are_in_order(references):
-    found = [references.bayes, references.floor, references.attention, references.pooled]
-    assert [row.value for row in found] == sorted(row.value for row in found)
-    assert all(row.converged for row in found)
+    rows = [references.bayes, references.floor, references.attention, references.pooled]
+    assert [row.value for row in rows] == sorted(row.value for row in rows)
+    assert all(row.converged for row in rows)
 
 
 def test_the_floor_is_that_of_the_samples_of_both_stages(references):
@@ -65,9 +65,9 @@ def test_the_share_of_the_gap():
     one = References.of(made(2.0) + made(4.0), 2.0)
     assert [one.share(v) for v in (0.4, 0.1, 0.25)] == pytest.approx([0, 1, 0.5])
     template = '# One\n{% from "references.md" import known, standing %}\n'
-    template += "{{ standing(one, found) }}\n## Known\n{{ known(one) }}"
-    found = Row("simulated", "test_error", 0.25, 0.03, dimension=100, trials=8)
-    words = parts_of(template, {"one": one, "found": found})
+    template += "{{ standing(one, measured) }}\n## Known\n{{ known(one) }}"
+    measured = Row("simulated", "test_error", 0.25, 0.03, dimension=100, trials=8)
+    words = parts_of(template, {"one": one, "measured": measured})
     assert " ".join(words["Setting"].striptags().split()) == (
         "0.2500 ± 0.0300, which closes 50.0 ± 10.0 % of the gap from pooled to Bayes"
     )

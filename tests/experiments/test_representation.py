@@ -31,18 +31,18 @@ SMALL = dict(
 
 @pytest.fixture(scope="module")
 def rows(sizes):
-    found = []
+    made = []
     for piece in EXPERIMENT.work(sizes, 0):
         name, L = piece.arguments[:2]
         if name not in BUILT:
-            found += piece.run()
+            made += piece.run()
         elif piece.work.__name__ == "find_critical":
             at = {"curve": name, "length": L, "informative": 1}
-            found.append(Row("theory", "strength", BUILT[name](L), at=at))
+            made.append(Row("theory", "strength", BUILT[name](L), at=at))
         else:
             places = [{"curve": name, "length": L, "strength": theta} for theta in sizes.strengths]
-            found += [Row("line", "test_error", 0.4, at=at) for at in places]
-    return Rows(found)
+            made += [Row("line", "test_error", 0.4, at=at) for at in places]
+    return Rows(made)
 
 
 def test_claims_figures_and_words(rows, sizes, said_of):
@@ -58,9 +58,9 @@ def test_claims_figures_and_words(rows, sizes, said_of):
 
 
 def test_fresh_samples_have_the_error_level_at_the_critical_strength(rows, sizes):
-    found = rows.where("simulated", group="critical")
-    assert set(found.distinct("length")) == set(sizes.lengths)
-    for row in found:
+    simulated = rows.where("simulated", group="critical")
+    assert set(simulated.distinct("length")) == set(sizes.lengths)
+    for row in simulated:
         # Shares of 16 blocks: five of their standard errors.
         assert abs(row.value - LEVEL) < 5 * row.error
     comparisons = [
@@ -76,9 +76,9 @@ def test_the_limit_of_infinite_sharpness_looks_at_the_largest_token():
 
 
 def test_fresh_samples_meet_the_prediction(rows, sizes):
-    found = [c for c in EXPERIMENT.compared(sizes, rows) if c.claim == "oracle-error"]
-    assert {c.verdict for c in found} == {HOLDS}
-    assert {c.curve for c in found} >= {"attention", "pooled", "bayes"}
+    comparisons = [c for c in EXPERIMENT.compared(sizes, rows) if c.claim == "oracle-error"]
+    assert {c.verdict for c in comparisons} == {HOLDS}
+    assert {c.curve for c in comparisons} >= {"attention", "pooled", "bayes"}
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_wrong_numbers_fail(rows, sizes, changed, claim, curve, factor):
         return row.but(value=row.value * (factor or np.log(row["length"]) / 3))
 
     moved = changed(rows, wrong, quantity="strength", curve=curve)
-    found = EXPERIMENT.compared(sizes, moved)
-    assert FAILS in {c.verdict for c in found if c.claim == claim}
+    comparisons = EXPERIMENT.compared(sizes, moved)
+    assert FAILS in {c.verdict for c in comparisons if c.claim == claim}
 
 
 def test_a_wrong_error_fails(rows, sizes, changed):

@@ -56,14 +56,14 @@ LOSS = {"series": "simulated", "quantity": "training_loss"}
 )
 def test_a_wrong_number_fails(rows, sizes, changed, chosen, claim):
     wrong = changed(rows, lambda row: row.but(value=2 * row.value + 1), **chosen)
-    found = EXPERIMENT.compared(sizes, wrong)
-    assert verdict_of(c for c in found if c.claim == claim) == FAILS
+    comparisons = EXPERIMENT.compared(sizes, wrong)
+    assert verdict_of(c for c in comparisons if c.claim == claim) == FAILS
 
 
 def test_the_susceptibility_is_measured_where_it_is_finite(rows):
-    found = rows.where("simulated", "susceptibility")
-    assert {row["model"] for row in found} == {"attention"}
-    assert {(row["ridge"], row["load"]) for row in found} == {
+    simulated = rows.where("simulated", "susceptibility")
+    assert {row["model"] for row in simulated} == {"attention"}
+    assert {(row["ridge"], row["load"]) for row in simulated} == {
         (0.0, 2.0),
         (RIDGED, 0.5),
         (RIDGED, 2.0),
@@ -72,8 +72,8 @@ def test_the_susceptibility_is_measured_where_it_is_finite(rows):
 
 def test_the_dimension_of_vectorized_is_that_of_tokens(rows):
     """Shifts of finite dimension are measured in d, not in the L d weights."""
-    found = rows.where("simulated", model="vectorized")
-    assert {row.dimension for row in found} == {SMALL["weights"] // SQUARE.length}
+    simulated = rows.where("simulated", model="vectorized")
+    assert {row.dimension for row in simulated} == {SMALL["weights"] // SQUARE.length}
     (row,) = simulate_error("simulated", "vectorized", 5.0, weights=40, trials=2, seed=1)
     assert row.dimension == 40 // RATES.length
 

@@ -51,9 +51,9 @@ def test_what_may_be_trusted(value, status, converged):
 def test_results_become_rows_with_mean_error_and_status():
     problem = SparseTokenProblem(length=4, informative=1, strength=2.0)
     readout = Readout(alpha1=1.0)
-    found = simulate(problem, Pooled(), readout, dimension=20, trials=3)
-    row = measured(found, "test_error", dimension=20, alpha1=1.0)
-    errors = found.trials.test_error.tolist()
+    simulated = simulate(problem, Pooled(), readout, dimension=20, trials=3)
+    row = measured(simulated, "test_error", dimension=20, alpha1=1.0)
+    errors = simulated.trials.test_error.tolist()
     assert row.value == pytest.approx(np.mean(errors))
     assert row.error == pytest.approx(np.std(errors, ddof=1) / 3**0.5)
     assert (row.dimension, row.trials, row.engine, row["alpha1"]) == (20, 3, "reduced", 1.0)

@@ -54,6 +54,6 @@ def test_lines_give_back_limit_and_power():
 def test_the_error_of_a_limit_is_the_spread_of_the_fits():
     rng = np.random.default_rng(5)
     sizes, errors = (10, 20, 80), np.array([0.1, 0.2, 0.1])
-    found = [limit_of(sizes, 3.0 + errors * rng.standard_normal(3), errors) for _ in range(400)]
+    fits = [limit_of(sizes, 3.0 + errors * rng.standard_normal(3), errors) for _ in range(400)]
     # 400 draws: a standard deviation is known to 3.5 %.
-    assert np.std([f.value for f in found]) == pytest.approx(found[0].error, rel=0.12)
+    assert np.std([f.value for f in fits]) == pytest.approx(fits[0].error, rel=0.12)

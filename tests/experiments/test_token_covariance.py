@@ -18,9 +18,9 @@ SMALL = dict(
 
 
 def verdicts(sizes, rows):
-    found = EXPERIMENT.compared(sizes, rows)
+    comparisons = EXPERIMENT.compared(sizes, rows)
     return {
-        claim.name: verdict_of(c for c in found if c.claim == claim.name)
+        claim.name: verdict_of(c for c in comparisons if c.claim == claim.name)
         for claim in EXPERIMENT.claims
     }
 
@@ -43,17 +43,17 @@ def test_the_theory_of_isotropic_tokens_fails(rows, sizes, changed):
         isotropic = rows.where("theory", to=0.0).beside(row, "change", "classifier")
         return row.but(value=isotropic.value)
 
-    found = verdicts(sizes, changed(rows, flat, series="theory"))
-    assert found["covariance-learned-error"] == FAILS
-    assert found["shared-effects"] == found["whitening"] == HOLDS  # these compare measurements
-    assert found["shifted-test-law"] == HOLDS
+    judged = verdicts(sizes, changed(rows, flat, series="theory"))
+    assert judged["covariance-learned-error"] == FAILS
+    assert judged["shared-effects"] == judged["whitening"] == HOLDS  # these compare measurements
+    assert judged["shifted-test-law"] == HOLDS
 
 
 def test_a_wrong_prediction_under_shift_fails(rows, sizes, changed):
     wrong = {"series": "theory", "change": "strength"}
-    found = verdicts(sizes, changed(rows, lambda row: row.but(value=row.value + 0.2), **wrong))
-    assert found["shifted-test-law"] == FAILS
-    assert found["covariance-learned-error"] == HOLDS
+    judged = verdicts(sizes, changed(rows, lambda row: row.but(value=row.value + 0.2), **wrong))
+    assert judged["shifted-test-law"] == FAILS
+    assert judged["covariance-learned-error"] == HOLDS
 
 
 def test_whitened_tokens_are_isotropic_and_keep_the_signal_to_noise_ratio():

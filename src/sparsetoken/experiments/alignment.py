@@ -89,10 +89,10 @@ def vary_steps(dimension: int, trials: int, seed: int) -> Iterator[Row]:
     yield from _changes("tensors", taken)
 
 
-def _changes(engine: str, found: Sequence[FoundQuery]) -> Iterator[Row]:
+def _changes(engine: str, queries: Sequence[FoundQuery]) -> Iterator[Row]:
     """Return the distances of the queries of the other choices from the first, in all trials."""
-    cosines = np.stack([np.atleast_1d(a.cosine) for a in found])
-    norms = np.stack([np.atleast_1d(a.norm) for a in found])
+    cosines = np.stack([np.atleast_1d(a.cosine) for a in queries])
+    norms = np.stack([np.atleast_1d(a.norm) for a in queries])
     scaled = norms / np.array([[eta_q * beta] for eta_q, beta in CHOICES])  # sharpness: beta |q|
     moved = float(np.max(np.abs(cosines - cosines[0])))
     ratio = float(np.max(scaled.max(axis=0) / scaled.min(axis=0)))
@@ -112,7 +112,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             curve="query",
             where=where + (", every trial" if row.engine == "tensors" else ""),
             expected=0.0 if row.quantity == "moved cosine" else 1.0,
-            found=row.value,
+            value=row.value,
             allowance=ROUNDING,
             engine="computed" if row.engine == THEORY else row.engine,
             key=True,
@@ -121,18 +121,18 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 def at_places(rows: Rows) -> list[tuple[Any, Rows]]:
     """Return the simulated rows at each (engine, alpha0), in order of dimension."""
-    found = Rows(sorted(rows.where("simulated"), key=lambda row: row.dimension))
-    return sorted(found.by("engine", "alpha0"), key=lambda pair: pair[0][1])
+    simulated = Rows(sorted(rows.where("simulated"), key=lambda row: row.dimension))
+    return sorted(simulated.by("engine", "alpha0"), key=lambda pair: pair[0][1])
 
 
-def _against_theory(sizes: Sizes, rows: Rows, found: Rows) -> Comparison:
+def _against_theory(sizes: Sizes, rows: Rows, simulated: Rows) -> Comparison:
     """Compare the cosine extrapolated from several dimensions, or that at a single one."""
-    single, first = len(found) == 1, found[0]
-    dimensions = ", ".join(str(row.dimension) for row in found)
+    single, first = len(simulated) == 1, simulated[0]
+    dimensions = ", ".join(str(row.dimension) for row in simulated)
     return against_simulation(
         "query-alignment",
         rows.where(THEORY).beside(first, "alpha0"),
-        first if single else carried_to_infinity(found),
+        first if single else carried_to_infinity(simulated),
         where=f"α₀ = {first['alpha0']:g}, d = {dimensions}" + ("" if single else " → ∞"),
         x=first["alpha0"],
         shift=None if single else NO_SHIFT,
@@ -149,9 +149,9 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
 def draw(rows: Rows) -> Plot:
     """Draw both cosines against the load, simulated at the largest dimensions."""
     largest = [row for _, some in at_places(rows) for row in some[-2:]]
-    found = rows.where(THEORY) + largest
+    shown = rows.where(THEORY) + largest
     curve_of = {"cosine": "query, cos(q₂, ξ)", "readout_cosine": "readout, cos(w₁, ξ)"}
-    lines = [Curve(n, COLOURS[name], found.where(quantity=name)) for name, n in curve_of.items()]
+    lines = [Curve(n, COLOURS[name], shown.where(quantity=name)) for name, n in curve_of.items()]
     x = Axis("α₀ = n₀ / d", ticks=(0.25, 0.5, 1, 2, 5, 10))
     panel = Panel("alpha0", x, Axis("cosine with the signal", high=1.0), lines)
     return curves([panel], columns=2)

@@ -79,8 +79,8 @@ def predict_map(panel: str, cells: int) -> Iterator[Row]:
     first, second = (space(*ends, cells).tolist() for ends in AXES[panel])
     for along in first:
         for across in second:
-            found = theory.align(*setting(panel, along, across))
-            yield predicted(found, "cosine", "map", panel=panel, along=along, across=across)
+            query = theory.align(*setting(panel, along, across))
+            yield predicted(query, "cosine", "map", panel=panel, along=along, across=across)
 
 
 def boundary(panel: str, along: float) -> Row:
@@ -88,8 +88,8 @@ def boundary(panel: str, along: float) -> Row:
     name, (low, high) = "strength", AXES["rate"][1]
     if panel == "step":
         name, (low, high) = "eta_b", AXES["step"][1]
-    found = theory.sign_boundary(*setting(panel, along, 1.0), name, low / 4, 4 * high)
-    return predicted(found, "value", "boundary", panel=panel, along=along)
+    root = theory.sign_boundary(*setting(panel, along, 1.0), name, low / 4, 4 * high)
+    return predicted(root, "value", "boundary", panel=panel, along=along)
 
 
 def solve_boundaries(cells: int) -> Iterator[Row]:
@@ -116,17 +116,17 @@ def simulate(
     edge = small_step_strength(along) if panel == "small" else boundary(panel, along).value
     at: dict[str, Any] = {"panel": panel, "along": along, "across": factor * edge}
     place = setting(**at)
-    found = simulation.align(*place, dimension=dimension, trials=trials, seed=seed)
+    simulated = simulation.align(*place, dimension=dimension, trials=trials, seed=seed)
     yield predicted(theory.align(*place), "cosine", **at)
-    yield measured(found, "cosine", dimension=dimension, **at)
+    yield measured(simulated, "cosine", dimension=dimension, **at)
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Judge signs and sides of the boundary, and compare at each point."""
     for panel, claim in CLAIMS.items():
         some = rows.where(panel=panel)
-        theory, found = some.where(THEORY), some.where("simulated")
-        pairs = [(theory.beside(row, "along", "across"), row) for row in found]
+        theory, simulated = some.where(THEORY), some.where("simulated")
+        pairs = [(theory.beside(row, "along", "across"), row) for row in simulated]
         yield _signs(claim, pairs)
         yield from [_sides(claim, some)] if panel in AXES else _small_steps(claim, some)
         for line, row in pairs:
@@ -170,8 +170,8 @@ def _sides(claim: str, rows: Rows) -> Comparison:
 
 def _edge(rows: Rows) -> tuple[list[float], list[float]]:
     """Return where the boundary of a panel is, along and across."""
-    found = [row for row in rows.where("boundary") if row.converged]
-    return [row["along"] for row in found], [row.value for row in found]
+    edge = [row for row in rows.where("boundary") if row.converged]
+    return [row["along"] for row in edge], [row.value for row in edge]
 
 
 def _small_steps(claim: str, rows: Rows) -> Iterator[Comparison]:
@@ -183,7 +183,7 @@ def _small_steps(claim: str, rows: Rows) -> Iterator[Comparison]:
             curve="query",
             where=f"boundary at π = {row['along']:.3g}, steps of {TINY:g}",
             expected=expected,
-            found=row.value,
+            value=row.value,
             # Steps of 1e-6 move every score by about as much, times theta^2 at most.
             allowance=1e-4 * expected,
             x=row["along"],

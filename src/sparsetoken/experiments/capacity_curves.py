@@ -194,13 +194,13 @@ def fitted(rows: Rows) -> Rows:
 
 def thresholds(rows: Rows) -> Rows:
     """Return the thresholds in infinite dimension, nan where fewer than two sizes were counted."""
-    fits, found = fitted(rows).where(quantity="threshold"), []
+    fits, limits = fitted(rows).where(quantity="threshold"), []
     for known in rows.where(THEORY):
         some = fits.where(place=known["place"], model=known["model"])
         nothing = known.but(value=math.nan, error=math.nan, status="max_iterations", engine=REDUCED)
         limit = carried_to_infinity(some) if len(some) > 1 else nothing
-        found.append(limit.but(quantity="threshold", trials=sum(row.trials for row in some)))
-    return Rows(found)
+        limits.append(limit.but(quantity="threshold", trials=sum(row.trials for row in some)))
+    return Rows(limits)
 
 
 def threshold_gap(fits: Rows, upper: tuple[str, str], lower: tuple[str, str]) -> float:
@@ -302,7 +302,7 @@ def _over_length(rows: Rows, measured: Rows) -> Iterator[Comparison]:
         curve="pooled",
         where=f"L from {min(line):g} to {max(line):g}, the furthest from 1",
         expected=1.0,
-        found=max(ratios, key=lambda ratio: abs(ratio - 1)),
+        value=max(ratios, key=lambda ratio: abs(ratio - 1)),
         allowance=1e-8,  # both are Newton minima of laws of two nodes: rounding only
         key=True,
     )
@@ -370,7 +370,7 @@ def _without_signal(rows: Rows) -> Iterator[Comparison]:
             curve=model,
             where="theory, θ = 0",
             expected=2.0 * (BASE["length"] if model == "vectorized" else 1),
-            found=capacity.value,
+            value=capacity.value,
             # The residual of Newton's method, and rounding: its gradient stops at 1e-9 or so.
             allowance=1e-5,
             error=capacity.error,
@@ -419,11 +419,11 @@ def _narrowing(counted: Rows, power: Limit) -> Comparison:
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
-    fits, found = fitted(rows), [c for c in comparisons if c.claim == MEASURED]
+    fits, selected = fitted(rows), [c for c in comparisons if c.claim == MEASURED]
     return {
         "base": _text("base"),
-        "thresholds": found,
-        "largest": largest_z(found),
+        "thresholds": selected,
+        "largest": largest_z(selected),
         "low": rows.one("crossing", "cosine"),
         "high": rows.one("crossing", "strength"),
         "under": threshold_gap(fits, *TURNED),
@@ -436,9 +436,9 @@ def _panel(rows: Rows, name: str, x: Axis, y: Axis, models: Sequence[str] = MODE
     """Return the panel of a coordinate, with the thresholds that differ from the base only here."""
     at = {place: {**BASE, **to}[name] for place, (to, _) in PLACES.items() if {*to} <= {name}}
     measured = [row.but(x=at[row["place"]]) for row in thresholds(rows) if row["place"] in at]
-    found = rows.where("line", panel=name) + measured
+    shown = rows.where("line", panel=name) + measured
     rest = [f"{letter} = {BASE[n]:g}" for n, letter in LETTERS.items() if n != name]
-    lines = [Curve(model, COLOURS[model], found.where(model=model)) for model in models]
+    lines = [Curve(model, COLOURS[model], shown.where(model=model)) for model in models]
 
     def crossed(axes: Axes) -> None:
         for row in rows.where("crossing", name):
@@ -506,10 +506,10 @@ def draw_widths(rows: Rows) -> Plot:
         weights = [(row.value / row.error) ** 2 for row in here]
         mean = math.exp(np.average([math.log(row.value) for row in here], weights=weights))
         means.append(here[0].but(value=mean, error=mean / math.sqrt(sum(weights))))
-    found, sizes = Rows(relative), sorted(fits.distinct("features"))
+    ratios, sizes = Rows(relative), sorted(fits.distinct("features"))
     look = {"alpha": 0.4, "mew": 0}
     lines = [
-        Curve(model, COLOURS[model], found.where(model=model), marker="o", look=look)
+        Curve(model, COLOURS[model], ratios.where(model=model), marker="o", look=look)
         for model in MODELS
     ]
     law = [Row(THEORY, "width", (2 * m) ** -0.5, at={"features": m}) for m in sizes]

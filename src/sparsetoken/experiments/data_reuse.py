@@ -119,14 +119,14 @@ def reuse(alpha: float, replicas: int) -> list[Row]:
 
     The error is that over replicas, and what the last steps still changed.
     """
-    found = theory.descend(PROBLEM, one_data_set(alpha), replicas=replicas)
+    path = theory.descend(PROBLEM, one_data_set(alpha), replicas=replicas)
     last, before = (
-        [course_row(found, name, step, alpha=alpha) for name in QUANTITIES]
+        [course_row(path, name, step, alpha=alpha) for name in QUANTITIES]
         for step in (-1, -1 - LAST)
     )
     errors = [math.hypot(a.error, a.value - b.value) for a, b in zip(last, before, strict=True)]
     status = str(StatusCode.TOLERANCE_NOT_REACHED) if 2 * errors[0] > TOLERANCE else CONVERGED
-    if found.status.code is StatusCode.NO_LIMIT:
+    if path.status.code is StatusCode.NO_LIMIT:
         status = str(StatusCode.NO_LIMIT)
     return [row.but(error=error, status=status) for row, error in zip(last, errors, strict=True)]
 
@@ -157,7 +157,7 @@ def reuse_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str,
     sampler, n = sampler_of(Attention(steps)), training_size(load, dimension)
     D0, D1 = (list(engine.chunks(source, n)) for source in (Stream.D0, Stream.D1))
     arms = {"fresh": (D0, D1), "reused": (D1, D1), "all twice": (D0 + D1, D0 + D1)}
-    found = {}
+    reached = {}
     for arm, (for_query, for_readout) in arms.items():
         query = engine.train_query(steps, for_query)
         features = np.concatenate([sampler.features(X, query) for X, _ in for_readout])
@@ -166,19 +166,19 @@ def reuse_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str,
         split = sampler.project(engine.frame, query, fit.w, dimension=dimension)
         scores = sampler.scores(PROBLEM, query, split, fit.b, stream(engine.seed, Stream.TEST))
         error = expected_performance(PROBLEM, scores).test_error
-        found[arm] = Reached(error, query.query.cosine)
-    return found
+        reached[arm] = Reached(error, query.query.cosine)
+    return reached
 
 
 def train(load: float, dimension: int, trials: int, seed: int) -> Iterator[Row]:
     """Train all arms in all trials; the excess is the test error over that of fresh data."""
-    found = [reuse_trial(load, dimension, seed, trial) for trial in range(trials)]
+    outcomes = [reuse_trial(load, dimension, seed, trial) for trial in range(trials)]
     for arm, times in TIMES.items():
         at: dict[str, Any] = {"load": load, "arm": arm, "alpha": times * load}
         at |= {"dimension": dimension, "series": "trained"}
         for name in QUANTITIES:
-            yield averaged([getattr(trial[arm], name) for trial in found], name, **at)
-        excess = [trial[arm].test_error - trial["fresh"].test_error for trial in found]
+            yield averaged([getattr(trial[arm], name) for trial in outcomes], name, **at)
+        excess = [trial[arm].test_error - trial["fresh"].test_error for trial in outcomes]
         yield averaged(excess, "excess", **at)
 
 
@@ -219,9 +219,9 @@ def _fresh(rows: Rows, row: Row) -> Row:
 
 def gains_of(rows: Rows) -> list[tuple[Row, Row]]:
     """Return the excess test error of all samples twice over fresh data, predicted and measured."""
-    found = rows.where("trained", "excess", arm="all twice")
-    twice = [rows.one(THEORY, "test_error", alpha=row["alpha"]) for row in found]
-    pairs = zip(twice, found, strict=True)
+    excesses = rows.where("trained", "excess", arm="all twice")
+    twice = [rows.one(THEORY, "test_error", alpha=row["alpha"]) for row in excesses]
+    pairs = zip(twice, excesses, strict=True)
     return [(difference(error, _fresh(rows, row)), row) for error, row in pairs]
 
 
@@ -265,11 +265,11 @@ def draw(rows: Rows) -> Plot:
 def _panel(rows: Rows, name: str, y: Axis, title: str, known: Sequence[Curve] = ()) -> Panel:
     arms = []
     for arm, (label, colour, marker, shift) in LOOKS.items():
-        found = rows.where("trained", name, arm=arm)
+        trained = rows.where("trained", name, arm=arm)
         if arm != "fresh":
-            theory = [expected(rows, row).but(load=row["load"]) for row in found]
+            theory = [expected(rows, row).but(load=row["load"]) for row in trained]
             arms.append(Curve("", colour, theory))
-        moved = [row.but(load=row["load"] * shift) for row in found]
+        moved = [row.but(load=row["load"] * shift) for row in trained]
         arms.append(Curve(label, colour, moved, marker=marker))
     return Panel("load", Axis("load n₀/d = n₁/d", ticks=LOADS), y, [*known, *arms], title)
 

@@ -79,10 +79,10 @@ def forecast_pilot(bags: Drawn | BagSet, number: int, seed: int) -> Iterator[Row
     """
     pilot = bags.split(bags.pilot, np.random.default_rng(seed_of("pilot", number, seed)))
     sizes = [multiple * bags.pilot for multiple in MULTIPLES]
-    found = forecast(pilot.bags, pilot.positive, sizes, random_state=number)
+    result = forecast(pilot.bags, pilot.positive, sizes, random_state=number)
     for model in CLASSIFIERS:
         at = {**_place(bags, model), "pilot": number, "pilot_bags": bags.pilot}
-        for p in found.curves[model]:
+        for p in result.curves[model]:
             ends = {"bags": p.n, "low": p.low, "high": p.high}
             yield Row("forecast", "test_error", p.error, at={**at, **ends})
 
@@ -103,9 +103,9 @@ def measure_errors(bags: Drawn | BagSet, n: int, draws: int, seed: int) -> Itera
         ):
             classifier.fit(split.bags, split.positive)
             wrong[model].append(classifier.predict(split.rest) != split.truth)
-    for model, found in wrong.items():
+    for model, errors in wrong.items():
         at = {**_place(bags, model), "bags": n}
-        yield mean_error(found, tested, dimension=split.rest.dimension, **at)
+        yield mean_error(errors, tested, dimension=split.rest.dimension, **at)
 
 
 def mean_error(
@@ -145,7 +145,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             claim,
             quantity,
             expected=expected,
-            found=sum(true) / len(true) if true else math.nan,
+            value=sum(true) / len(true) if true else math.nan,
             allowance=expected - least,
             where=f"{len(true)} forecasts",
             engine="tensors",
@@ -165,8 +165,8 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 def _pairs(rows: Rows) -> list[tuple[Row, Row]]:
     """Return each forecast with its measurement, where there is one."""
     measured = {place: some[0] for place, some in rows.where("simulated").by(*PLACE)}
-    told = ((row, tuple(row[name] for name in PLACE)) for row in rows.where("forecast"))
-    return [(row, measured[place]) for row, place in told if place in measured]
+    forecasts = ((row, tuple(row[name] for name in PLACE)) for row in rows.where("forecast"))
+    return [(row, measured[place]) for row, place in forecasts if place in measured]
 
 
 def inside(rows: Rows, width: float = 1.0) -> list[bool]:
@@ -174,26 +174,26 @@ def inside(rows: Rows, width: float = 1.0) -> list[bool]:
 
     The width of the intervals is multiplied by `width`.
     """
-    found = []
+    covered = []
     for row, truth in _pairs(rows):
         error = NORMAL * truth.error
         low = row.value - math.hypot(width * (row.value - row["low"]), error)
         high = row.value + math.hypot(width * (row["high"] - row.value), error)
-        found.append(low <= truth.value <= high)
-    return found
+        covered.append(low <= truth.value <= high)
+    return covered
 
 
 def right(rows: Rows) -> list[bool]:
     """Return, where the models differ, whether each pilot names the better one."""
-    found = []
+    agree = []
     for row, truth in _pairs(rows.where(model="pooled")):
         place = {"set": row["set"], "model": "bag", "bags": row["bags"]}
         other = rows.one("forecast", **place, pilot=row["pilot"])
         there = rows.one("simulated", **place)
         gain = truth.value - there.value
         if abs(gain) > max(TRULY, SURELY * math.hypot(truth.error, there.error)):
-            found.append((row.value > other.value) == (gain > 0))
-    return found
+            agree.append((row.value > other.value) == (gain > 0))
+    return agree
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:

@@ -95,8 +95,8 @@ def predict_long(shortest: int) -> Iterator[Row]:
 
 def predict(arm: str, L: int) -> Iterator[Row]:
     """Predict attention and its references at a length."""
-    found = predict_references(problem_of(L), steps_of(arm, L), READOUT)
-    yield from (row.but(arm=arm, length=L) for row in found)
+    references = predict_references(problem_of(L), steps_of(arm, L), READOUT)
+    yield from (row.but(arm=arm, length=L) for row in references)
     yield predicted(align(arm, L), "cosine", "attention", arm=arm, length=L)
 
 
@@ -116,8 +116,8 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Report each simulation beside the theory at its length, and each fall with d."""
     for row in rows.where("simulated"):
         where = f"{ARMS[row['arm']]}, L = {row['length']}, L/d = {row['ratio']:g}"
-        found = _reported(row, row.quantity, f"{where}, d = {row.dimension}")
-        yield dataclasses.replace(found, theory=_at_length(rows, row).value)
+        comparison = _reported(row, row.quantity, f"{where}, d = {row.dimension}")
+        yield dataclasses.replace(comparison, theory=_at_length(rows, row).value)
     for (arm, ratio), some in _lines(rows, "cosine"):
         power, error = _fitted_power([relative(rows, row) for row in some])
         where = f"{ARMS[arm]}, L/d = {ratio:g}, cosine: relative difference ∝ d^{{−p}}"
@@ -138,10 +138,10 @@ def _at_length(rows: Rows, row: Row) -> Row:
     return rows.where("attention").beside(row, "arm", "length")
 
 
-def relative(rows: Rows, found: Row) -> Row:
+def relative(rows: Rows, row: Row) -> Row:
     """Return measured / theory - 1."""
-    expected = _at_length(rows, found).value
-    return found.but(value=found.value / expected - 1, error=found.error / abs(expected))
+    expected = _at_length(rows, row).value
+    return row.but(value=row.value / expected - 1, error=row.error / abs(expected))
 
 
 def _fitted_power(line: Sequence[Row]) -> tuple[float, float]:

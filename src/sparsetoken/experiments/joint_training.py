@@ -32,7 +32,7 @@ ALPHA = 2.0
 ETA_W = 1.0
 """Step size of readout and bias."""
 RATIOS, STARTS = (0.25, 1.0, 4.0), (0.0, 0.3)
-"""eta_q / eta_w, and lengths of query and readout before the first step, in random directions."""
+"""eta_q / eta_w, and norms of query and readout before the first step, in random directions."""
 QUANTITIES = ("test_error", "training_loss", "cosine")
 DESCENT, STOPPING = "joint-descent", "early-stopping"
 CLEAR = 1e-3
@@ -71,17 +71,17 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
 
 
 def descent_of(ratio: float, start: float, steps: int) -> Descent:
-    """Return the descent with a ratio of step sizes, from weights of some length."""
+    """Return the descent with a ratio of step sizes, from weights of some norm."""
     rates = {"q": ratio * ETA_W, "w": ETA_W}
     return Descent(alpha=ALPHA, steps=steps, rates=rates, rate_c=ETA_W, start=start)
 
 
 def follow(ratio: float, start: float, steps: int, replicas: int) -> Iterator[Row]:
     """Predict the course of a descent."""
-    found = theory.descend(PROBLEM, descent_of(ratio, start, steps), replicas=replicas)
-    for step in range(len(found)):
+    path = theory.descend(PROBLEM, descent_of(ratio, start, steps), replicas=replicas)
+    for step in range(len(path)):
         place = {"ratio": ratio, "start": start, "step": step}
-        yield from (course_row(found, name, step, **place) for name in QUANTITIES)
+        yield from (course_row(path, name, step, **place) for name in QUANTITIES)
 
 
 def train(
@@ -145,13 +145,13 @@ def stops(rows: Rows) -> list[tuple[Row, Row, Rows]]:
 
     The third is all that was measured at the step nearest to where it is least.
     """
-    found = []
+    points = []
     for (ratio, start), course in rows.where(THEORY, "test_error").by("ratio", "start"):
         best = min(course, key=lambda row: row.value)
         simulated = rows.where("simulated", ratio=ratio, start=start)
         near = min(simulated.distinct("step"), key=lambda step: abs(step - best["step"]))
-        found.append((best, course[-1], simulated.where(step=near)))
-    return found
+        points.append((best, course[-1], simulated.where(step=near)))
+    return points
 
 
 def rises(best: Row, last: Row) -> bool:

@@ -147,8 +147,8 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     where = f"d = {', '.join(map(str, sizes.dimensions))}, extrapolated to infinity"
     options: dict[str, Any] = {"curve": "attention", "where": where, "shift": NO_SHIFT}
     for name in CONVERGING:
-        found = carried_to_infinity(rows.where(FINITE, name))
-        yield against_simulation("finite-size", rows.one(LIMIT, name), found, **options, key=True)
+        limit = carried_to_infinity(rows.where(FINITE, name))
+        yield against_simulation("finite-size", rows.one(LIMIT, name), limit, **options, key=True)
 
 
 def known_to_one_sample(share: Row) -> Row:
@@ -191,8 +191,8 @@ def draw_loss(rows: Rows, loss: str) -> Plot:
 
 def _panel(rows: Rows, loss: str, quantity: str) -> Panel:
     name = quantity.replace("_", " ")
-    found, floor = rows.where(quantity=quantity, loss=loss), rows.where("floor", quantity)
-    lines = [Curve(model, COLOURS[model], found.where(model=model)) for model in MODELS]
+    shown, floor = rows.where(quantity=quantity, loss=loss), rows.where("floor", quantity)
+    lines = [Curve(model, COLOURS[model], shown.where(model=model)) for model in MODELS]
     lines += [Curve("floor", COLOURS["floor"], floor, "-.")] if len(floor) else []
     falls = quantity == "training_loss" and loss == "logistic"  # never reaching 0
     y = Axis(name, log=True) if falls else Axis(name, low=0.0)

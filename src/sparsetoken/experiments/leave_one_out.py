@@ -90,10 +90,10 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
 def predict(loss: str, loads: tuple[float, ...]) -> Iterator[Row]:
     """Predict test error, AUC and training error at all loads."""
     for alpha1 in loads:
-        found = theory.predict(PROBLEM, Attention(QUERY), Readout(loss, RIDGE, alpha1))
+        prediction = theory.predict(PROBLEM, Attention(QUERY), Readout(loss, RIDGE, alpha1))
         for name in ("test_error", "auc", "training_error"):
-            error = found.numerical_error
-            yield predicted(found, name, error=error, loss=loss, alpha1=alpha1)
+            error = prediction.numerical_error
+            yield predicted(prediction, name, error=error, loss=loss, alpha1=alpha1)
 
 
 def draw_set(
@@ -110,13 +110,13 @@ def refit(loss: str, d: int, sets: int, samples: int, seed: int) -> Iterator[Row
     errors, changes, converged = [], [], True
     for trial in range(sets):
         F, y = draw_set(ALPHA1, d, seed, trial)
-        found = leave_one_out(F, y, get_loss(loss), RIDGE)
+        approximate = leave_one_out(F, y, get_loss(loss), RIDGE)
         left = np.random.default_rng((seed, trial)).choice(len(y), samples, replace=False)
-        again = [without(i, F, y, get_loss(loss), found.fit) for i in left]
+        again = [without(i, F, y, get_loss(loss), approximate.fit) for i in left]
         scores = np.array([score for score, _ in again])
-        errors.append(found.scores[left] - scores)
-        changes.append(found.fit.scores[left] - scores)
-        converged &= found.converged and all(ended for _, ended in again)
+        errors.append(approximate.scores[left] - scores)
+        changes.append(approximate.fit.scores[left] - scores)
+        converged &= approximate.converged and all(ended for _, ended in again)
     for name, differences in (("surrogate_error", errors), ("change", changes)):
         squares = np.concatenate(differences) ** 2
         root = math.sqrt(squares.mean())
@@ -156,17 +156,17 @@ def estimate(loss: str, alpha1: float, d: int, trials: int, seed: int) -> list[R
     units of the binomial error that each states.
     """
     drawn = (draw_set(alpha1, d, seed, trial) for trial in range(trials))
-    found = [leave_one_out(F, y, get_loss(loss), RIDGE) for F, y in drawn]
+    estimates = [leave_one_out(F, y, get_loss(loss), RIDGE) for F, y in drawn]
     at: dict[str, Any] = {"loss": loss, "alpha1": alpha1, "series": "estimated"}
     at |= {"dimension": d, "engine": REDUCED}
-    at["status"] = _status(all(one.converged for one in found))
-    errors = averaged([one.test_error for one in found], **at)
-    stated = float(np.mean([one.standard_error for one in found]))
+    at["status"] = _status(all(one.converged for one in estimates))
+    errors = averaged([one.test_error for one in estimates], **at)
+    stated = float(np.mean([one.standard_error for one in estimates]))
     spread = float(np.std(errors.values, ddof=1)) / stated if stated > 0 else math.nan
     error = spread / math.sqrt(2 * (trials - 1))
     return [
         errors,
-        averaged([one.auc for one in found], "auc", **at),
+        averaged([one.auc for one in estimates], "auc", **at),
         errors.but(quantity="spread", value=spread, error=error, values=()),
     ]
 
@@ -180,7 +180,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         curve="square",
         where="square loss, largest over d",
         expected=0.0,
-        found=max(row.value for row in exact),
+        value=max(row.value for row in exact),
         allowance=ROUNDING,
         converged=exact.converged,
         engine=REDUCED,

@@ -102,10 +102,10 @@ def find_crossing(length: int, alpha1: float) -> Iterator[Row]:
     """Solve for the cosine at which both models have the same error; predict attention there."""
     problem, _, readout = setting("pooled", length, alpha1, 0.0)
     at = {"length": length, "alpha1": alpha1}
-    found = theory.critical_cosine(problem, readout, sharpness=SHARPNESS, tolerance=TOLERANCE)
-    yield predicted(found, "cosine", "crossing", float(found.numerical_error), **at)
-    yield predicted(found, "test_error", "crossing", **at).but(quantity="pooled")
-    s = found.cosine if math.isfinite(found.cosine) else 0.0
+    critical = theory.critical_cosine(problem, readout, sharpness=SHARPNESS, tolerance=TOLERANCE)
+    yield predicted(critical, "cosine", "crossing", float(critical.numerical_error), **at)
+    yield predicted(critical, "test_error", "crossing", **at).but(quantity="pooled")
+    s = critical.cosine if math.isfinite(critical.cosine) else 0.0
     given = setting("attention", length, alpha1, s)
     again = theory.predict(*given, tolerance=TOLERANCE / 2)
     yield predicted(again, "test_error", "crossing", **at).but(quantity="attention")
@@ -116,9 +116,9 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     yield from _crossing(LOST, rows, math.inf)
     for alpha1 in sizes.alphas:
         yield from _crossing(CROSSED, rows, alpha1)
-        found = rows.where("simulated", alpha1=alpha1)
-        yield _winners(CROSSED, rows, alpha1, found, load(alpha1))
-        for row in found:
+        simulated = rows.where("simulated", alpha1=alpha1)
+        yield _winners(CROSSED, rows, alpha1, simulated, load(alpha1))
+        for row in simulated:
             where = f"{_query(row)}{load(alpha1)}, d = {row.dimension}"
             yield _judged(CROSSED, rows, row, where)
     yield from (_falls(rows, length) for length in sizes.lengths)
@@ -166,11 +166,11 @@ def crossing(rows: Rows, quantity: str, alpha1: float, length: int = LENGTH) -> 
     return rows.one("crossing", quantity, length=length, alpha1=alpha1)
 
 
-def _winners(claim: str, rows: Rows, alpha1: float, found: Rows, where: str) -> Comparison:
+def _winners(claim: str, rows: Rows, alpha1: float, simulated: Rows, where: str) -> Comparison:
     """Judge which model has the smaller measured error."""
     critical = crossing(rows, "cosine", alpha1)
-    pooled, right = found.one(model="pooled"), []
-    for row in found.where(model="attention"):
+    pooled, right = simulated.one(model="pooled"), []
+    for row in simulated.where(model="attention"):
         gap = row.value - pooled.value
         clear = abs(gap) > 3 * math.hypot(row.error, pooled.error)
         right.append(clear and (gap > 0) == (row["cosine"] < critical.value))
@@ -180,7 +180,7 @@ def _winners(claim: str, rows: Rows, alpha1: float, found: Rows, where: str) -> 
         right,
         curve="attention",
         where=f"{len(right)} cosines, {where}",
-        converged=critical.converged and found.converged,
+        converged=critical.converged and simulated.converged,
         engine="reduced",
         key=True,
     )
@@ -188,8 +188,8 @@ def _winners(claim: str, rows: Rows, alpha1: float, found: Rows, where: str) -> 
 
 def line(rows: Rows, alpha1: float, length: int = LENGTH) -> list[Row]:
     """Return the predicted errors of attention by rising cosine."""
-    found = rows.where(THEORY, length=length, alpha1=alpha1, model="attention")
-    return [row for _, row in found.along("cosine")]
+    predictions = rows.where(THEORY, length=length, alpha1=alpha1, model="attention")
+    return [row for _, row in predictions.along("cosine")]
 
 
 def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
@@ -203,7 +203,7 @@ def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
         curve="attention",
         where=f"the crossing, s = {critical.value:.4f}, {load(alpha1)}",
         expected=pooled.value,
-        found=again.value,
+        value=again.value,
         # The slope of the error in s is below 1.5 here: what the tolerance in s allows.
         allowance=1.5 * TOLERANCE,
         error=again.error,
@@ -224,16 +224,16 @@ def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
 
 
 def _falls(rows: Rows, length: int) -> Comparison:
-    found = line(rows, math.inf, length)
-    steps = [b.value < a.value for a, b in itertools.pairwise(found)]
-    ends = f"s = {found[0]['cosine']:g} to {found[-1]['cosine']:g}"
+    curve = line(rows, math.inf, length)
+    steps = [b.value < a.value for a, b in itertools.pairwise(curve)]
+    ends = f"s = {curve[0]['cosine']:g} to {curve[-1]['cosine']:g}"
     return fraction_true(
         FALLS,
         "fraction of steps in the cosine that lower the error",
         steps,
         curve=f"L = {length}",
         where=f"L = {length}, {len(steps)} steps from {ends}",
-        converged=all(row.converged for row in found),
+        converged=all(row.converged for row in curve),
         key=True,
     )
 
@@ -258,11 +258,11 @@ def draw(rows: Rows) -> Plot:
 def _models(rows: Rows, alpha1: float) -> Panel:
     known, infinite = line(rows, alpha1), math.isinf(alpha1)
     pooled = rows.one(THEORY, length=LENGTH, alpha1=alpha1, model="pooled")
-    found = rows.where("simulated", alpha1=alpha1)
+    simulated = rows.where("simulated", alpha1=alpha1)
     level = [pooled.but(cosine=row["cosine"]) for row in known]
     lines = [
-        Curve("attention", COLOURS["attention"], [*known, *found.where(model="attention")]),
-        Curve("pooled", COLOURS["pooled"], [*level, *found.where(model="pooled")]),
+        Curve("attention", COLOURS["attention"], [*known, *simulated.where(model="attention")]),
+        Curve("pooled", COLOURS["pooled"], [*level, *simulated.where(model="pooled")]),
     ]
     x, y = Axis("cosine s of the query"), Axis("test error" * infinite, low=0.0, high=0.5)
     title = "infinite data" if infinite else load(alpha1)

@@ -199,8 +199,8 @@ def least_error(name: str, bags: int) -> list[Row]:
     def worth(x: np.ndarray) -> float:
         return float(wrong(x, slice(bags)).mean())
 
-    found = optimize.minimize(worth, first, method="Nelder-Mead", options=_SEARCH)
-    errors = wrong(found.x, slice(bags, None))
+    optimum = optimize.minimize(worth, first, method="Nelder-Mead", options=_SEARCH)
+    errors = wrong(optimum.x, slice(bags, None))
     at: dict[str, Any] = {"setting": BOTH, "network": name}
     error = float(errors.std() / np.sqrt(bags))
     return [Row("least", "test_error", float(errors.mean()), error, at)]
@@ -227,8 +227,8 @@ def train_steep(name: str, dimension: int, trials: int, seed: int) -> list[Row]:
     steps = range(0, STEEP_STEPS + 1, 4)
     mean = follow_trials(task, descent, steps, engine=TENSORS, **sizes)
     place: dict[str, Any] = {"setting": STEEP, "network": name, "alpha": LOAD}
-    found = (mean("test_error", step, **place, step=step) for step in steps)
-    return [min((row for row in found if np.isfinite(row.value)), key=lambda row: row.value)]
+    means = (mean("test_error", step, **place, step=step) for step in steps)
+    return [min((row for row in means if np.isfinite(row.value)), key=lambda row: row.value)]
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
@@ -285,7 +285,7 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
         ]
         for setting in (SPARSE, BOTH)
     }
-    found = rows.where(THEORY, "attended", setting=SPARSE, alpha=LOAD)
+    attended = rows.where(THEORY, "attended", setting=SPARSE, alpha=LOAD)
     own = {row["network"]: row for row in errors.where(setting=SPARSE, alpha=LOAD)}
     shared, falling, steep = (
         {row["network"]: row for row in some}
@@ -302,7 +302,7 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
         "unequal": errors.where(setting=UNEQUAL),
         "errors": own,
         "gated": [(name, row) for name, row in own.items() if name.startswith("gated")],
-        "attended": [(row, own[row["network"]]) for row in found],
+        "attended": [(row, own[row["network"]]) for row in attended],
         "tokens": [(name, shared[name], falling.get(name), steep.get(name)) for name in shared],
         "limits": {row["network"]: row for row in rows.where("least")},
     }
@@ -353,9 +353,9 @@ def _panel(
     shown: Sequence[str],
     also: Callable[[Axes], None] | None = None,
 ) -> Panel:
-    found = Rows(row for row in rows.where(quantity=quantity) if "alpha" in row.at)
+    known = Rows(row for row in rows.where(quantity=quantity) if "alpha" in row.at)
     lines = [
-        Curve(name, colour, found.where(setting=setting, network=name), line)
+        Curve(name, colour, known.where(setting=setting, network=name), line)
         for name, (colour, line) in LOOKS.items()
         if name in shown
     ]

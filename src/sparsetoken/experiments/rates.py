@@ -98,8 +98,8 @@ def _steps(name: str, alpha0: Numbers) -> tuple[SparseTokenProblem, TwoSteps]:
 def predict_gaps(name: str, points: int, others: tuple[float, ...]) -> Iterator[Row]:
     """Predict 1 - |s| on a line, other places among it; its rate C and the cosine at the end."""
     line = sorted({*np.geomspace(1, FAR, points).tolist(), *others})
-    found = theory.align(*_steps(name, np.array(line)))
-    for alpha0, at in zip(line, found, strict=True):
+    queries = theory.align(*_steps(name, np.array(line)))
+    for alpha0, at in zip(line, queries, strict=True):
         gap = predicted(at, "cosine", curve=name, load=alpha0)
         yield gap.but(quantity="misalignment", value=1 - abs(gap.value))
     yield predicted(at, "rate", curve=name)
@@ -108,8 +108,8 @@ def predict_gaps(name: str, points: int, others: tuple[float, ...]) -> Iterator[
 
 def simulate_gap(name: str, alpha0: float, dimension: int, trials: int, seed: int) -> list[Row]:
     """Measure 1 - |s|."""
-    found = simulation.align(*_steps(name, alpha0), dimension=dimension, trials=trials, seed=seed)
-    gaps = 1 - np.abs(found.trials.cosine)
+    queries = simulation.align(*_steps(name, alpha0), dimension=dimension, trials=trials, seed=seed)
+    gaps = 1 - np.abs(queries.trials.cosine)
     at: dict[str, Any] = {"curve": name, "load": alpha0}
     return [averaged(gaps, "misalignment", dimension=dimension, engine=REDUCED, **at)]
 
@@ -127,10 +127,10 @@ def predict_excess(model: str, points: int, others: tuple[float, ...]) -> Iterat
     """
     line = sorted({*np.geomspace(2.0 * WEIGHTS[model], FAR, points).tolist(), *others})
     readouts = [readout_of(alpha1) for alpha1 in (*line, math.inf)]
-    *found, end = theory.predict_readouts(PROBLEM, MODELS[model], readouts, nodes=NODES)
+    *predictions, end = theory.predict_readouts(PROBLEM, MODELS[model], readouts, nodes=NODES)
     limit = predicted(end, "test_error", curve=model).but(quantity="limit")
     yield limit
-    for alpha1, at in zip(line, found, strict=True):
+    for alpha1, at in zip(line, predictions, strict=True):
         row = predicted(at, "test_error", curve=model, load=alpha1)
         status = row.status if limit.converged else limit.status
         yield row.but(quantity="excess", value=row.value - limit.value, error=0.0, status=status)
@@ -146,9 +146,9 @@ def simulate_error(
     """Measure the test error at a number of samples over weights."""
     per = WEIGHTS[model]
     given, d = (PROBLEM, MODELS[model], readout_of(per * load)), weights // per
-    found = simulation.simulate(*given, dimension=d, trials=trials, seed=seed)
+    simulated = simulation.simulate(*given, dimension=d, trials=trials, seed=seed)
     at: dict[str, Any] = {"curve": model, "load": per * load}
-    return [measured(found, "test_error", series, dimension=d, **at)]
+    return [measured(simulated, "test_error", series, dimension=d, **at)]
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
@@ -164,22 +164,22 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         curve="vectorized",
         where="α₁ = ∞, against pooled",
         expected=pooled.value,
-        found=vectorized.value,
+        value=vectorized.value,
         allowance=1e-9,  # Newton's last step, squared; both laws are exact
         converged=pooled.converged and vectorized.converged,
         key=True,
     )
-    found = []
+    limits = []
     for model in LINEAR:
         some = rows.where("abundant", curve=model)
-        found.append(carried_to_infinity(some, [row["load"] / WEIGHTS[model] for row in some]))
+        limits.append(carried_to_infinity(some, [row["load"] / WEIGHTS[model] for row in some]))
     loads = " and ".join(f"{load:g}" for load in ABUNDANT)
     place: dict[str, Any] = {
         "where": f"n₁ = {loads} × weights, extrapolated to ∞",
         "shift": NO_SHIFT,
     }
-    yield against_simulation(SHARED, *found, curve="vectorized, pooled", **place)
-    for model, row in zip(LINEAR, found, strict=True):
+    yield against_simulation(SHARED, *limits, curve="vectorized, pooled", **place)
+    for model, row in zip(LINEAR, limits, strict=True):
         yield against_simulation(SHARED, pooled, row, curve=model, **place)
 
 
@@ -198,7 +198,7 @@ def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
         curve=name,
         where=f"α₀ = {last['load']:g}, against C",
         expected=rows.one(THEORY, "rate", curve=name).value,
-        found=scaled,
+        value=scaled,
         # The next order in 1/alpha0 falls as 1/alpha0: from the last step of the line on,
         # no more remains than that step over (ratio of the two alpha0 - 1).
         allowance=1.1 * abs(scaled - scaled_before) / (last["load"] / before["load"] - 1) + 1e-9,
@@ -226,7 +226,7 @@ def _data(model: str, rows: Rows) -> Iterator[Comparison]:
         curve=model,
         where=f"α₁ = {last['load']:g}, against the rate from first-order theory",
         expected=rate.value,
-        found=last["load"] * last.value,
+        value=last["load"] * last.value,
         # The next order is of relative size (weights per dimension)/alpha1 times a few; the
         # rate itself is found with other nodes, whose error is a few thousandths.
         allowance=(10 * WEIGHTS[model] / last["load"] + 3e-3) * rate.value,
@@ -242,7 +242,7 @@ def _data(model: str, rows: Rows) -> Iterator[Comparison]:
         curve=model,
         where=f"theory, α₁ from {FAR / 10:g} to {FAR:g}",
         expected=-1.0,
-        found=float(np.polyfit(x, y, 1)[0]),
+        value=float(np.polyfit(x, y, 1)[0]),
         # The second order is (weights per dimension)/alpha1 at most times a few.
         allowance=10 * WEIGHTS[model] / (FAR / 10),
         converged=known.converged,
@@ -295,10 +295,10 @@ def draw(rows: Rows) -> Plot:
 
 def _curves(rows: Rows, quantity: str, colours: Mapping[str, str]) -> Iterator[Curve]:
     for name, colour in colours.items():
-        found = rows.where(quantity=quantity, curve=name)
-        known, rate = found.where(THEORY), rows.one(THEORY, "rate", curve=name)
+        curve = rows.where(quantity=quantity, curve=name)
+        known, rate = curve.where(THEORY), rows.one(THEORY, "rate", curve=name)
         rates = [row.but(value=rate.value / row["load"]) for row in (known[0], known[-1])]
-        yield Curve(name, colour, found)
+        yield Curve(name, colour, curve)
         yield Curve("", colour, rates, ":", look={"lw": 1.1})
 
 

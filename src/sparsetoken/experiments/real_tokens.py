@@ -128,8 +128,8 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
         "digit": DIGIT,
         "lengths": [length for tokens, length in PLACES if tokens == "digits"],
         "last": [pair for pair in pairs if pair[1]["bags"] == sizes.bags[-1]],
-        "mean_gap": {name: sum(found) / len(found) for name, found in gaps.items()},
-        "largest_gap": {name: max(found) for name, found in gaps.items()},
+        "mean_gap": {name: sum(values) / len(values) for name, values in gaps.items()},
+        "largest_gap": {name: max(values) for name, values in gaps.items()},
     }
 
 
@@ -138,8 +138,8 @@ def draw(rows: Rows) -> Plot:
     bags = Axis("labelled bags", ticks=sorted(rows.where("simulated").distinct("bags")))
     panels: list[Panel] = []
     for tokens, length in PLACES:
-        found = rows.where(tokens=tokens, length=length)
-        lines = [Curve(name, COLOURS[name], found.where(classifier=name)) for name in CLASSIFIERS]
+        shown = rows.where(tokens=tokens, length=length)
+        lines = [Curve(name, COLOURS[name], shown.where(classifier=name)) for name in CLASSIFIERS]
         error = Axis("" if panels else "test error", low=0, high=0.5)
         panels.append(Panel("bags", bags, error, lines, f"{length} {tokens} in a bag"))
     return curves(panels, 11, 3.7)

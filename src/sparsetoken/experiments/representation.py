@@ -117,13 +117,13 @@ def find_critical(
 ) -> Iterator[Row]:
     """Solve for the critical strength of a curve, and measure its best test there if asked."""
     model, sharpness = curve_of(name, length)
-    found = oracle.critical_strength(
+    critical = oracle.critical_strength(
         model, length, informative=informative, error_level=LEVEL, sharpness=sharpness
     )
-    yield predicted(found, "strength", curve=name, length=length, informative=informative)
+    yield predicted(critical, "strength", curve=name, length=length, informative=informative)
     if samples:
-        problem = SparseTokenProblem(length, informative, found.strength)
-        best = found.sharpness if math.isfinite(found.sharpness) else None
+        problem = SparseTokenProblem(length, informative, critical.strength)
+        best = critical.sharpness if math.isfinite(critical.sharpness) else None
         tests = {name: best_test(name, problem, best)}
         yield from try_on_fresh(problem, tests, samples, seed, "critical")
 
@@ -237,7 +237,7 @@ def _rise(
         curve=low["curve"],
         where=text if log else f"dθ / d log L, {text}",
         expected=expected,
-        found=rise / math.log(high["length"] / low["length"]),
+        value=rise / math.log(high["length"] / low["length"]),
         allowance=allowance,
         converged=low.converged and high.converged,
         key=key,
@@ -281,7 +281,7 @@ def _ratio(claim: str, above: Rows, below: Rows, allowance: float) -> Comparison
         curve="attention",
         where="largest ratio of critical strengths over all L",
         expected=1.0,
-        found=max(a.value / b.value for a, b in zip(above, below, strict=True)),
+        value=max(a.value / b.value for a, b in zip(above, below, strict=True)),
         allowance=allowance,
         converged=above.converged and below.converged,
         key=claim == "bayes-boundary",
@@ -318,21 +318,21 @@ def _place(row: Row) -> frozenset[tuple[str, Any]]:
     return frozenset((name, at) for name, at in row.at.items() if name != "curve")
 
 
-def _on_fresh(rows: Rows, found: Row) -> Comparison:
+def _on_fresh(rows: Rows, row: Row) -> Comparison:
     """Compare the error on fresh samples with the predicted one."""
-    L, R, theta = found["length"], found["informative"], found["strength"]
-    chosen = found["group"] == "chosen"
+    L, R, theta = row["length"], row["informative"], row["strength"]
+    chosen = row["group"] == "chosen"
     return against_simulation(
-        "oracle-error" if chosen else CLAIMS[found["curve"]],
-        rows.where(THEORY).beside(found, *found.at),
-        found,
-        curve=found["curve"],
+        "oracle-error" if chosen else CLAIMS[row["curve"]],
+        rows.where(THEORY).beside(row, *row.at),
+        row,
+        curve=row["curve"],
         where=f"L = {L}, R = {R}, θ = {theta:g}"
         if chosen
         else f"at the critical θ = {theta:.4g}, L = {L}",
         x=theta if chosen else float(L),
         shift=NO_SHIFT,  # the law is exact at every dimension
-        key=chosen and found["curve"] == "attention",
+        key=chosen and row["curve"] == "attention",
     )
 
 
@@ -347,15 +347,15 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
 
 def draw(rows: Rows) -> Plot:
     """Draw critical strengths for one informative token, all models and the best."""
-    found = rows.where(THEORY, "strength", informative=1)
-    lengths = found.distinct("length")
+    strengths = rows.where(THEORY, "strength", informative=1)
+    lengths = strengths.distinct("length")
     L = np.geomspace(min(lengths), max(lengths), 100)
     laws = {"√L": 4.65 * np.sqrt(L), "$L^{1/4}$": 2.0 * L**0.25}
     logarithms = {"√(2 log L)": np.sqrt(2 * np.log(L)), "(log L)/2 + 1": np.log(L) / 2 + 1}
 
     def panel(title: str, y: Axis, looks: list[str], guides: dict[str, np.ndarray]) -> Panel:
         also = functools.partial(_laws, L=L, guides=guides)
-        return Panel("length", Axis("L"), y, _curves(found, looks), title, also)
+        return Panel("length", Axis("L"), y, _curves(strengths, looks), title, also)
 
     y = Axis("critical θ at test error 0.01", log=True)
     every = panel("All models", y, [*LOOKS], laws)

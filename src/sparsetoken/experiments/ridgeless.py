@@ -137,8 +137,8 @@ def predict_loads(
 ) -> Iterator[Row]:
     """Predict the square loss at loads."""
     readout = readout_of(model, ridge, np.array(loads))
-    found = theory.predict(SQUARE, MODELS[model], readout, tolerance=tolerance)
-    for load, one in zip(loads, found, strict=True):
+    predictions = theory.predict(SQUARE, MODELS[model], readout, tolerance=tolerance)
+    for load, one in zip(loads, predictions, strict=True):
         at: dict[str, Any] = {"loss": "square", "model": model, "ridge": ridge, "load": load}
         yield from (predicted(one, name, **at) for name in (*ERRORS, "susceptibility"))
 
@@ -150,8 +150,8 @@ def simulate_load(
     readout, d = readout_of(model, ridge, load), weights // WEIGHTS[model]
     given = (SQUARE, MODELS[model])
     at: dict[str, Any] = {"loss": "square", "model": model, "ridge": ridge, "load": load}
-    found = simulation.simulate(*given, readout, dimension=d, trials=trials, seed=seed)
-    yield from (measured(found, name, dimension=d, **at) for name in ERRORS)
+    simulated = simulation.simulate(*given, readout, dimension=d, trials=trials, seed=seed)
+    yield from (measured(simulated, name, dimension=d, **at) for name in ERRORS)
     if model == "attention" and (load > 1 or ridge > 0):
         chi = []
         for i in range(trials):
@@ -181,8 +181,8 @@ def diverge(model: str) -> Iterator[Row]:
     yield Row(THEORY, "limit of (α₁ − 1) χ", float(inverse.mean()), error, {"model": model})
     for name, load, ridge, factor in (("above", NEAR, 0.0, NEAR - 1), ("below", FAR, SMALL, SMALL)):
         readout = readout_of(model, ridge, load)
-        found = theory.predict(SQUARE, MODELS[model], readout, tolerance=LINE)
-        chi = predicted(found, "susceptibility", model=model)
+        prediction = theory.predict(SQUARE, MODELS[model], readout, tolerance=LINE)
+        chi = predicted(prediction, "susceptibility", model=model)
         yield chi.but(quantity=name, value=factor * chi.value)
 
 
@@ -193,8 +193,8 @@ def predict_margins(
     capacity = solved_capacity(*MARGIN)
     yield capacity
     readout = Readout(loss, np.array(ridges), np.array(ratios) * capacity.value)
-    found = theory.predict(*MARGIN, readout, tolerance=tolerance)
-    for ratio, ridge, one in zip(*np.broadcast_arrays(ratios, ridges), found, strict=True):
+    predictions = theory.predict(*MARGIN, readout, tolerance=tolerance)
+    for ratio, ridge, one in zip(*np.broadcast_arrays(ratios, ridges), predictions, strict=True):
         at: dict[str, Any] = {"loss": loss, "ratio": float(ratio), "ridge": float(ridge)}
         w = one.overlaps
         yield from (predicted(one, name, **at) for name in ERRORS)
@@ -204,9 +204,9 @@ def predict_margins(
 def simulate_margin(loss: str, ratio: float, d: int, trials: int, seed: int) -> Iterator[Row]:
     """Measure at ridge `SMALL`, which stands for 0."""
     readout = Readout(loss, SMALL, ratio * solved_capacity(*MARGIN).value)
-    found = simulation.simulate(*MARGIN, readout, dimension=d, trials=trials, seed=seed)
+    simulated = simulation.simulate(*MARGIN, readout, dimension=d, trials=trials, seed=seed)
     at: dict[str, Any] = {"loss": loss, "ratio": ratio, "ridge": 0.0}
-    yield from (measured(found, name, dimension=d, **at) for name in ERRORS[::-1])
+    yield from (measured(simulated, name, dimension=d, **at) for name in ERRORS[::-1])
 
 
 def simulate_direction(ridges: tuple[float, ...], d: int, trials: int, seed: int) -> Iterator[Row]:
@@ -219,8 +219,8 @@ def simulate_direction(ridges: tuple[float, ...], d: int, trials: int, seed: int
     for i in range(trials):
         F, y = simulation.draw_training_set(*MARGIN, alpha1, dimension=d, seed=seed, trial=i)
         fits = (("hinge", SMALL), *(("logistic", ridge) for ridge in ridges))
-        found = [fit_readout(F, y, get_loss(loss), ridge).w for loss, ridge in fits]
-        units = np.array([w / np.linalg.norm(w) for w in found])
+        weights = [fit_readout(F, y, get_loss(loss), ridge).w for loss, ridge in fits]
+        units = np.array([w / np.linalg.norm(w) for w in weights])
         distances.append(0.5 * np.sum((units[1:] - units[0]) ** 2, axis=1))
     for ridge, values in zip(ridges, np.transpose(distances), strict=True):
         yield averaged(values, "distance", dimension=d, engine=REDUCED, ridge=ridge)
@@ -313,7 +313,7 @@ def _divergence(model: str, rows: Rows) -> Iterator[Comparison]:
         curve=model,
         where=f"α₁ = {NEAR:g}, λ = 0, against the mean of 1/C²",
         expected=limit.value,
-        found=above.value,
+        value=above.value,
         # The next order in alpha1 - 1 = 0.001, with a factor of a few, and the nodes.
         allowance=0.005 * limit.value,
         error=limit.error,
@@ -326,7 +326,7 @@ def _divergence(model: str, rows: Rows) -> Iterator[Comparison]:
         curve=model,
         where=f"α₁ = {FAR:g}, λ = {SMALL:g}, against 1/α₁ − 1",
         expected=1 / FAR - 1,
-        found=below.value,
+        value=below.value,
         # First order in λ, times a mean of 1/C² of at most 10 and a factor of a few.
         allowance=100 * SMALL,
         converged=below.converged,
@@ -379,7 +379,7 @@ def _direction(rows: Rows) -> Iterator[Comparison]:
         curve="logistic",
         where=f"theory at λ = {ridge_before:g} and {ridge:g}, extrapolated to 1/|w| = 0",
         expected=limit.value,
-        found=last.value + gap * short / (long - short),
+        value=last.value + gap * short / (long - short),
         # The gap falls as 1/|w|, with corrections of relative size 1/log(1/ridge) < 0.1 to it.
         allowance=0.1 * abs(last.value - limit.value),
         error=limit.error,
@@ -417,10 +417,10 @@ LOSS_COLOURS = {"hinge": SEQUENCE[1], "logistic": SEQUENCE[4]}
 def draw(rows: Rows) -> Plot:
     """Draw test error of three models, and susceptibility of attention, against the load."""
     square = rows.where(loss="square")
-    found, chi = square.where(quantity="test_error"), square.where(quantity="susceptibility")
+    test_errors, chi = square.where(quantity="test_error"), square.where(quantity="susceptibility")
     errors: list[Curve] = []
     for model in MODELS:
-        known = found.where(model=model)
+        known = test_errors.where(model=model)
         # The line of the vectorized model is that of pooled.
         name = "vectorized (line of pooled)" if model == "vectorized" else model
         errors.append(Curve(name, COLOURS[model], known.where("simulated", ridge=0.0)))

@@ -141,16 +141,16 @@ def predict_line(panel: str, xs: tuple[float, ...], y: float) -> Iterator[Row]:
     for x in xs:
         problem, steps, readout = setting(panel, x, y)
         query = theory.align(problem, steps).query
-        found = theory.predict(problem, Attention(query), readout, tolerance=MAP)
+        prediction = theory.predict(problem, Attention(query), readout, tolerance=MAP)
         at = coordinates((panel, x, y))
-        yield predicted(found, "test_error", **at)
+        yield predicted(prediction, "test_error", **at)
         yield Row(THEORY, "cosine", float(query.cosine), at=at)
 
 
 def predict_floor(total: float) -> list[Row]:
     """Predict the Bayes-optimal error for the same number of samples."""
-    found = learning_error(setting("split", 0.5, total)[0], total)
-    return [predicted(found, "test_error", "floor", panel="split", y=total)]
+    floor = learning_error(setting("split", 0.5, total)[0], total)
+    return [predicted(floor, "test_error", "floor", panel="split", y=total)]
 
 
 def simulate(place: Place, **sizes: Any) -> Simulation[TrialOutcome]:
@@ -165,7 +165,7 @@ def simulate_spot(panel: str, x: float, y: float, **sizes: Any) -> Iterator[Row]
     return spot(place, simulate(place, **sizes), sizes["dimension"])
 
 
-def spot(place: Place, found: Simulation[TrialOutcome], dimension: int) -> Iterator[Row]:
+def spot(place: Place, simulated: Simulation[TrialOutcome], dimension: int) -> Iterator[Row]:
     """Return the measurement in a setting, and its prediction.
 
     The prediction includes the possible effect of the finite-size bias of the query cosine.
@@ -177,7 +177,7 @@ def spot(place: Place, found: Simulation[TrialOutcome], dimension: int) -> Itera
         theory.predict(problem, Attention(one), readout, tolerance=SPOT)
         for one in (query, dataclasses.replace(query, cosine=smaller))
     )
-    yield measured(found, "test_error", dimension=dimension, **at)
+    yield measured(simulated, "test_error", dimension=dimension, **at)
     yield predicted(exact, "test_error", "exact", **at)
     yield Row("exact", "moved", float(abs(near.test_error - exact.test_error)), at=at)
 
@@ -189,18 +189,18 @@ def search(panel: str, y: float, dimension: int, trials: int, seed: int) -> Iter
     """
     problem, steps, readout = setting(panel, 0.5 if panel == "split" else 1.0, y)
     if panel == "split":
-        found: Any = best_split(problem, Attention(steps), readout, y, tolerance=MAP)
-        best, odds = found.share, found.share / (1 - found.share)
+        optimum: Any = best_split(problem, Attention(steps), readout, y, tolerance=MAP)
+        best, odds = optimum.share, optimum.share / (1 - optimum.share)
         near = [o / (1 + o) for o in (odds / NEIGHBOUR, odds * NEIGHBOUR)]
     else:
         options: dict[str, Any] = {"sharpness": SHARPNESS_RANGE, "tolerance": MAP}
-        found = best_beta(problem, Attention(steps), readout, **options)
-        best = found.steps.beta
+        optimum = best_beta(problem, Attention(steps), readout, **options)
+        best = optimum.steps.beta
         near = [best / NEIGHBOUR, best * NEIGHBOUR]
-    place, status = (panel, float(best), y), str(found.status.code)
+    place, status = (panel, float(best), y), str(optimum.status.code)
     sharpness = float(theory.align(problem, setting(*place)[1]).query.sharpness)
     at = {**coordinates(place), "sharpness": sharpness}
-    yield predicted(found.prediction, "test_error", "best", **at).but(status=status)
+    yield predicted(optimum.prediction, "test_error", "best", **at).but(status=status)
     if not trials:
         return
     sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "seed": seed}
@@ -220,8 +220,8 @@ def search(panel: str, y: float, dimension: int, trials: int, seed: int) -> Iter
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare settings with the map, and the best one with its neighbours."""
     for panel in PANELS:
-        found = rows.where("simulated", "test_error", panel=panel)
-        yield from (_on_map(rows, row, key=row is found[0]) for row in found)
+        simulated = rows.where("simulated", "test_error", panel=panel)
+        yield from (_on_map(rows, row, key=row is simulated[0]) for row in simulated)
     yield from (_no_better(row) for row in rows.where("simulated", "gain"))
 
 
@@ -320,8 +320,8 @@ def draw_maps(rows: Rows) -> Plot:
     marks: dict[str, Any] = {"best β": star}
     marks["query orthogonal to the signal"] = {"color": RED, "ls": "--"}
     style.legend(figure, marks | {"simulation, coloured by test error": DISC})
-    found = [Plotted("", "best β", BETA.label, r["x"], r, ALPHA0.label, r["y"]) for r in best]
-    return Plot(figure, [*left, *right, *found])
+    stars = [Plotted("", "best β", BETA.label, r["x"], r, ALPHA0.label, r["y"]) for r in best]
+    return Plot(figure, [*left, *right, *stars])
 
 
 def _map(axes: Axes, rows: Rows, x: Along, y: Along) -> tuple[Any, list[Plotted]]:
@@ -331,11 +331,11 @@ def _map(axes: Axes, rows: Rows, x: Along, y: Along) -> tuple[Any, list[Plotted]
 
 def draw_split(rows: Rows) -> Plot:
     """Draw the test error against the split, a line for each total, the best marked."""
-    found = rows.where(panel="split", quantity="test_error")
+    errors = rows.where(panel="split", quantity="test_error")
     lines: list[Curve] = []
     colours = [SEQUENCE[i] for i in (0, 1, 3, 4)]
-    for total, colour in zip(sorted(found.distinct("y")), colours, strict=False):
-        some = found.where(y=total)
+    for total, colour in zip(sorted(errors.distinct("y")), colours, strict=False):
+        some = errors.where(y=total)
         known = some.where(THEORY)
         level = [floor.but(x=row["x"]) for floor in some.where("floor") for row in known]
         under = [row.but(value=0.86 * row.value) for row in some.where("best")]

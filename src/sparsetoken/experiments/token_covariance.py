@@ -130,8 +130,8 @@ def model_of(change: str, classifier: str) -> Model:
 def predict_error(change: str, to: float, classifier: str, dimension: int) -> list[Row]:
     """Predict in one setting."""
     problem = problem_at(change, to, classifier, dimension)
-    found = theory.predict(problem, model_of(change, classifier), READOUT, tolerance=1e-3)
-    return [predicted(found, "test_error", change=change, to=to, classifier=classifier)]
+    prediction = theory.predict(problem, model_of(change, classifier), READOUT, tolerance=1e-3)
+    return [predicted(prediction, "test_error", change=change, to=to, classifier=classifier)]
 
 
 def simulate_error(
@@ -141,8 +141,8 @@ def simulate_error(
     sizes: dict[str, Any] = {"dimension": dimension, "engine": TENSORS}
     at: dict[str, Any] = {"change": change, "to": to, "classifier": classifier}
     problem, model = problem_at(change, to, classifier, dimension), model_of(change, classifier)
-    found = simulation.simulate(problem, model, READOUT, trials=trials, seed=seed, **sizes)
-    return [measured(found, "test_error", **sizes, **at)]
+    simulated = simulation.simulate(problem, model, READOUT, trials=trials, seed=seed, **sizes)
+    return [measured(simulated, "test_error", **sizes, **at)]
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
@@ -204,8 +204,8 @@ def _clear(
 
 def measured_along(rows: Rows, change: str, classifier: str) -> list[Row]:
     """Return the measured errors of a classifier along a change."""
-    found = rows.where("simulated", change=change, classifier=classifier)
-    return [row for _, row in found.along("to")]
+    simulated = rows.where("simulated", change=change, classifier=classifier)
+    return [row for _, row in simulated.along("to")]
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
@@ -223,11 +223,11 @@ def _panel(rows: Rows, change: str, label: str, ticks: Sequence[float] = ()) -> 
         "whitened": ("attention, whitened tokens", "vectorized"),
         "pooled": ("pooled", "pooled"),
     }
-    found = rows.where(quantity="test_error", change=change)
+    errors = rows.where(quantity="test_error", change=change)
     lines = [
-        Curve(name, COLOURS[colour], found.where(classifier=classifier))
+        Curve(name, COLOURS[colour], errors.where(classifier=classifier))
         for classifier, (name, colour) in looks.items()
-        if classifier in found.distinct("classifier")
+        if classifier in errors.distinct("classifier")
     ]
 
     def trained(axes: Axes) -> None:

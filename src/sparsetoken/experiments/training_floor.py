@@ -116,7 +116,7 @@ def predict(alpha: float) -> list[Row]:
         "floor": learning_error(PROBLEM, alpha),
         "bayes": bayes_error(PROBLEM),
     }
-    return [predicted(found, "test_error", name, alpha=alpha) for name, found in levels.items()]
+    return [predicted(level, "test_error", name, alpha=alpha) for name, level in levels.items()]
 
 
 def search_stages(
@@ -128,7 +128,7 @@ def search_stages(
     options: dict[str, Any] = {"evaluations": evaluations, "tolerance": TOLERANCE}
     best = best_training(PROBLEM, stages, readout, alpha, **options)
     given: dict[str, Any] = {"dimension": dimension, "engine": TENSORS}
-    found = simulation.simulate(
+    simulated = simulation.simulate(
         PROBLEM, Attention(best.steps), best.readout, trials=trials, seed=seed, **given
     )
     numbers = (
@@ -137,7 +137,7 @@ def search_stages(
     )
     at: dict[str, Any] = {"alpha": alpha, "training": STAGES, "numbers": numbers}
     worth = predicted(best.prediction, "test_error", **at)
-    return [worth, measured(found, "test_error", MEASURED, **given, **at)]
+    return [worth, measured(simulated, "test_error", MEASURED, **given, **at)]
 
 
 def start_of(schedule: str, alpha: float, steps: int) -> Descent:
@@ -215,16 +215,16 @@ def numbers_of(descent: Descent) -> str:
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare message passing with its limit, and the best trainings with simulations."""
-    found = rows.where(PASSED)
-    at = [{"alpha": row["alpha"]} for row in found]
+    passed = rows.where(PASSED)
+    at = [{"alpha": row["alpha"]} for row in passed]
     floor, split, bayes = (rows.where(name) for name in ("floor", "split", "bayes"))
-    for row, place in zip(found, at, strict=True):
+    for row, place in zip(passed, at, strict=True):
         yield _verified("learning-floor", floor.one(**place), row, PASSED, True)
     yield _loses_less(floor, split, bayes, curve="theory", where=_loads(floor), key=True)
     stages = [rows.one(MEASURED, training=STAGES, **place) for place in at]
-    given = {"curve": f"{PASSED}, {STAGES}", "where": f"{_loads(found)}, real tokens"}
+    given = {"curve": f"{PASSED}, {STAGES}", "where": f"{_loads(passed)}, real tokens"}
     least = [bayes.one(**place) for place in at]
-    yield _loses_less(found, stages, least, engine=TENSORS, **given)
+    yield _loses_less(passed, stages, least, engine=TENSORS, **given)
     expected = rows.where(THEORY)
     for row in rows.where(MEASURED):
         worth = expected.beside(row, "training", "alpha")
@@ -296,10 +296,10 @@ def draw(rows: Rows) -> Plot:
         for name, (label, colour, line) in LINES.items()
     ]
     for training, (label, colour, marker) in POINTS.items():
-        found = rows.where(MEASURED, engine=TENSORS, training=training)
+        points = rows.where(MEASURED, engine=TENSORS, training=training)
         known = rows.where(THEORY, training=training)
         lines.append(Curve("", colour, known, "none", look={"marker": "x", "ms": 9}))
-        lines.append(Curve(label, colour, found, marker=marker))
+        lines.append(Curve(label, colour, points, marker=marker))
     lines.append(Curve(PASSED, GREY, rows.where(PASSED), marker="^"))
     x = Axis("n / d, all samples", ticks=LOADS)
     y = Axis("test error", ticks=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))

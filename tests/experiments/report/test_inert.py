@@ -48,20 +48,20 @@ def work(sizes, seed):
     yield piece(rows)
 
 
-def judge(sizes, found):
+def judge(sizes, rows):
     for x in (1.0, 2.0):
-        theory, measured = found.one("theory", x=x), found.one("simulated", x=x)
+        theory, measured = rows.one("theory", x=x), rows.one("simulated", x=x)
         texts = {{"curve": "curve" + TEXT, "where": "where" + TEXT}}
         yield against_simulation(CLAIM, theory, measured, shift=NO_SHIFT, **texts)
 
 
-def words(sizes, found, comparisons):
+def words(sizes, rows, comparisons):
     return {{"text": TEXT}}
 
 
-def draw(found):
+def draw(rows):
     axes = Axis("abscissa" + TEXT), Axis("ordinate" + TEXT)
-    lines = [Curve("name" + TEXT, "#0072B2", found)]
+    lines = [Curve("name" + TEXT, "#0072B2", rows)]
     return curves([Panel("x", *axes, lines, title="panel" + TEXT)])
 
 
@@ -133,12 +133,12 @@ def report(tmp_path_factory):
         )
         patch.setitem(EXPERIMENTS, "forecasts", fake)
         names = ("forecasts", home / "inert_texts.py")
-        found = invoke("reproduce", *names, "--bags", sets, "--out", out)
+        result = invoke("reproduce", *names, "--bags", sets, "--out", out)
         EXPERIMENTS.pop("inert", None)
-    assert (out / "report.html").exists(), found.stderr
-    assert found.stderr.count("Skipped: ") == 5
-    assert "bytes\\udcff.npz" in found.stderr
-    assert str(sets) not in found.stderr
+    assert (out / "report.html").exists(), result.stderr
+    assert result.stderr.count("Skipped: ") == 5
+    assert "bytes\\udcff.npz" in result.stderr
+    assert str(sets) not in result.stderr
     return out / "report.html"
 
 

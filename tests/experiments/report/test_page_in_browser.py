@@ -13,17 +13,17 @@ DESK, PHONE = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory, fake_experiments):
-    found = reproduce(["alignment", "made-up"], out=tmp_path_factory.mktemp("results"))
-    return found.report.as_uri()
+    reproduction = reproduce(["alignment", "made-up"], out=tmp_path_factory.mktemp("results"))
+    return reproduction.report.as_uri()
 
 
 @pytest.fixture(params=[DESK, PHONE], ids=["desk", "phone"])
 def page(browser, request, address):
     context = browser.new_context(viewport=request.param, offline=True)
-    found, errors = context.new_page(), []
-    found.on("pageerror", lambda error: errors.append(error))
-    found.goto(address)
-    yield found
+    tab, errors = context.new_page(), []
+    tab.on("pageerror", lambda error: errors.append(error))
+    tab.goto(address)
+    yield tab
     context.close()
     assert not errors
 

@@ -15,12 +15,12 @@ draw = EXPERIMENTS["alignment"].figures["alignment"]
 
 
 def test_an_image_is_the_same_each_time(fakes):
-    found = picture(draw, fakes["alignment"], "A title.")
-    assert found.image == picture(draw, fakes["alignment"], "A title.").image
-    image = Image.open(io.BytesIO(found.image))
+    result = picture(draw, fakes["alignment"], "A title.")
+    assert result.image == picture(draw, fakes["alignment"], "A title.").image
+    image = Image.open(io.BytesIO(result.image))
     assert (image.format, image.size) == ("WEBP", (round(6.4 * DPI), round(3.9 * DPI)))
-    assert (found.width, found.height) == pytest.approx((460.8, 280.8))
-    assert found.address.startswith("data:image/webp;base64,")
+    assert (result.width, result.height) == pytest.approx((460.8, 280.8))
+    assert result.address.startswith("data:image/webp;base64,")
 
 
 def test_drawing_leaves_the_global_style_alone(fakes):

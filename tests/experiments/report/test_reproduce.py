@@ -61,23 +61,23 @@ def _written(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def _messages(found):
+def _messages(result):
     """Return the lines on standard error but for those that tell of progress."""
-    return [line for line in found.stderr.splitlines() if "% done" not in line]
+    return [line for line in result.stderr.splitlines() if "% done" not in line]
 
 
 @pytest.fixture(scope="module")
 def written(fake_experiments, tmp_path_factory):
     steps = []
-    found = reproduce(
+    reproduction = reproduce(
         out=tmp_path_factory.mktemp("new") / "out", progress=lambda *step: steps.append(step)
     )
-    return found, steps
+    return reproduction, steps
 
 
 def test_files(written):
-    found, _ = written
-    folder = found.report.parent
+    reproduction, _ = written
+    folder = reproduction.report.parent
     names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     kept = {name for name in names if name.startswith("work/")}
     assert len(kept) == 2
@@ -116,17 +116,17 @@ def test_the_page_is_well_formed_and_needs_no_network(written):
 
 
 def test_each_statement_has_a_row_with_its_verdict(written):
-    found, _ = written
-    text = found.report.read_text(encoding="utf-8")
+    reproduction, _ = written
+    text = reproduction.report.read_text(encoding="utf-8")
     table = text[text.index('<table class="statements">') :]
     table = table[: table.index("</table>")]
-    names = [finding.claim.name for finding in found.findings]
+    names = [finding.claim.name for finding in reproduction.findings]
     assert len(names) == len(set(names)) > 0
-    for finding in found.findings:
+    for finding in reproduction.findings:
         assert finding.comparisons, finding.claim.name
         assert f">{finding.claim.name}</a>" in table
     assert table.count('class="verdict') == len(names)
-    assert sum(found.counts.values()) == len(names)
+    assert sum(reproduction.counts.values()) == len(names)
 
 
 def test_a_failing_claim_is_shown_failing(fake_experiments, tmp_path, monkeypatch, fakes, plan_of):
@@ -137,19 +137,19 @@ def test_a_failing_claim_is_shown_failing(fake_experiments, tmp_path, monkeypatc
     work = plan_of(lambda: [wrong if row is measured else row for row in rows])
     fake = dataclasses.replace(EXPERIMENTS["alignment"], work=work)
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
-    found = reproduce(["alignment"], out=tmp_path)
-    by_name = {finding.claim.name: finding for finding in found.findings}
+    reproduction = reproduce(["alignment"], out=tmp_path)
+    by_name = {finding.claim.name: finding for finding in reproduction.findings}
     assert by_name["query-alignment"].verdict == "fails"
     assert by_name["query-alignment"].example.measured == wrong.value
     assert by_name["steps-set-sharpness-only"].verdict == "holds"
-    assert not found.all_hold
-    assert ">1 fails<" in found.report.read_text(encoding="utf-8")
+    assert not reproduction.all_hold
+    assert ">1 fails<" in reproduction.report.read_text(encoding="utf-8")
 
 
 def test_claims_file(written):
-    found, _ = written
-    document = json.loads((found.report.parent / "claims.json").read_text(encoding="utf-8"))
-    assert len(document["claims"]) == len(found.comparisons)
+    reproduction, _ = written
+    document = json.loads((reproduction.report.parent / "claims.json").read_text(encoding="utf-8"))
+    assert len(document["claims"]) == len(reproduction.comparisons)
     assert {"theory", "measured", "standard_error", "z", "verdict"} <= set(document["claims"][0])
     assert document["run"]["seed"] == "0"
     statements = {row["name"]: row["verdict"] for row in document["statements"]}
@@ -157,9 +157,9 @@ def test_claims_file(written):
 
 
 def test_chosen_experiments_only(fake_experiments, tmp_path):
-    found = reproduce(["made-up"], out=tmp_path)
-    assert {c.experiment for c in found.comparisons} == {"made-up"}
-    assert 'id="alignment"' not in found.report.read_text(encoding="utf-8")
+    reproduction = reproduce(["made-up"], out=tmp_path)
+    assert {c.experiment for c in reproduction.comparisons} == {"made-up"}
+    assert 'id="alignment"' not in reproduction.report.read_text(encoding="utf-8")
 
 
 def test_a_stopped_run_goes_on_where_it_was(
@@ -183,10 +183,10 @@ def test_a_stopped_run_goes_on_where_it_was(
         reproduce(["alignment"], out=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["work"]
     steps = []
-    found = reproduce(["alignment"], out=tmp_path, progress=lambda *step: steps.append(step))
+    reproduction = reproduce(["alignment"], out=tmp_path, progress=lambda *step: steps.append(step))
     assert ran == ["first", "second", "second"]
     assert steps == [("alignment", 2.0, 3.0), ("alignment", 3.0, 3.0)]
-    assert "1 of 2 pieces of work" in found.report.read_text(encoding="utf-8")
+    assert "1 of 2 pieces of work" in reproduction.report.read_text(encoding="utf-8")
     assert reproduce(["alignment"], out=tmp_path).resumed == 2
     assert ran == ["first", "second", "second"]
     assert reproduce(["alignment"], out=tmp_path / "other").resumed == 0
@@ -206,9 +206,9 @@ def test_a_piece_of_work_that_fails_stops_no_other_and_runs_again(
     fake = dataclasses.replace(EXPERIMENTS["alignment"], work=work)
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
     monkeypatch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
-    found = invoke("reproduce", "alignment", "--out", tmp_path, "--workers", "1")
-    assert found.exit_code == 1
-    (message,) = _messages(found)
+    result = invoke("reproduce", "alignment", "--out", tmp_path, "--workers", "1")
+    assert result.exit_code == 1
+    (message,) = _messages(result)
     assert "fails() has no result. FileNotFoundError" in message
     assert not (tmp_path / "report.html").exists()
     ready.touch()
@@ -233,8 +233,8 @@ def test_a_damaged_piece_runs_again(written, tmp_path, monkeypatch, damaged):
     content = path.read_bytes()
     path.write_bytes(damaged(content, other.read_bytes()))
     assert path.read_bytes() != content
-    found = invoke("reproduce", "--out", tmp_path)
-    assert "1 kept pieces of work were damaged and ran again." in found.stderr
+    result = invoke("reproduce", "--out", tmp_path)
+    assert "1 kept pieces of work were damaged and ran again." in result.stderr
     assert not path.exists() or path.read_bytes() == content
     old, new = (json.loads((at / "claims.json").read_text("utf-8"))
                 for at in (before.report.parent, tmp_path))  # fmt: skip
@@ -269,10 +269,10 @@ def test_a_folder_in_the_place_of_a_file_is_found_before_any_work(fake_experimen
         reproduce(["made-up"], out=tmp_path, progress=lambda *step: steps.append(step))
     assert steps == []
     assert [path.name for path in tmp_path.iterdir()] == [name]
-    found = invoke("reproduce", "--out", tmp_path)
-    assert found.exit_code == 2
-    assert found.stdout == ""
-    assert len(found.stderr.splitlines()) == 1
+    result = invoke("reproduce", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
 
 
 def test_a_full_disk_keeps_the_old_report_and_is_one_message(
@@ -289,22 +289,22 @@ def test_a_full_disk_keeps_the_old_report_and_is_one_message(
         return write(path, content)
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    found = invoke("reproduce", "alignment", "--out", tmp_path)
-    assert found.exit_code == 2
-    assert found.stdout == ""
-    (message,) = _messages(found)
+    result = invoke("reproduce", "alignment", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (message,) = _messages(result)
     assert "No space left" in message
     assert _written(tmp_path) == before
 
 
 def test_the_command(fake_experiments, tmp_path, monkeypatch):
     monkeypatch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
-    found = invoke("reproduce", "--out", tmp_path, "--json")
-    values = json.loads(found.stdout)
+    result = invoke("reproduce", "--out", tmp_path, "--json")
+    values = json.loads(result.stdout)
     assert list(values) == ["claims", "statements", "report", "status"]
     assert Path(values["report"]).exists()
     fails = any(claim["verdict"] != "holds" for claim in values["claims"])
-    assert found.exit_code == int(fails)
+    assert result.exit_code == int(fails)
     assert values["status"] == ("claims_failed" if fails else "converged")
 
 
@@ -355,15 +355,15 @@ def test_an_error_that_is_not_0_is_never_written_as_0(error, text):
 )
 def test_a_tiny_shift_is_no_row_of_zeros(scale, text):
     theory = Row("theory", "test_error", scale)
-    found = theory.but(error=scale, engine="reduced", dimension=100, trials=8)
-    comparison = rules.against_simulation("one", theory, found, shift=Shift(-2.0, 0.0, 3.4))
+    measured = theory.but(error=scale, engine="reduced", dimension=100, trials=8)
+    comparison = rules.against_simulation("one", theory, measured, shift=Shift(-2.0, 0.0, 3.4))
     assert shifted(comparison) == text
 
 
 def test_what_was_compared_is_said_where_digits_are_the_same():
     order = rules.fraction_true("one", "order", [True] * 11 + [False])
     assert (expected_text(order), found_text(order)) == ("all 12", "11 of 12")
-    near = rules.against_value("one", "slope", expected=1.0, found=1 + 4e-9, allowance=1e-3)
+    near = rules.against_value("one", "slope", expected=1.0, value=1 + 4e-9, allowance=1e-3)
     assert (expected_text(near), found_text(near)) == ("1.0000", "off by 4.0·10⁻⁹")
     same = dataclasses.replace(near, measured=1.0)
     assert found_text(same) == "the same"

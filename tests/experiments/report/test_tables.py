@@ -27,16 +27,16 @@ def _read(text):
 def test_a_figure_gives_back_the_numbers_that_were_drawn(fakes):
     rows = fakes["alignment"]
     plot = draw(rows)
-    found = _read(figure_table(plot.shown))
-    line = [r for r in found if r["engine"] == "theory" and r["curve"].startswith("query")]
+    table = _read(figure_table(plot.shown))
+    line = [r for r in table if r["engine"] == "theory" and r["curve"].startswith("query")]
     given = {float(r["x"]): float(r["value"]) for r in line}
     assert given == {x: row.value for x, row in rows.where("theory", "cosine").along("alpha0")}
     drawn = plot.figure.axes[0].get_lines()[0].get_xydata()
     assert given == dict(drawn.tolist())
-    points = [r for r in found if r["engine"] != "theory"]
+    points = [r for r in table if r["engine"] != "theory"]
     assert len(points) == len(rows.where("simulated"))
     assert all(float(r["error"]) == pytest.approx(0.002) for r in points)
-    assert {r["x_name"] for r in found} == {"α₀ = n₀ / d"}
+    assert {r["x_name"] for r in table} == {"α₀ = n₀ / d"}
 
 
 def test_measurements_stand_beside_the_theory_at_their_place(fakes):
@@ -56,9 +56,9 @@ def test_a_map_says_where_its_cells_and_points_are():
     with style.styled():
         _, (axes,) = style.new_figure(3, 3)
         _, shown = draw_map(axes, Rows(cells), Rows([point]), Along("a", "A"), Along("b", "B"))
-    found = _read(figure_table(shown))
-    assert [(r["x_name"], r["y_name"]) for r in found] == [("A", "B")] * 5
-    assert [tuple(float(r[n]) for n in ("x", "y", "value")) for r in found[-2:]] == [
+    table = _read(figure_table(shown))
+    assert [(r["x_name"], r["y_name"]) for r in table] == [("A", "B")] * 5
+    assert [tuple(float(r[n]) for n in ("x", "y", "value")) for r in table[-2:]] == [
         (1.0, 3.0, 4.0),
         (1.0, 2.0, 3.1),
     ]
@@ -72,9 +72,9 @@ def test_rows_become_named_columns_and_trials_have_their_values():
     rows = Rows([theory, averaged(values, "cosine", dimension=100, alpha0=2.0)])
     (name,) = (tables := row_tables({"alignment": rows}))
     assert name == "alignment.csv"
-    first, found = _read(tables[name])
-    assert float(found["value"]) == pytest.approx(0.7)
-    assert (found["quantity"], found["alpha0"], found["trials"]) == ("cosine", "2.0", "3")
+    first, second = _read(tables[name])
+    assert float(second["value"]) == pytest.approx(0.7)
+    assert (second["quantity"], second["alpha0"], second["trials"]) == ("cosine", "2.0", "3")
     assert (first["value"], first["alpha0"], first["model"]) == ("", "", "pooled")
     trials = _read(trial_table({"alignment": rows}))
     assert tuple(float(r["value"]) for r in trials) == values

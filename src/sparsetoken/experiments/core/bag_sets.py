@@ -56,7 +56,7 @@ def _digits() -> tuple[Float[np.ndarray, "N d"], Bool[np.ndarray, " N"]]:
 
 def _textures() -> tuple[Float[np.ndarray, "N d"], Bool[np.ndarray, " N"]]:
     """Return grey values and the log spectrum of patches, and which are of the flower."""
-    rng, found = np.random.default_rng(seed_of("real-tokens", "patches")), []
+    rng, features = np.random.default_rng(seed_of("real-tokens", "patches")), []
     for name in ("china.jpg", "flower.jpg"):
         image = load_sample_image(name).mean(axis=2) / 255
         windows = np.lib.stride_tricks.sliding_window_view(image, (8, 8))
@@ -64,8 +64,8 @@ def _textures() -> tuple[Float[np.ndarray, "N d"], Bool[np.ndarray, " N"]]:
         grey = windows[i, j]
         amplitudes = np.abs(np.fft.rfft2(grey))[:, :, 1:4]  # the other columns repeat values
         spectrum = np.log(amplitudes + 0.05).reshape(PATCHES, -1)
-        found.append(np.hstack([grey.reshape(PATCHES, -1)[:, ::4], spectrum]))
-    return np.concatenate(found), np.repeat([False, True], PATCHES)
+        features.append(np.hstack([grey.reshape(PATCHES, -1)[:, ::4], spectrum]))
+    return np.concatenate(features), np.repeat([False, True], PATCHES)
 
 
 def draw_bags(
@@ -144,8 +144,8 @@ class BagSet:
         >>> import numpy as np
         >>> from sparsetoken.experiments.core.bag_sets import BagSet
         >>> rng = np.random.default_rng(0)
-        >>> found = BagSet.of("noise", rng.standard_normal((100, 4, 3)), np.arange(100) % 2)
-        >>> found.pilot, found.sizes
+        >>> noise = BagSet.of("noise", rng.standard_normal((100, 4, 3)), np.arange(100) % 2)
+        >>> noise.pilot, noise.sizes
         (40, (40, 80))
         """
         data = read_labelled(bags, y)
@@ -154,12 +154,12 @@ class BagSet:
         for array in (tokens, data.bags.offsets.astype("<i8"), data.positive):
             digest.update(f"{array.dtype.str} {array.shape}".encode())
             digest.update(array.tobytes())
-        found = cls(name, digest.hexdigest(), data.bags, data.positive)
-        if len(found.sizes) < 2:
-            legal = f"at least {math.ceil(2 * found.pilot / (1 - LEAST_REST))}, for a pilot of "
-            legal += f"{found.pilot}, as many again, and a tenth to test on"
+        bag_set = cls(name, digest.hexdigest(), data.bags, data.positive)
+        if len(bag_set.sizes) < 2:
+            legal = f"at least {math.ceil(2 * bag_set.pilot / (1 - LEAST_REST))}, for a pilot of "
+            legal += f"{bag_set.pilot}, as many again, and a tenth to test on"
             raise InvalidInput(f"number of bags of {name}", legal, len(data.bags))
-        return found
+        return bag_set
 
     @property
     def pilot(self) -> int:
@@ -205,7 +205,7 @@ def read_sets(folder: Path, positive: str = "") -> list[BagSet | LeftOut]:
     paths = sorted(p for p in folder.iterdir() if p.suffix.lower() in ENDINGS)
     if not paths:
         raise InvalidInput("bags", legal, str(folder), "No file in it has such an ending.")
-    found: list[BagSet | LeftOut] = []
+    sets: list[BagSet | LeftOut] = []
     used = False
     for path in paths:
         name = _printable(path.name)
@@ -215,20 +215,20 @@ def read_sets(folder: Path, positive: str = "") -> list[BagSet | LeftOut]:
                 data = data.against_rest(positive)
                 used = True
             data.check_two_classes()
-            found.append(BagSet.of(name, data.bags, data.y))
+            sets.append(BagSet.of(name, data.bags, data.y))
         except ValueError as error:  # InvalidInput, or what the checks of values raise
             reason = str(error)
             for shown in (repr(str(path))[1:-1], str(path)):
                 reason = reason.replace(shown, name)  # rows do not depend on where the folder is
-            found.append(LeftOut(name, _printable(reason)))
+            sets.append(LeftOut(name, _printable(reason)))
     if positive and not used:
         legal = "a label of a file of more than two classes"
         raise InvalidInput("positive", legal, positive, "Two classes need no label.")
-    first = found[0]
-    if isinstance(first, LeftOut) and all(isinstance(one, LeftOut) for one in found):
+    first = sets[0]
+    if isinstance(first, LeftOut) and all(isinstance(one, LeftOut) for one in sets):
         remedy = f"None of its files can be forecast. {first.set}: {first.reason}"
         raise InvalidInput("bags", legal, str(folder), remedy)
-    return found
+    return sets
 
 
 def _printable(text: str) -> str:

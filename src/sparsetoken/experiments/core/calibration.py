@@ -86,11 +86,11 @@ class Quantity:
 
 def by_quantity(comparisons: Iterable[Comparison]) -> dict[str, Quantity]:
     """Return the comparisons with a simulation by quantity, the most frequent first."""
-    found: dict[str, list[Comparison]] = {}
+    groups: dict[str, list[Comparison]] = {}
     for c in comparisons:
         if math.isfinite(c.z):
-            found.setdefault(c.quantity, []).append(c)
-    ordered = sorted(found.items(), key=lambda item: -len(item[1]))
+            groups.setdefault(c.quantity, []).append(c)
+    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
     return {name: _summary(name, some) for name, some in ordered}
 
 

@@ -58,7 +58,7 @@ def fitted_transitions(shares: Rows, *names: str) -> Rows:
     of features. Their dimension is the number of features, in which they are carried to infinity,
     and their trials are all the training sets.
     """
-    found = []
+    transitions = []
     for key, counted in shares.by(*names, "features"):
         rows = [row for _, row in counted.along("alpha1")]
         counts = [round(row.value * row.trials) for row in rows]
@@ -66,11 +66,11 @@ def fitted_transitions(shares: Rows, *names: str) -> Rows:
         at = dict(zip((*names, "features"), key, strict=True))
         status = CONVERGED if fit.converged else "max_iterations"
         sizes = (at, REDUCED, at["features"], sum(row.trials for row in rows), status)
-        found += [
+        transitions += [
             Row("fitted", "threshold", fit.middle, fit.standard_error, *sizes),
             Row("fitted", "width", fit.width, fit.width_error, *sizes),
         ]
-    return Rows(found)
+    return Rows(transitions)
 
 
 class Threshold(NamedTuple):
@@ -99,10 +99,10 @@ def fit_threshold(x: Sequence[float], counts: Sequence[int], sets: int) -> Thres
         return -float(np.sum(k * special.log_ndtr(score) + (sets - k) * special.log_ndtr(-score)))
 
     start = np.array([np.interp(0.5, (k / sets)[::-1], load[::-1]), -1.0])
-    found = optimize.minimize(unlikely, start, method="Nelder-Mead", options={"xatol": 1e-8})
-    middle, width = float(found.x[0]), scale * math.exp(float(found.x[1]))
+    fit = optimize.minimize(unlikely, start, method="Nelder-Mead", options={"xatol": 1e-8})
+    middle, width = float(fit.x[0]), scale * math.exp(float(fit.x[1]))
     middle_error, width_error = _errors(load, middle, width, sets)
-    return Threshold(middle, width, middle_error, width_error, found.success)
+    return Threshold(middle, width, middle_error, width_error, fit.success)
 
 
 def _errors(load: np.ndarray, middle: float, width: float, sets: int) -> list[float]:

@@ -155,9 +155,9 @@ def verdict_of(comparisons: Iterable[Comparison]) -> str:
 
     A claim without comparisons is not converged: nothing speaks for it.
     """
-    found = {comparison.verdict for comparison in comparisons}
+    verdicts = {comparison.verdict for comparison in comparisons}
     for verdict in (FAILS, NOT_CONVERGED, HOLDS, BY_EXPERIMENT):
-        if verdict in found:
+        if verdict in verdicts:
             return verdict
     return NOT_CONVERGED
 

@@ -32,11 +32,11 @@ def follow_trials(
     """
     sizes: dict[str, Any] = {"dimension": dimension, "engine": engine}
     options = {**sizes, "trials": trials, "seed": seed, "at": list(at)}
-    found = simulation.descend(problem, descent, **options)
-    sizes["status"] = str(found.status.code)
+    result = simulation.descend(problem, descent, **options)
+    sizes["status"] = str(result.status.code)
 
     def mean(quantity: str, step: int, other: int | None = None, /, **at: Any) -> Row:
-        courses = _values(found.trials, quantity)
+        courses = _values(result.trials, quantity)
         less = 0.0 if other is None else courses[:, other]
         return averaged((courses[:, step] - less).tolist(), quantity, **sizes, **at)
 

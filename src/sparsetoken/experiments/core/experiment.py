@@ -77,17 +77,17 @@ class Piece:
 
     def run(self) -> Rows:
         """Do the work in this process."""
-        found = self.work(*self.arguments, **self.options)
+        result = self.work(*self.arguments, **self.options)
         if not self.quantities:
-            return Rows(found)
-        if isinstance(found, Simulation):
+            return Rows(result)
+        if isinstance(result, Simulation):
             sizes = {n: self.options[n] for n in ("dimension", "engine") if n in self.options}
             if "dimension" not in sizes:
                 raise InvalidInput("dimension", "an option of a piece that simulates", None)
             series = self.series or "simulated"
-            rows = [measured(found, q, series, **sizes, **self.at) for q in self.quantities]
+            rows = [measured(result, q, series, **sizes, **self.at) for q in self.quantities]
             return Rows(rows)
-        parts = found if isinstance(found, list) else [found]
+        parts = result if isinstance(result, list) else [result]
         points = [point for part in parts for point in (part if part.dims else [part])]
         return Rows(
             predicted(point, q, self.series or THEORY, **{**coordinates(point), **self.at})
@@ -233,8 +233,8 @@ class Experiment:
 
     def compared(self, sizes: Sizes, rows: Iterable[Row]) -> list[Comparison]:
         """Return the comparisons that the rows allow."""
-        found = list(self.judge(sizes, Rows(rows)))
+        comparisons = list(self.judge(sizes, Rows(rows)))
         names = [claim.name for claim in self.claims]
-        for comparison in found:
+        for comparison in comparisons:
             choice("claim of a comparison", comparison.claim, names)
-        return [dataclasses.replace(comparison, experiment=self.name) for comparison in found]
+        return [dataclasses.replace(comparison, experiment=self.name) for comparison in comparisons]

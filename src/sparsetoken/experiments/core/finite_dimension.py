@@ -43,9 +43,9 @@ def scale_of(quantity: str, limit: float) -> float:
     return abs(1 - limit) if quantity == "auc" else abs(limit)
 
 
-def fitted_shift(quantity: str, found: Sequence[Row]) -> tuple[float, float]:
+def fitted_shift(quantity: str, rows: Sequence[Row]) -> tuple[float, float]:
     """Return c and its standard error by a line in 1/d through means at two d or more."""
-    x, values, errors = zip(*((1 / m.dimension, m.value, m.error) for m in found), strict=True)
+    x, values, errors = zip(*((1 / m.dimension, m.value, m.error) for m in rows), strict=True)
     limit, slope = _line(x, values, errors)
     scale = scale_of(quantity, limit.value)
     return slope.value / scale, slope.error / scale
@@ -80,14 +80,14 @@ def _line(x: Sequence[float], y: Sequence[float], errors: Sequence[float]) -> tu
     return Limit(float(first), first_error), Limit(float(second), second_error)
 
 
-def pooled_shift(found: Sequence[tuple[float, float]]) -> Shift:
+def pooled_shift(fits: Sequence[tuple[float, float]]) -> Shift:
     """Return the middle of c over settings, its error and the spread, by medians.
 
     A few settings have a c many times larger, where the query has hardly found the signal; medians
     keep them from deciding what is expected everywhere else. The spread is that with which half
     of the settings are within 0.6745 of its scale, as half of normal numbers are.
     """
-    c, error = np.array(sorted(found), dtype=float).T
+    c, error = np.array(sorted(fits), dtype=float).T
 
     def middle(variance: float) -> tuple[float, np.ndarray]:
         scale = np.sqrt(error**2 + variance)
@@ -108,17 +108,17 @@ def pooled_shift(found: Sequence[tuple[float, float]]) -> Shift:
     return Shift(centre, error_of_middle, math.sqrt(variance), len(c))
 
 
-def carried_to_infinity(found: Sequence[Row], sizes: Sequence[float] | None = None) -> Row:
+def carried_to_infinity(rows: Sequence[Row], sizes: Sequence[float] | None = None) -> Row:
     """Return the limit of infinite size by a line in 1/size through means at several sizes.
 
     The sizes are by default the dimensions. It is the row of the largest dimension but for the
     number of trials, which is that of the place with the fewest.
     """
-    at = [m.dimension for m in found] if sizes is None else sizes
-    limit = limit_of(at, [m.value for m in found], [m.error for m in found])
-    status = next((m.status for m in found if not m.converged), found[0].status)
-    largest = max(found, key=lambda m: m.dimension)
-    trials = min(m.trials for m in found)
+    at = [m.dimension for m in rows] if sizes is None else sizes
+    limit = limit_of(at, [m.value for m in rows], [m.error for m in rows])
+    status = next((m.status for m in rows if not m.converged), rows[0].status)
+    largest = max(rows, key=lambda m: m.dimension)
+    trials = min(m.trials for m in rows)
     return largest.but(
         value=limit.value, error=limit.error, trials=trials, status=status, values=()
     )

@@ -48,8 +48,8 @@ def finish(
     if kept:
         progress(pieces[list(kept)[-1]][0], done, total)
     left = [piece for key, (_, piece) in pieces.items() if key not in kept]
-    for found in store.fill(outcome, sorted(left, key=lambda p: -p.cost), executor, workers):
-        for key, result in found.items():
+    for batch in store.fill(outcome, sorted(left, key=lambda p: -p.cost), executor, workers):
+        for key, result in batch.items():
             name, piece = pieces[key]
             done += piece.cost
             if result.error:

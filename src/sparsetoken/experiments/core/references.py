@@ -43,8 +43,8 @@ def predict_references(
     at = {"load": readout.alpha1 if load is None else load}
 
     def predict(series: str, model: Model, readout: Readout) -> Row:
-        found = theory.predict(problem, model, readout, tolerance=1e-4)
-        return predicted(found, "test_error", series, **at)
+        prediction = theory.predict(problem, model, readout, tolerance=1e-4)
+        return predicted(prediction, "test_error", series, **at)
 
     alpha1 = readout.alpha1 if pooled_alpha1 is None else pooled_alpha1
     floor = learning_error(problem, steps.alpha0 + readout.alpha1)

@@ -124,11 +124,11 @@ class Rows(Sequence[Row]):
         LookupError
             If there is none, or more than one.
         """
-        found = self.where(series, quantity, **wanted)
-        if len(found) != 1:
+        rows = self.where(series, quantity, **wanted)
+        if len(rows) != 1:
             asked = f"series {series}, quantity {quantity}, {wanted}"
-            raise LookupError(f"{len(found)} rows have {asked}; one was expected.")
-        return found[0]
+            raise LookupError(f"{len(rows)} rows have {asked}; one was expected.")
+        return rows[0]
 
     def beside(self, row: Row, *names: str) -> Row:
         """Return the only row with the quantity of another, and its coordinates of these names."""
@@ -143,11 +143,11 @@ class Rows(Sequence[Row]):
 
         With several names, the values are tuples.
         """
-        found: dict[Any, list[Row]] = {}
+        groups: dict[Any, list[Row]] = {}
         for row in self:
             key = tuple(row[name] for name in names)
-            found.setdefault(key[0] if len(names) == 1 else key, []).append(row)
-        yield from ((key, Rows(some)) for key, some in found.items())
+            groups.setdefault(key[0] if len(names) == 1 else key, []).append(row)
+        yield from ((key, Rows(some)) for key, some in groups.items())
 
     def along(self, name: str) -> list[tuple[float, Row]]:
         """Return pairs of a coordinate and its row, in rising order."""

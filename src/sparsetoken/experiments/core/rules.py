@@ -63,7 +63,7 @@ class Place(TypedDict, total=False):
 def against_simulation(
     claim: str,
     theory: Row,
-    found: Row,
+    measured: Row,
     *,
     quantity: str = "",
     shift: Shift | None = None,
@@ -76,9 +76,9 @@ def against_simulation(
     Parameters
     ----------
     claim : str
-    theory, found : Row
+    theory, measured : Row
     quantity : str
-        By default that of `found`.
+        By default that of `measured`.
     shift : Shift, optional
         The c of finite dimension; by default that of the quantity in `SHIFTS`.
     size : float, optional
@@ -93,7 +93,7 @@ def against_simulation(
     InvalidInput
         If the quantity has no shift in `SHIFTS` and none is given.
     """
-    reported = report_only(claim, found, quantity=quantity, **place)
+    reported = report_only(claim, measured, quantity=quantity, **place)
     quantity = reported.quantity
     if shift is None and quantity not in SHIFTS:
         legal = f"one of {sorted(SHIFTS)}, or with a shift"
@@ -101,8 +101,8 @@ def against_simulation(
         raise InvalidInput("quantity", legal, quantity, remedy)
     c = SHIFTS[quantity] if shift is None else shift
     per = scale_of(quantity, theory.value) if size is None else size
-    per /= found.dimension or math.inf  # a fit that failed has no dimension
-    z = _score(found, theory, c.mean * per, c.deviation * per, bound)
+    per /= measured.dimension or math.inf  # a fit that failed has no dimension
+    z = _score(measured, theory, c.mean * per, c.deviation * per, bound)
     return dataclasses.replace(
         reported,
         theory=theory.value,
@@ -111,20 +111,20 @@ def against_simulation(
         shift=c.mean * per,
         shift_error=c.deviation * per,
         z=z,
-        raw_z=_score(found, theory),
-        verdict=_verdict(theory.converged and found.converged, abs(z) <= LARGEST_Z),
+        raw_z=_score(measured, theory),
+        verdict=_verdict(theory.converged and measured.converged, abs(z) <= LARGEST_Z),
     )
 
 
 def _score(
-    found: Row, theory: Row, shift: float = 0.0, shift_error: float = 0.0, bound: float = 0.0
+    measured: Row, theory: Row, shift: float = 0.0, shift_error: float = 0.0, bound: float = 0.0
 ) -> float:
     """Return z of a difference whose mean is the shift, less a bound towards 0."""
-    left = found.value - theory.value - shift
+    left = measured.value - theory.value - shift
     excess = max(abs(left) - bound, 0.0)
-    scale = math.hypot(found.error, theory.error, shift_error)
+    scale = math.hypot(measured.error, theory.error, shift_error)
     # Only the standard error is estimated from trials (Welch and Satterthwaite).
-    freedom = (found.trials - 1) * ((scale / found.error) ** 4 if found.error > 0 else 1.0)
+    freedom = (measured.trials - 1) * ((scale / measured.error) ** 4 if measured.error > 0 else 1.0)
     return math.copysign(normal_score(_ratio(excess, scale), freedom), left)
 
 
@@ -155,7 +155,7 @@ def against_value(
     quantity: str,
     *,
     expected: float,
-    found: float,
+    value: float,
     allowance: float,
     error: float = 0.0,
     converged: bool = True,
@@ -164,33 +164,33 @@ def against_value(
 ) -> Comparison:
     """Compare a number with an expected one, where no standard error decides.
 
-    It holds when ``|found - expected| <= allowance + 3 error``. For a claim about order
-    or sign, `expected` is 1 and `found` the share of cases in which it is true.
+    It holds when ``|value - expected| <= allowance + 3 error``. For a claim about order
+    or sign, `expected` is 1 and `value` the share of cases in which it is true.
 
     Parameters
     ----------
     claim, quantity : str
-    expected, found, allowance : float
+    expected, value, allowance : float
         The reason for the allowance stands beside the call.
     error : float
-        Numerical error of `found`.
+        Numerical error of `value`.
     converged : bool
         Whether all that was computed for it converged.
     engine : str
-        What `found` was made by, as in `Comparison`.
+        What `value` was made by, as in `Comparison`.
     **place
         As in `Place`.
     """
-    near = abs(found - expected) <= allowance + 3 * error
+    near = abs(value - expected) <= allowance + 3 * error
     return Comparison(
         claim=claim,
         quantity=quantity,
         theory=expected,
-        measured=found,
+        measured=value,
         numerical_error=error,
         allowance=allowance,
         engine=engine,
-        verdict=_verdict(converged and math.isfinite(found), near),
+        verdict=_verdict(converged and math.isfinite(value), near),
         **place,
     )
 
@@ -207,22 +207,22 @@ def fraction_true(claim: str, quantity: str, true: Sequence[bool], **given: Any)
         Others of `against_value`.
     """
     share = sum(true) / len(true) if true else math.nan
-    found = against_value(claim, quantity, expected=1.0, found=share, allowance=0.0, **given)
-    return dataclasses.replace(found, cases=len(true))
+    comparison = against_value(claim, quantity, expected=1.0, value=share, allowance=0.0, **given)
+    return dataclasses.replace(comparison, cases=len(true))
 
 
 def report_only(
-    claim: str, found: Row, *, quantity: str = "", **place: Unpack[Place]
+    claim: str, measured: Row, *, quantity: str = "", **place: Unpack[Place]
 ) -> Comparison:
     """Report a measured number that no theorem predicts; parameters as of `against_simulation`."""
     return Comparison(
         claim=claim,
-        quantity=quantity or found.quantity,
-        measured=found.value,
-        standard_error=found.error,
-        dimension=found.dimension,
-        trials=found.trials,
-        engine=found.engine,
-        verdict=BY_EXPERIMENT if found.converged else NOT_CONVERGED,
+        quantity=quantity or measured.quantity,
+        measured=measured.value,
+        standard_error=measured.error,
+        dimension=measured.dimension,
+        trials=measured.trials,
+        engine=measured.engine,
+        verdict=BY_EXPERIMENT if measured.converged else NOT_CONVERGED,
         **place,
     )

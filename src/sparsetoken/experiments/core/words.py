@@ -44,20 +44,20 @@ def number(value: float, digits: int = 4) -> str:
     return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
 
 
-def plus_minus(found: Row, digits: int, scale: float = 1.0, sign: str = "") -> str:
+def plus_minus(row: Row, digits: int, scale: float = 1.0, sign: str = "") -> str:
     """Return a measured number and its standard error with `digits` decimals.
 
     There are more if the error needs them. The format of the sign is that of Python.
     """
-    error = scale * found.error
+    error = scale * row.error
     if 0 < error < 0.5 * 10.0**-digits:
         digits = min(math.ceil(-math.log10(error)), 12)
-    return f"{scale * found.value:{sign}.{digits}f} ± {error:.{digits}f}".replace("-", "−")
+    return f"{scale * row.value:{sign}.{digits}f} ± {error:.{digits}f}".replace("-", "−")
 
 
-def change(found: Row, digits: int, scale: float = 1.0) -> str:
+def change(row: Row, digits: int, scale: float = 1.0) -> str:
     """Return a measured difference times a scale with its sign, and its standard error."""
-    return plus_minus(found, digits, scale, "+")
+    return plus_minus(row, digits, scale, "+")
 
 
 def shifted(comparison: Comparison) -> str:
@@ -222,12 +222,12 @@ def _parser() -> MarkdownIt:
 @functools.cache
 def environment(folder: str, autoescape: bool) -> jinja2.Environment:
     """Return the environment of templates in a folder of the package."""
-    found = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader("sparsetoken", folder),
         autoescape=autoescape,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    found.filters |= FILTERS
-    return found
+    templates.filters |= FILTERS
+    return templates

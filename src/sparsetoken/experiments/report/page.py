@@ -122,9 +122,9 @@ def section(experiment: Experiment, profile: str, rows: Rows) -> Section:
 
 def scatter_picture(sections: Sequence[Section]) -> Picture:
     """Plot the scatter of the comparisons of all sections with simulations."""
-    found = [c for s in sections for finding in s.findings for c in finding.comparisons]
+    comparisons = [c for s in sections for finding in s.findings for c in finding.comparisons]
     title = "Histogram of z over all comparisons with a simulation, beside the standard normal law."
-    return picture(draw_scatter, scatter_of(found), title)
+    return picture(draw_scatter, scatter_of(comparisons), title)
 
 
 def _title(caption: Markup) -> str:
@@ -143,8 +143,8 @@ def page(
 
     By default `scatter_picture` draws the scatter.
     """
-    found = [finding for s in sections for finding in s.findings]
-    comparisons = [c for finding in found for c in finding.comparisons]
+    all_findings = [finding for s in sections for finding in s.findings]
+    comparisons = [c for finding in all_findings for c in finding.comparisons]
     scatter = scatter or scatter_picture(sections)
     pictures = {n: p for s in sections for n, p in s.pictures.items()} | {SCATTER: scatter}
     open_ones = [s for s in sections if s.experiment.open]
@@ -170,16 +170,16 @@ def page(
             tops=tops,
             open_ones=open_ones,
             shown={*tops.values(), *opening},
-            counts={v: sum(f.verdict == v for f in found) for v in VERDICTS},
+            counts={v: sum(f.verdict == v for f in all_findings) for v in VERDICTS},
             evidence=EVIDENCE,
             compared=evidence_of(comparisons),
-            best={k: sum(f.best_evidence == k for f in found) for k in EVIDENCE},
+            best={k: sum(f.best_evidence == k for f in all_findings) for k in EVIDENCE},
             rule=RULE,
             facts=facts,
             kinds=KINDS,
             paper=PAPER,
             source_of=source_of,
-            tables=_tables(found, pictures),
+            tables=_tables(all_findings, pictures),
             short=SHORT,
             scatter=scatter,
             spread=scatter_of(comparisons),
@@ -206,11 +206,11 @@ SHOWN = "panel, curve, place, theory, measured, std. error"
 
 
 def _tables(
-    found: Sequence[Finding], pictures: Mapping[str, Picture]
+    all_findings: Sequence[Finding], pictures: Mapping[str, Picture]
 ) -> dict[str, list[Sequence[str]]]:
     """Return the tables of comparisons and of figures, the first row its head; cells are HTML."""
     tables: dict[str, list[Sequence[str]]] = {}
-    for f in found:
+    for f in all_findings:
         cells = (_comparison_cells(c) for c in f.comparisons)
         tables[f"claim-{f.claim.name}"] = [COMPARED.split(", "), *cells]
     for name, one in pictures.items():

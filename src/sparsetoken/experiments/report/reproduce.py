@@ -154,14 +154,14 @@ def reproduce(
     if done.resumed:
         facts["taken from earlier runs"] = f"{done.resumed} of {len(done.kept)} pieces of work"
     sections = [_section(experiment, profile, rows[experiment.name]) for experiment in chosen]
-    found = tuple(f for s in sections for f in s.findings)
+    findings = tuple(f for s in sections for f in s.findings)
     scatter = scatter_picture(sections)
     pictures = {n: p for s in sections for n, p in s.pictures.items()} | {SCATTER: scatter}
-    files = files_of(pictures, found, rows, facts)
+    files = files_of(pictures, findings, rows, facts)
     files["report.html"] = page(sections, facts, profile, scatter).encode()
     write_files(folder, files)
     report = folder / "report.html"
-    return Reproduction(found, report, seconds, done.resumed, len(done.kept), done.damaged)
+    return Reproduction(findings, report, seconds, done.resumed, len(done.kept), done.damaged)
 
 
 def _section(experiment: Experiment, profile: str, rows: Rows) -> Section:
@@ -198,7 +198,7 @@ def _commit() -> str:
     asked = ["describe", "--always", "--exclude=*", "--abbrev=12", "--dirty= with changes"]
     command = ["git", "-C", str(Path(__file__).parent), *asked]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
+        completed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
         return "none"
-    return found.stdout.strip()
+    return completed.stdout.strip()

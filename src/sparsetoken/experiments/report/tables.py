@@ -11,7 +11,7 @@ import pandas as pd
 from sparsetoken.experiments.core.rows import THEORY, Rows
 from sparsetoken.figures.curves import Plotted
 
-FOUND = ("series", "quantity", "value", "error", "engine", "dimension", "trials", "status")
+ROW_COLUMNS = ("series", "quantity", "value", "error", "engine", "dimension", "trials", "status")
 PLACES = ("panel", "curve", "x_name", "x", "y_name", "y")
 
 
@@ -21,11 +21,11 @@ def row_tables(rows: Mapping[str, Rows]) -> dict[str, str]:
     It has series, quantity and all coordinates, then what was found.
     """
     tables = {}
-    for name, found in rows.items():
-        at = dict.fromkeys(n for row in found for n in row.at)
-        columns = [*FOUND[:2], *at, *FOUND[2:]]
+    for name, own_rows in rows.items():
+        at = dict.fromkeys(n for row in own_rows for n in row.at)
+        columns = [*ROW_COLUMNS[:2], *at, *ROW_COLUMNS[2:]]
         tables[f"{name}.csv"] = _csv(
-            {n: row.at.get(n) if n in at else row[n] for n in columns} for row in found
+            {n: row.at.get(n) if n in at else row[n] for n in columns} for row in own_rows
         )
     return tables
 
@@ -36,8 +36,8 @@ def trial_table(rows: Mapping[str, Rows]) -> str:
         {"experiment": name, "row": number}
         | {n: row[n] for n in ("series", "quantity", "engine", "dimension")}
         | {"trial": trial, "value": value}
-        for name, found in rows.items()
-        for number, row in enumerate(found)
+        for name, own_rows in rows.items()
+        for number, row in enumerate(own_rows)
         for trial, value in enumerate(row.values)
     )
 
@@ -45,7 +45,7 @@ def trial_table(rows: Mapping[str, Rows]) -> str:
 def figure_table(shown: Iterable[Plotted]) -> str:
     """Return all that a figure shows, with its panel, its curve and its place."""
     return _csv(
-        {n: getattr(one, n) for n in PLACES} | {n: one.row[n] for n in FOUND} for one in shown
+        {n: getattr(one, n) for n in PLACES} | {n: one.row[n] for n in ROW_COLUMNS} for one in shown
     )
 
 
