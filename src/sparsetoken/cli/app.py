@@ -101,8 +101,8 @@ def _meant(error: UnknownOptionError) -> str:
     from sparsetoken.cli.command import option_name
 
     given, _, _ = (error.token.keyword or error.token.value).partition("=")
-    found = meant(given.lstrip("-").replace("-", "_"), getattr(error.target, "declared", {}))
-    options = " or ".join(map(option_name, found))
+    names = meant(given.lstrip("-").replace("-", "_"), getattr(error.target, "declared", {}))
+    options = " or ".join(map(option_name, names))
     return options and f"Unknown option: {given}. Did you mean {options}?"
 
 
@@ -139,6 +139,10 @@ def _version() -> str:
 
 
 def _not_written(error: OSError) -> NoReturn:
+    if "sparsetoken.work" in sys.modules:
+        from sparsetoken.work import end_workers
+
+        end_workers()
     if error.errno in (errno.EMFILE, errno.ENFILE):
         text = (
             f"Error: no more files can be opened: {error}. `ulimit -n` tells and raises the limit."

@@ -33,8 +33,8 @@ class Source:
         """
         from sparsetoken.bags.files import loaded
 
-        found = loaded(file, self.label, self.bag, names(self.columns) or columns)
-        return found.against_rest(self.positive) if self.positive else found
+        data = loaded(file, self.label, self.bag, names(self.columns) or columns)
+        return data.against_rest(self.positive) if self.positive else data
 
 
 def names(text: str) -> list[str] | None:
@@ -57,7 +57,7 @@ def separating(data: LabelledBags) -> tuple[list[dict[str, Any]], list[str]]:
 
     The column None is the bag size.
     """
-    found = [
+    columns = [
         {
             **dataclasses.asdict(one),
             "label": str(one.label),
@@ -66,7 +66,7 @@ def separating(data: LabelledBags) -> tuple[list[dict[str, Any]], list[str]]:
         for one in data.separating
     ]
     leaks = data.leaks()
-    return found, [f"Warning: {leaks} (--columns names those to keep.)"] if leaks else []
+    return columns, [f"Warning: {leaks} (--columns names those to keep.)"] if leaks else []
 
 
 @command
@@ -79,11 +79,11 @@ def diagnose(file: o.File, *, source: Source = Source(), seed: o.Seed = 0) -> An
 
     data = source.read(file)
     data.check_two_classes()
-    found = forecasting.diagnose(data.bags, data.y, random_state=seed)
+    diagnosis = forecasting.diagnose(data.bags, data.y, random_state=seed)
     leaks, warnings = separating(data)
     more = {"columns": data.columns, "left_out": data.left_out, "separating": leaks}
-    lines = [columns_told(data), *str(found).splitlines()]
-    return Answer("", {**found.to_dict(), **more}, lines, advice=warnings)
+    lines = [columns_told(data), *str(diagnosis).splitlines()]
+    return Answer("", {**diagnosis.to_dict(), **more}, lines, advice=warnings)
 
 
 @command
@@ -109,11 +109,11 @@ def forecast(
     wanted = numbers("--sizes", sizes, int) if sizes else None
     data = source.read(file)
     data.check_two_classes()
-    found = forecasting.forecast(data.bags, data.y, wanted, random_state=seed)
+    forecasts = forecasting.forecast(data.bags, data.y, wanted, random_state=seed)
     _, warnings = separating(data)
-    plain = str(dataclasses.replace(found, advice=()))
+    plain = str(dataclasses.replace(forecasts, advice=()))
     lines = [columns_told(data), *plain.splitlines()]
-    return Answer("", found.to_dict(), lines, advice=[*warnings, *found.advice])
+    return Answer("", forecasts.to_dict(), lines, advice=[*warnings, *forecasts.advice])
 
 
 @command
@@ -163,12 +163,12 @@ def predictions(model: Path, file: Path, bag: str, columns: str, trust_pickle: b
 
     estimator = _loaded(model, trust_pickle)
     data = loaded(file, None, bag, names(columns) or _columns(estimator, file))
-    found = estimator.predict(data.bags).tolist()
-    chances: list[float | None] = [None] * len(found)
+    labels = estimator.predict(data.bags).tolist()
+    chances: list[float | None] = [None] * len(labels)
     if hasattr(estimator, "predict_proba"):
         chances = estimator.predict_proba(data.bags).max(axis=1).tolist()
     rows, lines = [], ["bag,label,probability"]
-    for name, label, chance in zip(data.ids.tolist(), found, chances, strict=True):
+    for name, label, chance in zip(data.ids.tolist(), labels, chances, strict=True):
         rows.append({"bag": str(name), "label": str(label), "probability": chance})
         lines.append(f"{name},{label},{'' if chance is None else f'{chance:.4f}'}")
     return Answer("", {"predictions": rows}, lines)

@@ -94,16 +94,16 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> int:
         bound = signature.bind(*args, **kwargs)
-        told = Given(bound.arguments)
+        given = Given(bound.arguments)
         bound.apply_defaults()
-        given = bound.arguments
+        arguments = bound.arguments
         try:
             with showing(ProgressLines.unless_terminal):
-                values: dict[str, Any] = {n: group.made(given) for n, group in groups.items()}
+                values: dict[str, Any] = {n: group.made(arguments) for n, group in groups.items()}
                 for name, parameter in parameters.items():
                     if name not in groups:
-                        values[name] = told if parameter.annotation is Given else given[name]
-                return function(**values).show(given["json"])
+                        values[name] = given if parameter.annotation is Given else arguments[name]
+                return function(**values).show(arguments["json"])
         except InvalidInput as error:
             message(f"Error: {error.spelt(spelling)}")
             return 2

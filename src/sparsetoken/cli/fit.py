@@ -157,15 +157,15 @@ def _scores(
     from sklearn.metrics import get_scorer
 
     auc = "roc_auc" if len(data.classes) == 2 else "roc_auc_ovr"
-    found, sizes = [], []
+    scores, sizes = [], []
     for train, test in splits.split(np.empty(len(data.y)), data.y):
         fitted = clone(estimator).fit(data.bags[train], data.y[train])
         tested = data.bags[test], data.y[test]
-        found.append([get_scorer(name)(fitted, *tested) for name in ("accuracy", auc)])
+        scores.append([get_scorer(name)(fitted, *tested) for name in ("accuracy", auc)])
         sizes.append(len(test))
         done()
-    means = np.average(found, axis=0, weights=sizes)
-    errors = np.std(found, axis=0, ddof=1) / len(found) ** 0.5
+    means = np.average(scores, axis=0, weights=sizes)
+    errors = np.std(scores, axis=0, ddof=1) / len(scores) ** 0.5
     return pairs(*(dict(zip(("accuracy", "auc"), row, strict=True)) for row in (means, errors)))
 
 
@@ -183,7 +183,7 @@ def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
         warnings.simplefilter("ignore")  # the summary says whether attention is off
         top = estimator.top_tokens(few, SHOWN_TOKENS)
     rows = zip(top, estimator.attention_weights(few), strict=True)
-    found = [(_of_last_class(order), _of_last_class(weights)) for order, weights in rows]
+    shown = [(_of_last_class(order), _of_last_class(weights)) for order, weights in rows]
     return [
         {
             "bag": str(name),
@@ -191,7 +191,7 @@ def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
             "tokens": order.tolist(),
             "weights": weights[order].tolist(),
         }
-        for name, label, (order, weights) in zip(data.ids[best], data.y[best], found, strict=True)
+        for name, label, (order, weights) in zip(data.ids[best], data.y[best], shown, strict=True)
     ]
 
 

@@ -76,7 +76,7 @@ def reproduce(
         showing(functools.partial(ProgressLines.unless_terminal, seconds=10.0, share=0.05)),
         progress_of("experiments", 0) as progress,
     ):
-        found = run(
+        result = run(
             names,
             profile=profile,
             out=out,
@@ -86,11 +86,11 @@ def reproduce(
             workers=calls,
             progress=lambda name, done, total: progress.show(name, round(done), round(total)),
         )
-    counts = {f"comparisons {EVIDENCE[kind]}": n for kind, n in found.evidence.items()}
-    lines = table("Claims", {**found.counts, **counts, "report": str(found.report)})
-    lost = [f.claim.name for f in found.findings if f.verdict in (FAILS, NOT_CONVERGED)]
+    counts = {f"comparisons {EVIDENCE[kind]}": n for kind, n in result.evidence.items()}
+    lines = table("Claims", {**result.counts, **counts, "report": str(result.report)})
+    lost = [f.claim.name for f in result.findings if f.verdict in (FAILS, NOT_CONVERGED)]
     fallen = f"Claims that do not hold: {', '.join(lost)}. The report says why."
-    return Answer("", _values(found), lines, _advice(found), "" if found.all_hold else fallen)
+    return Answer("", _values(result), lines, _advice(result), "" if result.all_hold else fallen)
 
 
 def _loaded(name: str) -> list[str]:
@@ -111,28 +111,28 @@ def _loaded(name: str) -> list[str]:
     except Exception as error:
         got = f"{name} ({type(error).__name__}: {error})"
         raise InvalidInput("experiment", "a Python file that can be imported", got) from error
-    found = [e.name for e in EXPERIMENTS.values() if e.work.__module__ == module.__name__]
-    if Path(module.__file__ or "") != path or not found:
+    names = [e.name for e in EXPERIMENTS.values() if e.work.__module__ == module.__name__]
+    if Path(module.__file__ or "") != path or not names:
         legal = "a Python file that calls register_experiment, with no other module of its name"
         raise InvalidInput("experiment", legal, name)
-    return found
+    return names
 
 
-def _values(found: Reproduction) -> dict[str, Any]:
+def _values(result: Reproduction) -> dict[str, Any]:
     from sparsetoken.experiments.report.files import comparison_row, finding_row
 
     return {
-        "claims": [comparison_row(comparison) for comparison in found.comparisons],
-        "statements": [finding_row(finding) for finding in found.findings],
-        "report": str(found.report),
-        "status": "converged" if found.all_hold else "claims_failed",
+        "claims": [comparison_row(comparison) for comparison in result.comparisons],
+        "statements": [finding_row(finding) for finding in result.findings],
+        "report": str(result.report),
+        "status": "converged" if result.all_hold else "claims_failed",
     }
 
 
-def _advice(found: Reproduction) -> list[str]:
+def _advice(result: Reproduction) -> list[str]:
     advice = []
-    if found.resumed:
-        advice.append(f"{found.resumed} of {found.pieces} pieces of work came from earlier runs.")
-    if found.damaged:
-        advice.append(f"{found.damaged} kept pieces of work were damaged and ran again.")
+    if result.resumed:
+        advice.append(f"{result.resumed} of {result.pieces} pieces of work came from earlier runs.")
+    if result.damaged:
+        advice.append(f"{result.damaged} kept pieces of work were damaged and ran again.")
     return advice

@@ -65,7 +65,7 @@ def simulate(
 
     several = integer("workers", workers, 1) > 1
     with WorkerPool(workers) if several else nullcontext() as executor:
-        found = simulation.simulate(
+        result = simulation.simulate(
             problem,
             classifier,
             readout,
@@ -80,10 +80,10 @@ def simulate(
         )
     with on_device(device):
         advice = advice_on(problem, classifier, working_query(problem, classifier))
-    means, errors = (record_values(one, QUANTITIES) for one in (found.mean, found.standard_error))
+    means, errors = (record_values(one, QUANTITIES) for one in (result.mean, result.standard_error))
     return Answer(
         f"{model}, d = {dimension}, {trials} trials, {engine} engine",
-        {**pairs(means, errors), "status": found.status},
+        {**pairs(means, errors), "status": result.status},
         advice=with_options(advice),
-        shortfall=shortfall(found.status),
+        shortfall=shortfall(result.status),
     )

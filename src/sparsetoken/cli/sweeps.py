@@ -177,19 +177,19 @@ def results(
 
     if export is not None:
         dataset.check_export(export, store)
-    found, damaged = dataset.read(store, facts)
-    statuses, failures = dataset.statuses_of(found), collections.Counter[str]()
+    arrays, damaged = dataset.read(store, facts)
+    statuses, failures = dataset.statuses_of(arrays), collections.Counter[str]()
     for name in ("theory", "simulation"):
-        if f"{name}_message" in found:
-            own = found[f"{name}_status"].to_numpy().ravel() == "failed"
-            failures.update(found[f"{name}_message"].to_numpy().ravel()[own].tolist())
+        if f"{name}_message" in arrays:
+            own = arrays[f"{name}_status"].to_numpy().ravel() == "failed"
+            failures.update(arrays[f"{name}_message"].to_numpy().ravel()[own].tolist())
     values: dict[str, Any] = Counts.of(statuses, damaged)._asdict()
     del statuses["missing"]
     values["statuses"] = dict(statuses)
     values["failures"] = dict(failures.most_common(MOST_MESSAGES))
     if export is not None:
         with _can_be_written(export):
-            dataset.export(found, export)
+            dataset.export(arrays, export)
         values["exported"] = str(export)
     shown = {name: value for name, value in values.items() if not isinstance(value, dict)}
     shown |= {f"status {name}": number for name, number in values["statuses"].items()}

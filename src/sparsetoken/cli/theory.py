@@ -50,30 +50,30 @@ def on_device(name: str | None) -> Iterator[None]:
 
 def with_options(advice: Sequence[str]) -> list[str]:
     """Return advice about query and ridge with the names of the options."""
-    found = []
+    lines = []
     for text in advice:
         for field in ("eta_b", "eta_q", "positive_rate"):
             text = text.replace(field, option_name(field))
         for field in ("alpha0", "beta"):
             text = text.replace(f" {field}", f" --{field}")
-        found.append(f"Advice: {text}")
-    return found
+        lines.append(f"Advice: {text}")
+    return lines
 
 
-def answer(title: str, found: Any, names: Sequence[str], advice: Sequence[str] = ()) -> Answer:
+def answer(title: str, result: Any, names: Sequence[str], advice: Sequence[str] = ()) -> Answer:
     """Return the answer with these quantities of a result and its status."""
-    values = record_values(found, (*names, "status"))
-    return Answer(title, values, advice=with_options(advice), shortfall=shortfall(found.status))
+    values = record_values(result, (*names, "status"))
+    return Answer(title, values, advice=with_options(advice), shortfall=shortfall(result.status))
 
 
 def record_values(record: Any, names: Sequence[str]) -> dict[str, Any]:
     """Return quantities of a result under the keys of the contract; its records are objects."""
-    found = {}
+    values = {}
     for name in names:
         value = getattr(record, name)
         inner = [field.name for field in getattr(value, "quantities", ())]
-        found[name] = record_values(value, inner) if inner else value
-    return found
+        values[name] = record_values(value, inner) if inner else value
+    return values
 
 
 @command
@@ -87,10 +87,10 @@ def align(*, problem: SparseTokenProblem, steps: TwoSteps, device: o.Device = No
     from sparsetoken.theory.query import advice_on
 
     with on_device(device):
-        found = theory.align(problem, steps)
+        alignment = theory.align(problem, steps)
     names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
-    advice = advice_on(problem, Attention(steps), found.query)
-    return answer("Query after two gradient steps", found, names, advice)
+    advice = advice_on(problem, Attention(steps), alignment.query)
+    return answer("Query after two gradient steps", alignment, names, advice)
 
 
 @command
@@ -133,10 +133,10 @@ def predict(
     from sparsetoken import theory
 
     with on_device(device):
-        found = theory.predict(problem, classifier, readout, tolerance=tolerance)
-    query_names = () if found.query is None else ("cosine", "sharpness")
+        result = theory.predict(problem, classifier, readout, tolerance=tolerance)
+    query_names = () if result.query is None else ("cosine", "sharpness")
     names = ("test_error", "training_loss", "training_error", "auc", *query_names, "overlaps")
-    return answer(f"Prediction for {model}", found, (*names, "numerical_error"), found.advice)
+    return answer(f"Prediction for {model}", result, (*names, "numerical_error"), result.advice)
 
 
 @command
@@ -158,8 +158,8 @@ def capacity(
     from sparsetoken import theory
 
     with on_device(device):
-        found = theory.capacity(problem, classifier, tolerance=tolerance)
-    return answer(f"Capacity of {model}", found, ("capacity", "numerical_error"), found.advice)
+        result = theory.capacity(problem, classifier, tolerance=tolerance)
+    return answer(f"Capacity of {model}", result, ("capacity", "numerical_error"), result.advice)
 
 
 @command
@@ -174,9 +174,9 @@ def floor(
     """
     from sparsetoken.theory import oracle
 
-    found = oracle.learning_error(problem, alpha)
+    result = oracle.learning_error(problem, alpha)
     names = ("test_error", "cosine", "oracle_error", "reachable_cosine", "numerical_error")
-    return answer("Bayes-optimal error", found, names)
+    return answer("Bayes-optimal error", result, names)
 
 
 @command
@@ -207,11 +207,11 @@ def represent(
 
     checked = checked_lengths(given, informative)
     real("sharpness", sharpness, 0.0)  # the curves that do not need it come first
-    found: dict[str, list[CriticalStrength]] = {name: [] for name in CURVES}
-    with progress_of("critical strengths", len(found) * len(checked)) as done:
+    curves: dict[str, list[CriticalStrength]] = {name: [] for name in CURVES}
+    with progress_of("critical strengths", len(curves) * len(checked)) as done:
         for name, curve in CURVES.items():
             for length in checked:
-                found[name].append(
+                curves[name].append(
                     critical_strength(
                         curve.model,
                         length,
@@ -228,20 +228,20 @@ def represent(
         "informative": informative,
         "positive_rate": positive_rate,
         "fixed_sharpness": sharpness,
-        "critical_strength": {n: [f.strength for f in row] for n, row in found.items()},
-        "growth": _growth(checked, found),
-        "status": _status(checked, found),
+        "critical_strength": {n: [f.strength for f in row] for n, row in curves.items()},
+        "growth": _growth(checked, curves),
+        "status": _status(checked, curves),
     }
     fallen = "" if values["status"] == "converged" else f"Not converged: {values['status']}."
     return Answer("", values, _lines(values), shortfall=fallen)
 
 
-def _growth(lengths: tuple[int, ...], found: dict[str, list[CriticalStrength]]) -> dict[str, Any]:
+def _growth(lengths: tuple[int, ...], curves: dict[str, list[CriticalStrength]]) -> dict[str, Any]:
     """Return, for each curve, the growth law that fits best; none below 3 lengths."""
     from sparsetoken.theory.oracle.growth import best_growth, fit_growth, growth_exponent
 
     growth: dict[str, Any] = {}
-    for name, row in found.items():
+    for name, row in curves.items():
         strengths = [f.strength for f in row]
         if len(lengths) < 3 or not all(f.status.converged for f in row):
             continue
@@ -257,10 +257,10 @@ def _growth(lengths: tuple[int, ...], found: dict[str, list[CriticalStrength]]) 
     return growth
 
 
-def _status(lengths: tuple[int, ...], found: dict[str, list[CriticalStrength]]) -> str:
+def _status(lengths: tuple[int, ...], curves: dict[str, list[CriticalStrength]]) -> str:
     short = [
         f"{name} at L = {length} ({f.status.code})"
-        for name, row in found.items()
+        for name, row in curves.items()
         for length, f in zip(lengths, row, strict=True)
         if not f.status.converged
     ]

@@ -104,7 +104,7 @@ def descend(
         Option(
             group=_NETWORK,
             help="Length of all columns before the first step, or a comma-separated list; by "
-            "default lengths that break the symmetries of the network.",
+            "default norms that break the symmetries of the network.",
         ),
     ] = None,
     start_overlaps: Annotated[
@@ -182,19 +182,19 @@ def descend(
     sampling = _sampling(problem, trained, engine, dimension=dimension, trials=trials, seed=seed)
     threads = ThreadPoolExecutor(workers) if workers > 1 else contextlib.nullcontext()
     with threads as executor:
-        found = theory.descend(problem, trained, tolerance=tolerance, executor=executor)
-    steps = _rows(_quantities(found, network), _states(found.training_loss))
+        path = theory.descend(problem, trained, tolerance=tolerance, executor=executor)
+    steps = _rows(_quantities(path, network), _states(path.training_loss))
     values: dict[str, Any] = {
         "steps": steps,
-        "numerical_error": found.numerical_error,
-        "best_step": found.best_step,
-        "replicas": found.replicas,
-        "status": found.status,
-        "advice": found.notes,
+        "numerical_error": path.numerical_error,
+        "best_step": path.best_step,
+        "replicas": path.replicas,
+        "status": path.status,
+        "advice": path.notes,
     }
-    advice = [f"Numerical error of the test error: {found.numerical_error:.1e}"]
-    advice += [f"Advice: {note}" for note in found.notes]
-    fallen = shortfall(found.status)
+    advice = [f"Numerical error of the test error: {path.numerical_error:.1e}"]
+    advice += [f"Advice: {note}" for note in path.notes]
+    fallen = shortfall(path.status)
     lines = _lines("Gradient descent on all weights", steps)
     if sampling:
         sampled = simulation.descend(problem, trained, engine=engine, **sampling)
@@ -262,12 +262,12 @@ def _sampling(
 def _quantities(path: Any, network: str | None) -> dict[str, np.ndarray]:
     """Return the displayed part of a course, whose last axis is steps."""
     weights = path.weights
-    found = {name: getattr(path, name) for name in ("test_error", "training_loss", "attended")}
-    found |= weights.columns()
+    quantities = {name: getattr(path, name) for name in ("test_error", "training_loss", "attended")}
+    quantities |= weights.columns()
     if weights.names == ("q", "w"):  # one query
-        found |= {"cosine": found["cosine_q"], "product_wq": weights.gram[..., 0, 1]}
-    found["bias"] = found["b"]
-    return {name: found[name] for name in SHOWN} if network is None else found
+        quantities |= {"cosine": quantities["cosine_q"], "product_wq": weights.gram[..., 0, 1]}
+    quantities["bias"] = quantities["b"]
+    return {name: quantities[name] for name in SHOWN} if network is None else quantities
 
 
 def _rows(quantities: Mapping[str, np.ndarray], states: int) -> list[dict[str, Any]]:

@@ -264,11 +264,11 @@ def _with_attention(estimator: Any, X: Any) -> tuple[Any, Any]:
 
 
 def _column(classes: np.ndarray, target: Any) -> int:
-    found = np.flatnonzero(classes == target)
-    if target is None or not len(found):
+    matches = np.flatnonzero(classes == target)
+    if target is None or not len(matches):
         legal = "one of the classes " + ", ".join(map(str, classes))
         raise InvalidInput("target", legal, target, "Each class has its own query.")
-    return int(found[0])
+    return int(matches[0])
 
 
 def _same_number(name: str, given: Any, weights: Sequence) -> None:

@@ -52,8 +52,8 @@ def draw(
     means = xarray.concat([_means(dataset, q, value) for q in shown], "quantity")
     means = means.assign_coords(quantity=shown)
     if y and "alpha1" in (x, y) and "theory_capacity" in dataset:
-        found = _means(dataset, "theory", "capacity").isel(alpha1=0, drop=True)
-        line = found["value"].where(found["status"] == CONVERGED)
+        capacity = _means(dataset, "theory", "capacity").isel(alpha1=0, drop=True)
+        line = capacity["value"].where(capacity["status"] == CONVERGED)
         means["boundary"] = line.expand_dims(quantity=shown)
     # Curves of both quantities share a panel, maps do not.
     free = [str(dim) for dim in means["value"].dims if dim not in (*placed.values(), "quantity")]
@@ -97,10 +97,10 @@ def _means(dataset: xarray.Dataset, quantity: str, value: str) -> xarray.Dataset
     square = ((values - mean) ** 2).sum("trial") / (count - 1).where(count > 1)
     fallen = ~status.isin([CONVERGED, MISSING])
     first = (2 * fallen + (status == CONVERGED)).argmax("trial")
-    found = {"value": mean, "error": ((square / count) ** 0.5).fillna(0.0)}
+    variables = {"value": mean, "error": ((square / count) ** 0.5).fillna(0.0)}
     missing = (status == MISSING).any("trial")
-    found |= {"status": status.isel(trial=first), "missing": missing}
-    return xarray.Dataset(found).drop_vars("trial", errors="ignore")
+    variables |= {"status": status.isel(trial=first), "missing": missing}
+    return xarray.Dataset(variables).drop_vars("trial", errors="ignore")
 
 
 def _facets(means: xarray.Dataset, dims: list[str]) -> xarray.Dataset:

@@ -256,16 +256,16 @@ def training_of(task: Task, trained: Descent) -> Training:
         If norms, rates or further weights do not fit the network or are too large at the start,
         or the loss or the network does not fit the task.
     """
-    found = _of_descent(law_of(task), trained)
+    training = _of_descent(law_of(task), trained)
     for name, sizes in (
-        ("norms of the columns at the start", np.linalg.norm(found.start, axis=0)),
-        ("further weights at the start, in size,", np.abs(found.start_c)),
+        ("norms of the columns at the start", np.linalg.norm(training.start, axis=0)),
+        ("further weights at the start, in size,", np.abs(training.start_c)),
     ):
         if sizes.max(initial=0.0) > LARGEST_START:
             raise InvalidInput(name, f"at most {LARGEST_START:g}", float(sizes.max()))
     if isinstance(task, SparseTokenProblem) and task.position_law is not None:
-        _require_symmetric(found, task)
-    return found
+        _require_symmetric(training, task)
+    return training
 
 
 def require_descent(given: Any) -> None:
@@ -289,7 +289,7 @@ def _of_descent(law: TaskLaw, trained: Any) -> Training:
     if np.shape(start_c) != (len(weights),):
         legal = f"{len(weights)} numbers: {', '.join(weights)}" if weights else "None"
         raise InvalidInput("start_c", legal, start_c)
-    found = Training(
+    training = Training(
         law,
         trained.network,
         _require_loss(law, trained.loss),
@@ -302,8 +302,8 @@ def _of_descent(law: TaskLaw, trained: Any) -> Training:
         np.concatenate([overlaps.T, np.diag(norms)[np.array(norms) > 0]]),
         np.array(start_c, dtype=float),
     )
-    check_network(found.network, law, found.loss)
-    return found
+    check_network(training.network, law, training.loss)
+    return training
 
 
 def _require_symmetric(training: Training, problem: SparseTokenProblem) -> None:
@@ -358,8 +358,8 @@ def _schedule(given: Any, columns: tuple[str, ...], steps: int) -> Float[np.ndar
     """Return the rates of all steps."""
     m = len(columns)
     if isinstance(given, Mapping):
-        found = [_over_steps("rates", x, steps) for x in _of_names("rates", given, columns)]
-        return np.stack(found, axis=1)
+        rates = [_over_steps("rates", x, steps) for x in _of_names("rates", given, columns)]
+        return np.stack(rates, axis=1)
     array = np.asarray(given, dtype=float)
     if array.shape in ((), (m,), (steps, 1), (steps, m)):
         return np.broadcast_to(array, (steps, m)).copy()
@@ -385,12 +385,12 @@ def stem_of(column: str) -> str:
     return column.rstrip("0123456789_")
 
 
-def _of_names(name: str, found: Mapping[str, Any], columns: tuple[str, ...]) -> list[Any]:
+def _of_names(name: str, entries: Mapping[str, Any], columns: tuple[str, ...]) -> list[Any]:
     """Return what each column has in a mapping: of its name, else of its name without digits."""
     stems = [stem_of(column) for column in columns]
-    unknown = sorted(found.keys() - {*columns, *stems})
-    missing = [c for c, stem in zip(columns, stems, strict=True) if not found.keys() & {c, stem}]
+    unknown = sorted(entries.keys() - {*columns, *stems})
+    missing = [c for c, stem in zip(columns, stems, strict=True) if not entries.keys() & {c, stem}]
     if unknown or missing:
         got = f"no number for {missing[0]}" if missing else f"a number for {unknown[0]}"
         raise InvalidInput(name, _legal(columns), got)
-    return [found.get(c, found.get(stem)) for c, stem in zip(columns, stems, strict=True)]
+    return [entries.get(c, entries.get(stem)) for c, stem in zip(columns, stems, strict=True)]

@@ -83,8 +83,8 @@ def learning_curves(loss: str = "square", alpha0: Reals = 1.0, alpha1: Reals = 2
     >>> import sparsetoken as st
     >>> paper = st.presets.learning_curves("square", alpha1=[0.5, 2.0])
     >>> for model in paper.models:
-    ...     found = st.predict(paper.problem, model, paper.readout, tolerance=1e-3)
-    ...     print(model.name, found.test_error.round(2))
+    ...     prediction = st.predict(paper.problem, model, paper.readout, tolerance=1e-3)
+    ...     print(model.name, prediction.test_error.round(2))
     attention [0.12 0.11]
     pooled [0.39 0.34]
     vectorized [0.45 0.41]

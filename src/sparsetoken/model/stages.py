@@ -156,8 +156,8 @@ class TwoSteps:
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.align(problem, st.TwoSteps(alpha0=1.0, eta_q=25.0))
-    >>> print(f"{found.sharpness:.1f}")
+    >>> alignment = st.align(problem, st.TwoSteps(alpha0=1.0, eta_q=25.0))
+    >>> print(f"{alignment.sharpness:.1f}")
     1.0
     """
 

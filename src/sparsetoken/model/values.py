@@ -75,12 +75,12 @@ def broadcast(*values: Any) -> Broadcast:
 
 def _dims(coords: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> tuple[str, ...]:
     """Return a name for each axis."""
-    found: list[str] = []
+    names: list[str] = []
     for axis, size in enumerate(shape):
-        own = [n for n, c in coords.items() if c.shape[axis] == size == c.size and n not in found]
-        several = "point" if "point" not in found else f"point_{axis}"
-        found.append(own[0] if len(own) == 1 else several)
-    return tuple(found)
+        own = [n for n, c in coords.items() if c.shape[axis] == size == c.size and n not in names]
+        several = "point" if "point" not in names else f"point_{axis}"
+        names.append(own[0] if len(own) == 1 else several)
+    return tuple(names)
 
 
 def require_numbers(*values: Any) -> None:

@@ -122,10 +122,10 @@ def computed(piece: Piece) -> dict[str, Result]:
         items = piece.read()
     except Exception as error:
         return dict.fromkeys(piece.keys, Result(error=one_line(error)))
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     for _, some in itertools.groupby(items, lambda item: item.series):
-        found |= _tried(list(some), piece.budget)
-    return found
+        results |= _tried(list(some), piece.budget)
+    return results
 
 
 def _tried(items: Sequence[Item], budget: int | None) -> dict[str, Result]:
@@ -157,11 +157,11 @@ def _rows(items: Sequence[Item], budget: int | None) -> list[dict[str, Any]]:
     return _predicted(theory.predict(call.problem, call.trained, along, tolerance=call.options))
 
 
-def _predicted(found: Record) -> list[dict[str, Any]]:
+def _predicted(prediction: Record) -> list[dict[str, Any]]:
     """Return the result at each point; the parameters that vary are no results."""
     return [
-        _row({name: one for name, one in record.items() if name not in found.coords})
-        for record in found.records()
+        _row({name: one for name, one in record.items() if name not in prediction.coords})
+        for record in prediction.records()
     ]
 
 
@@ -182,10 +182,10 @@ def row_of(value: Any) -> dict[str, Any]:
 
 
 def _aligned(call: Call, trial: int) -> dict[str, Any]:
-    found = call.options.start(call.problem, trial).train_query(call.trained)
-    values = {"cosine": found.query.cosine, "sharpness": found.query.sharpness}
+    alignment = call.options.start(call.problem, trial).train_query(call.trained)
+    values = {"cosine": alignment.query.cosine, "sharpness": alignment.query.sharpness}
     names = ("overlap", "norm", "readout_cosine")
-    return _row(values | {name: getattr(found, name) for name in names})
+    return _row(values | {name: getattr(alignment, name) for name in names})
 
 
 def _fitted(plan: TrialPlan, number: int) -> dict[str, Any]:

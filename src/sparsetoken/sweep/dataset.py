@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ENDINGS = (".csv", ".parquet", ".nc", ".zarr", ".zarr.zip")
 BYTES = 100  # of a number in memory, as an object and in the copies that tables make
+_MISSING = Result(seconds=math.nan)
 
 
 def to_xarray(store: Path | str) -> xr.Dataset:
@@ -68,11 +69,11 @@ def to_xarray(store: Path | str) -> xr.Dataset:
     ...     to_xarray(f"{folder}/sweep")["theory_cosine"].dims
     ('strength',)
     """
-    found, damaged = read(store)
+    dataset, damaged = read(store)
     if damaged:
         remedy = "Rerun the sweep to recompute what they held."
         raise Failure(f"{damaged} files in {store} are damaged. {remedy}")
-    return found
+    return dataset
 
 
 def to_frame(store: Path | str) -> pd.DataFrame:
@@ -126,9 +127,7 @@ def read_kept(kept: Kept, about: Mapping[str, Any], facts: bool = False) -> tupl
     trials = {
         quantity: about["trials"] if quantity == "simulation" else 1 for quantity in about["keys"]
     }
-    require_memory(
-        {q: math.prod(shapes.values()) * n for q, n in trials.items()}, about["experiment"]
-    )
+    require_memory(math.prod(shapes.values()) * sum(trials.values()), about["experiment"])
     names = {
         quantity: [f"{key}.{trial}" for key in keys for trial in range(trials[quantity])]
         for quantity, keys in about["keys"].items()
@@ -137,7 +136,7 @@ def read_kept(kept: Kept, about: Mapping[str, Any], facts: bool = False) -> tupl
     variables: dict[str, Any] = {}
     for quantity, some in names.items():
         own = {**shapes, **({"trial": trials[quantity]} if quantity == "simulation" else {})}
-        results = [known.results.get(name) for name in some]
+        results = [known.results.get(name, _MISSING) for name in some]
         for name, column in _columns(results, about["experiment"], facts).items():
             variables[f"{quantity}_{name}"] = (tuple(own), column.reshape(tuple(own.values())))
     coords: dict[str, Any] = {}
@@ -154,9 +153,12 @@ def read_kept(kept: Kept, about: Mapping[str, Any], facts: bool = False) -> tupl
     return xr.Dataset(variables, coords, attributes), known.damaged
 
 
-def _columns(results: list[Result | None], experiment: str, facts: bool) -> dict[str, np.ndarray]:
+def _columns(results: list[Result], experiment: str, facts: bool) -> dict[str, np.ndarray]:
     """Return the results as arrays by name; those without numbers, and no message, are left out."""
-    rows = [one.value if one is not None and not one.error else {} for one in results]
+    rows = [
+        one.value or {"status": FAILED if one.error else MISSING, "message": one.error}
+        for one in results
+    ]
     columns = {
         name: np.array([row.get(name, math.nan) for row in rows]) for name in RESULTS[experiment]
     }
@@ -165,35 +167,28 @@ def _columns(results: list[Result | None], experiment: str, facts: bool) -> dict
     def texts(words: list[str]) -> np.ndarray:
         return np.array(words, dtype=object)
 
-    empty = [MISSING if one is None else FAILED for one in results]
-    columns["status"] = texts([row.get("status", n) for row, n in zip(rows, empty, strict=True)])
-    messages = texts(
-        [
-            row.get("message", one.error if one else "")
-            for row, one in zip(rows, results, strict=True)
-        ]
-    )
+    columns["status"] = texts([row["status"] for row in rows])
+    messages = texts([row["message"] for row in rows])
     if (messages != "").any():
         columns["message"] = messages
     if facts:
-        told = [one or Result(seconds=math.nan) for one in results]
-        columns["seconds"] = np.array([one.seconds for one in told])
-        columns["computed_with"] = texts([json.dumps(dict(one.environment)) for one in told])
+        columns["seconds"] = np.array([one.seconds for one in results])
+        columns["computed_with"] = texts([json.dumps(dict(one.environment)) for one in results])
     return columns
 
 
 def statuses_of(dataset: xr.Dataset) -> collections.Counter[str]:
     """Return the number of results with each status."""
-    found: collections.Counter[str] = collections.Counter()
+    statuses: collections.Counter[str] = collections.Counter()
     for name in dataset.data_vars:
         if str(name).endswith("_status"):
-            found.update(dataset[name].to_numpy().ravel().tolist())
-    return found
+            statuses.update(dataset[name].to_numpy().ravel().tolist())
+    return statuses
 
 
-def require_memory(rows: Mapping[str, int], experiment: str) -> None:
+def require_memory(count: int, experiment: str) -> None:
     """Raise `InvalidInput` if half of the memory cannot hold so many results."""
-    need, most = sum(rows.values()) * len(RESULTS[experiment]) * BYTES, machine_memory() // 2
+    need, most = count * len(RESULTS[experiment]) * BYTES, machine_memory() // 2
     if need > most:
         remedy = "Sweep fewer points, or open a part: xarray.open_zarr(path), then sel or isel."
         legal = f"at most {most / 2**30:.3g} GiB in memory"
@@ -214,11 +209,11 @@ def table(dataset: xr.Dataset) -> pd.DataFrame:
         frame = dataset[own].rename(names).to_dataframe().reset_index()
         tied = [dim for dim in dataset[own].dims if dim not in coords]
         parts.append(frame.drop(columns=tied).assign(quantity=quantity))
-    found = pd.concat(parts, ignore_index=True)
-    first = ["quantity", *(n for n in dataset.coords if n in found and dataset[n].ndim)]
-    last = [n for n in dataset.coords if n in found and not dataset[n].ndim]
-    middle = [n for n in found if n not in {*first, *last}]
-    return found[[*first, *middle, *last]]
+    joined = pd.concat(parts, ignore_index=True)
+    first = ["quantity", *(n for n in dataset.coords if n in joined and dataset[n].ndim)]
+    last = [n for n in dataset.coords if n in joined and not dataset[n].ndim]
+    middle = [n for n in joined if n not in {*first, *last}]
+    return joined[[*first, *middle, *last]]
 
 
 def check_export(path: Path, store: Path | str) -> None:

@@ -173,11 +173,11 @@ class Grid:
                 legal = "a parameter that a wanted quantity depends on"
                 raise InvalidInput(self.where(name), legal, got)
         places = [self.where(name) for name in names]
-        found = tuple(tuple(map(self._typed, places, names, row)) for row in rows)
-        if len(set(found)) < len(found):
-            twice = next(step for i, step in enumerate(found) if step in found[:i])
+        checked = tuple(tuple(map(self._typed, places, names, row)) for row in rows)
+        if len(set(checked)) < len(checked):
+            twice = next(step for i, step in enumerate(checked) if step in checked[:i])
             raise InvalidInput(where, "without repeated values", list(twice))
-        return found if len(names) > 1 else tuple(value for (value,) in found)
+        return checked if len(names) > 1 else tuple(value for (value,) in checked)
 
     def _known(self, where: str, name: str) -> Any:
         """Return the declaration of a parameter."""

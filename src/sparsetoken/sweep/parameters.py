@@ -58,7 +58,7 @@ _RESERVED = {
 def parameters(experiment: str, quantities: Sequence[str] = QUANTITIES) -> dict[str, Parameter]:
     """Return the parameters that the quantities of an experiment depend on for some values.
 
-    The default of a field that several models have is that of the first; see `defaults`.
+    The default of a field that several models have is that of the first.
     """
     return _parameters(experiment, tuple(quantities), tuple(MODELS.values()))
 
@@ -67,36 +67,36 @@ def parameters(experiment: str, quantities: Sequence[str] = QUANTITIES) -> dict[
 def _parameters(
     experiment: str, quantities: tuple[str, ...], entries: tuple[ModelEntry, ...]
 ) -> dict[str, Parameter]:
-    found = own(SparseTokenProblem) | own(TwoSteps)
+    fields = own(SparseTokenProblem) | own(TwoSteps)
     if experiment != "alignment":
         names = tuple(entry.name for entry in entries)
         remedy = "Register your own model with sparsetoken.model.register."
-        found["model"] = Parameter("model", default=Attention.name, choices=names, remedy=remedy)
+        fields["model"] = Parameter("model", default=Attention.name, choices=names, remedy=remedy)
         for name, declared in parameters_of(Query).items():
-            found[name] = dataclasses.replace(declared, default=None, arrays=False)
+            fields[name] = dataclasses.replace(declared, default=None, arrays=False)
         for entry in reversed(entries):
             kind: Any = entry.kind
-            found |= own(kind)
+            fields |= own(kind)
     if experiment == "learning":
-        found |= own(Readout)
+        fields |= own(Readout)
     elif experiment == "capacity" and "simulation" in quantities:
-        found["alpha1"] = own(Readout)["alpha1"]
+        fields["alpha1"] = own(Readout)["alpha1"]
     if experiment != "alignment" and "theory" in quantities:
-        found |= _PREDICTING
-    return found | (_SAMPLING if "simulation" in quantities else {})
+        fields |= _PREDICTING
+    return fields | (_SAMPLING if "simulation" in quantities else {})
 
 
 @functools.cache
 def own(kind: Any) -> dict[str, Parameter]:
     """Return the fields of a class that are numbers or words, by name."""
-    declared, found = parameters_of(kind), {}
+    declared, fields = parameters_of(kind), {}
     for field in dataclasses.fields(kind):
         if type(field.default) in (int, float, str):
             words = (field.default,) if isinstance(field.default, str) else ()
             whole = type(field.default) is int
             plain = Parameter(field.name, default=field.default, whole=whole, choices=words)
-            found[field.name] = dataclasses.replace(declared.get(field.name, plain), arrays=False)
-    return found
+            fields[field.name] = dataclasses.replace(declared.get(field.name, plain), arrays=False)
+    return fields
 
 
 def check_names(entry: ModelEntry) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import pickle
 import random
 from collections.abc import Callable, Iterator
@@ -66,7 +67,8 @@ class _Work:
             calls = list(grid.calls(quantity, grid.points(), lambda call: check(call, budget)))
             self.keys[quantity] = [call.key for call in calls]
             self.calls |= zip(self.keys[quantity], calls, strict=True)
-        self.weights = collections.Counter(item.name for item in self._items())
+        points = collections.Counter(itertools.chain(*self.keys.values()))
+        self.weights = {item.name: points[item.key] for item in self._items()}
         known = kept.read(self.weights, mend=mend)
         self.statuses = dict.fromkeys(self.weights, MISSING)
         self.statuses |= {key: status_of(result) for key, result in known.results.items()}
@@ -76,15 +78,13 @@ class _Work:
         self.damaged = known.damaged
 
     def _items(self) -> Iterator[Item]:
-        for quantity, keys in self.keys.items():
-            for key in keys:
-                for trial in range(self.grid.trials_of(quantity)):
-                    yield Item(key, self.calls[key], trial)
+        for key, call in self.calls.items():
+            for trial in range(self.grid.trials_of(call.quantity)):
+                yield Item(key, call, trial)
 
     def lacking(self, wanted: set[str]) -> list[Item]:
         """Return the distinct results that have one of these statuses."""
-        items = {item.name: item for item in self._items()}
-        return [item for name, item in items.items() if self.statuses[name] in wanted]
+        return [item for item in self._items() if self.statuses[item.name] in wanted]
 
     def end(self, key: str, result: Result) -> None:
         """Count a result that is there from here on."""
@@ -186,7 +186,7 @@ def run(
         raise InvalidInput("grid", "a Grid", grid, "read_spec(path) reads one from a file.")
     width = getattr(executor, "_max_workers", 1) if workers is None else workers
     integer("workers", width, 1)
-    require_memory(grid.rows, grid.experiment)
+    require_memory(sum(grid.rows.values()), grid.experiment)
     folder = opened(store, write=True)
     kept = Kept(folder / PIECES, row_of)
     work = _Work(grid, kept, memory_budget, mend=True)
@@ -201,8 +201,8 @@ def run(
     wanted = {MISSING, FAILED} if retry_failed else {MISSING}
     pieces = list(in_pieces(work.lacking(wanted), memory_budget))
     first = random.randrange(max(1, len(pieces)))  # so that two runs at once do little twice
-    for found in kept.fill(computed, pieces[first:] + pieces[:first], executor, width):
-        for key, result in found.items():
+    for results in kept.fill(computed, pieces[first:] + pieces[:first], executor, width):
+        for key, result in results.items():
             work.end(key, result)
         on_counts(work.counts)
     return _ended(folder, kept, work)

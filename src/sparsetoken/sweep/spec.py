@@ -101,21 +101,21 @@ def grid_of(table: Mapping[str, Any]) -> Grid:
 
 
 def _table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
-    found = table.get(key, {})
-    if not isinstance(found, dict):
-        raise InvalidInput(key, f"a table: [{key}]", found)
-    for name in found:
+    entries = table.get(key, {})
+    if not isinstance(entries, dict):
+        raise InvalidInput(key, f"a table: [{key}]", entries)
+    for name in entries:
         if "+" in name:  # which joins the names of tied parameters
             raise InvalidInput(f"{key}.{name}", "the name of a parameter", name)
-    return found
+    return entries
 
 
 def _tied(table: Mapping[str, Any]) -> dict[str, Any]:
-    found = table.get("tied", [])
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-        raise InvalidInput("tied", "tables: [[tied]]", found)
+    tables = table.get("tied", [])
+    if not isinstance(tables, list) or not all(isinstance(item, dict) for item in tables):
+        raise InvalidInput("tied", "tables: [[tied]]", tables)
     axes: dict[str, Any] = {}
-    for lists in found:
+    for lists in tables:
         if len(lists) < 2:
             raise InvalidInput("tied", "two parameters or more that move together", list(lists))
         for name, values in _table({"tied": lists}, "tied").items():
@@ -151,11 +151,11 @@ def _steps(name: str, values: Any) -> Any:
 def line_of(text: str, name: str) -> int | None:
     """Return the line, from 1, where a key such as ``axes.alpha1`` stands, or None."""
     *tables, key = name.split(".")
-    found = _find(text, tables, key)
-    while found is None and tables:  # a key of an inline table is on the line of the table
+    line = _find(text, tables, key)
+    while line is None and tables:  # a key of an inline table is on the line of the table
         *tables, key = tables
-        found = _find(text, tables, key)
-    return found
+        line = _find(text, tables, key)
+    return line
 
 
 def _find(text: str, tables: list[str], key: str) -> int | None:

@@ -31,8 +31,8 @@ def connected(address: str) -> Iterator[tuple[Executor, int]]:
         try:
             client = distributed.Client(address, timeout=TIMEOUT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            told = " ".join(str(error).split())[:200]
-            remedy = f"It did not answer in {TIMEOUT_SECONDS} s: {told}."
+            cause = " ".join(str(error).split())[:200]
+            remedy = f"It did not answer in {TIMEOUT_SECONDS} s: {cause}."
             raise InvalidInput("--cluster", LEGAL, address, remedy) from None
         try:
             threads = _checked_threads(client)

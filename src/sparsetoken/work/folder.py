@@ -53,8 +53,8 @@ class Folder:
             if self._remote is None:
                 return sorted(os.listdir(self.path))
             self._remote.invalidate_cache()
-            found = self._remote.ls(self._root, detail=False)
-            return sorted(path.rstrip("/").rpartition("/")[2] for path in found)
+            paths = self._remote.ls(self._root, detail=False)
+            return sorted(path.rstrip("/").rpartition("/")[2] for path in paths)
         return []
 
     def make(self) -> None:

@@ -115,13 +115,13 @@ class Kept:
             if content is None:  # another run has removed it
                 continue
             try:
-                found = self._parsed(name, content)
+                parsed = self._parsed(name, content)
             except UNREADABLE:
                 damaged += 1
                 if mend:
                     self.folder.remove(name)
                 continue
-            for key, result in found.items():
+            for key, result in parsed.items():
                 if keys is not None and key not in keys:
                     continue
                 if key not in results or (results[key].error and not result.error):
@@ -134,13 +134,13 @@ class Kept:
             raise ValueError("damaged")
         file = json.loads(content)
         seconds, environment = float(file["seconds"]), dict(file["environment"])
-        found = {
+        results = {
             key: Result(None, _legal(error), seconds, environment)
             for key, error in file["errors"].items()
         }
         for key, value in file["values"].items():
-            found[key] = Result(self._decoded(value), "", seconds, environment)
-        return found
+            results[key] = Result(self._decoded(value), "", seconds, environment)
+        return results
 
     def write(self, results: Mapping[str, Result]) -> None:
         """Write the results of one piece, whose values are as JSON has them.
@@ -192,14 +192,14 @@ class Kept:
         self.folder.make()
         for piece, done in completed(functools.partial(timed, work), pieces, executor, width):
             if isinstance(done, WorkerDied):
-                found = {key: Result(error=str(done)) for key in piece.keys}
+                results = {key: Result(error=str(done)) for key in piece.keys}
             else:
                 facts = {"seconds": done.seconds, "environment": json.loads(done.environment)}
-                found = {key: one._replace(**facts) for key, one in done.result.items()}
-            self.write(found)
+                results = {key: one._replace(**facts) for key, one in done.result.items()}
+            self.write(results)
             yield {
                 key: one if one.error else one._replace(value=self._decoded(one.value))
-                for key, one in found.items()
+                for key, one in results.items()
             }
 
 

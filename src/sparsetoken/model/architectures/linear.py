@@ -64,7 +64,7 @@ class Vectorized(Model):
 
     def check_test_problem(self, problem: SparseTokenProblem, tested: SparseTokenProblem) -> None:
         """Raise `InvalidInput` if the lengths differ: weights belong to positions."""
-        L, found = problem.length, tested.length
-        if found != L:
+        L, length = problem.length, tested.length
+        if length != L:
             remedy = "Each weight of vectorized belongs to a position."
-            raise InvalidInput("length (L) of the test problem", f"{L}", found, remedy)
+            raise InvalidInput("length (L) of the test problem", f"{L}", length, remedy)

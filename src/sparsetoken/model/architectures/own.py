@@ -127,8 +127,8 @@ class Network(Architecture):
     def scores(self, H: Any, c: Any, outputs: int) -> Any:
         import jax.numpy as jnp
 
-        found = jnp.asarray(self.function(H, c))
-        return found[None] if outputs == 1 and found.ndim == 0 else found
+        scores = jnp.asarray(self.function(H, c))
+        return scores[None] if outputs == 1 and scores.ndim == 0 else scores
 
     def attention(self, H: Any, c: Any) -> Any:
         return None if self.token_weights is None else self.token_weights(H, c)
