@@ -119,6 +119,19 @@ def test_a_letter_in_place_of_a_name_is_answered_with_the_name(kind, name, meant
         kind(**{name: 1.0})
 
 
+def test_letters_without_a_sign_of_their_own_stay_words():
+    @value
+    class Decay:
+        """A decay."""
+
+        share: float = parameter("what stays", r"\gamma", default=0.5)
+
+    with pytest.raises(TypeError, match="Did you mean share"):
+        Decay(gamma=1.0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'rest'"):
+        Decay(rest=1.0)
+
+
 def test_words_are_those_of_what_they_stand_for():
     for word in LOSSES:
         assert get_loss(word).name == word == Readout(word).loss.name

@@ -140,3 +140,14 @@ def test_a_sweep_that_memory_cannot_hold_is_refused(path, monkeypatch):
     monkeypatch.setattr("sparsetoken.sweep.dataset.machine_memory", lambda: 1000)
     with pytest.raises(InvalidInput, match=r"xarray\.open_zarr"):
         to_xarray(path)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_integers_above_those_of_files_are_floats_there(tmp_path, fixed):
+    length = 10**20
+    values = {"fixed": {"length": length}} if fixed else {}
+    axes = {"strength": [1.0, 2.0]} if fixed else {"length": [4, length]}
+    run(Grid("alignment", axes, quantities=("theory",), **values), tmp_path / "s")
+    assert float(xr.open_zarr(tmp_path / "s" / "results.zarr")["length"].max()) == 1e20
+    for ending in ("nc", "csv"):
+        export(to_xarray(tmp_path / "s"), tmp_path / f"t.{ending}")

@@ -39,7 +39,7 @@ def dataset(grid, value, names=None, status=lambda point: "converged"):
         numbers = np.where(np.isin(words, ["failed", "missing"]), np.nan, numbers)
         variables |= {f"{quantity}_{name}": (own, numbers), f"{quantity}_status": (own, words)}
     coords = {name: (name, [*values]) for name, values in grid.axes.items()}
-    return xr.Dataset(variables, {**coords, "engine": "reduced"})
+    return xr.Dataset(variables, {"engine": "reduced", **coords})
 
 
 def drawn_of(sweep, data):
@@ -110,6 +110,15 @@ def test_simulations_are_points_with_standard_errors():
     assert len(bars.lines[0].get_xdata()) == 3
     low, high = bars.lines[2][0].get_segments()[0]
     assert high[1] - low[1] == pytest.approx(2 * 0.01 / math.sqrt(3), rel=1e-12)
+
+
+def test_engines_on_an_axis_have_their_own_marks():
+    sweep = grid({**LOADS, "engine": ["reduced", "tensors"]}, quantities=("simulation",))
+    data = dataset(sweep, lambda point: point["alpha1"])
+    figure, _ = grids.draw(data, "test_error", x="alpha1", curves="engine")
+    (axes,) = figure.axes
+    marks = [bars.lines[0].get_marker() for bars in axes.containers if bars.has_yerr]
+    assert marks == ["o", "s"]
 
 
 def test_theory_and_simulation_share_a_panel_of_curves():

@@ -1,10 +1,12 @@
 """Sweeps of a model that is registered from outside the package."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 
 from sparsetoken import predict, simulate
+from sparsetoken.base.parameters import parameter, value
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model import models
 from sparsetoken.model.architectures.weights import softmax_weights
@@ -113,3 +115,35 @@ def test_a_model_that_is_not_registered_is_refused():
     with pytest.raises(InvalidInput) as caught:
         grid({"cosine": COSINES})
     assert caught.value.args[0] == "fixed.model"
+
+
+def test_words_that_stand_for_something_have_results_of_their_own(entry, tmp_path):
+    factors = {"soft": (0.5,), "sharp": (2.0,)}
+
+    @value
+    class Named(entry.kind):
+        """Attention with a word for its factor."""
+
+        factor: Any = parameter(
+            "its factor", default="soft", choices=tuple(factors), find=lambda g: factors.get(g, g)
+        )
+
+        def weights(self, scores):
+            return softmax_weights(self.factor[0] * scores)
+
+    models.register(dataclasses.replace(entry, kind=Named))
+    found = errors(tmp_path / "s", grid({"factor": list(factors)}, cosine=0.9))
+    query = Query(0.9, 1.0)
+    assert found == [predicted(entry, query, factor=word) for word in factors]
+    assert found[0] > found[1] + 0.002
+
+
+def test_a_field_with_the_name_of_a_parameter_of_all_models_is_refused_there_alone(entry, tmp_path):
+    before = errors(tmp_path / "before", grid({"cosine": [0.9]}, model="attention"))
+    kind = dataclasses.make_dataclass(
+        "Kind", [("strength", float, 1.0)], bases=(entry.kind,), frozen=True
+    )
+    models.register(dataclasses.replace(entry, kind=kind))
+    with pytest.raises(InvalidInput, match="without this field; got 'strength'"):
+        grid({"cosine": [0.9]})
+    assert errors(tmp_path / "after", grid({"cosine": [0.9]}, model="attention")) == before

@@ -67,6 +67,14 @@ def test_what_is_read_is_what_was_written(store):
     assert store.read({"3", "5"}).results.keys() == {"3"}
 
 
+def test_what_nobody_asked_for_is_neither_decoded_nor_removed(store):
+    place(store, file_of(values={"1": "of another version"}, errors={}).encode())
+    numbers = Kept(store.folder, float)
+    assert numbers.read({"2"}, mend=True) == ({}, 0)
+    assert len(store.folder.names()) == 1
+    assert numbers.read({"1"}).damaged == 1
+
+
 def test_equal_results_are_one_file_and_order_does_not_matter(store, only):
     store.write(VALUES)
     assert len(store.folder.names()) == 1

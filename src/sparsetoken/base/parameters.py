@@ -187,7 +187,7 @@ class Parameter:
     @property
     def equation(self) -> str:
         """The letter in Unicode with its definition, such as α₀ = n₀/d."""
-        text = re.sub(r"\\([a-z]+)", lambda match: _GREEK[match[1]], self.letter)
+        text = re.sub(r"\\([a-z]+)", lambda match: _GREEK.get(match[1], match[1]), self.letter)
         return re.sub(r"_(\d)", lambda match: match[1].translate(_DIGITS), text)
 
     @functools.cached_property

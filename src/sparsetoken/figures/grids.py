@@ -59,8 +59,7 @@ def draw(
     free = [str(dim) for dim in means["value"].dims if dim not in (*placed.values(), "quantity")]
     facets = ["quantity", *free] if y or len(shown) == 1 else free
     means = _facets(means, facets)
-    engine = str(dataset["engine"].values)
-    figure, panels = _maps(means, value, x, y) if y else _curves(means, x, curves, engine)
+    figure, panels = _maps(means, value, x, y) if y else _curves(means, x, curves)
     for number, (axes, last) in enumerate(panels):
         first = axes.get_subplotspec().is_first_col()  # type: ignore[union-attr]
         axes.tick_params(labelleft=first, labelbottom=last)
@@ -174,9 +173,7 @@ def _boundary(axes: Axes, capacity: xarray.DataArray, load_is_x: bool) -> None:
     axes.axis(limits)
 
 
-def _curves(
-    means: xarray.Dataset, x: str, curves: str, engine: str
-) -> tuple[Figure, list[tuple[Axes, bool]]]:
+def _curves(means: xarray.Dataset, x: str, curves: str) -> tuple[Figure, list[tuple[Axes, bool]]]:
     """Draw theory as lines and simulations as points, with one legend."""
     grid, panels = _grid(means["value"], means.attrs["columns"], 3.2, 2.9)
     colours = _colours(curves, means[curves].to_numpy() if curves else np.array([""]))
@@ -190,8 +187,12 @@ def _curves(
             for line, (_, colour) in enumerate(colours):
                 one = own.isel({curves: line}) if curves else own
                 at, *arrays = (one[n].to_numpy() for n in (x, "value", "error", "status"))
-                own_engine = "theory" if source == "theory" else engine
-                series = style.series_of(own_engine, at, *arrays)
+                engines = np.broadcast_to(one["engine"].to_numpy(), at.shape).tolist()
+                series = [
+                    (place, shown._replace(engine="theory" if source == "theory" else engine))
+                    for engine, *row in zip(engines, at, *arrays, strict=True)
+                    for place, shown in style.series_of("", *map(np.atleast_1d, row))
+                ]
                 put = style.predicted if source == "theory" else style.measured
                 put(axes, series, colour)
                 drawn += series

@@ -91,7 +91,7 @@ class Piece:
 def _outside_models(items: Iterable[Item]) -> list[Any]:
     """Return the entries of models that are not part of this package."""
     kinds = {type(item.call.trained) for item in items if isinstance(item.call.trained, Model)}
-    outside = [kind for kind in kinds if kind.__module__ != Model.__module__]
+    outside = [kind for kind in kinds if not kind.__module__.startswith("sparsetoken.")]
     return [entry for entry in MODELS.values() if entry.kind in outside]
 
 

@@ -146,11 +146,18 @@ def read_kept(kept: Kept, about: Mapping[str, Any], facts: bool = False) -> tupl
         for name, values in zip(label.split("+"), zip(*steps, strict=True), strict=True):
             words = any(isinstance(value, str) for value in values)
             numbers = [np.nan if value is None else value for value in values]
-            coords[name] = (label, np.array(values, dtype=object) if words else np.array(numbers))
-    coords |= dict(sorted(about["fixed"].items()))
+            coords[name] = (label, np.array(values, dtype=object) if words else _numbers(numbers))
+    fixed = sorted(about["fixed"].items())
+    coords |= {n: one if isinstance(one, str) else _numbers(one) for n, one in fixed}
     text = canonical_text({name: one for name, one in about.items() if name != "keys"})
     attributes = {name: about[name] for name in ("experiment", "seed")} | {"specification": text}
     return xr.Dataset(variables, coords, attributes), known.damaged
+
+
+def _numbers(given: Any) -> np.ndarray:
+    """Return numbers as an array; integers that no file can hold as floats."""
+    array = np.array(given)
+    return array.astype(float) if array.dtype == object else array
 
 
 def _columns(results: list[Result], experiment: str, facts: bool) -> dict[str, np.ndarray]:

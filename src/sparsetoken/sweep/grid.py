@@ -66,11 +66,14 @@ def described(value: Any) -> Any:
     return _described(value) if dataclasses.is_dataclass(kind) else value
 
 
-@functools.lru_cache(maxsize=4096)
 def _described(value: Any) -> dict[str, Any]:
     """Return the fields that a sweep can vary: numbers, words, losses and the query of a model."""
     fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     kinds = str, int, float, Loss
+    kind: Any = type(value)
+    for name in own(kind):
+        if not isinstance(fields[name], kinds):  # what a word stands for
+            fields[name] = vars(value)[name]
     used = {n: described(v) for n, v in fields.items() if n == "query" or isinstance(v, kinds)}
     return {"model": value.name, **used} if isinstance(value, Model) else used
 

@@ -74,9 +74,9 @@ def _parameters(
         fields["model"] = Parameter("model", default=Attention.name, choices=names, remedy=remedy)
         for name, declared in parameters_of(Query).items():
             fields[name] = dataclasses.replace(declared, default=None, arrays=False)
-        for entry in reversed(entries):
+        for entry in entries:  # what stands there keeps its declaration
             kind: Any = entry.kind
-            fields |= own(kind)
+            fields = own(kind) | fields
     if experiment == "learning":
         fields |= own(Readout)
     elif experiment == "capacity" and "simulation" in quantities:
@@ -99,10 +99,18 @@ def own(kind: Any) -> dict[str, Parameter]:
     return fields
 
 
+@functools.cache
+def _shared() -> set[str]:
+    """Return the parameters of all models, whose names no field of a model can have."""
+    kinds = (SparseTokenProblem, TwoSteps, Readout)
+    names = {name for kind in kinds for name in own(kind)}
+    return names | {"model", *parameters_of(Query), *_PREDICTING, *_SAMPLING}
+
+
 def check_names(entry: ModelEntry) -> None:
     """Raise `InvalidInput` if a model has a field of a name that sweeps use themselves."""
     for name in entry.options:
-        if name in _RESERVED or name.startswith(QUANTITIES):
+        if name in _RESERVED | _shared() or name.startswith(QUANTITIES):
             remedy = "Sweeps have that name for something else: rename the field."
             raise InvalidInput("model", "one without this field", name, remedy)
 

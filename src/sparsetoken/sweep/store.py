@@ -90,7 +90,12 @@ def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
             file.write_bytes(content)
         with contextlib.suppress(FileNotFoundError):
             path.rename(aside / "old")
-        with contextlib.suppress(OSError):  # another run that ends now has left its own
+        try:
             (aside / "new").rename(path)
+        except OSError:
+            if not path.exists():  # else another run that ends now has left its own
+                with contextlib.suppress(OSError):
+                    (aside / "old").rename(path)
+                raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)

@@ -115,7 +115,7 @@ class Kept:
             if content is None:  # another run has removed it
                 continue
             try:
-                parsed = self._parsed(name, content)
+                parsed = self._parsed(name, content, keys)
             except UNREADABLE:
                 damaged += 1
                 if mend:
@@ -128,7 +128,7 @@ class Kept:
                     results[key] = result
         return Known(results, damaged)
 
-    def _parsed(self, name: str, content: bytes) -> dict[str, Result]:
+    def _parsed(self, name: str, content: bytes, keys: Container[str] | None) -> dict[str, Result]:
         """Return the results in a file, or raise an error if they are not what was written."""
         if len(content) > LARGEST or name != f"{digest(content)}.json":
             raise ValueError("damaged")
@@ -139,6 +139,8 @@ class Kept:
             for key, error in file["errors"].items()
         }
         for key, value in file["values"].items():
+            if keys is not None and key not in keys:  # perhaps of another version
+                continue
             results[key] = Result(self._decoded(value), "", seconds, environment)
         return results
 
