@@ -258,3 +258,14 @@ def test_without_dask_the_extra_is_named(monkeypatch):
         cluster.connected("tcp://x:1"),
     ):
         pass
+
+
+def test_the_processes_beside_one_that_died_end():
+    with WorkerPool(2) as pool:
+        pool.submit(os.getpid).result()
+        beside = pool._processes()
+        pool._pool._broken = "a process died, and the thread that ends the others has failed"
+        assert pool.submit(os.getpid).result() not in [process.pid for process in beside]
+        for process in beside:
+            process.join(60)
+        assert {process.exitcode for process in beside} == {-signal.SIGKILL}

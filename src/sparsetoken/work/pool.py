@@ -63,9 +63,10 @@ class WorkerPool(Executor):
         return self._given(fn, *args, **kwargs)
 
     def _replace(self) -> None:
-        """Begin with new processes; the old ones still end the calls that they have."""
+        """Begin with new processes; the old ones still end their calls, unless one has died."""
         self._replaced = [process for process in self._replaced if process.is_alive()]
         self._replaced += self._processes()
+        self._kill_if_broken(self._processes())
         self._pool.shutdown(wait=False)
         self._begin()
 
@@ -88,10 +89,17 @@ class WorkerPool(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes; without `wait`, at once."""
         self._ended = True
-        processes = [*self._replaced, *self._processes()]
+        processes = self._processes()
         self._pool.shutdown(wait=wait, cancel_futures=cancel_futures)
-        for process in processes:
+        self._kill_if_broken(processes)
+        for process in (*self._replaced, *processes):
             process.join() if wait else process.kill()
+
+    def _kill_if_broken(self, processes: list[Any]) -> None:
+        """Kill the processes beside one that died: the thread that should may have failed."""
+        if self._pool._broken:
+            for process in processes:
+                process.kill()
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         """End the processes; at once after an error."""
