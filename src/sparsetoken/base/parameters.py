@@ -284,8 +284,8 @@ def meant(name: str, declared: Mapping[str, Parameter]) -> list[str]:
         lambda one: any(letter.startswith(word) for letter in one.letters),
         lambda one: word in one.label.split(),
     )
-    found = ([key for key, one in declared.items() if test(one)] for test in tests)
-    return next(filter(None, found), []) if word else []
+    matches = ([key for key, one in declared.items() if test(one)] for test in tests)
+    return next(filter(None, matches), []) if word else []
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(parameter, dataclasses.field))
@@ -320,8 +320,8 @@ def _hinting(init: Callable[..., None]) -> Callable[..., None]:
             unknown = next((name for name in given if name not in fields), None)
             if unknown is None:
                 raise
-            found = " or ".join(meant(unknown, parameters_of(self)))
-            hint = f" Did you mean {found}?" if found else closest(unknown, fields)
+            suggested = " or ".join(meant(unknown, parameters_of(self)))
+            hint = f" Did you mean {suggested}?" if suggested else closest(unknown, fields)
             raise TypeError(f"{error}.{hint}") from None
 
     return made
