@@ -135,31 +135,41 @@ def check_columns(name: str, frame: Any) -> None:
         raise InvalidInput(name, "with columns of different names", f"several named {twice}")
 
 
-def check_labels(y: Any) -> None:
-    """Raise `InvalidInput` if class labels are of a kind that is refused, or one is missing."""
-    check_kind(y, "y")
-    labels = np.asarray(y, object if isinstance(y, list | tuple) else None)  # nan is no text
-    refuse_missing(labels, range(labels.size))
-
-
-def refuse_missing(labels: np.ndarray, bags: Sequence[Any], name: str = "y") -> None:
-    """Raise `InvalidInput` if a label is None or another missing value, and name its bag."""
-    given = labels.ravel().tolist() if labels.dtype.kind in "Of" else ()
-    for bag, label in zip(bags, given, strict=False):
-        missing = label is None or type(label).__name__ in ("NAType", "NaTType")  # of pandas
-        if missing or (isinstance(label, float) and label != label):
-            got, remedy = f"{label} for bag {bag}", "Leave bags without a label out."
-            raise InvalidInput(name, "without missing labels", got, remedy)
-
-
-def check_kind(y: Any, name: str) -> None:
-    """Raise `InvalidInput` if class labels are masked, or integers of more than 64 bits."""
+def check_labels(y: Any, name: str = "y", bags: Sequence[Any] | np.ndarray | None = None) -> None:
+    """Raise `InvalidInput` if labels of bags are masked, missing, or integers of over 64 bits."""
     refuse_masked(name, y)
-    labels = np.asarray(y)
+    labels = as_labels(y)
+    refuse_missing(labels, range(labels.size) if bags is None else bags, name)
     for label in labels.ravel().tolist() if labels.dtype == object else ():
         if isinstance(label, numbers.Integral) and int(label).bit_length() > 64:
             remedy = "Name the classes by texts or by small integers."
             raise InvalidInput(name, "of integers of at most 64 bits, or texts", label, remedy)
+
+
+def as_labels(y: Any) -> np.ndarray:
+    """Return labels as an array; of a list of texts NumPy would make a text of nan."""
+    return np.asarray(y, object if isinstance(y, list | tuple) else None)
+
+
+def refuse_missing(labels: np.ndarray, bags: Sequence[Any] | np.ndarray, name: str = "y") -> None:
+    """Raise `InvalidInput` if a label is None or another missing value, and name its bag."""
+    gone = missing(labels)
+    if gone.any():
+        at = int(gone.argmax())
+        got, remedy = f"{labels.flat[at]} for bag {bags[at]}", "Leave bags without a label out."
+        raise InvalidInput(name, "without missing labels", got, remedy)
+
+
+def missing(values: np.ndarray) -> Bool[np.ndarray, " m"]:
+    """Return which values of a flattened array are None, NaN, NaT or NA."""
+    if values.dtype != object:
+        return (values != values).ravel()  # NaN and NaT differ from themselves
+    return np.array([_is_missing(value) for value in values.flat], dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    same = value == value
+    return value is None or not isinstance(same, bool | np.bool_) or not same
 
 
 def is_list_of_bags(X: Any) -> bool:
