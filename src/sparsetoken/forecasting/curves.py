@@ -46,21 +46,6 @@ class CurveParameters:
     flips: Float[np.ndarray, " G"]
 
 
-class Errors(NamedTuple):
-    """Test errors at each point, of attention alone and of its average with mean pooling."""
-
-    pooled: Float[np.ndarray, " G"]
-    attention: Float[np.ndarray, " G"]
-    bag: Float[np.ndarray, " G"]
-
-
-class Aucs(NamedTuple):
-    """Areas under the ROC curves of test bags at each point."""
-
-    pooled: Float[np.ndarray, " G"]
-    attention: Float[np.ndarray, " G"]
-
-
 def threshold_error(separation: Float[np.ndarray, " G"], rate: float) -> Float[np.ndarray, " G"]:
     """Return the error of the best threshold between two normals of variance 1."""
     D = np.maximum(separation, _LEAST)
@@ -92,17 +77,22 @@ def pooled_shift(n: float, parameters: CurveParameters, law: BagLaw) -> Float[np
     return cosine * _strength(parameters, law)
 
 
-def errors_at(n: float, parameters: CurveParameters, law: BagLaw) -> Errors:
-    """Return the errors at n bags."""
+def errors_at(
+    n: float, parameters: CurveParameters, law: BagLaw
+) -> dict[str, Float[np.ndarray, " G"]]:
+    """Return the errors of each model at n bags; ``bag`` is the average of the other two."""
     keep = 1 - 2 * parameters.flips
     pooled, attention = (
         parameters.flips + keep * threshold_error(separation, law.positive_rate)
         for separation in _separations(n, parameters, law)
     )
-    return Errors(pooled, attention, pooled + realised(n, pooled, attention) * (attention - pooled))
+    bag = pooled + realised(n, pooled, attention) * (attention - pooled)
+    return {"pooled": pooled, "attention": attention, "bag": bag}
 
 
-def aucs_at(n: float, parameters: CurveParameters, law: BagLaw) -> Aucs:
+def aucs_at(
+    n: float, parameters: CurveParameters, law: BagLaw
+) -> dict[str, Float[np.ndarray, " G"]]:
     """Return the areas under the ROC curves at n bags.
 
     Normals a separation D apart have Phi(D / sqrt 2). Flips at a rate f, with a share pi of
@@ -115,7 +105,7 @@ def aucs_at(n: float, parameters: CurveParameters, law: BagLaw) -> Aucs:
         0.5 + keep * (ndtr(separation / np.sqrt(2)) - 0.5)
         for separation in _separations(n, parameters, law)
     )
-    return Aucs(pooled, attention)
+    return {"pooled": pooled, "attention": attention}
 
 
 def _separations(
