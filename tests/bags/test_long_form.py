@@ -56,12 +56,6 @@ def test_rows_are_not_copied() -> None:
     assert to_frame(bags)["bag"].tolist() == ids
 
 
-def test_a_single_bag() -> None:
-    found = from_long([[1, 2], [3, 4]], ["only", "only"])
-    assert found.ids.tolist() == ["only"]
-    assert found.bags[0].tolist() == [[1, 2], [3, 4]]
-
-
 @pytest.mark.parametrize(
     ("tokens", "ids", "message"),
     [

@@ -27,10 +27,6 @@ def _slow_error(bags: Bags, plus: np.ndarray, column: int, sign: int) -> float:
     )
 
 
-def test_noise_separates_nothing() -> None:
-    assert separating_columns(as_bags(_noise()), LABELS) == []
-
-
 @pytest.mark.parametrize(("summary", "sign"), [("min", 1), ("max", -1)])
 @pytest.mark.parametrize("column", [0, 4])
 def test_a_column_that_every_token_has_gives_the_class_away(

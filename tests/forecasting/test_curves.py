@@ -12,7 +12,7 @@ from sparsetoken.forecasting.curves import (
     CurveParameters,
     aucs_at,
     errors_at,
-    learned_separation,
+    learned_cosine,
     realised,
     threshold_error,
 )
@@ -46,9 +46,9 @@ def test_the_separation_that_a_difference_of_means_learns(separation, d, n):
         minus = -signal / 2 + rng.standard_normal((n // 2, d)).mean(axis=0)
         w = plus - minus
         found.append(w @ signal / np.linalg.norm(w))
-    expected = learned_separation(np.array([separation]), np.array([float(d)]), float(n))[0]
+    cosine = learned_cosine(np.array([separation]), np.array([float(d)]), float(n))[0]
     # 100 draws with a spread of about 0.1; the limit n, d -> infinity is off by O(1/d).
-    assert np.mean(found) == pytest.approx(expected, abs=0.04)
+    assert np.mean(found) == pytest.approx(separation * cosine, abs=0.04)
 
 
 def test_errors_fall_to_their_limit_and_flips_raise_them():

@@ -141,16 +141,6 @@ def test_what_curves_miss_at_the_pilot_they_miss_later():
     assert none.low == none.value == 0 < none.high
 
 
-def test_intervals_narrow_with_the_pilot():
-    law = BagLaw(10, 10.0, 0.0, 0.5)
-    one = CurveParameters(*(np.array([v]) for v in (2.0, 60.0, 2, 0.0)))
-    widths = []
-    for n in (50, 1000):
-        found = fit_posterior(law, _held_out(law, one, [50, 67, 90], n, 1)).errors(200)
-        widths.append(found["pooled"].high - found["pooled"].low)
-    assert widths[1] < widths[0]
-
-
 @pytest.mark.usefixtures("few_fits")
 def test_noise_promises_nothing(draw):
     bags, y = draw(5, 1, 0.0, 0.5, 10, 60, 3)

@@ -17,13 +17,7 @@ _CHUNK = 1 << 20  # values looked at together
 _MASK = "Give X.filled(0), with mask=~X.mask.all(axis=2) if whole tokens are masked."
 
 
-def as_bags(
-    X: Any,
-    mask: Any = None,
-    *,
-    n_tokens: int | None = None,
-    dtype: Any = None,
-) -> Bags:
+def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None) -> Bags:
     """Return bags of embeddings in any form as `Bags`.
 
     Float32 and float64 are kept, float16 becomes float32, all else float64. Where nothing has
@@ -42,8 +36,6 @@ def as_bags(
         padding are never read. Without a mask, every token counts, also one of zeros.
     n_tokens : int, optional
         Tokens in each row of a flattened array.
-    dtype : float32 or float64, optional
-        The dtype of the tokens. The default keeps that of X.
 
     Returns
     -------
@@ -68,18 +60,16 @@ def as_bags(
     >>> as_bags([np.zeros((2, 3)), np.ones((5, 3))])
     Bags(2 bags of 2 to 5 tokens, d = 3, float64)
     """
-    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
-        raise InvalidInput("dtype", "float32 or float64", dtype)
     if scipy.sparse.issparse(X):
         raise TypeError("X is sparse; bags are dense. Use X.toarray().")
     refuse_others(X)
     if isinstance(X, Bags) or is_list_of_bags(X):
         _refuse_layout(mask, n_tokens)
-        bags = X if isinstance(X, Bags) else _from_list(X)
-        bags = bags.with_tokens(as_floats(bags.tokens, dtype))
+        # New bags, whose values are looked at again: they may have changed in place.
+        bags = X.with_tokens(X.tokens) if isinstance(X, Bags) else _from_list(X)
         check_finite(bags)
         return bags
-    return _from_array(as_floats(X, dtype), mask, n_tokens)
+    return _from_array(as_floats(X), mask, n_tokens)
 
 
 def refuse_others(X: Any) -> None:

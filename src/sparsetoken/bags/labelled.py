@@ -162,16 +162,8 @@ def labels_of(
 ) -> Shaped[np.ndarray, " n"]:
     """Return labels, in any form that `from_long` takes, in the order of the bags.
 
-    Parameters
-    ----------
-    labels : mapping, pandas.Series or array
-    offsets : int array of shape (n + 1,)
-        Where bags begin.
-    ids : array of shape (n,)
-    rows : int array of shape (N,)
-        The row that each token of the bags has in the table given.
-    name : str
-        Of the labels, in messages.
+    Bags begin at `offsets`, and their tokens are the `rows` of the table given; messages call the
+    labels by `name`.
 
     Raises
     ------

@@ -224,18 +224,8 @@ def from_rows(
 ) -> LabelledBags:
     """Return bags of a pandas frame with one row for each token.
 
-    Parameters
-    ----------
-    what : str
-        The frame or its file, in messages.
-    frame : pandas.DataFrame
-    bag : str
-    labels : str, mapping, pandas.Series, array or None
-        A text is the name of a column.
-    columns : list of str or int, or None
-        Those of the tokens.
-    default : callable
-        Picks them in the frame, among the names of the columns that hold no ids and no labels.
+    Messages call it `what`. Labels that are a text name a column. Where no columns of the tokens
+    are given, `default` picks them among those of neither ids nor labels.
     """
     check_columns(what, frame)
     names, label = (

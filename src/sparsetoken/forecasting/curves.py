@@ -61,13 +61,6 @@ def learned_cosine(
     return 1 / np.sqrt(1 + 4 * dimension / (effective * D**2))
 
 
-def learned_separation(
-    separation: Float[np.ndarray, " G"], dimension: Float[np.ndarray, " G"], effective: float
-) -> Float[np.ndarray, " G"]:
-    """Return the separation along a fitted readout."""
-    return separation * learned_cosine(separation, dimension, effective)
-
-
 def pooled_shift(n: float, parameters: CurveParameters, law: BagLaw) -> Float[np.ndarray, " G"]:
     """Return the shift of informative tokens along the readout of the mean token, n bags seen.
 
@@ -113,7 +106,7 @@ def _separations(
 ) -> tuple[Float[np.ndarray, " G"], Float[np.ndarray, " G"]]:
     """Return the separations of bags by the readout of the mean token, and by attention."""
     m, D, d = effective_size(n, law), parameters.separation, parameters.dimension
-    pooled = learned_separation(D, d, m)
+    pooled = D * learned_cosine(D, d, m)
     attention = pooled.copy()
     strength = _strength(parameters, law)
     for R in np.unique(parameters.informative).tolist():

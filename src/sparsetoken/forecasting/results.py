@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -134,10 +135,12 @@ class Forecast:
         """Return the recommended model at one of the requested sizes.
 
         It is the simplest one within one standard error of the best: mean pooling, unless
-        `BagClassifier` is forecast to err less often by more than `gain_error`.
+        `BagClassifier` errs less often by more than the standard error that its cross-validated
+        gain would have with so many bags.
         """
         at = {model: points[self.sizes.index(n)].error for model, points in self.curves.items()}
-        return "bag" if at["bag"] + self.gain_error < at["pooled"] else "pooled"
+        standard_error = self.gain_error * math.sqrt(self.n / n)
+        return "bag" if at["bag"] + standard_error < at["pooled"] else "pooled"
 
     def records(self) -> list[dict[str, Any]]:
         """Return model, n, error, low and high of each point."""
