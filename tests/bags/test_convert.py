@@ -136,7 +136,7 @@ def test_what_are_no_numbers_is_a_type_error() -> None:
     [
         (np.ones((2, 4), bool), r"mask must be .* of shape \(2, 3\).* got 'shape \(2, 4\)'"),
         (np.ones((2, 3, 1), bool), r"got 'shape \(2, 3, 1\)'"),
-        (np.full((2, 3), 2), "other values than 0 and 1"),
+        (np.array([[2, 1, 0], [0, 1, 1]]), "other values than 0 and 1"),
         (np.ones((2, 3)), "dtype float64"),
         ([[1, 0, 0], [0, 0, 0]], "bag 1 must be of at least one token; got 'only padding"),
     ],
