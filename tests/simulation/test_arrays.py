@@ -8,8 +8,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.models import Attention, Pooled, Vectorized, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.simulation import draw_training_set, simulate
-from sparsetoken.simulation.features import queried
+from sparsetoken.simulation import draw_training_set, performance, simulate
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0)
 MANY = SparseTokenProblem(4, 1, [2.0, 3.0])
@@ -18,7 +17,7 @@ OPTIONS = {"dimension": 20, "trials": 2}
 
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
-    monkeypatch.setattr(queried, "DRAWS", 500)
+    monkeypatch.setattr(performance, "DRAWS", 500)
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])

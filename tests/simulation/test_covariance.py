@@ -9,8 +9,7 @@ from scipy.stats import ks_2samp, norm
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.simulation import align, draw_training_set, is_separable
-from sparsetoken.simulation.features import queried
+from sparsetoken.simulation import align, draw_training_set, is_separable, performance
 from sparsetoken.simulation.frames import frame_of
 
 
@@ -54,7 +53,7 @@ OVERLAPS = ("query_overlap", "orthogonal_overlap", "noise_overlap", "bias")
 @pytest.fixture
 def _few_draws(monkeypatch):
     """2000 draws for the test error: both engines share this part, and it is slow."""
-    monkeypatch.setattr(queried, "DRAWS", 2000)
+    monkeypatch.setattr(performance, "DRAWS", 2000)
 
 
 @every_case

@@ -21,8 +21,7 @@ from sparsetoken.model.models import (
 )
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.simulation import align, simulate
-from sparsetoken.simulation.features import linear, queried
+from sparsetoken.simulation import align, performance, simulate
 
 TRIALS = 150
 LEVEL = 1e-3
@@ -48,8 +47,7 @@ def energy_p_value(a, b, seed=0, permutations=1999):
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
     """2000 draws for the test error: both engines share this part, and it is slow."""
-    for module in (queried, linear):
-        monkeypatch.setattr(module, "DRAWS", 2000)
+    monkeypatch.setattr(performance, "DRAWS", 2000)
 
 
 @pytest.fixture(scope="module")

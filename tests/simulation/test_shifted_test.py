@@ -9,8 +9,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.models import MODELS, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
-from sparsetoken.simulation import simulate, trial
-from sparsetoken.simulation.features import queried
+from sparsetoken.simulation import performance, simulate, trial
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0, 0.5)
 SHIFTED = SparseTokenProblem(9, 2, 2.5, 0.3)
@@ -26,7 +25,7 @@ def run(name="attention", activation="erf", **options):
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
 @pytest.mark.parametrize("model", ["attention", "pooled", "elementwise", "hard_attention"])
 def test_the_training_does_not_depend_on_the_test(model, engine, monkeypatch):
-    monkeypatch.setattr(queried, "DRAWS", 2000)
+    monkeypatch.setattr(performance, "DRAWS", 2000)
     here, there = (run(model, engine=engine, test_problem=p) for p in (None, SHIFTED))
     for one, two in zip(here.trials, there.trials, strict=True):
         assert one.overlaps == two.overlaps

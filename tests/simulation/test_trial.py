@@ -19,8 +19,7 @@ from sparsetoken.model.models import (
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results import StatusCode
-from sparsetoken.simulation import align, draw_training_set, simulate, trial
-from sparsetoken.simulation.features import linear, queried
+from sparsetoken.simulation import align, draw_training_set, performance, simulate, trial
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0, 0.5)
 STEPS = TwoSteps(alpha0=1.0, eta_q=20.0)
@@ -28,12 +27,7 @@ STEPS = TwoSteps(alpha0=1.0, eta_q=20.0)
 
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
-    _draws(monkeypatch, 500)
-
-
-def _draws(monkeypatch, count):
-    for module in (queried, linear):
-        monkeypatch.setattr(module, "DRAWS", count)
+    monkeypatch.setattr(performance, "DRAWS", 500)
 
 
 def run(model="attention", alpha1=1.0, problem=PROBLEM, query=STEPS, ridge=0.01, **options):
@@ -110,7 +104,7 @@ def test_executors_and_their_order_change_nothing():
 
 
 def test_trials_travel_to_other_processes(monkeypatch):
-    _draws(monkeypatch, 2**16)  # as in the other process
+    monkeypatch.setattr(performance, "DRAWS", 2**16)  # as in the other process
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         away = run(trials=2, executor=pool)

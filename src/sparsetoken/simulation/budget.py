@@ -15,13 +15,6 @@ TOKEN_SCALARS = 8  # arrays of one scalar per token that are alive at once
 SAMPLE_SCALARS = 20  # arrays of one scalar per sample that are alive at once
 
 
-class Columns(NamedTuple):
-    """Numbers of columns of a design matrix: those the score depends on, and the rest."""
-
-    named: int
-    rest: int
-
-
 class Size(NamedTuple):
     """The sizes that determine the memory."""
 
@@ -47,15 +40,13 @@ def chunk_sizes(n: int, rows: int) -> Iterator[int]:
     return (min(rows, n - first) for first in range(0, n, rows))
 
 
-def design_bytes(columns: Columns, engine: str, n: int) -> int:
+def design_bytes(columns: int, n: int) -> int:
     """Return the most that stage 4 takes: features, three copies, two Gram matrices.
 
     That is a fit by factors of many columns; one by conjugate gradients takes 1.5 to 2.5 times
     the features.
     """
-    rest = columns.rest if engine == "tensors" else min(n, columns.rest)
-    m = columns.named + rest
-    return FLOAT * (4 * n * m + 2 * min(n, m) ** 2 + SAMPLE_SCALARS * n)
+    return FLOAT * (4 * n * columns + 2 * min(n, columns) ** 2 + SAMPLE_SCALARS * n)
 
 
 def scalar_bytes(length: int) -> int:

@@ -33,7 +33,7 @@ from sparsetoken.simulation.descent_data import Blocks, TokenData
 from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.network_scores import NewBags, new_bags_bytes
 from sparsetoken.simulation.parallel import simulated
-from sparsetoken.simulation.performance import DRAWS, draws_for
+from sparsetoken.simulation.performance import draws_for
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.reduced_descent import ReducedData, blocks_of
 from sparsetoken.simulation.seeds import Stream, stream
@@ -147,7 +147,7 @@ class DescentPlan:
 
 def _new_bags(dimension: int) -> int:
     """Return how many new bags the errors of a network are counted on."""
-    return 2 * draws_for(dimension, DRAWS)
+    return 2 * draws_for(dimension)
 
 
 _NO_PROBLEM = SparseTokenProblem()

@@ -83,7 +83,7 @@ class ReducedEngine:
         rng = stream(self.seed, Stream.D1)
         y = self.problem.sample_labels(n, rng)
         frame, facing = self.frame.facing(trained)
-        features = sampler.draw(self.problem, frame, facing, y, rng)
+        features = sampler.draw(frame, facing, y, rng)
         return Design(features, y, frame, facing)
 
 

@@ -112,7 +112,7 @@ class TensorEngine:
     def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> Design:
         """Draw D1 and pool the features of real tokens, chunk by chunk."""
         labels = np.empty(n, dtype=int)
-        width = sum(sampler.columns(self.problem.length, self.dimension))
+        width = sampler.positions * self.dimension
         features, row = np.empty((n, width)), 0
         for X, y in self.chunks(Stream.D1, n):
             here = slice(row, row + len(y))

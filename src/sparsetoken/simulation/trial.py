@@ -36,12 +36,13 @@ from sparsetoken.simulation.budget import (
 )
 from sparsetoken.simulation.descent import last_query
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
-from sparsetoken.simulation.features.base import Projections
 from sparsetoken.simulation.frames import Design, TrainedQuery, training_size
 from sparsetoken.simulation.performance import (
     Performance,
+    Projections,
     expected_performance,
     measured_performance,
+    project,
 )
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
@@ -110,7 +111,7 @@ class TrialPlan:
     @functools.cached_property
     def sampler(self) -> FeatureSampler:
         """What samples the features of the model."""
-        return sampler_of(self.model)
+        return sampler_of(self.model, self.problem)
 
     @property
     def tested(self) -> SparseTokenProblem:
@@ -127,14 +128,17 @@ class TrialPlan:
 
     def _check_query(self, trained: TrainedQuery) -> None:
         for problem in (self.problem, self.tested):
-            self.sampler.check_query(problem, trained)
+            sampler_of(self.model, problem).check_query(trained)
 
     def _check_memory(self) -> None:
         engine, fresh = self.setting.engine, self.test_samples or 0
         L, d, steps = self.problem.length, self.setting.dimension, self.model.query
         longest, n = max(L, self.tested.length), training_size(self.readout.alpha1, d)
         whole = isinstance(self.problem.tokens, Isotropic)
-        need = design_bytes(self.sampler.columns(L, d), engine if whole else "tensors", n)
+        columns, positions = self.sampler.positions * d, self.sampler.positions
+        if engine == "reduced" and whole:  # the noise in two directions or one, and in the rest
+            columns = min(columns, n + 2 * positions)
+        need = design_bytes(columns, n)
         need += SAMPLE_SCALARS * FLOAT * fresh + scalar_bytes(longest)
         if engine == "tensors":
             need += query_bytes(engine, longest, max(n, fresh), d)
@@ -169,8 +173,8 @@ class TrialPlan:
         engine, design = self.draw(trial)
         readout, y, trained = self.readout, design.labels, design.query
         fit = fit_readout(design.features, y, readout.loss, readout.ridge, device=self.device)
-        projections = self.sampler.project(
-            design.frame, design.query, fit.w, self.problem.length, dimension=len(fit.w)
+        projections = project(
+            design.frame, design.query, fit.w, fit.b, self.sampler.positions, dimension=len(fit.w)
         )
         performance = self._performance(engine, trained, projections, fit)
         query = None if trained is None else trained.query
@@ -179,7 +183,7 @@ class TrialPlan:
             training_loss=float(np.mean(readout.loss.value(y, fit.scores))),
             training_error=measured_performance(fit.scores, y).test_error,
             auc=performance.auc,
-            overlaps=self.sampler.overlaps(projections, fit.b),
+            overlaps=projections.overlaps,
             cosine=math.nan if query is None else query.cosine,
             sharpness=math.nan if query is None else query.sharpness,
             readout_cosine=math.nan if trained is None else trained.readout_cosine,
@@ -217,5 +221,5 @@ class TrialPlan:
             )
             return measured_performance(scores, labels)
         rng = stream(engine.seed, Stream.TEST)
-        chunks = self.sampler.scores(self.tested, trained, projections, fit.b, rng)
-        return expected_performance(self.tested, chunks)
+        chunks = sampler_of(self.model, self.tested).scores(trained, projections, rng)
+        return expected_performance(self.tested.positive_rate, chunks)
