@@ -6,10 +6,9 @@ import pytest
 import sparsetoken as st
 from attention_descent import alternating, attention_descent
 from sparsetoken import simulation
-from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.descent import training_of
 from sparsetoken.simulation.descent import followed
-from sparsetoken.simulation.descent_data import TokenData
+from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.reduced_descent import ReducedData
 from sparsetoken.simulation.tensors import TensorEngine
 
@@ -33,13 +32,9 @@ def _course(data, training):
 
 def _courses(kind, task, trained, dimension, trials):
     training = training_of(task, trained)
-    if kind == "reduced":
-        sources = (ReducedData(training, dimension, 10**6 + i) for i in range(trials))
-    else:
-        problem = task if isinstance(task, st.SparseTokenProblem) else PROBLEM
-        engines = (TensorEngine(problem, dimension, i) for i in range(trials))
-        sources = (TokenData(task, training, engine, None) for engine in engines)
-    return np.array([_course(source, training) for source in sources])
+    engine, first = (ReducedEngine, 10**6) if kind == "reduced" else (TensorEngine, 0)
+    engines = (engine(task, dimension, first + i) for i in range(trials))
+    return np.array([_course(one.descent_data(training), training) for one in engines])
 
 
 BOTH = st.model.ConceptProblem(
@@ -114,16 +109,10 @@ def test_a_trial_is_seeded_and_a_readout_may_follow():
     assert found.status.converged
 
 
-def test_divergence_and_bad_input():
+def test_divergence():
     wild = attention_descent(steps=6, loss="square", eta_w=900, eta_q=900)
     found = simulation.descend(PROBLEM, wild, dimension=20, trials=1, engine="reduced")
     assert not found.status.converged
     assert len(found.mean) == 7
     assert np.isfinite(found.mean.weights.c[0])
     assert np.isnan(found.mean.weights.c[-1])
-    with pytest.raises(InvalidInput, match="engine"):
-        simulation.descend(PROBLEM, wild, dimension=20, engine="real")
-    with pytest.raises(InvalidInput, match="memory_budget"):
-        simulation.descend(
-            PROBLEM, wild, dimension=20, trials=1, engine="reduced", memory_budget=1000
-        )

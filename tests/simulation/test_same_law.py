@@ -22,6 +22,7 @@ from sparsetoken.model.models import (
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.simulation import align, performance, simulate
+from token_laws import tokens
 
 TRIALS = 150
 LEVEL = 1e-3
@@ -114,15 +115,29 @@ OUTCOMES = [
     (Vectorized(), (3, 1, 3.0, 0.5), 1.5, "squared_hinge"),
     (Vectorized(), (3, 2, 2.0, 0.5), 5.0, "logistic"),
 ]
+COVARIANCES = [  # with the size of an effect that the tokens of a sample share
+    (Pooled(), (6, 2, 3.0, 0.4), 2.0, "logistic", 0.2),
+    (Attention(Query(0.8, 1.0)), (6, 1, 3.0, 0.5), 2.0, "square", 0.2),
+    (Attention(Query(0.8, 1.0)), (6, 1, 3.0, 0.4), 1.0, "logistic", 0.0),
+    (Attention, (5, 2, 3.0, 0.5), 1.5, "logistic", 0.2),
+    (HardAttention(Query(0.8, 1.0)), (6, 1, 3.0, 0.4), 2.0, "squared_hinge", 0.2),
+    (Elementwise(Query(0.8, 1.0)), (6, 2, 3.0, 0.4), 2.0, "square", 0.0),
+    (Vectorized(), (3, 1, 4.0, 0.4), 4.0, "square", 0.2),
+]
 
 
-@pytest.mark.parametrize(("model", "letters", "alpha", "loss"), OUTCOMES)
-def test_outcome_has_one_law(model, letters, alpha, loss):
+@pytest.mark.parametrize(
+    ("model", "letters", "alpha", "loss", "effect"),
+    [*((*outcome, None) for outcome in OUTCOMES), *COVARIANCES],
+)
+def test_outcome_has_one_law(model, letters, alpha, loss, effect):
     """A class of models stands for one whose query is trained, with the loss of the readout."""
     if isinstance(model, type):
         model = model(dataclasses.replace(STEPS, loss=loss))
-    problem, readout = SparseTokenProblem(*letters), Readout(loss, ridge=0.02, alpha1=alpha)
-    sample = [outcomes(problem, model, readout, engine) for engine in ("reduced", "tensors")]
+    law = {} if effect is None else {"tokens": tokens(24, effect=effect, turned=True)}
+    problem, readout = SparseTokenProblem(*letters, **law), Readout(loss, 0.02, alpha)
+    d = 24 if law else 40
+    sample = [outcomes(problem, model, readout, engine, d) for engine in ("reduced", "tensors")]
     assert_same_law(*sample)
 
 

@@ -1,15 +1,13 @@
 """Trials tested on another problem than the one trained on."""
 
 import dataclasses
-import math
 
 import pytest
 
-from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.models import MODELS, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
-from sparsetoken.simulation import performance, simulate, trial
+from sparsetoken.simulation import performance, simulate
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0, 0.5)
 SHIFTED = SparseTokenProblem(9, 2, 2.5, 0.3)
@@ -50,26 +48,3 @@ def test_fresh_samples_agree_with_the_conditional_error(model):
         assert abs(gap) < 4 * 1.1e-3
     moved = run(model, **{**options, "test_problem": None}).mean.test_error
     assert abs(moved - exact.mean.test_error) > 10 * 1.1e-3
-
-
-def test_memory_counts_the_longer_of_the_two():
-    longer = dataclasses.replace(SHIFTED, length=10**9)
-    with pytest.raises(InvalidInput, match="memory_budget"):
-        run(test_problem=longer)
-    with pytest.raises(InvalidInput, match="memory_budget"):
-        run(test_problem=longer, engine="tensors", test_samples=10)
-
-
-def test_exponential_weights_are_checked_on_the_test_problem(monkeypatch):
-    monkeypatch.setattr(trial.TrialPlan, "run", lambda *_: pytest.fail("work"))
-    with pytest.raises(InvalidInput, match="sharpness"):
-        run("elementwise", "exp", test_problem=SparseTokenProblem(4, 1, 500.0))
-
-
-@pytest.mark.parametrize(
-    ("model", "test_problem", "word"),
-    [("attention", math.pi, "test_problem"), ("vectorized", SHIFTED, "length")],
-)
-def test_bad_input(model, test_problem, word):
-    with pytest.raises(InvalidInput, match=word):
-        run(model, test_problem=test_problem)

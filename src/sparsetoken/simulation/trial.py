@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput, integer, real
-from sparsetoken.model.descent import Descent, training_of
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import (
@@ -31,12 +30,13 @@ from sparsetoken.simulation.budget import (
     FLOAT,
     SAMPLE_SCALARS,
     design_bytes,
-    query_bytes,
+    pass_bytes,
     scalar_bytes,
 )
 from sparsetoken.simulation.descent import last_query
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
 from sparsetoken.simulation.frames import Design, TrainedQuery, training_size
+from sparsetoken.simulation.parallel import Trial
 from sparsetoken.simulation.performance import (
     Performance,
     Projections,
@@ -47,18 +47,6 @@ from sparsetoken.simulation.performance import (
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.tensors import TensorEngine
-
-
-class Trial(NamedTuple):
-    """The outcome of one trial, and what its status depends on.
-
-    The training set may hold one class only; the reason says why the fit did not converge, "" if it
-    did.
-    """
-
-    outcome: TrialOutcome
-    one_class: bool
-    reason: str
 
 
 class Drawn(NamedTuple):
@@ -132,7 +120,7 @@ class TrialPlan:
 
     def _check_memory(self) -> None:
         engine, fresh = self.setting.engine, self.test_samples or 0
-        L, d, steps = self.problem.length, self.setting.dimension, self.model.query
+        L, d = self.problem.length, self.setting.dimension
         longest, n = max(L, self.tested.length), training_size(self.readout.alpha1, d)
         whole = isinstance(self.problem.tokens, Isotropic)
         columns, positions = self.sampler.positions * d, self.sampler.positions
@@ -141,11 +129,8 @@ class TrialPlan:
         need = design_bytes(columns, n)
         need += SAMPLE_SCALARS * FLOAT * fresh + scalar_bytes(longest)
         if engine == "tensors":
-            need += query_bytes(engine, longest, max(n, fresh), d)
-        if isinstance(steps, TwoSteps):
-            need = max(need, self.setting.steps_bytes(steps, L))
-        elif isinstance(steps, Descent):
-            need = max(need, self.setting.descent_bytes(training_of(self.problem, steps)))
+            need += pass_bytes(engine, longest, max(n, fresh), d)
+        need = max(need, self.setting.query_bytes(self.problem, self.model.query))
         self.setting.require_memory(need, self.problem, self.memory_budget, "alpha1")
 
     def draw(self, trial: int) -> Drawn:
@@ -168,7 +153,7 @@ class TrialPlan:
         return None
 
     @np.errstate(under="ignore")
-    def run(self, trial: int) -> Trial:
+    def run(self, trial: int) -> Trial[TrialOutcome]:
         """Run one trial; its seed is a function of the setting and its number."""
         engine, design = self.draw(trial)
         readout, y, trained = self.readout, design.labels, design.query
@@ -188,24 +173,7 @@ class TrialPlan:
             sharpness=math.nan if query is None else query.sharpness,
             readout_cosine=math.nan if trained is None else trained.readout_cosine,
         )
-        return Trial(outcome, bool(np.all(y == y[0])), fit.reason)
-
-    def outcome(self, trial: Trial) -> TrialOutcome:
-        """Return what is reported of a trial."""
-        return trial.outcome
-
-    def status(self, trials: Sequence[Trial]) -> Status:
-        """Return whether a training set had one class, or a fit did not converge."""
-        single = [i for i, trial in enumerate(trials) if trial.one_class]
-        if single:
-            remedy = "raise alpha1 or the dimension, or bring positive_rate nearer 1/2"
-            text = f"D1 holds one class only in trials {single}; {remedy}"
-            return Status(StatusCode.NO_LIMIT, text)
-        stuck = [i for i, trial in enumerate(trials) if trial.reason]
-        if stuck:
-            what = f"the readout of trials {stuck} did not converge ({trials[stuck[0]].reason})"
-            return Status(StatusCode.TOLERANCE_NOT_REACHED, f"{what}; raise the ridge")
-        return CONVERGED
+        return Trial(outcome, _status(y, fit))
 
     def _performance(
         self,
@@ -223,3 +191,14 @@ class TrialPlan:
         rng = stream(engine.seed, Stream.TEST)
         chunks = sampler_of(self.model, self.tested).scores(trained, projections, rng)
         return expected_performance(self.tested.positive_rate, chunks)
+
+
+def _status(y: np.ndarray, fit: ReadoutFit) -> Status:
+    """Return whether a training set has two classes, and the fit converged."""
+    if np.all(y == y[0]):
+        remedy = "raise alpha1 or the dimension, or bring positive_rate nearer 1/2."
+        return Status(StatusCode.NO_LIMIT, f"D1 holds one class only; {remedy}")
+    if fit.reason:
+        what = f"the readout did not converge ({fit.reason}); raise the ridge."
+        return Status(StatusCode.TOLERANCE_NOT_REACHED, what)
+    return CONVERGED
