@@ -112,16 +112,9 @@ class DescentPlan:
             if self.at is None or t in self.at:
                 counted[t] = bags.counted(training.network, at, state.c)
         steps: dict[str, Any] = {"dims": ("step",), "coords": {"step": np.arange(shape)}}
-        weights = Weights(
-            overlaps,
-            cosines_of(overlaps, gram),
-            norms_of(gram),
-            gram,
-            c,
-            training.columns,
-            training.weights,
-            **steps,
-        )
+        derived = cosines_of(overlaps, gram), norms_of(gram)
+        names = training.columns, training.weights
+        weights = Weights(overlaps, *derived, gram, c, *names, **steps)
         return NetworkPath(counted[:, 0], loss, counted[:, 1], weights, **steps)
 
 
@@ -207,25 +200,17 @@ def descend(
     dimension : int, optional
         d, at least 3, and one for each signal and each column of the start; by default that of
         the tokens if they have a covariance, else 1000.
-    trials : int >= 1
-    seed : int >= 0
-    dtype : str
-        float64 or float32, the type of the tokens.
-    memory_budget : int, optional
-        Bytes that one trial may use; 4 GiB by default.
+    trials, seed, dtype, memory_budget, executor, progress
+        As for `sparsetoken.simulate`.
     engine : str
         ``tensors``: real tokens. ``reduced``: the same law at every dimension from the
         projections of the tokens alone, in a time that depends on n but not on d; covariances
         must be diagonals of at most 32 different eigenvalues.
     at : sequence of int, optional
         Steps after which the test error is computed, all by default; it is nan after others.
-    executor : concurrent.futures.Executor, optional
-        Runs the trials; by default they run here, one after another.
     on_trial : callable, optional
         Called as on_trial(number, path) after each trial, in order of completion; for arrays
         point after point.
-    progress : bool
-        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------

@@ -177,18 +177,12 @@ def pass_messages(
         n / d in (0, 1e9].
     dimension : int >= 1
         d.
-    trials : int >= 1
-    seed : int >= 0
+    trials, seed, memory_budget, executor, progress
+        As for `sparsetoken.simulate`.
     iterations : int >= 1
         The most rounds of a trial.
     test_samples : int >= 1
         Fresh samples that are classified in each trial.
-    memory_budget : int, optional
-        Bytes that one trial may use; 4 GiB by default.
-    executor : concurrent.futures.Executor, optional
-        Runs the trials; by default they run here, one after another.
-    progress : bool
-        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -94,21 +94,18 @@ def run_all(
     WorkersDied
         If the worker of a trial died three times, or the executor takes no more trials.
     """
-    if executor is None:
-        return [_reported(i, run(i), report) for i in range(trials)]
-    width = getattr(require_executor(executor), "_max_workers", trials)  # dask has its own queue
+    ended: Iterable[tuple[int, Result | WorkerDied]] = ((i, run(i)) for i in range(trials))
+    if executor is not None:
+        width = getattr(require_executor(executor), "_max_workers", trials)  # dask queues itself
+        ended = completed(run, range(trials), executor, width)
     results: dict[int, Result] = {}
     try:
-        for number, result in completed(run, range(trials), executor, width):
+        for number, result in ended:
             if isinstance(result, WorkerDied):
                 remedy = "Fewer workers or a smaller dimension need less."
                 raise WorkersDied(f"Trial {number} has no result. {result} {remedy}")
-            results[number] = _reported(number, result, report)
+            report(number, result)
+            results[number] = result
     except RunStopped as error:
         raise WorkersDied(*error.args) from error  # no trial is kept: the next run begins anew
     return [results[number] for number in range(trials)]
-
-
-def _reported(number: int, result: Result, report: Callable[[int, Result], None]) -> Result:
-    report(number, result)
-    return result

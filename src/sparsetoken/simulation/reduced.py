@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -94,14 +94,6 @@ class ReducedEngine:
         return Design(features, y, frame, facing)
 
 
-class CentredSums(NamedTuple):
-    """Sums over samples of centred tokens times their scores, weighted by the slopes h."""
-
-    va: float
-    za: float
-    noise: float
-
-
 def centred_sums(
     problem: SparseTokenProblem,
     m: float,
@@ -109,7 +101,7 @@ def centred_sums(
     y: np.ndarray,
     h: np.ndarray,
     rng: np.random.Generator,
-) -> CentredSums:
+) -> tuple[float, float, float]:
     """Draw what sum_i h_i X_i^T a_i is made of, a_i the centred scores of the tokens.
 
     With rows a_i = width z_i + theta m v_i 1{+}: the sum of h_i <v_i, a_i> over positives, that of
@@ -125,4 +117,4 @@ def centred_sums(
     va = (width * np.sqrt(V) * p + V * signal) * (y == 1)
     za = width * zz + signal * np.sqrt(V) * p
     aa = width * za + signal * (width * np.sqrt(V) * p + V * signal)
-    return CentredSums(float(h @ va), float(h @ za), float(np.sqrt(h**2 @ aa)))
+    return float(h @ va), float(h @ za), float(np.sqrt(h**2 @ aa))

@@ -39,18 +39,12 @@ class Setting:
 
     def __post_init__(self) -> None:
         choice("engine", self.engine, ("reduced", "tensors"))
-        low = self.least_dimension
-        remedy = (
-            "The engine has two fixed directions and needs a third: below 3 use engine='tensors'."
-        )
-        integer("dimension (d)", self.dimension, low, LARGEST, remedy if low == 3 else "")
+        low, remedy = 1, ""
+        if self.engine == "reduced":
+            low, remedy = 3, "The engine names two directions: below 3 use engine='tensors'."
+        integer("dimension (d)", self.dimension, low, LARGEST, remedy)
         integer("seed", self.seed, 0)
         choice("dtype", self.dtype, ("float32", "float64"))
-
-    @property
-    def least_dimension(self) -> int:
-        """The smallest dimension of the engine."""
-        return 3 if self.engine == "reduced" else 1
 
     def start(self, problem: Task, trial: int, name: str | None = None) -> Engine:
         """Return the engine of one trial.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -25,46 +24,6 @@ from sparsetoken.simulation.descent_data import Chunk, TokenData
 from sparsetoken.simulation.features import FeatureSampler
 from sparsetoken.simulation.frames import Design, TokenFrame, TrainedQuery, frame_of, training_size
 from sparsetoken.simulation.seeds import Stream, stream
-
-
-class Gradient(NamedTuple):
-    """Gradients of the mean loss by readout, query and bias."""
-
-    by_w: Float[np.ndarray, " d"]
-    by_q: Float[np.ndarray, " d"]
-    by_b: float
-
-
-def gradient(
-    chunks: Iterable[tuple[np.ndarray, np.ndarray]],
-    n: int,
-    steps: TwoSteps,
-    w: Float[np.ndarray, " d"],
-    q: Float[np.ndarray, " d"],
-    b: float,
-) -> Gradient:
-    """Return the gradients over n samples of real tokens, chunk by chunk.
-
-    Parameters
-    ----------
-    chunks : iterable of (tokens, labels)
-    n : int
-    steps : TwoSteps
-        With the temperature and the loss.
-    w, q : arrays of shape (d,)
-    b : float
-    """
-    by_w, by_q, by_b = np.zeros_like(w), np.zeros_like(q), 0.0
-    for X, y in chunks:
-        t, u = X @ w.astype(X.dtype), X @ q.astype(X.dtype)
-        a = softmax_weights(steps.beta * u)
-        scores = (a * t).sum(axis=1, keepdims=True)
-        slope = np.asarray(steps.loss.slope(y[:, None], scores + b))
-        flat = X.reshape(-1, X.shape[2])
-        by_w += (slope * a).astype(X.dtype).ravel() @ flat
-        by_q += (slope * steps.beta * a * (t - scores)).astype(X.dtype).ravel() @ flat
-        by_b += float(slope.sum())
-    return Gradient(by_w / n, by_q / n, by_b / n)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,15 +77,25 @@ class TensorEngine:
     def train_query(self, steps: TwoSteps, samples: Sequence[Chunk] = ()) -> TrainedQuery:
         """Run stages 1-3 by the gradients as they are defined, on given samples or a fresh D0."""
         n = sum(len(y) for _, y in samples) or training_size(steps.alpha0, self.dimension)
-        zero = np.zeros(self.dimension)
 
-        def at(w: np.ndarray, b: float) -> Gradient:
-            return gradient(samples or self.chunks(Stream.D0, n), n, steps, w, zero, b)
+        def gradient(w: np.ndarray, b: float) -> tuple[np.ndarray, np.ndarray, float]:
+            """Return the gradients of the mean loss by readout, query and bias at q = 0."""
+            by_w, by_q, by_b = np.zeros_like(w), np.zeros_like(w), 0.0
+            for X, y in samples or self.chunks(Stream.D0, n):
+                t = X @ w.astype(X.dtype)
+                a = softmax_weights(np.zeros_like(t))
+                scores = (a * t).sum(axis=1, keepdims=True)
+                slope = np.asarray(steps.loss.slope(y[:, None], scores + b))
+                flat = X.reshape(-1, X.shape[2])
+                by_w += (slope * a).astype(X.dtype).ravel() @ flat
+                by_q += (slope * steps.beta * a * (t - scores)).astype(X.dtype).ravel() @ flat
+                by_b += float(slope.sum())
+            return by_w / n, by_q / n, by_b / n
 
-        first = at(zero, 0.0)
-        w1 = -steps.eta_w * first.by_w
-        q = -steps.eta_q * at(w1, -steps.eta_b * first.by_b).by_q
-        return self.frame.trained(q, steps.beta, w1)
+        by_w, _, by_b = gradient(np.zeros(self.dimension), 0.0)
+        w1 = -steps.eta_w * by_w
+        _, by_q, _ = gradient(w1, -steps.eta_b * by_b)
+        return self.frame.trained(-steps.eta_q * by_q, steps.beta, w1)
 
     def descent_data(self, training: Training, memory_budget: int | None = None) -> TokenData:
         """Return the data set of a descent; what does not fit is drawn again for each step."""
