@@ -46,18 +46,6 @@ def test_a_query_given_as_a_vector_is_used_as_it_is():
     assert st.predict(problem, model).query.cosine == pytest.approx(q @ law.signal)
 
 
-def test_conditional_errors_are_those_of_fresh_tokens():
-    """Given a readout the exact error and the share of mistakes on 40000 new samples agree."""
-    problem = st.SparseTokenProblem(4, 1, 3.0, 0.4, tokens=tokens(30, turned=True))
-    for model in (st.Pooled(), st.Vectorized(), st.Attention(st.Query(0.8, 1.0))):
-        plan = {"trials": 1, "engine": "tensors", "seed": 1}
-        exact = st.simulate(problem, model, **plan).mean
-        counted = st.simulate(problem, model, test_samples=40_000, **plan).mean
-        error = np.sqrt(exact.test_error * (1 - exact.test_error) / 40_000)
-        assert counted.test_error == pytest.approx(exact.test_error, abs=4 * error)
-        assert counted.auc == pytest.approx(exact.auc, abs=0.012)
-
-
 @pytest.mark.parametrize(
     ("model", "effect"),
     [(st.Pooled(), 0.2), (st.Attention(st.Query(0.8, 1.0)), 0.0)],

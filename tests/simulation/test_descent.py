@@ -94,6 +94,7 @@ def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
 @pytest.mark.parametrize(
     ("problem", "descent"),
     [
+        (SparseTokenProblem(4, 2, 2.5, 0.4), attention_descent(2.0, 6, start_w=0.3, start_q=0.5)),
         (SparseTokenProblem(5, 1, 3.0, 0.4), attention_descent(3.0, 5, **START)),
         (
             SparseTokenProblem(4, 2, 2.0, 0.5),
@@ -108,10 +109,11 @@ def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
         ),
     ],
 )  # fmt: skip
-def test_theory_predicts_what_is_simulated(problem, descent):
+@pytest.mark.parametrize("engine", ["tensors", "reduced"])
+def test_theory_predicts_what_is_simulated(problem, descent, engine):
     """Within 4 standard errors of both and the finite-size correction, of order 1/d."""
     d = 250
-    found = simulated_descent(problem, descent, dimension=d, trials=10, seed=4)
+    found = simulated_descent(problem, descent, dimension=d, trials=10, seed=4, engine=engine)
     expected = descend(problem, descent, replicas=8)
     assert found.status.converged
     own = quantities(found.standard_error), quantities(expected.errors)

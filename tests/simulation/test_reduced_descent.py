@@ -86,19 +86,6 @@ def test_projections_and_slopes_fit_a_matrix():
     assert noise._size == 6  # no more directions than dimensions
 
 
-@pytest.mark.parametrize("engine", ["tensors", "reduced"])
-def test_theory_is_met(engine):
-    descent = attention_descent(2.0, 6, start_w=0.3, start_q=0.5)
-    expected = st.theory.descend(PROBLEM, descent, tolerance=5e-3)
-    found = simulation.descend(PROBLEM, descent, dimension=400, trials=8, engine=engine)
-    for name in ("test_error", "training_loss", "overlap_q"):
-        mean, error = found.mean.columns()[name], found.standard_error.columns()[name]
-        value, own = expected.columns()[name], expected.errors.columns()[name]
-        # Five standard errors of few trials, and 10/d of the value.
-        allowed = 5 * np.hypot(error, own) + 10 / 400 * np.abs(value)
-        assert (np.abs(mean - value) <= allowed + 1e-12).all()
-
-
 def test_a_trial_is_seeded_and_a_readout_may_follow():
     descent = attention_descent(2.0, 3, start_q=0.5)
     given = {"dimension": 50, "engine": "reduced"}

@@ -1,5 +1,6 @@
 """The direct engine against the definitions it implements."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -21,6 +22,7 @@ from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.performance import expected_performance, measured_performance, project
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.tensors import TensorEngine
+from token_laws import tokens
 
 PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
 
@@ -75,27 +77,35 @@ def test_overlaps_rebuild_the_readout(model):
     assert along == pytest.approx(found.signal.sum() / np.sqrt(len(found.signal)))
 
 
+FRESH, LONGER = Query(0.7, 1.5), {"length": 9, "informative": 2, "strength": 2.0}
+
+
 @pytest.mark.parametrize(
-    ("model", "law"),
+    ("model", "law", "shift"),
     [
-        (Attention(Query(0.7, 1.5)), None),
-        (Elementwise(Query(0.7, 1.5)), None),
-        (Elementwise(Query(0.7, 1.5), "relu"), None),
-        (HardAttention(Query(0.7, 1.5)), None),
-        (Pooled(), None),
-        (Vectorized(), None),
-        (Vectorized(), (0.8, 0.1, 0.1)),
+        (Attention(FRESH), {}, LONGER),
+        (Elementwise(FRESH), {}, {}),
+        (Elementwise(FRESH, "relu"), {}, LONGER),
+        (HardAttention(FRESH), {}, LONGER),
+        (Pooled(), {}, LONGER),
+        (Vectorized(), {}, {"strength": 2.0, "positive_rate": 0.5}),
+        (Vectorized(), {"position_law": (0.8, 0.1, 0.1)}, {}),
+        *(
+            (model, {"tokens": tokens(15, turned=True)}, {})
+            for model in (Pooled(), Vectorized(), Attention(FRESH))
+        ),
     ],
 )
-def test_expected_performance_is_that_of_fresh_samples(model, law):
-    """The training is the same; only the way of measuring differs."""
-    problem = SparseTokenProblem(3, 1, 2.5, 0.3, position_law=law)
+def test_expected_performance_is_that_of_fresh_samples(model, law, shift):
+    """The training is the same; only the way of measuring differs, also on another problem."""
+    problem = SparseTokenProblem(3, 1, 2.5, 0.3, **law)
+    tested = dataclasses.replace(problem, **shift)
     readout = Readout(ridge=0.05, alpha1=3.0)
     n = 40_000
     one, two = (
         simulate(
-            problem, model, readout,
-            dimension=15, trials=3, engine="tensors", test_samples=samples,
+            problem, model, readout, dimension=15, trials=3,
+            engine="tensors", test_samples=samples, test_problem=tested,
         )
         for samples in (None, n)
     )  # fmt: skip
