@@ -40,6 +40,7 @@ def _courses(kind, task, trained, dimension, trials):
 BOTH = st.model.ConceptProblem(
     4, [3.0, 2.0], [[1, 1], [1, 0], [0, 2]], [0.5, 0.3, 0.2], labels=[0, 1, 2]
 )
+TWO = st.model.ConceptProblem(4, [3.0], [[0], [1]], [0.4, 0.6], labels=[0, 1])
 BLOCKS = st.TokenCovariance(
     within=np.repeat([2.0, 0.5], [3, 7]),
     between=np.repeat([0.6, 0.0], [3, 7]),
@@ -57,6 +58,7 @@ SHARED = st.SparseTokenProblem(3, 1, 3.0, 0.5, tokens=BLOCKS)
         (PROBLEM, attention_descent(2.0, 4, activation="erf", **BATCHES), 12),
         (PROBLEM, st.Descent(st.networks.Gated(2), 2.0, 3, 1.5, momentum=0.3, batches=2), 20),
         (BOTH, st.Descent(st.networks.Softmax(), 2.0, 4, 1.5), 12),
+        (TWO, st.Descent(st.networks.Softmax(), 2.0, 3, 1.5), 12),
         (SHARED, st.Descent(st.networks.Softmax(2), 2.0, 4, 1.0, start=0.5), 10),
     ],
 )

@@ -93,6 +93,11 @@ HUGE = dataclasses.replace(SHIFTED, length=10**9)
             "memory_budget",
         ),
         (lambda: simulate(PROBLEM, st.Vectorized(), st.Readout(alpha1=[1.0, 1e6])), "memory_"),
+        (lambda: simulate(PROBLEM, st.Attention(st.TwoSteps(1e6))), "memory_budget"),
+        (
+            lambda: simulate(PROBLEM, st.Attention(st.Descent(alpha=1e6)), engine="reduced"),
+            "memory_budget",
+        ),
         (lambda: simulate(st.SparseTokenProblem(4, 1, 20.0), EXP), "sharpness"),
         (
             lambda: simulate(

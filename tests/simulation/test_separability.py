@@ -59,5 +59,6 @@ def test_small_cases():
     square = np.array([[0.0, 0], [1, 1], [0, 1], [1, 0]])
     assert not is_separable(square, np.array([1, 1, -1, -1]))
     assert is_separable(square, np.array([1, 1, 1, -1]))
+    assert is_separable(1e-12 * square, np.array([1, 1, 1, -1]))
     assert is_separable(square, np.ones(4))
     assert not is_separable(np.zeros((2, 1)), np.array([1, -1]))

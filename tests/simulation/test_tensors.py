@@ -94,6 +94,7 @@ FRESH, LONGER = Query(0.7, 1.5), {"length": 9, "informative": 2, "strength": 2.0
             (model, {"tokens": tokens(15, turned=True)}, {})
             for model in (Pooled(), Vectorized(), Attention(FRESH))
         ),
+        (Elementwise(FRESH), {"tokens": tokens(15, effect=8.0, turned=True)}, {}),
     ],
 )
 def test_expected_performance_is_that_of_fresh_samples(model, law, shift):
