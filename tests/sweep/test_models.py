@@ -104,11 +104,11 @@ def test_a_model_of_another_version_shares_no_results(entry, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("name", ["seed", "theory_status"])
-def test_a_field_with_a_name_of_the_store_is_refused(entry, name):
+def test_a_field_with_a_name_of_the_store_is_refused(entry, name, tmp_path):
     kind = dataclasses.make_dataclass("Kind", [(name, int, 1)], bases=(entry.kind,), frozen=True)
     models.register(dataclasses.replace(entry, kind=kind))
     with pytest.raises(InvalidInput, match=f"without this field; got '{name}'"):
-        grid({name: [1, 2]})
+        run(grid({name: [1, 2]}), tmp_path / "s")
 
 
 def test_a_model_that_is_not_registered_is_refused():
@@ -145,5 +145,5 @@ def test_a_field_with_the_name_of_a_parameter_of_all_models_is_refused_there_alo
     )
     models.register(dataclasses.replace(entry, kind=kind))
     with pytest.raises(InvalidInput, match="without this field; got 'strength'"):
-        grid({"cosine": [0.9]})
+        run(grid({"cosine": [0.9]}), tmp_path / "s")
     assert errors(tmp_path / "after", grid({"cosine": [0.9]}, model="attention")) == before

@@ -92,7 +92,7 @@ def test_what_does_not_depend_on_an_axis_is_computed_once(tmp_path, monkeypatch)
     tried = compute._tried
     monkeypatch.setattr(compute, "_tried", lambda r, *rest: seen.extend(r) or tried(r, *rest))
     assert run(grid, tmp_path / "s.zarr").done == 160
-    names = [item.call.trained.name for item in seen]
+    names = [call.trained.name for call in seen]
     assert (names.count("attention"), names.count("pooled")) == (80, 2)
     table = to_frame(tmp_path / "s.zarr").query("model == 'pooled'")
     assert table["test_error"].nunique() == 2
@@ -117,7 +117,7 @@ def dying(mark, times):
     def work(some):
         from sparsetoken.sweep.compute import computed
 
-        calls = [item.call for item in some.read()]
+        calls = some.read().calls
         if any(c.problem.strength == 4.0 and c.quantity == "theory" for c in calls):
             with open(mark, "a+") as file:
                 file.write("x")
@@ -171,7 +171,7 @@ def test_an_error_is_the_result_of_its_row_and_runs_again_on_request_only(tmp_pa
     assert run(grid, tmp_path / "s.zarr") == found
     assert seen == []
     assert run(grid, tmp_path / "s.zarr", retry_failed=True) == found
-    assert len({item.name for item in seen}) == 4
+    assert len({call.name for call in seen}) == 4
 
 
 RUN = """
