@@ -14,7 +14,6 @@ from sparsetoken.model.models import ModelEntry, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep import Grid, compute, run, to_frame
-from sparsetoken.work import WorkerPool
 
 COSINES = [0.2, 0.9]
 FIXED = {"sharpness": 1.0, "length": 4, "dimension": 12, "tolerance": 1e-2}
@@ -86,11 +85,10 @@ def test_simulations_are_those_of_simulate(entry, tmp_path):
     assert found == [one.mean.test_error for one in expected]
 
 
-def test_worker_processes_need_not_know_it(entry, tmp_path):
+def test_worker_processes_need_not_know_it(entry, tmp_path, pool):
     sweep = grid({"cosine": COSINES}, quantities=("theory", "simulation"))
     expected = errors(tmp_path / "here", sweep)
-    with WorkerPool(1) as pool:
-        assert errors(tmp_path / "there", sweep, pool) == expected
+    assert errors(tmp_path / "there", sweep, pool) == expected
 
 
 def test_a_model_of_another_version_shares_no_results(entry, tmp_path, monkeypatch):
