@@ -275,7 +275,7 @@ def kills(work: Path, rng: random.Random, count: int) -> Iterator[Row]:
             what, hit, wrong = "a run", False, ""
             if hits % 10 < 9:
                 child = _child(job.arguments(folder))
-                child.join(rng.uniform(0, seconds / 4))
+                child.join(rng.uniform(0, seconds / 12))
                 child.kill()
                 child.join()
                 hit, ended_well = child.exitcode == -signal.SIGKILL, child.exitcode == 0

@@ -122,14 +122,6 @@ def test_one_class_is_a_status():
     assert all("one class" in one["message"] for one in found)
 
 
-def test_a_result_is_one_of_its_configuration_alone():
-    (row,) = rows("learning", "theory", alpha1=1.5)
-    (other,) = rows("learning", "theory", alpha1=7.5)
-    first = compute([row])[0]
-    compute([other])
-    assert compute([row])[0] == first
-
-
 def test_rows_of_a_series_are_what_they_are_alone():
     """Ridge, load, loss and model vary; one call computes each series of loads and ridges."""
     grid = Grid(

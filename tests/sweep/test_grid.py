@@ -44,33 +44,6 @@ def test_points_are_all_combinations_and_tied_values_move_together():
     assert grid.size == 4
 
 
-def test_a_row_does_not_depend_on_how_or_where_it_was_written():
-    on_axes = Grid("learning", {"strength": [2], "length": [4, 8]})
-    fixed = Grid("learning", {"length": [8]}, {"strength": 2.0, "ridge": 0.01})
-    assert set(keys(fixed)) < set(keys(on_axes))
-
-
-def test_raising_trials_keeps_the_old_rows():
-    few = Grid("learning", STRENGTHS, quantities=["simulation"], trials=2)
-    more = Grid("learning", STRENGTHS, quantities=["simulation"], trials=5)
-    assert set(keys(few)) < set(keys(more))
-    assert len(keys(more)) == 10
-
-
-def test_a_seed_is_a_coordinate_of_simulations_only():
-    rows = [
-        set(keys(Grid("learning", STRENGTHS, quantities=QUANTITIES, seed=seed))) for seed in (0, 1)
-    ]
-    assert len(rows[0] & rows[1]) == 2  # the theory
-
-
-def test_points_that_differ_in_what_plays_no_part_share_a_row():
-    axes = {"model": ["pooled", "attention"], "cosine": [0.2, 0.8]}
-    grid = Grid("learning", axes, {"sharpness": 1.0})
-    assert len(keys(grid)) == 4
-    assert len(set(keys(grid))) == 3
-
-
 def test_theory_of_the_capacity_does_not_depend_on_the_load():
     axes = {"alpha1": [1.0, 2.0, 3.0]}
     grid = Grid("capacity", axes, {"model": "pooled"}, quantities=QUANTITIES, trials=2)

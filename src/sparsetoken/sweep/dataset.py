@@ -152,7 +152,9 @@ def read_kept(kept: Kept, about: Mapping[str, Any]) -> tuple[Arrays, int]:
         results = [known.results.get(name, _MISSING) for name in names[quantity]]
         for name, column in _columns(results, about["experiment"]).items():
             variables[f"{quantity}_{name}"] = tuple(own), column.reshape(tuple(own.values()))
-    coords = {"trial": (("trial",), np.arange(trials))} if "simulation" in shapes else {}
+    coords: dict[str, Any] = {}
+    if "simulation" in shapes:
+        coords["trial"] = ("trial",), np.arange(trials)
     for label, steps in axes.items():
         for name, values in zip(label.split("+"), zip(*steps, strict=True), strict=True):
             coords[name] = (label,), _array(values)

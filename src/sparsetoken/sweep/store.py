@@ -34,7 +34,7 @@ def opened(path: Path | str, *, write: bool = False) -> Folder:
         raise InvalidInput("store", "a sweep of this version", got, OLDER)
     if not write:
         raise InvalidInput("store", "a sweep that has run", f"{folder.path}, which has none")
-    if any(not name.startswith(".") for name in names):  # else a kill may have left them
+    if any(not name.startswith((".sweep.", ".unfinished-")) for name in names):
         legal = "a store, or a folder that is empty or not there"
         raise InvalidInput("store", legal, f"{folder.path}, a folder of other files")
     return folder
