@@ -13,8 +13,8 @@ from sparsetoken import simulation, theory
 from sparsetoken.base.validation import InvalidInput, one_line
 from sparsetoken.model.models import MODELS, Model
 from sparsetoken.model.stages import Readout
-from sparsetoken.results import CONVERGED, StatusCode
-from sparsetoken.simulation.trial import Trial, TrialPlan
+from sparsetoken.results import StatusCode
+from sparsetoken.simulation.trial import TrialPlan
 from sparsetoken.sweep.grid import Call
 from sparsetoken.work import Result
 
@@ -148,20 +148,10 @@ def _trial(call: Call, plan: TrialPlan | None) -> dict[str, Any]:
         design = plan.draw(call.trial).design
         return _row({"separable": simulation.is_separable(design.features, design.labels)})
     trial = plan.run(call.trial)
-    return _row(trial.outcome.to_dict(), *_status(trial))
+    return _row(trial.outcome.to_dict(), trial.status, trial.status.remedy)
 
 
-def _status(trial: Trial) -> tuple[str, str]:
-    if trial.one_class:
-        remedy = "D1 holds one class only; raise alpha1 or the dimension."
-        return str(StatusCode.NO_LIMIT), remedy
-    if trial.reason:
-        remedy = f"The readout did not converge ({trial.reason}); raise the ridge."
-        return str(StatusCode.TOLERANCE_NOT_REACHED), remedy
-    return str(CONVERGED), ""
-
-
-def _row(values: Mapping[str, Any], status: str = "converged", message: str = "") -> dict[str, Any]:
+def _row(values: Mapping[str, Any], status: Any = "converged", message: str = "") -> dict[str, Any]:
     """Return a result as JSON values; what is not a number is left out."""
     numbers = {n: float(one) for n, one in values.items() if n not in _WORDS and one == one}
     message = " ".join(str(values.get("message", message)).split())

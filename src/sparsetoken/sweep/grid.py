@@ -16,7 +16,7 @@ from sparsetoken.losses import Loss
 from sparsetoken.model.models import MODELS, Attention, Model, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.simulation.alignment import require_query_memory
+from sparsetoken.simulation.alignment import AlignmentPlan
 from sparsetoken.simulation.setting import Setting
 from sparsetoken.simulation.trial import TrialPlan
 from sparsetoken.sweep.parameters import (
@@ -63,7 +63,7 @@ class Call(NamedTuple):
         if self.quantity == "theory":
             return None
         if self.experiment == "alignment":
-            require_query_memory(self.problem, self.trained, self.options, budget)
+            AlignmentPlan(self.problem, self.trained, self.options, budget)
             return None
         return TrialPlan(self.problem, self.trained, self.readout, self.options, budget)
 
