@@ -23,8 +23,8 @@ from sparsetoken.estimators import (
     PooledLinearClassifier,
     QueryWarning,
 )
-from sparsetoken.estimators.fitting.samples import Samples
 from sparsetoken.estimators.fitting.stacking import convex_weights, shrunk_weights
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.losses import get_loss
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]

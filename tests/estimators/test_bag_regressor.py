@@ -11,10 +11,11 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 
 from sparsetoken import BagRegressor
+from sparsetoken.bags import as_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import QueryWarning
 from sparsetoken.estimators.attention import AttentionRegressor
-from sparsetoken.estimators.fitting.samples import RealTargets
+from sparsetoken.estimators.fitting.targets import read_numbers
 from sparsetoken.estimators.linear import MaxPooledRegressor, PooledLinearRegressor
 
 EVERY = [PooledLinearRegressor(), MaxPooledRegressor(), AttentionRegressor(), BagRegressor()]
@@ -187,9 +188,9 @@ def test_bad_numbers(model: BaseEstimator) -> None:
 
 def test_targets_have_unit_variance_and_come_back() -> None:
     y, weight = np.array([3.0, 5.0, 9.0]), np.array([1.0, 2.0, 1.0])
-    targets = RealTargets.of(np.ones(3, dtype=bool), weight, y)
-    (samples,) = targets.problems()
+    targets = read_numbers(as_bags(np.ones((3, 1, 1))), y, weight)
+    (samples,) = targets.problems
     assert samples.share @ samples.y == pytest.approx(0, abs=1e-15)
     assert samples.share @ samples.y**2 == pytest.approx(1)
-    np.testing.assert_allclose(targets.shift + targets.scale * samples.y, y)
-    assert targets.constant(samples) == 0
+    np.testing.assert_allclose(targets.in_units(samples.y), y)
+    assert targets.constants == [0]

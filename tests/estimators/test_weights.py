@@ -14,8 +14,8 @@ from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags
 from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
 from sparsetoken.estimators.fitting.queries import unit_queries
-from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 
@@ -38,8 +38,7 @@ def copied(samples: Samples, copies: np.ndarray) -> Samples:
 
 def unit_scores(bags: Bags, samples: Samples) -> np.ndarray:
     """Return the scores of two queries, divided so that their deviation is 1."""
-    scaling = Standardization(np.zeros(4), np.ones(4))
-    task = Task(BagFeatures(bags, scaling), samples, get_loss("logistic"), 0.1)
+    task = Task(StandardTokens(bags, np.zeros(4), np.ones(4)), samples, get_loss("logistic"), 0.1)
     return unit_queries(task, np.array([[1.0, 2], [0, 1], [0, 3], [1, 0]])).scores
 
 

@@ -24,8 +24,8 @@ from sparsetoken.estimators.base import (
 )
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
 from sparsetoken.estimators.fitting.linear_fit import require_smooth
-from sparsetoken.estimators.fitting.samples import Targets
 from sparsetoken.estimators.fitting.stacking import fold_numbers
+from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
 
@@ -90,7 +90,7 @@ class _Attention(TokenOrder, ReadoutEstimator):
         n_folds = integer("n_folds", self.n_folds, 2)
         folds = np.zeros(len(bags), dtype=int)
         if bags.sizes.max() > 1:  # nothing else needs two bags of each class
-            folds = fold_numbers(targets.strata(), n_folds, rng)
+            folds = fold_numbers(targets.strata, n_folds, rng)
         fits = []
         with progress_of("fits", len(tasks), self.progress) as done:
             for task in tasks:
@@ -105,7 +105,7 @@ class _Attention(TokenOrder, ReadoutEstimator):
         """Set the fitted attributes."""
         bags = task.bags
         readouts = [fit.readout for fit in fits]
-        self._keep_readouts(readouts, task.features.standardization, targets, bags.dtype)
+        self._keep_readouts(readouts, task.tokens, targets)
         self.exponent_ = np.array([fit.exponent / targets.scale for fit in fits], bags.dtype)
         self.sharpness_ = np.array([fit.sharpness for fit in fits])
         self.gain_ = np.array([fit.gain for fit in fits])

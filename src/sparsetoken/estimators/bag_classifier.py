@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from sklearn.dummy import DummyClassifier
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomState
-from sparsetoken.estimators.fitting.samples import ClassTargets, Targets, effective_weights
+from sparsetoken.estimators.fitting.targets import Targets, effective_weights, of_classes
 from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.linear import (
@@ -131,18 +130,17 @@ class BagClassifier(BagStack, BaseBagClassifier):
         self.progress = progress
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        assert isinstance(targets, ClassTargets)
-        if len(targets.classes) > 2:  # weights change what the rest of the classes is made of
+        classes, number = self.classes_, targets.number
+        if len(classes) > 2:  # weights change what the rest of the classes is made of
             super()._fit(bags, targets, loss)
             return
         weight = targets.weight.copy()
         for c in range(2):
-            weight[targets.number == c] = effective_weights(weight[targets.number == c])
-        rates = dataclasses.replace(targets, weight=weight, class_weight=np.ones(2))
+            weight[number == c] = effective_weights(weight[number == c])
+        rates = of_classes(targets.used, weight, classes, number, np.ones(2))
         super()._fit(bags, rates, loss)
         # Other rates of two classes move the log odds and change nothing else (Elkan, 2001).
-        pairs = zip(targets.problems(), rates.problems(), strict=True)
-        self.intercept_ = np.array([targets.constant(a) - targets.constant(b) for a, b in pairs])
+        self.intercept_ = np.array(targets.constants) - np.array(rates.constants)
         self.left_out_scores_ = self.left_out_scores_ + self.intercept_
 
     def _sharing(self, member: Any, bags: Bags) -> Any:
@@ -157,7 +155,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         ]
         best = int(np.argmin([sum(fit.loss for fit in of_form) for of_form in fits]))
         task, best_fits = forms[best].tasks[0], fits[best]
-        scaling = task.features.standardization
+        scaling = task.tokens
         w = np.stack([fit.w for fit in best_fits])
         self.token_coef_ = np.stack([scaling.coefficients(v) for v in w]).astype(task.bags.dtype)
         shape = len(best_fits), max(len(fit.odds) for fit in best_fits)

@@ -87,8 +87,8 @@ class BagRegressor(BagStack, BaseBagRegressor):
         pairs = [(form.tasks[0], form.attention[0]) for form in forms]
         losses = [fit.readout.left_out_loss(task.samples) for task, fit in pairs]
         task, fit = pairs[best := int(np.argmin(losses))]
-        scaling, dtype = task.features.standardization, task.bags.dtype
-        self.token_coef_ = scaling.coefficients(fit.directions[:1]).astype(dtype)
+        coef = task.tokens.coefficients(fit.directions[:1])
+        self.token_coef_ = coef.astype(task.bags.dtype)
         self.side_ = np.array([-1 if fit.exponent < 0 else 1])
         return best
 

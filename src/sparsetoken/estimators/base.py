@@ -19,8 +19,8 @@ from sparsetoken.bags import Bags
 from sparsetoken.bags.convert import as_floats, check_labels
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, real
 from sparsetoken.estimators.fitting.linear_fit import LinearFit
-from sparsetoken.estimators.fitting.samples import RealTargets, Targets
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Targets, read_classes, read_numbers
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.inputs import (
     PaddingWarning,
@@ -32,7 +32,6 @@ from sparsetoken.estimators.inputs import (
     told_padding,
     told_table,
 )
-from sparsetoken.estimators.labels import read_numbers, read_targets
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.numerics.threads import one_thread
 
@@ -171,7 +170,7 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
     _default_loss = "logistic"
 
     def _targets(self, bags: Bags, y: Any, sample_weight: Any) -> Targets:
-        targets = read_targets(bags, y, sample_weight, self.class_weight)
+        targets = read_classes(bags, y, sample_weight, self.class_weight)
         self.classes_ = targets.classes
         return targets
 
@@ -258,21 +257,20 @@ class ReadoutEstimator(BagEstimator):
     def _tasks(self, bags: Bags, targets: Targets, loss: Loss) -> list[Task]:
         """Return what is fitted for each column of scores."""
         ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
-        features = BagFeatures(bags, Standardization.of(bags, targets.weight, self.standardize))
+        tokens = StandardTokens.of(bags, targets.weight, self.standardize)
         rescale = ridge == "auto" and self.standardize
-        return [Task(features, one, loss, ridge, rescale) for one in targets.problems()]
+        return [Task(tokens, one, loss, ridge, rescale) for one in targets.problems]
 
     def _keep_readouts(
-        self, fits: list[LinearFit], scaling: Standardization, targets: Targets, dtype: np.dtype
+        self, fits: list[LinearFit], tokens: StandardTokens, targets: Targets
     ) -> None:
         """Keep the readouts of standardised tokens as what acts on the tokens given."""
-        scale, shift = targets.scale, targets.shift
-        coef = np.stack([scaling.coefficients(fit.w) for fit in fits])
-        intercept = np.array([fit.b + scaling.offset(fit.w) for fit in fits])
-        self.coef_ = (scale * coef).astype(dtype)
-        exact = isinstance(targets, RealTargets)
-        self.intercept_ = (shift + scale * intercept).astype(np.float64 if exact else dtype)
+        dtype = tokens.bags.dtype
+        coef = np.stack([tokens.coefficients(fit.w) for fit in fits])
+        intercept = targets.in_units(np.array([fit.b + tokens.offset(fit.w) for fit in fits]))
+        self.coef_ = (targets.scale * coef).astype(dtype)
+        self.intercept_ = intercept.astype(np.float64 if targets.classes is None else dtype)
         self.ridge_ = np.array([fit.ridge for fit in fits])
         known = [fit.left_out_scores for fit in fits if fit.left_out_scores is not None]
         whole = len(known) == len(fits)
-        self.left_out_scores_ = shift + scale * np.stack(known, axis=1) if whole else None
+        self.left_out_scores_ = targets.in_units(np.stack(known, axis=1)) if whole else None

@@ -20,8 +20,8 @@ from sparsetoken.estimators.base import (
     RandomState,
 )
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated, fit_single_features
-from sparsetoken.estimators.fitting.samples import ClassTargets, Samples, Targets
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Samples, Targets
 from sparsetoken.losses import Loss
 
 UNIT = 2.0**20  # parts of the deviation of y to which trees see it
@@ -29,7 +29,7 @@ LARGEST_SAMPLE = 1000  # bags of a bootstrap sample: bounds the time of a tree
 
 
 class _PooledForest(BagEstimator):
-    """The score is that of a random forest of `BagFeatures.summary`."""
+    """The score is that of a random forest of `StandardTokens.summary`."""
 
     n_estimators: int
     random_state: RandomState
@@ -41,14 +41,12 @@ class _PooledForest(BagEstimator):
     feature_range_: np.ndarray
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        scaling = Standardization.of(bags, targets.weight, standardize=True)
-        self._fit_features(BagFeatures(bags, scaling), targets, loss)
+        self._fit_tokens(StandardTokens.of(bags, targets.weight, standardize=True), targets, loss)
 
-    def _fit_features(self, features: BagFeatures, targets: Targets, loss: Loss) -> None:
+    def _fit_tokens(self, tokens: StandardTokens, targets: Targets, loss: Loss) -> None:
         """Fit the trees, and the scale of their scores by out-of-bag predictions."""
-        F = features.summary
-        scaling = features.standardization
-        self.column_mean_, self.column_scale_ = scaling.mean, scaling.scale
+        F = tokens.summary
+        self.column_mean_, self.column_scale_ = tokens.mean, tokens.scale
         self.feature_range_ = np.stack([F.min(axis=0), F.max(axis=0)])
         n, seed = len(F), generator_of(self.random_state).randint(2**31 - 1)
         self.forest_ = self._forest()(
@@ -61,28 +59,25 @@ class _PooledForest(BagEstimator):
         with warnings.catch_warnings():  # bags that are in the sample of every tree
             warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
             self.forest_.fit(F, self._trained_on(targets), sample_weight=targets.weight)
-        problems = zip(targets.problems(), self._out_of_bag(targets).T, strict=True)
-        fits = [self._calibrated(samples, z, targets, loss) for samples, z in problems]
+        found = zip(self._out_of_bag(targets).T, targets.problems, targets.constants, strict=True)
+        fits = [self._calibrated(z, samples, constant, loss) for z, samples, constant in found]
         self.slope_ = targets.scale * np.array([fit.w[0] for fit in fits])
-        self.intercept_ = targets.shift + targets.scale * np.array([fit.b for fit in fits])
+        self.intercept_ = targets.in_units(np.array([fit.b for fit in fits]))
         known = [fit.left_out_scores for fit in fits if fit.left_out_scores is not None]  # all are
-        left_out = np.stack(known, axis=1)
-        self.left_out_scores_ = targets.shift + targets.scale * left_out
+        self.left_out_scores_ = targets.in_units(np.stack(known, axis=1))
 
     @staticmethod
     def _calibrated(
-        samples: Samples, z: Float[np.ndarray, " n"], targets: Targets, loss: Loss
+        z: Float[np.ndarray, " n"], samples: Samples, constant: float, loss: Loss
     ) -> LinearFit:
         """Return slope and intercept of least left-out loss; trees that mislead have none."""
         (fit,) = fit_single_features(z[None], samples, loss)
         if fit.w[0] <= 0:
-            b = targets.constant(samples)
-            return LinearFit(np.zeros(1), b, fit.ridge, None, np.full(len(z), b))
+            return LinearFit(np.zeros(1), constant, fit.ridge, None, np.full(len(z), constant))
         return calibrated(fit, samples, loss)
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        scaling = Standardization(self.column_mean_, self.column_scale_)
-        F = BagFeatures(bags, scaling).summary
+        F = StandardTokens(bags, self.column_mean_, self.column_scale_).summary
         # Beyond the training bags a tree is constant; there float32, in which it works, may end.
         return self.slope_ * self._of_trees(np.clip(F, *self.feature_range_)) + self.intercept_
 
@@ -176,7 +171,6 @@ class PooledForestClassifier(_PooledForest, BaseBagClassifier):
         return RandomForestClassifier
 
     def _trained_on(self, targets: Targets) -> np.ndarray:
-        assert isinstance(targets, ClassTargets)
         return targets.number
 
     def _out_of_bag(self, targets: Targets) -> Float[np.ndarray, "n K"]:
@@ -216,7 +210,7 @@ class PooledForestRegressor(_PooledForest, BaseBagRegressor):
 
     def _trained_on(self, targets: Targets) -> np.ndarray:
         # Sums of such numbers are exact, so that equally good splits do not depend on rounding.
-        return np.round(targets.problems()[0].y * UNIT) / UNIT
+        return np.round(targets.problems[0].y * UNIT) / UNIT
 
     def _out_of_bag(self, targets: Targets) -> Float[np.ndarray, "n 1"]:
         return self.forest_.oob_prediction_[:, None]

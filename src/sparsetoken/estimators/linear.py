@@ -18,7 +18,7 @@ from sparsetoken.estimators.base import (
     ClassWeight,
     ReadoutEstimator,
 )
-from sparsetoken.estimators.fitting.samples import Targets
+from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
 
@@ -35,8 +35,8 @@ class _LinearInRows(ReadoutEstimator):
 
     def _fit_tasks(self, tasks: list[Task], targets: Targets) -> None:
         """Fit the readout of each task."""
-        fits, features = [task.calibrated_fit for task in tasks], tasks[0].features
-        self._keep_readouts(fits, features.standardization, targets, features.bags.dtype)
+        fits = [task.calibrated_fit for task in tasks]
+        self._keep_readouts(fits, tasks[0].tokens, targets)
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         rows = self._rows(bags)
@@ -65,16 +65,16 @@ class _MaxPooled(ReadoutEstimator):
 
     def _fit_tasks(self, tasks: list[Task], targets: Targets) -> None:
         """Fit the readout of each task."""
-        features, fits = tasks[0].features, [task.largest_fit() for task in tasks]
-        scaling, bags, d = features.standardization, features.bags, features.bags.dimension
+        tokens, fits = tasks[0].tokens, [task.largest_fit() for task in tasks]
+        dtype, d = tokens.bags.dtype, tokens.bags.dimension
         means = [dataclasses.replace(fit, w=fit.w[:d]) for fit in fits]
-        self._keep_readouts(means, scaling, targets, bags.dtype)
+        self._keep_readouts(means, tokens, targets)
         readouts = np.stack([fit.w[d:] for fit in fits])
-        self.largest_coef_ = (targets.scale * scaling.coefficients(readouts)).astype(bags.dtype)
-        moved = [targets.scale * scaling.offset(u) for u in readouts]
+        self.largest_coef_ = (targets.scale * tokens.coefficients(readouts)).astype(dtype)
+        moved = [targets.scale * tokens.offset(u) for u in readouts]
         self.intercept_ = self.intercept_ + np.array(moved, self.intercept_.dtype)
-        largest = features.largest * scaling.scale + scaling.mean
-        products = largest.astype(bags.dtype) @ self.largest_coef_.T
+        largest = tokens.largest * tokens.scale + tokens.mean
+        products = largest.astype(dtype) @ self.largest_coef_.T
         self.largest_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from sparsetoken.bags.mapped import is_mapped, scratch
 from sparsetoken.base.validation import generator_of, integer, real
 from sparsetoken.estimators.base import RandomState
-from sparsetoken.estimators.fitting import moments
+from sparsetoken.estimators.fitting.standard_tokens import chunks, mean_and_variance, scales
+from sparsetoken.estimators.fitting.targets import read_weights
 from sparsetoken.estimators.inputs import all_or_nothing, read_bags
-from sparsetoken.estimators.labels import read_weights
 from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.estimators.token_transformer import sampled_tokens
 
@@ -147,14 +147,11 @@ def _excess_kurtosis(
     tokens: Float[np.ndarray, "N d"], share: Float[np.ndarray, " N"]
 ) -> Float[np.ndarray, " d"]:
     """Return the excess kurtosis of each column; -inf for one that is constant up to rounding."""
-    first = tokens[0].astype(np.float64)
-    mean = first + sum(share[rows] @ (tokens[rows] - first) for rows in moments.chunks(tokens))
-    variance = sum(share[rows] @ np.square(tokens[rows] - mean) for rows in moments.chunks(tokens))
+    mean, variance = mean_and_variance(tokens, share)
     deviation = np.sqrt(variance)
-    scale = moments.scales(deviation, mean, tokens.dtype, roundings=4)
+    scale = scales(deviation, mean, tokens.dtype)
     fourth = sum(
-        share[rows] @ np.square(np.square((tokens[rows] - mean) / scale))
-        for rows in moments.chunks(tokens)
+        share[rows] @ np.square(np.square((tokens[rows] - mean) / scale)) for rows in chunks(tokens)
     )
     return np.where(scale == deviation, fourth - 3, -np.inf)
 

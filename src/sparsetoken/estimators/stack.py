@@ -19,9 +19,9 @@ from sparsetoken.base.validation import InvalidInput, generator_of, integer
 from sparsetoken.estimators.attention import QueryWarning, TokenOrder
 from sparsetoken.estimators.base import BagEstimator, RandomState
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
-from sparsetoken.estimators.fitting.samples import Targets
 from sparsetoken.estimators.fitting.signal_test import signal_pvalue
 from sparsetoken.estimators.fitting.stacking import fold_numbers, shrunk_weights
+from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import MOST, Task
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.losses import Loss
@@ -77,7 +77,7 @@ class BagStack(TokenOrder, BagEstimator):
         rng = generator_of(self.random_state)
         folds = np.zeros(len(bags), dtype=int)
         if own or bags.sizes.max() > 1:  # nothing else needs them, or two bags of each class
-            folds = fold_numbers(targets.strata(), n_folds, rng)
+            folds = fold_numbers(targets.strata, n_folds, rng)
         scores = _normal_scores(bags, targets, rng)
         forms = [bags] if scores is None else [bags, scores.transform(bags)]
         # Members share the fit to the mean token: all take the tasks of the first.
@@ -108,26 +108,25 @@ class BagStack(TokenOrder, BagEstimator):
 
     def _constant(self, bags: Bags, targets: Targets) -> _Member:
         """Return what knows of no token: the class rate, or the mean."""
-        dummy = self._dummy().fit(bags, targets.given(), sample_weight=targets.weight)
-        constants = np.array([targets.constant(samples) for samples in targets.problems()])
+        dummy = self._dummy().fit(bags, targets.given, sample_weight=targets.weight)
         # As of the other members, level (and slope) are those of least loss of all bags.
-        scores = np.tile(targets.shift + targets.scale * constants, (len(bags), 1))
+        scores = np.tile(targets.in_units(np.array(targets.constants)), (len(bags), 1))
         return _Member(CONSTANT, dummy, scores)
 
     def _pooled(
         self, tasks: list[Task], targets: Targets, rng: np.random.RandomState
     ) -> Iterator[tuple[str, Any]]:
         """Return the regression on the size of the bag, and trees."""
-        features = tasks[0].features
-        bags = features.bags
+        tokens = tasks[0].tokens
+        bags = tokens.bags
         if bags.sizes.min() < bags.sizes.max():
             member = self._sharing(self._kinds["size"](), bags)
             member._fit(bags, targets, tasks[0].loss)
             yield "size", member
-        if features.means.size <= MOST:
+        if tokens.means.size <= MOST:
             kind = self._kinds["forest"]
             member = self._sharing(kind(random_state=rng.randint(2**31 - 1)), bags)
-            member._fit_features(features, targets, tasks[0].loss)
+            member._fit_tokens(tokens, targets, tasks[0].loss)
             yield "forest", member
 
     def _warn_of_noise(self) -> None:
@@ -146,7 +145,7 @@ class BagStack(TokenOrder, BagEstimator):
         bags = tasks[0].bags
         several = bags.sizes.max() > 1
         names = ["mean"]
-        if several and tasks[0].features.means.size <= MOST:
+        if several and tasks[0].tokens.means.size <= MOST:
             names.append("maxima")
         for name in names:
             member = self._sharing(self._kinds[name](), bags)
@@ -213,7 +212,7 @@ class BagStack(TokenOrder, BagEstimator):
         folds: Int[np.ndarray, " n"],
     ) -> _Member:
         """Fit a member of a user, with the scores of bags in folds that it has not seen."""
-        y, weight = targets.given(), targets.weight
+        y, weight = targets.given, targets.weight
         weighted = not (weight == weight[0]).all()
 
         def fitted(rows: Bool[np.ndarray, " n"]) -> Any:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from sparsetoken.bags import Bags
 from sparsetoken.base.validation import InvalidInput, generator_of, integer
 from sparsetoken.estimators.base import RandomState
-from sparsetoken.estimators.fitting import moments
+from sparsetoken.estimators.fitting.standard_tokens import chunks
 from sparsetoken.estimators.inputs import all_or_nothing, read_bags
 from sparsetoken.estimators.token_output import TokenOutput
 
@@ -117,7 +117,7 @@ class TokenTransformer(  # type: ignore[call-arg]
         reading = read_bags(self, X, reset=False)
         tokens = reading.bags.tokens
         transformed = np.empty((len(tokens), self._n_features_out), tokens.dtype)
-        for rows in moments.chunks(tokens):
+        for rows in chunks(tokens):
             transformed[rows] = self._made(tokens[rows])
         return self._returned(reading, X, transformed)
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators.fitting import moments
+from sparsetoken.estimators.fitting.standard_tokens import mean_and_variance
 from sparsetoken.forecasting.inputs import Labelled
 
 _MOST_TOKENS = 20_000  # for covariances and higher moments
@@ -38,10 +38,9 @@ class Scales:
         A column that is almost constant there, such as the count of a rare word, takes half
         the scale that it has over all tokens.
         """
-        negative = data.bags[~data.positive].tokens
-        mean = moments.mean(negative)
-        centre = moments.mean(data.bags.tokens)
-        overall = moments.variance(data.bags.tokens, centre)
+        tokens, negative = data.bags.tokens, data.bags[~data.positive].tokens
+        mean, own = mean_and_variance(negative, np.ones(len(negative)))
+        centre, overall = mean_and_variance(tokens, np.ones(len(tokens)))
         kind = np.finfo(data.bags.dtype)
         least = np.maximum(_SAFE * math.sqrt(kind.tiny), 4 * kind.eps * np.abs(centre))
         constant = np.sqrt(overall) <= least
@@ -49,7 +48,7 @@ class Scales:
             got = f"standard deviations up to {np.sqrt(overall.max()):.3g}"
             legal = "with a column that varies beyond rounding and underflow"
             raise InvalidInput("bags", legal, got)
-        noise = np.maximum(moments.variance(negative, mean), _LEAST_SHARE * overall)
+        noise = np.maximum(own, _LEAST_SHARE * overall)
         return cls(mean, np.where(constant | (noise <= 0), np.inf, np.sqrt(noise)))
 
     def applied(self, tokens: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:

@@ -11,8 +11,8 @@ from scipy.special import logsumexp
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators.fitting.attention import GRID, attend
 from sparsetoken.estimators.fitting.linear_fit import gain
-from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 
@@ -31,8 +31,8 @@ def drawn(seed: int, signal: float = 4.0, holder: int = 1, loss: str = "logistic
 
 def task_of(bags: Bags, y: np.ndarray, loss: str = "logistic", ridge: object = "auto") -> Task:
     ones = np.ones(len(y))
-    features = BagFeatures(bags, Standardization.of(bags, ones, True))
-    return Task(features, Samples(y, ones, ones), get_loss(loss), ridge)
+    tokens = StandardTokens.of(bags, ones, True)
+    return Task(tokens, Samples(y, ones, ones), get_loss(loss), ridge)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "square"])
@@ -76,7 +76,7 @@ def test_a_sparse_token_is_found_in_either_class(holder: int) -> None:
     direction = fit.exponent * fit.readout.w
     # The tokens that weigh most are those of the signal.
     assert direction[0] > 0.9 * np.linalg.norm(direction)
-    scores = task.features.projection.projected(direction[:, None])[0]
+    scores = task.tokens.projected(direction[:, None])[0]
     assert task.spread(scores) == pytest.approx(fit.sharpness, rel=1e-6)
 
 

@@ -13,7 +13,7 @@ from sparsetoken import AttentionClassifier, SparseTokenProblem
 from sparsetoken.bags import as_bags
 from sparsetoken.bags.segments import segment_log_mean_exp
 from sparsetoken.estimators.fitting.likelihood import LikelihoodProblem
-from sparsetoken.estimators.fitting.standard_tokens import Projection, Standardization
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.descents import descend_together
 from sparsetoken.theory.oracle import learning_error
@@ -34,10 +34,9 @@ def drawn(seed: int, n: int, d: int, strength: float) -> tuple[list[np.ndarray],
 def problem(loss: str, sign: float, standardize: bool = True) -> tuple[LikelihoodProblem, list]:
     bags, y = drawn(0, 10, 3, 2.0)
     flat, rng = as_bags(bags), np.random.default_rng(1)
-    scaling = Standardization.of(flat, np.ones(10), standardize)
     shares = rng.dirichlet(np.ones(10), 2)
     ridges = np.array([0.3, 0.05])
-    labels, tokens = 2.0 * y - 1, Projection(flat, scaling)
+    labels, tokens = 2.0 * y - 1, StandardTokens.of(flat, np.ones(10), standardize)
     return LikelihoodProblem(tokens, labels, shares, ridges, sign, get_loss(loss)), bags
 
 

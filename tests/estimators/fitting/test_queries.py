@@ -7,9 +7,9 @@ import pytest
 
 from sparsetoken.bags import as_bags
 from sparsetoken.estimators.fitting.queries import STEP, two_steps
-from sparsetoken.estimators.fitting.samples import Samples
 from sparsetoken.estimators.fitting.stacking import fold_numbers
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 
@@ -43,11 +43,10 @@ def test_two_steps_are_gradient_steps_of_each_subset(seed: int, standardize: boo
     for bag, label in zip(bags, y, strict=True):
         bag[0] += 2 * (label > 0)
     weight = rng.uniform(0.5, 2.0, 12)
-    scaling = Standardization.of(as_bags(bags), weight, standardize)
-    features = BagFeatures(as_bags(bags), scaling)
-    task = Task(features, Samples(y, weight, np.ones(12)), get_loss("logistic"), "auto")
+    tokens = StandardTokens.of(as_bags(bags), weight, standardize)
+    task = Task(tokens, Samples(y, weight, np.ones(12)), get_loss("logistic"), "auto")
     subsets = [rng.random(12) < 0.7, np.ones(12, dtype=bool)]
-    scaled = [(bag - scaling.mean) / scaling.scale for bag in bags]
+    scaled = [(bag - tokens.mean) / tokens.scale for bag in bags]
     for q, rows in zip(two_steps(task, subsets).T, subsets, strict=True):
         chosen = [bag for bag, row in zip(scaled, rows, strict=True) if row]
         # Differences err by 1e-10 each.

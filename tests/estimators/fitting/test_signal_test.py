@@ -15,7 +15,6 @@ from sklearn.linear_model import Ridge
 
 from sparsetoken.bags import as_bags
 from sparsetoken.estimators.fitting import signal_test
-from sparsetoken.estimators.fitting.samples import Samples
 from sparsetoken.estimators.fitting.signal_test import (
     FOLDS,
     SHARPNESS,
@@ -23,15 +22,16 @@ from sparsetoken.estimators.fitting.signal_test import (
     STEPS,
     signal_pvalue,
 )
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 
 
 def task_of(bags: object, y: np.ndarray, weight: np.ndarray | None = None) -> Task:
     flat, weight = as_bags(bags), np.ones(len(y)) if weight is None else weight
-    features = BagFeatures(flat, Standardization.of(flat, weight, True))
-    return Task(features, Samples(2.0 * y - 1, weight, np.ones(len(y))), get_loss("logistic"), 0.1)
+    samples = Samples(2.0 * y - 1, weight, np.ones(len(y)))
+    return Task(StandardTokens.of(flat, weight, True), samples, get_loss("logistic"), 0.1)
 
 
 def ragged(seed: int, n: int, d: int) -> list[np.ndarray]:
@@ -41,14 +41,14 @@ def ragged(seed: int, n: int, d: int) -> list[np.ndarray]:
 
 def slow_statistics(task: Task, orders: np.ndarray) -> np.ndarray:
     """Return the statistics of tokens by a loop over orders, sides, steps and bags."""
-    share, scaling, bags = task.samples.share, task.features.standardization, task.bags
-    z = [(bag - scaling.mean) / scaling.scale for bag in bags]
+    share, tokens, bags = task.samples.share, task.tokens, task.bags
+    z = [(bag - tokens.mean) / tokens.scale for bag in bags]
     centre = share @ np.stack([bag.mean(axis=0) for bag in z])
     z = [bag - centre for bag in z]
     n = len(z)
     fold = np.random.RandomState(1).permutation(n) % FOLDS
-    tokens = [bags.sizes[fold == f].sum() for f in range(FOLDS)]
-    first = [bag for bag, f in zip(z, fold, strict=True) if f == np.argmax(tokens)]
+    counts = [bags.sizes[fold == f].sum() for f in range(FOLDS)]
+    first = [bag for bag, f in zip(z, fold, strict=True) if f == np.argmax(counts)]
     found = np.empty((len(orders), STEPS + 1, 2, len(SIDES)))
     for p, t in enumerate(orders):
         for j, side in enumerate(SIDES):
@@ -56,7 +56,7 @@ def slow_statistics(task: Task, orders: np.ndarray) -> np.ndarray:
             for step in range(STEPS + 1):
                 parts = (share * t)[:, None] * (averages - share @ averages)
                 w = [parts[fold != f].sum(axis=0) for f in range(FOLDS)]
-                spread = (np.concatenate(first) @ w[np.argmax(tokens)]).std()
+                spread = (np.concatenate(first) @ w[np.argmax(counts)]).std()
                 k = side * SHARPNESS / spread
                 u = [k * bag @ w[f] for bag, f in zip(z, fold, strict=True)]
                 lse = [logsumexp(one, b=1 / len(one)) for one in u]

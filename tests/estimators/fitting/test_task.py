@@ -10,8 +10,8 @@ import pytest
 from sparsetoken.bags import as_bags
 from sparsetoken.estimators.fitting.linear_fit import choose_ridge
 from sparsetoken.estimators.fitting.queries import tied
-from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 
@@ -30,8 +30,8 @@ def drawn(seed: int, effect: float, n: int = 60) -> tuple[np.ndarray, np.ndarray
 
 def task(X: np.ndarray, y: np.ndarray, rescale: bool = True) -> Task:
     bags, ones = as_bags(X), np.ones(len(y))
-    features = BagFeatures(bags, Standardization.of(bags, ones, True))
-    return Task(features, Samples(2.0 * y - 1, ones, ones), get_loss("logistic"), "auto", rescale)
+    tokens, samples = StandardTokens.of(bags, ones, True), Samples(2.0 * y - 1, ones, ones)
+    return Task(tokens, samples, get_loss("logistic"), "auto", rescale)
 
 
 def test_effects_of_bags_on_columns_without_a_signal_do_not_drown_it() -> None:
@@ -40,7 +40,7 @@ def test_effects_of_bags_on_columns_without_a_signal_do_not_drown_it() -> None:
         (X, y), (test, truth) = drawn(seed, 3.0), drawn(100 + seed, 3.0, 500)
         for rescale, found in errors.items():
             one = task(X, y, rescale)
-            fit, z = one.mean_fit, task(X, y).features.standardization
+            fit, z = one.mean_fit, task(X, y).tokens
             means = (test.mean(axis=1) - z.mean) / z.scale
             found.append(np.mean((means @ fit.w + fit.b > 0) != truth))
             assert one.rescaled == rescale
@@ -50,7 +50,7 @@ def test_effects_of_bags_on_columns_without_a_signal_do_not_drown_it() -> None:
 
 def test_weights_act_on_the_features_given() -> None:
     one = task(*drawn(0, 3.0))
-    F = one.features.means
+    F = one.tokens.means
     scales = one.scales(F)
     least = 1 / np.sqrt(10)  # of the mean of ten independent tokens
     np.testing.assert_allclose(scales, np.maximum(F.std(axis=0), least), rtol=1e-12)
@@ -69,4 +69,4 @@ def test_columns_that_hardly_differ_between_bags_are_not_blown_up() -> None:
     X[:, :, 0] = np.tile([-1.0, 1.0], 5) + 1e-6 * X[:, :, 0]  # every bag has the same mean
     one = task(X, y)
     assert one.rescaled
-    assert one.scales(one.features.means).min() == pytest.approx(1 / np.sqrt(10))
+    assert one.scales(one.tokens.means).min() == pytest.approx(1 / np.sqrt(10))

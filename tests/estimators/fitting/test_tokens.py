@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.token_counts import CountedTokens
 from sparsetoken.estimators.fitting.tokens import STRENGTH, TokenOdds, fit_odds
 

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from sparsetoken.estimators.fitting.likelihood import likelihood_fits, likelihood_queries
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, gain
 from sparsetoken.estimators.fitting.queries import Queries, tied, two_steps, unit_queries
-from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 
 GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the sharpness, the standard deviation of token scores

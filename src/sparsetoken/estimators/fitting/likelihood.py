@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from sparsetoken.bags.segments import segment_log_mean_exp
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, fit_single_features
 from sparsetoken.estimators.fitting.queries import Queries, unit_queries
-from sparsetoken.estimators.fitting.standard_tokens import Projection
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
 from sparsetoken.numerics.descents import descend_together
@@ -37,7 +37,7 @@ class LikelihoodProblem:
 
     Attributes
     ----------
-    projection : Projection
+    tokens : StandardTokens
     y : array of shape (n,)
     shares : array of shape (S, n)
         Of the weight of each bag in each problem.
@@ -47,7 +47,7 @@ class LikelihoodProblem:
     loss : Loss
     """
 
-    projection: Projection
+    tokens: StandardTokens
     y: Float[np.ndarray, " n"]
     shares: Float[np.ndarray, "S n"]
     ridges: Float[np.ndarray, " S"]
@@ -63,9 +63,9 @@ class LikelihoodProblem:
         softmax of the scores.
         """
         V, b, shares, ridges = points[:, :-1], points[:, -1], self.shares[of], self.ridges[of]
-        bags, moved = self.projection.bags, self.projection.moved
+        bags, moved = self.tokens.bags, self.tokens.centre
         starts, sizes = bags.offsets[:-1], bags.sizes
-        u = self.projection.projected(V.T)
+        u = self.tokens.projected(V.T)
         top = np.maximum.reduceat(u, starts, axis=1)
         a = np.exp(u - np.repeat(top, sizes, axis=1))
         total = np.add.reduceat(a, starts, axis=1)
@@ -74,7 +74,7 @@ class LikelihoodProblem:
         h = shares * np.asarray(self.loss.slope(self.y, f))
         on = self.sign * h
         a *= np.repeat((on / total).astype(a.dtype), sizes, axis=1)
-        on_v = self.projection.summed(a) + on.sum(axis=1)[:, None] * moved
+        on_v = self.tokens.summed(a) + on.sum(axis=1)[:, None] * moved
         on_v += ridges[:, None] * V
         values = (shares * np.asarray(self.loss.value(self.y, f))).sum(axis=1)
         values += 0.5 * ridges * np.einsum("ij,ij->i", V, V)
@@ -99,7 +99,7 @@ def likelihood_queries(
     parts = np.stack([samples.weight * subset for subset in subsets])
     parts /= parts.sum(axis=1, keepdims=True)
     problem = LikelihoodProblem(
-        task.features.projection,
+        task.tokens,
         samples.y,
         np.tile(parts, (len(ridges), 1)),
         np.repeat(ridges, len(subsets)),
@@ -127,7 +127,7 @@ def _ridges(task: Task, subsets: int) -> Float[np.ndarray, " r"]:
     n, d = float(task.samples.sample_weight.sum()), task.bags.dimension
     work = float(task.bags.tokens.size * subsets * len(STRENGTHS) * STEPS)
     strengths = STRENGTHS if work < WORK else STRENGTHS[1:2]
-    return task.features.token_variance * d / (n * np.square(strengths))
+    return task.tokens.variance * d / (n * np.square(strengths))
 
 
 def likelihood_fits(scores: Iterable[Float[np.ndarray, " N"]], task: Task) -> list[LinearFit]:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize, minimize_scalar
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.losses import Loss
 from sparsetoken.numerics.erm import FeatureMatrix, fit_readout
 from sparsetoken.numerics.leave_one_out import left_out_scores

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from sparsetoken.bags.segments import segment_mean
 from sparsetoken.estimators.fitting.linear_fit import SEARCH_TOLERANCE, fit_weighted
-from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 
 Subsets = Sequence[Bool[np.ndarray, " n"]]
@@ -43,7 +43,7 @@ def two_steps(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
     each subset.
     """
     bags, samples, loss = task.bags, task.samples, task.loss
-    scaling, means, y = task.features.standardization, task.features.means, samples.y
+    scaling, means, y = task.tokens, task.tokens.means, samples.y
     parts = np.stack([_share(samples, subset) for subset in subsets])
     h0 = np.asarray(loss.slope(y, np.zeros(len(y))))
     W1 = -STEP * (parts * h0) @ means
@@ -59,8 +59,8 @@ def two_steps(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
 
 def tied(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
     """Return the readout of the mean token that each of several subsets of the bags gives."""
-    scales, samples = task.scales(task.features.means), task.samples
-    means, loss, ridge = task.features.means / scales, task.loss, task.mean_fit.ridge
+    scales, samples = task.scales(task.tokens.means), task.samples
+    means, loss, ridge = task.tokens.means / scales, task.loss, task.mean_fit.ridge
     fits = [
         fit_weighted(means[subset], samples.take(subset), loss, ridge, SEARCH_TOLERANCE)
         for subset in subsets
@@ -78,7 +78,7 @@ def unit_queries(task: Task, Q: Float[np.ndarray, "d S"]) -> Queries:
     # By the norm first: float32 scores of a query of small steps would lose digits.
     norm = np.linalg.norm(Q, axis=0)
     unit = Q / np.where(norm > 0, norm, 1.0)
-    scaling, dtype = task.features.standardization, task.bags.dtype
+    scaling, dtype = task.tokens, task.bags.dtype
     offset = np.array([scaling.offset(q) for q in unit.T])
     scores = task.bags.tokens @ scaling.coefficients(unit.T).T.astype(dtype) + offset.astype(dtype)
     spread = np.array([task.spread(column) for column in scores.T])

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from scipy.linalg import cho_factor, cho_solve
 
 from sparsetoken.bags import Bags
-from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import MOST, Task
 
 PERMUTATIONS = 99
@@ -75,8 +75,8 @@ def _all_statistics(task: Task) -> tuple[Float[np.ndarray, "P K"], Float[np.ndar
 
     The side is 1 or -1 for tokens of the second or the first class, and 0 for both.
     """
-    orders, share, features = _orders(task), task.samples.share, task.features
-    pooled = [features.means, *([features.largest] if features.means.size <= MOST else [])]
+    orders, share, tokens = _orders(task), task.samples.share, task.tokens
+    pooled = [tokens.means, *([tokens.largest] if tokens.means.size <= MOST else [])]
     statistics = [
         _correlations(_left_out_predictions(one, orders, share), orders, share)[:, None]
         for one in pooled
@@ -145,7 +145,7 @@ def _orders(task: Task) -> Float[np.ndarray, "P n"]:
 
 def _token_statistics(task: Task, orders: Float[np.ndarray, "P n"]) -> Float[np.ndarray, "P K"]:
     """Return the correlations with scores by mean tokens, for each side, and by turned queries."""
-    share, means, bags = task.samples.share, task.features.means, task.bags
+    share, means, bags = task.samples.share, task.tokens.means, task.bags
     fold = np.random.RandomState(1).permutation(len(share)) % FOLDS
     means = means - share @ means
     # Both sides begin with the difference of the mean tokens.
@@ -187,8 +187,8 @@ def _scored(
     The queries Q of a side are sums over folds, of which that of the bag is left out. The tokens
     are read once. Scores are divided by their deviation in the first block.
     """
-    scaling, share, dtype = task.features.standardization, task.samples.share, task.bags.dtype
-    middle = (scaling.mean + scaling.scale * (share @ task.features.means)).astype(dtype)
+    scaling, share, dtype = task.tokens, task.samples.share, task.bags.dtype
+    middle = (scaling.mean + scaling.scale * (share @ task.tokens.means)).astype(dtype)
     scale, pull = scaling.scale.astype(dtype), pull.astype(dtype)
     pooled, turned = np.empty((2, len(Q), *pull.shape)), np.zeros_like(Q)
     total, sharpness = Q.sum(axis=1), [np.empty(0)] * len(Q)

@@ -13,8 +13,8 @@ from jaxtyping import Float, Shaped
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated, choose_ridge, gain
-from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.losses import Loss
 
 MOST = 2_000_000  # column maxima, n d: with more the time of a fit goes into their readout
@@ -26,7 +26,7 @@ class Task:
 
     Attributes
     ----------
-    features : BagFeatures
+    tokens : StandardTokens
     samples : Samples
     loss : Loss
     ridge : float or "auto"
@@ -35,7 +35,7 @@ class Task:
         The penalty is then in that scale; weights always act on the features given.
     """
 
-    features: BagFeatures
+    tokens: StandardTokens
     samples: Samples
     loss: Loss
     ridge: float | Literal["auto"]
@@ -44,7 +44,7 @@ class Task:
     @property
     def bags(self) -> Bags:
         """The bags that features are made of."""
-        return self.features.bags
+        return self.tokens.bags
 
     @functools.cached_property
     def mean_fit(self) -> LinearFit:
@@ -64,7 +64,7 @@ class Task:
         tokens, large ones in that of tokens. The latter must gain one standard error: it
         errs far more where it is wrong.
         """
-        means = self.features.means
+        means = self.tokens.means
         plain = self._chosen(means)
         if not self.rescale or self.bags.sizes.max() == 1:
             return plain, False
@@ -86,7 +86,7 @@ class Task:
         With `rescale` each of these features is divided by its deviation over the bags. Its
         probabilities are honest, unless its ridge is given.
         """
-        both = np.concatenate([self.features.means, self.features.largest], axis=1)
+        both = np.concatenate([self.tokens.means, self.tokens.largest], axis=1)
         scale = self._deviations(both) if self.rescale else np.ones(both.shape[1])
         return self.calibrated(_in_scale(both, scale, self._chosen))
 
@@ -116,8 +116,8 @@ class Task:
 
     def take(self, rows: Shaped[np.ndarray, " m"]) -> Task:
         """Return the task of some bags; rows are positions or a mask."""
-        features, samples = self.features.take(rows), self.samples.take(rows)
-        return dataclasses.replace(self, features=features, samples=samples)
+        tokens, samples = self.tokens.take(rows), self.samples.take(rows)
+        return dataclasses.replace(self, tokens=tokens, samples=samples)
 
 
 def _in_scale(

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit, softmax
 
 from sparsetoken.estimators.fitting.attention import AttentionFit
-from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.fitting.token_counts import CountedTokens
 
