@@ -39,7 +39,7 @@ def copied(samples: Samples, copies: np.ndarray) -> Samples:
 def unit_scores(bags: Bags, samples: Samples) -> np.ndarray:
     """Return the scores of two queries, divided so that their deviation is 1."""
     task = Task(StandardTokens(bags, np.zeros(4), np.ones(4)), samples, get_loss("logistic"), 0.1)
-    return unit_queries(task, np.array([[1.0, 2], [0, 1], [0, 3], [1, 0]])).scores
+    return unit_queries(task, np.array([[1.0, 2], [0, 1], [0, 3], [1, 0]]))[1]
 
 
 def test_the_unit_of_scores_counts_copies(draw: Draw) -> None:

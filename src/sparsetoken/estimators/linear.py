@@ -35,7 +35,7 @@ class _LinearInRows(ReadoutEstimator):
 
     def _fit_tasks(self, tasks: list[Task], targets: Targets) -> None:
         """Fit the readout of each task."""
-        fits = [task.calibrated_fit for task in tasks]
+        fits = [task.calibrated(task.mean_fit) for task in tasks]
         self._keep_readouts(fits, tasks[0].tokens, targets)
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from sparsetoken import AttentionClassifier, SparseTokenProblem
 from sparsetoken.bags import as_bags
 from sparsetoken.bags.segments import segment_log_mean_exp
-from sparsetoken.estimators.fitting.likelihood import LikelihoodProblem
+from sparsetoken.estimators.fitting.queries import LikelihoodProblem
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.descents import descend_together

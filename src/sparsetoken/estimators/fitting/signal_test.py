@@ -82,22 +82,15 @@ def _all_statistics(task: Task) -> tuple[Float[np.ndarray, "P K"], Float[np.ndar
         for one in pooled
     ]
     sides = np.zeros(len(statistics))
-    if _work(len(task.bags.tokens), task.bags.dimension) <= WORK:
+    # Each turn takes three products with the tokens, the last scores one; the weights of a token
+    # take as long as some 500 operations in each step.
+    each = 2 * (3 * STEPS + 1) * task.bags.dimension + 1500
+    if len(SIDES) * (PERMUTATIONS + 1.0) * len(task.bags.tokens) * each <= WORK:
         queries = len(SIDES) * FOLDS * task.bags.dimension  # values, of each order
         parts = np.array_split(orders, -(-2 * queries * len(orders) // VALUES))
         statistics.append(np.concatenate([_token_statistics(task, part) for part in parts]))
         sides = np.concatenate([sides, np.tile(SIDES, 4)])
     return np.concatenate(statistics, axis=1), sides
-
-
-def _work(tokens: int, dimension: int) -> float:
-    """Return how many operations the scores of all tokens take, for all orders.
-
-    Each turn takes three products with the tokens, the last scores take one. The weights of a
-    token take as long as some 500 operations in each step.
-    """
-    products = 3 * STEPS + 1
-    return len(SIDES) * (PERMUTATIONS + 1.0) * tokens * (2 * products * dimension + 1500)
 
 
 def _left_out_predictions(
@@ -187,9 +180,9 @@ def _scored(
     The queries Q of a side are sums over folds, of which that of the bag is left out. The tokens
     are read once. Scores are divided by their deviation in the first block.
     """
-    scaling, share, dtype = task.tokens, task.samples.share, task.bags.dtype
-    middle = (scaling.mean + scaling.scale * (share @ task.tokens.means)).astype(dtype)
-    scale, pull = scaling.scale.astype(dtype), pull.astype(dtype)
+    tokens, share, dtype = task.tokens, task.samples.share, task.bags.dtype
+    middle = (tokens.mean + tokens.scale * (share @ task.tokens.means)).astype(dtype)
+    scale, pull = tokens.scale.astype(dtype), pull.astype(dtype)
     pooled, turned = np.empty((2, len(Q), *pull.shape)), np.zeros_like(Q)
     total, sharpness = Q.sum(axis=1), [np.empty(0)] * len(Q)
     average, weight = np.zeros_like(total), share.astype(dtype)

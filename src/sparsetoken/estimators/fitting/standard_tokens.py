@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_deviation, segment_max, segment_mean
@@ -51,10 +51,6 @@ class StandardTokens:
         share = np.repeat(weight / (weight @ bags.sizes), bags.sizes)
         mean, variance = mean_and_variance(bags.tokens, share)
         return cls(bags, mean, scales(np.sqrt(variance), mean, bags.dtype))
-
-    def take(self, rows: Shaped[np.ndarray, " m"]) -> StandardTokens:
-        """Return those of some bags; rows are positions or a mask."""
-        return dataclasses.replace(self, bags=self.bags[rows])
 
     def coefficients(self, v: Float[np.ndarray, "*K d"]) -> Float[np.ndarray, "*K d"]:
         """Return what acts on x as directions v act on z: <z, v> = <x, coefficients> + offset."""

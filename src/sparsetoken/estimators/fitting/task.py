@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated, choose_ridge, gain
@@ -65,16 +64,11 @@ class Task:
         errs far more where it is wrong.
         """
         means = self.tokens.means
-        plain = self._chosen(means)
+        plain = self._chosen(means, 1.0)
         if not self.rescale or self.bags.sizes.max() == 1:
             return plain, False
-        own = _in_scale(means, self._deviations(means), self._chosen)
+        own = self._chosen(means, self._deviations(means))
         return (plain, False) if gain(plain, own, self.samples) > 1 else (own, True)
-
-    @functools.cached_property
-    def calibrated_fit(self) -> LinearFit:
-        """The same with honest probabilities, unless its ridge is given."""
-        return self.calibrated(self.mean_fit)
 
     def calibrated(self, fit: LinearFit) -> LinearFit:
         """Return a readout with honest probabilities, unless its ridge is given."""
@@ -87,15 +81,18 @@ class Task:
         probabilities are honest, unless its ridge is given.
         """
         both = np.concatenate([self.tokens.means, self.tokens.largest], axis=1)
-        scale = self._deviations(both) if self.rescale else np.ones(both.shape[1])
-        return self.calibrated(_in_scale(both, scale, self._chosen))
+        return self.calibrated(self._chosen(both, self._deviations(both) if self.rescale else 1.0))
 
     def scales(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
         """Return what the columns of features are divided by for a readout."""
         return self._deviations(features) if self.rescaled else np.ones(features.shape[1])
 
-    def _chosen(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
-        return choose_ridge(features, self.samples, self.loss, self.ridge)
+    def _chosen(
+        self, features: Float[np.ndarray, "n d"], scale: Float[np.ndarray, " d"] | float
+    ) -> LinearFit:
+        """Return a readout of scaled features, as weights of the features given."""
+        fit = choose_ridge(features / scale, self.samples, self.loss, self.ridge)
+        return dataclasses.replace(fit, w=fit.w / scale)
 
     def _deviations(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
         """Return deviations over bags, at least that of a mean of independent tokens.
@@ -113,18 +110,3 @@ class Task:
         share = np.repeat(weight / (weight @ sizes), sizes)
         moved = scores.astype(np.float64) - float(scores[0])  # equal scores become exact zeros
         return float(np.sqrt(share @ np.square(moved - share @ moved)))
-
-    def take(self, rows: Shaped[np.ndarray, " m"]) -> Task:
-        """Return the task of some bags; rows are positions or a mask."""
-        tokens, samples = self.tokens.take(rows), self.samples.take(rows)
-        return dataclasses.replace(self, tokens=tokens, samples=samples)
-
-
-def _in_scale(
-    features: Float[np.ndarray, "n d"],
-    scale: Float[np.ndarray, " d"],
-    fit: Callable[[Float[np.ndarray, "n d"]], LinearFit],
-) -> LinearFit:
-    """Return what a fit makes of scaled features, as weights of the features given."""
-    scaled = fit(features / scale)
-    return dataclasses.replace(scaled, w=scaled.w / scale)
