@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import warnings
 from typing import Any
 
@@ -15,8 +16,8 @@ from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import generator_of, integer
 from sparsetoken.estimators.base import (
     Auto,
+    BagEstimator,
     BaseBagClassifier,
-    BaseBagRegressor,
     ClassWeight,
     RandomState,
     ReadoutEstimator,
@@ -37,7 +38,7 @@ class QueryWarning(UserWarning):
     """
 
 
-class TokenOrder:
+class TokenOrder(BagEstimator):
     """Finds and ranks the tokens of each bag by a score of each token."""
 
     def top_tokens(self, X: Any, k: int = 1, mask: Any = None) -> list[np.ndarray]:
@@ -54,24 +55,28 @@ class TokenOrder:
         QueryWarning
             If attention is off for all classes: the order of tokens tells nothing.
         """
-        k, bags = integer("k", k, 1), self._read(X, mask)  # type: ignore[attr-defined]
+        k, bags = integer("k", k, 1), self._read(X, mask)
         if self._off():
-            warnings.warn(self.summary(), QueryWarning, stacklevel=2)  # type: ignore[attr-defined]
+            warnings.warn(self.summary(), QueryWarning, stacklevel=2)
         scores = self._token_scores(bags)
         bounds = zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
         orders = [np.argsort(-scores[a:b], axis=0, kind="stable")[:k] for a, b in bounds]
         return [order[:, 0] if scores.shape[1] == 1 else order for order in orders]
 
+    @abc.abstractmethod
     def _off(self) -> bool:
         """Whether the order of tokens tells nothing."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
         """Return the score by which tokens are ordered."""
-        raise NotImplementedError
+
+    @abc.abstractmethod
+    def summary(self) -> str:
+        """Say in a line for each class what was fitted."""
 
 
-class _Attention(TokenOrder, ReadoutEstimator):
+class Attention(TokenOrder, ReadoutEstimator):
     """The score of a bag is (1/s) log mean_l exp(s <x_l, w>) + b."""
 
     temperature: float | Auto
@@ -171,7 +176,7 @@ def _pooled(scores: Float[np.ndarray, " N"], s: float, bags: Bags) -> Float[np.n
     return segment_log_mean_exp(s * scores, bags.offsets) / s
 
 
-class AttentionClassifier(_Attention, BaseBagClassifier):
+class AttentionClassifier(Attention, BaseBagClassifier):
     """Attention with one direction: sign((1/s) log mean_l exp(s <x_l, w>) + b).
 
     With one informative token among Gaussian ones this is the form of the log odds of a bag. Its
@@ -251,15 +256,3 @@ class AttentionClassifier(_Attention, BaseBagClassifier):
         self.n_tokens = n_tokens
         self.random_state = random_state
         self.progress = progress
-
-
-class AttentionRegressor(_Attention, BaseBagRegressor):
-    """Attention for numbers, by least squares, a member of `BagRegressor`."""
-
-    temperature = "auto"
-    ridge = "auto"
-    n_folds = 8
-    standardize = True
-    n_tokens = None
-    random_state = 0
-    progress = True

@@ -15,12 +15,8 @@ from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomSt
 from sparsetoken.estimators.fitting.targets import Targets, effective_weights, of_classes
 from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.estimators.forest import PooledForestClassifier
-from sparsetoken.estimators.linear import (
-    MaxPooledClassifier,
-    PooledLinearClassifier,
-    SizeClassifier,
-)
-from sparsetoken.estimators.stack import BagStack, Form
+from sparsetoken.estimators.linear import MaxPooledClassifier, PooledLinearClassifier
+from sparsetoken.estimators.stack import BagStack, Directions
 from sparsetoken.losses import Loss
 
 LEAST = 1e-6  # probability that a member of a user is taken to give at least
@@ -61,6 +57,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     ----------
     member_names_ : list of M str
     members_ : dict from name to fitted classifier
+        Those of normal scores act on these, ``size`` on bags of one token: the logarithm of a size.
     weights_ : array of shape (M, K)
         K = 1 for two classes, else n_classes, each against the rest.
     member_losses_ : array of shape (M, K)
@@ -104,7 +101,6 @@ class BagClassifier(BagStack, BaseBagClassifier):
     """
 
     _kinds = {  # noqa: RUF012
-        "size": SizeClassifier,
         "forest": PooledForestClassifier,
         "mean": PooledLinearClassifier,
         "maxima": MaxPooledClassifier,
@@ -143,30 +139,21 @@ class BagClassifier(BagStack, BaseBagClassifier):
         self.intercept_ = np.array(targets.constants) - np.array(rates.constants)
         self.left_out_scores_ = self.left_out_scores_ + self.intercept_
 
-    def _sharing(self, member: Any, bags: Bags) -> Any:
-        member.classes_ = self.classes_
-        return super()._sharing(member, bags)
-
-    def _keep_token_scores(self, forms: list[Form]) -> int:
+    def _keep_token_scores(self, found: list[Directions]) -> int:
         """Take the form of the tokens whose probabilities predict the labels best."""
-        fits = [
-            [token_fit(task, fit) for task, fit in zip(form.tasks, form.attention, strict=True)]
-            for form in forms
-        ]
+        fits = [list(map(token_fit, form.tasks, form.attention)) for form in found]
         best = int(np.argmin([sum(fit.loss for fit in of_form) for of_form in fits]))
-        task, best_fits = forms[best].tasks[0], fits[best]
-        scaling = task.tokens
-        w = np.stack([fit.w for fit in best_fits])
-        self.token_coef_ = np.stack([scaling.coefficients(v) for v in w]).astype(task.bags.dtype)
-        shape = len(best_fits), max(len(fit.odds) for fit in best_fits)
-        self.token_count_proba_, self.token_slope_ = np.zeros(shape), np.zeros(shape)
-        self.token_intercept_, self.token_ceiling_ = np.zeros(shape), np.zeros(shape)
+        task, best_fits = found[best].tasks[0], fits[best]
+        coef = task.tokens.coefficients(np.stack([fit.w for fit in best_fits]))
+        self.token_coef_ = coef.astype(task.bags.dtype)
+        odds_of = np.zeros((4, len(best_fits), max(len(fit.odds) for fit in best_fits)))
         for k, fit in enumerate(best_fits):
-            self.token_count_proba_[k, : len(fit.odds)] = fit.weights
-            for odds in fit.odds:
-                at, slope = (k, odds.count), float(odds.coef[0])
-                self.token_slope_[at], self.token_ceiling_[at] = slope, odds.ceiling
-                self.token_intercept_[at] = odds.intercept + slope * scaling.offset(fit.w)
+            offset = task.tokens.offset(fit.w)
+            for weight, odds in zip(fit.weights.tolist(), fit.odds, strict=True):
+                a, b = odds.coef[0], odds.intercept + odds.coef[0] * offset
+                odds_of[:, k, odds.count] = weight, a, b, odds.ceiling
+        self.token_count_proba_, self.token_slope_ = odds_of[:2]
+        self.token_intercept_, self.token_ceiling_ = odds_of[2:]
         self.token_rate_ = np.array([fit.rate for fit in best_fits])
         self.side_ = np.array([fit.side for fit in best_fits])
         return best

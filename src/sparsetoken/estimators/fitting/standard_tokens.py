@@ -70,14 +70,8 @@ class StandardTokens:
         """The largest value of each column within each bag."""
         return (segment_max(self.bags.tokens, self.bags.offsets) - self.mean) / self.scale
 
-    @functools.cached_property
     def summary(self) -> Float[np.ndarray, "n m"]:
-        """Mean, largest, smallest value and deviation of each column; log size.
-
-        Of bags of one token it is the token, with m = d, else m = 4 d + 1.
-        """
-        if self.bags.sizes.max() == 1:
-            return self.means
+        """Return mean, largest, smallest value and deviation of each column; log size."""
         tokens, offsets = self.bags.tokens, self.bags.offsets
         smallest = (-segment_max(-tokens, offsets) - self.mean) / self.scale
         deviations = segment_deviation(tokens, segment_mean(tokens, offsets), offsets) / self.scale

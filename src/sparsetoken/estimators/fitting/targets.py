@@ -69,8 +69,8 @@ class Targets:
         and for numbers, else one for each class against the rest.
     constants : list of float
         The score of each problem that knows of no token: log odds of the class, or the mean.
-    classes : array of shape (K,), or None for numbers
-        The labels in order.
+    classes : array of shape (K,)
+        The labels in order; empty for numbers.
     number : int array of shape (n,)
         The place of each label among the classes, 0 for numbers.
     shift, scale : float
@@ -82,15 +82,20 @@ class Targets:
     given: Shaped[np.ndarray, " n"]
     problems: list[Samples]
     constants: list[float]
-    classes: Shaped[np.ndarray, " K"] | None
+    classes: Shaped[np.ndarray, " K"]
     number: Int[np.ndarray, " n"]
     shift: float = 0.0
     scale: float = 1.0
 
     @property
+    def numbers(self) -> bool:
+        """Whether numbers are to be predicted, not classes."""
+        return not len(self.classes)
+
+    @property
     def strata(self) -> Shaped[np.ndarray, " n"]:
         """Of what kind each sample is: its label. Folds hold as many of each kind."""
-        return self.number if self.classes is None else self.given
+        return self.number if self.numbers else self.given
 
     def in_units(self, scores: Any) -> Any:
         """Return what scores of the problems stand for."""
@@ -191,7 +196,7 @@ def read_numbers(bags: Bags, y: Any, sample_weight: Any) -> Targets:
     shift = first + float(share @ (y - first))
     scale = float(np.sqrt(share @ np.square(y - shift))) or 1.0
     one = Samples((y - shift) / scale, weight, np.ones(len(y)))
-    return Targets(used, weight, y, [one], [0.0], None, np.zeros(len(y), int), shift, scale)
+    return Targets(used, weight, y, [one], [0.0], y[:0], np.zeros(len(y), int), shift, scale)
 
 
 def read_weights(bags: Bags, sample_weight: Any) -> Float[np.ndarray, " n"]:
