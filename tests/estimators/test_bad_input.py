@@ -126,6 +126,7 @@ ILLEGAL: dict[str, dict[object, str]] = {
         "even": "class_weight must be None, 'balanced' or a dict",
         3: "class_weight must be None, 'balanced' or a dict",
         ((0, -1.0),): "class_weight must be None, 'balanced' or a dict",
+        ((0, 0.0),): "class_weight must be None, 'balanced' or a dict",
         ((1, np.inf),): "class_weight must be None, 'balanced' or a dict",
         (
             (0, 1.0),

@@ -92,18 +92,6 @@ def test_the_score_is_made_of_its_members(draw: Draw) -> None:
     assert model.member_losses_[0, 0] == pytest.approx(np.log(2), rel=1e-3)  # the rate
 
 
-def test_left_out_scores_are_those_of_fits_without_the_bag(draw: Draw) -> None:
-    """At a ridge that is given; scores of single bags are exact up to one Newton step."""
-    bags, y = draw(40, sizes=(2, 5))
-    for kind in (PooledLinearClassifier, MaxPooledClassifier):
-        model = kind(ridge=0.3, standardize=False).fit(bags, y)
-        for i in (0, 7, 20):
-            others = np.arange(40) != i
-            again = kind(ridge=0.3, standardize=False).fit(bags[others], y[others])
-            score = again.decision_function(bags[[i]])[0]
-            assert model.left_out_scores_[i, 0] == pytest.approx(score, abs=0.05)
-
-
 def test_maxima_are_a_linear_classifier_of_means_and_maxima(draw: Draw) -> None:
     bags, y = draw(150)
     model = MaxPooledClassifier(ridge=0.1, standardize=False).fit(bags, y)

@@ -126,8 +126,9 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
         return read_bags(self, X, reset=False, n_tokens=self.n_tokens, mask=mask)
 
     def _moved(self, scores: Float[np.ndarray, "n K"], bags: Bags) -> Float[np.ndarray, "n K"]:
-        """Return scores plus the intercept."""
-        return scores + self._in(bags, self.intercept_)
+        """Return scores plus the intercept; numbers in float64: they may be far from 0."""
+        numbers = isinstance(self, RegressorMixin)
+        return scores + (self.intercept_ if numbers else self._in(bags, self.intercept_))
 
     @staticmethod
     def _per_bag(values: Float[np.ndarray, "N K"], bags: Bags) -> list[np.ndarray]:
@@ -190,16 +191,13 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
         cannot tell that a probability is below 1 / (n + 2). For more than two classes, those of
         one-vs-rest divided by their sum.
         """
-        chances = self._chances(self._scores(self._read(X, mask)))
+        scores = self._scores(self._read(X, mask))
+        n = self.n_bags_
+        chances = (n * expit(scores) + 1) / (n + 2)
         if chances.shape[1] == 1:
             return np.concatenate([1 - chances, chances], axis=1)
         total = chances.sum(axis=1, keepdims=True)
         return chances / np.maximum(total, np.finfo(chances.dtype).tiny)
-
-    def _chances(self, scores: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n K"]:
-        """Return the probability that each score stands for."""
-        n = self.n_bags_
-        return (n * expit(scores) + 1) / (n + 2)
 
 
 class BaseBagRegressor(RegressorMixin, BagEstimator):
@@ -210,10 +208,6 @@ class BaseBagRegressor(RegressorMixin, BagEstimator):
 
     def _targets(self, bags: Bags, y: Any, sample_weight: Any) -> Targets:
         return read_numbers(bags, y, sample_weight)
-
-    def _moved(self, scores: Float[np.ndarray, "n K"], bags: Bags) -> Float[np.ndarray, "n K"]:
-        """Return scores plus the intercept, in float64: it may be far from 0."""
-        return scores.astype(np.float64) + self.intercept_
 
     def predict(self, X: Any, mask: Any = None) -> Float[np.ndarray, " n"]:
         """Return the number predicted for each bag, an array of shape (n,)."""

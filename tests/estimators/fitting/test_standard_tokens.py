@@ -30,15 +30,6 @@ def test_products_are_those_of_tokens_less_their_mean(far: float, standardize: b
     np.testing.assert_allclose(tokens.summed(float32), float32.astype(float) @ z, **near)
 
 
-def test_squares_that_overflow_leave_products_exact() -> None:
-    rng = np.random.default_rng(0)
-    tokens = (1e25 + 1e22 * rng.standard_normal((8, 2))).astype(np.float32)
-    bags = as_bags([tokens[:3], tokens[3:]])
-    found = StandardTokens.of(bags, np.ones(2), True)
-    z = (bags.tokens.astype(float) - found.mean) / found.scale - found.centre
-    np.testing.assert_allclose(found.projected(np.eye(2)), z.T, rtol=1e-5, atol=1e-5)
-
-
 @pytest.mark.parametrize("chunk", [2, 6, 1 << 18])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_one_pass_is_as_exact_as_sums_of_fractions(
@@ -67,3 +58,6 @@ def test_a_constant_column_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (mean[0], variance[0]) == (float(np.float32(0.1)), 0.0)
     bags = as_bags([tokens[:20], tokens[20:]])
     assert StandardTokens.of(bags, np.array([0.3, 1.7]), True).scale.tolist() == [1.0]
+    tokens[7] += np.spacing(tokens[7])  # rounding makes no column vary
+    bags = as_bags([tokens[:20], tokens[20:]])
+    assert StandardTokens.of(bags, np.ones(2), True).scale.tolist() == [1.0]

@@ -124,25 +124,17 @@ def attend(
     choice = _best(choices, task.samples)
     steps = _unseen(task, two_steps(task, subsets), folds, 1.0)
     towards = float(np.sign(steps.queries[:, -1] @ task.mean_fit.w))
+    exponent = sharpness = gained = 0.0
     if choice is None:
-        off = mean.times(0.0)
-        return _fit_of(task.calibrated(task.mean_fit), 0.0, 0.0, 0.0, [off, steps.times(towards)])
-    k, direction = choice.sharpness, choice.direction
-    readout = task.calibrated(choice.fit)
-    slope = float(readout.w[0])
-    both = [direction.times(k), steps.times(towards * direction.sign)]
-    readout = dataclasses.replace(readout, w=slope * both[0].queries[:, -1])
-    gained = gain(choice.fit, task.mean_fit, task.samples)
-    return _fit_of(readout, 1 / slope if slope else 0.0, k if slope else 0.0, gained, both)
-
-
-def _fit_of(
-    readout: LinearFit,
-    exponent: float,
-    sharpness: float,
-    gained: float,
-    both: list[_Direction],
-) -> AttentionFit:
+        readout = task.calibrated(task.mean_fit)
+        both = [mean.times(0.0), steps.times(towards)]
+    else:
+        readout, k = task.calibrated(choice.fit), choice.sharpness
+        both = [choice.direction.times(k), steps.times(towards * choice.direction.sign)]
+        slope = float(readout.w[0])
+        exponent, sharpness = (1 / slope, k) if slope else (0.0, 0.0)
+        readout = dataclasses.replace(readout, w=slope * both[0].queries[:, -1])
+        gained = gain(choice.fit, task.mean_fit, task.samples)
     directions = np.stack([one.queries[:, -1] for one in both])
     scores = np.stack([one.scores for one in both], axis=1)
     return AttentionFit(readout, exponent, sharpness, gained, directions, scores)

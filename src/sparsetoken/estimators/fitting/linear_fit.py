@@ -38,6 +38,8 @@ class LinearFit:
         computed, as for a loss without a second derivative.
     left_out_scores : array of shape (n,), optional
         The scores that have these losses.
+    scale : array of shape (m,) or 1
+        What the features were divided by for the fit.
     """
 
     w: Float[np.ndarray, " m"]
@@ -45,6 +47,7 @@ class LinearFit:
     ridge: float
     left_out: Float[np.ndarray, " n"] | None = None
     left_out_scores: Float[np.ndarray, " n"] | None = None
+    scale: Float[np.ndarray, " m"] | float = 1.0
 
     def left_out_loss(self, samples: Samples) -> float:
         """Return the weighted mean of the left-out losses; nan if they were not computed."""

@@ -81,11 +81,11 @@ def two_steps(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
 
 def tied(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
     """Return the readout of the mean token that each of several subsets of the bags gives."""
-    scales, samples = task.scales(task.tokens.means), task.samples
-    means, loss, ridge = task.tokens.means / scales, task.loss, task.mean_fit.ridge
+    samples, loss, ridge, scale = task.samples, task.loss, task.mean_fit.ridge, task.mean_fit.scale
+    means = task.tokens.means / scale
     matrices = ((FeatureMatrix(means[subset]), samples.take(subset)) for subset in subsets)
     fits = [fit_linear(F, part, loss, ridge, leave_out=False) for F, part in matrices]
-    return np.stack([fit.w / scales for fit in fits], axis=1)
+    return np.stack([fit.w / scale for fit in fits], axis=1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -92,14 +92,11 @@ class StandardTokens:
     def _centre(self) -> tuple[Float[np.ndarray, " d"], bool]:
         """The mean of x in its dtype, and whether products may leave it to be subtracted later.
 
-        They may where no column is far from 0: this spares a copy, for at most two bits. Products
-        of larger tokens overflow in float32, though not those of tokens less the mean.
+        They may where no column is far from 0: this spares a copy, for at most two bits.
         """
         mean, variance = self._moments
         near = (1 - NEAR) * np.square(mean) <= NEAR * variance
-        most = np.finfo(self.bags.dtype).max / len(self.bags.tokens)
-        later = bool((near & (np.square(mean) + variance <= most)).all())
-        return mean.astype(self.bags.dtype), later
+        return mean.astype(self.bags.dtype), bool(near.all())
 
     @property
     def centre(self) -> Float[np.ndarray, " d"]:

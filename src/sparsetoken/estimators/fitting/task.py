@@ -47,17 +47,7 @@ class Task:
 
     @functools.cached_property
     def mean_fit(self) -> LinearFit:
-        """The readout of the mean token."""
-        return self._mean_fit[0]
-
-    @functools.cached_property
-    def rescaled(self) -> bool:
-        """Whether readouts are fitted in the scale of the features, not that of the tokens."""
-        return self._mean_fit[1]
-
-    @functools.cached_property
-    def _mean_fit(self) -> tuple[LinearFit, bool]:
-        """The readout of the mean token in the better scale, and whether that is its own.
+        """The readout of the mean token, in the better of two scales.
 
         Columns that differ between bags for any reason get small weights in the scale of mean
         tokens, large ones in that of tokens. The latter must gain one standard error: it
@@ -66,9 +56,9 @@ class Task:
         means = self.tokens.means
         plain = self._chosen(means, 1.0)
         if not self.rescale or self.bags.sizes.max() == 1:
-            return plain, False
+            return plain
         own = self._chosen(means, self._deviations(means))
-        return (plain, False) if gain(plain, own, self.samples) > 1 else (own, True)
+        return plain if gain(plain, own, self.samples) > 1 else own
 
     def calibrated(self, fit: LinearFit) -> LinearFit:
         """Return a readout with honest probabilities, unless its ridge is given."""
@@ -83,16 +73,12 @@ class Task:
         both = np.concatenate([self.tokens.means, self.tokens.largest], axis=1)
         return self.calibrated(self._chosen(both, self._deviations(both) if self.rescale else 1.0))
 
-    def scales(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
-        """Return what the columns of features are divided by for a readout."""
-        return self._deviations(features) if self.rescaled else np.ones(features.shape[1])
-
     def _chosen(
         self, features: Float[np.ndarray, "n d"], scale: Float[np.ndarray, " d"] | float
     ) -> LinearFit:
         """Return a readout of scaled features, as weights of the features given."""
         fit = choose_ridge(features / scale, self.samples, self.loss, self.ridge)
-        return dataclasses.replace(fit, w=fit.w / scale)
+        return dataclasses.replace(fit, w=fit.w / scale, scale=scale)
 
     def _deviations(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
         """Return deviations over bags, at least that of a mean of independent tokens.
