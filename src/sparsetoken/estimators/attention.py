@@ -21,7 +21,7 @@ from sparsetoken.estimators.base import (
     ClassWeight,
     RandomState,
     ReadoutEstimator,
-    auto_or_real,
+    auto_or_positive,
 )
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
 from sparsetoken.estimators.fitting.linear_fit import require_smooth
@@ -90,7 +90,7 @@ class Attention(TokenOrder, ReadoutEstimator):
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         require_smooth(loss)
-        temperature = auto_or_real("temperature", self.temperature, 0.0, open_low=True)
+        temperature = auto_or_positive("temperature", self.temperature)
         tasks, rng = self._tasks(bags, targets, loss), generator_of(self.random_state)
         n_folds = integer("n_folds", self.n_folds, 2)
         folds = np.zeros(len(bags), dtype=int)

@@ -40,11 +40,11 @@ ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 RandomState = int | np.random.RandomState | None
 
 
-def auto_or_real(name: str, value: Any, low: float, *, open_low: bool = False) -> float | Auto:
-    """Return 'auto' or a finite float in the range, or raise `InvalidInput`."""
+def auto_or_positive(name: str, value: Any) -> float | Auto:
+    """Return 'auto' or a positive float, or raise `InvalidInput`."""
     if isinstance(value, str) and value == "auto":
         return "auto"
-    return real(name, value, low, LARGEST_VALUE, open_low=open_low, remedy="Or 'auto'.")
+    return real(name, value, 0.0, LARGEST_VALUE, open_low=True, remedy="Or 'auto'.")
 
 
 class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
@@ -229,7 +229,7 @@ class ReadoutEstimator(BagEstimator):
 
     def _tasks(self, bags: Bags, targets: Targets, loss: Loss) -> list[Task]:
         """Return what is fitted for each column of scores."""
-        ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
+        ridge = auto_or_positive("ridge", self.ridge)
         tokens = StandardTokens.of(bags, targets.weight, self.standardize)
         rescale = ridge == "auto" and self.standardize
         return [Task(tokens, one, loss, ridge, rescale) for one in targets.problems]
