@@ -14,7 +14,6 @@ from sparsetoken.base.progress import progress_of
 from sparsetoken.estimators import (
     AttentionClassifier,
     BagClassifier,
-    PooledLinearClassifier,
     QueryWarning,
 )
 from sparsetoken.forecasting.inputs import Labelled
@@ -137,6 +136,6 @@ def _places(fitted: BagClassifier) -> tuple[int, int]:
     Bags of one token have no attention: mean pooling stands for it.
     """
     members = list(fitted.members_.values())
-    mean = next(i for i, one in enumerate(members) if isinstance(one, PooledLinearClassifier))
+    mean = fitted.member_names_.index("mean")  # the size of a bag is pooled likewise
     places = [i for i, one in enumerate(members) if isinstance(one, AttentionClassifier)]
     return mean, min(places, key=lambda i: fitted.member_losses_[i, 0], default=mean)
