@@ -132,12 +132,15 @@ def test_theory_and_simulation_share_a_panel_of_curves():
 
 
 def test_a_heat_map_has_a_cell_for_each_point():
-    sweep = grid({**STRENGTHS, **LOADS}, x="alpha1", y="strength")
-    found = dataset(sweep, lambda point: 10 * point["strength"] + point["alpha1"])
+    sweep = grid({**STRENGTHS, **LOADS, "loss": ["square", "hinge"]}, x="alpha1", y="strength")
+    off = {"square": 0, "hinge": 5}
+    found = dataset(sweep, lambda p: 10 * p["strength"] + p["alpha1"] + off[p["loss"]])
     figure, _ = drawn_of(sweep, found)
-    cells = mesh(figure.axes[0]).get_array()
-    expected = [[10 * s + a for a in (1, 2, 4)] for s in (1, 1.5, 2)]
-    np.testing.assert_array_equal(cells, expected)
+    expected = np.array([[10 * s + a for a in (1, 2, 4)] for s in (1, 1.5, 2)])
+    for axes, loss in zip(figure.axes, off, strict=False):
+        assert axes.get_title("left") == f"theory, {loss}"
+        np.testing.assert_array_equal(mesh(axes).get_array(), expected + off[loss])
+        assert mesh(axes).get_clim() == (11, 29)  # one scale of colours
     assert figure.axes[0].get_xscale() == "log"
     assert figure.axes[0].get_yscale() == "linear"
     edges = mesh(figure.axes[0]).get_coordinates()[0, :, 0]

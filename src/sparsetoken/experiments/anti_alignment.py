@@ -13,11 +13,10 @@ from matplotlib.axes import Axes
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.maps import DISC, Along, draw_map
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
 from sparsetoken.figures import style
-from sparsetoken.figures.curves import Plot, Plotted
+from sparsetoken.figures.curves import DISC, Along, Plot, Plotted, draw_map
 from sparsetoken.model import presets
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps

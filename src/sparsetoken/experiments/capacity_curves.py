@@ -26,7 +26,6 @@ from sparsetoken.experiments.core.finite_dimension import (
 )
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
-from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLACK, COLOURS, GREY, LIGHT_GREY
 from sparsetoken.model import presets
@@ -444,9 +443,9 @@ def _panel(rows: Rows, name: str, x: Axis, y: Axis, models: Sequence[str] = MODE
         for row in rows.where("crossing", name):
             axes.axvline(row.value, color=LIGHT_GREY, lw=1, ls=":")
             text = f"attention equals\n{row['other']}\nat {LETTERS[name]} = {row.value:.2f}"
-            look = {"ha": "right", "va": "top", "fontsize": 8.5, "color": GREY}
+            look: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8.5, "color": GREY}
             look["xycoords"] = ("data", "axes fraction")
-            style.note(axes, text, (row.value, 0.97), (-4, 0), **look)
+            axes.annotate(text, (row.value, 0.97), (-4, 0), textcoords="offset points", **look)
 
     return Panel("x", x, y, lines, ", ".join(rest), crossed)
 

@@ -19,7 +19,7 @@ from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Siz
 from sparsetoken.experiments.core.rows import Row, Rows, averaged
 from sparsetoken.experiments.core.rules import against_value, report_only
 from sparsetoken.figures import style
-from sparsetoken.figures.curves import Plot, Plotted
+from sparsetoken.figures.curves import Plot, Plotted, draw_rows
 from sparsetoken.forecasting import forecast
 from sparsetoken.simulation.seeds import seed_of
 
@@ -245,7 +245,7 @@ def draw(rows: Rows) -> Plot:
         _panel(axes, forecasts, measured)
         label = "test error" * (axes in panels[::columns])
         short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-        style.axis_text(axes, x="labelled bags", y=label, title=style.as_written(short))
+        axes.set(xlabel="labelled bags", ylabel=label, title=style.as_written(short))
         for row in (*forecasts, *measured):
             shown.append(Plotted(name, row["model"], "labelled bags", row["bags"], row))
     for axes in panels[len(sets) :]:
@@ -257,13 +257,13 @@ def draw(rows: Rows) -> Plot:
 def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
     for model, colour in CLASSIFIERS.items():
         for pilot, some in forecasts.where(model=model).by("pilot"):
-            curve = some.along("bags")
             look = {"lw": 0.8, "alpha": 0.5} if pilot else {"lw": 2, "alpha": 1}
-            style.predicted(axes, curve, colour, **look)
+            draw_rows(axes, "bags", some, colour=colour, **look)
             if pilot == 0:
-                n, low, high = ([row[name] for _, row in curve] for name in ("bags", "low", "high"))
+                ends = [(n, row["low"], row["high"]) for n, row in some.along("bags")]
+                n, low, high = zip(*ends, strict=True)
                 axes.fill_between(n, low, high, color=colour, alpha=0.15, linewidth=0)
-        style.measured(axes, measured.where(model=model).along("bags"), colour, alpha=0.8)
+        draw_rows(axes, "bags", measured.where(model=model), colour=colour, alpha=0.8)
     axes.set_ylim(0, 0.6)
     style.log_ticks(axes, x=sorted(forecasts.distinct("bags")))
 

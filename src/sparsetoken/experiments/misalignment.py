@@ -16,7 +16,6 @@ from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Siz
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, predicted
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
-from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
 from sparsetoken.model.models import Attention, Model, Pooled
@@ -283,7 +282,8 @@ def _lengths(rows: Rows) -> Panel:
     def named(axes: Axes) -> None:
         for length, colour in looks.items():
             end = (lines[length][-1]["cosine"], lines[length][-1].value)
-            style.note(axes, f"L = {length}", end, va="center", fontsize=8, color=colour)
+            look = {"va": "center", "fontsize": 8, "color": colour}
+            axes.annotate(f"L = {length}", end, (3, 0), textcoords="offset points", **look)
             _mark(axes, rows, math.inf, length)
         axes.set_xticks([0, 0.5, 1])
 

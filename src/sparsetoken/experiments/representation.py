@@ -17,7 +17,6 @@ from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Siz
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
-from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
 from sparsetoken.model.architectures.weights import ACTIVATIONS
@@ -372,8 +371,13 @@ def _laws(axes: Axes, L: np.ndarray, guides: dict[str, np.ndarray]) -> None:
     axes.set_xscale("log", base=2)
     for name, y in guides.items():
         axes.plot(L, y, color=LIGHT_GREY, lw=0.8)
-        look = {"va": "center", "color": GREY, "fontsize": 8.5, "annotation_clip": False}
-        style.note(axes, name, (L[-1], y[-1]), (4, 0), **look)
+        look: dict[str, Any] = {
+            "va": "center",
+            "color": GREY,
+            "fontsize": 8.5,
+            "annotation_clip": False,
+        }
+        axes.annotate(name, (L[-1], y[-1]), (4, 0), textcoords="offset points", **look)
 
 
 def draw_errors(rows: Rows) -> Plot:

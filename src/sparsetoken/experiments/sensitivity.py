@@ -16,7 +16,6 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import FAILS, Comparison, Comparisons, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
-from sparsetoken.experiments.core.maps import DISC, Along, draw_map
 from sparsetoken.experiments.core.rows import (
     REDUCED,
     THEORY,
@@ -28,7 +27,17 @@ from sparsetoken.experiments.core.rows import (
 )
 from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures import style
-from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, Plotted, curves
+from sparsetoken.figures.curves import (
+    DISC,
+    Along,
+    Axis,
+    Curve,
+    Panel,
+    Plot,
+    Plotted,
+    curves,
+    draw_map,
+)
 from sparsetoken.figures.palette import GREY, RED, SEQUENCE
 from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem

@@ -16,7 +16,7 @@ from matplotlib.markers import CARETDOWN, MarkerStyle
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.figures.palette import PALE
-from sparsetoken.figures.style import COLOURS, as_written, panels, style_of
+from sparsetoken.figures.style import COLOURS, as_written, drawing
 
 LARGEST_NUMBER = 30  # of bags in one figure
 SLACK = 1e-3  # of the sum of weights in float32
@@ -189,9 +189,7 @@ class AttentionDisplay:
         AttentionDisplay
         """
         n = len(self.weights)
-        with style_of(ax):
-            grid = panels(ax, n, 1, (7.2, 0.9 + 0.85 * n), sharex=True, sharey=True)
-            self.axes_ = grid[:, 0]
+        with drawing(ax, n, (7.2, 0.9 + 0.85 * n)) as self.axes_:
             self.figure_ = self.axes_[0].figure
             self.bars_ = [self._row(i, axes) for i, axes in enumerate(self.axes_)]
             self._describe()

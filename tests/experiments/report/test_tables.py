@@ -7,7 +7,6 @@ import math
 import pytest
 
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.core.maps import Along, draw_map
 from sparsetoken.experiments.core.rows import Row, Rows, averaged
 from sparsetoken.experiments.report.tables import (
     beside_theory,
@@ -16,6 +15,7 @@ from sparsetoken.experiments.report.tables import (
     trial_table,
 )
 from sparsetoken.figures import style
+from sparsetoken.figures.curves import Along, draw_map
 
 draw = EXPERIMENTS["alignment"].figures["alignment"]
 
