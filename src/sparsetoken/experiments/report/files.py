@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.experiments.core.claims import Comparison, Finding, source_of
+from sparsetoken.experiments.core.claims import Comparison, Finding
 from sparsetoken.experiments.core.rows import Rows
 from sparsetoken.experiments.report.page import Picture
 from sparsetoken.experiments.report.tables import figure_table, row_tables, trial_table
@@ -83,11 +83,8 @@ def files_of(
 
 def finding_row(finding: Finding) -> dict[str, Any]:
     """Return a claim and its verdict as JSON values."""
-    row, source = dataclasses.asdict(finding.claim), source_of(finding.claim)
     return {
-        **row,
-        "source": source.name,
-        "status": source.status,
+        **dataclasses.asdict(finding.claim),
         "comparisons": len(finding.comparisons),
         "evidence": finding.evidence,
         "verdict": finding.verdict,

@@ -14,14 +14,12 @@ from markupsafe import Markup
 from sparsetoken.experiments.core.calibration import by_quantity, draw_scatter, scatter_of
 from sparsetoken.experiments.core.claims import (
     EVIDENCE,
-    KINDS,
-    PAPER,
+    OWN,
     VERDICTS,
     Comparison,
     Finding,
     evidence_of,
     findings,
-    source_of,
     verdict_of,
 )
 from sparsetoken.experiments.core.experiment import Experiment
@@ -44,6 +42,8 @@ from sparsetoken.figures.curves import Plot, Plotted
 
 SCATTER = "z_values"
 DPI, QUALITY = 130, 60  # of images
+KINDS = ("Proposition", "Theorem", "Corollary", "Conjecture", "Figure", OWN)
+"""Of sources, by which the table of claims is filtered."""
 OPENING = "learning-curves"
 """The experiment whose first figure opens the page."""
 
@@ -177,8 +177,6 @@ def page(
             rule=RULE,
             facts=facts,
             kinds=KINDS,
-            paper=PAPER,
-            source_of=source_of,
             tables=_tables(all_findings, pictures),
             short=SHORT,
             scatter=scatter,

@@ -26,8 +26,8 @@
   const filter = document.getElementById("filter");
   filter.closest("p").hidden = false;
   filter.addEventListener("change", () => {
-    for (const row of document.querySelectorAll("tr[data-kinds]")) {
-      row.hidden = filter.value !== "" && !row.dataset.kinds.split("|").includes(filter.value);
+    for (const row of document.querySelectorAll("tr[data-source]")) {
+      row.hidden = !row.dataset.source.includes(filter.value.toLowerCase());
     }
   });
 
