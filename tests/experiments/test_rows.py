@@ -92,4 +92,5 @@ def test_groups_come_in_order_and_a_series_rises():
     assert rows.distinct("alpha") == [2.0, 1.0]
     assert [key for key, _ in rows.by("model", "alpha")] == [("pooled", 2.0), ("pooled", 1.0)]
     assert [len(some) for _, some in rows.by("model")] == [2]
-    assert rows[1:] + rows[:1] == Rows([OTHER, ROW])
+    simulated, more = rows.where("simulated"), [ROW]
+    assert (simulated + more).where(alpha=2.0) == Rows([ROW])

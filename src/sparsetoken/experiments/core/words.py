@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jinja2
+import numpy as np
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
@@ -53,11 +53,6 @@ def plus_minus(row: Row, digits: int, scale: float = 1.0, sign: str = "") -> str
     if 0 < error < 0.5 * 10.0**-digits:
         digits = min(math.ceil(-math.log10(error)), 12)
     return f"{scale * row.value:{sign}.{digits}f} ± {error:.{digits}f}".replace("-", "−")
-
-
-def change(row: Row, digits: int, scale: float = 1.0) -> str:
-    """Return a measured difference times a scale with its sign, and its standard error."""
-    return plus_minus(row, digits, scale, "+")
 
 
 def shifted(comparison: Comparison) -> str:
@@ -122,23 +117,23 @@ def inline(html: str) -> Markup:
     return Markup(re.sub(r"</?p>", " ", html).strip())
 
 
-def script_json(values: Any) -> Markup:
-    """Return JSON that may stand in an element of the page."""
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c"))
+def deviation(values: Sequence[float]) -> float:
+    """Return the standard deviation of numbers; nan of fewer than two."""
+    return float(np.std(values)) if len(values) > 1 else math.nan
 
 
 FILTERS = {
     "expected": expected_text,
     "found": found_text,
     "inline": inline,
-    "script_json": script_json,
     "number": number,
     "g": lambda value, digits=6: f"{value:.{digits}g}".replace("-", "−"),
     "f": lambda value, digits: f"{value:.{digits}f}".replace("-", "−"),
     "percent": lambda value: "–" if math.isnan(value) else f"{100 * value:.2g} %",
     "pm": plus_minus,
-    "change": change,
+    "change": functools.partial(plus_minus, sign="+"),
+    "mean": lambda values: float(np.mean(values)) if values else math.nan,
+    "deviation": deviation,
     "shifted": shifted,
     "words": words,
     "maths": maths,
@@ -230,4 +225,5 @@ def environment(folder: str, autoescape: bool) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     templates.filters |= FILTERS
+    templates.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return templates
