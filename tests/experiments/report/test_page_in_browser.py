@@ -29,7 +29,7 @@ def page(browser, request, address):
 
 
 def test_the_numbers_of_a_figure_are_a_table(page, fakes):
-    details = page.locator('[data-table="numbers-alignment"]')
+    details = page.locator("#numbers-alignment")
     details.locator("summary").click()
     lines = details.locator("tbody tr")
     measured = fakes["alignment"].where("simulated")

@@ -151,8 +151,6 @@ MARKS = {
 }
 """What the marks of a figure are, by the engines that measured its rows."""
 
-SETTING, HEADLINE = "Setting", "Headline"
-
 _HEADING = re.compile(r"^##? +(.*)$", re.MULTILINE)
 _OPEN, _CLOSE = {"_": "\ue000", "^": "\ue001"}, {"_": "\ue002", "^": "\ue003"}
 _TAGS = dict(zip("\ue000\ue001\ue002\ue003", ("<sub>", "<sup>", "</sub>", "</sup>"), strict=True))
@@ -188,7 +186,7 @@ def parts_of(template: str, seen: Mapping[str, Any]) -> dict[str, Markup]:
     # The parser of Markdown lets no HTML through.
     text = environment("experiments/core", False).from_string(template).render(**seen)
     _, _, *pieces = _HEADING.split(text)
-    names = [SETTING, *(name.strip() for name in pieces[1::2])]
+    names = ["Setting", *(name.strip() for name in pieces[1::2])]
     return {name: markdown(part) for name, part in zip(names, pieces[0::2], strict=True)}
 
 
@@ -225,5 +223,4 @@ def environment(folder: str, autoescape: bool) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     templates.filters |= FILTERS
-    templates.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return templates

@@ -17,11 +17,12 @@ from typing import NamedTuple
 from sparsetoken.base.validation import Failure, InvalidInput, choice, integer, one_line
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.bag_sets import BagSet, LeftOut
+from sparsetoken.experiments.core.calibration import draw_scatter, scatter_of
 from sparsetoken.experiments.core.claims import HOLDS, VERDICTS, Comparison, Finding, evidence_of
 from sparsetoken.experiments.core.experiment import Experiment, Piece
 from sparsetoken.experiments.core.rows import Rows, from_json, to_json
 from sparsetoken.experiments.report.files import WORK, files_of, writable_folder, write_files
-from sparsetoken.experiments.report.page import SCATTER, Section, page, scatter_picture, section
+from sparsetoken.experiments.report.page import SCATTER, Z_TITLE, Section, page, picture, section
 from sparsetoken.numerics.threads import kernels
 from sparsetoken.work import Kept, Result, RunStopped, package_version
 
@@ -158,10 +159,11 @@ def reproduce(
         facts["taken from earlier runs"] = f"{done.resumed} of {len(done.kept)} pieces of work"
     sections = [_section(experiment, profile, rows[experiment.name]) for experiment in chosen]
     findings = tuple(f for s in sections for f in s.findings)
-    scatter = scatter_picture(sections)
+    comparisons = [c for finding in findings for c in finding.comparisons]
+    scatter = picture(draw_scatter, scatter_of(comparisons), Z_TITLE)
     pictures = {n: p for s in sections for n, p in s.pictures.items()} | {SCATTER: scatter}
     files = files_of(pictures, findings, rows, facts)
-    files["report.html"] = page(sections, facts, profile, scatter).encode()
+    files["report.html"] = page(sections, scatter, facts, profile).encode()
     write_files(folder, files)
     report = folder / "report.html"
     return Reproduction(findings, report, seconds, done.resumed, len(done.kept), done.damaged)
