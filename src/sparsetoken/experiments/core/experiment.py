@@ -136,12 +136,8 @@ class Size(NamedTuple):
 
 def profiles(**sizes: Any) -> Mapping[str, Sizes]:
     """Return the sizes of the two profiles, each by its name: a `Size`, or one value for both."""
-
-    def chosen(profile: str) -> Sizes:
-        pairs = {n: s if isinstance(s, Size) else Size(s, s) for n, s in sizes.items()}
-        return Sizes(**{name: getattr(size, profile) for name, size in pairs.items()})
-
-    return {profile: chosen(profile) for profile in Size._fields}
+    pairs = {n: s if isinstance(s, Size) else Size(s, s) for n, s in sizes.items()}
+    return {p: Sizes(**{n: getattr(s, p) for n, s in pairs.items()}) for p in Size._fields}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import io
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,13 +23,12 @@ from sparsetoken.experiments.core.claims import (
     verdict_of,
 )
 from sparsetoken.experiments.core.experiment import Experiment
-from sparsetoken.experiments.core.rows import Rows
+from sparsetoken.experiments.core.rows import THEORY, Rows
 from sparsetoken.experiments.core.rules import RULE
 from sparsetoken.experiments.core.words import (
     environment,
     words_of,
 )
-from sparsetoken.experiments.report.tables import beside_theory
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Plot, Plotted
 
@@ -157,3 +157,17 @@ SHORT = {
     "measured": "measured only",
 }
 """Kinds of evidence in the cells of tables."""
+
+
+def beside_theory(shown: Sequence[Plotted]) -> list[tuple[Plotted | None, Plotted | None]]:
+    """Return what a figure shows of measurements, each after the theory at its place, if any.
+
+    Where nothing was measured it is all of the theory.
+    """
+    known = {_place(one): one for one in shown if one.row.engine == THEORY}
+    measured = [one for one in shown if one.row.engine != THEORY]
+    return [(known.get(_place(one)), one) for one in measured] or [(one, None) for one in shown]
+
+
+def _place(one: Plotted) -> tuple[Any, ...]:
+    return one.panel, one.curve, one.x, None if math.isnan(one.y) else one.y
