@@ -366,6 +366,7 @@ def test_what_was_compared_is_said_where_digits_are_the_same():
     assert (expected_text(near), found_text(near)) == ("1.0000", "off by 4.0·10⁻⁹")
     same = dataclasses.replace(near, measured=1.0)
     assert found_text(same) == "the same"
+    assert found_text(dataclasses.replace(same, standard_error=0.1)) == "1.0000"
     off = dataclasses.replace(near, measured=1.001)
     assert found_text(off) == "1.0010"
 
