@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,20 +12,12 @@ from matplotlib.axes import Axes
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from sparsetoken.experiments.core.capacities import (
-    fitted_transitions,
-    separable_share,
-    solved_capacity,
-)
+from sparsetoken.experiments.core import capacities
 from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.finite_dimension import (
-    NO_SHIFT,
-    Limit,
-    carried_to_infinity,
-    fit_power,
-)
-from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity, fit_power
+from sparsetoken.experiments.core.places import compare, placed
+from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows, difference
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
@@ -104,25 +97,23 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
                 own = seed_of("capacity-curves", place, model, m, seed)
                 cost = sizes.sets * 0.016 * (m / 128) ** 1.3
                 for i, step in enumerate(sizes.steps):
-                    ratio, its = 1 + step / math.sqrt(m), seed_of("capacity-curves", "load", i, own)
-                    load = (ratio, sizes.sets, its)
+                    its = seed_of("capacity-curves", "load", i, own)
+                    load = (1 + step / math.sqrt(m), sizes.sets, its)
                     yield piece(count, place, model, m, *load, most=sizes.samples, cost=cost)
     for m in sizes.wide_features:
         cost = sizes.wide_sets * 0.012 * (m / 120) ** 2
-        for model in MODELS:
-            for i, ratio in enumerate(sizes.wide_ratios):
-                own = seed_of("capacity", model, m, i, seed)
-                given = ("base", model, m, ratio, sizes.wide_sets, own, TRANSITION)
-                yield piece(count, *given, cost=cost)
-    own = seed_of("capacity", "tensors", seed)
-    given = ("base", "attention", m, sizes.tensors, sizes.wide_sets, own, TRANSITION)
-    yield piece(count, *given, engine=TENSORS, cost=cost)
+        for model, (i, ratio) in itertools.product(MODELS, enumerate(sizes.wide_ratios)):
+            load = (ratio, sizes.wide_sets, seed_of("capacity", model, m, i, seed))
+            yield piece(count, "base", model, m, *load, TRANSITION, cost=cost)
+    load = (sizes.tensors, sizes.wide_sets, seed_of("capacity", "tensors", seed))
+    yield piece(count, "base", "attention", m, *load, TRANSITION, engine=TENSORS, cost=cost)
 
 
 def capacity_of(model: str, tolerance: float = 1e-4, **changed: Any) -> Row:
     """Return the predicted capacity where these coordinates of the base are changed."""
     setting = presets.capacity(**changed)
-    return solved_capacity(setting.problem, setting.models[MODELS.index(model)], tolerance)
+    classifier = setting.models[MODELS.index(model)]
+    return capacities.solved_capacity(setting.problem, classifier, tolerance)
 
 
 def predict_line(panel: str, xs: Sequence[float]) -> list[Row]:
@@ -175,21 +166,15 @@ def count(
     dimension = features // setting.problem.length if model == "vectorized" else features
     if capacity * dimension > most:
         return []
-    share = separable_share(
-        setting.problem,
-        setting.models[MODELS.index(model)],
-        ratio * capacity,
-        dimension=dimension,
-        engine=engine,
-        sets=sets,
-        seed=seed,
-    )
+    drawn: dict[str, Any] = {"dimension": dimension, "engine": engine, "sets": sets, "seed": seed}
+    classifier = setting.models[MODELS.index(model)]
+    share = capacities.separable_share(setting.problem, classifier, ratio * capacity, **drawn)
     return [share.but(series=series, place=place, model=model, features=features, ratio=ratio)]
 
 
 def fitted(rows: Rows) -> Rows:
     """Return threshold and width of the transition for each setting, model and size."""
-    return fitted_transitions(rows.where("simulated"), "place", "model")
+    return capacities.fitted_transitions(rows.where("simulated"), "place", "model")
 
 
 def thresholds(rows: Rows) -> Rows:
@@ -209,77 +194,65 @@ def threshold_gap(fits: Rows, upper: tuple[str, str], lower: tuple[str, str]) ->
     The thresholds are given as (name of the place, model); nan if one is not known.
     """
     above, below = (
-        {
-            row["features"]: row
-            for row in fits.where("fitted", "threshold", place=place, model=model)
-        }
+        fits.where("fitted", "threshold", place=place, model=model)
         for place, model in (upper, lower)
     )
-    if not set(above) & set(below):
+    pairs = [(a, b) for a in above for b in below if a["features"] == b["features"]]
+    if not pairs:
         return math.nan
-    m = max(set(above) & set(below))
-    return (above[m].value - below[m].value) / math.hypot(above[m].error, below[m].error)
+    gap = difference(*max(pairs, key=lambda pair: pair[0]["features"]))
+    return gap.value / gap.error
 
 
-def width_power(fits: Rows) -> Limit:
+def width_power(rows: Rows) -> Row:
     """Return the mean over settings of the fitted power, weighted by precision."""
-    powers = []
-    for _, some in fits.where(quantity="width").by("place", "model"):
-        known = [row for row in some if row.converged]
+    powers, counted = [], rows.where("simulated")
+    for _, some in fitted(rows).where(quantity="width").by("place", "model"):
+        known = [(row["features"], row.value, row.error) for row in some if row.converged]
         if len(known) > 1:
-            widths, errors = [row.value for row in known], [row.error for row in known]
-            powers.append(fit_power([row["features"] for row in known], widths, errors))
+            powers.append(fit_power(*zip(*known, strict=True)))
     weights = np.array([power.error**-2 for power in powers])
     mean = float(weights @ [power.value for power in powers] / weights.sum())
-    return Limit(mean, float(weights.sum() ** -0.5))
+    sizes = max(counted.distinct("features")), sum(row.trials for row in counted)
+    return Row("fitted", "power", mean, float(weights.sum() ** -0.5), {}, REDUCED, *sizes)
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare with the capacities, and see where their order holds and where it breaks."""
-    fits, measured = fitted(rows), thresholds(rows)
+    fits, measured, known = fitted(rows), thresholds(rows), rows.where(THEORY)
     yield from _transition(sizes, rows)
     yield from _over_length(rows, measured)
     yield from _order(rows, fits)
-    yield from _not_always(rows, fits)
     yield from _without_signal(rows)
-    yield _narrowing(rows.where("simulated"), width_power(fits))
-    for known in rows.where(THEORY):
-        yield against_simulation(
-            MEASURED,
-            known,
-            measured.one(place=known["place"], model=known["model"]),
-            curve=known["model"],
-            where=_text(known["place"]),
-            shift=NO_SHIFT,  # carried to infinite dimension
-            key=known["place"] == "base",
-        )
+    # A width c m^(-1/2) (1 + a/m) with |a| = 2 moves the power between 32 and 128 by 0.03.
+    half, given = Row(THEORY, "power", -0.5), {"curve": "all", "bound": 0.03, "key": True}
+    given["where"] = "power of the number of features, all places"
+    yield against_simulation(WIDTH, half, width_power(rows), shift=NO_SHIFT, **given)
+    for row, limit in zip(known, measured, strict=True):
+        base = row["place"] == "base"
+        yield _at_infinity(MEASURED, row, limit, "{model}", _text(row["place"]), key=base)
+
+
+def _at_infinity(
+    claim: str, expected: Row, row: Row, curve: str, where: str, **key: bool
+) -> Comparison:
+    """Compare what is carried to infinite dimension, or has the same law at every one."""
+    place = placed(row, curve, where)
+    return against_simulation(claim, expected, row, shift=NO_SHIFT, **place, **key)
 
 
 def _transition(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     counted = rows.where(TRANSITION, engine=REDUCED)
-    fits = fitted_transitions(counted, "model").where(quantity="threshold")
+    fits = capacities.fitted_transitions(counted, "model").where(quantity="threshold")
     few, many = sizes.wide_features
+    where = f"{few} and {many} features, extrapolated to infinity"
     for model in MODELS:
-        yield against_simulation(
-            "capacity",
-            rows.one(THEORY, place="base", model=model),
-            carried_to_infinity(fits.where(model=model)),
-            curve=model,
-            where=f"{few} and {many} features, extrapolated to infinity",
-            shift=NO_SHIFT,
-            key=True,
-        )
+        capacity = rows.one(THEORY, place="base", model=model)
+        limit = carried_to_infinity(fits.where(model=model))
+        yield _at_infinity("capacity", capacity, limit, model, where, key=True)
+    place = ("{model}", "α₁ = {alpha1:.4g}, two engines", "alpha1")
     tensors = rows.one(TRANSITION, engine=TENSORS)
-    yield against_simulation(
-        "same-law",
-        counted.beside(tensors, "model", "features", "ratio"),
-        tensors,
-        curve=tensors["model"],
-        where=f"α₁ = {tensors['alpha1']:.4g}, two engines",
-        x=tensors["alpha1"],
-        shift=NO_SHIFT,  # the same law at every dimension
-        key=True,
-    )
+    yield compare("same-law", counted, tensors, *place, shift=NO_SHIFT, key=True)
 
 
 def _text(place: str) -> str:
@@ -306,60 +279,39 @@ def _over_length(rows: Rows, measured: Rows) -> Iterator[Comparison]:
         allowance=1e-8,  # both are Newton minima of laws of two nodes: rounding only
         key=True,
     )
-    for place, (changed, models) in PLACES.items():
-        if {"pooled", "vectorized"} <= {*models}:
-            L = changed.get("length", BASE["length"])
-            pooled = measured.one(place=place, model="pooled")
-            yield against_simulation(
-                OVER_LENGTH,
-                pooled.but(value=L * pooled.value, error=L * pooled.error),
-                measured.one(place=place, model="vectorized"),
-                curve="vectorized",
-                where=f"{_text(place)}: measured L α*_{{pool}} and α*_{{vec}}",
-                shift=NO_SHIFT,  # both are carried to infinite dimension
-            )
+    for vectorized in measured.where(model="vectorized"):
+        place = vectorized["place"]
+        for pooled in measured.where(model="pooled", place=place):
+            L = PLACES[place][0].get("length", BASE["length"])
+            times_length = pooled.but(value=L * pooled.value, error=L * pooled.error)
+            where = f"{_text(place)}: measured L α*_{{{{pool}}}} and α*_{{{{vec}}}}"
+            yield _at_infinity(OVER_LENGTH, times_length, vectorized, "vectorized", where)
 
 
 def _order(rows: Rows, fits: Rows) -> Iterator[Comparison]:
-    line = [at for L, at in _line(rows, "length").items() if 4 <= L <= 10]
-    true = [at["vectorized"].value > at["attention"].value > at["pooled"].value for at in line]
-    where = "theory, θ = 2, s = 0.8, L from 4 to 10"
-    yield fraction_true(ORDER, "order", true, curve="all", where=where)
-    yield _measured_order(ORDER, "measured, at all places", fits, ORDERED)
-
-
-def _not_always(rows: Rows, fits: Rows) -> Iterator[Comparison]:
+    """Judge where the order holds and where it breaks, in theory and as measured."""
     low, high = (rows.one("crossing", panel).value for panel in ("cosine", "strength"))
-    under = [
-        (at["attention"].value < at["pooled"].value) == (s < low)
-        for s, at in _line(rows, "cosine").items()
-    ]
-    over = [
-        (at["attention"].value > at["vectorized"].value) == (theta > high)
-        for theta, at in _line(rows, "strength").items()
-    ]
-    for true, where in (
-        (under, f"theory, attention below pooled exactly for s < {low:.3f}"),
-        (over, f"theory, attention above vectorized exactly for θ > {high:.2f}"),
-    ):
-        yield fraction_true(NOT_ALWAYS, "order", true, curve="all", where=where)
-    where = "measured at s = −0.6, and at θ = 5"
-    yield _measured_order(NOT_ALWAYS, where, fits, [TURNED, STRONG])
-
-
-def _measured_order(claim: str, where: str, fits: Rows, pairs: Sequence[Any]) -> Comparison:
-    """Judge the share of differences that are more than three standard errors above 0."""
-    gaps = [threshold_gap(fits, *pair) for pair in pairs]
-    return fraction_true(
-        claim,
-        "order",
-        [gap > 3 for gap in gaps],
-        curve="all",
-        where=where,
-        converged=all(math.isfinite(gap) for gap in gaps),
-        engine=REDUCED,
-        key=True,
+    by_length, by_cosine, by_strength = (
+        {x: [at[model].value for model in MODELS] for x, at in _line(rows, panel).items()}
+        for panel in ("length", "cosine", "strength")
     )
+    order = [vec > att > pool for L, (att, pool, vec) in by_length.items() if 4 <= L <= 10]
+    under = [(att < pool) == (s < low) for s, (att, pool, _) in by_cosine.items()]
+    over = [(att > vec) == (theta > high) for theta, (att, _, vec) in by_strength.items()]
+    for claim, true, where in (
+        (ORDER, order, "theory, θ = 2, s = 0.8, L from 4 to 10"),
+        (NOT_ALWAYS, under, f"theory, attention below pooled exactly for s < {low:.3f}"),
+        (NOT_ALWAYS, over, f"theory, attention above vectorized exactly for θ > {high:.2f}"),
+    ):
+        yield fraction_true(claim, "order", true, curve="all", where=where)
+    for claim, pairs, where in (
+        (ORDER, ORDERED, "measured, at all places"),
+        (NOT_ALWAYS, [TURNED, STRONG], "measured at s = −0.6, and at θ = 5"),
+    ):
+        gaps = [threshold_gap(fits, *pair) for pair in pairs]
+        clear, sound = [gap > 3 for gap in gaps], all(map(math.isfinite, gaps))  # standard errors
+        given: dict[str, Any] = {"engine": REDUCED, "where": where, "converged": sound}
+        yield fraction_true(claim, "order", clear, curve="all", key=True, **given)
 
 
 def _without_signal(rows: Rows) -> Iterator[Comparison]:
@@ -391,30 +343,11 @@ def _cover(counted: Rows) -> Comparison:
     chance = binom.cdf([row["features"] for row in counted], samples - 1, 0.5)
     error = math.sqrt(np.sum(chance * (1 - chance) * sets)) / sets.sum()
     mean = float(np.average([row.value for row in counted], weights=sets))
-    return against_simulation(
-        NO_SIGNAL,
-        Row(THEORY, "separable", float(np.average(chance, weights=sets))),
-        counted[-1].but(value=mean, error=float(error), trials=int(sets.sum())),
-        curve=counted[0]["model"],
-        where="fraction of all training sets, Cover’s theorem",
-        shift=NO_SHIFT,
-        key=counted[0]["model"] == "attention",
-    )
-
-
-def _narrowing(counted: Rows, power: Limit) -> Comparison:
-    largest, total = max(counted.distinct("features")), sum(row.trials for row in counted)
-    return against_simulation(
-        WIDTH,
-        Row(THEORY, "power", -0.5),
-        Row("fitted", "power", power.value, power.error, {}, REDUCED, largest, total),
-        curve="all",
-        where="power of the number of features, all places",
-        # A width c m^(-1/2) (1 + a/m) with |a| = 2 moves the power between 32 and 128 by 0.03.
-        shift=NO_SHIFT,
-        bound=0.03,
-        key=True,
-    )
+    expected = Row(THEORY, "separable", float(np.average(chance, weights=sets)))
+    row = counted[-1].but(value=mean, error=float(error), trials=int(sets.sum()))
+    where = "fraction of all training sets, Cover’s theorem"
+    key = row["model"] == "attention"
+    return _at_infinity(NO_SIGNAL, expected, row, "{model}", where, key=key)
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
@@ -424,11 +357,9 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
         "base": _text("base"),
         "thresholds": selected,
         "largest": largest_z(selected),
-        "low": rows.one("crossing", "cosine"),
-        "high": rows.one("crossing", "strength"),
         "under": threshold_gap(fits, *TURNED),
         "over": threshold_gap(fits, *STRONG),
-        "power": width_power(fits),
+        "power": width_power(rows),
     }
 
 

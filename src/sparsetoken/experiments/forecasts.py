@@ -16,7 +16,8 @@ from sparsetoken.estimators import BagClassifier, PooledLinearClassifier
 from sparsetoken.experiments.core.bag_sets import MULTIPLES, BagSet, Drawn, LeftOut
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.rows import Row, Rows, averaged
+from sparsetoken.experiments.core.places import placed
+from sparsetoken.experiments.core.rows import TENSORS, Row, Rows, averaged
 from sparsetoken.experiments.core.rules import against_value, report_only
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Plot, Plotted
@@ -141,32 +142,22 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         ("forecast-intervals", "share inside", NOMINAL, inside(constructed), LEAST_INSIDE),
         ("forecast-recommendation", "share right", 1.0, right(constructed), LEAST_RIGHT),
     ):
-        yield against_value(
-            claim,
-            quantity,
-            expected=expected,
-            value=sum(true) / len(true) if true else math.nan,
-            allowance=expected - least,
-            where=f"{len(true)} forecasts",
-            engine="tensors",
-            key=True,
-        )
+        share = {"expected": expected, "value": sum(true) / len(true) if true else math.nan}
+        given: dict[str, Any] = {"where": f"{len(true)} forecasts", "engine": TENSORS, "key": True}
+        yield against_value(claim, quantity, **share, allowance=expected - least, **given)
     for row in rows.where("simulated"):
-        yield report_only(
-            "forecast-errors",
-            row,
-            curve=row["model"],
-            where=f"{row['set']}, {row['bags']} bags",
-            x=row["bags"],
-            key=not row["given"] and row["model"] == "bag",
-        )
+        key = not row["given"] and row["model"] == "bag"
+        place = placed(row, "{model}", "{set}, {bags} bags", "bags")
+        yield report_only("forecast-errors", row, **place, key=key)
 
 
 def _pairs(rows: Rows) -> list[tuple[Row, Row]]:
     """Return each forecast with its measurement, where there is one."""
     measured = {place: some[0] for place, some in rows.where("simulated").by(*PLACE)}
-    forecasts = ((row, tuple(row[name] for name in PLACE)) for row in rows.where("forecast"))
-    return [(row, measured[place]) for row, place in forecasts if place in measured]
+    forecasts = rows.where("forecast").by(*PLACE)
+    return [
+        (row, measured[place]) for place, some in forecasts if place in measured for row in some
+    ]
 
 
 def inside(rows: Rows, width: float = 1.0) -> list[bool]:

@@ -14,8 +14,9 @@ from scipy.optimize import OptimizeWarning, curve_fit
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
+from sparsetoken.experiments.core.places import beside, placed
 from sparsetoken.experiments.core.references import References, predict_references, reference_curves
-from sparsetoken.experiments.core.rows import Row, Rows, measured, predicted
+from sparsetoken.experiments.core.rows import Row, Rows, predicted
 from sparsetoken.experiments.core.rules import report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, SKY
@@ -105,28 +106,24 @@ def simulate(arm: str, ratio: float, d: int, few: int, many: int, seed: int) -> 
     L = round(ratio * d)
     at: dict[str, Any] = {"arm": arm, "ratio": ratio, "length": L}
     problem, steps = problem_of(L), steps_of(arm, L)
-    sizes: dict[str, Any] = {"dimension": d, "seed": seed}
-    learned = simulation.simulate(problem, Attention(steps), READOUT, trials=few, **sizes)
-    aligned = simulation.align(problem, steps, trials=many, **sizes)
-    yield measured(learned, "test_error", dimension=d, **at)
-    yield measured(aligned, "cosine", dimension=d, **at)
+    given: dict[str, Any] = {"dimension": d, "seed": seed, "at": at}
+    learned = (simulation.simulate, problem, Attention(steps), READOUT)
+    yield from piece(*learned, trials=few, rows=["test_error"], **given).run()
+    yield from piece(simulation.align, problem, steps, trials=many, rows=["cosine"], **given).run()
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Report each simulation beside the theory at its length, and each fall with d."""
     for row in rows.where("simulated"):
-        where = f"{ARMS[row['arm']]}, L = {row['length']}, L/d = {row['ratio']:g}"
-        comparison = _reported(row, row.quantity, f"{where}, d = {row.dimension}")
+        where = f"{ARMS[row['arm']]}, L = {{length}}, L/d = {{ratio:g}}, d = {{dimension}}"
+        comparison = report_only("growing-length", row, **placed(row, "{arm}", where, "length"))
         yield dataclasses.replace(comparison, theory=_at_length(rows, row).value)
-    for (arm, ratio), some in _lines(rows, "cosine"):
+    for (arm, _), some in _lines(rows, "cosine"):
         power, error = _fitted_power([relative(rows, row) for row in some])
-        where = f"{ARMS[arm]}, L/d = {ratio:g}, cosine: relative difference ∝ d^{{−p}}"
-        yield _reported(some[-1].but(value=power, error=error), "power of d", where, key=True)
-
-
-def _reported(row: Row, quantity: str, where: str, key: bool = False) -> Comparison:
-    place: dict[str, Any] = {"curve": row["arm"], "x": float(row["length"])}
-    return report_only("growing-length", row, quantity=quantity, where=where, key=key, **place)
+        where = f"{ARMS[arm]}, L/d = {{ratio:g}}, cosine: relative difference ∝ d^{{{{−p}}}}"
+        place = placed(some[-1], "{arm}", where, "length")
+        fit = some[-1].but(quantity="power of d", value=power, error=error)
+        yield report_only("growing-length", fit, key=True, **place)
 
 
 def _lines(rows: Rows, quantity: str) -> list[tuple[Any, Rows]]:
@@ -135,7 +132,7 @@ def _lines(rows: Rows, quantity: str) -> list[tuple[Any, Rows]]:
 
 
 def _at_length(rows: Rows, row: Row) -> Row:
-    return rows.where("attention").beside(row, "arm", "length")
+    return beside(rows.where("attention"), row)
 
 
 def relative(rows: Rows, row: Row) -> Row:

@@ -14,15 +14,8 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
-from sparsetoken.experiments.core.rows import (
-    REDUCED,
-    THEORY,
-    Row,
-    Rows,
-    averaged,
-    measured,
-    predicted,
-)
+from sparsetoken.experiments.core.places import compare
+from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
 from sparsetoken.experiments.core.rules import against_simulation, against_value
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
@@ -142,13 +135,16 @@ def predict_excess(model: str, points: int, others: tuple[float, ...]) -> Iterat
 
 def simulate_error(
     series: str, model: str, load: float, weights: int, trials: int, seed: int
-) -> list[Row]:
+) -> Rows:
     """Measure the test error at a number of samples over weights."""
     per = WEIGHTS[model]
-    given, d = (PROBLEM, MODELS[model], readout_of(per * load)), weights // per
-    simulated = simulation.simulate(*given, dimension=d, trials=trials, seed=seed)
-    at: dict[str, Any] = {"curve": model, "load": per * load}
-    return [measured(simulated, "test_error", series, dimension=d, **at)]
+    given, at = (
+        (PROBLEM, MODELS[model], readout_of(per * load)),
+        {"curve": model, "load": per * load},
+    )
+    sizes: dict[str, Any] = {"dimension": weights // per, "trials": trials, "seed": seed}
+    wanted: dict[str, Any] = {"rows": ["test_error"], "series": series, "at": at}
+    return piece(simulation.simulate, *given, **sizes, **wanted).run()
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
@@ -158,29 +154,20 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for model in MODELS:
         yield from _data(model, rows)
     pooled, vectorized = (limit_of(rows, model) for model in LINEAR)
-    yield against_value(
-        SHARED,
-        "test_error",
-        curve="vectorized",
-        where="α₁ = ∞, against pooled",
-        expected=pooled.value,
-        value=vectorized.value,
-        allowance=1e-9,  # Newton's last step, squared; both laws are exact
-        converged=pooled.converged and vectorized.converged,
-        key=True,
-    )
+    given: dict[str, Any] = {"curve": "vectorized", "where": "α₁ = ∞, against pooled", "key": True}
+    given["converged"] = pooled.converged and vectorized.converged
+    given["allowance"] = 1e-9  # Newton's last step, squared; both laws are exact
+    ends = {"expected": pooled.value, "value": vectorized.value}
+    yield against_value(SHARED, "test_error", **ends, **given)
     limits = []
     for model in LINEAR:
         some = rows.where("abundant", curve=model)
         limits.append(carried_to_infinity(some, [row["load"] / WEIGHTS[model] for row in some]))
     loads = " and ".join(f"{load:g}" for load in ABUNDANT)
-    place: dict[str, Any] = {
-        "where": f"n₁ = {loads} × weights, extrapolated to ∞",
-        "shift": NO_SHIFT,
-    }
-    yield against_simulation(SHARED, *limits, curve="vectorized, pooled", **place)
+    given = {"where": f"n₁ = {loads} × weights, extrapolated to ∞", "shift": NO_SHIFT}
+    yield against_simulation(SHARED, *limits, curve="vectorized, pooled", **given)
     for model, row in zip(LINEAR, limits, strict=True):
-        yield against_simulation(SHARED, pooled, row, curve=model, **place)
+        yield against_simulation(SHARED, pooled, row, curve=model, **given)
 
 
 def limit_of(rows: Rows, model: str) -> Row:
@@ -206,15 +193,8 @@ def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
         key=True,
     )
     for row in rows.where("simulated", "misalignment", curve=name):
-        yield against_simulation(
-            ALIGNMENT,
-            known.beside(row, "load"),
-            row,
-            curve=name,
-            where=f"α₀ = {row['load']:g}",
-            x=row["load"],
-            key=row["load"] == 100,
-        )
+        key = row["load"] == 100
+        yield compare(ALIGNMENT, known, row, name, "α₀ = {load:g}", "load", key=key)
 
 
 def _data(model: str, rows: Rows) -> Iterator[Comparison]:
@@ -247,18 +227,11 @@ def _data(model: str, rows: Rows) -> Iterator[Comparison]:
         allowance=10 * WEIGHTS[model] / (FAR / 10),
         converged=known.converged,
     )
+    error, shift = limit_of(rows, model).error, SHIFTS["test_error"]
+    known = Rows(row.but(error=error) for row in known)
+    # With infinite data the theory is exact at every d: only the excess feels d, as test errors do.
     for row in excesses(rows).where(curve=model):
-        yield against_simulation(
-            DATA,
-            known.beside(row, "load").but(error=limit_of(rows, model).error),
-            row,
-            curve=model,
-            where=f"α₁ = {row['load']:g}",
-            x=row["load"],
-            # With infinite data the theory is exact at every d: only the excess feels d,
-            # as test errors do.
-            shift=SHIFTS["test_error"],
-        )
+        yield compare(DATA, known, row, model, "α₁ = {load:g}", "load", shift=shift)
 
 
 def excesses(rows: Rows) -> Rows:
@@ -271,25 +244,19 @@ def excesses(rows: Rows) -> Rows:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    turned = rows.where(THEORY, "cosine")
-    return {
-        "away": [row["curve"] for row in turned if row.value < 0],
-        "limits": {model: limit_of(rows, model) for model in LINEAR},
-    }
+    """Return the settings whose query turns away, and the limits of infinite data."""
+    away = [row["curve"] for row in rows.where(THEORY, "cosine") if row.value < 0]
+    return {"away": away, "limits": {model: limit_of(rows, model) for model in LINEAR}}
 
 
 def draw(rows: Rows) -> Plot:
     """Draw 1 - |s| and the excess error with their predicted asymptotes, on logarithmic axes."""
-    settings = dict(zip(SETTINGS, SEQUENCE[::2], strict=True))
-    models = {model: COLOURS[model] for model in MODELS}
-    rows += excesses(rows)
+    gaps = _curves(rows, "misalignment", dict(zip(SETTINGS, SEQUENCE[::2], strict=True)))
+    losses = _curves(rows + excesses(rows), "excess", {model: COLOURS[model] for model in MODELS})
     x, y = Axis("α₀ = n₀ / d", log=True), Axis("1 − |s|", log=True)
-    gaps = [*_curves(rows, "misalignment", settings)]
-    left = Panel("load", x, y, gaps, "alignment of the query")
+    left = Panel("load", x, y, [*gaps], "alignment of the query")
     x, y = Axis("α₁ = n₁ / d", log=True), Axis("E − E∞", log=True)
-    losses = [*_curves(rows, "excess", models)]
-    right = Panel("load", x, y, losses, "test error, square loss, λ → 0")
+    right = Panel("load", x, y, [*losses], "test error, square loss, λ → 0")
     return curves([left, right], 9.6, 4.2, columns=4)
 
 
