@@ -14,9 +14,9 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.maps import DISC, Along, draw_map
-from sparsetoken.experiments.core.places import beside, compare
-from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, measured, predicted
-from sparsetoken.experiments.core.rules import against_value, fraction_true
+from sparsetoken.experiments.core.places import all_true, beside, compare
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
+from sparsetoken.experiments.core.rules import against_value
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Plot, Plotted
 from sparsetoken.model import presets
@@ -138,7 +138,7 @@ def _signs(claim: str, pairs: list[tuple[Row, Row]]) -> Comparison:
     clear = [row.value * line.value > 0 for line, row in pairs if abs(line.value) > 4 * row.error]
     where = f"{len(clear)} of {len(pairs)} places, |theory| > 4 standard errors"
     name = "fraction of measured cosines with the predicted sign"
-    return fraction_true(claim, name, clear, curve="query", where=where, engine=REDUCED, key=True)
+    return all_true(claim, name, clear, [row for _, row in pairs], where, "query", key=True)
 
 
 def _sides(claim: str, rows: Rows) -> Comparison:
@@ -151,8 +151,7 @@ def _sides(claim: str, rows: Rows) -> Comparison:
     decided = np.abs(across / values - 1) > 0.05
     right = (np.array([row.value for row in cells]) > 0) == (across > values)
     true, where = right[decided].tolist(), f"{int(decided.sum())} cells of the map"
-    given: dict[str, Any] = {"curve": "query", "where": where, "converged": cells.converged}
-    return fraction_true(claim, "fraction of cells on the predicted side", true, **given)
+    return all_true(claim, "fraction of cells on the predicted side", true, cells, where, "query")
 
 
 def _edge(rows: Rows) -> tuple[list[float], list[float]]:

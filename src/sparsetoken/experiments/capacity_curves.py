@@ -16,9 +16,9 @@ from sparsetoken.experiments.core import capacities
 from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity, fit_power
-from sparsetoken.experiments.core.places import compare, placed
+from sparsetoken.experiments.core.places import all_true, compare, placed
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows, difference
-from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
+from sparsetoken.experiments.core.rules import against_simulation, against_value
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLACK, COLOURS, GREY, LIGHT_GREY
@@ -188,8 +188,8 @@ def thresholds(rows: Rows) -> Rows:
     return Rows(limits)
 
 
-def threshold_gap(fits: Rows, upper: tuple[str, str], lower: tuple[str, str]) -> float:
-    """Return a difference of measured thresholds at the most features, in standard errors.
+def threshold_gap(fits: Rows, upper: tuple[str, str], lower: tuple[str, str]) -> Row:
+    """Return a difference of measured thresholds at the most features.
 
     The thresholds are given as (name of the place, model); nan if one is not known.
     """
@@ -197,11 +197,9 @@ def threshold_gap(fits: Rows, upper: tuple[str, str], lower: tuple[str, str]) ->
         fits.where("fitted", "threshold", place=place, model=model)
         for place, model in (upper, lower)
     )
-    pairs = [(a, b) for a in above for b in below if a["features"] == b["features"]]
-    if not pairs:
-        return math.nan
-    gap = difference(*max(pairs, key=lambda pair: pair[0]["features"]))
-    return gap.value / gap.error
+    gaps = [difference(a, b) for a in above for b in below if a["features"] == b["features"]]
+    unknown = Row("fitted", "threshold", math.nan, at={"features": 0}, engine=REDUCED)
+    return max(gaps, key=lambda gap: gap["features"], default=unknown)
 
 
 def width_power(rows: Rows) -> Row:
@@ -303,15 +301,14 @@ def _order(rows: Rows, fits: Rows) -> Iterator[Comparison]:
         (NOT_ALWAYS, under, f"theory, attention below pooled exactly for s < {low:.3f}"),
         (NOT_ALWAYS, over, f"theory, attention above vectorized exactly for θ > {high:.2f}"),
     ):
-        yield fraction_true(claim, "order", true, curve="all", where=where)
+        yield all_true(claim, "order", true, rows.where("line"), where, "all")
     for claim, pairs, where in (
         (ORDER, ORDERED, "measured, at all places"),
         (NOT_ALWAYS, [TURNED, STRONG], "measured at s = −0.6, and at θ = 5"),
     ):
         gaps = [threshold_gap(fits, *pair) for pair in pairs]
-        clear, sound = [gap > 3 for gap in gaps], all(map(math.isfinite, gaps))  # standard errors
-        given: dict[str, Any] = {"engine": REDUCED, "where": where, "converged": sound}
-        yield fraction_true(claim, "order", clear, curve="all", key=True, **given)
+        clear = [gap.value > 3 * gap.error for gap in gaps]
+        yield all_true(claim, "order", clear, gaps, where, "all", key=True)
 
 
 def _without_signal(rows: Rows) -> Iterator[Comparison]:

@@ -14,10 +14,10 @@ from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
-from sparsetoken.experiments.core.places import beside, compare, placed
+from sparsetoken.experiments.core.places import all_true, beside, compare, placed
 from sparsetoken.experiments.core.references import PROBLEM, References
 from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, averaged, difference
-from sparsetoken.experiments.core.rules import against_simulation, fraction_true
+from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, GREEN, VERMILION
 from sparsetoken.model.descent import Descent
@@ -198,8 +198,8 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     name = "loads where it is smaller by three errors"
     true = [gain.value < -3 * gain.error for gain, _ in gains]
     where = "load " + ", ".join(f"{row['load']:g}" for _, row in gains)
-    given: dict[str, Any] = {"converged": all(gain.converged for gain, _ in gains), "key": True}
-    yield fraction_true(SPLITTING, name, true, curve="theory", where=where, **given)
+    known = [gain for gain, _ in gains]
+    yield all_true(SPLITTING, name, true, known, where, "theory", key=True)
 
 
 def expected(rows: Rows, row: Row) -> Row:

@@ -14,10 +14,10 @@ from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
-from sparsetoken.experiments.core.places import beside, compare, placed
+from sparsetoken.experiments.core.places import all_true, beside, compare, placed
 from sparsetoken.experiments.core.references import PROBLEM, References
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference
-from sparsetoken.experiments.core.rules import against_simulation, fraction_true
+from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
 from sparsetoken.model.descent import Descent
@@ -118,16 +118,13 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             rise = difference(last, at(rows, row, "test_error"))
             yield against_simulation(STOPPING, rise, row, **options)
     fast = [stop for stop in stops(rows) if stop[0]["ratio"] >= 1]
-    sound = all(row.converged for *pair, _ in fast for row in pair)
-    given: dict[str, Any] = {"where": f"{len(fast)} descents", "converged": sound}
+    known, where = [row for *pair, _ in fast for row in pair], f"{len(fast)} descents"
     true = [rises(best, last) and best["step"] > 0 for best, last, _ in fast]
-    name = "test error rises again"
-    yield fraction_true(STOPPING, name, true, curve="theory", key=True, **given)
+    yield all_true(STOPPING, "test error rises again", true, known, where, "theory", key=True)
     for engine, curve in ENGINES.items():
         falls = [near.one(quantity="fall", engine=engine) for *_, near in fast]
         true = [fall.value > 3 * fall.error for fall in falls]
-        given |= {"curve": curve, "engine": engine}
-        yield fraction_true(STOPPING, "training loss still falls", true, **given)
+        yield all_true(STOPPING, "training loss still falls", true, falls, where, curve)
 
 
 def at(rows: Rows, row: Row, quantity: str) -> Row:

@@ -14,10 +14,10 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import fit_power
-from sparsetoken.experiments.core.places import compare, placed
+from sparsetoken.experiments.core.places import all_true, compare
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import CONVERGED, REDUCED, THEORY, Row, Rows, averaged
-from sparsetoken.experiments.core.rules import against_value, fraction_true, report_only
+from sparsetoken.experiments.core.rules import against_value, report_only
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, GREEN, GREY, VERMILION
 from sparsetoken.losses import Loss, get_loss
@@ -163,17 +163,17 @@ def estimate(loss: str, alpha1: float, d: int, trials: int, seed: int) -> list[R
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare leave-one-out scores with refits, and the estimates with the theory."""
     for loss, errors in rows.where("refits", "surrogate_error").by("loss"):
-        given: dict[str, Any] = {"converged": errors.converged, "engine": REDUCED, "key": True}
         if loss not in CURVED:
-            ends = {"expected": 0.0, "value": max(row.value for row in errors)}
-            given |= {"curve": loss, "where": f"{named(loss)}, largest over d", **ends}
+            given: dict[str, Any] = {"converged": errors.converged, "engine": REDUCED, "key": True}
+            given |= {"curve": loss, "where": f"{named(loss)}, largest over d"}
+            given |= {"expected": 0.0, "value": max(row.value for row in errors)}
             yield against_value(SURROGATE, "surrogate_error", allowance=ROUNDING, **given)
             continue
         power, first = power_of(errors), errors[0].dimension
-        place = placed(power, "{loss}", f"{named(loss)}, d = {first} to {{dimension}}")
-        shrinks = power.value + 3 * power.error < 0
-        yield fraction_true(SURROGATE, "error shrinks", [shrinks], **place, **given)
-        yield report_only(SURROGATE, power, **place)
+        where = f"{named(loss)}, d = {first} to {power.dimension}"
+        shrinks = [power.value + 3 * power.error < 0]
+        yield all_true(SURROGATE, "error shrinks", shrinks, errors, where, loss, key=True)
+        yield report_only(SURROGATE, power, curve=loss, where=where)
     for row in rows.where("estimated"):
         if row.quantity != "spread":
             where = ("{loss}", f"{named(row['loss'])}, α₁ = {{alpha1:g}}", "alpha1")

@@ -14,9 +14,9 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.core.places import compare
-from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, difference, predicted
-from sparsetoken.experiments.core.rules import against_value, fraction_true
+from sparsetoken.experiments.core.places import all_true, compare
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference, predicted
+from sparsetoken.experiments.core.rules import against_value
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
@@ -167,9 +167,8 @@ def _winners(claim: str, rows: Rows, alpha1: float, simulated: Rows, where: str)
         for gap in gaps
     ]
     name = "fraction of measured cosines where the predicted model wins by 3 standard errors"
-    given: dict[str, Any] = {"curve": "attention", "where": f"{len(right)} cosines, {where}"}
-    given["converged"] = critical.converged and simulated.converged
-    return fraction_true(claim, name, right, engine=REDUCED, key=True, **given)
+    where, used = f"{len(right)} cosines, {where}", (critical, *simulated)
+    return all_true(claim, name, right, used, where, "attention", key=True)
 
 
 def line(rows: Rows, alpha1: float, length: int = LENGTH) -> Rows:
@@ -200,9 +199,8 @@ def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
     # On the crossing itself the tolerance decides, not the order.
     off = Rows(row for row in known if abs(row["cosine"] - s) > 2 * TOLERANCE)
     wins = [(row.value > pooled.value) == (row["cosine"] < s) for row in off]
-    given: dict[str, Any] = {"curve": "attention", "where": f"{len(off)} cosines, {load(alpha1)}"}
-    name = "fraction of cosines where the predicted model wins"
-    yield fraction_true(claim, name, wins, converged=off.converged, key=True, **given)
+    name, where = "fraction of cosines where the predicted model wins", f"{len(off)} cosines, "
+    yield all_true(claim, name, wins, off, where + load(alpha1), "attention", key=True)
 
 
 def _falls(rows: Rows, length: int) -> Comparison:
@@ -210,8 +208,7 @@ def _falls(rows: Rows, length: int) -> Comparison:
     steps = [b.value < a.value for a, b in itertools.pairwise(curve)]
     ends = f"{len(steps)} steps from s = {curve[0]['cosine']:g} to {curve[-1]['cosine']:g}"
     name, at = "fraction of steps in the cosine that lower the error", f"L = {length}"
-    given: dict[str, Any] = {"curve": at, "where": f"{at}, {ends}", "converged": curve.converged}
-    return fraction_true(FALLS, name, steps, key=True, **given)
+    return all_true(FALLS, name, steps, curve, f"{at}, {ends}", at, key=True)
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import SHIFTS
-from sparsetoken.experiments.core.places import beside, compare, placed
+from sparsetoken.experiments.core.places import all_true, beside, compare, placed
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, predicted
-from sparsetoken.experiments.core.rules import fraction_true, report_only
+from sparsetoken.experiments.core.rules import report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREEN, GREY, PURPLE, VERMILION
 from sparsetoken.model.concepts import ConceptProblem, Task
@@ -230,15 +230,14 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         yield from _of_row(rows.where(THEORY), row)
     errors = rows.where(THEORY, "test_error", setting=BOTH)
     one, two = (errors.where(network=name) for name in (SOFTMAX, HEADS))
-    sound = one.converged and two.converged
     where = "n/d = " + ", ".join(f"{row['alpha']:g}" for row in one)
-    given: dict[str, Any] = {"curve": "theory", "where": where, "converged": sound}
     bound = rows.one("least", network=SOFTMAX)
     least = bound.value - 3 * bound.error
     above = [row.value + 3 * row.error > least for row in one]
-    yield fraction_true(FAILURE, "one head stays above its smallest error", above, **given)
+    name = "one head stays above its smallest error"
+    yield all_true(FAILURE, name, above, one + two, where, "theory")
     below = [row.value + 3 * row.error < least for row in two if row["alpha"] >= MEETING_LOAD]
-    yield fraction_true(FAILURE, "two heads go below it", below, key=True, **given)
+    yield all_true(FAILURE, "two heads go below it", below, one + two, where, "theory", key=True)
 
 
 def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:

@@ -12,12 +12,12 @@ from matplotlib.axes import Axes
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from sparsetoken.experiments.core.claims import COMPUTED, FAILS, Comparison, Comparisons
+from sparsetoken.experiments.core.claims import FAILS, Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT
-from sparsetoken.experiments.core.places import compare, placed
+from sparsetoken.experiments.core.places import all_true, compare
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
-from sparsetoken.experiments.core.rules import against_value, fraction_true
+from sparsetoken.experiments.core.rules import against_value
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
@@ -209,7 +209,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     errors = rows.where("line") + rows.where(THEORY, "test_error", group="chosen")
     yield _floor("test_error", errors, key=True)
     yield from (_on_fresh(rows.where(THEORY), row) for row in rows.where("simulated"))
-    yield _floor("test_error", rows.where("simulated", group="chosen"), REDUCED)
+    yield _floor("test_error", rows.where("simulated", group="chosen"))
 
 
 def _lines(rows: Rows) -> dict[str, Rows]:
@@ -245,8 +245,8 @@ def _growth(claim: str, line: Rows, law: str) -> Comparison:
     if line.converged:
         strengths = [row.value for row in line]
         best = oracle.best_growth(oracle.fit_growth([row["length"] for row in line], strengths))
-    place = placed(line[0], "{curve}", f"{law} fits best; found {best}")
-    return fraction_true(claim, "growth_law", [best == law], converged=line.converged, **place)
+    where, curve = f"{law} fits best; found {best}", line[0]["curve"]
+    return all_true(claim, "growth_law", [best == law], line, where, curve)
 
 
 def _attention(lines: Mapping[str, Rows]) -> Iterator[Comparison]:
@@ -278,19 +278,17 @@ def _ratio(claim: str, above: Rows, below: Rows, allowance: float) -> Comparison
     )
 
 
-def _floor(quantity: str, values: Rows, engine: str = COMPUTED, key: bool = False) -> Comparison:
+def _floor(quantity: str, values: Rows, key: bool = False) -> Comparison:
     """Judge that no curve is below that of the Bayes test by three errors."""
     lows = values.where(curve="bayes")
     others = [row for row in values if row["curve"] != "bayes"]
     pairs = [(a, b) for a in lows for b in others if a.at == {**b.at, "curve": "bayes"}]
-    resolved = 1e-5 if engine == COMPUTED else 0.0  # predicted errors below it are not
-    where = f"share of {len(pairs)} cases"
-    if engine != COMPUTED:
-        where = f"measured, {where}, within three standard errors"
+    where, resolved = f"share of {len(pairs)} cases", 1e-5  # predicted errors below it are not
+    if values[0].engine != THEORY:
+        where, resolved = f"measured, {where}, within three standard errors", 0.0
     allowed = [3 * math.hypot(a.error, b.error) + resolved for a, b in pairs]
     true = [a.value <= b.value + most for (a, b), most in zip(pairs, allowed, strict=True)]
-    given: dict[str, Any] = {"where": where, "converged": values.converged, "engine": engine}
-    return fraction_true("bayes-is-the-floor", quantity, true, curve="bayes", key=key, **given)
+    return all_true("bayes-is-the-floor", quantity, true, values, where, "bayes", key=key)
 
 
 def _on_fresh(known: Rows, row: Row) -> Comparison:

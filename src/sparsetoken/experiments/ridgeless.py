@@ -15,9 +15,9 @@ from sparsetoken.experiments.core.capacities import solved_capacity
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
-from sparsetoken.experiments.core.places import compare
+from sparsetoken.experiments.core.places import all_true, compare
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
-from sparsetoken.experiments.core.rules import against_value, fraction_true
+from sparsetoken.experiments.core.rules import against_value
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, GREY, SEQUENCE
 from sparsetoken.losses import get_loss
@@ -259,14 +259,12 @@ def _peak(model: str, rows: Rows) -> Iterator[Comparison]:
     line = rows.where(THEORY, "test_error", loss="square", model=model)
     free, smooth = line.where(ridge=0.0), line.where(ridge=RIDGES[-1])
     true = [rise > 0 for rise in _rises(free, 0.5, 1)] + [rise < 0 for rise in _rises(free, 1)]
-    where = "fraction of neighbours, n₁ from 0.5 to 8 × weights"
-    given: dict[str, Any] = {"curve": model, "where": where, "converged": free.converged}
-    yield fraction_true(PEAK, "rises to the threshold, falls after it", true, key=True, **given)
+    name, where = "rises to the threshold, falls after it", "n₁ from 0.5 to 8 × weights"
+    yield all_true(PEAK, name, true, free, f"fraction of neighbours, {where}", model, key=True)
     # Neighbours may differ by less than the theory's own tolerance.
     true = [rise < LINE for rise in _rises(smooth, 0.5)]
-    given["where"] = f"share of neighbours, λ = {RIDGES[-1]:g}"
-    given["converged"] = Rows(row for row in smooth if row["load"] >= 0.5).converged
-    yield fraction_true(PEAK, "falls throughout with a ridge", true, **given)
+    where = f"share of neighbours, λ = {RIDGES[-1]:g}"
+    yield all_true(PEAK, "falls throughout with a ridge", true, smooth, where, model)
 
 
 def _rises(line: Rows, low: float, high: float = math.inf) -> list[float]:
@@ -343,11 +341,11 @@ def _direction(rows: Rows) -> Iterator[Comparison]:
         converged=all(row.converged for row in (last, before, limit)),
         key=True,
     )
-    distances = rows.where("simulated", "distance").along("ridge")
-    true = [a.value < b.value for (_, a), (_, b) in itertools.pairwise(distances)]
-    where = f"measured on the same D1, share of steps down to λ = {distances[0][0]:g}"
-    name, given = "1 − cosine with the max-margin readout falls", {"curve": "logistic"}
-    yield fraction_true(DIRECTION, name, true, where=where, engine=REDUCED, **given)
+    falling = [row for _, row in rows.where("simulated", "distance").along("ridge")]
+    true = [a.value < b.value for a, b in itertools.pairwise(falling)]
+    where = f"measured on the same D1, share of steps down to λ = {falling[0]['ridge']:g}"
+    name = "1 − cosine with the max-margin readout falls"
+    yield all_true(DIRECTION, name, true, falling, where, "logistic")
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.places import beside, compare
+from sparsetoken.experiments.core.places import all_true, beside, compare
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import (
     REDUCED,
@@ -22,7 +22,6 @@ from sparsetoken.experiments.core.rows import (
     measured,
     predicted,
 )
-from sparsetoken.experiments.core.rules import fraction_true
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREY, VERMILION
 from sparsetoken.model.descent import Descent, training_of
@@ -214,7 +213,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     given = {"curve": f"{PASSED}, {STAGES}", "where": f"{_loads(passed)}, real tokens"}
     trained = rows.where(MEASURED, training=STAGES)
     stages, least = ([beside(some, row) for row in passed] for some in (trained, bayes))
-    yield _loses_less(passed, stages, least, engine=TENSORS, **given)
+    yield _loses_less(passed, stages, least, **given)
     for row in rows.where(MEASURED):
         key = row["training"] == DESCENT
         yield compare("best-training", known, row, "{training}", *where, key=key)
@@ -238,19 +237,14 @@ def _loses_less(
     """Judge that the Bayes-optimal learner has under half the excess of the four stages."""
     cases = list(zip(best, stages, bayes, strict=True))
     true = [a.value - least.value < 0.5 * (b.value - least.value) for a, b, least in cases]
-    given["converged"] = all(row.converged for case in cases for row in case)
-    name = "loads where training accounts for more"
-    return fraction_true("loss-of-training", name, true, **given)
+    name, used = "loads where training accounts for more", (*best, *stages, *bayes)
+    return all_true("loss-of-training", name, true, used, **given)
 
 
-def _better(
-    claim: str, name: str, steady: Rows, others: Sequence[Row], key: bool = False
-) -> Comparison:
+def _better(claim: str, name: str, steady: Rows, others: list[Row], **key: bool) -> Comparison:
     """Judge by theory that descents with constant steps are better than other trainings."""
     true = [a.value + 3 * a.error < b.value for a, b in zip(steady, others, strict=True)]
-    sound = all(row.converged for row in (*steady, *others))
-    where = _loads(steady)
-    return fraction_true(claim, name, true, curve="theory", where=where, converged=sound, key=key)
+    return all_true(claim, name, true, steady + others, _loads(steady), "theory", **key)
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:

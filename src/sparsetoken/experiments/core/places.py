@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sparsetoken.experiments.core.claims import Comparison
-from sparsetoken.experiments.core.rows import Row, Rows
-from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.experiments.core.claims import COMPUTED, Comparison
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows
+from sparsetoken.experiments.core.rules import Place, against_simulation, fraction_true
 
 
 def beside(known: Rows, row: Row) -> Row:
@@ -28,6 +29,22 @@ def placed(row: Row, curve: str, where: str, x: str = "") -> dict[str, Any]:
     """
     place = {"curve": curve.format_map(row), "where": where.format_map(row)}
     return {**place, "x": row[x]} if x else place
+
+
+def all_true(
+    claim: str,
+    quantity: str,
+    true: Sequence[bool],
+    rows: Iterable[Row],
+    where: str,
+    curve: str = "",
+    key: bool = False,
+) -> Comparison:
+    """Judge by `fraction_true` what is said of rows: they say what measured it, and if all hold."""
+    rows = Rows(rows)
+    engine = next((row.engine for row in rows if row.engine != THEORY), COMPUTED)
+    place = Place(curve=curve, where=where, key=key)
+    return fraction_true(claim, quantity, true, converged=rows.converged, engine=engine, **place)
 
 
 def compare(
