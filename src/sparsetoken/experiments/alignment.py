@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import COMPUTED, Comparison, Comparisons
+from sparsetoken.experiments.core.claims import COMPUTED, Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.core.places import compare
@@ -126,12 +126,6 @@ def _against_theory(sizes: Sizes, rows: Rows, simulated: Rows) -> Comparison:
     return compare("query-alignment", rows.where(THEORY), row, *place, **options)
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    cosines = [some.where(quantity="cosine")[-1] for _, some in at_places(rows)]
-    return {"first": cosines[0], "last": cosines[-1]}
-
-
 def draw(rows: Rows) -> Plot:
     """Draw both cosines against the load, simulated at the largest dimensions."""
     largest = [row for _, some in at_places(rows) for row in some[-2:]]
@@ -143,4 +137,4 @@ def draw(rows: Rows) -> Plot:
     return curves([panel], columns=2)
 
 
-EXPERIMENT = Experiment("alignment", SIZES, work, judge, {"alignment": draw}, words)
+EXPERIMENT = Experiment("alignment", SIZES, work, judge, {"alignment": draw})

@@ -349,15 +349,8 @@ def _cover(counted: Rows) -> Comparison:
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
-    fits, selected = fitted(rows), [c for c in comparisons if c.claim == MEASURED]
-    return {
-        "base": _text("base"),
-        "thresholds": selected,
-        "largest": largest_z(selected),
-        "under": threshold_gap(fits, *TURNED),
-        "over": threshold_gap(fits, *STRONG),
-        "power": width_power(rows),
-    }
+    measured = [c for c in comparisons if c.claim == MEASURED]
+    return {"base": _text("base"), "thresholds": measured, "largest": largest_z(measured)}
 
 
 def _panel(rows: Rows, name: str, x: Axis, y: Axis, models: Sequence[str] = MODELS) -> Panel:

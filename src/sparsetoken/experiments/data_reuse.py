@@ -220,17 +220,8 @@ def gains_of(rows: Rows) -> list[tuple[Row, Row]]:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return measured rows with their predictions."""
-    pairs = {
-        series: [(row, expected(rows, row)) for row in rows.where(series, "test_error")]
-        for series in ("trained", "descended")
-    }
-    return {
-        "loads": [[pair for pair in pairs["trained"] if pair[0]["load"] == a] for a in sizes.loads],
-        "descended": pairs["descended"],
-        "gains": gains_of(rows),
-        "references": References.of(rows, sizes.loads[-1]),
-    }
+    """Return the references at the largest load."""
+    return {"references": References.of(rows, sizes.loads[-1])}
 
 
 def draw(rows: Rows) -> Plot:

@@ -194,14 +194,9 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     return {
         "sets": list(rows.where("forecast").by("set")),
         "lines": [_line(rows, truth) for truth in rows.where("simulated")],
-        "left_out": rows.where("left out"),
         "pilots": pilots,
-        "inside": inside(constructed),
-        "half": inside(constructed, 0.5),
-        "given_inside": inside(given),
         # Points of a pilot hang together; at worst they are all inside or all outside.
         "chance": float(stats.binom.sf(math.ceil(LEAST_INSIDE * pilots) - 1, pilots, 0.5)),
-        "right": right(constructed),
         "gaps": {"constructed": _gaps(constructed), "given": _gaps(given)},
     }
 

@@ -168,8 +168,7 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
     at_two = rows.where("simulated", "test_error", loss="logistic", alpha1=2.0, engine=REDUCED)
     far = sum(abs(c.z) > 2 for c in comparisons)
-    fits = [[shrinkage(rows, name, p) for p in (1.0, 0.5)] for name in CONVERGING]
-    return {"at_two": at_two, "comparisons": len(comparisons), "far": far, "fits": fits}
+    return {"at_two": at_two, "far": far}
 
 
 def draw_loss(rows: Rows, loss: str) -> Plot:

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.core.places import all_true, compare
@@ -211,13 +211,6 @@ def _falls(rows: Rows, length: int) -> Comparison:
     return all_true(FALLS, name, steps, curve, f"{at}, {ends}", at, key=True)
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the crossings, that of infinite data first, and the lines of infinite data."""
-    crossings = [crossing(rows, "cosine", alpha1) for alpha1 in (math.inf, *sizes.alphas)]
-    lines = [line(rows, math.inf, length) for length in sizes.lengths]
-    return {"crossings": crossings, "lines": lines}
-
-
 def draw(rows: Rows) -> Plot:
     """Draw infinite data, the largest and the smallest finite alpha1, and the lengths."""
     alphas = sorted(rows.where("simulated").distinct("alpha1"))
@@ -264,4 +257,4 @@ def _lengths(rows: Rows) -> Panel:
     return Panel("cosine", x, y, drawn, "infinite data, by length", named)
 
 
-EXPERIMENT = Experiment("misalignment", SIZES, work, judge, {"misalignment": draw}, words)
+EXPERIMENT = Experiment("misalignment", SIZES, work, judge, {"misalignment": draw})

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
 from sparsetoken.experiments.core.places import compare
@@ -243,12 +243,6 @@ def excesses(rows: Rows) -> Rows:
     )
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the settings whose query turns away, and the limits of infinite data."""
-    away = [row["curve"] for row in rows.where(THEORY, "cosine") if row.value < 0]
-    return {"away": away, "limits": {model: limit_of(rows, model) for model in LINEAR}}
-
-
 def draw(rows: Rows) -> Plot:
     """Draw 1 - |s| and the excess error with their predicted asymptotes, on logarithmic axes."""
     gaps = _curves(rows, "misalignment", dict(zip(SETTINGS, SEQUENCE[::2], strict=True)))
@@ -269,4 +263,4 @@ def _curves(rows: Rows, quantity: str, colours: Mapping[str, str]) -> Iterator[C
         yield Curve("", colour, rates, ":", look={"lw": 1.1})
 
 
-EXPERIMENT = Experiment("rates", SIZES, work, judge, {"rates": draw}, words)
+EXPERIMENT = Experiment("rates", SIZES, work, judge, {"rates": draw})

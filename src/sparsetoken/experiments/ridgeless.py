@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.capacities import solved_capacity
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
 from sparsetoken.experiments.core.places import all_true, compare
@@ -348,17 +348,6 @@ def _direction(rows: Rows) -> Iterator[Comparison]:
     yield all_true(DIRECTION, name, true, falling, where, "logistic")
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the peak, the divergence, the losses around the capacity and the direction."""
-    free = rows.where(quantity="test_error", loss="square", model="attention", ridge=0.0)
-    return {
-        "top": max(free.where(THEORY), key=lambda row: row.value),
-        "simulated": max(free.where("simulated"), key=lambda row: row.value),
-        "losses": [c for c in comparisons if c.key and c.claim in (ZERO, POSITIVE)],
-        "turned": [row for _, row in rows.where("simulated", "distance").along("ridge")],
-    }
-
-
 DASHES = dict(zip(RIDGES, ("-", "--", ":"), strict=True))
 SHADES = dict(zip(RIDGES, (SEQUENCE[0], SEQUENCE[1], SEQUENCE[3]), strict=True))
 LOSS_COLOURS = {"hinge": SEQUENCE[1], "logistic": SEQUENCE[4]}
@@ -420,4 +409,4 @@ def draw_capacity(rows: Rows) -> Plot:
 
 FIGURES = {"ridgeless": draw, "ridgeless_capacity": draw_capacity}
 
-EXPERIMENT = Experiment("ridgeless", SIZES, work, judge, FIGURES, words)
+EXPERIMENT = Experiment("ridgeless", SIZES, work, judge, FIGURES)

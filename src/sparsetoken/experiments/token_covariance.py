@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.places import all_true, compare
 from sparsetoken.experiments.core.references import PROBLEM
@@ -184,15 +184,6 @@ def measured_along(rows: Rows, change: str, classifier: str) -> list[Row]:
     return [row for _, row in simulated.along("to")]
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    tested = dict.fromkeys(SHIFTS, MODELS)
-    return {
-        change: {name: measured_along(rows, change, name) for name in classifiers}
-        for change, classifiers in {**CLASSIFIERS, **tested}.items()
-    }
-
-
 def _panel(rows: Rows, change: str, label: str, ticks: Sequence[float] = ()) -> Panel:
     looks = {
         "attention": ("attention", "attention"),
@@ -234,4 +225,4 @@ def draw_tested(rows: Rows) -> Plot:
 
 FIGURES = {"token_covariance": draw_covariances, "shifted_test": draw_tested}
 
-EXPERIMENT = Experiment("token-covariance", SIZES, work, judge, FIGURES, words)
+EXPERIMENT = Experiment("token-covariance", SIZES, work, judge, FIGURES)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.places import all_true, beside, compare
@@ -247,18 +247,6 @@ def _better(claim: str, name: str, steady: Rows, others: list[Row], **key: bool)
     return all_true(claim, name, true, steady + others, _loads(steady), "theory", **key)
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the levels at each load, and the results of the searches."""
-    expected = rows.where(THEORY)
-    return {
-        "levels": [(alpha, {row.series: row for row in some}) for alpha, some in rows.by("alpha")],
-        "schedules": [row for row in expected if row["training"] != STAGES],
-        "searched": [
-            (row, expected.beside(row, "training", "alpha")) for row in rows.where(MEASURED)
-        ],
-    }
-
-
 def draw(rows: Rows) -> Plot:
     """Draw the test errors against the load: crosses are predicted, points measured."""
     lines = [
@@ -276,6 +264,4 @@ def draw(rows: Rows) -> Plot:
     return curves([Panel("alpha", x, y, lines)], 7.6, 4.6, columns=3)
 
 
-EXPERIMENT = Experiment(
-    "training-floor", SIZES, work, judge, {"training_floor": draw}, words, version=3
-)
+EXPERIMENT = Experiment("training-floor", SIZES, work, judge, {"training_floor": draw}, version=3)
