@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from scipy.optimize import brentq
-from scipy.stats import binom
 
 from sparsetoken.experiments.core import capacities
 from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity, fit_power
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.core.places import all_true, compare, placed
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows, difference
 from sparsetoken.experiments.core.rules import against_simulation, against_value
@@ -202,19 +201,6 @@ def threshold_gap(fits: Rows, upper: tuple[str, str], lower: tuple[str, str]) ->
     return max(gaps, key=lambda gap: gap["features"], default=unknown)
 
 
-def width_power(rows: Rows) -> Row:
-    """Return the mean over settings of the fitted power, weighted by precision."""
-    powers, counted = [], rows.where("simulated")
-    for _, some in fitted(rows).where(quantity="width").by("place", "model"):
-        known = [(row["features"], row.value, row.error) for row in some if row.converged]
-        if len(known) > 1:
-            powers.append(fit_power(*zip(*known, strict=True)))
-    weights = np.array([power.error**-2 for power in powers])
-    mean = float(weights @ [power.value for power in powers] / weights.sum())
-    sizes = max(counted.distinct("features")), sum(row.trials for row in counted)
-    return Row("fitted", "power", mean, float(weights.sum() ** -0.5), {}, REDUCED, *sizes)
-
-
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare with the capacities, and see where their order holds and where it breaks."""
     fits, measured, known = fitted(rows), thresholds(rows), rows.where(THEORY)
@@ -223,9 +209,9 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     yield from _order(rows, fits)
     yield from _without_signal(rows)
     # A width c m^(-1/2) (1 + a/m) with |a| = 2 moves the power between 32 and 128 by 0.03.
-    half, given = Row(THEORY, "power", -0.5), {"curve": "all", "bound": 0.03, "key": True}
-    given["where"] = "power of the number of features, all places"
-    yield against_simulation(WIDTH, half, width_power(rows), shift=NO_SHIFT, **given)
+    half, power = Row(THEORY, "power", -0.5), capacities.width_power(fits, "place", "model")
+    given: dict[str, Any] = {"where": "power of the number of features, all places", "key": True}
+    yield against_simulation(WIDTH, half, power, curve="all", shift=NO_SHIFT, bound=0.03, **given)
     for row, limit in zip(known, measured, strict=True):
         base = row["place"] == "base"
         yield _at_infinity(MEASURED, row, limit, "{model}", _text(row["place"]), key=base)
@@ -325,32 +311,18 @@ def _without_signal(rows: Rows) -> Iterator[Comparison]:
             error=capacity.error,
             converged=capacity.converged,
         )
-    for _, counted in rows.where("simulated", place="no signal").by("model"):
-        yield _cover(counted)
-
-
-def _cover(counted: Rows) -> Comparison:
-    """Compare the mean share with Cover's count, exact in every dimension.
-
-    n points in general position with random labels are separable by m weights and a bias
-    with chance P(Binomial(n - 1, 1/2) <= m).
-    """
-    sets = np.array([row.trials for row in counted])
-    samples = np.array([round(row["alpha1"] * row.dimension) for row in counted])
-    chance = binom.cdf([row["features"] for row in counted], samples - 1, 0.5)
-    error = math.sqrt(np.sum(chance * (1 - chance) * sets)) / sets.sum()
-    mean = float(np.average([row.value for row in counted], weights=sets))
-    expected = Row(THEORY, "separable", float(np.average(chance, weights=sets)))
-    row = counted[-1].but(value=mean, error=float(error), trials=int(sets.sum()))
     where = "fraction of all training sets, Cover’s theorem"
-    key = row["model"] == "attention"
-    return _at_infinity(NO_SIGNAL, expected, row, "{model}", where, key=key)
+    for model, counted in rows.where("simulated", place="no signal").by("model"):
+        chance, share = capacities.covers_share(counted)
+        yield _at_infinity(NO_SIGNAL, chance, share, model, where, key=model == "attention")
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
     measured = [c for c in comparisons if c.claim == MEASURED]
-    return {"base": _text("base"), "thresholds": measured, "largest": largest_z(measured)}
+    known: dict[str, Any] = {"thresholds": measured, "largest": largest_z(measured)}
+    power = capacities.width_power(fitted(rows), "place", "model")
+    return {"base": _text("base"), "power": power, **known}
 
 
 def _panel(rows: Rows, name: str, x: Axis, y: Axis, models: Sequence[str] = MODELS) -> Panel:
@@ -372,17 +344,15 @@ def _panel(rows: Rows, name: str, x: Axis, y: Axis, models: Sequence[str] = MODE
     return Panel("x", x, y, lines, ", ".join(rest), crossed)
 
 
-TICKS = (2, 4, 8, 16, 32)
-
-
 def draw(rows: Rows) -> Plot:
     """Draw one panel for each coordinate: theory as lines, measured thresholds as points."""
+    ticks = (2, 4, 8, 16, 32)
     vectorized = rows.one(THEORY, place="base", model="vectorized").value
     panels = [
         # The scale that shows attention beside pooled has no room for vectorized.
         _panel(rows, "cosine", Axis("cosine s"), Axis("capacity α*"), MODELS[:2]),
-        _panel(rows, "strength", Axis("strength θ"), Axis("", ticks=TICKS)),
-        _panel(rows, "length", Axis("length L", ticks=(1, 2, 4, 8, 16)), Axis("", ticks=TICKS)),
+        _panel(rows, "strength", Axis("strength θ"), Axis("", ticks)),
+        _panel(rows, "length", Axis("length L", (1, *ticks[:-1])), Axis("", ticks)),
     ]
     off = {f"vectorized left, off the scale: {vectorized:.2f}": {"ls": "none"}}
     return curves(panels, 9.6, 3.8, marks=off)
@@ -406,12 +376,9 @@ def _transitions(rows: Rows, model: str) -> Panel:
     tensors = counted.where(engine=TENSORS)
     lines += [Curve("real tensors", GREY, tensors, marker="s", look={"ms": 9})] if tensors else []
     y = Axis("share separable" * (model == MODELS[0]), low=-0.04, high=1.04)
-    title, dashes = f"{model}, α* = {capacity.value:.3f}", "-" if capacity.converged else ":"
-
-    def predicted(axes: Axes) -> None:
-        axes.axvline(capacity.value, color="black", ls=dashes, lw=1.2)
-
-    return Panel("alpha1", Axis("α₁ = n₁ / d"), y, lines, title, predicted)
+    look: dict[str, Any] = {"color": "black", "ls": "-" if capacity.converged else ":", "lw": 1.2}
+    title, x = f"{model}, α* = {capacity.value:.3f}", Axis("α₁ = n₁ / d")
+    return Panel("alpha1", x, y, lines, title, lambda axes: axes.axvline(capacity.value, **look))
 
 
 def draw_widths(rows: Rows) -> Plot:
@@ -427,15 +394,16 @@ def draw_widths(rows: Rows) -> Plot:
         weights = [(row.value / row.error) ** 2 for row in here]
         mean = math.exp(np.average([math.log(row.value) for row in here], weights=weights))
         means.append(here[0].but(value=mean, error=mean / math.sqrt(sum(weights))))
-    ratios, sizes = Rows(relative), sorted(fits.distinct("features"))
-    look = {"alpha": 0.4, "mew": 0}
-    lines = [
-        Curve(model, COLOURS[model], ratios.where(model=model), marker="o", look=look)
-        for model in MODELS
-    ]
+    sizes, pale = sorted(fits.distinct("features")), {"alpha": 0.4, "mew": 0}
     law = [Row(THEORY, "width", (2 * m) ** -0.5, at={"features": m}) for m in sizes]
-    lines += [Curve("mean", BLACK, means, marker="D")]
-    lines += [Curve("no signal: 1/√(2 features)", BLACK, law)]
+    lines = [
+        *(
+            Curve(name, COLOURS[name], some, marker="o", look=pale)
+            for name, some in Rows(relative).by("model")
+        ),
+        Curve("mean", BLACK, means, marker="D"),
+        Curve("no signal: 1/√(2 features)", BLACK, law),
+    ]
     x, y = Axis("features (d, or L d for vectorized)", sizes), Axis("width / α*", (0.05, 0.1, 0.2))
     return curves([Panel("features", x, y, lines)], 7.2, 3.8)
 
