@@ -15,7 +15,7 @@ from sparsetoken.experiments.core import capacities
 from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.core.places import all_true, compare, placed
+from sparsetoken.experiments.core.places import all_true, compare
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows, difference
 from sparsetoken.experiments.core.rules import against_simulation, against_value
 from sparsetoken.figures import style
@@ -49,8 +49,6 @@ NOT_ALWAYS, NO_SIGNAL = "capacity-order-not-always", "capacity-without-signal"
 WIDTH, MEASURED = "transition-width", "capacity-measured"
 TRANSITION = "transition"
 """The series of shares at the base, over a wide range of loads."""
-LOOKS = ((":", 0.5), ("-", 1.0))
-"""Line and opacity of its smaller and larger number of features."""
 ORDERED = [
     ((place, upper), (place, lower))
     for place in ("base", "strong", "two tokens", "eight tokens")
@@ -130,16 +128,12 @@ def find_crossings() -> list[Row]:
 
 
 def _crossing(panel: str, other: str, low: float, high: float) -> Row:
-    def solved(model: str, x: float) -> Row:
-        return capacity_of(model, LINE, **{panel: x})
+    def gap(x: float) -> Row:
+        return difference(*(capacity_of(name, LINE, **{panel: x}) for name in ("attention", other)))
 
-    def gap(x: float) -> float:
-        return solved("attention", x).value - solved(other, x).value
-
-    x, step = float(brentq(gap, low, high, xtol=1e-4)), 0.02
-    slope = (gap(x + step) - gap(x - step)) / (2 * step)
-    errors = [solved(model, x).error for model in ("attention", other)]
-    return Row("crossing", panel, x, math.hypot(*errors) / abs(slope), {"other": other})
+    x, step = float(brentq(lambda x: gap(x).value, low, high, xtol=1e-4)), 0.02
+    slope = (gap(x + step).value - gap(x - step).value) / (2 * step)
+    return Row("crossing", panel, x, gap(x).error / abs(slope), {"other": other})
 
 
 def predict_place(place: str, model: str) -> list[Row]:
@@ -192,10 +186,7 @@ def threshold_gap(fits: Rows, upper: tuple[str, str], lower: tuple[str, str]) ->
 
     The thresholds are given as (name of the place, model); nan if one is not known.
     """
-    above, below = (
-        fits.where("fitted", "threshold", place=place, model=model)
-        for place, model in (upper, lower)
-    )
+    above, below = (fits.where(None, "threshold", place=p, model=m) for p, m in (upper, lower))
     gaps = [difference(a, b) for a in above for b in below if a["features"] == b["features"]]
     unknown = Row("fitted", "threshold", math.nan, at={"features": 0}, engine=REDUCED)
     return max(gaps, key=lambda gap: gap["features"], default=unknown)
@@ -210,26 +201,25 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     yield from _without_signal(rows)
     # A width c m^(-1/2) (1 + a/m) with |a| = 2 moves the power between 32 and 128 by 0.03.
     half, power = Row(THEORY, "power", -0.5), capacities.width_power(fits, "place", "model")
-    given: dict[str, Any] = {"where": "power of the number of features, all places", "key": True}
-    yield against_simulation(WIDTH, half, power, curve="all", shift=NO_SHIFT, bound=0.03, **given)
+    where = "power of the number of features, all places"
+    yield _at_infinity(WIDTH, half, power, "all", where, bound=0.03, key=True)
     for row, limit in zip(known, measured, strict=True):
         base = row["place"] == "base"
-        yield _at_infinity(MEASURED, row, limit, "{model}", _text(row["place"]), key=base)
+        yield _at_infinity(MEASURED, row, limit, row["model"], _text(row["place"]), key=base)
 
 
 def _at_infinity(
-    claim: str, expected: Row, row: Row, curve: str, where: str, **key: bool
+    claim: str, expected: Row, row: Row, curve: str, where: str, **more: Any
 ) -> Comparison:
     """Compare what is carried to infinite dimension, or has the same law at every one."""
-    place = placed(row, curve, where)
-    return against_simulation(claim, expected, row, shift=NO_SHIFT, **place, **key)
+    place: dict[str, Any] = {"curve": curve, "where": where, **more}
+    return against_simulation(claim, expected, row, shift=NO_SHIFT, **place)
 
 
 def _transition(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     counted = rows.where(TRANSITION, engine=REDUCED)
     fits = capacities.fitted_transitions(counted, "model").where(quantity="threshold")
-    few, many = sizes.wide_features
-    where = f"{few} and {many} features, extrapolated to infinity"
+    where = "{} and {} features, extrapolated to infinity".format(*sizes.wide_features)
     for model in MODELS:
         capacity = rows.one(THEORY, place="base", model=model)
         limit = carried_to_infinity(fits.where(model=model))
@@ -244,20 +234,20 @@ def _text(place: str) -> str:
     return ", ".join(f"{letter} = {at[name]:g}" for name, letter in LETTERS.items())
 
 
-def _line(rows: Rows, panel: str) -> dict[float, dict[str, Row]]:
-    """Return the capacities on a line: by its coordinate, and then by model."""
-    line = rows.where("line", panel=panel)
-    return {x: {row["model"]: row for row in at} for x, at in line.by("x")}
+def _line(rows: Rows, panel: str) -> list[tuple[float, list[float]]]:
+    """Return the capacities of all models along a coordinate, with its values."""
+    line = rows.where("line", panel=panel).by("x")
+    return [(x, [at.one(model=model).value for model in MODELS]) for x, at in line]
 
 
 def _over_length(rows: Rows, measured: Rows) -> Iterator[Comparison]:
     line = _line(rows, "length")
-    ratios = [L * at["pooled"].value / at["vectorized"].value for L, at in line.items()]
+    ratios = [L * pooled / vectorized for L, (_, pooled, vectorized) in line]
     yield against_value(
         OVER_LENGTH,
         "capacity",
         curve="pooled",
-        where=f"L from {min(line):g} to {max(line):g}, the furthest from 1",
+        where=f"L from {line[0][0]:g} to {line[-1][0]:g}, the furthest from 1",
         expected=1.0,
         value=max(ratios, key=lambda ratio: abs(ratio - 1)),
         allowance=1e-8,  # both are Newton minima of laws of two nodes: rounding only
@@ -268,20 +258,16 @@ def _over_length(rows: Rows, measured: Rows) -> Iterator[Comparison]:
         for pooled in measured.where(model="pooled", place=place):
             L = PLACES[place][0].get("length", BASE["length"])
             times_length = pooled.but(value=L * pooled.value, error=L * pooled.error)
-            where = f"{_text(place)}: measured L α*_{{{{pool}}}} and α*_{{{{vec}}}}"
+            where = f"{_text(place)}: measured L α*_{{pool}} and α*_{{vec}}"
             yield _at_infinity(OVER_LENGTH, times_length, vectorized, "vectorized", where)
 
 
 def _order(rows: Rows, fits: Rows) -> Iterator[Comparison]:
     """Judge where the order holds and where it breaks, in theory and as measured."""
     low, high = (rows.one("crossing", panel).value for panel in ("cosine", "strength"))
-    by_length, by_cosine, by_strength = (
-        {x: [at[model].value for model in MODELS] for x, at in _line(rows, panel).items()}
-        for panel in ("length", "cosine", "strength")
-    )
-    order = [vec > att > pool for L, (att, pool, vec) in by_length.items() if 4 <= L <= 10]
-    under = [(att < pool) == (s < low) for s, (att, pool, _) in by_cosine.items()]
-    over = [(att > vec) == (theta > high) for theta, (att, _, vec) in by_strength.items()]
+    order = [vec > att > pool for L, (att, pool, vec) in _line(rows, "length") if 4 <= L <= 10]
+    under = [(att < pool) == (s < low) for s, (att, pool, _) in _line(rows, "cosine")]
+    over = [(att > vec) == (theta > high) for theta, (att, _, vec) in _line(rows, "strength")]
     for claim, true, where in (
         (ORDER, order, "theory, θ = 2, s = 0.8, L from 4 to 10"),
         (NOT_ALWAYS, under, f"theory, attention below pooled exactly for s < {low:.3f}"),
@@ -298,13 +284,13 @@ def _order(rows: Rows, fits: Rows) -> Iterator[Comparison]:
 
 
 def _without_signal(rows: Rows) -> Iterator[Comparison]:
-    for model, capacity in _line(rows, "strength")[0.0].items():
+    for capacity in rows.where("line", panel="strength", x=0.0):
         yield against_value(
             NO_SIGNAL,
             "capacity",
-            curve=model,
+            curve=capacity["model"],
             where="theory, θ = 0",
-            expected=2.0 * (BASE["length"] if model == "vectorized" else 1),
+            expected=2.0 * (BASE["length"] if capacity["model"] == "vectorized" else 1),
             value=capacity.value,
             # The residual of Newton's method, and rounding: its gradient stops at 1e-9 or so.
             allowance=1e-5,
@@ -321,8 +307,8 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
     measured = [c for c in comparisons if c.claim == MEASURED]
     known: dict[str, Any] = {"thresholds": measured, "largest": largest_z(measured)}
-    power = capacities.width_power(fitted(rows), "place", "model")
-    return {"base": _text("base"), "power": power, **known}
+    known["power"] = capacities.width_power(fitted(rows), "place", "model")
+    return {"base": _text("base"), **known}
 
 
 def _panel(rows: Rows, name: str, x: Axis, y: Axis, models: Sequence[str] = MODELS) -> Panel:
@@ -368,7 +354,8 @@ def draw_transitions(rows: Rows) -> Plot:
 def _transitions(rows: Rows, model: str) -> Panel:
     capacity = rows.one(THEORY, place="base", model=model)
     counted = rows.where(TRANSITION, model=model)
-    sizes = zip(sorted(counted.where(engine=REDUCED).by("features")), LOOKS, strict=True)
+    looks = ((":", 0.5), ("-", 1.0))  # of the smaller and the larger number of features
+    sizes = zip(sorted(counted.where(engine=REDUCED).by("features")), looks, strict=True)
     lines = [
         Curve(f"{model}, {m} features", COLOURS[model], some, "", f"o{line}", {"alpha": alpha})
         for (m, some), (line, alpha) in sizes

@@ -36,10 +36,12 @@ WEIGHTS = {"attention": 1, "pooled": 1, "vectorized": SQUARE.length}
 """Models of the square loss, and their weights over d; a load is n1 over the weights."""
 MARGIN = (SparseTokenProblem(4, 1, 2.0, 0.5), Attention(Query(0.8, 1.0)))
 """Problem and model of hinge and logistic loss; a ratio is alpha1 over the capacity."""
-RIDGES = (0.0, 1e-2, 1e-1)
-RIDGED = RIDGES[1]
-"""The ridge that is simulated too."""
-LOSSES = ("hinge", "logistic")
+RIDGED, SMOOTH = 1e-2, 1e-1
+"""The ridge that is simulated too, and that which leaves no peak."""
+RIDGES = {0.0: (SEQUENCE[0], "-"), RIDGED: (SEQUENCE[1], "--"), SMOOTH: (SEQUENCE[3], ":")}
+"""Their colours and dashes."""
+LOSSES = {"hinge": SEQUENCE[1], "logistic": SEQUENCE[4]}
+"""Their colours."""
 SMALL = 1e-6
 """The ridge that stands for 0 where a simulation needs one."""
 JUDGED, LINE = 1e-4, 1e-3
@@ -82,11 +84,8 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
                 cost = (0.1 if model == "attention" else 0.01) * len(loads)
                 yield piece(predict_loads, model, ridge, loads, tolerance, cost=cost)
     yield piece(predict_loads, "vectorized", 0.0, sizes.vectorized_loads, JUDGED, cost=0.1)
-    curves = [(model, 0.0, sizes.loads) for model in ("attention", "pooled")]
-    curves += [
-        ("vectorized", 0.0, sizes.vectorized_loads),
-        ("attention", RIDGED, sizes.ridge_loads),
-    ]
+    rest = (("vectorized", 0.0, sizes.vectorized_loads), ("attention", RIDGED, sizes.ridge_loads))
+    curves = [*((model, 0.0, sizes.loads) for model in ("attention", "pooled")), *rest]
     for k, (model, ridge, loads) in enumerate(curves):
         for i, load in enumerate(loads):
             own = (sizes.weights, sizes.trials, seed_of("ridgeless", "load", k, i, seed))
@@ -131,21 +130,17 @@ def predict_loads(
     readout = readout_of(model, ridge, np.array(loads))
     predictions = theory.predict(SQUARE, MODELS[model], readout, tolerance=tolerance)
     for load, one in zip(loads, predictions, strict=True):
-        at = at_load(model, ridge, load)
+        at: dict[str, Any] = {"loss": "square", "model": model, "ridge": ridge, "load": load}
         yield from (predicted(one, name, **at) for name in (*ERRORS, "susceptibility"))
-
-
-def at_load(model: str, ridge: float, load: float) -> dict[str, Any]:
-    """Return the coordinates of the square loss at a load."""
-    return {"loss": "square", "model": model, "ridge": ridge, "load": load}
 
 
 def simulate_load(
     model: str, ridge: float, load: float, weights: int, trials: int, seed: int
 ) -> Iterator[Row]:
     """Measure the square loss and, for attention, chi where it is finite."""
-    readout, at = readout_of(model, ridge, load), at_load(model, ridge, load)
-    given, d = (SQUARE, MODELS[model]), weights // WEIGHTS[model]
+    readout, given = readout_of(model, ridge, load), (SQUARE, MODELS[model])
+    at: dict[str, Any] = {"loss": "square", "model": model, "ridge": ridge, "load": load}
+    d = weights // WEIGHTS[model]
     sizes: dict[str, Any] = {"dimension": d, "seed": seed}
     errors = piece(simulation.simulate, *given, readout, trials=trials, rows=ERRORS, at=at, **sizes)
     yield from errors.run()
@@ -225,14 +220,13 @@ def simulate_direction(ridges: tuple[float, ...], d: int, trials: int, seed: int
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare at each load and ratio, and judge the peak, the divergence and the direction."""
-    for row in rows.where("simulated", loss="square"):
-        yield from _at_load(rows.where(THEORY), row)
+    for row in rows.where("simulated"):
+        if "loss" in row.at:
+            at = _at_load if row["loss"] == "square" else _at_ratio
+            yield from at(rows.where(THEORY), row)
     for model in ("attention", "pooled"):
         yield from _peak(model, rows)
         yield from _divergence(model, rows)
-    for row in rows.where("simulated"):
-        if row.at.get("loss") in LOSSES:
-            yield from _at_ratio(rows, row)
     yield from _direction(rows)
 
 
@@ -257,13 +251,13 @@ def _at_load(known: Rows, row: Row) -> Iterator[Comparison]:
 def _peak(model: str, rows: Rows) -> Iterator[Comparison]:
     """Judge by neighbours on the line of theory that it has a peak, and none with a ridge."""
     line = rows.where(THEORY, "test_error", loss="square", model=model)
-    free, smooth = line.where(ridge=0.0), line.where(ridge=RIDGES[-1])
+    free, smooth = line.where(ridge=0.0), line.where(ridge=SMOOTH)
     true = [rise > 0 for rise in _rises(free, 0.5, 1)] + [rise < 0 for rise in _rises(free, 1)]
     name, where = "rises to the threshold, falls after it", "n₁ from 0.5 to 8 × weights"
     yield all_true(PEAK, name, true, free, f"fraction of neighbours, {where}", model, key=True)
     # Neighbours may differ by less than the theory's own tolerance.
     true = [rise < LINE for rise in _rises(smooth, 0.5)]
-    where = f"share of neighbours, λ = {RIDGES[-1]:g}"
+    where = f"share of neighbours, λ = {SMOOTH:g}"
     yield all_true(PEAK, "falls throughout with a ridge", true, smooth, where, model)
 
 
@@ -289,10 +283,10 @@ def _divergence(model: str, rows: Rows) -> Iterator[Comparison]:
     yield against_value(DIVERGES, "λ χ", expected=1 / FAR - 1, value=below.value, **given)
 
 
-def _at_ratio(rows: Rows, row: Row) -> Iterator[Comparison]:
+def _at_ratio(known: Rows, row: Row) -> Iterator[Comparison]:
     """Judge the training loss and, for the hinge loss below capacity, the test error."""
     loss, ratio = row["loss"], row["ratio"]
-    known = rows.where(THEORY, loss=loss, ratio=ratio, ridge=0.0)
+    known = known.where(loss=loss, ratio=ratio, ridge=0.0)
     if row.quantity == "training_loss":
         free: dict[str, Any] = {"key": ratio in (0.75, 1.25)}
         if ratio < 1:
@@ -348,26 +342,19 @@ def _direction(rows: Rows) -> Iterator[Comparison]:
     yield all_true(DIRECTION, name, true, falling, where, "logistic")
 
 
-DASHES = dict(zip(RIDGES, ("-", "--", ":"), strict=True))
-SHADES = dict(zip(RIDGES, (SEQUENCE[0], SEQUENCE[1], SEQUENCE[3]), strict=True))
-LOSS_COLOURS = {"hinge": SEQUENCE[1], "logistic": SEQUENCE[4]}
-
-
 def draw(rows: Rows) -> Plot:
     """Draw test error of three models, and susceptibility of attention, against the load."""
-    square = rows.where(loss="square")
-    test_errors, chi = square.where(quantity="test_error"), square.where(quantity="susceptibility")
     errors: list[Curve] = []
     for model in MODELS:
-        known = test_errors.where(model=model)
+        known = rows.where(quantity="test_error", loss="square", model=model)
         # The line of the vectorized model is that of pooled.
         name = "vectorized (line of pooled)" if model == "vectorized" else model
         errors.append(Curve(name, COLOURS[model], known.where("simulated", ridge=0.0)))
         for ridge in RIDGES if model != "vectorized" else ():
             errors += _sides("", COLOURS[model], known.where(THEORY, ridge=ridge), ridge)
     spreads: list[Curve] = []
-    for ridge, colour in SHADES.items():
-        known = chi.where(model="attention", ridge=ridge)
+    for ridge, (colour, _) in RIDGES.items():
+        known = rows.where(quantity="susceptibility", loss="square", model="attention", ridge=ridge)
         finite = [row for row in known if row["load"] > 1 or ridge > 0 or row.engine != THEORY]
         spreads += _sides(f"λ = {ridge:g}" if ridge else "λ → 0", colour, finite, ridge)
     x = Axis("n₁ / number of weights", ticks=LOADS)
@@ -384,20 +371,20 @@ def _threshold(axes: Axes) -> None:
 def _sides(name: str, colour: str, rows: Sequence[Row], ridge: float) -> list[Curve]:
     """Return a curve; without a ridge it breaks at the threshold, which has no limit."""
     parts = [[row for row in rows if (ridge > 0 or row["load"] > 1) == side] for side in (1, 0)]
-    return [Curve(name, colour, part, DASHES[ridge]) for part in parts if part]
+    return [Curve(name, colour, part, RIDGES[ridge][1]) for part in parts if part]
 
 
 def draw_capacity(rows: Rows) -> Plot:
     """Draw the training loss across the capacity, and the turn to the largest margin."""
     losses = rows.where(quantity="training_loss", ridge=0.0)
-    lines = [Curve(loss, colour, losses.where(loss=loss)) for loss, colour in LOSS_COLOURS.items()]
+    lines = [Curve(loss, colour, losses.where(loss=loss)) for loss, colour in LOSSES.items()]
     x, y = Axis("α₁ / α*"), Axis("training loss")
     left = Panel("ratio", x, y, lines, "training loss, λ → 0", _threshold)
     followed, limit = turning(rows)
     gaps = [row.but(value=abs(row.value - limit.value)) for _, row in followed]
     cosines = rows.where("simulated", "distance")
     turned = [
-        Curve("1 − cosine", LOSS_COLOURS["logistic"], cosines, marker="o:"),
+        Curve("1 − cosine", LOSSES["logistic"], cosines, marker="o:"),
         Curve("gap of test error", GREY, gaps, look={"marker": "D", "ms": 4}),
     ]
     title = f"logistic against largest margin, α₁ = {RATIO:g} α*"

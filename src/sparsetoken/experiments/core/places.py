@@ -7,7 +7,7 @@ from typing import Any
 
 from sparsetoken.experiments.core.claims import COMPUTED, Comparison
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows
-from sparsetoken.experiments.core.rules import Place, against_simulation, fraction_true
+from sparsetoken.experiments.core.rules import against_simulation, fraction_true
 
 
 def beside(known: Rows, row: Row) -> Row:
@@ -43,7 +43,7 @@ def all_true(
     """Judge by `fraction_true` what is said of rows: they say what measured it, and if all hold."""
     rows = Rows(rows)
     engine = next((row.engine for row in rows if row.engine != THEORY), COMPUTED)
-    place = Place(curve=curve, where=where, key=key)
+    place: dict[str, Any] = {"curve": curve, "where": where, "key": key}
     return fraction_true(claim, quantity, true, converged=rows.converged, engine=engine, **place)
 
 
