@@ -32,8 +32,8 @@ STRENGTH = 1.5
 ARMS = {"fixed": "α₀ = 1", "growing": "α₀ = L/10"}
 """The two laws of the first data set: the coordinate `arm`, and its name for readers."""
 COLOURS = {"fixed": SKY, "growing": BLUE}
-MARKERS = "os^D"
-"""One for each ratio L/d."""
+MARKERS, ZERO = "os^D", {"color": "black", "lw": 0.8}
+"""One for each ratio L/d, and the look of the line at 0."""
 
 # Trials at d = 100, in inverse proportion to d elsewhere, at least 4; of the cosine everywhere the
 # same number, as its fall with d is best known where its errors are alike.
@@ -181,26 +181,17 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
 
 def draw(rows: Rows) -> Plot:
     """Draw test error (left), cosine (middle), its relative difference to theory (right)."""
-    simulated = rows.where("simulated")
-    cosines = simulated.where(quantity="cosine")
-    off = Rows(relative(rows, row) for row in cosines)
+    errors, cosines = (rows.where("simulated", name) for name in ("test_error", "cosine"))
     known = reference_curves(rows.where(arm="growing"), ("pooled", "floor", "bayes"))
-    known += _theory(rows.where("attention", "test_error"))
-    errors = simulated.where(quantity="test_error")
-    lengths, dimensions = (sorted(simulated.distinct(name)) for name in ("length", "dimension"))
-    left = [*known, *_measured(errors, ratios := sorted(simulated.distinct("ratio")))]
-    middle = [*_theory(rows.where("trend")), *_measured(cosines, ratios)]
+    left = [*known, *_theory(rows.where("attention", "test_error")), *_measured(errors)]
+    middle = [*_theory(rows.where("trend")), *_measured(cosines)]
+    right = _measured(Rows(relative(rows, row) for row in cosines), "-")
+    L, d = (Axis(x, sorted(errors.distinct(n))) for x, n in (("L", "length"), ("d", "dimension")))
+    title = "cosine, measured / theory − 1"
     panels = [
-        Panel("length", Axis("L", lengths), Axis(""), left, "test error"),
+        Panel("length", L, Axis(""), left, "test error"),
         Panel("length", Axis("L", log=True), Axis(""), middle, "cosine of the query"),
-        Panel(
-            "dimension",
-            Axis("d", dimensions),
-            Axis(""),
-            _measured(off, ratios, "-"),
-            "cosine, measured / theory − 1",
-            lambda axes: axes.axhline(0, color="black", lw=0.8),
-        ),
+        Panel("dimension", d, Axis(""), right, title, lambda axes: axes.axhline(0, **ZERO)),
     ]
     return curves(panels, 11.0, 4.2, columns=4)
 
@@ -212,17 +203,13 @@ def _theory(rows: Rows) -> list[Curve]:
     ]
 
 
-def _measured(rows: Rows, ratios: Sequence[float], dashes: str = "") -> list[Curve]:
-    return [
-        Curve(
-            f"{name}, L/d = {ratio:g}",
-            COLOURS[arm],
-            rows.where(arm=arm, ratio=ratio),
-            marker=marker + dashes,
-        )
-        for ratio, marker in zip(ratios, MARKERS, strict=False)
-        for arm, name in ARMS.items()
-    ]
+def _measured(rows: Rows, dashes: str = "") -> list[Curve]:
+    lines = []
+    for ratio, marker in zip(sorted(rows.distinct("ratio")), MARKERS, strict=False):
+        for arm, name in ARMS.items():
+            some, label = rows.where(arm=arm, ratio=ratio), f"{name}, L/d = {ratio:g}"
+            lines.append(Curve(label, COLOURS[arm], some, marker=marker + dashes))
+    return lines
 
 
 EXPERIMENT = Experiment("growing-length", SIZES, work, judge, {"growing_length": draw}, words)

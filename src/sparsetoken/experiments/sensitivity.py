@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import FAILS, Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
 from sparsetoken.experiments.core.maps import DISC, Along, draw_map
@@ -115,10 +115,6 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
         yield piece(simulate_spot, *spot, **trials("spot", i), cost=cost)
 
 
-Place = tuple[str, float, float]
-"""A panel with its x and y."""
-
-
 def setting(panel: str, x: float, y: float) -> tuple[SparseTokenProblem, Attention, Readout]:
     """Return problem, model and readout at a place of a panel."""
     rate, steps, readout = 0.5, STEPS, READOUT
@@ -132,16 +128,11 @@ def setting(panel: str, x: float, y: float) -> tuple[SparseTokenProblem, Attenti
     return SparseTokenProblem(10, 1, 5.0, rate), Attention(steps), readout
 
 
-def coordinates(place: Place) -> dict[str, Any]:
-    """Return the coordinates of a setting."""
-    return dict(zip(("panel", "x", "y"), place, strict=True))
-
-
 def predict_line(panel: str, xs: tuple[float, ...], y: float) -> Iterator[Row]:
     """Predict the test error, and the cosine of the query, along x."""
     for x in xs:
         problem, model, readout = setting(panel, x, y)
-        query, at = theory.align(problem, model.query).query, coordinates((panel, x, y))
+        query, at = theory.align(problem, model.query).query, {"panel": panel, "x": x, "y": y}
         prediction = theory.predict(problem, Attention(query), readout, tolerance=MAP)
         yield predicted(prediction, "test_error", **at)
         yield Row(THEORY, "cosine", float(query.cosine), at=at)
@@ -159,7 +150,7 @@ def simulate_spot(panel: str, x: float, y: float, *, dimension: int, **trials: i
     The prediction includes the possible effect of the finite-size bias of the query cosine.
     """
     problem, model, readout = setting(panel, x, y)
-    query, at = theory.align(problem, model.query).query, coordinates((panel, x, y))
+    query, at = theory.align(problem, model.query).query, {"panel": panel, "x": x, "y": y}
     smaller = query.cosine * (1 - BIAS / (model.query.alpha0 * dimension))
     exact, near = (
         theory.predict(problem, Attention(one), readout, tolerance=SPOT)
@@ -187,22 +178,23 @@ def search(panel: str, y: float, dimension: int, trials: int, seed: int) -> Iter
         optimum = best_beta(*given, sharpness=SHARPNESS_RANGE, tolerance=MAP)
         best = optimum.steps.beta
         near = [best / NEIGHBOUR, best * NEIGHBOUR]
-    place, status = (panel, float(best), y), str(optimum.status.code)
-    sharpness = float(theory.align(given[0], setting(*place)[1].query).query.sharpness)
-    at = {**coordinates(place), "sharpness": sharpness}
+    best, status = float(best), str(optimum.status.code)
+    sharpness = float(theory.align(given[0], setting(panel, best, y)[1].query).query.sharpness)
+    at = {"panel": panel, "x": best, "y": y, "sharpness": sharpness}
     yield predicted(optimum.prediction, "test_error", "best", **at).but(status=status)
     if not trials:
         return
     sizes = {"dimension": dimension, "trials": trials, "seed": seed}
-    yield from (best_rows := simulate_spot(*place, **sizes))
-    for side, x in zip(("below", "above"), near, strict=True):
-        yield from (rows := simulate_spot(panel, float(x), y, **sizes))
-        (at_best, there), at = (best_rows[0], rows[0]), coordinates((panel, float(x), y))
-        gains = np.subtract(at_best.values, there.values)
-        row = averaged(gains, "gain", dimension=dimension, engine=REDUCED, **at)
+    yield from (rows := simulate_spot(panel, best, y, **sizes))
+    at_best = rows[0]
+    for side, x in zip(("below", "above"), map(float, near), strict=True):
+        yield from (rows := simulate_spot(panel, x, y, **sizes))
+        there = rows[0]
+        gains = averaged(np.subtract(at_best.values, there.values), "gain", dimension=dimension)
         fallen = [one.status for one in (at_best, there) if one.status != CONVERGED]
-        at = {"best": place[1], "side": side, "search": status}
-        yield row.but(status=fallen[0] if fallen else row.status, **at)
+        status_of_both = fallen[0] if fallen else CONVERGED
+        at = {"panel": panel, "x": x, "y": y, "best": best, "side": side, "search": status}
+        yield gains.but(engine=REDUCED, status=status_of_both, **at)
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
@@ -234,16 +226,11 @@ def _no_better(row: Row) -> Comparison:
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the best choices, how the comparisons went, and where the query turns away."""
     splits, betas = ([r for _, r in rows.where("best", panel=p).along("y")] for p in BEST)
-    on_map = [c for c in comparisons if c.quantity == "test_error"]
-    near = [c for c in comparisons if c.quantity == "gain"]
     return {
-        "places": len(on_map),
-        "largest": largest_z(on_map),
+        "largest": largest_z(c for c in comparisons if c.quantity == "test_error"),
         "splits": splits,
         "falling": all(a["x"] > b["x"] for a, b in itertools.pairwise(splits)),
         "betas": betas,
-        "neighbours": len(near),
-        "better": sum(c.verdict == FAILS for c in near),
         "turned": _turned_away(rows.where(THEORY, panel="bias")),
     }
 
