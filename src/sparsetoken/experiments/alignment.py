@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import COMPUTED, Comparison
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.core.places import compare
+from sparsetoken.experiments.core.places import compare, near
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
-from sparsetoken.experiments.core.rules import against_value
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS
 from sparsetoken.model import presets
@@ -95,18 +94,11 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for _, some in at_places(rows):
         yield from (_against_theory(sizes, rows, some.where(quantity=n)) for n in QUANTITIES)
     for row in rows.where("other steps"):
-        drawn = row.engine == TENSORS
-        yield against_value(
-            "steps-set-sharpness-only",
-            row.quantity,
-            curve="query",
-            where=f"{len(CHOICES) - 1} choices of η_q and β" + ", every trial" * drawn,
-            expected=0.0 if row.quantity == "moved cosine" else 1.0,
-            value=row.value,
-            allowance=ROUNDING,
-            engine=TENSORS if drawn else COMPUTED,
-            key=True,
-        )
+        trials = ", every trial" * (row.engine == TENSORS)
+        place = ([row], f"{len(CHOICES) - 1} choices of η_q and β{trials}")
+        ends = {"expected": float(row.quantity != "moved cosine"), "allowance": ROUNDING}
+        claim = "steps-set-sharpness-only"
+        yield near(claim, row.quantity, row.value, *place, curve="query", key=True, **ends)
 
 
 def at_places(rows: Rows) -> list[tuple[Any, Rows]]:

@@ -14,9 +14,8 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.maps import DISC, Along, draw_map
-from sparsetoken.experiments.core.places import all_true, beside, compare
+from sparsetoken.experiments.core.places import all_true, beside, compare, near
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
-from sparsetoken.experiments.core.rules import against_value
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Plot, Plotted
 from sparsetoken.model import presets
@@ -138,7 +137,8 @@ def _signs(claim: str, pairs: list[tuple[Row, Row]]) -> Comparison:
     clear = [row.value * line.value > 0 for line, row in pairs if abs(line.value) > 4 * row.error]
     where = f"{len(clear)} of {len(pairs)} places, |theory| > 4 standard errors"
     name = "fraction of measured cosines with the predicted sign"
-    return all_true(claim, name, clear, [row for _, row in pairs], where, "query", key=True)
+    measured = [row for _, row in pairs]
+    return all_true(claim, name, clear, measured, where, curve="query", key=True)
 
 
 def _sides(claim: str, rows: Rows) -> Comparison:
@@ -151,7 +151,8 @@ def _sides(claim: str, rows: Rows) -> Comparison:
     decided = np.abs(across / values - 1) > 0.05
     right = (np.array([row.value for row in cells]) > 0) == (across > values)
     true, where = right[decided].tolist(), f"{int(decided.sum())} cells of the map"
-    return all_true(claim, "fraction of cells on the predicted side", true, cells, where, "query")
+    name = "fraction of cells on the predicted side"
+    return all_true(claim, name, true, cells, where, curve="query")
 
 
 def _edge(rows: Rows) -> tuple[list[float], list[float]]:
@@ -163,19 +164,10 @@ def _edge(rows: Rows) -> tuple[list[float], list[float]]:
 def _small_steps(claim: str, rows: Rows) -> Iterator[Comparison]:
     for i, row in enumerate(rows.where("boundary")):
         expected = rows.where("condition").beside(row, "along").value
-        yield against_value(
-            claim,
-            "strength",
-            curve="query",
-            where=f"boundary at π = {row['along']:.3g}, steps of {TINY:g}",
-            expected=expected,
-            value=row.value,
-            # Steps of 1e-6 move every score by about as much, times theta^2 at most.
-            allowance=1e-4 * expected,
-            x=row["along"],
-            converged=row.converged,
-            key=i == 0,
-        )
+        given = {"curve": "query", "x": row["along"], "key": i == 0, "expected": expected}
+        given["allowance"] = 1e-4 * expected  # steps of 1e-6 move scores by about as much, times θ²
+        where = f"boundary at π = {row['along']:.3g}, steps of {TINY:g}"
+        yield near(claim, "strength", row.value, [row], where, **given)
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:

@@ -199,7 +199,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     true = [gain.value < -3 * gain.error for gain, _ in gains]
     where = "load " + ", ".join(f"{row['load']:g}" for _, row in gains)
     known = [gain for gain, _ in gains]
-    yield all_true(SPLITTING, name, true, known, where, "theory", key=True)
+    yield all_true(SPLITTING, name, true, known, where, curve="theory", key=True)
 
 
 def expected(rows: Rows, row: Row) -> Row:

@@ -120,11 +120,12 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     fast = [stop for stop in stops(rows) if stop[0]["ratio"] >= 1]
     known, where = [row for *pair, _ in fast for row in pair], f"{len(fast)} descents"
     true = [rises(best, last) and best["step"] > 0 for best, last, _ in fast]
-    yield all_true(STOPPING, "test error rises again", true, known, where, "theory", key=True)
+    name = "test error rises again"
+    yield all_true(STOPPING, name, true, known, where, curve="theory", key=True)
     for engine, curve in ENGINES.items():
         falls = [near.one(quantity="fall", engine=engine) for *_, near in fast]
         true = [fall.value > 3 * fall.error for fall in falls]
-        yield all_true(STOPPING, "training loss still falls", true, falls, where, curve)
+        yield all_true(STOPPING, "training loss still falls", true, falls, where, curve=curve)
 
 
 def at(rows: Rows, row: Row, quantity: str) -> Row:

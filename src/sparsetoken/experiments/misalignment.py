@@ -14,9 +14,8 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.core.places import all_true, compare
+from sparsetoken.experiments.core.places import all_true, compare, near
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference, predicted
-from sparsetoken.experiments.core.rules import against_value
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
@@ -168,7 +167,7 @@ def _winners(claim: str, rows: Rows, alpha1: float, simulated: Rows, where: str)
     ]
     name = "fraction of measured cosines where the predicted model wins by 3 standard errors"
     where, used = f"{len(right)} cosines, {where}", (critical, *simulated)
-    return all_true(claim, name, right, used, where, "attention", key=True)
+    return all_true(claim, name, right, used, where, curve="attention", key=True)
 
 
 def line(rows: Rows, alpha1: float, length: int = LENGTH) -> Rows:
@@ -182,25 +181,17 @@ def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
     critical, pooled, again = (
         crossing(rows, quantity, alpha1) for quantity in ("cosine", "pooled", "attention")
     )
-    yield against_value(
-        claim,
-        "test_error",
-        curve="attention",
-        where=f"the crossing, s = {critical.value:.4f}, {load(alpha1)}",
-        expected=pooled.value,
-        value=again.value,
-        # The slope of the error in s is below 1.5 here: what the tolerance in s allows.
-        allowance=1.5 * TOLERANCE,
-        error=again.error,
-        x=critical.value,
-        converged=critical.converged and again.converged,
-    )
+    where = f"the crossing, s = {critical.value:.4f}, {load(alpha1)}"
+    given = {"curve": "attention", "x": critical.value, "expected": pooled.value}
+    # The slope of the error in s is below 1.5 here: what the tolerance in s allows.
+    given |= {"allowance": 1.5 * TOLERANCE, "error": again.error}
+    yield near(claim, "test_error", again.value, [critical, again], where, **given)
     known, s = line(rows, alpha1), critical.value
     # On the crossing itself the tolerance decides, not the order.
     off = Rows(row for row in known if abs(row["cosine"] - s) > 2 * TOLERANCE)
     wins = [(row.value > pooled.value) == (row["cosine"] < s) for row in off]
     name, where = "fraction of cosines where the predicted model wins", f"{len(off)} cosines, "
-    yield all_true(claim, name, wins, off, where + load(alpha1), "attention", key=True)
+    yield all_true(claim, name, wins, off, where + load(alpha1), curve="attention", key=True)
 
 
 def _falls(rows: Rows, length: int) -> Comparison:
@@ -208,7 +199,7 @@ def _falls(rows: Rows, length: int) -> Comparison:
     steps = [b.value < a.value for a, b in itertools.pairwise(curve)]
     ends = f"{len(steps)} steps from s = {curve[0]['cosine']:g} to {curve[-1]['cosine']:g}"
     name, at = "fraction of steps in the cosine that lower the error", f"L = {length}"
-    return all_true(FALLS, name, steps, curve, f"{at}, {ends}", at, key=True)
+    return all_true(FALLS, name, steps, curve, f"{at}, {ends}", curve=at, key=True)
 
 
 def draw(rows: Rows) -> Plot:

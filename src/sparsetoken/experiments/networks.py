@@ -235,9 +235,10 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     least = bound.value - 3 * bound.error
     above = [row.value + 3 * row.error > least for row in one]
     name = "one head stays above its smallest error"
-    yield all_true(FAILURE, name, above, one + two, where, "theory")
+    yield all_true(FAILURE, name, above, one + two, where, curve="theory")
     below = [row.value + 3 * row.error < least for row in two if row["alpha"] >= MEETING_LOAD]
-    yield all_true(FAILURE, "two heads go below it", below, one + two, where, "theory", key=True)
+    name = "two heads go below it"
+    yield all_true(FAILURE, name, below, one + two, where, curve="theory", key=True)
 
 
 def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:

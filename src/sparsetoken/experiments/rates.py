@@ -14,9 +14,9 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
-from sparsetoken.experiments.core.places import compare
+from sparsetoken.experiments.core.places import compare, near
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
-from sparsetoken.experiments.core.rules import against_simulation, against_value
+from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
 from sparsetoken.model.models import Attention, Pooled, Vectorized
@@ -138,13 +138,10 @@ def simulate_error(
 ) -> Rows:
     """Measure the test error at a number of samples over weights."""
     per = WEIGHTS[model]
-    given, at = (
-        (PROBLEM, MODELS[model], readout_of(per * load)),
-        {"curve": model, "load": per * load},
-    )
+    given = (PROBLEM, MODELS[model], readout_of(per * load))
     sizes: dict[str, Any] = {"dimension": weights // per, "trials": trials, "seed": seed}
-    wanted: dict[str, Any] = {"rows": ["test_error"], "series": series, "at": at}
-    return piece(simulation.simulate, *given, **sizes, **wanted).run()
+    at, wanted = {"curve": model, "load": per * load}, ["test_error"]
+    return piece(simulation.simulate, *given, **sizes, rows=wanted, series=series, at=at).run()
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
@@ -154,11 +151,10 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for model in MODELS:
         yield from _data(model, rows)
     pooled, vectorized = (limit_of(rows, model) for model in LINEAR)
-    given: dict[str, Any] = {"curve": "vectorized", "where": "α₁ = ∞, against pooled", "key": True}
-    given["converged"] = pooled.converged and vectorized.converged
+    found = vectorized.value, [pooled, vectorized], "α₁ = ∞, against pooled"
+    given: dict[str, Any] = {"curve": "vectorized", "key": True, "expected": pooled.value}
     given["allowance"] = 1e-9  # Newton's last step, squared; both laws are exact
-    ends = {"expected": pooled.value, "value": vectorized.value}
-    yield against_value(SHARED, "test_error", **ends, **given)
+    yield near(SHARED, "test_error", *found, **given)
     limits = []
     for model in LINEAR:
         some = rows.where("abundant", curve=model)
@@ -179,19 +175,12 @@ def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
     known = rows.where(THEORY, "misalignment", curve=name)
     before, last = known[-2:]
     scaled_before, scaled = (row["load"] * row.value for row in (before, last))
-    yield against_value(
-        ALIGNMENT,
-        GAP,
-        curve=name,
-        where=f"α₀ = {last['load']:g}, against C",
-        expected=rows.one(THEORY, "rate", curve=name).value,
-        value=scaled,
-        # The next order in 1/alpha0 falls as 1/alpha0: from the last step of the line on,
-        # no more remains than that step over (ratio of the two alpha0 - 1).
-        allowance=1.1 * abs(scaled - scaled_before) / (last["load"] / before["load"] - 1) + 1e-9,
-        converged=last.converged,
-        key=True,
-    )
+    # The next order in 1/alpha0 falls as 1/alpha0: from the last step of the line on,
+    # no more remains than that step over (ratio of the two alpha0 - 1).
+    left = 1.1 * abs(scaled - scaled_before) / (last["load"] / before["load"] - 1) + 1e-9
+    given = {"curve": name, "expected": rows.one(THEORY, "rate", curve=name).value}
+    where = f"α₀ = {last['load']:g}, against C"
+    yield near(ALIGNMENT, GAP, scaled, [last], where, allowance=left, key=True, **given)
     for row in rows.where("simulated", "misalignment", curve=name):
         key = row["load"] == 100
         yield compare(ALIGNMENT, known, row, name, "α₀ = {load:g}", "load", key=key)
@@ -200,33 +189,18 @@ def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
 def _data(model: str, rows: Rows) -> Iterator[Comparison]:
     known, rate = rows.where(THEORY, "excess", curve=model), rows.one(THEORY, "rate", curve=model)
     last = known[-1]
-    yield against_value(
-        DATA,
-        EXCESS,
-        curve=model,
-        where=f"α₁ = {last['load']:g}, against the rate from first-order theory",
-        expected=rate.value,
-        value=last["load"] * last.value,
-        # The next order is of relative size (weights per dimension)/alpha1 times a few; the
-        # rate itself is found with other nodes, whose error is a few thousandths.
-        allowance=(10 * WEIGHTS[model] / last["load"] + 3e-3) * rate.value,
-        error=rate.error,
-        converged=last.converged,
-        key=True,
-    )
+    given = {"curve": model, "expected": rate.value, "error": rate.error, "key": True}
+    # The next order is of relative size (weights per dimension)/alpha1 times a few; the
+    # rate itself is found with other nodes, whose error is a few thousandths.
+    given["allowance"] = (10 * WEIGHTS[model] / last["load"] + 3e-3) * rate.value
+    where = f"α₁ = {last['load']:g}, against the rate from first-order theory"
+    yield near(DATA, EXCESS, last["load"] * last.value, [last], where, **given)
     far = [row for row in known if row["load"] >= FAR / 10]
     x, y = np.log([row["load"] for row in far]), np.log([row.value for row in far])
-    yield against_value(
-        DATA,
-        SLOPE,
-        curve=model,
-        where=f"theory, α₁ from {FAR / 10:g} to {FAR:g}",
-        expected=-1.0,
-        value=float(np.polyfit(x, y, 1)[0]),
-        # The second order is (weights per dimension)/alpha1 at most times a few.
-        allowance=10 * WEIGHTS[model] / (FAR / 10),
-        converged=known.converged,
-    )
+    found = float(np.polyfit(x, y, 1)[0]), known, f"theory, α₁ from {FAR / 10:g} to {FAR:g}"
+    # The second order is (weights per dimension)/alpha1 at most times a few.
+    second = 10 * WEIGHTS[model] / (FAR / 10)
+    yield near(DATA, SLOPE, *found, curve=model, expected=-1.0, allowance=second)
     error, shift = limit_of(rows, model).error, SHIFTS["test_error"]
     known = Rows(row.but(error=error) for row in known)
     # With infinite data the theory is exact at every d: only the excess feels d, as test errors do.

@@ -15,9 +15,8 @@ from scipy.stats import norm
 from sparsetoken.experiments.core.claims import FAILS, Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT
-from sparsetoken.experiments.core.places import all_true, compare
+from sparsetoken.experiments.core.places import all_true, compare, near
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
-from sparsetoken.experiments.core.rules import against_value
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
@@ -227,17 +226,10 @@ def _rise(
     low, high = line[-2:]
     text = f"L = {low['length']} to {high['length']}"
     rise = math.log(high.value / low.value) if log else high.value - low.value
-    return against_value(
-        claim,
-        "exponent" if log else "slope",
-        curve=low["curve"],
-        where=text if log else f"dθ / d log L, {text}",
-        expected=expected,
-        value=rise / math.log(high["length"] / low["length"]),
-        allowance=allowance,
-        converged=low.converged and high.converged,
-        key=key,
-    )
+    slope = rise / math.log(high["length"] / low["length"])
+    name, where = ("exponent", text) if log else ("slope", f"dθ / d log L, {text}")
+    given: dict[str, Any] = {"curve": low["curve"], "expected": expected, "allowance": allowance}
+    return near(claim, name, slope, [low, high], where, key=key, **given)
 
 
 def _growth(claim: str, line: Rows, law: str) -> Comparison:
@@ -246,7 +238,7 @@ def _growth(claim: str, line: Rows, law: str) -> Comparison:
         strengths = [row.value for row in line]
         best = oracle.best_growth(oracle.fit_growth([row["length"] for row in line], strengths))
     where, curve = f"{law} fits best; found {best}", line[0]["curve"]
-    return all_true(claim, "growth_law", [best == law], line, where, curve)
+    return all_true(claim, "growth_law", [best == law], line, where, curve=curve)
 
 
 def _attention(lines: Mapping[str, Rows]) -> Iterator[Comparison]:
@@ -265,17 +257,11 @@ def _attention(lines: Mapping[str, Rows]) -> Iterator[Comparison]:
 
 
 def _ratio(claim: str, above: Rows, below: Rows, allowance: float) -> Comparison:
-    return against_value(
-        claim,
-        "ratio",
-        curve="attention",
-        where="largest ratio of critical strengths over all L",
-        expected=1.0,
-        value=max(a.value / b.value for a, b in zip(above, below, strict=True)),
-        allowance=allowance,
-        converged=above.converged and below.converged,
-        key=claim == "bayes-boundary",
-    )
+    largest = max(a.value / b.value for a, b in zip(above, below, strict=True))
+    given: dict[str, Any] = {"curve": "attention", "expected": 1.0, "allowance": allowance}
+    given["key"] = claim == "bayes-boundary"
+    where = "largest ratio of critical strengths over all L"
+    return near(claim, "ratio", largest, above + below, where, **given)
 
 
 def _floor(quantity: str, values: Rows, key: bool = False) -> Comparison:
@@ -288,7 +274,8 @@ def _floor(quantity: str, values: Rows, key: bool = False) -> Comparison:
         where, resolved = f"measured, {where}, within three standard errors", 0.0
     allowed = [3 * math.hypot(a.error, b.error) + resolved for a, b in pairs]
     true = [a.value <= b.value + most for (a, b), most in zip(pairs, allowed, strict=True)]
-    return all_true("bayes-is-the-floor", quantity, true, values, where, "bayes", key=key)
+    name = "bayes-is-the-floor"
+    return all_true(name, quantity, true, values, where, curve="bayes", key=key)
 
 
 def _on_fresh(known: Rows, row: Row) -> Comparison:

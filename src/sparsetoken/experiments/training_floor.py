@@ -244,7 +244,7 @@ def _loses_less(
 def _better(claim: str, name: str, steady: Rows, others: list[Row], **key: bool) -> Comparison:
     """Judge by theory that descents with constant steps are better than other trainings."""
     true = [a.value + 3 * a.error < b.value for a, b in zip(steady, others, strict=True)]
-    return all_true(claim, name, true, steady + others, _loads(steady), "theory", **key)
+    return all_true(claim, name, true, steady + others, _loads(steady), curve="theory", **key)
 
 
 def draw(rows: Rows) -> Plot:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sparsetoken.experiments.core.claims import COMPUTED, Comparison
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows
-from sparsetoken.experiments.core.rules import against_simulation, fraction_true
+from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
 
 
 def beside(known: Rows, row: Row) -> Row:
@@ -32,19 +32,23 @@ def placed(row: Row, curve: str, where: str, x: str = "") -> dict[str, Any]:
 
 
 def all_true(
-    claim: str,
-    quantity: str,
-    true: Sequence[bool],
-    rows: Iterable[Row],
-    where: str,
-    curve: str = "",
-    key: bool = False,
+    claim: str, quantity: str, true: Sequence[bool], rows: Iterable[Row], where: str, **more: Any
 ) -> Comparison:
     """Judge by `fraction_true` what is said of rows: they say what measured it, and if all hold."""
-    rows = Rows(rows)
-    engine = next((row.engine for row in rows if row.engine != THEORY), COMPUTED)
-    place: dict[str, Any] = {"curve": curve, "where": where, "key": key}
-    return fraction_true(claim, quantity, true, converged=rows.converged, engine=engine, **place)
+    return fraction_true(claim, quantity, true, where=where, **_made_by(rows), **more)
+
+
+def near(
+    claim: str, quantity: str, value: float, rows: Iterable[Row], where: str, **more: Any
+) -> Comparison:
+    """Judge by `against_value` a number that is found from rows, which say the same of it."""
+    return against_value(claim, quantity, value=value, where=where, **_made_by(rows), **more)
+
+
+def _made_by(rows: Iterable[Row]) -> dict[str, Any]:
+    engines, rows = [row.engine for row in rows], Rows(rows)
+    measured = [engine for engine in engines if engine != THEORY]
+    return {"converged": rows.converged, "engine": measured[0] if measured else COMPUTED}
 
 
 def compare(
