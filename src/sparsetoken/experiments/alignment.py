@@ -96,7 +96,10 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for row in rows.where("other steps"):
         trials = ", every trial" * (row.engine == TENSORS)
         place = ([row], f"{len(CHOICES) - 1} choices of η_q and β{trials}")
-        ends = {"expected": float(row.quantity != "moved cosine"), "allowance": ROUNDING}
+        ends: dict[str, Any] = {
+            "expected": float(row.quantity != "moved cosine"),
+            "allowance": ROUNDING,
+        }
         claim = "steps-set-sharpness-only"
         yield near(claim, row.quantity, row.value, *place, curve="query", key=True, **ends)
 

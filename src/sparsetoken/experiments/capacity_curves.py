@@ -243,10 +243,8 @@ def _line(rows: Rows, panel: str) -> list[tuple[float, list[float]]]:
 def _over_length(rows: Rows, measured: Rows) -> Iterator[Comparison]:
     line = _line(rows, "length")
     ratios = [L * pooled / vectorized for L, (_, pooled, vectorized) in line]
-    furthest, used = (
-        max(ratios, key=lambda ratio: abs(ratio - 1)),
-        rows.where("line", panel="length"),
-    )
+    furthest = max(ratios, key=lambda ratio: abs(ratio - 1))
+    used = rows.where("line", panel="length")
     given: dict[str, Any] = {"curve": "pooled", "key": True, "expected": 1.0}
     given["allowance"] = 1e-8  # both are Newton minima of laws of two nodes: rounding only
     where = f"L from {line[0][0]:g} to {line[-1][0]:g}, the furthest from 1"

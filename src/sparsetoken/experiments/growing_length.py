@@ -32,8 +32,8 @@ STRENGTH = 1.5
 ARMS = {"fixed": "α₀ = 1", "growing": "α₀ = L/10"}
 """The two laws of the first data set: the coordinate `arm`, and its name for readers."""
 COLOURS = {"fixed": SKY, "growing": BLUE}
-MARKERS, ZERO = "os^D", {"color": "black", "lw": 0.8}
-"""One for each ratio L/d, and the look of the line at 0."""
+MARKERS = "os^D"
+"""One for each ratio L/d."""
 
 # Trials at d = 100, in inverse proportion to d elsewhere, at least 4; of the cosine everywhere the
 # same number, as its fall with d is best known where its errors are alike.
@@ -187,11 +187,11 @@ def draw(rows: Rows) -> Plot:
     middle = [*_theory(rows.where("trend")), *_measured(cosines)]
     right = _measured(Rows(relative(rows, row) for row in cosines), "-")
     L, d = (Axis(x, sorted(errors.distinct(n))) for x, n in (("L", "length"), ("d", "dimension")))
-    title = "cosine, measured / theory − 1"
+    title, zero = "cosine, measured / theory − 1", dict[str, Any](color="black", lw=0.8)
     panels = [
         Panel("length", L, Axis(""), left, "test error"),
         Panel("length", Axis("L", log=True), Axis(""), middle, "cosine of the query"),
-        Panel("dimension", d, Axis(""), right, title, lambda axes: axes.axhline(0, **ZERO)),
+        Panel("dimension", d, Axis(""), right, title, lambda axes: axes.axhline(0, **zero)),
     ]
     return curves(panels, 11.0, 4.2, columns=4)
 

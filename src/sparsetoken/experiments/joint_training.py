@@ -52,7 +52,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     """Plan the work; each simulation of each descent has independent data."""
     steps = TwoSteps(ALPHA / 2, eta_q=25.0)  # with half of the samples, as the readout
     readout = Readout(alpha1=ALPHA / 2)
-    at = {"load": ALPHA, "pooled_alpha1": ALPHA}
+    at: dict[str, Any] = {"load": ALPHA, "pooled_alpha1": ALPHA}
     yield piece(known_errors.predict_references, PROBLEM, steps, readout, **at, cost=0.6)
     last, replicas = sizes.steps[-1], sizes.replicas
     for i, case in enumerate(itertools.product(RATIOS, STARTS)):

@@ -175,9 +175,9 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         yield report_only(SURROGATE, power, curve=loss, where=where)
     for row in rows.where("estimated"):
         if row.quantity != "spread":
-            where = ("{loss}", f"{named(row['loss'])}, α₁ = {{alpha1:g}}", "alpha1")
+            place = ("{loss}", f"{named(row['loss'])}, α₁ = {{alpha1:g}}", "alpha1")
             key = row["alpha1"] in sizes.key
-            yield compare(ESTIMATE, rows.where(THEORY), row, *where, key=key)
+            yield compare(ESTIMATE, rows.where(THEORY), row, *place, key=key)
 
 
 def power_of(errors: Sequence[Row]) -> Row:

@@ -248,7 +248,10 @@ def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:
     if setting != STEEP and not (finds and network == POOLED):
         key = setting == SPARSE and row.quantity == "test_error"
         # What is not attended is an error of a kind, off at finite d as a test error is.
-        lacks = {"shift": SHIFTS["test_error"], "size": 1 - beside(known, row).value}
+        lacks: dict[str, Any] = {
+            "shift": SHIFTS["test_error"],
+            "size": 1 - beside(known, row).value,
+        }
         yield compare(DESCENT, known, row, *place, key=key, **(lacks if finds else {}))
     if setting == SPARSE and network != POOLED and row.quantity != "training_loss":
         claim = FINDS if finds else FEWER

@@ -115,7 +115,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
         yield piece(simulate_spot, *spot, **trials("spot", i), cost=cost)
 
 
-def setting(panel: str, x: float, y: float) -> tuple[SparseTokenProblem, Attention, Readout]:
+def setting(panel: str, x: float, y: float) -> tuple[SparseTokenProblem, Any, Readout]:
     """Return problem, model and readout at a place of a panel."""
     rate, steps, readout = 0.5, STEPS, READOUT
     if panel == "sharpness":
@@ -132,7 +132,8 @@ def predict_line(panel: str, xs: tuple[float, ...], y: float) -> Iterator[Row]:
     """Predict the test error, and the cosine of the query, along x."""
     for x in xs:
         problem, model, readout = setting(panel, x, y)
-        query, at = theory.align(problem, model.query).query, {"panel": panel, "x": x, "y": y}
+        at: dict[str, Any] = {"panel": panel, "x": x, "y": y}
+        query = theory.align(problem, model.query).query
         prediction = theory.predict(problem, Attention(query), readout, tolerance=MAP)
         yield predicted(prediction, "test_error", **at)
         yield Row(THEORY, "cosine", float(query.cosine), at=at)
@@ -144,13 +145,14 @@ def predict_floor(total: float) -> list[Row]:
     return [predicted(floor, "test_error", "floor", panel="split", y=total)]
 
 
-def simulate_spot(panel: str, x: float, y: float, *, dimension: int, **trials: int) -> list[Row]:
+def simulate_spot(panel: str, x: float, y: float, *, dimension: int, **trials: Any) -> list[Row]:
     """Return the measurement in a setting, and its prediction.
 
     The prediction includes the possible effect of the finite-size bias of the query cosine.
     """
     problem, model, readout = setting(panel, x, y)
-    query, at = theory.align(problem, model.query).query, {"panel": panel, "x": x, "y": y}
+    at: dict[str, Any] = {"panel": panel, "x": x, "y": y}
+    query = theory.align(problem, model.query).query
     smaller = query.cosine * (1 - BIAS / (model.query.alpha0 * dimension))
     exact, near = (
         theory.predict(problem, Attention(one), readout, tolerance=SPOT)
@@ -180,7 +182,7 @@ def search(panel: str, y: float, dimension: int, trials: int, seed: int) -> Iter
         near = [best / NEIGHBOUR, best * NEIGHBOUR]
     best, status = float(best), str(optimum.status.code)
     sharpness = float(theory.align(given[0], setting(panel, best, y)[1].query).query.sharpness)
-    at = {"panel": panel, "x": best, "y": y, "sharpness": sharpness}
+    at: dict[str, Any] = {"panel": panel, "x": best, "y": y, "sharpness": sharpness}
     yield predicted(optimum.prediction, "test_error", "best", **at).but(status=status)
     if not trials:
         return
@@ -190,7 +192,8 @@ def search(panel: str, y: float, dimension: int, trials: int, seed: int) -> Iter
     for side, x in zip(("below", "above"), map(float, near), strict=True):
         yield from (rows := simulate_spot(panel, x, y, **sizes))
         there = rows[0]
-        gains = averaged(np.subtract(at_best.values, there.values), "gain", dimension=dimension)
+        differences = np.subtract(at_best.values, there.values).tolist()
+        gains = averaged(differences, "gain", dimension=dimension)
         fallen = [one.status for one in (at_best, there) if one.status != CONVERGED]
         status_of_both = fallen[0] if fallen else CONVERGED
         at = {"panel": panel, "x": x, "y": y, "best": best, "side": side, "search": status}

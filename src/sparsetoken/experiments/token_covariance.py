@@ -138,8 +138,12 @@ def simulate_error(
 ) -> Rows:
     """Measure with real tokens in one setting."""
     problem, model = problem_at(change, to, classifier, dimension), model_of(change, classifier)
-    sizes = {"dimension": dimension, "engine": TENSORS, "trials": trials, "seed": seed}
-    wanted = {"rows": ["test_error"], "at": {"change": change, "to": to, "classifier": classifier}}
+    sizes: dict[str, Any] = {"dimension": dimension, "engine": TENSORS, "trials": trials}
+    sizes["seed"] = seed
+    wanted: dict[str, Any] = {
+        "rows": ["test_error"],
+        "at": {"change": change, "to": to, "classifier": classifier},
+    }
     return piece(simulation.simulate, problem, model, READOUT, **sizes, **wanted).run()
 
 

@@ -173,7 +173,7 @@ def search_descent(
     dimension: int,
     trials: int,
     seed: int,
-    **search: int,
+    **search: Any,
 ) -> Iterator[Row]:
     """Search over the descents of a schedule on all samples; train with the best of `DESCENT`."""
     start = start_of(schedule, alpha, steps)
