@@ -1,10 +1,13 @@
 """What the tests of experiments share."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from experiment_cases import CASES
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.claims import verdict_of
 from sparsetoken.experiments.core.experiment import Experiment
@@ -34,16 +37,34 @@ def sizes_of() -> Callable[..., SimpleNamespace]:
     return change
 
 
+@pytest.fixture(scope="session")
+def done(sizes_of: Callable, rows_of: Callable) -> Callable[[str], tuple[SimpleNamespace, Rows]]:
+    """Return the small sizes and the rows of an experiment in the table, which are made once."""
+
+    @functools.cache
+    def of(name: str) -> tuple[SimpleNamespace, Rows]:
+        case = CASES[name]
+        sizes = sizes_of(EXPERIMENTS[name], **case.small)
+        return sizes, rows_of(EXPERIMENTS[name], sizes, seed=case.seed)
+
+    return of
+
+
 @pytest.fixture(scope="module")
 def sizes(request: pytest.FixtureRequest, sizes_of: Callable) -> SimpleNamespace:
     """Return the quick sizes of the experiment of a module, with its small ones."""
-    return sizes_of(request.module.EXPERIMENT, **request.module.SMALL)
+    experiment = request.module.EXPERIMENT
+    case = CASES.get(experiment.name)
+    return sizes_of(experiment, **(case.small if case else request.module.SMALL))
 
 
 @pytest.fixture(scope="module")
-def rows(request: pytest.FixtureRequest, rows_of: Callable, sizes: SimpleNamespace) -> Rows:
+def rows(request: pytest.FixtureRequest, done: Callable, rows_of: Callable, sizes: Any) -> Rows:
     """Return the rows of that experiment."""
-    return rows_of(request.module.EXPERIMENT, sizes, seed=getattr(request.module, "SEED", 0))
+    experiment = request.module.EXPERIMENT
+    if experiment.name in CASES:
+        return done(experiment.name)[1]
+    return rows_of(experiment, sizes, seed=getattr(request.module, "SEED", 0))
 
 
 @pytest.fixture(scope="module")

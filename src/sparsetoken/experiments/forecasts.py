@@ -16,8 +16,9 @@ from sparsetoken.estimators import BagClassifier, PooledLinearClassifier
 from sparsetoken.experiments.core.bag_sets import MULTIPLES, BagSet, Drawn, LeftOut
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
+from sparsetoken.experiments.core.places import near, placed
 from sparsetoken.experiments.core.rows import Row, Rows, averaged
-from sparsetoken.experiments.core.rules import against_value, report_only
+from sparsetoken.experiments.core.rules import report_only
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Plot, Plotted, draw_rows
 from sparsetoken.forecasting import forecast
@@ -141,32 +142,23 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         ("forecast-intervals", "share inside", NOMINAL, inside(constructed), LEAST_INSIDE),
         ("forecast-recommendation", "share right", 1.0, right(constructed), LEAST_RIGHT),
     ):
-        yield against_value(
-            claim,
-            quantity,
-            expected=expected,
-            value=sum(true) / len(true) if true else math.nan,
-            allowance=expected - least,
-            where=f"{len(true)} forecasts",
-            engine="tensors",
-            key=True,
-        )
+        share = sum(true) / len(true) if true else math.nan
+        found = share, rows.where("simulated", given=False), f"{len(true)} forecasts"
+        bounds: dict[str, Any] = {"expected": expected, "allowance": expected - least}
+        yield near(claim, quantity, *found, key=True, **bounds)
     for row in rows.where("simulated"):
-        yield report_only(
-            "forecast-errors",
-            row,
-            curve=row["model"],
-            where=f"{row['set']}, {row['bags']} bags",
-            x=row["bags"],
-            key=not row["given"] and row["model"] == "bag",
-        )
+        key = not row["given"] and row["model"] == "bag"
+        place = placed(row, "{model}", "{set}, {bags} bags", "bags")
+        yield report_only("forecast-errors", row, **place, key=key)
 
 
 def _pairs(rows: Rows) -> list[tuple[Row, Row]]:
     """Return each forecast with its measurement, where there is one."""
     measured = {place: some[0] for place, some in rows.where("simulated").by(*PLACE)}
-    forecasts = ((row, tuple(row[name] for name in PLACE)) for row in rows.where("forecast"))
-    return [(row, measured[place]) for row, place in forecasts if place in measured]
+    forecasts = rows.where("forecast").by(*PLACE)
+    return [
+        (row, measured[place]) for place, some in forecasts if place in measured for row in some
+    ]
 
 
 def inside(rows: Rows, width: float = 1.0) -> list[bool]:
@@ -203,14 +195,9 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     return {
         "sets": list(rows.where("forecast").by("set")),
         "lines": [_line(rows, truth) for truth in rows.where("simulated")],
-        "left_out": rows.where("left out"),
         "pilots": pilots,
-        "inside": inside(constructed),
-        "half": inside(constructed, 0.5),
-        "given_inside": inside(given),
         # Points of a pilot hang together; at worst they are all inside or all outside.
         "chance": float(stats.binom.sf(math.ceil(LEAST_INSIDE * pilots) - 1, pilots, 0.5)),
-        "right": right(constructed),
         "gaps": {"constructed": _gaps(constructed), "given": _gaps(given)},
     }
 
