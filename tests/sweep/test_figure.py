@@ -9,6 +9,7 @@ from matplotlib.collections import QuadMesh
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.figures import grids
+from sparsetoken.figures.palette import COLOURS
 from sparsetoken.sweep import Grid
 
 HOLLOW = "none"
@@ -79,12 +80,19 @@ def test_curves_have_a_line_for_each_model_and_a_panel_for_the_rest():
             10 + (point["model"] == "pooled") + 5 * (point["loss"] == "hinge")
         )
 
-    figure, drawn = drawn_of(sweep, dataset(sweep, value))
+    def status(point):
+        last = (point["model"], point["loss"], point["alpha1"]) == ("pooled", "hinge", 4.0)
+        return "missing" if last else "converged"
+
+    figure, drawn = drawn_of(sweep, dataset(sweep, value, status=status))
     panels = [axes for axes in figure.axes if axes.get_visible()]
     assert [axes.get_title("left") for axes in panels] == ["theory, square", "theory, hinge"]
     assert lines(panels[0]) == {(0.1, 0.2, 0.4), (1 / 11, 2 / 11, 4 / 11)}
     assert panels[0].get_xscale() == "log"
-    assert drawn == (12, 0, 0)
+    colours = {line.get_ydata()[0]: line.get_color() for line in panels[0].lines}
+    assert colours == {0.1: COLOURS["attention"], 1 / 11: COLOURS["pooled"]}
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["attention", "pooled"]
+    assert drawn == (12, 0, 1)
 
 
 def test_a_point_that_did_not_converge_is_hollow_and_off_the_line():
