@@ -77,7 +77,7 @@ CASES = {
             Wrong("crossing-at-finite-load", {"series": "simulated", "model": "attention"},
                 lambda v: 0.6 - v),
             Wrong("residual-error-falls-with-alignment",
-                {"series": "theory", "length": 4, "alpha1": math.inf, "model": "attention"},
+                {**ERRORS, "length": 4, "alpha1": math.inf, "cosine": 0.25},
                 lambda v: 0.6 - v),
         ),
         every,
@@ -89,6 +89,7 @@ CASES = {
         ),
         (("Found", "the cosine is negative for anti-aligned"), ("Setting", "50 weights")),
         (
+            Wrong("alignment-rate", {"quantity": "rate", "curve": "balanced"}, lambda v: 1.2 * v),
             Wrong("alignment-rate", {"series": "theory", "quantity": "misalignment"},
                 lambda v: 1.2 * v),
             Wrong("infinite-data-rate",
@@ -206,7 +207,7 @@ CASES = {
                 ("positive-loss-above-capacity", {**LOSS, "ratio": 1.25}),
                 ("interpolation-threshold", {**LOSS, "load": 0.5, "ridge": 0.0}),
                 ("direction-to-max-margin", {**ERRORS, "ridge": 1e-6}),
-                ("interpolation-peak", {**ERRORS, "load": 0.5, "ridge": 0.0}),
+                ("interpolation-peak", {**ERRORS, "load": 1.491824698, "ridge": 0.0}),
             )
         ),
         computed,
