@@ -51,39 +51,30 @@ def done(sizes_of: Callable, rows_of: Callable) -> Callable[[str], tuple[SimpleN
 
 
 @pytest.fixture(scope="module")
-def sizes(request: pytest.FixtureRequest, sizes_of: Callable) -> SimpleNamespace:
-    """Return the quick sizes of the experiment of a module, with its small ones."""
-    experiment = request.module.EXPERIMENT
+def experiment(request: pytest.FixtureRequest) -> Experiment:
+    """Return the experiment that the file of a test is named after."""
+    return EXPERIMENTS[request.module.__name__.rpartition("test_")[2].replace("_", "-")]
+
+
+@pytest.fixture(scope="module")
+def sizes(request: pytest.FixtureRequest, experiment: Experiment, sizes_of: Any) -> SimpleNamespace:
+    """Return its quick sizes, with the small ones of the table or of the file."""
     case = CASES.get(experiment.name)
     return sizes_of(experiment, **(case.small if case else request.module.SMALL))
 
 
 @pytest.fixture(scope="module")
-def rows(request: pytest.FixtureRequest, done: Callable, rows_of: Callable, sizes: Any) -> Rows:
-    """Return the rows of that experiment."""
-    experiment = request.module.EXPERIMENT
-    if experiment.name in CASES:
-        return done(experiment.name)[1]
-    return rows_of(experiment, sizes, seed=getattr(request.module, "SEED", 0))
+def rows(experiment: Experiment, done: Callable, rows_of: Callable, sizes: Any) -> Rows:
+    """Return its rows."""
+    return done(experiment.name)[1] if experiment.name in CASES else rows_of(experiment, sizes)
 
 
 @pytest.fixture(scope="module")
-def verdicts(request: pytest.FixtureRequest, sizes: SimpleNamespace) -> Callable[..., list[str]]:
-    """Return the verdicts on the comparisons of a claim, by rows."""
-
-    def of(rows: Rows, claim: str) -> list[str]:
-        comparisons = request.module.EXPERIMENT.compared(sizes, rows)
-        return [comparison.verdict for comparison in comparisons if comparison.claim == claim]
-
-    return of
-
-
-@pytest.fixture(scope="module")
-def verdict(request: pytest.FixtureRequest, sizes: SimpleNamespace) -> Callable[..., str]:
+def verdict(experiment: Experiment, sizes: SimpleNamespace) -> Callable[..., str]:
     """Return the verdict on a claim, by rows."""
 
     def of(rows: Rows, claim: str) -> str:
-        comparisons = request.module.EXPERIMENT.compared(sizes, rows)
+        comparisons = experiment.compared(sizes, rows)
         return verdict_of(comparison for comparison in comparisons if comparison.claim == claim)
 
     return of

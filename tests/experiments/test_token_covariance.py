@@ -3,29 +3,21 @@
 import numpy as np
 import pytest
 
-from sparsetoken.experiments.core.claims import FAILS, HOLDS, verdict_of
-from sparsetoken.experiments.token_covariance import EXPERIMENT, SHIFTS, problem_at
+from sparsetoken.experiments.core.claims import FAILS, HOLDS
+from sparsetoken.experiments.token_covariance import SHIFTS, problem_at
 
 
-def verdicts(sizes, rows):
-    comparisons = EXPERIMENT.compared(sizes, rows)
-    return {
-        claim.name: verdict_of(c for c in comparisons if c.claim == claim.name)
-        for claim in EXPERIMENT.claims
-    }
-
-
-def test_the_theory_of_isotropic_tokens_fails(rows, sizes, changed):
+def test_the_theory_of_isotropic_tokens_fails(rows, verdict, changed):
     def flat(row):
         if row["change"] in SHIFTS:
             return row
         isotropic = rows.where("theory", to=0.0).beside(row, "change", "classifier")
         return row.but(value=isotropic.value)
 
-    judged = verdicts(sizes, changed(rows, flat, series="theory"))
-    assert judged["covariance-learned-error"] == FAILS
-    assert judged["shared-effects"] == judged["whitening"] == HOLDS  # these compare measurements
-    assert judged["shifted-test-law"] == HOLDS
+    isotropic = changed(rows, flat, series="theory")
+    assert verdict(isotropic, "covariance-learned-error") == FAILS
+    for claim in ("shared-effects", "whitening", "shifted-test-law"):  # two compare measurements
+        assert verdict(isotropic, claim) == HOLDS
 
 
 def test_whitened_tokens_are_isotropic_and_keep_the_signal_to_noise_ratio():

@@ -96,12 +96,9 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for row in rows.where("other steps"):
         trials = ", every trial" * (row.engine == TENSORS)
         place = ([row], f"{len(CHOICES) - 1} choices of η_q and β{trials}")
-        ends: dict[str, Any] = {
-            "expected": float(row.quantity != "moved cosine"),
-            "allowance": ROUNDING,
-        }
-        claim = "steps-set-sharpness-only"
-        yield near(claim, row.quantity, row.value, *place, curve="query", key=True, **ends)
+        given: dict[str, Any] = {"curve": "query", "key": True, "allowance": ROUNDING}
+        given["expected"] = 0.0 if row.quantity == "moved cosine" else 1.0
+        yield near("steps-set-sharpness-only", row.quantity, row.value, *place, **given)
 
 
 def at_places(rows: Rows) -> list[tuple[Any, Rows]]:

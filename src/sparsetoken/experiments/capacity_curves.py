@@ -187,7 +187,7 @@ def threshold_gap(fits: Rows, upper: tuple[str, str], lower: tuple[str, str]) ->
     """
     above, below = (fits.where(None, "threshold", place=p, model=m) for p, m in (upper, lower))
     gaps = [difference(a, b) for a in above for b in below if a["features"] == b["features"]]
-    unknown = Row("fitted", "threshold", math.nan, at={"features": 0}, engine=REDUCED)
+    unknown = Row("fitted", "threshold", math.nan, math.nan, {"features": 0}, REDUCED)
     return max(gaps, key=lambda gap: gap["features"], default=unknown)
 
 

@@ -1,4 +1,4 @@
-"""A simulated row and the row of theory in the same place, compared in words of the place."""
+"""Comparisons of rows with the theory beside them, and of what is said of rows."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def placed(row: Row, curve: str, where: str, x: str = "") -> dict[str, Any]:
 def all_true(
     claim: str, quantity: str, true: Sequence[bool], rows: Iterable[Row], where: str, **more: Any
 ) -> Comparison:
-    """Judge by `fraction_true` what is said of rows: they say what measured it, and if all hold."""
+    """Judge by `fraction_true` what is said of rows, which know what measured it and converged."""
     return fraction_true(claim, quantity, true, where=where, **_made_by(rows), **more)
 
 
 def near(
     claim: str, quantity: str, value: float, rows: Iterable[Row], where: str, **more: Any
 ) -> Comparison:
-    """Judge by `against_value` a number that is found from rows, which say the same of it."""
+    """Judge by `against_value` a number found from rows, which know what measured it."""
     return against_value(claim, quantity, value=value, where=where, **_made_by(rows), **more)
 
 
 def _made_by(rows: Iterable[Row]) -> dict[str, Any]:
-    engines, rows = [row.engine for row in rows], Rows(rows)
-    measured = [engine for engine in engines if engine != THEORY]
-    return {"converged": rows.converged, "engine": measured[0] if measured else COMPUTED}
+    used = Rows(rows)
+    engine = next((row.engine for row in used if row.engine != THEORY), COMPUTED)
+    return {"converged": used.converged, "engine": engine}
 
 
 def compare(
