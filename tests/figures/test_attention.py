@@ -127,6 +127,10 @@ def test_no_top_tokens_can_be_asked_for(ragged):
     model = AttentionClassifier(random_state=0).fit(bags, labels)
     display = AttentionDisplay.from_estimator(model, bags[:2], k=0)
     assert [_marks(axes, CARETDOWN) for axes in display.axes_] == [[], []]
+    display.figure_.draw_without_rendering()
+    low, high = (axes.get_position() for axes in display.axes_[::-1])
+    # The rows fill the figure, but for the legend, the label and the numbers.
+    assert low.height + high.height > 0.5
 
 
 def test_estimators_without_attention_are_refused(ragged):

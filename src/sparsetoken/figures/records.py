@@ -16,7 +16,7 @@ from sparsetoken.model.stages import Query, Readout, TwoSteps
 
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
 _MOST_LINES = 20
-_WORDS = {"auc": "AUC"}
+_WORDS = {"auc": "AUC", "separable": "fraction of separable sets"}
 
 
 def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:

@@ -160,9 +160,9 @@ def draw(
     return colour
 
 
-def hollow(axes: Axes, xs: Any, ys: Any, colour: Any, size: float = 4.5) -> None:
+def hollow(axes: Axes, xs: Any, ys: Any, colour: Any) -> None:
     """Mark points that did not converge."""
-    axes.plot(xs, ys, "D", mfc="none", mec=colour, ms=size)
+    axes.plot(xs, ys, "D", mfc="none", mec=colour, ms=4.5)
 
 
 def meanings(drawn: Collection[tuple[str, bool]]) -> dict[str, dict[str, Any]]:
