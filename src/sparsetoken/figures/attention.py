@@ -8,15 +8,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, MarkerStyle
 
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.figures.palette import PALE
-from sparsetoken.figures.style import COLOURS, as_written, drawing
+from sparsetoken.figures.style import COLOURS, as_written, styled
 
 LARGEST_NUMBER = 30  # of bags in one figure
 SLACK = 1e-3  # of the sum of weights in float32
@@ -32,6 +34,7 @@ class AttentionDisplay:
 
     Attributes
     ----------
+    figure_ : Figure
     axes_ : array of shape (n,) of Axes
         One for each bag.
     bars_ : list of BarContainer
@@ -51,13 +54,9 @@ class AttentionDisplay:
     [3, 2]
     """
 
+    figure_: Figure
     axes_: np.ndarray
     bars_: list[BarContainer]
-
-    @property
-    def figure_(self) -> Any:
-        """The figure that has the axes."""
-        return self.axes_[0].figure
 
     @classmethod
     def from_estimator(
@@ -69,7 +68,6 @@ class AttentionDisplay:
         true_tokens: Any = None,
         names: Sequence[str] | None = None,
         target: Any = None,
-        ax: Axes | None = None,
     ) -> Self:
         """Plot the attention weights of a fitted classifier on bags.
 
@@ -87,8 +85,6 @@ class AttentionDisplay:
             What is written beside each bag; by default its number, from 0.
         target : label, optional
             For more than two classes: the class whose query is shown.
-        ax : Axes, optional
-            Its place is divided among the bags. The default is a new figure.
 
         Returns
         -------
@@ -112,7 +108,7 @@ class AttentionDisplay:
             column = _column(model.classes_, target)
             weights, top = [w[:, column] for w in weights], [t[:, column] for t in top]
         given = {"top_tokens": [t[:k] for t in top], "true_tokens": true_tokens, "names": names}
-        return cls.from_predictions(weights, **given, ax=ax)
+        return cls.from_predictions(weights, **given)
 
     @classmethod
     def from_predictions(
@@ -122,7 +118,6 @@ class AttentionDisplay:
         top_tokens: Any = None,
         true_tokens: Any = None,
         names: Sequence[str] | None = None,
-        ax: Axes | None = None,
     ) -> Self:
         """Plot given attention weights.
 
@@ -132,7 +127,7 @@ class AttentionDisplay:
             One for each bag, at most 30 of them.
         top_tokens : list of int arrays, optional
             Positions to mark; by default the one of largest weight.
-        true_tokens, names, ax
+        true_tokens, names
             As for `from_estimator`.
 
         Raises
@@ -150,11 +145,13 @@ class AttentionDisplay:
         names = [f"bag {i}" for i in range(n)] if names is None else names
         names = _of_bags("names", names, checked, lambda name, given, length: as_written(given))
         truth = true_tokens or [np.zeros(len(w), bool) for w in checked]
-        with drawing(ax, n, (7.2, 0.9 + 0.85 * n)) as axes:
+        with styled():
+            figure = pyplot.figure(figsize=(7.2, 0.9 + 0.85 * n), layout="constrained")
+            axes = figure.subplots(n, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
             rows = zip(axes, checked, top, truth, names, strict=True)
             bars = [_row(*row) for row in rows]
             _describe(axes, checked, any(map(len, top)), true_tokens is not None)
-        return cls(axes, bars)
+        return cls(figure, axes, bars)
 
 
 def _row(axes: Axes, w: np.ndarray, top: np.ndarray, truth: np.ndarray, name: str) -> BarContainer:

@@ -97,7 +97,9 @@ def _means(dataset: xarray.Dataset, quantity: str, value: str) -> xarray.Dataset
     variables = {"value": values.mean("trial"), "error": error.fillna(0.0)}
     missing = (status == MISSING).any("trial")
     variables |= {"status": status.isel(trial=first), "missing": missing}
-    return xarray.Dataset(variables).drop_vars("trial", errors="ignore")
+    source = dataset["engine"].variable if quantity == "simulation" else "theory"
+    found = xarray.Dataset(variables).assign(source=source)
+    return found.drop_vars("trial", errors="ignore")
 
 
 Panel = tuple[Axes, xarray.Dataset]
@@ -163,7 +165,7 @@ def _maps(figure: Figure, panels: Sequence[Panel], known: xarray.DataArray, x: s
 def _found(means: xarray.Dataset) -> pd.DataFrame:
     """Return a table of the points that have results."""
     points = means.to_dataframe().reset_index()
-    return points[points["status"] != MISSING]
+    return points[points["status"] != MISSING].copy()
 
 
 def _boundary(axes: Axes, capacity: xarray.DataArray, load_is_x: bool) -> None:
@@ -184,15 +186,13 @@ def _curves(
     drawn: list[tuple[str, bool]] = []
     for axes, panel in panels:
         found = _found(panel)
-        engine = found["engine"].where(found["quantity"] != "theory", "theory")
-        sound = (found["status"] == CONVERGED) & np.isfinite(found["value"])
-        drawn += zip(engine, sound, strict=True)
-        found = found.assign(engine=engine, converged=sound)
+        found["sound"] = (found["status"] == CONVERGED) & np.isfinite(found["value"])
+        drawn += zip(found["source"], found["sound"], strict=True)
         for name, colour in colours.items():
             some = found[found[curves] == name] if curves else found
-            known = (some[column].to_numpy() for column in (x, "value", "error"))
-            marks = {column: some[column].to_numpy() for column in ("engine", "converged")}
-            style.draw(axes, *known, **marks, colour=colour)
+            places, engine, sound = (some[n].to_numpy() for n in (x, "source", "sound"))
+            known = places, some["value"], some["error"]
+            style.draw(axes, *known, engine=engine, converged=sound, colour=colour)
         if _is_log(means[x]):
             style.log_axis(axes.xaxis)
     if curves:
@@ -216,8 +216,7 @@ def _is_log(coordinate: xarray.DataArray) -> bool:
     if len(values) < 3 or values[0] <= 0:
         return False
     ratios, steps = np.diff(np.log(values)), np.diff(values)
-    even = np.ptp(ratios) < 1e-6 * ratios.mean() or np.ptp(ratios) < np.ptp(steps)
-    return bool(even and np.ptp(steps) > 1e-6 * steps.mean())
+    return bool(np.ptp(ratios) / ratios.mean() < np.ptp(steps) / steps.mean())
 
 
 def _title(fixed: Mapping[str, Any]) -> str:

@@ -49,7 +49,7 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     x_name = next((n for n, c in coords.items() if _varies(c)), last)
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
     simulated = hasattr(record, "trials")
-    with style.drawing(ax) as (ax,):
+    with style.drawing(ax) as ax:
         for i in range(lines):
             own, other = _labels(record, options.get("label"), _fixed(coords, i))
             look = {**options, "label": own}
