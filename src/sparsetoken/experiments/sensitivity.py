@@ -324,4 +324,4 @@ def draw_split(rows: Rows) -> Plot:
 
 FIGURES = {"sensitivity_maps": draw_maps, "sensitivity_split": draw_split}
 
-EXPERIMENT = Experiment("sensitivity", SIZES, work, judge, FIGURES, words)
+EXPERIMENT = Experiment("sensitivity", SIZES, work, judge, FIGURES, words, version=2)
