@@ -356,10 +356,12 @@ def limits(work: Path, rng: random.Random, count: int) -> Iterator[Row]:
         process = started(command, preexec_fn=limit)
         found = ended(process)
         # Kept work stays, for the next run.
-        left = {path.name for path in out.iterdir()} - {"s", "r"} if process.returncode else set()
-        found = found or (f"WRONG: left {', '.join(sorted(left))}" if left else "")
+        left = sorted({path.name for path in out.iterdir()} - {"s", "r"})
         again = invoke(*command)
-        found = found or ("" if again.exit_code in (0, 1) else f"WRONG: {again.stderr[-200:]}")
+        if again.exit_code not in (0, 1):
+            found = found or f"WRONG: {again.stderr[-200:]}"
+        elif left and process.returncode != again.exit_code:  # 1 also tells what did not converge
+            found = found or f"WRONG: left {', '.join(left)}"
         yield {"check": "limits", "what": f"{name}, {bound} {of_what}", "found": found or "held"}
         shutil.rmtree(out)
     for name, command in {"align": ["align"], "predict": ["predict", "pooled"]}.items():

@@ -161,7 +161,7 @@ def _row(axes: Axes, w: np.ndarray, top: np.ndarray, truth: np.ndarray, name: st
     bars = axes.bar(np.arange(len(w)), w, 0.8, color=colours, edgecolor=colours, linewidth=0.4)
     axes.plot(np.flatnonzero(truth), np.zeros(truth.sum()), "o", color=TRUE, ms=4, zorder=3)
     heads = np.maximum(w[top], 0)
-    tips = {"ls": "", "marker": TIP, "color": "black", "ms": 6, "zorder": 3}
+    tips: dict[str, Any] = {"ls": "", "marker": TIP, "color": "black", "ms": 6, "zorder": 3}
     # Where there are none, the layout would make room down to the corner of the figure.
     axes.plot(top, heads, **tips, clip_on=False, in_layout=False)
     axes.set_ylabel(name, rotation=0, ha="right", va="center")
