@@ -163,6 +163,7 @@ def damage(work: Path, rng: random.Random, count: int, bits: bool = False) -> It
     here(*Sweep(work, trials=17).arguments(work / "apart"))
     for job in (*([] if QUICK else [Report(work)]), Sweep(work)):
         kind, done = type(job).__name__.lower(), 0
+        check = f"{'bits' if bits else 'damage'}, {kind}"
         whole, broken = work / f"{kind}_whole", work / f"{kind}_broken"
         code = here(*job.arguments(whole)).exit_code
         read, truth = job.read(whole)
@@ -183,7 +184,7 @@ def damage(work: Path, rng: random.Random, count: int, bits: bool = False) -> It
                 what = "a bit flipped" if bits else rng.choice(list(acts))
                 acts[what]()
                 where = str(path.relative_to(broken))
-                rows.append({"check": f"damage, {kind}", "what": what, "where": where})
+                rows.append({"check": check, "what": what, "where": where})
             try:
                 if bits:
                     found = _after_bits(job, broken, truth, len(files))
