@@ -297,15 +297,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     names = [*COMPARED, "convergence", "shifts"]
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(names))
-    parser.add_argument("--settings", type=int, help="of each table")
-    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="two settings of each table")
     asked = parser.parse_args()
     if unknown := set(asked.tables) - set(names):
         parser.error(f"no table {', '.join(unknown)}; there are {', '.join(names)}")
     chosen = asked.tables or [*COMPARED, "convergence"]
-    memory, run = Memory("results/cache", verbose=0), Parallel(asked.jobs, verbose=1)
-    most = functools.partial(min, 2 if asked.quick else asked.settings or math.inf)
+    memory, run = Memory("results/cache", verbose=0), Parallel(2, verbose=1)
+    most = functools.partial(min, 2 if asked.quick else math.inf)
     compare, end, shift = map(memory.cache, (compared, ends, shifts))
     works = [(t, i) for t in chosen if t in COMPARED for i in range(most(COMPARED[t][1]))]
     if works:

@@ -178,7 +178,6 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", metavar="SET", help="names or groups; by default all")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=["bag", "mean, logistic"])
     parser.add_argument("--splits", type=int, default=50, help="of each set, at most")
-    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="one split of six sets")
     asked = parser.parse_args()
     if asked.quick:
@@ -201,7 +200,7 @@ def main() -> None:
         for method in asked.methods
         if number < one.splits
     ]
-    found = Parallel(asked.jobs, verbose=1)(works)
+    found = Parallel(2, verbose=1)(works)
     show(pd.DataFrame([row for rows in found for row in rows]))
     for name in chosen:
         if name in MODELS:

@@ -1,6 +1,6 @@
 """Forecasts of test errors beside those of more bags, on made and on real sets.
 
-    python benchmarks/forecasts.py [--data FOLDER] [--sets cells] [--bags 160] [--quick]
+    python benchmarks/forecasts.py [--data FOLDER] [--sets cells] [--quick]
 
 Each pilot of n labelled bags is asked for the test errors at n, 2n and 4n bags, by
 `sparsetoken.forecast`, by a power law fitted to held-out errors, and by ten-fold cross-validation
@@ -31,7 +31,7 @@ from sparsetoken.forecasting.inputs import bag_law, read_labelled
 from sparsetoken.forecasting.posterior import fit_posterior
 
 PILOTS = 5
-REAL_DRAWS, FEW_DRAWS, MANY_DRAWS, MANY = 12, 6, 5, 100  # up to 100 bags: few bags, more draws
+DRAWS = {"real": 12, "made": 6}
 NORMAL = 1.645  # standard deviations of a 90% interval
 TRULY, SURELY = 0.02, 2.5  # a difference of errors that counts, and its standard errors
 CLASSIFIERS = {"pooled": PooledLinearClassifier, "bag": lambda: BagClassifier(progress=False)}
@@ -48,12 +48,9 @@ class Setting(NamedTuple):
     sizes: tuple[int, ...]
 
 
-def settings(folder: Path | None, bags: int | None) -> list[Setting]:
-    """Return made sets, with pilots of so many bags if that is given, and real sets."""
-    found = []
-    for name, (_, usual) in MADE.items():
-        n = bags or usual
-        found.append(Setting("made", name, n, (n, 2 * n, 4 * n)))
+def settings(folder: Path | None) -> list[Setting]:
+    """Return made sets and real sets."""
+    found = [Setting("made", name, n, (n, 2 * n, 4 * n)) for name, (_, n) in MADE.items()]
     for name in real_names(folder):
         found.append(Setting("real", name, 40, (40, 80, 160) if name in LARGER else (40, 80)))
         if name in LARGER:
@@ -174,17 +171,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the real sets")
     parser.add_argument("--sets", nargs="+", metavar="SET", help="names or groups")
-    parser.add_argument("--bags", type=int, help="in each pilot of a made set")
-    parser.add_argument("--pilots", type=int, default=PILOTS)
-    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="one pilot of two small sets")
     asked = parser.parse_args()
     if asked.quick:
-        asked.pilots, asked.sets = 1, ["minima", "musk1"]
+        asked.sets = ["minima", "musk1"]
     folder = asked.data and asked.data.resolve()
     chosen = [
         setting
-        for setting in settings(folder, asked.bags)
+        for setting in settings(folder)
         if not asked.sets or {setting.name, setting.group} & set(asked.sets)
     ]
     memory = Memory("results/cache", verbose=0)
@@ -192,13 +186,11 @@ def main() -> None:
     works = []
     for setting in chosen:
         for n in setting.sizes:
-            draws = (
-                REAL_DRAWS if setting.group == "real" else FEW_DRAWS if n <= MANY else MANY_DRAWS
-            )
-            draws = 2 if asked.quick else draws
+            draws = 2 if asked.quick else DRAWS[setting.group]
             works.append(delayed(truth_of)(setting, n, draws, folder))
-        works += [delayed(said_of)(setting, i, folder) for i in range(asked.pilots)]
-    done = Parallel(asked.jobs, verbose=1)(works)
+        pilots = 1 if asked.quick else PILOTS
+        works += [delayed(said_of)(setting, i, folder) for i in range(pilots)]
+    done = Parallel(2, verbose=1)(works)
     every = pd.DataFrame([row for rows in done for row in rows])
     truth = every[every["truth"].notna()][[*PLACE, "truth", "truth_error"]]
     said = every[every["truth"].isna()].drop(columns=["truth", "truth_error"])

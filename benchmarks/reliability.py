@@ -5,10 +5,10 @@
 A sweep and a report are run as commands, whatever files they keep:
 
 - bits: random bits are flipped, each in another file of kept work, and the run is repeated;
-- damage: a file of the folder is changed by chance, then results are read and the run is repeated;
+- damage: files of the folder are changed by chance, then results are read and the run is repeated;
 - kills: runs are killed at random moments and run again; workers are killed; several runs share a
   folder; a folder is removed under a run;
-- limits: a tmpfs with little room, standard output that is full, few files that can be opened;
+- limits: files that can hold little, standard output that is full, few files that can be opened;
 - signals: SIGINT, SIGTERM and SIGHUP end a command with its workers and one line.
 
 The exit code is 1 if anything went wrong. Kills, limits and signals need Linux.
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import itertools
 import json
 import multiprocessing
@@ -129,35 +130,6 @@ def right(found: pd.DataFrame, truth: pd.DataFrame) -> bool:
     return found.equals(truth.loc[found.index, found.columns])
 
 
-# Bits.
-
-
-def bits(work: Path, rng: random.Random, count: int) -> Iterator[Row]:
-    """Flip bits, each of another file, in the half of the kept work that took least time."""
-    for job in (*([] if QUICK else [Report(work)]), Sweep(work, trials=15, dimension=1000)):
-        kind = type(job).__name__.lower()
-        folder = work / f"{kind}_bits"
-        here(*job.arguments(folder))
-        truth, flipped = job.read(folder)[1], 0
-        while flipped < count:
-            kept = [p for p in folder.rglob("*.json") if PIECE.fullmatch(p.name)]
-            kept.sort(key=lambda p: json.loads(p.read_bytes())["seconds"])
-            broken = kept[: min(max(len(kept) // 2, 1), count - flipped)]
-            for path in broken:
-                content, bit = bytearray(path.read_bytes()), rng.randrange(8 * path.stat().st_size)
-                content[bit // 8] ^= 1 << bit % 8
-                path.write_bytes(content)
-            flipped += len(broken)
-            done = here(*job.arguments(folder))
-            same = job.told(done, folder).equals(truth)
-            found = "found, then the same results" if same else "WRONG values"
-            seen = re.search(rf"\b{len(broken)} (damaged files|kept pieces)", done.stderr)
-            if not seen or "Traceback" in done.stderr:
-                found = f"WRONG: {done.stderr[-200:]}"
-            for _ in broken:
-                yield {"check": f"bits, {kind}", "what": "a bit flipped", "found": found}
-
-
 # Damage.
 
 
@@ -186,31 +158,52 @@ def damages(path: Path, others: list[Path], rng: random.Random) -> dict[str, Cal
     }
 
 
-def damage(work: Path, rng: random.Random, count: int) -> Iterator[Row]:
-    """Damage one file at a time; half of the damages are flipped bits."""
-    jobs = [(Sweep(work), Sweep(work, trials=17), 1.0)]
-    if not QUICK:
-        jobs.append((Report(work), Report(work), 0.1))
-    for job, foreign, share in jobs:
-        kind = type(job).__name__.lower()
-        whole, broken, apart = (work / f"{kind}_{n}" for n in ("whole", "broken", "apart"))
+def damage(work: Path, rng: random.Random, count: int, bits: bool = False) -> Iterator[Row]:
+    """Damage files of a folder, three at once; or flip bits in half of the kept work."""
+    here(*Sweep(work, trials=17).arguments(work / "apart"))
+    for job in (*([] if QUICK else [Report(work)]), Sweep(work)):
+        kind, done = type(job).__name__.lower(), 0
+        check = f"{'bits' if bits else 'damage'}, {kind}"
+        whole, broken = work / f"{kind}_whole", work / f"{kind}_broken"
         code = here(*job.arguments(whole)).exit_code
         read, truth = job.read(whole)
-        here(*foreign.arguments(apart))
-        names = sorted(p.relative_to(whole) for p in whole.rglob("*") if p.is_file())
-        others = [p for root in (whole, apart) for p in root.rglob("*") if p.is_file()]
-        for number in range(max(round(share * count), 1)):
+        others = [p for root in (whole, work / "apart") for p in root.rglob("*") if p.is_file()]
+        while done < count:
             shutil.rmtree(broken, ignore_errors=True)
             shutil.copytree(whole, broken)
-            name = rng.choice(names)
-            acts = damages(broken / name, others, rng)
-            what = "a bit flipped" if number % 2 else rng.choice(list(acts))
-            acts[what]()
-            row = {"check": f"damage, {kind}", "what": what, "where": str(name)}
+            files = sorted(p for p in broken.rglob("*") if p.is_file())
+            if bits:  # the half that took least time
+                files = [p for p in files if PIECE.fullmatch(p.name)]
+                files.sort(key=lambda p: json.loads(p.read_bytes())["seconds"])
+                files = files[: min(len(files) // 2, count - done)]
+            else:
+                files = rng.sample(files, min(3, count - done))
+            rows = []
+            for path in files:
+                acts = damages(path, others, rng)
+                what = "a bit flipped" if bits else rng.choice(list(acts))
+                acts[what]()
+                where = str(path.relative_to(broken))
+                rows.append({"check": check, "what": what, "where": where})
             try:
-                yield {**row, "found": _after_damage(job, broken, (code, read), truth)}
+                if bits:
+                    found = _after_bits(job, broken, truth, len(files))
+                else:
+                    found = _after_damage(job, broken, (code, read), truth)
             except Exception as error:  # counted as what went wrong
-                yield {**row, "found": f"WRONG: {type(error).__name__} {str(error)[-200:]}"}
+                found = f"WRONG: {type(error).__name__} {str(error)[-200:]}"
+            yield from ({**row, "found": found} for row in rows)
+            done += len(files)
+
+
+def _after_bits(job: Sweep | Report, folder: Path, truth: pd.DataFrame, flipped: int) -> str:
+    """Return whether a run finds every flipped file, and gives the same results."""
+    done = here(*job.arguments(folder))
+    seen = re.search(rf"\b{flipped} (damaged files|kept pieces)", done.stderr)
+    if not seen or "Traceback" in done.stderr:
+        return f"WRONG: {done.stderr[-200:]}"
+    same = job.told(done, folder).equals(truth)
+    return "found, then the same results" if same else "WRONG values"
 
 
 def _after_damage(
@@ -341,64 +334,41 @@ def _shared(job: Sweep | Report, kind: str, truth: pd.DataFrame) -> Iterator[Row
 
 
 def limits(work: Path, rng: random.Random, count: int) -> Iterator[Row]:
-    """Run commands with little room for files, then again with room."""
+    """Run commands that can write or open little, then again without a limit."""
     del rng
-    sweep = Sweep(work)
+    sweep, out = Sweep(work), work / "out"
     invoke(*sweep.arguments(work / "there"), "--workers", "1")
     X, y = np.random.default_rng(0).standard_normal((40, 3, 4)), np.arange(40) % 2
     np.savez(work / "bags.npz", X=X, y=y)
-    disk = work / "disk"
-    disk.mkdir()
-    if "--inside" not in sys.argv:
-        yield {"check": "limits", "what": "disk", "found": "left out: nothing can be mounted"}
-        return
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], check=True)
     commands = {
-        "sweep": [*sweep.arguments(disk / "s"), "--workers", "1"],
-        "results": ["results", str(work / "there"), "--export", str(disk / "t.csv")],
-        "plot": ["plot", str(work / "there"), "--out", str(disk / "p.png")],
-        "fit": ["fit", str(work / "bags.npz"), "--model", "pooled", "--out", str(disk / "m.skops")],
+        "sweep": [*sweep.arguments(out / "s"), "--workers", "1"],
+        "results": ["results", str(work / "there"), "--export", str(out / "t.csv")],
+        "plot": ["plot", str(work / "there"), "--out", str(out / "p.png")],
+        "fit": ["fit", str(work / "bags.npz"), "--model", "pooled", "--out", str(out / "m.skops")],
     }
     if not QUICK:
-        commands["reproduce"] = [*Report(work).arguments(disk / "r"), "--workers", "1"]
-    rooms = (0, 4, 16, 100)[: max(count, 1)]
-    for (name, command), free in itertools.product(commands.items(), rooms):
-        with _room(disk, 1024 * free):
-            process = started(command)
-            found = ended(process) or (_litter(disk) if process.returncode else "")
+        commands["reproduce"] = [*Report(work).arguments(out / "r"), "--workers", "1"]
+    bounds = [(resource.RLIMIT_FSIZE, size, "bytes in a file") for size in (0, 1024, 8192, 65536)]
+    bounds += [(resource.RLIMIT_NOFILE, files, "open files") for files in (8, 16, 32)]
+    chosen = bounds if count > 1 else bounds[1::4]
+    for (name, command), (kind, bound, of_what) in itertools.product(commands.items(), chosen):
+        out.mkdir()
+        limit = functools.partial(resource.setrlimit, kind, (bound, bound))
+        process = started(command, preexec_fn=limit)
+        found = ended(process)
+        # Kept work stays, for the next run.
+        left = sorted({path.name for path in out.iterdir()} - {"s", "r"})
         again = invoke(*command)
-        found = found or ("" if again.exit_code in (0, 1) else f"WRONG: {again.stderr[-200:]}")
-        yield {"check": "limits", "what": f"{name}, {free} KiB free", "found": found or "held"}
-        for path in disk.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if again.exit_code not in (0, 1):
+            found = found or f"WRONG: {again.stderr[-200:]}"
+        elif left and process.returncode != again.exit_code:  # 1 also tells what did not converge
+            found = found or f"WRONG: left {', '.join(left)}"
+        yield {"check": "limits", "what": f"{name}, {bound} {of_what}", "found": found or "held"}
+        shutil.rmtree(out)
     for name, command in {"align": ["align"], "predict": ["predict", "pooled"]}.items():
         with open("/dev/full", "w") as full:
             found = ended(started([*command, "--json"], stdout=full)) or "held"
         yield {"check": "limits", "what": f"{name} > /dev/full", "found": found}
-    for (name, command), files in itertools.product(commands.items(), (8, 16, 32)[:count]):
-        few = (resource.RLIMIT_NOFILE, (files, files))
-        process = started(command, preexec_fn=lambda few=few: resource.setrlimit(*few))
-        found = ended(process) or "held"
-        yield {"check": "limits", "what": f"{name}, {files} open files", "found": found}
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-@contextlib.contextmanager
-def _room(disk: Path, size: int) -> Iterator[None]:
-    """Leave so much room on the disk."""
-    state, ballast = os.statvfs(disk), disk / "ballast"
-    with ballast.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, state.f_bavail * state.f_bsize - size)
-    try:
-        yield
-    finally:
-        ballast.unlink()
-
-
-def _litter(disk: Path) -> str:
-    """Return what a command that gave up left, but for the folders of kept work."""
-    found = sorted({path.name for path in disk.iterdir()} - {"s", "r", "ballast"})
-    return f"WRONG: left {', '.join(found)}" if found else ""
 
 
 # Signals.
@@ -438,7 +408,8 @@ def signals(work: Path, rng: random.Random, count: int) -> Iterator[Row]:
         yield {"check": "signals", "what": f"{sent.name}, {where}", "found": found}
 
 
-CHECKS = {"bits": bits, "damage": damage, "kills": kills, "limits": limits, "signals": signals}
+CHECKS = {"bits": functools.partial(damage, bits=True), "damage": damage}
+CHECKS |= {"kills": kills, "limits": limits, "signals": signals}
 COUNTS = {
     **{"bits": (1000, 6), "damage": (100, 6), "kills": (100, 2)},
     **{"limits": (4, 1), "signals": (24, 2)},
@@ -451,21 +422,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checks", nargs="*", metavar="CHECK", help=", ".join(CHECKS))
     parser.add_argument("--count", type=int, help="of each check")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="a few of each, without reports")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if unknown := set(asked.checks) - set(CHECKS):
         parser.error(f"no check {', '.join(unknown)}; there are {', '.join(CHECKS)}")
-    if not asked.inside:  # in a namespace of its own a disk can be mounted
-        for unshare in (["unshare", "--mount"], ["unshare", "--mount", "--map-root-user"]):
-            if shutil.which("unshare") and not subprocess.run([*unshare, "true"]).returncode:
-                os.execvp("unshare", [*unshare, sys.executable, *sys.argv, "--inside"])
     rows = []
     for name in asked.checks or CHECKS:
         count = asked.count or COUNTS[name][asked.quick]
         with tempfile.TemporaryDirectory() as folder:
-            for row in CHECKS[name](Path(folder), random.Random(asked.seed), count):
+            for row in CHECKS[name](Path(folder), random.Random(0), count):
                 rows.append(row)
                 print(*row.values(), sep=": ", file=sys.stderr, flush=True)
     table = pd.DataFrame(rows)

@@ -364,6 +364,8 @@ def test_bad_pictures_are_refused(curve, axes):
     steps = TwoSteps(alpha0=LOADS, eta_b=np.linspace(0.1, 0.9, 21)[:, None])
     with pytest.raises(InvalidInput, match="at most 20"):
         align(PROBLEM, steps).plot("cosine", axes)
+    with pytest.raises(InvalidInput, match="ax must be a matplotlib Axes or None; got 'str'"):
+        curve.plot(ax="axes")
 
 
 def test_three_dimensions_are_a_line_for_each_point_of_the_first_two(axes):

@@ -195,7 +195,8 @@ def draw(rows: Rows) -> Plot:
     condition = rows.where("condition")
     first.plot([row["along"] for row in condition], [row.value for row in condition], "k--", lw=1.5)
     first.set(xlim=AXES["rate"][0], ylim=AXES["rate"][1])
-    style.log_ticks(second, x=(0.1, 1, 10), y=(0.1, 1, 10))
+    for axis in (second.xaxis, second.yaxis):
+        style.log_axis(axis, (0.1, 1, 10))
     second.set(xlim=AXES["step"][1], ylim=AXES["step"][0])
     bar = figure.colorbar(mesh, ax=[first, second], pad=0.02)
     bar.set_label("cosine of the query with the signal")

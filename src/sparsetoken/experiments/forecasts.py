@@ -252,7 +252,7 @@ def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
                 axes.fill_between(n, low, high, color=colour, alpha=0.15, linewidth=0)
         draw_rows(axes, "bags", measured.where(model=model), colour=colour, alpha=0.8)
     axes.set_ylim(0, 0.6)
-    style.log_ticks(axes, x=sorted(forecasts.distinct("bags")))
+    style.log_axis(axes.xaxis, sorted(forecasts.distinct("bags")))
 
 
 EXPERIMENT = Experiment(

@@ -311,7 +311,7 @@ def draw(rows: Rows) -> Plot:
     y = Axis("critical θ at test error 0.01", log=True)
     every = panel("All models", y, [*LOOKS], laws)
     low = panel("Logarithmic laws, linear axis", Axis(""), [*LOOKS][-4:], logarithms)
-    return curves([every, low], 9.8, 4.6, beside=True)
+    return curves([every, low], 9.8, 4.6, columns=1)
 
 
 def _curves(rows: Rows, names: Iterable[str]) -> list[Curve]:
@@ -337,7 +337,7 @@ def draw_errors(rows: Rows) -> Plot:
     kept = Rows(row for row in rows.where("line") if row.value > 1e-5)
     y, title = Axis("best test error", low=1e-4, high=0.7, log=True), f"L = {kept[0]['length']}"
     panel = Panel("strength", Axis("θ"), y, _curves(kept, LOOKS), f"{title}, R = 1")
-    return curves([panel], 6.8, 4.8, beside=True)
+    return curves([panel], 6.8, 4.8, columns=1)
 
 
 FIGURES = {"representation": draw, "representation_error": draw_errors}

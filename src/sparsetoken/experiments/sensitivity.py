@@ -277,7 +277,8 @@ def draw_maps(rows: Rows) -> Plot:
     figure, (sharp, bias) = style.new_figure(9.6, 4.3, 2)
     _, left = _map(sharp, rows.where(panel="sharpness"), BETA, ALPHA0)
     mesh, right = _map(bias, rows.where(panel="bias"), ETA_B, RATE)
-    style.log_ticks(sharp, x=(ticks := (0.25, 0.5, 1, 2, 4)), y=ticks)
+    for axis in (sharp.xaxis, sharp.yaxis):
+        style.log_axis(axis, (0.25, 0.5, 1, 2, 4))
     best = rows.where("best", panel="sharpness")
     star: dict[str, Any] = {"color": RED, "marker": "*", "mec": "white", "ms": 9}
     good = sorted((row["y"], row["x"]) for row in best if row.converged)

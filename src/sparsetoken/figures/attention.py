@@ -8,15 +8,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from matplotlib import pyplot
 from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, MarkerStyle
 
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.figures.palette import PALE
-from sparsetoken.figures.style import COLOURS, as_written, drawing
+from sparsetoken.figures.style import COLOURS, as_written, styled
 
 LARGEST_NUMBER = 30  # of bags in one figure
 SLACK = 1e-3  # of the sum of weights in float32
@@ -24,24 +26,11 @@ TIP = MarkerStyle(CARETDOWN)
 TRUE = COLOURS["readout_cosine"]
 
 
-@dataclasses.dataclass(eq=False, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class AttentionDisplay:
-    """The attention weights of a few bags.
+    """The attention weights of a few bags, as they were drawn.
 
     Use `from_estimator` or `from_predictions`.
-
-    Parameters
-    ----------
-    weights : list of arrays of shape (L_i,)
-        One for each bag, of any lengths.
-    top_tokens : list of int arrays
-        Positions that are marked in each bag.
-    true_tokens : list of bool arrays of shape (L_i,), optional
-        Where tokens are known to matter.
-    names : list of str, optional
-        What is written beside each bag; by default its number, from 0.
-    note : str
-        What is written below the bags.
 
     Attributes
     ----------
@@ -65,12 +54,9 @@ class AttentionDisplay:
     [3, 2]
     """
 
-    weights: Sequence[Float[np.ndarray, " _"]]
-    _: dataclasses.KW_ONLY
-    top_tokens: Sequence[Int[np.ndarray, " _"]]
-    true_tokens: Sequence[Bool[np.ndarray, " _"]] | None = None
-    names: Sequence[str] | None = None
-    note: str = ""
+    figure_: Figure
+    axes_: np.ndarray
+    bars_: list[BarContainer]
 
     @classmethod
     def from_estimator(
@@ -82,7 +68,6 @@ class AttentionDisplay:
         true_tokens: Any = None,
         names: Sequence[str] | None = None,
         target: Any = None,
-        ax: Axes | None = None,
     ) -> Self:
         """Plot the attention weights of a fitted classifier on bags.
 
@@ -95,13 +80,11 @@ class AttentionDisplay:
         k : int
             Top tokens that are marked in each bag, >= 0.
         true_tokens : list of bool arrays of shape (L_i,), optional
-            Drawn in another colour.
+            Where tokens are known to matter; drawn in another colour.
         names : list of str, optional
-            One for each bag.
+            What is written beside each bag; by default its number, from 0.
         target : label, optional
             For more than two classes: the class whose query is shown.
-        ax : Axes, optional
-            Its place is divided among the bags. The default is a new figure.
 
         Returns
         -------
@@ -118,17 +101,14 @@ class AttentionDisplay:
         model, bags = _with_attention(estimator, X)
         k = integer("k", k, 0)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the note says that attention is off
+            warnings.simplefilter("ignore")  # the figure says that attention is off
             weights, top = model.attention_weights(bags), model.top_tokens(bags, max(k, 1))
         column = 0
         if len(model.classes_) > 2:
             column = _column(model.classes_, target)
             weights, top = [w[:, column] for w in weights], [t[:, column] for t in top]
-        top = [t[:k] for t in top]
-        note = "attention is off: all weights are equal" if _even(weights) else ""
-        return cls.from_predictions(
-            weights, top_tokens=top, true_tokens=true_tokens, names=names, note=note, ax=ax
-        )
+        given = {"top_tokens": [t[:k] for t in top], "true_tokens": true_tokens, "names": names}
+        return cls.from_predictions(weights, **given)
 
     @classmethod
     def from_predictions(
@@ -138,8 +118,6 @@ class AttentionDisplay:
         top_tokens: Any = None,
         true_tokens: Any = None,
         names: Sequence[str] | None = None,
-        note: str = "",
-        ax: Axes | None = None,
     ) -> Self:
         """Plot given attention weights.
 
@@ -149,9 +127,7 @@ class AttentionDisplay:
             One for each bag, at most 30 of them.
         top_tokens : list of int arrays, optional
             Positions to mark; by default the one of largest weight.
-        note : str
-            What is written below the bags.
-        true_tokens, names, ax
+        true_tokens, names
             As for `from_estimator`.
 
         Raises
@@ -165,66 +141,57 @@ class AttentionDisplay:
         top = _of_bags("top_tokens", top, checked, _positions)
         if true_tokens is not None:
             true_tokens = _of_bags("true_tokens", true_tokens, checked, _flags)
-        if names is not None:
-            names = _of_bags("names", names, checked, lambda name, given, length: given)
-        given = {"top_tokens": top, "true_tokens": true_tokens, "names": names, "note": note}
-        return cls(checked, **given).plot(ax)
+        n = len(checked)
+        names = [f"bag {i}" for i in range(n)] if names is None else names
+        names = _of_bags("names", names, checked, lambda name, given, length: as_written(given))
+        truth = true_tokens or [np.zeros(len(w), bool) for w in checked]
+        with styled():
+            figure = pyplot.figure(figsize=(7.2, 0.9 + 0.85 * n), layout="constrained")
+            axes = figure.subplots(n, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+            rows = zip(axes, checked, top, truth, names, strict=True)
+            bars = [_row(*row) for row in rows]
+            _describe(axes, checked, any(map(len, top)), true_tokens is not None)
+        return cls(figure, axes, bars)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw one row for each bag, with common scales.
 
-        Parameters
-        ----------
-        ax : Axes, optional
-            Its place is divided among the bags. The default is a new figure.
+def _row(axes: Axes, w: np.ndarray, top: np.ndarray, truth: np.ndarray, name: str) -> BarContainer:
+    """Draw the weights of a bag."""
+    colours = np.where(truth, TRUE, COLOURS["attention"]).tolist()
+    # With an edge, so that a bar thinner than a pixel is seen.
+    bars = axes.bar(np.arange(len(w)), w, 0.8, color=colours, edgecolor=colours, linewidth=0.4)
+    axes.plot(np.flatnonzero(truth), np.zeros(truth.sum()), "o", color=TRUE, ms=4, zorder=3)
+    heads = np.maximum(w[top], 0)
+    tips: dict[str, Any] = {"ls": "", "marker": TIP, "color": "black", "ms": 6, "zorder": 3}
+    # Where there are none, the layout would make room down to the corner of the figure.
+    axes.plot(top, heads, **tips, clip_on=False, in_layout=False)
+    axes.set_ylabel(name, rotation=0, ha="right", va="center")
+    axes.grid(visible=False, axis="x")
+    if _adds_up(w):
+        axes.hlines(1 / len(w), -0.5, len(w) - 0.5, color="black", ls=":", lw=1)
+    axes.axvspan(len(w) - 0.5, 1e9, color=PALE, lw=0, zorder=0)  # no tokens here
+    return bars
 
-        Returns
-        -------
-        AttentionDisplay
-        """
-        n = len(self.weights)
-        with drawing(ax, n, (7.2, 0.9 + 0.85 * n)) as self.axes_:
-            self.figure_ = self.axes_[0].figure
-            self.bars_ = [self._row(i, axes) for i, axes in enumerate(self.axes_)]
-            self._describe()
-        return self
 
-    def _row(self, i: int, axes: Axes) -> Any:
-        w, top = self.weights[i], self.top_tokens[i]
-        truth = np.zeros(len(w), bool) if self.true_tokens is None else self.true_tokens[i]
-        colours = np.where(truth, TRUE, COLOURS["attention"]).tolist()
-        # With an edge, so that a bar thinner than a pixel is seen.
-        bars = axes.bar(np.arange(len(w)), w, 0.8, color=colours, edgecolor=colours, linewidth=0.4)
-        axes.plot(np.flatnonzero(truth), np.zeros(truth.sum()), "o", color=TRUE, ms=4, zorder=3)
-        heads = np.maximum(w[top], 0)
-        axes.plot(top, heads, ls="", marker=TIP, color="black", ms=6, zorder=3, clip_on=False)
-        name = f"bag {i}" if self.names is None else self.names[i]
-        axes.set_ylabel(as_written(name), rotation=0, ha="right", va="center")
-        axes.grid(visible=False, axis="x")
-        if _adds_up(w):
-            axes.hlines(1 / len(w), -0.5, len(w) - 0.5, color="black", ls=":", lw=1)
-        axes.axvspan(len(w) - 0.5, 1e9, color=PALE, lw=0, zorder=0)  # no tokens here
-        return bars
-
-    def _describe(self) -> None:
-        every = np.concatenate([[0.0], *self.weights])
-        least, largest = float(every.min()), float(every.max())
-        span = (largest - least) or 1.0
-        self.axes_[0].set_xlim(-0.7, max(map(len, self.weights)) - 0.3)
-        self.axes_[0].set_ylim(least - 0.06 * span, largest + 0.22 * span)
-        label = "token (position in the bag)"
-        self.axes_[-1].set_xlabel(f"{label}\n{as_written(self.note)}" if self.note else label)
-        marks = [Line2D([], [], marker="s", ls="", color=COLOURS["attention"], label="weight")]
-        if any(len(top) for top in self.top_tokens):
-            marks.append(Line2D([], [], marker=TIP, ls="", color="black", label="top token"))
-        if self.true_tokens is not None:
-            marks.append(Line2D([], [], marker="o", ls="", color=TRUE, label="true token"))
-        if any(_adds_up(w) for w in self.weights):
-            marks.append(Line2D([], [], ls=":", lw=1, color="black", label="equal weights"))
-        # Above everything that is drawn.
-        self.axes_[0].legend(
-            handles=marks, loc="lower right", bbox_to_anchor=(1, 1), ncols=4, frameon=False
-        )
+def _describe(axes: np.ndarray, weights: list[np.ndarray], top: bool, truth: bool) -> None:
+    """Set the common scales, and say what is drawn, with tokens that are top or true or none."""
+    every = np.concatenate([[0.0], *weights])
+    least, largest = float(every.min()), float(every.max())
+    span = (largest - least) or 1.0
+    axes[0].set_xlim(-0.7, max(map(len, weights)) - 0.3)
+    axes[0].set_ylim(least - 0.06 * span, largest + 0.22 * span)
+    note = "\nattention is off: all weights are equal" if _even(weights) else ""
+    axes[-1].set_xlabel(f"token (position in the bag){note}")
+    marks: dict[str, dict[str, Any]] = {"weight": {"marker": "s", "color": COLOURS["attention"]}}
+    if top:
+        marks["top token"] = {"marker": TIP, "color": "black"}
+    if truth:
+        marks["true token"] = {"marker": "o", "color": TRUE}
+    if any(_adds_up(w) for w in weights):
+        marks["equal weights"] = {"ls": ":", "lw": 1, "color": "black"}
+    handles = [Line2D([], [], label=label, **{"ls": "", **look}) for label, look in marks.items()]
+    # Above everything that is drawn.
+    place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 4, "frameon": False}
+    axes[0].legend(handles=handles, **place)
 
 
 def _adds_up(weights: np.ndarray) -> bool:

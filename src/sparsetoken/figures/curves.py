@@ -118,7 +118,6 @@ def curves(
     height: float = 3.9,
     *,
     columns: int = 0,
-    beside: bool = False,
     marks: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Plot:
     """Draw panels side by side with one legend; call it inside `style.styled`.
@@ -129,9 +128,7 @@ def curves(
     width, height : float
         In inches.
     columns : int
-        Of the legend; one for each entry by default.
-    beside : bool
-        Whether the legend is at the right, in one column.
+        Of the legend; one for each entry by default. With one it is at the right.
     marks : mapping
         More entries of the legend: labels with the look of their lines or marks.
     """
@@ -149,7 +146,7 @@ def curves(
         _finish(axes, panel)
     plain = [row for panel in panels for c in panel.curves if not c.marker for row in c.rows]
     meanings = style.meanings([(row.engine, row.converged) for row in plain])
-    style.legend(figure, names | dict(marks or {}) | meanings, columns, beside)
+    style.legend(figure, names | dict(marks or {}) | meanings, columns)
     return Plot(figure, shown)
 
 
@@ -172,7 +169,10 @@ def _dashes(curve: Curve) -> dict[str, Any]:
 def _finish(axes: Axes, panel: Panel) -> None:
     x, y = panel.x, panel.y
     first, last = axes.dataLim.intervalx * (0.99, 1.01)
-    style.log_ticks(axes, x=[t for t in x.ticks if first <= t <= last], y=y.ticks)
+    if ticks := [t for t in x.ticks if first <= t <= last]:
+        style.log_axis(axes.xaxis, ticks)
+    if y.ticks:
+        style.log_axis(axes.yaxis, y.ticks)
     if x.log:
         axes.set_xscale("log")
     if y.log:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import xarray
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -59,16 +59,13 @@ def draw(
     # Curves of both quantities share a panel, maps do not.
     free = [str(dim) for dim in means["value"].dims if dim not in (*placed.values(), "quantity")]
     facets = ["quantity", *free] if y or len(shown) == 1 else free
-    figure, panels, columns = _panels(means, facets, (2.5, 2.4) if y else (3.2, 2.9))
+    labels = axis_label(x), axis_label(y or value)
+    figure, panels = _panels(means, facets, labels, (2.5, 2.4) if y else (3.2, 2.9))
     if y:
         known = means["value"].where(means["status"] == CONVERGED)
-        _maps(figure, panels, known.rename(_words(value)), x, y)
+        _maps(figure, panels, known.rename(axis_label(value)), x, y)
     else:
-        _curves(figure, panels, x, curves)
-    labels = axis_label(x), axis_label(y) if y else _words(value)
-    for i, (axes, _) in enumerate(panels):
-        axes.set_xlabel(labels[0] if i + columns >= len(panels) else "")
-        axes.set_ylabel(labels[1] if i % columns == 0 else "")
+        _curves(figure, panels, means, x, curves)
     fallen = ~means["status"].isin([CONVERGED, MISSING])
     return figure, Drawn(fallen.size, int(fallen.sum()), int(means["missing"].sum()))
 
@@ -100,18 +97,21 @@ def _means(dataset: xarray.Dataset, quantity: str, value: str) -> xarray.Dataset
     variables = {"value": values.mean("trial"), "error": error.fillna(0.0)}
     missing = (status == MISSING).any("trial")
     variables |= {"status": status.isel(trial=first), "missing": missing}
-    return xarray.Dataset(variables).drop_vars("trial", errors="ignore")
+    source = dataset["engine"].variable if quantity == "simulation" else "theory"
+    found = xarray.Dataset(variables).assign(source=source)
+    return found.drop_vars("trial", errors="ignore")
 
 
 Panel = tuple[Axes, xarray.Dataset]
 
 
 def _panels(
-    means: xarray.Dataset, dims: list[str], size: tuple[float, float]
-) -> tuple[Figure, list[Panel], int]:
-    """Return a figure with empty panels, what is in each of them, and the number of columns.
+    means: xarray.Dataset, dims: list[str], labels: tuple[str, str], size: tuple[float, float]
+) -> tuple[Figure, list[Panel]]:
+    """Return a figure with empty panels, and what is in each of them.
 
-    There is a panel for each point of the dimensions. The size is that of a panel in inches.
+    There is a panel for each point of the dimensions. The labels of x and y are at the outer
+    panels, and the size is that of a panel in inches.
     """
     sizes = {dim: means.sizes[dim] for dim in dims}
     count = math.prod(sizes.values())
@@ -132,9 +132,11 @@ def _panels(
     own.sort(key=lambda name: name != "quantity")
     panels = [(axes, means.isel(panel=i)) for i, axes in enumerate(places[:count])]
     for i, (axes, panel) in enumerate(panels):
+        left, low = i % columns == 0, i + columns >= count
         axes.set_title(_title({name: panel[name].item() for name in own}), loc="left")
-        axes.tick_params(labelleft=i % columns == 0, labelbottom=i + columns >= count)
-    return figure, panels, columns
+        axes.set(xlabel=labels[0] * low, ylabel=labels[1] * left)
+        axes.tick_params(labelleft=left, labelbottom=low)
+    return figure, panels
 
 
 def _maps(figure: Figure, panels: Sequence[Panel], known: xarray.DataArray, x: str, y: str) -> None:
@@ -152,12 +154,18 @@ def _maps(figure: Figure, panels: Sequence[Panel], known: xarray.DataArray, x: s
         mesh = cells.plot.pcolormesh(x=x, y=y, ax=axes, **look)
         for way in logs:
             style.log_axis(getattr(axes, f"{way}axis"))
-        places = means.stack(cell=[x, y], create_index=False)
-        fallen = places.isel(cell=~places["status"].isin([CONVERGED, MISSING]).to_numpy())
-        style.hollow(axes, fallen[x], fallen[y], VERMILION, 4)
+        places = _found(means)
+        fallen = places[places["status"] != CONVERGED]
+        style.hollow(axes, fallen[x], fallen[y], VERMILION)
         if "boundary" in means:
             _boundary(axes, means["boundary"], load_is_x=x == "alpha1")
     figure.colorbar(mesh, ax=[axes for axes, _ in panels], label=str(known.name))
+
+
+def _found(means: xarray.Dataset) -> pd.DataFrame:
+    """Return a table of the points that have results."""
+    points = means.to_dataframe().reset_index()
+    return points[points["status"] != MISSING].copy()
 
 
 def _boundary(axes: Axes, capacity: xarray.DataArray, load_is_x: bool) -> None:
@@ -169,35 +177,33 @@ def _boundary(axes: Axes, capacity: xarray.DataArray, load_is_x: bool) -> None:
     axes.axis(limits)
 
 
-def _curves(figure: Figure, panels: Sequence[Panel], x: str, curves: str) -> None:
+def _curves(
+    figure: Figure, panels: Sequence[Panel], means: xarray.Dataset, x: str, curves: str
+) -> None:
     """Draw theory as lines and simulations as points, with one legend."""
-    means, colours = panels[0][1], [style.COLOURS["attention"]]
-    if curves:
-        colours = _colours(curves, means[curves].to_numpy())
+    names = means[curves].to_numpy() if curves else np.array([""])
+    colours = dict(zip(names, _colours(curves, names), strict=True))
     drawn: list[tuple[str, bool]] = []
     for axes, panel in panels:
-        axes.set_xscale("log" if _is_log(means[x]) else "linear")
-        panel = panel if "quantity" in panel.dims else panel.expand_dims("quantity")
-        for (i, source), (j, colour) in itertools.product(
-            enumerate(panel["quantity"].to_numpy()), enumerate(colours)
-        ):
-            one = panel.isel({"quantity": i} | ({curves: j} if curves else {}))
-            one = one.isel({x: (one["status"] != MISSING).to_numpy()})
-            sound = ((one["status"] == CONVERGED) & np.isfinite(one["value"])).to_numpy()
-            engine = np.broadcast_to(source if source == "theory" else one["engine"], sound.shape)
-            known = (one[x], one["value"], one["error"])
+        found = _found(panel)
+        found["sound"] = (found["status"] == CONVERGED) & np.isfinite(found["value"])
+        drawn += zip(found["source"], found["sound"], strict=True)
+        for name, colour in colours.items():
+            some = found[found[curves] == name] if curves else found
+            places, engine, sound = (some[n].to_numpy() for n in (x, "source", "sound"))
+            known = places, some["value"], some["error"]
             style.draw(axes, *known, engine=engine, converged=sound, colour=colour)
-            drawn += zip(engine.tolist(), sound.tolist(), strict=True)
         if _is_log(means[x]):
             style.log_axis(axes.xaxis)
     if curves:
-        named = zip(means[curves].to_numpy(), colours, strict=True)
-        names = {_named(curves, value): {"color": colour} for value, colour in named}
-        style.legend(figure, names | style.meanings(drawn), min(4, len(names) + 2))
+        looks = {_named(curves, name): {"color": colour} for name, colour in colours.items()}
+        style.legend(figure, looks | style.meanings(drawn), min(4, len(looks) + 2))
 
 
 def _colours(curves: str, values: np.ndarray) -> list[str]:
     """Return the colours of curves for these values."""
+    if not curves:
+        return [style.COLOURS["attention"]]
     if curves == "model":
         return [style.COLOURS.get(value, GREY) for value in values]
     colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(values)))
@@ -210,8 +216,7 @@ def _is_log(coordinate: xarray.DataArray) -> bool:
     if len(values) < 3 or values[0] <= 0:
         return False
     ratios, steps = np.diff(np.log(values)), np.diff(values)
-    even = np.ptp(ratios) < 1e-6 * ratios.mean() or np.ptp(ratios) < np.ptp(steps)
-    return bool(even and np.ptp(steps) > 1e-6 * steps.mean())
+    return bool(np.ptp(ratios) / ratios.mean() < np.ptp(steps) / steps.mean())
 
 
 def _title(fixed: Mapping[str, Any]) -> str:
@@ -219,10 +224,6 @@ def _title(fixed: Mapping[str, Any]) -> str:
     words = [style.as_written(v) for v in fixed.values() if isinstance(v, str)]
     numbers = [_named(n, v) for n, v in fixed.items() if not isinstance(v, str)]
     return "\n".join(", ".join(part) for part in (words, numbers) if part)
-
-
-def _words(value: str) -> str:
-    return {"separable": "fraction of separable sets"}.get(value, value.replace("_", " "))
 
 
 def _named(name: str, value: Any) -> str:

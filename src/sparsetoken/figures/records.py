@@ -16,7 +16,7 @@ from sparsetoken.model.stages import Query, Readout, TwoSteps
 
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
 _MOST_LINES = 20
-_WORDS = {"auc": "AUC"}
+_WORDS = {"auc": "AUC", "separable": "fraction of separable sets"}
 
 
 def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
@@ -49,7 +49,7 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     x_name = next((n for n, c in coords.items() if _varies(c)), last)
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
     simulated = hasattr(record, "trials")
-    with style.drawing(ax) as (ax,):
+    with style.drawing(ax) as ax:
         for i in range(lines):
             own, other = _labels(record, options.get("label"), _fixed(coords, i))
             look = {**options, "label": own}

@@ -72,31 +72,23 @@ def as_written(text: object) -> str:
     >>> print(as_written("5$ or $6"))
     5\$ or \$6
     """
-    try:
-        written = str(text)
-    except ValueError:  # of more than 4300 digits
-        raise InvalidInput("name or label", "a text", text) from None
-    return written.encode(errors="backslashreplace").decode().replace("$", r"\$")
+    return str(text).encode(errors="backslashreplace").decode().replace("$", r"\$")
 
 
-def log_ticks(axes: Axes, *, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:
-    """Make an axis logarithmic, with plain numbers at these ticks alone."""
-    if x:
-        axes.set_xscale("log")
-        axes.set_xticks(x, [f"{t:g}" for t in x])
-    if y:
-        axes.set_yscale("log")
-        axes.set_yticks(y, [f"{t:g}" for t in y])
-    axes.minorticks_off()
+def log_axis(axis: Any, ticks: Sequence[float] = ()) -> None:
+    """Make an axis logarithmic, with plain numbers at these ticks alone.
 
-
-def log_axis(axis: Any) -> None:
-    """Make an axis logarithmic; where at most three decades are drawn, with plain numbers."""
+    Without ticks they are matplotlib's, with plain numbers where at most three decades are drawn.
+    """
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
-    if axis.get_data_interval()[1] <= 1000 * axis.get_minpos():
+    if ticks:
+        axis.set_ticks(ticks, labels=[f"{t:g}" for t in ticks])
+    elif axis.get_data_interval()[1] <= 1000 * axis.get_minpos():
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.set_minor_locator(NullLocator())
+    else:
+        return
+    axis.set_minor_locator(NullLocator())
 
 
 def draw(
@@ -160,33 +152,32 @@ def draw(
     return colour
 
 
-def hollow(axes: Axes, xs: Any, ys: Any, colour: Any, size: float = 4.5) -> None:
+def hollow(axes: Axes, xs: Any, ys: Any, colour: Any) -> None:
     """Mark points that did not converge."""
-    axes.plot(xs, ys, "D", mfc="none", mec=colour, ms=size)
+    axes.plot(xs, ys, "D", mfc="none", mec=colour, ms=4.5)
 
 
 def meanings(drawn: Collection[tuple[str, bool]]) -> dict[str, dict[str, Any]]:
     """Return what marks mean, as entries of a legend, by engines and whether they converged."""
     engines, sound = {engine for engine, _ in drawn}, all(converged for _, converged in drawn)
-    marks, shape = {}, {"color": GREY, "ls": "none", "mec": "white", "mew": 0.6}
+    marks: dict[str, dict[str, Any]] = {}
     if "reduced" in engines:
-        marks["simulation"] = {"marker": "o", **shape}
+        marks["simulation"] = {"marker": "o", "mec": "white", "mew": 0.6}
     if "tensors" in engines:
-        marks["simulation, real tensors"] = {"marker": "s", "ms": 8, **shape}
+        marks["simulation, real tensors"] = {"marker": "s", "ms": 8, "mec": "white", "mew": 0.6}
     if not sound:
-        marks["not converged"] = {"marker": "D", "mfc": "none", "mec": GREY, "ls": "none"}
-    return marks
+        marks["not converged"] = {"marker": "D", "mfc": "none", "mec": GREY}
+    return {label: {"color": GREY, "ls": "none", **look} for label, look in marks.items()}
 
 
-def legend(
-    figure: Figure, marks: Mapping[str, Mapping[str, Any]], columns: int = 0, beside: bool = False
-) -> None:
-    """Put a legend above the panels or beside them: labels with the look of their lines or marks.
+def legend(figure: Figure, marks: Mapping[str, Mapping[str, Any]], columns: int = 0) -> None:
+    """Put a legend above the panels: labels with the look of their lines or marks.
 
-    One above has as many columns as fit into the figure, at most those given.
+    It has as many columns as fit into the figure, at most those given. One of a single column is
+    beside the panels.
     """
     handles = [Line2D([], [], label=label, **look) for label, look in marks.items()]
-    if beside:
+    if columns == 1:
         figure.legend(handles=handles, loc="outside right upper")
         return
     for ncols in range(columns or len(handles), 0, -1):
@@ -197,30 +188,14 @@ def legend(
 
 
 @contextlib.contextmanager
-def drawing(
-    ax: Axes | None, rows: int = 1, size: tuple[float, float] = (5.6, 3.9)
-) -> Iterator[np.ndarray]:
-    """Give rows of axes with common scales: in a new figure of the package's style, or in one axes.
-
-    For more than one row the place of the axes is divided, and it is switched off. The size is
-    that of a new figure in inches.
-    """
-    share: dict[str, Any] = {"sharex": True, "sharey": True, "squeeze": False}
+def drawing(ax: Axes | None) -> Iterator[Axes]:
+    """Give an axes to draw in: the one given, or that of a new figure in the package's style."""
     if ax is None:
         from matplotlib import pyplot
 
         with styled():
-            figure = pyplot.figure(figsize=size, layout="constrained")
-            yield figure.subplots(rows, 1, **share)[:, 0]
-        return
-    if not isinstance(ax, Axes):
+            yield pyplot.figure(figsize=(5.6, 3.9), layout="constrained").subplots()
+    elif isinstance(ax, Axes):
+        yield ax
+    else:
         raise InvalidInput("ax", "a matplotlib Axes or None", type(ax).__name__)
-    if rows == 1:
-        yield np.array([ax])
-        return
-    place = ax.get_subplotspec()
-    if place is None:
-        legal = f"None or an Axes of a grid, for {rows} panels"
-        raise InvalidInput("ax", legal, "an Axes without a grid", "pyplot.subplots makes one.")
-    ax.set_axis_off()
-    yield place.subgridspec(rows, 1).subplots(**share)[:, 0]

@@ -183,7 +183,7 @@ class Forecast:
         needed("matplotlib.pyplot", "to plot", "app")
         from sparsetoken.figures.style import drawing
 
-        with drawing(ax) as (ax,):
+        with drawing(ax) as ax:
             for i, (model, points) in enumerate(self.curves.items()):
                 one, colour = self.measured[model], f"C{i}"
                 n = [point.n for point in points]
