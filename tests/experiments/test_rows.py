@@ -87,7 +87,7 @@ def test_rows_are_chosen_by_fields_and_coordinates():
     assert rows.where(quantity="test_error", model="pooled") == rows
     assert rows.where(alpha=1.0) == rows.where(engine="theory", alpha=1.0) == Rows([OTHER])
     assert not rows.where(beta=1.0)
-    assert rows.where("theory").beside(OTHER, "model") is ROW
+    assert rows.where("theory").beside(OTHER.but(alpha=2.0)) is ROW
     assert rows.one(alpha=2.0) is ROW
     for wanted in ({}, {"alpha": 3.0}):
         with pytest.raises(LookupError, match="one was expected"):

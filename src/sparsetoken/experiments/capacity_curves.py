@@ -15,9 +15,13 @@ from sparsetoken.experiments.core import capacities
 from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.core.places import all_true, compare, near
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows, difference
-from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.experiments.core.rules import (
+    against_simulation,
+    against_value,
+    compare,
+    fraction_true,
+)
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLACK, COLOURS, GREY, LIGHT_GREY
 from sparsetoken.model import presets
@@ -247,7 +251,7 @@ def _over_length(rows: Rows, measured: Rows) -> Iterator[Comparison]:
     given: dict[str, Any] = {"curve": "pooled", "key": True, "expected": 1.0}
     given["allowance"] = 1e-8  # both are Newton minima of laws of two nodes: rounding only
     where = f"L from {line[0][0]:g} to {line[-1][0]:g}, the furthest from 1"
-    yield near(OVER_LENGTH, "capacity", furthest, used, where, **given)
+    yield against_value(OVER_LENGTH, "capacity", furthest, used, where, **given)
     for vectorized in measured.where(model="vectorized"):
         place = vectorized["place"]
         for pooled in measured.where(model="pooled", place=place):
@@ -268,14 +272,14 @@ def _order(rows: Rows, fits: Rows) -> Iterator[Comparison]:
         (NOT_ALWAYS, under, f"theory, attention below pooled exactly for s < {low:.3f}"),
         (NOT_ALWAYS, over, f"theory, attention above vectorized exactly for θ > {high:.2f}"),
     ):
-        yield all_true(claim, "order", true, rows.where("line"), where, curve="all")
+        yield fraction_true(claim, "order", true, rows.where("line"), where, curve="all")
     for claim, pairs, where in (
         (ORDER, ORDERED, "measured, at all places"),
         (NOT_ALWAYS, [TURNED, STRONG], "measured at s = −0.6, and at θ = 5"),
     ):
         gaps = [threshold_gap(fits, *pair) for pair in pairs]
         clear = [gap.value > 3 * gap.error for gap in gaps]
-        yield all_true(claim, "order", clear, gaps, where, curve="all", key=True)
+        yield fraction_true(claim, "order", clear, gaps, where, curve="all", key=True)
 
 
 def _without_signal(rows: Rows) -> Iterator[Comparison]:
@@ -285,7 +289,7 @@ def _without_signal(rows: Rows) -> Iterator[Comparison]:
         given["expected"] = 2.0 * (BASE["length"] if model == "vectorized" else 1)
         # The residual of Newton's method, and rounding: its gradient stops at 1e-9 or so.
         given["allowance"] = 1e-5
-        yield near(NO_SIGNAL, "capacity", *found, "theory, θ = 0", **given)
+        yield against_value(NO_SIGNAL, "capacity", *found, "theory, θ = 0", **given)
     where = "fraction of all training sets, Cover’s theorem"
     for model, counted in rows.where("simulated", place="no signal").by("model"):
         chance, share = capacities.covers_share(counted)

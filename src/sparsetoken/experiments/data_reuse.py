@@ -14,10 +14,9 @@ from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
-from sparsetoken.experiments.core.places import all_true, beside, compare, placed
 from sparsetoken.experiments.core.references import PROBLEM, References
 from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, averaged, difference
-from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.experiments.core.rules import against_simulation, compare, fraction_true, placed
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, GREEN, VERMILION
 from sparsetoken.model.descent import Descent
@@ -193,18 +192,19 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for gain, row in gains:
         # A difference of two test errors is off at finite d by as much as the larger one.
         options: dict[str, Any] = {"shift": DIFFERENCE, "size": _fresh(rows, row).value}
-        options |= {"quantity": "test_error − fresh", **placed(row, "{arm}", *AT_LOAD)}
-        yield against_simulation(SPLITTING, gain, row, **options)
+        options |= placed(row, "{arm}", *AT_LOAD)
+        excess = row.but(quantity="test_error − fresh")
+        yield against_simulation(SPLITTING, gain, excess, **options)
     name = "loads where it is smaller by three errors"
     true = [gain.value < -3 * gain.error for gain, _ in gains]
     where = "load " + ", ".join(f"{row['load']:g}" for _, row in gains)
     known = [gain for gain, _ in gains]
-    yield all_true(SPLITTING, name, true, known, where, curve="theory", key=True)
+    yield fraction_true(SPLITTING, name, true, known, where, curve="theory", key=True)
 
 
 def expected(rows: Rows, row: Row) -> Row:
     """Return the prediction of a measured row."""
-    return _fresh(rows, row) if row["arm"] == "fresh" else beside(rows.where(THEORY), row)
+    return _fresh(rows, row) if row["arm"] == "fresh" else rows.where(THEORY).beside(row)
 
 
 def _fresh(rows: Rows, row: Row) -> Row:

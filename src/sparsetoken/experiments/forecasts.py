@@ -16,9 +16,8 @@ from sparsetoken.estimators import BagClassifier, PooledLinearClassifier
 from sparsetoken.experiments.core.bag_sets import MULTIPLES, BagSet, Drawn, LeftOut
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.places import near, placed
 from sparsetoken.experiments.core.rows import Row, Rows, averaged
-from sparsetoken.experiments.core.rules import report_only
+from sparsetoken.experiments.core.rules import against_value, placed, report_only
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Plot, Plotted, draw_rows
 from sparsetoken.forecasting import forecast
@@ -145,7 +144,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         share = sum(true) / len(true) if true else math.nan
         found = share, rows.where("simulated", given=False), f"{len(true)} forecasts"
         bounds: dict[str, Any] = {"expected": expected, "allowance": expected - least}
-        yield near(claim, quantity, *found, key=True, **bounds)
+        yield against_value(claim, quantity, *found, key=True, **bounds)
     for row in rows.where("simulated"):
         key = not row["given"] and row["model"] == "bag"
         place = placed(row, "{model}", "{set}, {bags} bags", "bags")

@@ -14,10 +14,9 @@ from scipy.optimize import OptimizeWarning, curve_fit
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.places import beside, placed
 from sparsetoken.experiments.core.references import References, predict_references, reference_curves
 from sparsetoken.experiments.core.rows import Row, Rows, predicted
-from sparsetoken.experiments.core.rules import report_only
+from sparsetoken.experiments.core.rules import placed, report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, SKY
 from sparsetoken.model.models import Attention
@@ -132,7 +131,7 @@ def _lines(rows: Rows, quantity: str) -> list[tuple[Any, Rows]]:
 
 
 def _at_length(rows: Rows, row: Row) -> Row:
-    return beside(rows.where("attention"), row)
+    return rows.where("attention").beside(row)
 
 
 def relative(rows: Rows, row: Row) -> Row:

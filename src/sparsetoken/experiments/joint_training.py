@@ -14,10 +14,9 @@ from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
-from sparsetoken.experiments.core.places import all_true, beside, compare, placed
 from sparsetoken.experiments.core.references import PROBLEM, References
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference
-from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.experiments.core.rules import against_simulation, compare, fraction_true, placed
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
 from sparsetoken.model.descent import Descent
@@ -114,23 +113,23 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         for row in near.where(quantity="rise") if rises(best, last) else ():
             # A difference of two test errors is off at finite d by as much as the larger one.
             options = {"shift": DIFFERENCE, "size": last.value, **placed(row, *_place(row))}
-            options["quantity"] = "test_error, last − stop"
             rise = difference(last, at(rows, row, "test_error"))
-            yield against_simulation(STOPPING, rise, row, **options)
+            found = row.but(quantity="test_error, last − stop")
+            yield against_simulation(STOPPING, rise, found, **options)
     fast = [stop for stop in stops(rows) if stop[0]["ratio"] >= 1]
     known, where = [row for *pair, _ in fast for row in pair], f"{len(fast)} descents"
     true = [rises(best, last) and best["step"] > 0 for best, last, _ in fast]
     name = "test error rises again"
-    yield all_true(STOPPING, name, true, known, where, curve="theory", key=True)
+    yield fraction_true(STOPPING, name, true, known, where, curve="theory", key=True)
     for engine, curve in ENGINES.items():
         falls = [near.one(quantity="fall", engine=engine) for *_, near in fast]
         true = [fall.value > 3 * fall.error for fall in falls]
-        yield all_true(STOPPING, "training loss still falls", true, falls, where, curve=curve)
+        yield fraction_true(STOPPING, "training loss still falls", true, falls, where, curve=curve)
 
 
 def at(rows: Rows, row: Row, quantity: str) -> Row:
     """Return the prediction of a quantity after the same step."""
-    return beside(rows.where(THEORY), row.but(quantity=quantity))
+    return rows.where(THEORY).beside(row.but(quantity=quantity))
 
 
 def stops(rows: Rows) -> list[tuple[Row, Row, Rows]]:

@@ -14,8 +14,8 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.core.places import all_true, compare, near
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference, predicted
+from sparsetoken.experiments.core.rules import against_value, compare, fraction_true
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
 from sparsetoken.model.models import Attention, Model, Pooled
@@ -166,7 +166,7 @@ def _winners(claim: str, rows: Rows, alpha1: float, simulated: Rows, where: str)
     ]
     name = "fraction of measured cosines where the predicted model wins by 3 standard errors"
     where, used = f"{len(right)} cosines, {where}", (critical, *simulated)
-    return all_true(claim, name, right, used, where, curve="attention", key=True)
+    return fraction_true(claim, name, right, used, where, curve="attention", key=True)
 
 
 def line(rows: Rows, alpha1: float, length: int = LENGTH) -> Rows:
@@ -184,13 +184,13 @@ def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
     given = {"curve": "attention", "x": critical.value, "expected": pooled.value}
     # The slope of the error in s is below 1.5 here: what the tolerance in s allows.
     given |= {"allowance": 1.5 * TOLERANCE, "error": again.error}
-    yield near(claim, "test_error", again.value, [critical, again], where, **given)
+    yield against_value(claim, "test_error", again.value, [critical, again], where, **given)
     known, s = line(rows, alpha1), critical.value
     # On the crossing itself the tolerance decides, not the order.
     off = Rows(row for row in known if abs(row["cosine"] - s) > 2 * TOLERANCE)
     wins = [(row.value > pooled.value) == (row["cosine"] < s) for row in off]
     name, where = "fraction of cosines where the predicted model wins", f"{len(off)} cosines, "
-    yield all_true(claim, name, wins, off, where + load(alpha1), curve="attention", key=True)
+    yield fraction_true(claim, name, wins, off, where + load(alpha1), curve="attention", key=True)
 
 
 def _falls(rows: Rows, length: int) -> Comparison:
@@ -198,7 +198,7 @@ def _falls(rows: Rows, length: int) -> Comparison:
     steps = [b.value < a.value for a, b in itertools.pairwise(curve)]
     ends = f"{len(steps)} steps from s = {curve[0]['cosine']:g} to {curve[-1]['cosine']:g}"
     name, at = "fraction of steps in the cosine that lower the error", f"L = {length}"
-    return all_true(FALLS, name, steps, curve, f"{at}, {ends}", curve=at, key=True)
+    return fraction_true(FALLS, name, steps, curve, f"{at}, {ends}", curve=at, key=True)
 
 
 def draw(rows: Rows) -> Plot:

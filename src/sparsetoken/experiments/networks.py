@@ -13,10 +13,9 @@ from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import SHIFTS
-from sparsetoken.experiments.core.places import all_true, beside, compare, placed
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, predicted
-from sparsetoken.experiments.core.rules import report_only
+from sparsetoken.experiments.core.rules import compare, fraction_true, placed, report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREEN, GREY, PURPLE, VERMILION
 from sparsetoken.model.concepts import ConceptProblem, Task
@@ -235,10 +234,10 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     least = bound.value - 3 * bound.error
     above = [row.value + 3 * row.error > least for row in one]
     name = "one head stays above its smallest error"
-    yield all_true(FAILURE, name, above, one + two, where, curve="theory")
+    yield fraction_true(FAILURE, name, above, one + two, where, curve="theory")
     below = [row.value + 3 * row.error < least for row in two if row["alpha"] >= MEETING_LOAD]
     name = "two heads go below it"
-    yield all_true(FAILURE, name, below, one + two, where, curve="theory", key=True)
+    yield fraction_true(FAILURE, name, below, one + two, where, curve="theory", key=True)
 
 
 def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:
@@ -250,7 +249,7 @@ def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:
         # What is not attended is an error of a kind, off at finite d as a test error is.
         lacks: dict[str, Any] = {
             "shift": SHIFTS["test_error"],
-            "size": 1 - beside(known, row).value,
+            "size": 1 - known.beside(row).value,
         }
         yield compare(DESCENT, known, row, *place, key=key, **(lacks if finds else {}))
     if setting == SPARSE and network != POOLED and row.quantity != "training_loss":

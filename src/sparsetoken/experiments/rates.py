@@ -14,9 +14,8 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
-from sparsetoken.experiments.core.places import compare, near
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
-from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.experiments.core.rules import against_simulation, against_value, compare
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
 from sparsetoken.model.models import Attention, Pooled, Vectorized
@@ -154,7 +153,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     found = vectorized.value, [pooled, vectorized], "α₁ = ∞, against pooled"
     given: dict[str, Any] = {"curve": "vectorized", "key": True, "expected": pooled.value}
     given["allowance"] = 1e-9  # Newton's last step, squared; both laws are exact
-    yield near(SHARED, "test_error", *found, **given)
+    yield against_value(SHARED, "test_error", *found, **given)
     limits = []
     for model in LINEAR:
         some = rows.where("abundant", curve=model)
@@ -180,7 +179,7 @@ def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
     left = 1.1 * abs(scaled - scaled_before) / (last["load"] / before["load"] - 1) + 1e-9
     given = {"curve": name, "expected": rows.one(THEORY, "rate", curve=name).value}
     where = f"α₀ = {last['load']:g}, against C"
-    yield near(ALIGNMENT, GAP, scaled, [last], where, allowance=left, key=True, **given)
+    yield against_value(ALIGNMENT, GAP, scaled, [last], where, allowance=left, key=True, **given)
     for row in rows.where("simulated", "misalignment", curve=name):
         key = row["load"] == 100
         yield compare(ALIGNMENT, known, row, name, "α₀ = {load:g}", "load", key=key)
@@ -194,13 +193,13 @@ def _data(model: str, rows: Rows) -> Iterator[Comparison]:
     # rate itself is found with other nodes, whose error is a few thousandths.
     given["allowance"] = (10 * WEIGHTS[model] / last["load"] + 3e-3) * rate.value
     where = f"α₁ = {last['load']:g}, against the rate from first-order theory"
-    yield near(DATA, EXCESS, last["load"] * last.value, [last], where, **given)
+    yield against_value(DATA, EXCESS, last["load"] * last.value, [last], where, **given)
     far = [row for row in known if row["load"] >= FAR / 10]
     x, y = np.log([row["load"] for row in far]), np.log([row.value for row in far])
     found = float(np.polyfit(x, y, 1)[0]), known, f"theory, α₁ from {FAR / 10:g} to {FAR:g}"
     # The second order is (weights per dimension)/alpha1 at most times a few.
     second = 10 * WEIGHTS[model] / (FAR / 10)
-    yield near(DATA, SLOPE, *found, curve=model, expected=-1.0, allowance=second)
+    yield against_value(DATA, SLOPE, *found, curve=model, expected=-1.0, allowance=second)
     error, shift = limit_of(rows, model).error, SHIFTS["test_error"]
     known = Rows(row.but(error=error) for row in known)
     # With infinite data the theory is exact at every d: only the excess feels d, as test errors do.

@@ -12,9 +12,8 @@ from scipy.special import softmax
 from sparsetoken.experiments.core.bag_sets import DIGIT, draw_bags, source
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.places import beside, placed
 from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, averaged
-from sparsetoken.experiments.core.rules import report_only
+from sparsetoken.experiments.core.rules import placed, report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS
 from sparsetoken.losses import get_loss
@@ -113,7 +112,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the setting, the errors at the most bags, and the absolute gaps."""
-    pairs = [(beside(rows.where(THEORY), row), row) for row in rows.where("simulated")]
+    pairs = [(rows.where(THEORY).beside(row), row) for row in rows.where("simulated")]
     gaps = {
         name: [abs(row.value - theory.value) for theory, row in pairs if row["classifier"] == name]
         for name in CLASSIFIERS

@@ -15,8 +15,8 @@ from scipy.stats import norm
 from sparsetoken.experiments.core.claims import FAILS, Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT
-from sparsetoken.experiments.core.places import all_true, compare, near
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
+from sparsetoken.experiments.core.rules import against_value, compare, fraction_true
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
 from sparsetoken.model.architectures.weights import ACTIVATIONS
@@ -228,7 +228,7 @@ def _rise(
     slope = rise / math.log(high["length"] / low["length"])
     name, where = ("exponent", text) if log else ("slope", f"dθ / d log L, {text}")
     given: dict[str, Any] = {"curve": low["curve"], "expected": expected, "allowance": allowance}
-    return near(claim, name, slope, [low, high], where, key=key, **given)
+    return against_value(claim, name, slope, [low, high], where, key=key, **given)
 
 
 def _growth(claim: str, line: Rows, law: str) -> Comparison:
@@ -237,7 +237,7 @@ def _growth(claim: str, line: Rows, law: str) -> Comparison:
         strengths = [row.value for row in line]
         best = oracle.best_growth(oracle.fit_growth([row["length"] for row in line], strengths))
     where, curve = f"{law} fits best; found {best}", line[0]["curve"]
-    return all_true(claim, "growth_law", [best == law], line, where, curve=curve)
+    return fraction_true(claim, "growth_law", [best == law], line, where, curve=curve)
 
 
 def _attention(lines: Mapping[str, Rows]) -> Iterator[Comparison]:
@@ -260,7 +260,7 @@ def _ratio(claim: str, above: Rows, below: Rows, allowance: float) -> Comparison
     given: dict[str, Any] = {"curve": "attention", "expected": 1.0, "allowance": allowance}
     given["key"] = claim == "bayes-boundary"
     where = "largest ratio of critical strengths over all L"
-    return near(claim, "ratio", largest, above + below, where, **given)
+    return against_value(claim, "ratio", largest, above + below, where, **given)
 
 
 def _floor(quantity: str, values: Rows, key: bool = False) -> Comparison:
@@ -274,7 +274,7 @@ def _floor(quantity: str, values: Rows, key: bool = False) -> Comparison:
     allowed = [3 * math.hypot(a.error, b.error) + resolved for a, b in pairs]
     true = [a.value <= b.value + most for (a, b), most in zip(pairs, allowed, strict=True)]
     name = "bayes-is-the-floor"
-    return all_true(name, quantity, true, values, where, curve="bayes", key=key)
+    return fraction_true(name, quantity, true, values, where, curve="bayes", key=key)
 
 
 def _on_fresh(known: Rows, row: Row) -> Comparison:

@@ -15,8 +15,8 @@ from sparsetoken.experiments.core.capacities import solved_capacity
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
-from sparsetoken.experiments.core.places import all_true, compare, near
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
+from sparsetoken.experiments.core.rules import against_value, compare, fraction_true
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, GREY, SEQUENCE
 from sparsetoken.losses import get_loss
@@ -254,11 +254,11 @@ def _peak(model: str, rows: Rows) -> Iterator[Comparison]:
     true = [rise > 0 for rise in _rises(free, 0.5, 1)] + [rise < 0 for rise in _rises(free, 1)]
     name, where = "rises to the threshold, falls after it", "n₁ from 0.5 to 8 × weights"
     place = (free, f"fraction of neighbours, {where}")
-    yield all_true(PEAK, name, true, *place, curve=model, key=True)
+    yield fraction_true(PEAK, name, true, *place, curve=model, key=True)
     # Neighbours may differ by less than the theory's own tolerance.
     true = [rise < LINE for rise in _rises(smooth, 0.5)]
     where = f"share of neighbours, λ = {SMOOTH:g}"
-    yield all_true(PEAK, "falls throughout with a ridge", true, smooth, where, curve=model)
+    yield fraction_true(PEAK, "falls throughout with a ridge", true, smooth, where, curve=model)
 
 
 def _rises(line: Rows, low: float, high: float = math.inf) -> list[float]:
@@ -275,11 +275,11 @@ def _divergence(model: str, rows: Rows) -> Iterator[Comparison]:
     given: dict[str, Any] = {"curve": model, "expected": limit.value, "error": limit.error}
     # The next order in alpha1 - 1 = 0.001, with a factor of a few, and the nodes.
     given["allowance"] = 0.005 * limit.value
-    yield near(DIVERGES, "(α₁ − 1) χ", *found, key=True, **given)
+    yield against_value(DIVERGES, "(α₁ − 1) χ", *found, key=True, **given)
     found = below.value, [below], f"α₁ = {FAR:g}, λ = {SMALL:g}, against 1/α₁ − 1"
     # First order in λ, times a mean of 1/C² of at most 10 and a factor of a few.
     given = {"curve": model, "expected": 1 / FAR - 1, "allowance": 100 * SMALL}
-    yield near(DIVERGES, "λ χ", *found, **given)
+    yield against_value(DIVERGES, "λ χ", *found, **given)
 
 
 def _at_ratio(known: Rows, row: Row) -> Iterator[Comparison]:
@@ -326,12 +326,12 @@ def _direction(rows: Rows) -> Iterator[Comparison]:
     given["allowance"] = 0.1 * abs(last.value - limit.value)
     where = f"theory at λ = {ridge_before:g} and {ridge:g}, extrapolated to 1/|w| = 0"
     used = (last, before, limit)
-    yield near(DIRECTION, "test_error", found, used, where, key=True, **given)
+    yield against_value(DIRECTION, "test_error", found, used, where, key=True, **given)
     falling = [row for _, row in rows.where("simulated", "distance").along("ridge")]
     true = [a.value < b.value for a, b in itertools.pairwise(falling)]
     where = f"measured on the same D1, share of steps down to λ = {falling[0]['ridge']:g}"
     name = "1 − cosine with the max-margin readout falls"
-    yield all_true(DIRECTION, name, true, falling, where, curve="logistic")
+    yield fraction_true(DIRECTION, name, true, falling, where, curve="logistic")
 
 
 def draw(rows: Rows) -> Plot:

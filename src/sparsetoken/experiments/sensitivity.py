@@ -16,7 +16,6 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
-from sparsetoken.experiments.core.places import beside, placed
 from sparsetoken.experiments.core.rows import (
     CONVERGED,
     REDUCED,
@@ -27,7 +26,7 @@ from sparsetoken.experiments.core.rows import (
     measured,
     predicted,
 )
-from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.experiments.core.rules import against_simulation, placed
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import (
     DISC,
@@ -215,7 +214,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for panel, claim in PANELS.items():
         simulated = rows.where("simulated", "test_error", panel=panel)
         for row in simulated:
-            exact, moved = (beside(known, row.but(quantity=q)) for q in ("test_error", "moved"))
+            exact, moved = (known.beside(row.but(quantity=q)) for q in ("test_error", "moved"))
             # The usual shift, and what the bias of the query's cosine moves at small alpha0 d.
             spread = math.hypot(usual.spread, moved.value * row.dimension / exact.value)
             place: dict[str, Any] = placed(row, "attention", WHERE[panel], "x")
@@ -251,7 +250,7 @@ def _turned_away(rows: Rows) -> Mapping[str, float]:
     """Return where the query turns away, with test errors over that of the constant guess."""
     cosines = rows.where(quantity="cosine")
     away = [row for row in cosines if row.value < 0]
-    errors = [rows.beside(row.but(quantity="test_error"), "x", "y") for row in away]
+    errors = [rows.beside(row.but(quantity="test_error")) for row in away]
     ratios = [row.value / row["y"] for row in errors if row.converged]
     if not ratios:
         return {}

@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.places import all_true, compare
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, difference, predicted
+from sparsetoken.experiments.core.rules import compare, fraction_true
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, LIGHT_GREY
 from sparsetoken.model.models import Attention, Model, Pooled
@@ -179,7 +179,7 @@ def _clear(
     """Judge whether differences of measured numbers are positive by three standard errors."""
     gaps = [difference(a, b) for a, b in zip(larger, smaller, strict=True)]
     true = [gap.value > 3 * gap.error for gap in gaps]
-    return all_true(claim, quantity, true, gaps, where, key=True)
+    return fraction_true(claim, quantity, true, gaps, where, key=True)
 
 
 def measured_along(rows: Rows, change: str, classifier: str) -> list[Row]:

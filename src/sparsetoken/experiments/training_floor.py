@@ -11,7 +11,6 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.places import all_true, beside, compare
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import (
     REDUCED,
@@ -22,6 +21,7 @@ from sparsetoken.experiments.core.rows import (
     measured,
     predicted,
 )
+from sparsetoken.experiments.core.rules import compare, fraction_true
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREY, VERMILION
 from sparsetoken.model.descent import Descent, training_of
@@ -212,7 +212,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     yield _loses_less(floor, split, bayes, curve="theory", where=_loads(floor), key=True)
     given = {"curve": f"{PASSED}, {STAGES}", "where": f"{_loads(passed)}, real tokens"}
     trained = rows.where(MEASURED, training=STAGES)
-    stages, least = ([beside(some, row) for row in passed] for some in (trained, bayes))
+    stages, least = ([some.beside(row) for row in passed] for some in (trained, bayes))
     yield _loses_less(passed, stages, least, **given)
     for row in rows.where(MEASURED):
         key = row["training"] == DESCENT
@@ -238,13 +238,13 @@ def _loses_less(
     cases = list(zip(best, stages, bayes, strict=True))
     true = [a.value - least.value < 0.5 * (b.value - least.value) for a, b, least in cases]
     name, used = "loads where training accounts for more", (*best, *stages, *bayes)
-    return all_true("loss-of-training", name, true, used, **given)
+    return fraction_true("loss-of-training", name, true, used, **given)
 
 
 def _better(claim: str, name: str, steady: Rows, others: list[Row], **key: bool) -> Comparison:
     """Judge by theory that descents with constant steps are better than other trainings."""
     true = [a.value + 3 * a.error < b.value for a, b in zip(steady, others, strict=True)]
-    return all_true(claim, name, true, steady + others, _loads(steady), curve="theory", **key)
+    return fraction_true(claim, name, true, steady + others, _loads(steady), curve="theory", **key)
 
 
 def draw(rows: Rows) -> Plot:

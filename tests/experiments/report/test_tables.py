@@ -41,7 +41,7 @@ def test_measurements_stand_beside_the_theory_at_their_place(fakes):
     pairs = beside_theory(shown)
     assert len(pairs) == len(rows.where("simulated"))
     for theory, measured in pairs:
-        assert theory.row == rows.where("theory").beside(measured.row, "alpha0")
+        assert theory.row == rows.where("theory").beside(measured.row)
     only = [one for one in shown if one.row.engine == "theory"]
     assert beside_theory(only) == [(one, None) for one in only]
 

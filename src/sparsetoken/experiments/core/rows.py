@@ -108,9 +108,10 @@ class Rows(tuple[Row, ...]):
             raise LookupError(f"{len(rows)} rows have {asked}; one was expected.")
         return rows[0]
 
-    def beside(self, row: Row, *names: str) -> Row:
-        """Return the only row with the quantity of another, and its coordinates of these names."""
-        return self.one(quantity=row.quantity, **{name: row[name] for name in names})
+    def beside(self, row: Row) -> Row:
+        """Return the only row of the quantity of another that agrees in all common coordinates."""
+        common = [one for one in self if all(row.at.get(n, v) == v for n, v in one.at.items())]
+        return Rows(common).one(quantity=row.quantity)
 
     def distinct(self, name: str) -> list[Any]:
         """Return the values of a field or coordinate, each once, in order of appearance."""
