@@ -53,8 +53,7 @@ _SEARCH = {"maxfev": 600, "xatol": 1e-3, "fatol": 1e-4}
 MEETING_W, MEETING_C = 0.25, 4.0
 """Step sizes of readouts and of further weights where both signals must meet; all others are 1."""
 SPARSE, SHARED, FALLING, STEEP = "sparse token", "bag effects", "falling spectrum", "steep spectrum"
-BOTH, UNEQUAL = "both, equal", "both, unequal"
-STRENGTHS = {BOTH: (5.0, 5.0), UNEQUAL: (6.0, 4.0)}
+BOTH, STRENGTHS = "both, equal", (5.0, 5.0)
 BETWEEN, POWERS = 0.5, {FALLING: 0.25, STEEP: 1.0}
 OVERLAP = 0.1
 """Of queries with a signal at the start, with two signals by turns, and of self-attention: a
@@ -74,7 +73,6 @@ SIZES = profiles(
     meeting=Size((SOFTMAX, HEADS), (GATED, SOFTMAX, HEADS, MANY_HEADS)),
     meeting_alphas=Size((2.0, 8.0, 32.0), (2.0, 4.0, 8.0, 16.0, 32.0)),
     meeting_at_one_load=Size((GATED,), ("gated, 4 units",)),
-    unequal=Size((SOFTMAX, HEADS), (GATED, SOFTMAX, HEADS, MANY_HEADS)),
     covariances=Size(
         {SHARED: (POOLED, GATED, SOFTMAX)},
         {SHARED: (POOLED, GATED, SOFTMAX, HEADS), FALLING: (POOLED, GATED, SOFTMAX)},
@@ -97,9 +95,9 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     for name in LEAST:
         yield piece(least_error, name, sizes.bags, cost=10.0)
     for i, (setting, name, alpha) in enumerate(_places(sizes)):
-        trained = alpha == (MEETING_LOAD if setting in STRENGTHS else LOAD)
-        trained = trained and setting != UNEQUAL and name not in sizes.unmeasured
-        given = {"steps": sizes.steps + 4 * (setting in STRENGTHS)}
+        trained = alpha == (MEETING_LOAD if setting == BOTH else LOAD)
+        trained = trained and name not in sizes.unmeasured
+        given = {"steps": sizes.steps + 4 * (setting == BOTH)}
         # A course among tokens of a known dimension is a mean over data sets, which vary more.
         given["replicas"] = sizes.replicas * (8 if setting in (SHARED, FALLING) else 1)
         given |= {"dimension": sizes.dimension, "trials": sizes.trials * trained}
@@ -119,7 +117,6 @@ def _places(sizes: Sizes) -> Iterator[tuple[str, str, float]]:
         yield from ((setting, name, LOAD) for name in names)
     yield from ((BOTH, name, alpha) for name in sizes.meeting for alpha in sizes.meeting_alphas)
     yield from ((BOTH, name, MEETING_LOAD) for name in sizes.meeting_at_one_load)
-    yield from ((UNEQUAL, name, MEETING_LOAD) for name in sizes.unequal)
 
 
 def task_of(setting: str, dimension: int) -> Task:
@@ -127,9 +124,9 @@ def task_of(setting: str, dimension: int) -> Task:
 
     The signal has projections of all sizes on the eigenvectors, whose mean is 1.
     """
-    if setting in STRENGTHS:
+    if setting == BOTH:
         kinds = [[1, 1], [0, 0], [1, 0], [0, 1]]
-        return ConceptProblem(5, STRENGTHS[setting], kinds, [0.4, 0.2, 0.2, 0.2], [1, 0, 0, 0])
+        return ConceptProblem(5, STRENGTHS, kinds, [0.4, 0.2, 0.2, 0.2], [1, 0, 0, 0])
     if setting == SPARSE:
         return PROBLEM
     j = np.arange(dimension)
@@ -146,13 +143,13 @@ def task_of(setting: str, dimension: int) -> Task:
 def descent_of(setting: str, name: str, alpha: float, steps: int) -> Descent:
     """Return the descent of a network in a setting."""
     network, rates, rate_c = NETWORKS[name]
-    if setting in STRENGTHS:
+    if setting == BOTH:
         rates = {stem: MEETING_W if stem == "w" else 1.0 for stem in rates}
         rate_c = MEETING_C
     slower = STEEP_SLOWER if setting == STEEP else 1.0
     given: dict[str, Any] = {"rates": {stem: slower * rate for stem, rate in rates.items()}}
-    if setting in STRENGTHS or name == SELF:
-        signals = len(STRENGTHS.get(setting, (PROBLEM.strength,)))
+    if setting == BOTH or name == SELF:
+        signals = len(STRENGTHS) if setting == BOTH else 1
         overlaps = [_overlaps(column)[:signals] for column in network.column_names(outputs=1)]
         given["start_overlaps"] = np.array(overlaps)
     return Descent(network, alpha=alpha, steps=steps, rate_c=slower * rate_c, **given)
