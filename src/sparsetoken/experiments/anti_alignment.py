@@ -170,14 +170,10 @@ def _small_steps(claim: str, rows: Rows) -> Iterator[Comparison]:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    cells = rows.where("map", panel="rate")
+    """Return the ends of the boundary in the bias step, and how far small steps are from theirs."""
     edge = _edge(rows.where(panel="step"))[1]
     small = [c for c in comparisons if c.quantity == "strength"]
     return {
-        "away": 100 * float(np.mean([row.value < 0 for row in cells])),
-        "lowest": min(cells, key=lambda row: row.value),
-        "fixed": presets.anti_alignment().problem,
         "steps": (min(edge), max(edge)),
         "off": max(abs(c.measured / c.theory - 1) for c in small),
     }

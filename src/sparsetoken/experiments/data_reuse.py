@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -139,17 +139,11 @@ def descend(alpha: float, samples: int, trials: int, seed: int) -> list[Row]:
     return [mean(name, -1, series="descended", **at) for name in QUANTITIES]
 
 
-class Reached(NamedTuple):
-    """Conditional expectation of the test error given a classifier, and the cosine of its query."""
-
-    test_error: float
-    cosine: float
-
-
-def reuse_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str, Reached]:
+def reuse_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str, dict[str, float]]:
     """Train the three classifiers of a trial on D0 and D1, each of load d samples.
 
-    Their test errors share random numbers, so that the differences are more precise.
+    The test error is its conditional expectation given a classifier. Test errors share random
+    numbers, so that the differences are more precise.
     """
     engine = TensorEngine(PROBLEM, dimension, seed_of("beyond", seed, trial))
     steps, readout = steps_of(load), Readout(alpha1=load)
@@ -165,7 +159,7 @@ def reuse_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str,
         split = project(engine.frame, query, fit.w, fit.b, dimension=dimension)
         scores = sampler.scores(query, split, stream(engine.seed, Stream.TEST))
         error = expected_performance(PROBLEM.positive_rate, scores).test_error
-        reached[arm] = Reached(error, query.query.cosine)
+        reached[arm] = {"test_error": error, "cosine": query.query.cosine}
     return reached
 
 
@@ -176,8 +170,8 @@ def train(load: float, dimension: int, trials: int, seed: int) -> Iterator[Row]:
         at: dict[str, Any] = {"load": load, "arm": arm, "alpha": times * load}
         at |= {"dimension": dimension, "series": "trained"}
         for name in QUANTITIES:
-            yield averaged([getattr(trial[arm], name) for trial in outcomes], name, **at)
-        excess = [trial[arm].test_error - trial["fresh"].test_error for trial in outcomes]
+            yield averaged([trial[arm][name] for trial in outcomes], name, **at)
+        excess = [trial[arm]["test_error"] - trial["fresh"]["test_error"] for trial in outcomes]
         yield averaged(excess, "excess", **at)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
@@ -163,13 +163,6 @@ def shrinkage(rows: Rows, quantity: str, power: float) -> Row:
     return Row("fit", quantity, c, information**-0.5, {"power": power, "misfit": misfit})
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    at_two = rows.where("simulated", "test_error", loss="logistic", alpha1=2.0, engine=REDUCED)
-    far = sum(abs(c.z) > 2 for c in comparisons)
-    return {"at_two": at_two, "far": far}
-
-
 def draw_loss(rows: Rows, loss: str) -> Plot:
     """Draw test error and training loss of all models, against the load."""
     return curves([_panel(rows, loss, name) for name in ("test_error", "training_loss")], 8.6)
@@ -221,4 +214,4 @@ FIGURES: dict[str, Callable[[Rows], Plot]] = {
     f"learning_curves_{loss}": functools.partial(draw_loss, loss=loss) for loss in LOSSES
 } | {"finite_size": draw_converging}
 
-EXPERIMENT = Experiment("learning-curves", SIZES, work, judge, FIGURES, words)
+EXPERIMENT = Experiment("learning-curves", SIZES, work, judge, FIGURES)

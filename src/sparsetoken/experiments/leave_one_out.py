@@ -194,16 +194,9 @@ def named(loss: str) -> str:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
+    """Return the estimate of a test error that is furthest from the theory."""
     estimates = [c for c in comparisons if c.claim == ESTIMATE and c.quantity == "test_error"]
-    errors, changes = (rows.where("refits", name) for name in ("surrogate_error", "change"))
-    curved = [(loss, errors.where(loss=loss), changes.where(loss=loss)) for loss in CURVED]
-    return {
-        "exact": max(row.value for row in errors.where(loss="square")),
-        "shrinkage": [(named(name), some, power_of(some), far[-1]) for name, some, far in curved],
-        "furthest": max(estimates, key=lambda c: abs(c.measured - c.theory)),
-        "spreads": [row.value for row in rows.where("estimated", "spread")],
-    }
+    return {"furthest": max(estimates, key=lambda c: abs(c.measured - c.theory))}
 
 
 def draw(rows: Rows) -> Plot:

@@ -138,7 +138,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 def carried(rows: Rows) -> Rows:
     """Return the measured test errors extrapolated to infinite data."""
     places = rows.where("abundant").by("length", "model", "cosine")
-    limits = [carried_to_infinity(some, [row["alpha1"] for row in some]) for _, some in places]
+    limits = [carried_to_infinity(some, "alpha1") for _, some in places]
     return Rows(row.but(alpha1=math.inf) for row in limits)
 
 

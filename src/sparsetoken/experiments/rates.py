@@ -154,10 +154,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     given: dict[str, Any] = {"curve": "vectorized", "key": True, "expected": pooled.value}
     given["allowance"] = 1e-9  # Newton's last step, squared; both laws are exact
     yield against_value(SHARED, "test_error", *found, **given)
-    limits = []
-    for model in LINEAR:
-        some = rows.where("abundant", curve=model)
-        limits.append(carried_to_infinity(some, [row["load"] / WEIGHTS[model] for row in some]))
+    limits = [carried_to_infinity(rows.where("abundant", curve=m), "load") for m in LINEAR]
     loads = " and ".join(f"{load:g}" for load in ABUNDANT)
     given = {"where": f"n₁ = {loads} × weights, extrapolated to ∞", "shift": NO_SHIFT}
     yield against_simulation(SHARED, *limits, curve="vectorized, pooled", **given)

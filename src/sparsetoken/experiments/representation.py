@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from sparsetoken.experiments.core.claims import FAILS, Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
@@ -287,15 +287,6 @@ def _on_fresh(known: Rows, row: Row) -> Comparison:
     return compare("oracle-error", known, row, *place, shift=NO_SHIFT, key=curve == "attention")
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    return {
-        "last": {name: line[-1].value for name, line in _lines(rows).items()},
-        "slope": {c.curve: c.measured for c in comparisons if c.quantity == "slope"},
-        "failed": sorted({c.claim for c in comparisons if c.verdict == FAILS}),
-    }
-
-
 def draw(rows: Rows) -> Plot:
     """Draw critical strengths for one informative token, all models and the best."""
     strengths = rows.where(THEORY, "strength", informative=1)
@@ -342,4 +333,4 @@ def draw_errors(rows: Rows) -> Plot:
 
 FIGURES = {"representation": draw, "representation_error": draw_errors}
 
-EXPERIMENT = Experiment("representation", SIZES, work, judge, FIGURES, words)
+EXPERIMENT = Experiment("representation", SIZES, work, judge, FIGURES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -235,32 +235,13 @@ def _no_better(row: Row) -> Comparison:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the best choices, how the comparisons went, and where the query turns away."""
+    """Return the best choices, and how the comparisons went."""
     splits, betas = ([r for _, r in rows.where("best", panel=p).along("y")] for p in BEST)
     return {
         "largest": largest_z(c for c in comparisons if c.quantity == "test_error"),
         "splits": splits,
         "falling": all(a["x"] > b["x"] for a, b in itertools.pairwise(splits)),
         "betas": betas,
-        "turned": _turned_away(rows.where(THEORY, panel="bias")),
-    }
-
-
-def _turned_away(rows: Rows) -> Mapping[str, float]:
-    """Return where the query turns away, with test errors over that of the constant guess."""
-    cosines = rows.where(quantity="cosine")
-    away = [row for row in cosines if row.value < 0]
-    errors = [rows.beside(row.but(quantity="test_error")) for row in away]
-    ratios = [row.value / row["y"] for row in errors if row.converged]
-    if not ratios:
-        return {}
-    return {
-        "places": len(away),
-        "of": len(cosines),
-        "positive_rate": max(row["y"] for row in away),
-        "eta_b": max(row["x"] for row in away),
-        "least": min(ratios),
-        "most": max(ratios),
     }
 
 
