@@ -246,7 +246,7 @@ def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
             look = {"lw": 0.8, "alpha": 0.5} if pilot else {"lw": 2, "alpha": 1}
             draw_rows(axes, "bags", some, colour=colour, **look)
             if pilot == 0:
-                ends = [(n, row["low"], row["high"]) for n, row in some.along("bags")]
+                ends = [(row["bags"], row["low"], row["high"]) for row in some.along("bags")]
                 n, low, high = zip(*ends, strict=True)
                 axes.fill_between(n, low, high, color=colour, alpha=0.15, linewidth=0)
         draw_rows(axes, "bags", measured.where(model=model), colour=colour, alpha=0.8)

@@ -17,7 +17,7 @@ from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carr
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation, compare
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
-from sparsetoken.figures.palette import COLOURS, LIGHT_GREY, PALE
+from sparsetoken.figures.palette import COLOURS, PALE
 from sparsetoken.model import presets
 from sparsetoken.model.models import Attention
 from sparsetoken.model.stages import Readout, TwoSteps
@@ -179,7 +179,7 @@ def _panel(rows: Rows, loss: str, quantity: str) -> Panel:
 
 
 def draw_converging(rows: Rows) -> Plot:
-    """Draw measured - theory against d, the fits c/d and c/sqrt(d), and the c of other settings."""
+    """Draw measured - theory against d, beside c/d with the c of other settings."""
     sizes = rows.where(FINITE).distinct("dimension")
     d = np.geomspace(min(sizes), max(sizes), 100)
     return curves([_gap(rows, name, d) for name in CONVERGING], 9.6, 3.6, marks=ASSUMED)
@@ -196,16 +196,8 @@ def _gap(rows: Rows, name: str, d: np.ndarray) -> Panel:
         axes.fill_between(d, low, high, color=PALE, lw=0)
         axes.axhline(0, color="black", lw=0.8)
 
-    def fitted(power: float) -> list[Row]:
-        fit = shrinkage(rows, name, power)
-        return [fit.but(dimension=n, value=fit.value / n**power) for n in d.tolist()]
-
     less = [row.but(value=row.value - limit) for row in rows.where(FINITE, name)]
-    lines = [
-        Curve("c / d", LIGHT_GREY, fitted(1.0)),
-        Curve("c / √d", LIGHT_GREY, fitted(0.5), "--"),
-        Curve("measured − theory", COLOURS["attention"], less),
-    ]
+    lines = [Curve("measured − theory", COLOURS["attention"], less)]
     ticks = sorted(rows.where(FINITE).distinct("dimension"))
     return Panel("dimension", Axis("d", ticks), Axis(""), lines, name.replace("_", " "), assumed)
 

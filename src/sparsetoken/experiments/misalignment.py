@@ -171,8 +171,8 @@ def _winners(claim: str, rows: Rows, alpha1: float, simulated: Rows, where: str)
 
 def line(rows: Rows, alpha1: float, length: int = LENGTH) -> Rows:
     """Return the predicted errors of attention by rising cosine."""
-    predictions = rows.where(THEORY, length=length, alpha1=alpha1, model="attention")
-    return Rows(row for _, row in predictions.along("cosine"))
+    known = rows.where(THEORY, length=length, alpha1=alpha1, model="attention")
+    return known.along("cosine")
 
 
 def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:

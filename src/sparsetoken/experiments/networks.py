@@ -258,32 +258,21 @@ def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the tables of the page."""
+    """Return the test errors at the same load by network, alone and with other tokens."""
     errors = rows.where(THEORY, "test_error")
-    own, shared, falling, steep, limits = (
+    own, shared, falling, steep = (
         {row["network"]: row for row in some}
         for some in (
             errors.where(setting=SPARSE, alpha=LOAD),
             errors.where(setting=SHARED),
             errors.where(setting=FALLING),
             rows.where("simulated", setting=STEEP),
-            rows.where("least"),
         )
     )
-    attended = rows.where(THEORY, "attended", setting=SPARSE, alpha=LOAD)
     return {
-        "by_alpha": {
-            setting: [
-                (name, {row["alpha"]: row for row in some})
-                for name, some in errors.where(setting=setting).by("network")
-            ]
-            for setting in (SPARSE, BOTH)
-        },
         "errors": own,
         "gated": [(name, row) for name, row in own.items() if name.startswith("gated")],
-        "attended": [(row, own[row["network"]]) for row in attended],
         "tokens": [(name, shared[name], falling.get(name), steep.get(name)) for name in shared],
-        "limits": limits,
     }
 
 

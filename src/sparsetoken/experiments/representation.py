@@ -213,9 +213,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 def _lines(rows: Rows) -> dict[str, Rows]:
     """Return the critical strengths for one informative token by curve, rising in length."""
     strengths = rows.where(THEORY, "strength", informative=1)
-    return {
-        name: Rows(row for _, row in line.along("length")) for name, line in strengths.by("curve")
-    }
+    return {name: line.along("length") for name, line in strengths.by("curve")}
 
 
 def _rise(

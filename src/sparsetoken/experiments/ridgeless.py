@@ -263,7 +263,7 @@ def _peak(model: str, rows: Rows) -> Iterator[Comparison]:
 
 def _rises(line: Rows, low: float, high: float = math.inf) -> list[float]:
     """Return the differences of the values at neighbouring loads in a range."""
-    values = [row.value for load, row in line.along("load") if low <= load < high]
+    values = [row.value for row in line.along("load") if low <= row["load"] < high]
     return [b - a for a, b in itertools.pairwise(values)]
 
 
@@ -310,24 +310,25 @@ def _price(loss: str, length: float) -> float:
     return SMALL + 0.5 * SMALL * (c * length) ** 2
 
 
-def turning(rows: Rows, quantity: str = "test_error") -> tuple[list[tuple[float, Row]], Row]:
+def turning(rows: Rows, quantity: str = "test_error") -> tuple[list[Row], Row]:
     """Return predictions of logistic readouts by increasing ridge, and of max-margin."""
     at = rows.where(THEORY, quantity, ratio=RATIO)
-    logistic = [pair for pair in at.where(loss="logistic").along("ridge") if pair[0]]
+    logistic = [row for row in at.where(loss="logistic").along("ridge") if row["ridge"]]
     return logistic, at.one(loss="hinge", ridge=0.0)
 
 
 def _direction(rows: Rows) -> Iterator[Comparison]:
-    ((ridge, last), (ridge_before, before), *_), limit = turning(rows)
-    short, long = (1 / row.value for _, row in turning(rows, "length")[0][:2])
+    (last, before, *_), limit = turning(rows)
+    short, long = (1 / row.value for row in turning(rows, "length")[0][:2])
     found = last.value + (last.value - before.value) * short / (long - short)
     given: dict[str, Any] = {"curve": "logistic", "expected": limit.value, "error": limit.error}
     # The gap falls as 1/|w|, with corrections of relative size 1/log(1/ridge) < 0.1 to it.
     given["allowance"] = 0.1 * abs(last.value - limit.value)
-    where = f"theory at λ = {ridge_before:g} and {ridge:g}, extrapolated to 1/|w| = 0"
+    ridges = f"{before['ridge']:g} and {last['ridge']:g}"
+    where = f"theory at λ = {ridges}, extrapolated to 1/|w| = 0"
     used = (last, before, limit)
     yield against_value(DIRECTION, "test_error", found, used, where, key=True, **given)
-    falling = [row for _, row in rows.where("simulated", "distance").along("ridge")]
+    falling = rows.where("simulated", "distance").along("ridge")
     true = [a.value < b.value for a, b in itertools.pairwise(falling)]
     where = f"measured on the same D1, share of steps down to λ = {falling[0]['ridge']:g}"
     name = "1 − cosine with the max-margin readout falls"
@@ -373,7 +374,7 @@ def draw_capacity(rows: Rows) -> Plot:
     x, y = Axis("α₁ / α*"), Axis("training loss")
     left = Panel("ratio", x, y, lines, "training loss, λ → 0", _threshold)
     followed, limit = turning(rows)
-    gaps = [row.but(value=abs(row.value - limit.value)) for _, row in followed]
+    gaps = [row.but(value=abs(row.value - limit.value)) for row in followed]
     cosines = rows.where("simulated", "distance")
     turned = [
         Curve("1 − cosine", LOSSES["logistic"], cosines, marker="o:"),

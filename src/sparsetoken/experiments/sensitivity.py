@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
 from sparsetoken.experiments.core.rows import (
@@ -234,17 +234,6 @@ def _no_better(row: Row) -> Comparison:
     return against_simulation(BEST[row["panel"]], none, row.but(value=gain), **place)
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the best choices, and how the comparisons went."""
-    splits, betas = ([r for _, r in rows.where("best", panel=p).along("y")] for p in BEST)
-    return {
-        "largest": largest_z(c for c in comparisons if c.quantity == "test_error"),
-        "splits": splits,
-        "falling": all(a["x"] > b["x"] for a, b in itertools.pairwise(splits)),
-        "betas": betas,
-    }
-
-
 COLOURED: dict[str, Any] = {"norm": LogNorm(0.03, 0.32), "cmap": "viridis"}
 LEVELS = (0.03, 0.05, 0.08, 0.13, 0.2, 0.32)
 """The ticks of the test error."""
@@ -304,4 +293,4 @@ def draw_split(rows: Rows) -> Plot:
 
 FIGURES = {"sensitivity_maps": draw_maps, "sensitivity_split": draw_split}
 
-EXPERIMENT = Experiment("sensitivity", SIZES, work, judge, FIGURES, words)
+EXPERIMENT = Experiment("sensitivity", SIZES, work, judge, FIGURES)

@@ -174,7 +174,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 
 def _clear(
-    claim: str, quantity: str, larger: list[Row], smaller: list[Row], where: str
+    claim: str, quantity: str, larger: Sequence[Row], smaller: Sequence[Row], where: str
 ) -> Comparison:
     """Judge whether differences of measured numbers are positive by three standard errors."""
     gaps = [difference(a, b) for a, b in zip(larger, smaller, strict=True)]
@@ -182,10 +182,9 @@ def _clear(
     return fraction_true(claim, quantity, true, gaps, where, key=True)
 
 
-def measured_along(rows: Rows, change: str, classifier: str) -> list[Row]:
+def measured_along(rows: Rows, change: str, classifier: str) -> Rows:
     """Return the measured errors of a classifier along a change."""
-    simulated = rows.where("simulated", change=change, classifier=classifier)
-    return [row for _, row in simulated.along("to")]
+    return rows.where("simulated", change=change, classifier=classifier).along("to")
 
 
 def _panel(rows: Rows, change: str, label: str, ticks: Sequence[float] = ()) -> Panel:

@@ -128,9 +128,9 @@ class Rows(tuple[Row, ...]):
             groups.setdefault(key[0] if len(names) == 1 else key, []).append(row)
         yield from ((key, Rows(some)) for key, some in groups.items())
 
-    def along(self, name: str) -> list[tuple[float, Row]]:
-        """Return pairs of a coordinate and its row, in rising order."""
-        return sorted(((row[name], row) for row in self), key=lambda pair: pair[0])
+    def along(self, name: str) -> Rows:
+        """Return the rows in rising order of a field or coordinate."""
+        return Rows(sorted(self, key=lambda row: row[name]))
 
     def grid(self, x: str, y: str) -> tuple[list[float], list[float], np.ndarray]:
         """Return the values of two coordinates, and those over them; nan where not converged."""
