@@ -10,11 +10,11 @@ import numpy as np
 
 from sparsetoken import theory
 from sparsetoken.experiments.core import references as known_errors
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
-from sparsetoken.experiments.core.references import PROBLEM, References
+from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, averaged, difference
 from sparsetoken.experiments.core.rules import against_simulation, compare, fraction_true, placed
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
@@ -213,11 +213,6 @@ def gains_of(rows: Rows) -> list[tuple[Row, Row]]:
     return [(difference(error, _fresh(rows, row)), row) for error, row in pairs]
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the references at the largest load."""
-    return {"references": References.of(rows, sizes.loads[-1])}
-
-
 def draw(rows: Rows) -> Plot:
     """Draw the test error (left) and the cosine of the query (right)."""
     error = Axis("test error", ticks=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4), low=0.015)
@@ -240,4 +235,4 @@ def _panel(rows: Rows, name: str, y: Axis, title: str, known: Sequence[Curve] = 
     return Panel("load", Axis("load n₀/d = n₁/d", ticks=LOADS), y, [*known, *arms], title)
 
 
-EXPERIMENT = Experiment("data-reuse", SIZES, work, judge, {"data_reuse": draw}, words, version=3)
+EXPERIMENT = Experiment("data-reuse", SIZES, work, judge, {"data_reuse": draw}, version=3)

@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 
 from sparsetoken import theory
 from sparsetoken.experiments.core import references as known_errors
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
-from sparsetoken.experiments.core.references import PROBLEM, References
+from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference
 from sparsetoken.experiments.core.rules import against_simulation, compare, fraction_true, placed
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
@@ -152,23 +152,12 @@ def rises(best: Row, last: Row) -> bool:
 
 
 def _place(row: Row) -> tuple[str, str, str]:
-    return "η_q/η_w = {ratio:g}", f"{_start(row)}, step {{step}}, d = {{dimension}}", "step"
+    return "η_q/η_w = {ratio:g}", f"{start_of(row)}, step {{step}}, d = {{dimension}}", "step"
 
 
-def _start(row: Row) -> str:
+def start_of(row: Row) -> str:
+    """Return where a descent starts, for readers."""
     return "from random weights" if row["start"] else "from zero"
-
-
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the references, and where each descent should stop and does without tokens."""
-    table = []
-    far = rows.where("simulated", "test_error", engine="reduced")
-    for best, last, _ in stops(rows):
-        course = far.where(ratio=best["ratio"], start=best["start"])
-        least = min(course, key=lambda row: row.value)
-        losses = [at(rows, row, "training_loss") for row in (best, last)]
-        table.append((_start(best), best, least, last, losses))
-    return {"references": References.of(rows, ALPHA), "stops": table}
 
 
 def draw(rows: Rows) -> Plot:
@@ -206,6 +195,4 @@ def _whole(axes: Axes) -> None:
     axes.locator_params(axis="x", integer=True)
 
 
-EXPERIMENT = Experiment(
-    "joint-training", SIZES, work, judge, {"joint_training": draw}, words, version=3
-)
+EXPERIMENT = Experiment("joint-training", SIZES, work, judge, {"joint_training": draw}, version=3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from sparsetoken import theory
 from sparsetoken.experiments.core.rows import Row, Rows, predicted
@@ -54,33 +53,6 @@ def predict_references(
         predicted(bayes_error(problem), "test_error", "bayes", **at),
         predicted(floor, "test_error", "floor", **at),
     ]
-
-
-class References(NamedTuple):
-    """The references at one load.
-
-    They are mean pooling, attention with the query of two steps, the Bayes-optimal learner from
-    all samples of both stages, and the best test that knows the signal.
-    """
-
-    pooled: Row
-    attention: Row
-    floor: Row
-    bayes: Row
-
-    @classmethod
-    def of(cls, rows: Rows, load: float) -> References:
-        """Return the references among rows."""
-        return cls(*(rows.one(name, "test_error", load=load) for name in cls._fields))
-
-    @property
-    def gap(self) -> float:
-        """The test error of pooled minus that of Bayes."""
-        return self.pooled.value - self.bayes.value
-
-    def share(self, test_error: float) -> float:
-        """Return the share of the gap from pooled to Bayes that is closed."""
-        return (self.pooled.value - test_error) / self.gap
 
 
 def reference_curves(rows: Rows, names: Iterable[str] = tuple(LOOKS)) -> list[Curve]:
