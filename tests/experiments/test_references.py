@@ -40,10 +40,10 @@ def test_the_floor_is_that_of_the_samples_of_both_stages(references):
 
 
 def test_pooled_may_have_more_samples_than_the_readout_of_attention(references):
-    more = predicted(2.0, pooled_alpha1=4.0)
+    more = predicted(2.0, load=4.0)
     assert more["pooled"].value < references["pooled"].value
-    assert more["pooled"] == predicted(4.0, load=2.0)["pooled"]
-    assert all(more[name] == references[name] for name in ("attention", "bayes"))
+    assert more["pooled"] == predicted(4.0)["pooled"]
+    assert all(more[n].value == references[n].value for n in ("attention", "floor", "bayes"))
 
 
 @pytest.mark.parametrize(("error", "share"), [(0.4, "0.0"), (0.1, "100.0"), (0.25, "50.0")])

@@ -170,13 +170,9 @@ def _small_steps(claim: str, rows: Rows) -> Iterator[Comparison]:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the ends of the boundary in the bias step, and how far small steps are from theirs."""
-    edge = _edge(rows.where(panel="step"))[1]
+    """Return how far the boundary of small steps is from the condition for them."""
     small = [c for c in comparisons if c.quantity == "strength"]
-    return {
-        "steps": (min(edge), max(edge)),
-        "off": max(abs(c.measured / c.theory - 1) for c in small),
-    }
+    return {"off": max(abs(c.measured / c.theory - 1) for c in small)}
 
 
 RATE, STRENGTH = Along("along", "π, rate of positives"), Along("across", "θ, strength")

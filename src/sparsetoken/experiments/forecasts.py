@@ -188,12 +188,10 @@ def right(rows: Rows) -> list[bool]:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return forecasts and measurements of each set, and the power of the verdict."""
+    """Return the power of the verdict, and how far forecasts are from measurements."""
     constructed, given = rows.where(given=False), rows.where(given=True)
     pilots = len(list(constructed.where("forecast").by("set", "pilot")))
     return {
-        "sets": list(rows.where("forecast").by("set")),
-        "lines": [_line(rows, truth) for truth in rows.where("simulated")],
         "pilots": pilots,
         # Points of a pilot hang together; at worst they are all inside or all outside.
         "chance": float(stats.binom.sf(math.ceil(LEAST_INSIDE * pilots) - 1, pilots, 0.5)),
@@ -211,7 +209,7 @@ def _gaps(rows: Rows) -> dict[str, float]:
     }
 
 
-def _line(rows: Rows, truth: Row) -> Mapping[str, Any]:
+def line_of(rows: Rows, truth: Row) -> Mapping[str, Any]:
     """Return a line of the table: the measurement, and the means of its forecasts."""
     some = rows.where("forecast", **{name: truth[name] for name in PLACE})
     means = {key: float(np.mean([row[key] for row in some])) for key in ("value", "low", "high")}

@@ -51,8 +51,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     """Plan the work; each simulation of each descent has independent data."""
     steps = TwoSteps(ALPHA / 2, eta_q=25.0)  # with half of the samples, as the readout
     readout = Readout(alpha1=ALPHA / 2)
-    at: dict[str, Any] = {"load": ALPHA, "pooled_alpha1": ALPHA}
-    yield piece(known_errors.predict_references, PROBLEM, steps, readout, **at, cost=0.6)
+    yield piece(known_errors.predict_references, PROBLEM, steps, readout, load=ALPHA, cost=0.6)
     last, replicas = sizes.steps[-1], sizes.replicas
     for i, case in enumerate(itertools.product(RATIOS, STARTS)):
         yield piece(follow, *case, last, replicas, cost=replicas * (last / 24) ** 2 / 2)
@@ -165,14 +164,9 @@ def draw(rows: Rows) -> Plot:
     last = max(rows.where(THEORY).distinct("step"))
     levels = Rows(row.but(step=step) for row in rows.where(load=ALPHA) for step in (0, last))
     ticks = (0.02, 0.03, 0.05, 0.1, 0.2, 0.5)
+    known = known_errors.reference_curves(levels)
     panels = [
-        _panel(
-            rows,
-            "test_error",
-            f"test error, n/d = {ALPHA:g}",
-            ticks,
-            known_errors.reference_curves(levels),
-        ),
+        _panel(rows, "test_error", f"test error, n/d = {ALPHA:g}", ticks, known),
         _panel(rows, "training_loss", "training loss"),
         _panel(rows, "cosine", "cosine of the query"),
     ]

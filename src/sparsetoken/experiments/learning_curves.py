@@ -197,7 +197,7 @@ def _gap(rows: Rows, name: str, d: np.ndarray) -> Panel:
         axes.axhline(0, color="black", lw=0.8)
 
     less = [row.but(value=row.value - limit) for row in rows.where(FINITE, name)]
-    lines = [Curve("measured − theory", COLOURS["attention"], less)]
+    lines = [Curve("measured − theory", COLOURS["attention"], less, marker="o")]
     ticks = sorted(rows.where(FINITE).distinct("dimension"))
     return Panel("dimension", Axis("d", ticks), Axis(""), lines, name.replace("_", " "), assumed)
 

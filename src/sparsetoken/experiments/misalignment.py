@@ -231,21 +231,17 @@ def _mark(axes: Axes, rows: Rows, alpha1: float, length: int) -> None:
 
 def _lengths(rows: Rows) -> Panel:
     lengths = sorted(rows.where(THEORY).distinct("length"))
-    lines = {length: line(rows, math.inf, length) for length in lengths}
-    looks = dict(zip(lengths, SEQUENCE, strict=False))
+    drawn = [
+        Curve(f"L = {length}", colour, line(rows, math.inf, length))
+        for length, colour in zip(lengths, SEQUENCE, strict=False)
+    ]
 
-    def named(axes: Axes) -> None:
-        for length, colour in looks.items():
-            end = (lines[length][-1]["cosine"], lines[length][-1].value)
-            look = {"va": "center", "fontsize": 8, "color": colour}
-            axes.annotate(f"L = {length}", end, (3, 0), textcoords="offset points", **look)
+    def crossed(axes: Axes) -> None:
+        for length in lengths:
             _mark(axes, rows, math.inf, length)
-        axes.set_xticks([0, 0.5, 1])
 
-    drawn = [Curve("", colour, lines[length]) for length, colour in looks.items()]
-    x = Axis("cosine s of the query", low=-0.05, high=1.35)
-    y = Axis("", ticks=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5))
-    return Panel("cosine", x, y, drawn, "infinite data, by length", named)
+    x, y = Axis("cosine s of the query"), Axis("", ticks=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5))
+    return Panel("cosine", x, y, drawn, "infinite data, by length", crossed)
 
 
 EXPERIMENT = Experiment("misalignment", SIZES, work, judge, {"misalignment": draw})

@@ -14,7 +14,7 @@ from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import SHIFTS
 from sparsetoken.experiments.core.references import PROBLEM
-from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, predicted
+from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import compare, fraction_true, placed, report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREEN, GREY, PURPLE, VERMILION
@@ -91,7 +91,9 @@ LOAD, MEETING_LOAD = 2.0, 8.0
 def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     """Plan the work; each network in each setting has independent data."""
     for alpha in sizes.alphas:
-        yield piece(predict_floor, alpha, cost=0.5)
+        at = {"setting": SPARSE, "network": "best learner", "alpha": alpha}
+        known = {"rows": ("test_error",), "series": "floor", "at": at}
+        yield piece(learning_error, PROBLEM, alpha, **known, cost=0.5)
     for name in LEAST:
         yield piece(least_error, name, sizes.bags, cost=10.0)
     for i, (setting, name, alpha) in enumerate(_places(sizes)):
@@ -160,12 +162,6 @@ def _overlaps(column: str) -> tuple[float, float]:
     if column[0] in "wV":
         return 0.0, 0.0
     return (OVERLAP, 0.0) if int(column[1:] or 1) % 2 else (0.0, OVERLAP)
-
-
-def predict_floor(alpha: float) -> list[Row]:
-    """Predict the Bayes-optimal error."""
-    at: dict[str, Any] = {"setting": SPARSE, "network": "best learner", "alpha": alpha}
-    return [predicted(learning_error(PROBLEM, alpha), "test_error", "floor", **at)]
 
 
 def least_error(name: str, bags: int) -> list[Row]:
@@ -244,10 +240,7 @@ def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:
     if setting != STEEP and not (finds and network == POOLED):
         key = setting == SPARSE and row.quantity == "test_error"
         # What is not attended is an error of a kind, off at finite d as a test error is.
-        lacks: dict[str, Any] = {
-            "shift": SHIFTS["test_error"],
-            "size": 1 - known.beside(row).value,
-        }
+        lacks = {"shift": SHIFTS["test_error"], "size": 1 - known.beside(row).value}
         yield compare(DESCENT, known, row, *place, key=key, **(lacks if finds else {}))
     if setting == SPARSE and network != POOLED and row.quantity != "training_loss":
         claim = FINDS if finds else FEWER

@@ -105,7 +105,9 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
         for y in map(float, ys):
             yield piece(predict_line, panel, tuple(xs.tolist()), y, cost=0.08 * len(xs))
     for total in sizes.totals:
-        yield piece(predict_floor, total, cost=0.4)
+        problem, at = setting("split", 0.5, total)[0], {"panel": "split", "y": total}
+        known = {"rows": ("test_error",), "series": "floor", "at": at}
+        yield piece(learning_error, problem, total, **known, cost=0.4)
 
     def trials(*place: Any, trials: int = sizes.trials) -> dict[str, Any]:
         own = seed_of("sensitivity", *place, seed)
@@ -145,12 +147,6 @@ def predict_line(panel: str, xs: tuple[float, ...], y: float) -> Iterator[Row]:
         prediction = theory.predict(problem, Attention(query), readout, tolerance=MAP)
         yield predicted(prediction, "test_error", **at)
         yield Row(THEORY, "cosine", float(query.cosine), at=at)
-
-
-def predict_floor(total: float) -> list[Row]:
-    """Predict the Bayes-optimal error for the same number of samples."""
-    floor = learning_error(setting("split", 0.5, total)[0], total)
-    return [predicted(floor, "test_error", "floor", panel="split", y=total)]
 
 
 def simulate_spot(panel: str, x: float, y: float, *, dimension: int, **trials: Any) -> list[Row]:

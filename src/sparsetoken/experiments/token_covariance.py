@@ -211,9 +211,7 @@ def _panel(rows: Rows, change: str, label: str, ticks: Sequence[float] = ()) -> 
 
 def draw_covariances(rows: Rows) -> Plot:
     """Draw the test errors against shared effects and against the decay of a spectrum."""
-    between = _panel(rows, "between", "size of the shared covariance")
-    decay = _panel(rows, "decay", "decay exponent of the eigenvalues")
-    return curves([between, decay], 8.4, 3.7)
+    return curves([_panel(rows, *change) for change in LETTERS.items()], 8.4, 3.7)
 
 
 def draw_tested(rows: Rows) -> Plot:

@@ -32,12 +32,11 @@ def predict_references(
     readout: Readout,
     *,
     load: float | None = None,
-    pooled_alpha1: float | None = None,
 ) -> list[Row]:
     """Predict the test errors of pooled, attention, Bayes and the floor, each a series.
 
-    Their coordinate is the load, the samples over the dimension, by default the alpha of the
-    readout of attention. Pooled has the same loss and ridge, and by default the same n1 / d.
+    Their coordinate is the load, the samples over the dimension of pooled, which has the loss and
+    the ridge of the readout of attention, and by default its n1 / d.
     """
     at = {"load": readout.alpha1 if load is None else load}
 
@@ -45,10 +44,9 @@ def predict_references(
         prediction = theory.predict(problem, model, readout, tolerance=1e-4)
         return predicted(prediction, "test_error", series, **at)
 
-    alpha1 = readout.alpha1 if pooled_alpha1 is None else pooled_alpha1
     floor = learning_error(problem, steps.alpha0 + readout.alpha1)
     return [
-        predict("pooled", Pooled(), dataclasses.replace(readout, alpha1=alpha1)),
+        predict("pooled", Pooled(), dataclasses.replace(readout, alpha1=at["load"])),
         predict("attention", Attention(steps), readout),
         predicted(bayes_error(problem), "test_error", "bayes", **at),
         predicted(floor, "test_error", "floor", **at),
