@@ -52,7 +52,7 @@ def test_what_is_no_problem(call, wrong):
         lambda wrong: st.predict(PROBLEM, wrong, READOUT),
         lambda wrong: st.capacity(PROBLEM, wrong),
         lambda wrong: st.simulate(PROBLEM, wrong, READOUT, **SMALL),
-        lambda wrong: tuning.best_beta(PROBLEM, wrong, READOUT),
+        lambda wrong: tuning.best_training(PROBLEM, wrong, READOUT),
     ],
 )
 def test_what_is_no_model(call, wrong):
@@ -81,8 +81,6 @@ def test_what_is_no_descent(call, wrong):
         lambda wrong: st.predict(PROBLEM, POOLED, wrong),
         lambda wrong: theory.critical_cosine(PROBLEM, wrong, sharpness=1.0),
         lambda wrong: st.simulate(PROBLEM, POOLED, wrong, **SMALL),
-        lambda wrong: tuning.best_beta(PROBLEM, st.Attention(), wrong),
-        lambda wrong: tuning.best_split(PROBLEM, st.Attention(), wrong, 1.0),
         lambda wrong: tuning.best_training(PROBLEM, st.Attention(), wrong, 1.0),
     ],
 )

@@ -21,7 +21,7 @@ from sparsetoken.theory import (
     small_step_margin,
 )
 from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength
-from sparsetoken.theory.tuning import best_beta, best_split
+from sparsetoken.theory.tuning import best_training
 
 LOADS = [0.5, 2.0, 2.1, 8.0, math.inf]
 PROBLEM = SparseTokenProblem(6, 1, 3.0, 0.4)
@@ -142,8 +142,7 @@ def test_arrays_that_do_not_broadcast_are_one_clear_error(call):
         (lambda: small_step_margin(MANY), "strength"),
         (lambda: critical_cosine(MANY, Readout(), sharpness=1.0), "strength"),
         (lambda: approach_to_infinite_data(MANY, Pooled()), "strength"),
-        (lambda: best_split(PROBLEM, Attention(), Readout(ridge=[0.1, 0.2]), 2.0), "ridge"),
-        (lambda: best_beta(PROBLEM, Attention(), Readout(alpha1=[0.1, 0.2])), "alpha1"),
+        (lambda: best_training(PROBLEM, Attention(), Readout(ridge=[0.1, 0.2]), 2.0), "ridge"),
         (lambda: best_error(MANY, Attention()), "strength"),
         (lambda: bayes_error(MANY), "strength"),
         (lambda: critical_strength(Pooled(), 8, positive_rate=[0.2, 0.5]), "positive_rate"),

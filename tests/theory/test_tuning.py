@@ -1,6 +1,6 @@
-"""The best split and the best beta are the least of the predictions.
+"""The best split and the best sharpness are the least of the predictions.
 
-Equations: best-split, best-beta.
+Equations: best-split, best-sharpness.
 """
 
 import dataclasses
@@ -16,12 +16,20 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory import align, predict
-from sparsetoken.theory.tuning import best_beta, best_split, training
+from sparsetoken.theory.tuning import best_training, training
 
 PROBLEM = SparseTokenProblem(6, 1, 3.0, 0.5)
 STEPS = TwoSteps(alpha0=1.0, eta_q=7.0, loss="square")
 ATTENTION, READOUT = Attention(STEPS), Readout("square", ridge=1e-1, alpha1=2.0)
 TOLERANCE = 2e-3  # few nodes: the same ones in a search and in a scan
+
+
+def best_split(problem, model, readout, total, **options):
+    return best_training(problem, model, readout, total, free=["share"], **options)
+
+
+def best_sharpness(problem, model, readout, **options):
+    return best_training(problem, model, readout, free=["sharpness"], **options)
 
 
 def _error(share: float, total: float) -> float:
@@ -54,7 +62,7 @@ def test_without_a_step_of_the_query_all_samples_go_to_the_readout():
 
 
 def test_the_best_sharpness_is_that_of_a_search_over_queries():
-    best = best_beta(PROBLEM, ATTENTION, READOUT, tolerance=TOLERANCE)
+    best = best_sharpness(PROBLEM, ATTENTION, READOUT, tolerance=TOLERANCE)
     assert best.status.converged
     cosine = align(PROBLEM, STEPS).cosine
 
@@ -64,17 +72,13 @@ def test_the_best_sharpness_is_that_of_a_search_over_queries():
 
     found = minimize_scalar(error, bounds=(-2.5, 3.0), method="bounded", options={"xatol": 1e-3})
     assert best.prediction.test_error == pytest.approx(found.fun, abs=1e-5)
-    # beta is found within 2 %, k = beta^2 c within 4 %, and the minimum is flat.
+    # The logarithm of k is found within 0.02, and the minimum is flat.
     assert math.log(best.prediction.sharpness) == pytest.approx(found.x, abs=0.1)
-    again = dataclasses.replace(STEPS, beta=best.steps.beta)
-    assert align(PROBLEM, again).sharpness == pytest.approx(best.prediction.sharpness, rel=1e-9)
-
-
-def test_a_range_beyond_the_best_is_said():
-    ends = (1e-3, 1e-2)
-    best = best_beta(PROBLEM, ATTENTION, READOUT, sharpness=ends, tolerance=TOLERANCE)
-    assert best.status.code is StatusCode.NO_LIMIT
-    assert best.prediction.sharpness == pytest.approx(1e-2)
+    assert align(PROBLEM, best.steps).sharpness == pytest.approx(
+        best.prediction.sharpness, rel=1e-9
+    )
+    kept = dataclasses.replace(best.steps, eta_q=STEPS.eta_q)
+    assert (kept, best.readout) == (STEPS, READOUT)
 
 
 @pytest.mark.parametrize("some", [True, False])
@@ -103,12 +107,12 @@ def test_predictions_that_fail_are_said(monkeypatch, some):
         (lambda: best_split(PROBLEM, ATTENTION, READOUT, 0.0), "total"),
         (lambda: best_split(PROBLEM, ATTENTION, READOUT, math.inf), "total"),
         (lambda: best_split(PROBLEM, ATTENTION, Readout(ridge=[0.1, 0.2]), 2.0), "ridge"),
-        (lambda: best_beta(PROBLEM, Vectorized(), READOUT), "model"),
-        (lambda: best_beta(PROBLEM, ATTENTION, READOUT, sharpness=(0, 1)), "low end"),
-        (lambda: best_beta(PROBLEM, ATTENTION, READOUT, sharpness=(2, 1)), "high end"),
-        (lambda: best_beta(PROBLEM, Attention(TwoSteps(beta=[1.0, 2.0])), READOUT), "beta"),
+        (lambda: best_sharpness(PROBLEM, Vectorized(), READOUT), "model"),
+        (lambda: best_training(PROBLEM, ATTENTION, READOUT, free=["beta"]), "free"),
+        (lambda: best_training(PROBLEM, ATTENTION, READOUT, free=[]), "free"),
+        (lambda: best_sharpness(PROBLEM, Attention(TwoSteps(beta=[1.0, 2.0])), READOUT), "beta"),
         (
-            lambda: best_beta(SparseTokenProblem(1, 1, 2.0), ATTENTION, READOUT),
+            lambda: best_sharpness(SparseTokenProblem(1, 1, 2.0), ATTENTION, READOUT),
             "norm of the query",
         ),
     ],

@@ -29,6 +29,11 @@ def best():
     return st.tuning.best_training(PROBLEM, MODEL, READOUT, TOTAL, **limits)
 
 
+def _alone(name, readout=READOUT, tolerance=TOLERANCE):
+    options = {"free": [name], "tolerance": tolerance}
+    return st.tuning.best_training(PROBLEM, MODEL, readout, TOTAL, **options)
+
+
 def _error(steps, readout):
     return st.predict(PROBLEM, st.Attention(steps), readout, tolerance=TOLERANCE).test_error
 
@@ -42,12 +47,13 @@ def test_it_spends_the_load_and_says_what_it_is_worth(best):
 
 
 def test_it_is_no_worse_than_one_number_alone(best):
-    split = st.tuning.best_split(PROBLEM, MODEL, READOUT, TOTAL, tolerance=TOLERANCE)
-    beta = st.tuning.best_beta(PROBLEM, MODEL, READOUT, tolerance=TOLERANCE)
-    # The start of the simplex is one of the two; rounding is all that may differ.
+    split = _alone("share")
+    sharpness = _alone("sharpness")
+    # The search starts from one of the two; rounding is all that may differ.
     assert best.prediction.test_error <= split.prediction.test_error + 1e-9
-    assert best.prediction.test_error <= beta.prediction.test_error + 1e-9
-    assert best.prediction.test_error < min(split.prediction.test_error, beta.prediction.test_error)
+    assert best.prediction.test_error <= sharpness.prediction.test_error + 1e-9
+    both = split.prediction.test_error, sharpness.prediction.test_error
+    assert best.prediction.test_error < min(both)
 
 
 def _beside(best):
@@ -77,7 +83,7 @@ def test_an_end_of_a_range_is_said():
     readout = dataclasses.replace(READOUT, ridge=0.9999)
     found = st.tuning.best_training(PROBLEM, MODEL, readout, TOTAL, evaluations=1, tolerance=1e-2)
     assert found.readout.ridge == pytest.approx(0.9999)
-    split = st.tuning.best_split(PROBLEM, MODEL, readout, TOTAL, tolerance=1e-2)
+    split = _alone("share", readout, tolerance=1e-2)
     assert found.share in (pytest.approx(split.share), pytest.approx(1 / 6))  # of MODEL and READOUT
     assert found.status.code is StatusCode.MAX_ITERATIONS
     assert "allow more" in found.status.remedy

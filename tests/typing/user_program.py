@@ -27,7 +27,7 @@ measured = st.simulation.descend(problem, descent, dimension=50, trials=2)
 print(measured.trials.isel(step=-1).weights.c, measured.mean.training_loss)
 print(st.capacity(problem, st.Vectorized()).capacity)
 print(st.align(problem, st.TwoSteps()).cosine)
-print(st.tuning.best_split(problem, attention, readout, 3.0).share)
+print(st.tuning.best_training(problem, attention, readout, 3.0).share)
 print(st.oracle.bayes_error(problem).test_error)
 
 bags, labels = problem.sample(100, np.eye(8)[0], np.random.default_rng(0))

@@ -45,7 +45,7 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory.oracle import learning_error
-from sparsetoken.theory.tuning import best_beta, best_split
+from sparsetoken.theory.tuning import best_training
 
 STEPS = TwoSteps(alpha0=1.0, eta_q=25.0)
 READOUT = Readout(ridge=1e-2, alpha1=2.0)
@@ -56,8 +56,6 @@ NEIGHBOUR = 3.0
 BIAS = 9.0
 """The cosine of finite dimension differs by up to BIAS / (alpha0 d), relative: measured
 36/d at alpha0 = 1/4 and 15/d at 1/2."""
-SHARPNESS_RANGE = (0.05, 20.0)
-"""Of the search for the best beta."""
 PANELS = {
     "sharpness": "test-error-over-sharpness",
     "bias": "test-error-over-bias-step",
@@ -71,6 +69,7 @@ WHERE = {
     "split": "fraction {x:.3g} of α₀ + α₁ = {y:.3g}",
 }
 BEST = {"split": "best-split", "sharpness": "best-sharpness"}
+FREE = {"split": "share", "sharpness": "sharpness"}
 
 SIZES = profiles(
     across=Size(9, 19),  # values of x and of y on a map
@@ -176,13 +175,14 @@ def search(panel: str, y: float, dimension: int, trials: int, seed: int) -> Iter
     With any trials, simulate it and its two neighbours with the same random numbers.
     """
     given = setting(panel, 0.5 if panel == "split" else 1.0, y)
+    steps = given[1].query
+    optimum: Any = best_training(*given, free=[FREE[panel]], tolerance=MAP)
     if panel == "split":
-        optimum: Any = best_split(*given, y, tolerance=MAP)
         best, odds = optimum.share, optimum.share / (1 - optimum.share)
         near = [o / (1 + o) for o in (odds / NEIGHBOUR, odds * NEIGHBOUR)]
     else:
-        optimum = best_beta(*given, sharpness=SHARPNESS_RANGE, tolerance=MAP)
-        best = optimum.steps.beta
+        # The sharpness is proportional to eta_q beta^2.
+        best = steps.beta * math.sqrt(optimum.steps.eta_q / steps.eta_q)
         near = [best / NEIGHBOUR, best * NEIGHBOUR]
     best, status = float(best), str(optimum.status.code)
     sharpness = float(theory.align(given[0], setting(panel, best, y)[1].query).query.sharpness)
@@ -289,4 +289,4 @@ def draw_split(rows: Rows) -> Plot:
 
 FIGURES = {"sensitivity_maps": draw_maps, "sensitivity_split": draw_split}
 
-EXPERIMENT = Experiment("sensitivity", SIZES, work, judge, FIGURES)
+EXPERIMENT = Experiment("sensitivity", SIZES, work, judge, FIGURES, version=2)

@@ -29,7 +29,7 @@ from sparsetoken.model.models import Attention, Pooled
 from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory.oracle import bayes_error, learning_error
-from sparsetoken.theory.tuning import best_descent, best_split, best_training
+from sparsetoken.theory.tuning import best_descent, best_training
 
 STAGES, DESCENT = "four stages", "constant"
 """The trainings that are searched: all choices of the four stages, and one descent, of whose
@@ -91,7 +91,8 @@ def predict(alpha: float) -> list[Row]:
     """Predict the levels at a load: pooled, the four stages, Bayes-optimal learner, Bayes."""
     readout = Readout(ridge=RIDGE, alpha1=alpha)
     stages = Attention(TwoSteps(alpha / 2, eta_q=ETA_Q))
-    split = best_split(PROBLEM, stages, Readout(ridge=RIDGE), alpha, tolerance=TOLERANCE)
+    options: dict[str, Any] = {"free": ["share"], "tolerance": TOLERANCE}
+    split = best_training(PROBLEM, stages, Readout(ridge=RIDGE), alpha, **options)
     levels = {
         "pooled": theory.predict(PROBLEM, Pooled(), readout, tolerance=TOLERANCE),
         "split": split.prediction,

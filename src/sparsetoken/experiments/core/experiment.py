@@ -155,7 +155,7 @@ class Experiment:
     words : callable, optional
         (sizes, rows, comparisons) to the numbers that the page needs, by name.
     page : Path, optional
-        Its words: a Jinja template of Markdown, by default the file beside that of `work`, of the
+        Its words: a Jinja template of Markdown, by default the file beside that of `judge`, of the
         same name. Its parts, by their headings, are the title with the setting; each claim under
         Claim: NAME, with a paragraph Source: RESULT; STATUS if it comes from elsewhere; each
         question under Question: NAME, as the first paragraph, and then the answer; what was Found;
@@ -179,7 +179,7 @@ class Experiment:
     @property
     def path(self) -> Path:
         """The file of the page."""
-        return self.page or Path(inspect.getfile(self.work)).with_suffix(".md")
+        return self.page or Path(inspect.getfile(self.judge)).with_suffix(".md")
 
     @functools.cached_property
     def text(self) -> str:

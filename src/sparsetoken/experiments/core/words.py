@@ -163,16 +163,16 @@ def words_of(
 
     What stands under the title has the name Setting. Under Headline: CLAIM is one sentence of what
     was found; the experiments that have one stand at the top of the report. The template sees the
-    constants of the module of the experiment, which have names in capitals, its public functions,
-    the sizes as `sizes`, `rows`, `findings`, ``compared(claim=...)``, the comparisons with such
-    fields, the `largest` |z|, `marks`, the sentences that explain the marks of a figure, and what
-    `Experiment.words` returns by its names.
+    constants of the module of `Experiment.judge`, which have names in capitals, its public
+    functions, the sizes as `sizes`, `rows`, `findings`, ``compared(claim=...)``, the comparisons
+    with such fields, the `largest` |z|, `marks`, the sentences that explain the marks of a figure,
+    and what `Experiment.words` returns by its names.
     """
 
     def compared(**fields: Any) -> list[Comparison]:
         return [c for c in comparisons if all(getattr(c, n) == v for n, v in fields.items())]
 
-    module = getattr(experiment.work, "__globals__", {})
+    module = getattr(experiment.judge, "__globals__", {})
     home = module.get("__name__")
     own = {n for n, value in module.items() if getattr(value, "__module__", None) == home}
     seen = {n: value for n, value in module.items() if n.isupper() or (n in own and n[0] != "_")}

@@ -1,14 +1,12 @@
 """Searches over predictions for the best split of samples, sharpness and steps."""
 
 from sparsetoken.theory.tuning.descents import BestDescent, best_descent
-from sparsetoken.theory.tuning.training import BestTraining, best_beta, best_split, best_training
+from sparsetoken.theory.tuning.training import BestTraining, best_training
 
 __all__ = [
     "BestDescent",
     "BestTraining",
-    "best_beta",
     "best_descent",
-    "best_split",
     "best_training",
 ]
 __dir__ = __all__.copy

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sparsetoken.base.progress import progress_of
-from sparsetoken.base.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, integer, real
+from sparsetoken.base.validation import (
+    LARGEST_LOAD,
+    LARGEST_VALUE,
+    InvalidInput,
+    choice,
+    integer,
+    real,
+)
 from sparsetoken.model.models import Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Readout, TwoSteps, require_readout
@@ -18,13 +25,24 @@ from sparsetoken.theory.alignment.two_steps import align
 from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.tuning.search import Point, Range, search
 
-_SHARES = Range("share", -math.log(99), math.log(99), "one stage needs hardly any samples")
-_SHARPNESSES = 1e-2, 1e2
-"""Shares of D0, by their logits, and sharpnesses that are searched."""
 _FACTOR = math.log(1e3)  # by which the step of the readout may differ from the one given
 _RIDGES = (1e-6, 1.0)
 """Beyond 1 scores are so small that at dimensions of about 1000 the chance imbalance of the
 classes, which moves the bias by about 1/sqrt(n1), decides many: see theory/imbalance.py."""
+
+_RANGES = {
+    "share": Range("share", -math.log(99), math.log(99), "one stage needs hardly any samples"),
+    "sharpness": Range(
+        "sharpness", math.log(1e-2), math.log(1e2), "take the pooled model, or the largest token"
+    ),
+    "eta_w": Range("eta_w", -_FACTOR, _FACTOR, "start from another value"),
+    "ridge": Range(
+        "ridge", math.log(_RIDGES[0]), math.log(_RIDGES[1]), "larger ones help only in the limit"
+    ),
+}
+"""The logit of the share of D0, and logarithms: of eta_w relative to the one given."""
+
+_ALONE = ("share", "sharpness")  # first searched one by one: there may be several valleys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +52,7 @@ class BestTraining:
     Attributes
     ----------
     steps : TwoSteps
-        With the load alpha0 of D0 and the inverse temperature beta.
+        With the load alpha0 of D0.
     readout : Readout
         With the load alpha1 of D1.
     prediction : Prediction
@@ -59,141 +77,33 @@ class BestTraining:
         return self.steps.alpha0 / (self.steps.alpha0 + self.readout.alpha1)
 
 
-def best_split(
-    problem: SparseTokenProblem,
-    model: Model,
-    readout: Readout,
-    total: float,
-    *,
-    tolerance: float = 1e-4,
-) -> BestTraining:
-    """Return the split of a total load between D0 and D1 with the smallest test error.
-
-    Equation: best-split, ``argmin over alpha0 of E(alpha0, total - alpha0)``. Samples of
-    D0 turn the query, samples of D1 fit the readout. The sharpness follows alpha0 at the
-    given step sizes and beta.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    model : Model
-        With steps that find its query, whose alpha0 is replaced.
-    readout : Readout
-        Its alpha1 is replaced.
-    total : float
-        alpha0 + alpha1 in [1e-3, 1e9].
-    tolerance : float
-        Of the test error, as for `predict`. The least error is then as sharp; the share
-        is known only as far as errors differ by more.
-
-    Returns
-    -------
-    BestTraining
-        Its share is in [0.01, 0.99].
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range.
-
-    See Also
-    --------
-    best_beta : The best inverse temperature.
-    best_training : Split, step sizes, sharpness and ridge together.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> model, readout = st.Attention(st.TwoSteps()), st.Readout("square", ridge=0.1)
-    >>> found = st.tuning.best_split(problem, model, readout, total=3.0, tolerance=1e-2)
-    >>> 0 < found.share < 1
-    True
-    """
-    steps = _steps_of(problem, model, readout)
-    total = real("total (alpha0 + alpha1)", total, 1e-3, LARGEST_LOAD)
-
-    def stages(point: Point) -> tuple[TwoSteps, Readout]:
-        return _split(steps, readout, total, *point)
-
-    return _best_of(stages, problem, model, tolerance, [_SHARES], _SHARES.scan())
-
-
-def best_beta(
-    problem: SparseTokenProblem,
-    model: Model,
-    readout: Readout,
-    *,
-    sharpness: tuple[float, float] = _SHARPNESSES,
-    tolerance: float = 1e-4,
-) -> BestTraining:
-    """Return the inverse temperature with the smallest test error.
-
-    Equation: best-beta. The cosine of the query does not depend on beta, and k = beta |q2|
-    is proportional to beta^2: this is the best sharpness for the query at hand.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    model : Model
-        With steps that find its query, whose beta is replaced.
-    readout : Readout
-    sharpness : pair of floats
-        The range of k that is searched, both > 0.
-    tolerance : float
-        Of the test error, as for `predict`.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range, or the query is zero (one token, no step).
-
-    See Also
-    --------
-    best_split : The best split of the labels.
-    best_training : Split, step sizes, sharpness and ridge together.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> model, readout = st.Attention(st.TwoSteps()), st.Readout("square", ridge=0.1)
-    >>> found = st.tuning.best_beta(problem, model, readout, tolerance=1e-2)
-    >>> found.steps.beta > 0
-    True
-    """
-    steps = _steps_of(problem, model, readout)
-    low = real("sharpness, low end", sharpness[0], 0.0, LARGEST_VALUE, open_low=True)
-    high = real("sharpness, high end", sharpness[1], low, LARGEST_VALUE, open_low=True)
-    unit = _sharpness_of(problem, dataclasses.replace(steps, beta=1.0))
-    ends = [0.5 * math.log(k / unit) for k in (low, high)]
-    betas = Range("beta", ends[0], ends[1], "give a wider range of the sharpness")
-
-    def stages(point: Point) -> tuple[TwoSteps, Readout]:
-        return dataclasses.replace(steps, beta=math.exp(*point)), readout
-
-    return _best_of(stages, problem, model, tolerance, [betas], betas.scan())
-
-
 def best_training(
     problem: SparseTokenProblem,
     model: Model,
     readout: Readout,
-    total: float,
+    total: float | None = None,
     *,
+    free: Sequence[str] = tuple(_RANGES),
     evaluations: int = 150,
     tolerance: float = 1e-4,
     progress: bool = True,
 ) -> BestTraining:
-    """Return the split, step sizes, sharpness and ridge that jointly minimise the test error.
+    """Return the split, step sizes, sharpness and ridge with the smallest test error.
 
     Equation: best-training, ``argmin of E`` over the share of D0 in a total load, eta_w (with
     eta_b in proportion), the sharpness k and the ridge. At the given beta k is proportional to
-    eta_q, which is set by it. Quadratic models of the test error (COBYQA) lead from the
-    better of `best_split` and `best_beta` with the stages as given: the result
-    is never worse than either. The ridge is at most 1: a larger one often has the least test
-    error in the limit, but scores of order 1/ridge, which at finite n1 the chance imbalance of
-    the classes outweighs through the bias unless n1 is far above ridge^2.
+    eta_q, which is set by it. Quadratic models of the test error (COBYQA) lead from the better of
+    the searches over the share and over the sharpness alone, so that the result is never worse than
+    either. The ridge is at most 1: a larger one often has the least test error in the limit, but
+    scores of order 1/ridge, which at finite n1 the chance imbalance of the classes outweighs
+    through the bias unless n1 is far above ridge^2.
+
+    Equation: best-split, ``argmin over alpha0 of E(alpha0, total - alpha0)``, where the share
+    alone is free. Samples of D0 turn the query, samples of D1 fit the readout. The sharpness
+    follows alpha0 at the given step sizes and beta.
+
+    Equation: best-sharpness, where the sharpness alone is free. The cosine of the query does not
+    depend on eta_q or beta: this is the best sharpness for the query at hand.
 
     Parameters
     ----------
@@ -201,78 +111,100 @@ def best_training(
     model : Model
         With steps that find its query; step sizes > 0 are where the search starts.
     readout : Readout
-        Its ridge in [1e-6, 1] is where the search starts.
-    total : float
-        alpha0 + alpha1 in [1e-3, 1e9].
+        Its ridge is where the search starts, in [1e-6, 1] if it is free.
+    total : float, optional
+        alpha0 + alpha1 in [1e-3, 1e9], in the proportion of the loads given where the share is not
+        free; by default their sum.
+    free : sequence of str
+        What is searched, at least one of share, sharpness, eta_w and ridge; all else stays. The
+        share is in [0.01, 0.99], the sharpness in [0.01, 100].
     evaluations : int
         The most predictions, after about 40 of the two searches of one number. At least 1.
     tolerance : float
-        Of the test error, as for `predict`.
+        Of the test error, as for `predict`. The least error is then as sharp; where it is attained
+        is known only as far as errors differ by more.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Raises
     ------
     InvalidInput
-        If a value is outside its range, or the query is zero (one token, no step).
+        If a value is outside its range, or the query whose sharpness is searched is zero (one
+        token, no step).
 
     See Also
     --------
-    best_split : The best split of the labels.
-    best_beta : The best inverse temperature.
+    best_descent : The best descent on all samples.
 
     Examples
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> model, readout = st.Attention(st.TwoSteps()), st.Readout("square", ridge=0.1)
-    >>> few = {"evaluations": 1, "tolerance": 1e-2}
-    >>> found = st.tuning.best_training(problem, model, readout, total=3.0, **few)
-    >>> 0 < found.steps.alpha0 < 3
+    >>> options = {"free": ["share"], "tolerance": 1e-2}
+    >>> found = st.tuning.best_training(problem, model, readout, total=3.0, **options)
+    >>> 0 < found.share < 1
     True
     """
     steps = _steps_of(problem, model, readout)
-    total = real("total (alpha0 + alpha1)", total, 1e-3, LARGEST_LOAD)
+    names = [choice("free", name, tuple(_RANGES)) for name in free]
+    if not names or len(set(names)) < len(names):
+        raise InvalidInput("free", f"different names among {', '.join(_RANGES)}", free)
     integer("evaluations", evaluations, 1)
-    for name in ("eta_w", "eta_q"):
-        real(name, getattr(steps, name), 0.0, open_low=True, remedy="The search multiplies it.")
-    real("ridge", readout.ridge, *_RIDGES, remedy="The search starts from it.")
-    real("alpha1 (n1/d)", readout.alpha1, 0.0, LARGEST_LOAD, open_low=True)
-
-    def stages(point: Point) -> tuple[TwoSteps, Readout]:
-        share, log_w, log_k, log_ridge = point
-        eta_w = math.exp(log_w)
-        eta_b = steps.eta_b / steps.eta_w * eta_w
-        moved = dataclasses.replace(steps, eta_w=eta_w, eta_b=eta_b, eta_q=1.0)
-        fitted = dataclasses.replace(readout, ridge=math.exp(log_ridge))
-        unit, fitted = _split(moved, fitted, total, share)
-        eta_q = min(math.exp(log_k) / _sharpness_of(problem, unit), LARGEST_VALUE)
-        return dataclasses.replace(unit, eta_q=eta_q), fitted
-
-    w = math.log(steps.eta_w)
-    least_k, most_k, least_ridge, most_ridge = map(math.log, (*_SHARPNESSES, *_RIDGES))
-    ranges = (
-        _SHARES,
-        Range("eta_w", w - _FACTOR, w + _FACTOR, "start from another value"),
-        Range("sharpness", least_k, most_k, "take the pooled model, or the largest token"),
-        Range("ridge", least_ridge, most_ridge, "larger ones help only in the limit"),
-    )
-    given = _split(steps, readout, total, math.log(steps.alpha0 / readout.alpha1))
-    starts = [
-        best_split(problem, model, readout, total, tolerance=tolerance),
-        best_beta(problem, _with_steps(model, given[0]), given[1], tolerance=tolerance),
-    ]
-    points = [
-        (
-            math.log(start.share / (1 - start.share)),
-            w,
-            math.log(start.prediction.sharpness),
-            math.log(readout.ridge),
+    if "sharpness" in names:
+        real("eta_q", steps.eta_q, 0.0, open_low=True, remedy="The search multiplies it.")
+    if "eta_w" in names:
+        real("eta_w", steps.eta_w, 0.0, open_low=True, remedy="The search multiplies it.")
+    if "ridge" in names:
+        real("ridge", readout.ridge, *_RIDGES, remedy="The search starts from it.")
+    if total is not None or "share" in names:
+        real("alpha1 (n1/d)", readout.alpha1, 0.0, LARGEST_LOAD, open_low=True)
+        given = steps.alpha0 + readout.alpha1
+        total = real(
+            "total (alpha0 + alpha1)", given if total is None else total, 1e-3, LARGEST_LOAD
         )
-        for start in starts
-    ]
+        steps, readout = _split(steps, readout, total, steps.alpha0 / given)
+
+    def stages(at: dict[str, float]) -> tuple[TwoSteps, Readout]:
+        """Return the stages at some numbers, with all others as given."""
+        factor, fitted = math.exp(at.get("eta_w", 0.0)), readout
+        moved = dataclasses.replace(steps, eta_w=factor * steps.eta_w, eta_b=factor * steps.eta_b)
+        if "share" in at and total is not None:
+            moved, fitted = _split(moved, fitted, total, 1 / (1 + math.exp(-at["share"])))
+        if "sharpness" in at:
+            unit = align(problem, dataclasses.replace(moved, eta_q=1.0)).sharpness
+            remedy = "Use eta_w > 0 and more than one token."
+            real("norm of the query", unit, 0.0, open_low=True, remedy=remedy)
+            eta_q = min(math.exp(at["sharpness"]) / unit, LARGEST_VALUE)
+            moved = dataclasses.replace(moved, eta_q=eta_q)
+        if "ridge" in at:
+            fitted = dataclasses.replace(fitted, ridge=math.exp(at["ridge"]))
+        return moved, fitted
+
+    def best(names: Sequence[str], starts: Sequence[Point], *limits: Any) -> BestTraining:
+        def evaluate(point: Point) -> Prediction:
+            query, fitted = stages(dict(zip(names, point, strict=True)))
+            queried = dataclasses.replace(model, query=query)  # type: ignore[call-arg]
+            return predict_readouts(problem, queried, [fitted], tolerance)[0]
+
+        optimum = search(evaluate, [_RANGES[name] for name in names], starts, *limits)
+        ends = stages(dict(zip(names, optimum.point, strict=True)))
+        return BestTraining(*ends, optimum.result, optimum.evaluations, optimum.status)
+
     with progress_of("predictions", evaluations, progress) as done:
-        return _best_of(stages, problem, model, tolerance, ranges, points, evaluations, done)
+        if len(names) == 1:
+            return best(names, _RANGES[names[0]].scan(), evaluations, done)
+        alone = [best([one], _RANGES[one].scan()) for one in names if one in _ALONE]
+        starts = [
+            {
+                "share": math.log(one.steps.alpha0 / one.readout.alpha1),
+                "sharpness": math.log(one.prediction.sharpness),
+            }
+            for one in alone
+        ]
+        also = {"eta_w": 0.0, "ridge": math.log(readout.ridge) if "ridge" in names else 0.0}
+        points = [tuple({**also, **start}[name] for name in names) for start in starts or [{}]]
+        return best(names, points, evaluations, done)
 
 
 def _steps_of(problem: SparseTokenProblem, model: Model, readout: Readout) -> TwoSteps:
@@ -287,42 +219,9 @@ def _steps_of(problem: SparseTokenProblem, model: Model, readout: Readout) -> Tw
     return model.query
 
 
-def _with_steps(model: Model, steps: TwoSteps) -> Model:
-    """Return the model whose query these steps find."""
-    return dataclasses.replace(model, query=steps)  # type: ignore[call-arg]
-
-
 def _split(
-    steps: TwoSteps, readout: Readout, total: float, logit: float
+    steps: TwoSteps, readout: Readout, total: float, share: float
 ) -> tuple[TwoSteps, Readout]:
-    """Return the stages with a total load split, by the logit of the share of D0."""
-    alpha0, alpha1 = total / (1 + math.exp(-logit)), total / (1 + math.exp(logit))
-    return dataclasses.replace(steps, alpha0=alpha0), dataclasses.replace(readout, alpha1=alpha1)
-
-
-def _sharpness_of(problem: SparseTokenProblem, steps: TwoSteps) -> float:
-    """Return the sharpness of the query that steps find, or raise `InvalidInput` if it is 0."""
-    sharpness = align(problem, steps).sharpness
-    remedy = "Use eta_q, eta_w > 0 and more than one token."
-    return real("norm of the query", sharpness, 0.0, open_low=True, remedy=remedy)
-
-
-def _best_of(
-    stages: Callable[[Point], tuple[TwoSteps, Readout]],
-    problem: SparseTokenProblem,
-    model: Model,
-    tolerance: float,
-    ranges: Sequence[Range],
-    starts: Sequence[Point],
-    *limits: Any,
-) -> BestTraining:
-    """Search over the numbers on which the stages depend; the rest is as for `search`."""
-
-    def evaluate(point: Point) -> Prediction:
-        steps, readout = stages(point)
-        (prediction,) = predict_readouts(problem, _with_steps(model, steps), [readout], tolerance)
-        return prediction
-
-    optimum = search(evaluate, ranges, starts, *limits)
-    steps, readout = stages(optimum.point)
-    return BestTraining(steps, readout, optimum.result, optimum.evaluations, optimum.status)
+    """Return the stages with a total load split, of which D0 has a share."""
+    moved = dataclasses.replace(steps, alpha0=total * share)
+    return moved, dataclasses.replace(readout, alpha1=total * (1 - share))
