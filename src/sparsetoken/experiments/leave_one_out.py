@@ -170,9 +170,9 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         power, first = power_of(errors), errors[0].dimension
         where = f"{named(loss)}, d = {first} to {power.dimension}"
         shrinks = [power.value + 3 * power.error < 0]
-        place = {"curve": loss, "where": where}
-        yield fraction_true(SURROGATE, "error shrinks", shrinks, errors, **place, key=True)
-        yield report_only(SURROGATE, power, **place)
+        own = {"curve": loss, "where": where}
+        yield fraction_true(SURROGATE, "error shrinks", shrinks, errors, **own, key=True)
+        yield report_only(SURROGATE, power, **own)
     for row in rows.where("estimated"):
         if row.quantity != "spread":
             place = ("{loss}", f"{named(row['loss'])}, α₁ = {{alpha1:g}}", "alpha1")

@@ -181,7 +181,7 @@ def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
         crossing(rows, quantity, alpha1) for quantity in ("cosine", "pooled", "attention")
     )
     where = f"the crossing, s = {critical.value:.4f}, {load(alpha1)}"
-    given = {"curve": "attention", "x": critical.value, "expected": pooled.value}
+    given: dict[str, Any] = {"curve": "attention", "x": critical.value, "expected": pooled.value}
     # The slope of the error in s is below 1.5 here: what the tolerance in s allows.
     given |= {"allowance": 1.5 * TOLERANCE, "error": again.error}
     yield against_value(claim, "test_error", again.value, [critical, again], where, **given)

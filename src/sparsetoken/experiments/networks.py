@@ -92,7 +92,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     """Plan the work; each network in each setting has independent data."""
     for alpha in sizes.alphas:
         at = {"setting": SPARSE, "network": "best learner", "alpha": alpha}
-        known = {"rows": ("test_error",), "series": "floor", "at": at}
+        known: dict[str, Any] = {"rows": ("test_error",), "series": "floor", "at": at}
         yield piece(learning_error, PROBLEM, alpha, **known, cost=0.5)
     for name in LEAST:
         yield piece(least_error, name, sizes.bags, cost=10.0)
@@ -240,7 +240,7 @@ def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:
     if setting != STEEP and not (finds and network == POOLED):
         key = setting == SPARSE and row.quantity == "test_error"
         # What is not attended is an error of a kind, off at finite d as a test error is.
-        lacks = {"shift": SHIFTS["test_error"], "size": 1 - known.beside(row).value}
+        lacks: dict[str, Any] = {"shift": SHIFTS["test_error"], "size": 1 - known.beside(row).value}
         yield compare(DESCENT, known, row, *place, key=key, **(lacks if finds else {}))
     if setting == SPARSE and network != POOLED and row.quantity != "training_loss":
         claim = FINDS if finds else FEWER

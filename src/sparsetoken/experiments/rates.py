@@ -174,7 +174,7 @@ def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
     # The next order in 1/alpha0 falls as 1/alpha0: from the last step of the line on,
     # no more remains than that step over (ratio of the two alpha0 - 1).
     left = 1.1 * abs(scaled - scaled_before) / (last["load"] / before["load"] - 1) + 1e-9
-    given = {"curve": name, "expected": rows.one(THEORY, "rate", curve=name).value}
+    given: dict[str, Any] = {"curve": name, "expected": rows.one(THEORY, "rate", curve=name).value}
     where = f"α₀ = {last['load']:g}, against C"
     yield against_value(ALIGNMENT, GAP, scaled, [last], where, allowance=left, key=True, **given)
     for row in rows.where("simulated", "misalignment", curve=name):
@@ -185,12 +185,12 @@ def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
 def _data(model: str, rows: Rows) -> Iterator[Comparison]:
     known, rate = rows.where(THEORY, "excess", curve=model), rows.one(THEORY, "rate", curve=model)
     last = known[-1]
-    given = {"curve": model, "expected": rate.value, "error": rate.error, "key": True}
+    given: dict[str, Any] = {"curve": model, "expected": rate.value, "error": rate.error}
     # The next order is of relative size (weights per dimension)/alpha1 times a few; the
     # rate itself is found with other nodes, whose error is a few thousandths.
     given["allowance"] = (10 * WEIGHTS[model] / last["load"] + 3e-3) * rate.value
     where = f"α₁ = {last['load']:g}, against the rate from first-order theory"
-    yield against_value(DATA, EXCESS, last["load"] * last.value, [last], where, **given)
+    yield against_value(DATA, EXCESS, last["load"] * last.value, [last], where, key=True, **given)
     far = [row for row in known if row["load"] >= FAR / 10]
     x, y = np.log([row["load"] for row in far]), np.log([row.value for row in far])
     found = float(np.polyfit(x, y, 1)[0]), known, f"theory, α₁ from {FAR / 10:g} to {FAR:g}"

@@ -105,7 +105,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
             yield piece(predict_line, panel, tuple(xs.tolist()), y, cost=0.08 * len(xs))
     for total in sizes.totals:
         problem, at = setting("split", 0.5, total)[0], {"panel": "split", "y": total}
-        known = {"rows": ("test_error",), "series": "floor", "at": at}
+        known: dict[str, Any] = {"rows": ("test_error",), "series": "floor", "at": at}
         yield piece(learning_error, problem, total, **known, cost=0.4)
 
     def trials(*place: Any, trials: int = sizes.trials) -> dict[str, Any]:

@@ -137,14 +137,11 @@ def simulate_error(
     change: str, to: float, classifier: str, dimension: int, trials: int, seed: int
 ) -> Rows:
     """Measure with real tokens in one setting."""
-    problem, model = problem_at(change, to, classifier, dimension), model_of(change, classifier)
+    given = (problem_at(change, to, classifier, dimension), model_of(change, classifier), READOUT)
     sizes: dict[str, Any] = {"dimension": dimension, "engine": TENSORS, "trials": trials}
-    sizes["seed"] = seed
-    wanted: dict[str, Any] = {
-        "rows": ["test_error"],
-        "at": {"change": change, "to": to, "classifier": classifier},
-    }
-    return piece(simulation.simulate, problem, model, READOUT, **sizes, **wanted).run()
+    at = {"change": change, "to": to, "classifier": classifier}
+    wanted: dict[str, Any] = {"rows": ["test_error"], "at": at, "seed": seed}
+    return piece(simulation.simulate, *given, **sizes, **wanted).run()
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:

@@ -130,12 +130,12 @@ def start_of(schedule: str, alpha: float, steps: int) -> Descent:
     """
     sharp = 2.0 / theory.align(PROBLEM, TwoSteps(alpha, 0.5, 0.5, 1.0)).sharpness
     t = np.arange(steps)
-    if schedule == DESCENT:
-        one = np.ones(steps)
-        w, q, momentum, decay = 0.8 * one, 0.01 * sharp * one, 0.375 * one, 0.7
-    else:
+    if schedule == RESTING:
         w, q = np.where(t == 0, 0.5, 1.5 * (t > 1)), np.where(t == 1, sharp, 1e-3 * (t > 1))
         momentum, decay = 0.6 * (t > 2), 0.05
+    else:
+        one = np.ones(steps)
+        w, q, momentum, decay = 0.8 * one, 0.01 * sharp * one, 0.375 * one, 0.7
     return Descent(
         alpha=alpha,
         steps=steps,
