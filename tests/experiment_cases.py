@@ -155,7 +155,7 @@ CASES = {
             networks=("softmax", "mean pooling"),
             at_one_load=("self-attention", "gated, 2 units", "two heads"),
             meeting_alphas=(2.0, 8.0), meeting_at_one_load=(), unmeasured=(),
-            unequal=("two heads",), covariances={"bag effects": ("softmax",)},
+            covariances={"bag effects": ("softmax",)},
             steep=("mean pooling",), steps=4, bags=2**11, dimension=100, trials=4,
         ),
         (
@@ -241,7 +241,7 @@ CASES = {
     "training-floor": Case(
         dict(
             alphas=(2.0,), searched=(2.0,), steps=8, evaluations=3, dimension=60, trials=5,
-            schedules=("two_steps", "constant", "alternating", "warm_up", "fading"), replicas=2,
+            replicas=2,
         ),
         (("Setting", "d = 60, 5 trials"),),
         (

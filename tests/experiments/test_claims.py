@@ -110,16 +110,9 @@ def test_normal_score_has_the_tail_of_student(freedom):
     ],
 )
 def test_computed_numbers_are_compared_by_the_allowance(value, error, converged, verdict):
-    comparison = against_value(
-        "alignment-rate",
-        "slope",
-        curve="query",
-        expected=1.0,
-        value=value,
-        allowance=0.1,
-        error=error,
-        converged=converged,
-    )
+    given = {"curve": "query", "expected": 1.0, "allowance": 0.1, "error": error}
+    rows = [MEASURED, THEORY if converged else THEORY.but(status="max_iterations")]
+    comparison = against_value("alignment-rate", "slope", value, rows, **given)
     assert comparison.verdict == verdict
     assert comparison.curve == "query"
 
@@ -155,13 +148,15 @@ def test_a_claim_about_order_must_be_true_in_all_cases():
     comparison = fraction_true("order", "order", [True, False, True, True], curve="all", key=True)
     assert (comparison.theory, comparison.measured, comparison.verdict) == (1.0, 0.75, "fails")
     assert (comparison.curve, comparison.key) == ("all", True)
-    assert fraction_true("order", "order", [True], converged=False).verdict == "not converged"
+    unknown = [THEORY.but(status="no_limit")]
+    assert fraction_true("order", "order", [True], unknown).verdict == "not converged"
 
 
 def test_evidence_is_what_was_compared_with_what():
     judged, tensors = _verdict(), _verdict(engine="tensors")
-    computed = against_value("order", "slope", expected=1.0, value=1.0, allowance=0.1)
-    measured_order = fraction_true("order", "order", [True], engine="tensors")
+    computed = against_value("order", "slope", 1.0, [THEORY], expected=1.0, allowance=0.1)
+    tokens = [THEORY, MEASURED.but(engine="tensors")]
+    measured_order = fraction_true("order", "order", [True], tokens)
     alone = report_only("reuse", dataclasses.replace(MEASURED, engine="tensors"))
     comparisons = [judged, tensors, computed, measured_order, alone]
     kinds = ["reduced", "tensors", "computed", "tensors", "measured"]

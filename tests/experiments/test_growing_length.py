@@ -42,7 +42,7 @@ def test_the_power_is_the_one_that_made_the_differences(rows, sizes, changed, sa
     theory = rows.where("attention", "cosine")
 
     def moved(row):
-        at = theory.beside(row, "arm", "length").value
+        at = theory.beside(row).value
         off = sign * 0.1 * (20 / row.dimension) ** power
         return row.but(value=(1 + off) * at, error=1e-4 * at)
 

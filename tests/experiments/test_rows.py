@@ -87,7 +87,7 @@ def test_rows_are_chosen_by_fields_and_coordinates():
     assert rows.where(quantity="test_error", model="pooled") == rows
     assert rows.where(alpha=1.0) == rows.where(engine="theory", alpha=1.0) == Rows([OTHER])
     assert not rows.where(beta=1.0)
-    assert rows.where("theory").beside(OTHER, "model") is ROW
+    assert rows.where("theory").beside(OTHER.but(alpha=2.0)) is ROW
     assert rows.one(alpha=2.0) is ROW
     for wanted in ({}, {"alpha": 3.0}):
         with pytest.raises(LookupError, match="one was expected"):
@@ -96,7 +96,7 @@ def test_rows_are_chosen_by_fields_and_coordinates():
 
 def test_groups_come_in_order_and_a_series_rises():
     rows = Rows([ROW, OTHER])
-    assert rows.along("alpha") == [(1.0, OTHER), (2.0, ROW)]
+    assert rows.along("alpha") == Rows([OTHER, ROW])
     assert rows.distinct("alpha") == [2.0, 1.0]
     assert [key for key, _ in rows.by("model", "alpha")] == [("pooled", 2.0), ("pooled", 1.0)]
     assert [len(some) for _, some in rows.by("model")] == [2]

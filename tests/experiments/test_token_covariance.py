@@ -11,7 +11,7 @@ def test_the_theory_of_isotropic_tokens_fails(rows, verdict, changed):
     def flat(row):
         if row["change"] in SHIFTS:
             return row
-        isotropic = rows.where("theory", to=0.0).beside(row, "change", "classifier")
+        isotropic = rows.where("theory", to=0.0).beside(row.but(to=0.0))
         return row.but(value=isotropic.value)
 
     isotropic = changed(rows, flat, series="theory")

@@ -1,6 +1,5 @@
 """The experiment of the floor from end to end, at a small size."""
 
-import numpy as np
 import pytest
 
 import sparsetoken as st
@@ -10,7 +9,7 @@ from sparsetoken.experiments.training_floor import (
     EXPERIMENT,
     MEASURED,
     PASSED,
-    SCHEDULES,
+    RESTING,
     STAGES,
     TOLERANCE,
     start_of,
@@ -69,20 +68,13 @@ def test_the_descent_is_measured_at_two_dimensions(rows):
 
 
 def test_each_schedule_starts_where_the_query_is_sharp():
-    w, q = (
-        {name: training_of(PROBLEM, start_of(name, 2.0, 4)).rates[:, j] for name in SCHEDULES}
-        for j in (1, 0)
-    )
+    resting, steady = (training_of(PROBLEM, start_of(s, 2.0, 4)) for s in (RESTING, DESCENT))
     step = 2 / st.align(PROBLEM, st.TwoSteps(2.0, 0.5, 0.5, 1.0)).sharpness
-    assert w["two_steps"].tolist() == [0.5, 0, 1.5, 1.5]
-    assert q["two_steps"] == pytest.approx([0, step, 1e-3, 1e-3])
-    assert q["constant"] == pytest.approx([0.01 * step] * 4)
-    assert w["alternating"].tolist() == [1, 0, 1, 0]
-    assert q["alternating"] == pytest.approx([0, 0.5 * step, 0, 0.5 * step])
-    assert q["warm_up"] == pytest.approx(0.015 * step * np.arange(4) / 4)
-    assert q["fading"] == pytest.approx(0.05 * step * np.exp(-np.arange(4) / 3))
-    momentum = [training_of(PROBLEM, start_of(name, 2.0, 4)).momentum[-1] for name in SCHEDULES]
-    assert momentum == [0.6, 0.375, 0.0, 0.375, 0.375]
+    assert resting.rates[:, 1].tolist() == [0.5, 0, 1.5, 1.5]
+    assert resting.rates[:, 0] == pytest.approx([0, step, 1e-3, 1e-3])
+    assert steady.rates[:, 1].tolist() == [0.8] * 4
+    assert steady.rates[:, 0] == pytest.approx([0.01 * step] * 4)
+    assert (resting.momentum[-1], steady.momentum[-1]) == (0.6, 0.375)
 
 
 def test_the_words_and_the_figure_have_all_rows(rows, sizes, said_of):

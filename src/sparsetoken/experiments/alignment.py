@@ -12,8 +12,8 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.core.places import compare, near
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
+from sparsetoken.experiments.core.rules import against_value, compare
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS
 from sparsetoken.model import presets
@@ -98,7 +98,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         place = ([row], f"{len(CHOICES) - 1} choices of η_q and β{trials}")
         given: dict[str, Any] = {"curve": "query", "key": True, "allowance": ROUNDING}
         given["expected"] = 0.0 if row.quantity == "moved cosine" else 1.0
-        yield near("steps-set-sharpness-only", row.quantity, row.value, *place, **given)
+        yield against_value("steps-set-sharpness-only", row.quantity, row.value, *place, **given)
 
 
 def at_places(rows: Rows) -> list[tuple[Any, Rows]]:

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.places import all_true, beside, compare, near
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
+from sparsetoken.experiments.core.rules import against_value, compare, fraction_true
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import DISC, Along, Plot, Plotted, draw_map
 from sparsetoken.model import presets
@@ -125,7 +125,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for panel, claim in CLAIMS.items():
         some = rows.where(panel=panel)
         known, simulated = some.where(THEORY), some.where("simulated")
-        yield _signs(claim, [(beside(known, row), row) for row in simulated])
+        yield _signs(claim, [(known.beside(row), row) for row in simulated])
         yield from [_sides(claim, some)] if panel in AXES else _small_steps(claim, some)
         place = ("query", WHERE[panel], "along")
         yield from (compare(claim, known, row, *place) for row in simulated)
@@ -137,7 +137,7 @@ def _signs(claim: str, pairs: list[tuple[Row, Row]]) -> Comparison:
     where = f"{len(clear)} of {len(pairs)} places, |theory| > 4 standard errors"
     name = "fraction of measured cosines with the predicted sign"
     measured = [row for _, row in pairs]
-    return all_true(claim, name, clear, measured, where, curve="query", key=True)
+    return fraction_true(claim, name, clear, measured, where, curve="query", key=True)
 
 
 def _sides(claim: str, rows: Rows) -> Comparison:
@@ -151,7 +151,7 @@ def _sides(claim: str, rows: Rows) -> Comparison:
     right = (np.array([row.value for row in cells]) > 0) == (across > values)
     true, where = right[decided].tolist(), f"{int(decided.sum())} cells of the map"
     name = "fraction of cells on the predicted side"
-    return all_true(claim, name, true, cells, where, curve="query")
+    return fraction_true(claim, name, true, cells, where, curve="query")
 
 
 def _edge(rows: Rows) -> tuple[list[float], list[float]]:
@@ -162,25 +162,17 @@ def _edge(rows: Rows) -> tuple[list[float], list[float]]:
 
 def _small_steps(claim: str, rows: Rows) -> Iterator[Comparison]:
     for i, row in enumerate(rows.where("boundary")):
-        expected = rows.where("condition").beside(row, "along").value
+        expected = rows.where("condition").beside(row).value
         given = {"curve": "query", "x": row["along"], "key": i == 0, "expected": expected}
         given["allowance"] = 1e-4 * expected  # steps of 1e-6 move scores by about as much, times θ²
         where = f"boundary at π = {row['along']:.3g}, steps of {TINY:g}"
-        yield near(claim, "strength", row.value, [row], where, **given)
+        yield against_value(claim, "strength", row.value, [row], where, **given)
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    cells = rows.where("map", panel="rate")
-    edge = _edge(rows.where(panel="step"))[1]
+    """Return how far the boundary of small steps is from the condition for them."""
     small = [c for c in comparisons if c.quantity == "strength"]
-    return {
-        "away": 100 * float(np.mean([row.value < 0 for row in cells])),
-        "lowest": min(cells, key=lambda row: row.value),
-        "fixed": presets.anti_alignment().problem,
-        "steps": (min(edge), max(edge)),
-        "off": max(abs(c.measured / c.theory - 1) for c in small),
-    }
+    return {"off": max(abs(c.measured / c.theory - 1) for c in small)}
 
 
 RATE, STRENGTH = Along("along", "π, rate of positives"), Along("across", "θ, strength")

@@ -12,14 +12,18 @@ from matplotlib.axes import Axes
 from scipy.optimize import brentq
 
 from sparsetoken.experiments.core import capacities
-from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.core.places import all_true, compare, near
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows, difference
-from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.experiments.core.rules import (
+    against_simulation,
+    against_value,
+    compare,
+    fraction_true,
+)
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
-from sparsetoken.figures.palette import BLACK, COLOURS, GREY, LIGHT_GREY
+from sparsetoken.figures.palette import COLOURS, GREY, LIGHT_GREY
 from sparsetoken.model import presets
 from sparsetoken.simulation.seeds import seed_of
 
@@ -204,7 +208,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     yield _at_infinity(WIDTH, half, power, "all", where, bound=0.03, key=True)
     for row, limit in zip(known, measured, strict=True):
         base = row["place"] == "base"
-        yield _at_infinity(MEASURED, row, limit, row["model"], _text(row["place"]), key=base)
+        yield _at_infinity(MEASURED, row, limit, row["model"], text_of(row["place"]), key=base)
 
 
 def _at_infinity(
@@ -228,7 +232,8 @@ def _transition(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     yield compare("same-law", counted, tensors, *place, shift=NO_SHIFT, key=True)
 
 
-def _text(place: str) -> str:
+def text_of(place: str) -> str:
+    """Return a place for readers."""
     at = {**BASE, **PLACES[place][0]}
     return ", ".join(f"{letter} = {at[name]:g}" for name, letter in LETTERS.items())
 
@@ -247,13 +252,13 @@ def _over_length(rows: Rows, measured: Rows) -> Iterator[Comparison]:
     given: dict[str, Any] = {"curve": "pooled", "key": True, "expected": 1.0}
     given["allowance"] = 1e-8  # both are Newton minima of laws of two nodes: rounding only
     where = f"L from {line[0][0]:g} to {line[-1][0]:g}, the furthest from 1"
-    yield near(OVER_LENGTH, "capacity", furthest, used, where, **given)
+    yield against_value(OVER_LENGTH, "capacity", furthest, used, where, **given)
     for vectorized in measured.where(model="vectorized"):
         place = vectorized["place"]
         for pooled in measured.where(model="pooled", place=place):
             L = PLACES[place][0].get("length", BASE["length"])
             times_length = pooled.but(value=L * pooled.value, error=L * pooled.error)
-            where = f"{_text(place)}: measured L α*_{{pool}} and α*_{{vec}}"
+            where = f"{text_of(place)}: measured L α*_{{pool}} and α*_{{vec}}"
             yield _at_infinity(OVER_LENGTH, times_length, vectorized, "vectorized", where)
 
 
@@ -268,14 +273,14 @@ def _order(rows: Rows, fits: Rows) -> Iterator[Comparison]:
         (NOT_ALWAYS, under, f"theory, attention below pooled exactly for s < {low:.3f}"),
         (NOT_ALWAYS, over, f"theory, attention above vectorized exactly for θ > {high:.2f}"),
     ):
-        yield all_true(claim, "order", true, rows.where("line"), where, curve="all")
+        yield fraction_true(claim, "order", true, rows.where("line"), where, curve="all")
     for claim, pairs, where in (
         (ORDER, ORDERED, "measured, at all places"),
         (NOT_ALWAYS, [TURNED, STRONG], "measured at s = −0.6, and at θ = 5"),
     ):
         gaps = [threshold_gap(fits, *pair) for pair in pairs]
         clear = [gap.value > 3 * gap.error for gap in gaps]
-        yield all_true(claim, "order", clear, gaps, where, curve="all", key=True)
+        yield fraction_true(claim, "order", clear, gaps, where, curve="all", key=True)
 
 
 def _without_signal(rows: Rows) -> Iterator[Comparison]:
@@ -285,19 +290,11 @@ def _without_signal(rows: Rows) -> Iterator[Comparison]:
         given["expected"] = 2.0 * (BASE["length"] if model == "vectorized" else 1)
         # The residual of Newton's method, and rounding: its gradient stops at 1e-9 or so.
         given["allowance"] = 1e-5
-        yield near(NO_SIGNAL, "capacity", *found, "theory, θ = 0", **given)
+        yield against_value(NO_SIGNAL, "capacity", *found, "theory, θ = 0", **given)
     where = "fraction of all training sets, Cover’s theorem"
     for model, counted in rows.where("simulated", place="no signal").by("model"):
         chance, share = capacities.covers_share(counted)
         yield _at_infinity(NO_SIGNAL, chance, share, model, where, key=model == "attention")
-
-
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    measured = [c for c in comparisons if c.claim == MEASURED]
-    known: dict[str, Any] = {"thresholds": measured, "largest": largest_z(measured)}
-    known["power"] = capacities.width_power(fitted(rows), "place", "model")
-    return {"base": _text("base"), **known}
 
 
 def _panel(rows: Rows, name: str, x: Axis, y: Axis, models: Sequence[str] = MODELS) -> Panel:
@@ -357,33 +354,6 @@ def _transitions(rows: Rows, model: str) -> Panel:
     return Panel("alpha1", x, y, lines, title, lambda axes: axes.axvline(capacity.value, **look))
 
 
-def draw_widths(rows: Rows) -> Plot:
-    """Draw the relative width of each transition, and their mean, against the size."""
-    relative, means = [], []
-    fits = Rows(row for row in fitted(rows) if row.converged)
-    for _, at_size in sorted(fits.by("features")):
-        here = [
-            width.but(value=width.value / middle.value, error=width.error / middle.value)
-            for _, (middle, width) in at_size.by("model", "place")
-        ]
-        relative += here
-        weights = [(row.value / row.error) ** 2 for row in here]
-        mean = math.exp(np.average([math.log(row.value) for row in here], weights=weights))
-        means.append(here[0].but(value=mean, error=mean / math.sqrt(sum(weights))))
-    sizes, pale = sorted(fits.distinct("features")), {"alpha": 0.4, "mew": 0}
-    law = [Row(THEORY, "width", (2 * m) ** -0.5, at={"features": m}) for m in sizes]
-    lines = [
-        *(
-            Curve(name, COLOURS[name], some, marker="o", look=pale)
-            for name, some in Rows(relative).by("model")
-        ),
-        Curve("mean", BLACK, means, marker="D"),
-        Curve("no signal: 1/√(2 features)", BLACK, law),
-    ]
-    x, y = Axis("features (d, or L d for vectorized)", sizes), Axis("width / α*", (0.05, 0.1, 0.2))
-    return curves([Panel("features", x, y, lines)], 7.2, 3.8)
+FIGURES = {"capacity_curves": draw, "capacity": draw_transitions}
 
-
-FIGURES = {"capacity_curves": draw, "capacity": draw_transitions, "capacity_widths": draw_widths}
-
-EXPERIMENT = Experiment("capacity-curves", SIZES, work, judge, FIGURES, words, version=2)
+EXPERIMENT = Experiment("capacity-curves", SIZES, work, judge, FIGURES, version=2)

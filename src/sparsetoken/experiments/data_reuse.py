@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sparsetoken import theory
 from sparsetoken.experiments.core import references as known_errors
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
-from sparsetoken.experiments.core.places import all_true, beside, compare, placed
-from sparsetoken.experiments.core.references import PROBLEM, References
+from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, averaged, difference
-from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.experiments.core.rules import against_simulation, compare, fraction_true, placed
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, GREEN, VERMILION
 from sparsetoken.model.descent import Descent
@@ -140,17 +139,11 @@ def descend(alpha: float, samples: int, trials: int, seed: int) -> list[Row]:
     return [mean(name, -1, series="descended", **at) for name in QUANTITIES]
 
 
-class Reached(NamedTuple):
-    """Conditional expectation of the test error given a classifier, and the cosine of its query."""
-
-    test_error: float
-    cosine: float
-
-
-def reuse_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str, Reached]:
+def reuse_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str, dict[str, float]]:
     """Train the three classifiers of a trial on D0 and D1, each of load d samples.
 
-    Their test errors share random numbers, so that the differences are more precise.
+    The test error is its conditional expectation given a classifier. Test errors share random
+    numbers, so that the differences are more precise.
     """
     engine = TensorEngine(PROBLEM, dimension, seed_of("beyond", seed, trial))
     steps, readout = steps_of(load), Readout(alpha1=load)
@@ -166,7 +159,7 @@ def reuse_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str,
         split = project(engine.frame, query, fit.w, fit.b, dimension=dimension)
         scores = sampler.scores(query, split, stream(engine.seed, Stream.TEST))
         error = expected_performance(PROBLEM.positive_rate, scores).test_error
-        reached[arm] = Reached(error, query.query.cosine)
+        reached[arm] = {"test_error": error, "cosine": query.query.cosine}
     return reached
 
 
@@ -177,8 +170,8 @@ def train(load: float, dimension: int, trials: int, seed: int) -> Iterator[Row]:
         at: dict[str, Any] = {"load": load, "arm": arm, "alpha": times * load}
         at |= {"dimension": dimension, "series": "trained"}
         for name in QUANTITIES:
-            yield averaged([getattr(trial[arm], name) for trial in outcomes], name, **at)
-        excess = [trial[arm].test_error - trial["fresh"].test_error for trial in outcomes]
+            yield averaged([trial[arm][name] for trial in outcomes], name, **at)
+        excess = [trial[arm]["test_error"] - trial["fresh"]["test_error"] for trial in outcomes]
         yield averaged(excess, "excess", **at)
 
 
@@ -193,18 +186,19 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for gain, row in gains:
         # A difference of two test errors is off at finite d by as much as the larger one.
         options: dict[str, Any] = {"shift": DIFFERENCE, "size": _fresh(rows, row).value}
-        options |= {"quantity": "test_error − fresh", **placed(row, "{arm}", *AT_LOAD)}
-        yield against_simulation(SPLITTING, gain, row, **options)
+        options |= placed(row, "{arm}", *AT_LOAD)
+        excess = row.but(quantity="test_error − fresh")
+        yield against_simulation(SPLITTING, gain, excess, **options)
     name = "loads where it is smaller by three errors"
     true = [gain.value < -3 * gain.error for gain, _ in gains]
     where = "load " + ", ".join(f"{row['load']:g}" for _, row in gains)
     known = [gain for gain, _ in gains]
-    yield all_true(SPLITTING, name, true, known, where, curve="theory", key=True)
+    yield fraction_true(SPLITTING, name, true, known, where, curve="theory", key=True)
 
 
 def expected(rows: Rows, row: Row) -> Row:
     """Return the prediction of a measured row."""
-    return _fresh(rows, row) if row["arm"] == "fresh" else beside(rows.where(THEORY), row)
+    return _fresh(rows, row) if row["arm"] == "fresh" else rows.where(THEORY).beside(row)
 
 
 def _fresh(rows: Rows, row: Row) -> Row:
@@ -217,11 +211,6 @@ def gains_of(rows: Rows) -> list[tuple[Row, Row]]:
     twice = [rows.one(THEORY, "test_error", alpha=row["alpha"]) for row in excesses]
     pairs = zip(twice, excesses, strict=True)
     return [(difference(error, _fresh(rows, row)), row) for error, row in pairs]
-
-
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the references at the largest load."""
-    return {"references": References.of(rows, sizes.loads[-1])}
 
 
 def draw(rows: Rows) -> Plot:
@@ -246,4 +235,4 @@ def _panel(rows: Rows, name: str, y: Axis, title: str, known: Sequence[Curve] = 
     return Panel("load", Axis("load n₀/d = n₁/d", ticks=LOADS), y, [*known, *arms], title)
 
 
-EXPERIMENT = Experiment("data-reuse", SIZES, work, judge, {"data_reuse": draw}, words, version=3)
+EXPERIMENT = Experiment("data-reuse", SIZES, work, judge, {"data_reuse": draw}, version=3)

@@ -16,9 +16,8 @@ from sparsetoken.estimators import BagClassifier, PooledLinearClassifier
 from sparsetoken.experiments.core.bag_sets import MULTIPLES, BagSet, Drawn, LeftOut
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.places import near, placed
 from sparsetoken.experiments.core.rows import Row, Rows, averaged
-from sparsetoken.experiments.core.rules import report_only
+from sparsetoken.experiments.core.rules import against_value, placed, report_only
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Plot, Plotted, draw_rows
 from sparsetoken.forecasting import forecast
@@ -145,7 +144,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         share = sum(true) / len(true) if true else math.nan
         found = share, rows.where("simulated", given=False), f"{len(true)} forecasts"
         bounds: dict[str, Any] = {"expected": expected, "allowance": expected - least}
-        yield near(claim, quantity, *found, key=True, **bounds)
+        yield against_value(claim, quantity, *found, key=True, **bounds)
     for row in rows.where("simulated"):
         key = not row["given"] and row["model"] == "bag"
         place = placed(row, "{model}", "{set}, {bags} bags", "bags")
@@ -189,12 +188,10 @@ def right(rows: Rows) -> list[bool]:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return forecasts and measurements of each set, and the power of the verdict."""
+    """Return the power of the verdict, and how far forecasts are from measurements."""
     constructed, given = rows.where(given=False), rows.where(given=True)
     pilots = len(list(constructed.where("forecast").by("set", "pilot")))
     return {
-        "sets": list(rows.where("forecast").by("set")),
-        "lines": [_line(rows, truth) for truth in rows.where("simulated")],
         "pilots": pilots,
         # Points of a pilot hang together; at worst they are all inside or all outside.
         "chance": float(stats.binom.sf(math.ceil(LEAST_INSIDE * pilots) - 1, pilots, 0.5)),
@@ -212,7 +209,7 @@ def _gaps(rows: Rows) -> dict[str, float]:
     }
 
 
-def _line(rows: Rows, truth: Row) -> Mapping[str, Any]:
+def line_of(rows: Rows, truth: Row) -> Mapping[str, Any]:
     """Return a line of the table: the measurement, and the means of its forecasts."""
     some = rows.where("forecast", **{name: truth[name] for name in PLACE})
     means = {key: float(np.mean([row[key] for row in some])) for key in ("value", "low", "high")}
@@ -247,7 +244,7 @@ def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
             look = {"lw": 0.8, "alpha": 0.5} if pilot else {"lw": 2, "alpha": 1}
             draw_rows(axes, "bags", some, colour=colour, **look)
             if pilot == 0:
-                ends = [(n, row["low"], row["high"]) for n, row in some.along("bags")]
+                ends = [(row["bags"], row["low"], row["high"]) for row in some.along("bags")]
                 n, low, high = zip(*ends, strict=True)
                 axes.fill_between(n, low, high, color=colour, alpha=0.15, linewidth=0)
         draw_rows(axes, "bags", measured.where(model=model), colour=colour, alpha=0.8)

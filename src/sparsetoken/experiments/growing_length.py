@@ -12,12 +12,11 @@ import numpy as np
 from scipy.optimize import OptimizeWarning, curve_fit
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.places import beside, placed
-from sparsetoken.experiments.core.references import References, predict_references, reference_curves
+from sparsetoken.experiments.core.references import predict_references, reference_curves
 from sparsetoken.experiments.core.rows import Row, Rows, predicted
-from sparsetoken.experiments.core.rules import report_only
+from sparsetoken.experiments.core.rules import placed, report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, SKY
 from sparsetoken.model.models import Attention
@@ -118,7 +117,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         where = f"{ARMS[row['arm']]}, L = {{length}}, L/d = {{ratio:g}}, d = {{dimension}}"
         comparison = report_only("growing-length", row, **placed(row, "{arm}", where, "length"))
         yield dataclasses.replace(comparison, theory=_at_length(rows, row).value)
-    for (arm, _), some in _lines(rows, "cosine"):
+    for (arm, _), some in lines_of(rows, "cosine"):
         power, error = _fitted_power([relative(rows, row) for row in some])
         where = f"{ARMS[arm]}, L/d = {{ratio:g}}, cosine: relative difference ∝ d^{{{{−p}}}}"
         place = placed(some[-1], "{arm}", where, "length")
@@ -126,13 +125,13 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         yield report_only("growing-length", fit, key=True, **place)
 
 
-def _lines(rows: Rows, quantity: str) -> list[tuple[Any, Rows]]:
+def lines_of(rows: Rows, quantity: str) -> list[tuple[Any, Rows]]:
     """Return the simulated rows at each (arm, ratio), in order of dimension."""
     return list(rows.where("simulated", quantity).by("arm", "ratio"))
 
 
 def _at_length(rows: Rows, row: Row) -> Row:
-    return beside(rows.where("attention"), row)
+    return rows.where("attention").beside(row)
 
 
 def relative(rows: Rows, row: Row) -> Row:
@@ -161,22 +160,6 @@ def _fitted_power(line: Sequence[Row]) -> tuple[float, float]:
         except (RuntimeError, OptimizeWarning):
             return math.nan, math.nan
     return float(power), float(np.sqrt(covariance[1, 1]))
-
-
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the differences and their powers on each line, and each arm at its longest."""
-    longest = []
-    for arm in ARMS:
-        some = rows.where("simulated", "test_error", arm=arm)
-        row = max(some, key=lambda row: (row["length"], row.dimension))
-        known = rows.where(arm=arm, length=row["length"])
-        trend = rows.where("trend", arm=arm)[::6]
-        longest.append((row, References.of(known, READOUT.alpha1), trend))
-    differences = {
-        title: [(line, [relative(rows, row) for row in some]) for line, some in _lines(rows, name)]
-        for title, name in (("cosine", "cosine"), ("test error", "test_error"))
-    }
-    return {"differences": differences, "longest": longest}
 
 
 def draw(rows: Rows) -> Plot:
@@ -212,4 +195,4 @@ def _measured(rows: Rows, dashes: str = "") -> list[Curve]:
     return lines
 
 
-EXPERIMENT = Experiment("growing-length", SIZES, work, judge, {"growing_length": draw}, words)
+EXPERIMENT = Experiment("growing-length", SIZES, work, judge, {"growing_length": draw})

@@ -10,14 +10,13 @@ from matplotlib.axes import Axes
 
 from sparsetoken import theory
 from sparsetoken.experiments.core import references as known_errors
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
-from sparsetoken.experiments.core.places import all_true, beside, compare, placed
-from sparsetoken.experiments.core.references import PROBLEM, References
+from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference
-from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.experiments.core.rules import against_simulation, compare, fraction_true, placed
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
 from sparsetoken.model.descent import Descent
@@ -52,8 +51,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     """Plan the work; each simulation of each descent has independent data."""
     steps = TwoSteps(ALPHA / 2, eta_q=25.0)  # with half of the samples, as the readout
     readout = Readout(alpha1=ALPHA / 2)
-    at: dict[str, Any] = {"load": ALPHA, "pooled_alpha1": ALPHA}
-    yield piece(known_errors.predict_references, PROBLEM, steps, readout, **at, cost=0.6)
+    yield piece(known_errors.predict_references, PROBLEM, steps, readout, load=ALPHA, cost=0.6)
     last, replicas = sizes.steps[-1], sizes.replicas
     for i, case in enumerate(itertools.product(RATIOS, STARTS)):
         yield piece(follow, *case, last, replicas, cost=replicas * (last / 24) ** 2 / 2)
@@ -114,23 +112,23 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         for row in near.where(quantity="rise") if rises(best, last) else ():
             # A difference of two test errors is off at finite d by as much as the larger one.
             options = {"shift": DIFFERENCE, "size": last.value, **placed(row, *_place(row))}
-            options["quantity"] = "test_error, last − stop"
             rise = difference(last, at(rows, row, "test_error"))
-            yield against_simulation(STOPPING, rise, row, **options)
+            found = row.but(quantity="test_error, last − stop")
+            yield against_simulation(STOPPING, rise, found, **options)
     fast = [stop for stop in stops(rows) if stop[0]["ratio"] >= 1]
     known, where = [row for *pair, _ in fast for row in pair], f"{len(fast)} descents"
     true = [rises(best, last) and best["step"] > 0 for best, last, _ in fast]
     name = "test error rises again"
-    yield all_true(STOPPING, name, true, known, where, curve="theory", key=True)
+    yield fraction_true(STOPPING, name, true, known, where, curve="theory", key=True)
     for engine, curve in ENGINES.items():
         falls = [near.one(quantity="fall", engine=engine) for *_, near in fast]
         true = [fall.value > 3 * fall.error for fall in falls]
-        yield all_true(STOPPING, "training loss still falls", true, falls, where, curve=curve)
+        yield fraction_true(STOPPING, "training loss still falls", true, falls, where, curve=curve)
 
 
 def at(rows: Rows, row: Row, quantity: str) -> Row:
     """Return the prediction of a quantity after the same step."""
-    return beside(rows.where(THEORY), row.but(quantity=quantity))
+    return rows.where(THEORY).beside(row.but(quantity=quantity))
 
 
 def stops(rows: Rows) -> list[tuple[Row, Row, Rows]]:
@@ -153,23 +151,12 @@ def rises(best: Row, last: Row) -> bool:
 
 
 def _place(row: Row) -> tuple[str, str, str]:
-    return "η_q/η_w = {ratio:g}", f"{_start(row)}, step {{step}}, d = {{dimension}}", "step"
+    return "η_q/η_w = {ratio:g}", f"{start_of(row)}, step {{step}}, d = {{dimension}}", "step"
 
 
-def _start(row: Row) -> str:
+def start_of(row: Row) -> str:
+    """Return where a descent starts, for readers."""
     return "from random weights" if row["start"] else "from zero"
-
-
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the references, and where each descent should stop and does without tokens."""
-    table = []
-    far = rows.where("simulated", "test_error", engine="reduced")
-    for best, last, _ in stops(rows):
-        course = far.where(ratio=best["ratio"], start=best["start"])
-        least = min(course, key=lambda row: row.value)
-        losses = [at(rows, row, "training_loss") for row in (best, last)]
-        table.append((_start(best), best, least, last, losses))
-    return {"references": References.of(rows, ALPHA), "stops": table}
 
 
 def draw(rows: Rows) -> Plot:
@@ -177,14 +164,9 @@ def draw(rows: Rows) -> Plot:
     last = max(rows.where(THEORY).distinct("step"))
     levels = Rows(row.but(step=step) for row in rows.where(load=ALPHA) for step in (0, last))
     ticks = (0.02, 0.03, 0.05, 0.1, 0.2, 0.5)
+    known = known_errors.reference_curves(levels)
     panels = [
-        _panel(
-            rows,
-            "test_error",
-            f"test error, n/d = {ALPHA:g}",
-            ticks,
-            known_errors.reference_curves(levels),
-        ),
+        _panel(rows, "test_error", f"test error, n/d = {ALPHA:g}", ticks, known),
         _panel(rows, "training_loss", "training loss"),
         _panel(rows, "cosine", "cosine of the query"),
     ]
@@ -207,6 +189,4 @@ def _whole(axes: Axes) -> None:
     axes.locator_params(axis="x", integer=True)
 
 
-EXPERIMENT = Experiment(
-    "joint-training", SIZES, work, judge, {"joint_training": draw}, words, version=3
-)
+EXPERIMENT = Experiment("joint-training", SIZES, work, judge, {"joint_training": draw}, version=3)

@@ -11,14 +11,13 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
-from sparsetoken.experiments.core.places import compare
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
-from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.experiments.core.rules import against_simulation, compare
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
-from sparsetoken.figures.palette import COLOURS, LIGHT_GREY, PALE
+from sparsetoken.figures.palette import COLOURS, PALE
 from sparsetoken.model import presets
 from sparsetoken.model.models import Attention
 from sparsetoken.model.stages import Readout, TwoSteps
@@ -164,13 +163,6 @@ def shrinkage(rows: Rows, quantity: str, power: float) -> Row:
     return Row("fit", quantity, c, information**-0.5, {"power": power, "misfit": misfit})
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    at_two = rows.where("simulated", "test_error", loss="logistic", alpha1=2.0, engine=REDUCED)
-    far = sum(abs(c.z) > 2 for c in comparisons)
-    return {"at_two": at_two, "far": far}
-
-
 def draw_loss(rows: Rows, loss: str) -> Plot:
     """Draw test error and training loss of all models, against the load."""
     return curves([_panel(rows, loss, name) for name in ("test_error", "training_loss")], 8.6)
@@ -187,7 +179,7 @@ def _panel(rows: Rows, loss: str, quantity: str) -> Panel:
 
 
 def draw_converging(rows: Rows) -> Plot:
-    """Draw measured - theory against d, the fits c/d and c/sqrt(d), and the c of other settings."""
+    """Draw measured - theory against d, beside c/d with the c of other settings."""
     sizes = rows.where(FINITE).distinct("dimension")
     d = np.geomspace(min(sizes), max(sizes), 100)
     return curves([_gap(rows, name, d) for name in CONVERGING], 9.6, 3.6, marks=ASSUMED)
@@ -204,16 +196,8 @@ def _gap(rows: Rows, name: str, d: np.ndarray) -> Panel:
         axes.fill_between(d, low, high, color=PALE, lw=0)
         axes.axhline(0, color="black", lw=0.8)
 
-    def fitted(power: float) -> list[Row]:
-        fit = shrinkage(rows, name, power)
-        return [fit.but(dimension=n, value=fit.value / n**power) for n in d.tolist()]
-
     less = [row.but(value=row.value - limit) for row in rows.where(FINITE, name)]
-    lines = [
-        Curve("c / d", LIGHT_GREY, fitted(1.0)),
-        Curve("c / √d", LIGHT_GREY, fitted(0.5), "--"),
-        Curve("measured − theory", COLOURS["attention"], less),
-    ]
+    lines = [Curve("measured − theory", COLOURS["attention"], less, marker="o")]
     ticks = sorted(rows.where(FINITE).distinct("dimension"))
     return Panel("dimension", Axis("d", ticks), Axis(""), lines, name.replace("_", " "), assumed)
 
@@ -222,4 +206,4 @@ FIGURES: dict[str, Callable[[Rows], Plot]] = {
     f"learning_curves_{loss}": functools.partial(draw_loss, loss=loss) for loss in LOSSES
 } | {"finite_size": draw_converging}
 
-EXPERIMENT = Experiment("learning-curves", SIZES, work, judge, FIGURES, words)
+EXPERIMENT = Experiment("learning-curves", SIZES, work, judge, FIGURES)

@@ -14,10 +14,9 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import fit_power
-from sparsetoken.experiments.core.places import all_true, compare, near
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import CONVERGED, REDUCED, THEORY, Row, Rows, averaged
-from sparsetoken.experiments.core.rules import report_only
+from sparsetoken.experiments.core.rules import against_value, compare, fraction_true, report_only
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, GREEN, GREY, VERMILION
 from sparsetoken.losses import Loss, get_loss
@@ -166,13 +165,14 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         if loss not in CURVED:
             found = max(row.value for row in errors), errors, f"{named(loss)}, largest over d"
             given: dict[str, Any] = {"curve": loss, "expected": 0.0, "allowance": ROUNDING}
-            yield near(SURROGATE, "surrogate_error", *found, key=True, **given)
+            yield against_value(SURROGATE, "surrogate_error", *found, key=True, **given)
             continue
         power, first = power_of(errors), errors[0].dimension
         where = f"{named(loss)}, d = {first} to {power.dimension}"
         shrinks = [power.value + 3 * power.error < 0]
-        yield all_true(SURROGATE, "error shrinks", shrinks, errors, where, curve=loss, key=True)
-        yield report_only(SURROGATE, power, curve=loss, where=where)
+        own = {"curve": loss, "where": where}
+        yield fraction_true(SURROGATE, "error shrinks", shrinks, errors, **own, key=True)
+        yield report_only(SURROGATE, power, **own)
     for row in rows.where("estimated"):
         if row.quantity != "spread":
             place = ("{loss}", f"{named(row['loss'])}, α₁ = {{alpha1:g}}", "alpha1")
@@ -194,16 +194,9 @@ def named(loss: str) -> str:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
+    """Return the estimate of a test error that is furthest from the theory."""
     estimates = [c for c in comparisons if c.claim == ESTIMATE and c.quantity == "test_error"]
-    errors, changes = (rows.where("refits", name) for name in ("surrogate_error", "change"))
-    curved = [(loss, errors.where(loss=loss), changes.where(loss=loss)) for loss in CURVED]
-    return {
-        "exact": max(row.value for row in errors.where(loss="square")),
-        "shrinkage": [(named(name), some, power_of(some), far[-1]) for name, some, far in curved],
-        "furthest": max(estimates, key=lambda c: abs(c.measured - c.theory)),
-        "spreads": [row.value for row in rows.where("estimated", "spread")],
-    }
+    return {"furthest": max(estimates, key=lambda c: abs(c.measured - c.theory))}
 
 
 def draw(rows: Rows) -> Plot:

@@ -14,8 +14,8 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.core.places import all_true, compare, near
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference, predicted
+from sparsetoken.experiments.core.rules import against_value, compare, fraction_true
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
 from sparsetoken.model.models import Attention, Model, Pooled
@@ -138,7 +138,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 def carried(rows: Rows) -> Rows:
     """Return the measured test errors extrapolated to infinite data."""
     places = rows.where("abundant").by("length", "model", "cosine")
-    limits = [carried_to_infinity(some, [row["alpha1"] for row in some]) for _, some in places]
+    limits = [carried_to_infinity(some, "alpha1") for _, some in places]
     return Rows(row.but(alpha1=math.inf) for row in limits)
 
 
@@ -166,13 +166,13 @@ def _winners(claim: str, rows: Rows, alpha1: float, simulated: Rows, where: str)
     ]
     name = "fraction of measured cosines where the predicted model wins by 3 standard errors"
     where, used = f"{len(right)} cosines, {where}", (critical, *simulated)
-    return all_true(claim, name, right, used, where, curve="attention", key=True)
+    return fraction_true(claim, name, right, used, where, curve="attention", key=True)
 
 
 def line(rows: Rows, alpha1: float, length: int = LENGTH) -> Rows:
     """Return the predicted errors of attention by rising cosine."""
-    predictions = rows.where(THEORY, length=length, alpha1=alpha1, model="attention")
-    return Rows(row for _, row in predictions.along("cosine"))
+    known = rows.where(THEORY, length=length, alpha1=alpha1, model="attention")
+    return known.along("cosine")
 
 
 def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
@@ -181,16 +181,16 @@ def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
         crossing(rows, quantity, alpha1) for quantity in ("cosine", "pooled", "attention")
     )
     where = f"the crossing, s = {critical.value:.4f}, {load(alpha1)}"
-    given = {"curve": "attention", "x": critical.value, "expected": pooled.value}
+    given: dict[str, Any] = {"curve": "attention", "x": critical.value, "expected": pooled.value}
     # The slope of the error in s is below 1.5 here: what the tolerance in s allows.
     given |= {"allowance": 1.5 * TOLERANCE, "error": again.error}
-    yield near(claim, "test_error", again.value, [critical, again], where, **given)
+    yield against_value(claim, "test_error", again.value, [critical, again], where, **given)
     known, s = line(rows, alpha1), critical.value
     # On the crossing itself the tolerance decides, not the order.
     off = Rows(row for row in known if abs(row["cosine"] - s) > 2 * TOLERANCE)
     wins = [(row.value > pooled.value) == (row["cosine"] < s) for row in off]
     name, where = "fraction of cosines where the predicted model wins", f"{len(off)} cosines, "
-    yield all_true(claim, name, wins, off, where + load(alpha1), curve="attention", key=True)
+    yield fraction_true(claim, name, wins, off, where + load(alpha1), curve="attention", key=True)
 
 
 def _falls(rows: Rows, length: int) -> Comparison:
@@ -198,7 +198,7 @@ def _falls(rows: Rows, length: int) -> Comparison:
     steps = [b.value < a.value for a, b in itertools.pairwise(curve)]
     ends = f"{len(steps)} steps from s = {curve[0]['cosine']:g} to {curve[-1]['cosine']:g}"
     name, at = "fraction of steps in the cosine that lower the error", f"L = {length}"
-    return all_true(FALLS, name, steps, curve, f"{at}, {ends}", curve=at, key=True)
+    return fraction_true(FALLS, name, steps, curve, f"{at}, {ends}", curve=at, key=True)
 
 
 def draw(rows: Rows) -> Plot:
@@ -231,21 +231,17 @@ def _mark(axes: Axes, rows: Rows, alpha1: float, length: int) -> None:
 
 def _lengths(rows: Rows) -> Panel:
     lengths = sorted(rows.where(THEORY).distinct("length"))
-    lines = {length: line(rows, math.inf, length) for length in lengths}
-    looks = dict(zip(lengths, SEQUENCE, strict=False))
+    drawn = [
+        Curve(f"L = {length}", colour, line(rows, math.inf, length))
+        for length, colour in zip(lengths, SEQUENCE, strict=False)
+    ]
 
-    def named(axes: Axes) -> None:
-        for length, colour in looks.items():
-            end = (lines[length][-1]["cosine"], lines[length][-1].value)
-            look = {"va": "center", "fontsize": 8, "color": colour}
-            axes.annotate(f"L = {length}", end, (3, 0), textcoords="offset points", **look)
+    def crossed(axes: Axes) -> None:
+        for length in lengths:
             _mark(axes, rows, math.inf, length)
-        axes.set_xticks([0, 0.5, 1])
 
-    drawn = [Curve("", colour, lines[length]) for length, colour in looks.items()]
-    x = Axis("cosine s of the query", low=-0.05, high=1.35)
-    y = Axis("", ticks=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5))
-    return Panel("cosine", x, y, drawn, "infinite data, by length", named)
+    x, y = Axis("cosine s of the query"), Axis("", ticks=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5))
+    return Panel("cosine", x, y, drawn, "infinite data, by length", crossed)
 
 
 EXPERIMENT = Experiment("misalignment", SIZES, work, judge, {"misalignment": draw})

@@ -13,10 +13,9 @@ from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import SHIFTS
-from sparsetoken.experiments.core.places import all_true, beside, compare, placed
 from sparsetoken.experiments.core.references import PROBLEM
-from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, predicted
-from sparsetoken.experiments.core.rules import report_only
+from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows
+from sparsetoken.experiments.core.rules import compare, fraction_true, placed, report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREEN, GREY, PURPLE, VERMILION
 from sparsetoken.model.concepts import ConceptProblem, Task
@@ -54,8 +53,7 @@ _SEARCH = {"maxfev": 600, "xatol": 1e-3, "fatol": 1e-4}
 MEETING_W, MEETING_C = 0.25, 4.0
 """Step sizes of readouts and of further weights where both signals must meet; all others are 1."""
 SPARSE, SHARED, FALLING, STEEP = "sparse token", "bag effects", "falling spectrum", "steep spectrum"
-BOTH, UNEQUAL = "both, equal", "both, unequal"
-STRENGTHS = {BOTH: (5.0, 5.0), UNEQUAL: (6.0, 4.0)}
+BOTH, STRENGTHS = "both, equal", (5.0, 5.0)
 BETWEEN, POWERS = 0.5, {FALLING: 0.25, STEEP: 1.0}
 OVERLAP = 0.1
 """Of queries with a signal at the start, with two signals by turns, and of self-attention: a
@@ -75,7 +73,6 @@ SIZES = profiles(
     meeting=Size((SOFTMAX, HEADS), (GATED, SOFTMAX, HEADS, MANY_HEADS)),
     meeting_alphas=Size((2.0, 8.0, 32.0), (2.0, 4.0, 8.0, 16.0, 32.0)),
     meeting_at_one_load=Size((GATED,), ("gated, 4 units",)),
-    unequal=Size((SOFTMAX, HEADS), (GATED, SOFTMAX, HEADS, MANY_HEADS)),
     covariances=Size(
         {SHARED: (POOLED, GATED, SOFTMAX)},
         {SHARED: (POOLED, GATED, SOFTMAX, HEADS), FALLING: (POOLED, GATED, SOFTMAX)},
@@ -94,13 +91,15 @@ LOAD, MEETING_LOAD = 2.0, 8.0
 def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     """Plan the work; each network in each setting has independent data."""
     for alpha in sizes.alphas:
-        yield piece(predict_floor, alpha, cost=0.5)
+        at = {"setting": SPARSE, "network": "best learner", "alpha": alpha}
+        known: dict[str, Any] = {"rows": ("test_error",), "series": "floor", "at": at}
+        yield piece(learning_error, PROBLEM, alpha, **known, cost=0.5)
     for name in LEAST:
         yield piece(least_error, name, sizes.bags, cost=10.0)
     for i, (setting, name, alpha) in enumerate(_places(sizes)):
-        trained = alpha == (MEETING_LOAD if setting in STRENGTHS else LOAD)
-        trained = trained and setting != UNEQUAL and name not in sizes.unmeasured
-        given = {"steps": sizes.steps + 4 * (setting in STRENGTHS)}
+        trained = alpha == (MEETING_LOAD if setting == BOTH else LOAD)
+        trained = trained and name not in sizes.unmeasured
+        given = {"steps": sizes.steps + 4 * (setting == BOTH)}
         # A course among tokens of a known dimension is a mean over data sets, which vary more.
         given["replicas"] = sizes.replicas * (8 if setting in (SHARED, FALLING) else 1)
         given |= {"dimension": sizes.dimension, "trials": sizes.trials * trained}
@@ -120,7 +119,6 @@ def _places(sizes: Sizes) -> Iterator[tuple[str, str, float]]:
         yield from ((setting, name, LOAD) for name in names)
     yield from ((BOTH, name, alpha) for name in sizes.meeting for alpha in sizes.meeting_alphas)
     yield from ((BOTH, name, MEETING_LOAD) for name in sizes.meeting_at_one_load)
-    yield from ((UNEQUAL, name, MEETING_LOAD) for name in sizes.unequal)
 
 
 def task_of(setting: str, dimension: int) -> Task:
@@ -128,9 +126,9 @@ def task_of(setting: str, dimension: int) -> Task:
 
     The signal has projections of all sizes on the eigenvectors, whose mean is 1.
     """
-    if setting in STRENGTHS:
+    if setting == BOTH:
         kinds = [[1, 1], [0, 0], [1, 0], [0, 1]]
-        return ConceptProblem(5, STRENGTHS[setting], kinds, [0.4, 0.2, 0.2, 0.2], [1, 0, 0, 0])
+        return ConceptProblem(5, STRENGTHS, kinds, [0.4, 0.2, 0.2, 0.2], [1, 0, 0, 0])
     if setting == SPARSE:
         return PROBLEM
     j = np.arange(dimension)
@@ -147,13 +145,13 @@ def task_of(setting: str, dimension: int) -> Task:
 def descent_of(setting: str, name: str, alpha: float, steps: int) -> Descent:
     """Return the descent of a network in a setting."""
     network, rates, rate_c = NETWORKS[name]
-    if setting in STRENGTHS:
+    if setting == BOTH:
         rates = {stem: MEETING_W if stem == "w" else 1.0 for stem in rates}
         rate_c = MEETING_C
     slower = STEEP_SLOWER if setting == STEEP else 1.0
     given: dict[str, Any] = {"rates": {stem: slower * rate for stem, rate in rates.items()}}
-    if setting in STRENGTHS or name == SELF:
-        signals = len(STRENGTHS.get(setting, (PROBLEM.strength,)))
+    if setting == BOTH or name == SELF:
+        signals = len(STRENGTHS) if setting == BOTH else 1
         overlaps = [_overlaps(column)[:signals] for column in network.column_names(outputs=1)]
         given["start_overlaps"] = np.array(overlaps)
     return Descent(network, alpha=alpha, steps=steps, rate_c=slower * rate_c, **given)
@@ -164,12 +162,6 @@ def _overlaps(column: str) -> tuple[float, float]:
     if column[0] in "wV":
         return 0.0, 0.0
     return (OVERLAP, 0.0) if int(column[1:] or 1) % 2 else (0.0, OVERLAP)
-
-
-def predict_floor(alpha: float) -> list[Row]:
-    """Predict the Bayes-optimal error."""
-    at: dict[str, Any] = {"setting": SPARSE, "network": "best learner", "alpha": alpha}
-    return [predicted(learning_error(PROBLEM, alpha), "test_error", "floor", **at)]
 
 
 def least_error(name: str, bags: int) -> list[Row]:
@@ -235,10 +227,10 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     least = bound.value - 3 * bound.error
     above = [row.value + 3 * row.error > least for row in one]
     name = "one head stays above its smallest error"
-    yield all_true(FAILURE, name, above, one + two, where, curve="theory")
+    yield fraction_true(FAILURE, name, above, one + two, where, curve="theory")
     below = [row.value + 3 * row.error < least for row in two if row["alpha"] >= MEETING_LOAD]
     name = "two heads go below it"
-    yield all_true(FAILURE, name, below, one + two, where, curve="theory", key=True)
+    yield fraction_true(FAILURE, name, below, one + two, where, curve="theory", key=True)
 
 
 def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:
@@ -248,10 +240,7 @@ def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:
     if setting != STEEP and not (finds and network == POOLED):
         key = setting == SPARSE and row.quantity == "test_error"
         # What is not attended is an error of a kind, off at finite d as a test error is.
-        lacks: dict[str, Any] = {
-            "shift": SHIFTS["test_error"],
-            "size": 1 - beside(known, row).value,
-        }
+        lacks: dict[str, Any] = {"shift": SHIFTS["test_error"], "size": 1 - known.beside(row).value}
         yield compare(DESCENT, known, row, *place, key=key, **(lacks if finds else {}))
     if setting == SPARSE and network != POOLED and row.quantity != "training_loss":
         claim = FINDS if finds else FEWER
@@ -262,32 +251,21 @@ def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the tables of the page."""
+    """Return the test errors at the same load by network, alone and with other tokens."""
     errors = rows.where(THEORY, "test_error")
-    own, shared, falling, steep, limits = (
+    own, shared, falling, steep = (
         {row["network"]: row for row in some}
         for some in (
             errors.where(setting=SPARSE, alpha=LOAD),
             errors.where(setting=SHARED),
             errors.where(setting=FALLING),
             rows.where("simulated", setting=STEEP),
-            rows.where("least"),
         )
     )
-    attended = rows.where(THEORY, "attended", setting=SPARSE, alpha=LOAD)
     return {
-        "by_alpha": {
-            setting: [
-                (name, {row["alpha"]: row for row in some})
-                for name, some in errors.where(setting=setting).by("network")
-            ]
-            for setting in (SPARSE, BOTH)
-        },
         "errors": own,
         "gated": [(name, row) for name, row in own.items() if name.startswith("gated")],
-        "attended": [(row, own[row["network"]]) for row in attended],
         "tokens": [(name, shared[name], falling.get(name), steep.get(name)) for name in shared],
-        "limits": limits,
     }
 
 

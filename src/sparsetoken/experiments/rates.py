@@ -14,9 +14,8 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
-from sparsetoken.experiments.core.places import compare, near
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
-from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.experiments.core.rules import against_simulation, against_value, compare
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
 from sparsetoken.model.models import Attention, Pooled, Vectorized
@@ -154,11 +153,8 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     found = vectorized.value, [pooled, vectorized], "α₁ = ∞, against pooled"
     given: dict[str, Any] = {"curve": "vectorized", "key": True, "expected": pooled.value}
     given["allowance"] = 1e-9  # Newton's last step, squared; both laws are exact
-    yield near(SHARED, "test_error", *found, **given)
-    limits = []
-    for model in LINEAR:
-        some = rows.where("abundant", curve=model)
-        limits.append(carried_to_infinity(some, [row["load"] / WEIGHTS[model] for row in some]))
+    yield against_value(SHARED, "test_error", *found, **given)
+    limits = [carried_to_infinity(rows.where("abundant", curve=m), "load") for m in LINEAR]
     loads = " and ".join(f"{load:g}" for load in ABUNDANT)
     given = {"where": f"n₁ = {loads} × weights, extrapolated to ∞", "shift": NO_SHIFT}
     yield against_simulation(SHARED, *limits, curve="vectorized, pooled", **given)
@@ -178,9 +174,9 @@ def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
     # The next order in 1/alpha0 falls as 1/alpha0: from the last step of the line on,
     # no more remains than that step over (ratio of the two alpha0 - 1).
     left = 1.1 * abs(scaled - scaled_before) / (last["load"] / before["load"] - 1) + 1e-9
-    given = {"curve": name, "expected": rows.one(THEORY, "rate", curve=name).value}
+    given: dict[str, Any] = {"curve": name, "expected": rows.one(THEORY, "rate", curve=name).value}
     where = f"α₀ = {last['load']:g}, against C"
-    yield near(ALIGNMENT, GAP, scaled, [last], where, allowance=left, key=True, **given)
+    yield against_value(ALIGNMENT, GAP, scaled, [last], where, allowance=left, key=True, **given)
     for row in rows.where("simulated", "misalignment", curve=name):
         key = row["load"] == 100
         yield compare(ALIGNMENT, known, row, name, "α₀ = {load:g}", "load", key=key)
@@ -189,18 +185,18 @@ def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
 def _data(model: str, rows: Rows) -> Iterator[Comparison]:
     known, rate = rows.where(THEORY, "excess", curve=model), rows.one(THEORY, "rate", curve=model)
     last = known[-1]
-    given = {"curve": model, "expected": rate.value, "error": rate.error, "key": True}
+    given: dict[str, Any] = {"curve": model, "expected": rate.value, "error": rate.error}
     # The next order is of relative size (weights per dimension)/alpha1 times a few; the
     # rate itself is found with other nodes, whose error is a few thousandths.
     given["allowance"] = (10 * WEIGHTS[model] / last["load"] + 3e-3) * rate.value
     where = f"α₁ = {last['load']:g}, against the rate from first-order theory"
-    yield near(DATA, EXCESS, last["load"] * last.value, [last], where, **given)
+    yield against_value(DATA, EXCESS, last["load"] * last.value, [last], where, key=True, **given)
     far = [row for row in known if row["load"] >= FAR / 10]
     x, y = np.log([row["load"] for row in far]), np.log([row.value for row in far])
     found = float(np.polyfit(x, y, 1)[0]), known, f"theory, α₁ from {FAR / 10:g} to {FAR:g}"
     # The second order is (weights per dimension)/alpha1 at most times a few.
     second = 10 * WEIGHTS[model] / (FAR / 10)
-    yield near(DATA, SLOPE, *found, curve=model, expected=-1.0, allowance=second)
+    yield against_value(DATA, SLOPE, *found, curve=model, expected=-1.0, allowance=second)
     error, shift = limit_of(rows, model).error, SHIFTS["test_error"]
     known = Rows(row.but(error=error) for row in known)
     # With infinite data the theory is exact at every d: only the excess feels d, as test errors do.

@@ -9,12 +9,11 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
-from sparsetoken.experiments.core.bag_sets import DIGIT, draw_bags, source
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.bag_sets import draw_bags, source
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.places import beside, placed
 from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, averaged
-from sparsetoken.experiments.core.rules import report_only
+from sparsetoken.experiments.core.rules import placed, report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS
 from sparsetoken.losses import get_loss
@@ -111,20 +110,10 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         yield report_only("real-bags", row, **placed(row, *place), key=key)
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the setting, the errors at the most bags, and the absolute gaps."""
-    pairs = [(beside(rows.where(THEORY), row), row) for row in rows.where("simulated")]
-    gaps = {
-        name: [abs(row.value - theory.value) for theory, row in pairs if row["classifier"] == name]
-        for name in CLASSIFIERS
-    }
-    return {
-        "digit": DIGIT,
-        "lengths": [length for tokens, length in PLACES if tokens == "digits"],
-        "last": [pair for pair in pairs if pair[1]["bags"] == sizes.bags[-1]],
-        "mean_gap": {name: sum(values) / len(values) for name, values in gaps.items()},
-        "largest_gap": {name: max(values) for name, values in gaps.items()},
-    }
+def gaps(rows: Rows, classifier: str) -> list[float]:
+    """Return the absolute differences of measured and predicted errors of a classifier."""
+    known, measured = rows.where(THEORY), rows.where("simulated", classifier=classifier)
+    return [abs(row.value - known.beside(row).value) for row in measured]
 
 
 def draw(rows: Rows) -> Plot:
@@ -139,4 +128,4 @@ def draw(rows: Rows) -> Plot:
     return curves(panels, 11, 3.7)
 
 
-EXPERIMENT = Experiment("real-tokens", SIZES, work, judge, {"real_tokens": draw}, words)
+EXPERIMENT = Experiment("real-tokens", SIZES, work, judge, {"real_tokens": draw})

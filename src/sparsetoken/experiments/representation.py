@@ -12,11 +12,11 @@ from matplotlib.axes import Axes
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from sparsetoken.experiments.core.claims import FAILS, Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT
-from sparsetoken.experiments.core.places import all_true, compare, near
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
+from sparsetoken.experiments.core.rules import against_value, compare, fraction_true
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
 from sparsetoken.model.architectures.weights import ACTIVATIONS
@@ -213,9 +213,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 def _lines(rows: Rows) -> dict[str, Rows]:
     """Return the critical strengths for one informative token by curve, rising in length."""
     strengths = rows.where(THEORY, "strength", informative=1)
-    return {
-        name: Rows(row for _, row in line.along("length")) for name, line in strengths.by("curve")
-    }
+    return {name: line.along("length") for name, line in strengths.by("curve")}
 
 
 def _rise(
@@ -228,7 +226,7 @@ def _rise(
     slope = rise / math.log(high["length"] / low["length"])
     name, where = ("exponent", text) if log else ("slope", f"dθ / d log L, {text}")
     given: dict[str, Any] = {"curve": low["curve"], "expected": expected, "allowance": allowance}
-    return near(claim, name, slope, [low, high], where, key=key, **given)
+    return against_value(claim, name, slope, [low, high], where, key=key, **given)
 
 
 def _growth(claim: str, line: Rows, law: str) -> Comparison:
@@ -237,7 +235,7 @@ def _growth(claim: str, line: Rows, law: str) -> Comparison:
         strengths = [row.value for row in line]
         best = oracle.best_growth(oracle.fit_growth([row["length"] for row in line], strengths))
     where, curve = f"{law} fits best; found {best}", line[0]["curve"]
-    return all_true(claim, "growth_law", [best == law], line, where, curve=curve)
+    return fraction_true(claim, "growth_law", [best == law], line, where, curve=curve)
 
 
 def _attention(lines: Mapping[str, Rows]) -> Iterator[Comparison]:
@@ -260,7 +258,7 @@ def _ratio(claim: str, above: Rows, below: Rows, allowance: float) -> Comparison
     given: dict[str, Any] = {"curve": "attention", "expected": 1.0, "allowance": allowance}
     given["key"] = claim == "bayes-boundary"
     where = "largest ratio of critical strengths over all L"
-    return near(claim, "ratio", largest, above + below, where, **given)
+    return against_value(claim, "ratio", largest, above + below, where, **given)
 
 
 def _floor(quantity: str, values: Rows, key: bool = False) -> Comparison:
@@ -274,7 +272,7 @@ def _floor(quantity: str, values: Rows, key: bool = False) -> Comparison:
     allowed = [3 * math.hypot(a.error, b.error) + resolved for a, b in pairs]
     true = [a.value <= b.value + most for (a, b), most in zip(pairs, allowed, strict=True)]
     name = "bayes-is-the-floor"
-    return all_true(name, quantity, true, values, where, curve="bayes", key=key)
+    return fraction_true(name, quantity, true, values, where, curve="bayes", key=key)
 
 
 def _on_fresh(known: Rows, row: Row) -> Comparison:
@@ -285,15 +283,6 @@ def _on_fresh(known: Rows, row: Row) -> Comparison:
         return compare(CLAIMS[curve], known, row, *place, shift=NO_SHIFT)
     place = ("{curve}", "L = {length}, R = {informative}, θ = {strength:g}", "strength")
     return compare("oracle-error", known, row, *place, shift=NO_SHIFT, key=curve == "attention")
-
-
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    return {
-        "last": {name: line[-1].value for name, line in _lines(rows).items()},
-        "slope": {c.curve: c.measured for c in comparisons if c.quantity == "slope"},
-        "failed": sorted({c.claim for c in comparisons if c.verdict == FAILS}),
-    }
 
 
 def draw(rows: Rows) -> Plot:
@@ -342,4 +331,4 @@ def draw_errors(rows: Rows) -> Plot:
 
 FIGURES = {"representation": draw, "representation_error": draw_errors}
 
-EXPERIMENT = Experiment("representation", SIZES, work, judge, FIGURES, words)
+EXPERIMENT = Experiment("representation", SIZES, work, judge, FIGURES)

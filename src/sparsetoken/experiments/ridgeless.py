@@ -15,8 +15,8 @@ from sparsetoken.experiments.core.capacities import solved_capacity
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
-from sparsetoken.experiments.core.places import all_true, compare, near
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
+from sparsetoken.experiments.core.rules import against_value, compare, fraction_true
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, GREY, SEQUENCE
 from sparsetoken.losses import get_loss
@@ -254,16 +254,16 @@ def _peak(model: str, rows: Rows) -> Iterator[Comparison]:
     true = [rise > 0 for rise in _rises(free, 0.5, 1)] + [rise < 0 for rise in _rises(free, 1)]
     name, where = "rises to the threshold, falls after it", "n₁ from 0.5 to 8 × weights"
     place = (free, f"fraction of neighbours, {where}")
-    yield all_true(PEAK, name, true, *place, curve=model, key=True)
+    yield fraction_true(PEAK, name, true, *place, curve=model, key=True)
     # Neighbours may differ by less than the theory's own tolerance.
     true = [rise < LINE for rise in _rises(smooth, 0.5)]
     where = f"share of neighbours, λ = {SMOOTH:g}"
-    yield all_true(PEAK, "falls throughout with a ridge", true, smooth, where, curve=model)
+    yield fraction_true(PEAK, "falls throughout with a ridge", true, smooth, where, curve=model)
 
 
 def _rises(line: Rows, low: float, high: float = math.inf) -> list[float]:
     """Return the differences of the values at neighbouring loads in a range."""
-    values = [row.value for load, row in line.along("load") if low <= load < high]
+    values = [row.value for row in line.along("load") if low <= row["load"] < high]
     return [b - a for a, b in itertools.pairwise(values)]
 
 
@@ -275,11 +275,11 @@ def _divergence(model: str, rows: Rows) -> Iterator[Comparison]:
     given: dict[str, Any] = {"curve": model, "expected": limit.value, "error": limit.error}
     # The next order in alpha1 - 1 = 0.001, with a factor of a few, and the nodes.
     given["allowance"] = 0.005 * limit.value
-    yield near(DIVERGES, "(α₁ − 1) χ", *found, key=True, **given)
+    yield against_value(DIVERGES, "(α₁ − 1) χ", *found, key=True, **given)
     found = below.value, [below], f"α₁ = {FAR:g}, λ = {SMALL:g}, against 1/α₁ − 1"
     # First order in λ, times a mean of 1/C² of at most 10 and a factor of a few.
     given = {"curve": model, "expected": 1 / FAR - 1, "allowance": 100 * SMALL}
-    yield near(DIVERGES, "λ χ", *found, **given)
+    yield against_value(DIVERGES, "λ χ", *found, **given)
 
 
 def _at_ratio(known: Rows, row: Row) -> Iterator[Comparison]:
@@ -310,28 +310,29 @@ def _price(loss: str, length: float) -> float:
     return SMALL + 0.5 * SMALL * (c * length) ** 2
 
 
-def turning(rows: Rows, quantity: str = "test_error") -> tuple[list[tuple[float, Row]], Row]:
+def turning(rows: Rows, quantity: str = "test_error") -> tuple[list[Row], Row]:
     """Return predictions of logistic readouts by increasing ridge, and of max-margin."""
     at = rows.where(THEORY, quantity, ratio=RATIO)
-    logistic = [pair for pair in at.where(loss="logistic").along("ridge") if pair[0]]
+    logistic = [row for row in at.where(loss="logistic").along("ridge") if row["ridge"]]
     return logistic, at.one(loss="hinge", ridge=0.0)
 
 
 def _direction(rows: Rows) -> Iterator[Comparison]:
-    ((ridge, last), (ridge_before, before), *_), limit = turning(rows)
-    short, long = (1 / row.value for _, row in turning(rows, "length")[0][:2])
+    (last, before, *_), limit = turning(rows)
+    short, long = (1 / row.value for row in turning(rows, "length")[0][:2])
     found = last.value + (last.value - before.value) * short / (long - short)
     given: dict[str, Any] = {"curve": "logistic", "expected": limit.value, "error": limit.error}
     # The gap falls as 1/|w|, with corrections of relative size 1/log(1/ridge) < 0.1 to it.
     given["allowance"] = 0.1 * abs(last.value - limit.value)
-    where = f"theory at λ = {ridge_before:g} and {ridge:g}, extrapolated to 1/|w| = 0"
+    ridges = f"{before['ridge']:g} and {last['ridge']:g}"
+    where = f"theory at λ = {ridges}, extrapolated to 1/|w| = 0"
     used = (last, before, limit)
-    yield near(DIRECTION, "test_error", found, used, where, key=True, **given)
-    falling = [row for _, row in rows.where("simulated", "distance").along("ridge")]
+    yield against_value(DIRECTION, "test_error", found, used, where, key=True, **given)
+    falling = rows.where("simulated", "distance").along("ridge")
     true = [a.value < b.value for a, b in itertools.pairwise(falling)]
     where = f"measured on the same D1, share of steps down to λ = {falling[0]['ridge']:g}"
     name = "1 − cosine with the max-margin readout falls"
-    yield all_true(DIRECTION, name, true, falling, where, curve="logistic")
+    yield fraction_true(DIRECTION, name, true, falling, where, curve="logistic")
 
 
 def draw(rows: Rows) -> Plot:
@@ -373,7 +374,7 @@ def draw_capacity(rows: Rows) -> Plot:
     x, y = Axis("α₁ / α*"), Axis("training loss")
     left = Panel("ratio", x, y, lines, "training loss, λ → 0", _threshold)
     followed, limit = turning(rows)
-    gaps = [row.but(value=abs(row.value - limit.value)) for _, row in followed]
+    gaps = [row.but(value=abs(row.value - limit.value)) for row in followed]
     cosines = rows.where("simulated", "distance")
     turned = [
         Curve("1 − cosine", LOSSES["logistic"], cosines, marker="o:"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
-from sparsetoken.experiments.core.places import beside, placed
 from sparsetoken.experiments.core.rows import (
     CONVERGED,
     REDUCED,
@@ -27,7 +26,7 @@ from sparsetoken.experiments.core.rows import (
     measured,
     predicted,
 )
-from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.experiments.core.rules import against_simulation, placed
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import (
     DISC,
@@ -105,7 +104,9 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
         for y in map(float, ys):
             yield piece(predict_line, panel, tuple(xs.tolist()), y, cost=0.08 * len(xs))
     for total in sizes.totals:
-        yield piece(predict_floor, total, cost=0.4)
+        problem, at = setting("split", 0.5, total)[0], {"panel": "split", "y": total}
+        known: dict[str, Any] = {"rows": ("test_error",), "series": "floor", "at": at}
+        yield piece(learning_error, problem, total, **known, cost=0.4)
 
     def trials(*place: Any, trials: int = sizes.trials) -> dict[str, Any]:
         own = seed_of("sensitivity", *place, seed)
@@ -145,12 +146,6 @@ def predict_line(panel: str, xs: tuple[float, ...], y: float) -> Iterator[Row]:
         prediction = theory.predict(problem, Attention(query), readout, tolerance=MAP)
         yield predicted(prediction, "test_error", **at)
         yield Row(THEORY, "cosine", float(query.cosine), at=at)
-
-
-def predict_floor(total: float) -> list[Row]:
-    """Predict the Bayes-optimal error for the same number of samples."""
-    floor = learning_error(setting("split", 0.5, total)[0], total)
-    return [predicted(floor, "test_error", "floor", panel="split", y=total)]
 
 
 def simulate_spot(panel: str, x: float, y: float, *, dimension: int, **trials: Any) -> list[Row]:
@@ -215,7 +210,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for panel, claim in PANELS.items():
         simulated = rows.where("simulated", "test_error", panel=panel)
         for row in simulated:
-            exact, moved = (beside(known, row.but(quantity=q)) for q in ("test_error", "moved"))
+            exact, moved = (known.beside(row.but(quantity=q)) for q in ("test_error", "moved"))
             # The usual shift, and what the bias of the query's cosine moves at small alpha0 d.
             spread = math.hypot(usual.spread, moved.value * row.dimension / exact.value)
             place: dict[str, Any] = placed(row, "attention", WHERE[panel], "x")
@@ -233,36 +228,6 @@ def _no_better(row: Row) -> Comparison:
     # Both have the shift of the same training.
     place |= {"shift": NO_SHIFT, "key": row["y"] == 1.0 and row["side"] == "below"}
     return against_simulation(BEST[row["panel"]], none, row.but(value=gain), **place)
-
-
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the best choices, how the comparisons went, and where the query turns away."""
-    splits, betas = ([r for _, r in rows.where("best", panel=p).along("y")] for p in BEST)
-    return {
-        "largest": largest_z(c for c in comparisons if c.quantity == "test_error"),
-        "splits": splits,
-        "falling": all(a["x"] > b["x"] for a, b in itertools.pairwise(splits)),
-        "betas": betas,
-        "turned": _turned_away(rows.where(THEORY, panel="bias")),
-    }
-
-
-def _turned_away(rows: Rows) -> Mapping[str, float]:
-    """Return where the query turns away, with test errors over that of the constant guess."""
-    cosines = rows.where(quantity="cosine")
-    away = [row for row in cosines if row.value < 0]
-    errors = [rows.beside(row.but(quantity="test_error"), "x", "y") for row in away]
-    ratios = [row.value / row["y"] for row in errors if row.converged]
-    if not ratios:
-        return {}
-    return {
-        "places": len(away),
-        "of": len(cosines),
-        "positive_rate": max(row["y"] for row in away),
-        "eta_b": max(row["x"] for row in away),
-        "least": min(ratios),
-        "most": max(ratios),
-    }
 
 
 COLOURED: dict[str, Any] = {"norm": LogNorm(0.03, 0.32), "cmap": "viridis"}
@@ -325,4 +290,4 @@ def draw_split(rows: Rows) -> Plot:
 
 FIGURES = {"sensitivity_maps": draw_maps, "sensitivity_split": draw_split}
 
-EXPERIMENT = Experiment("sensitivity", SIZES, work, judge, FIGURES, words, version=2)
+EXPERIMENT = Experiment("sensitivity", SIZES, work, judge, FIGURES, version=2)

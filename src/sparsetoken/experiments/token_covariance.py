@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.places import all_true, compare
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, difference, predicted
+from sparsetoken.experiments.core.rules import compare, fraction_true
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, LIGHT_GREY
 from sparsetoken.model.models import Attention, Model, Pooled
@@ -137,14 +137,11 @@ def simulate_error(
     change: str, to: float, classifier: str, dimension: int, trials: int, seed: int
 ) -> Rows:
     """Measure with real tokens in one setting."""
-    problem, model = problem_at(change, to, classifier, dimension), model_of(change, classifier)
+    given = (problem_at(change, to, classifier, dimension), model_of(change, classifier), READOUT)
     sizes: dict[str, Any] = {"dimension": dimension, "engine": TENSORS, "trials": trials}
-    sizes["seed"] = seed
-    wanted: dict[str, Any] = {
-        "rows": ["test_error"],
-        "at": {"change": change, "to": to, "classifier": classifier},
-    }
-    return piece(simulation.simulate, problem, model, READOUT, **sizes, **wanted).run()
+    at = {"change": change, "to": to, "classifier": classifier}
+    wanted: dict[str, Any] = {"rows": ["test_error"], "at": at, "seed": seed}
+    return piece(simulation.simulate, *given, **sizes, **wanted).run()
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
@@ -174,18 +171,17 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 
 def _clear(
-    claim: str, quantity: str, larger: list[Row], smaller: list[Row], where: str
+    claim: str, quantity: str, larger: Sequence[Row], smaller: Sequence[Row], where: str
 ) -> Comparison:
     """Judge whether differences of measured numbers are positive by three standard errors."""
     gaps = [difference(a, b) for a, b in zip(larger, smaller, strict=True)]
     true = [gap.value > 3 * gap.error for gap in gaps]
-    return all_true(claim, quantity, true, gaps, where, key=True)
+    return fraction_true(claim, quantity, true, gaps, where, key=True)
 
 
-def measured_along(rows: Rows, change: str, classifier: str) -> list[Row]:
+def measured_along(rows: Rows, change: str, classifier: str) -> Rows:
     """Return the measured errors of a classifier along a change."""
-    simulated = rows.where("simulated", change=change, classifier=classifier)
-    return [row for _, row in simulated.along("to")]
+    return rows.where("simulated", change=change, classifier=classifier).along("to")
 
 
 def _panel(rows: Rows, change: str, label: str, ticks: Sequence[float] = ()) -> Panel:
@@ -212,9 +208,7 @@ def _panel(rows: Rows, change: str, label: str, ticks: Sequence[float] = ()) -> 
 
 def draw_covariances(rows: Rows) -> Plot:
     """Draw the test errors against shared effects and against the decay of a spectrum."""
-    between = _panel(rows, "between", "size of the shared covariance")
-    decay = _panel(rows, "decay", "decay exponent of the eigenvalues")
-    return curves([between, decay], 8.4, 3.7)
+    return curves([_panel(rows, *change) for change in LETTERS.items()], 8.4, 3.7)
 
 
 def draw_tested(rows: Rows) -> Plot:

@@ -11,8 +11,7 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.places import all_true, beside, compare
-from sparsetoken.experiments.core.references import PROBLEM
+from sparsetoken.experiments.core.references import PROBLEM, reference_curves
 from sparsetoken.experiments.core.rows import (
     REDUCED,
     TENSORS,
@@ -22,6 +21,7 @@ from sparsetoken.experiments.core.rows import (
     measured,
     predicted,
 )
+from sparsetoken.experiments.core.rules import compare, fraction_true
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREY, VERMILION
 from sparsetoken.model.descent import Descent, training_of
@@ -35,9 +35,7 @@ STAGES, DESCENT = "four stages", "constant"
 """The trainings that are searched: all choices of the four stages, and one descent, of whose
 schedules this one is measured with real tokens as well."""
 RESTING = "two_steps"
-"""The schedule whose query is trained first and then nearly rests, as that of the four stages."""
-SCHEDULES = (RESTING, DESCENT, "alternating", "warm_up", "fading")
-"""The schedules of `start_of`."""
+"""The other schedule: its query is trained first and then nearly rests, as in the four stages."""
 PASSED, MEASURED = "message passing", "measured"
 """Series of real tokens; without them the descent is in the second one as well."""
 FARTHER = 4
@@ -48,13 +46,6 @@ TOLERANCE = 1e-3
 """Of predictions and searches, far below the differences between trainings."""
 TEST_SAMPLES = 20000
 """Of message passing: by chance the share of wrong labels varies less than between trials."""
-LINES = {
-    "pooled": ("pooled", COLOURS["pooled"], "--"),
-    "split": ("four stages, best split", COLOURS["attention"], "-"),
-    "floor": ("Bayes-optimal learner", COLOURS["floor"], "-."),
-    "bayes": ("Bayes, signal known", COLOURS["bayes"], ":"),
-}
-"""The levels, each a series: label, colour and dashes."""
 POINTS = {
     STAGES: ("four stages, all choices", BLUE, "o"),
     DESCENT: ("one descent, constant steps", VERMILION, "s"),
@@ -66,7 +57,6 @@ SIZES = profiles(
     alphas=Size((0.5, 1.0, 2.0, 4.0), (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)),
     searched=Size((0.5,), (0.5, 2.0)),
     steps=Size(16, 20),
-    schedules=Size((RESTING, DESCENT), SCHEDULES),
     evaluations=Size(16, 60),
     dimension=Size(800, 1000),
     trials=Size(8, 12),
@@ -91,7 +81,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
         given |= {"evaluations": sizes.evaluations, "seed": own}
         yield piece(search_stages, alpha, **given, cost=3.0 + 0.15 * sizes.evaluations)
         given |= {"steps": sizes.steps, "replicas": sizes.replicas}
-        for schedule in sizes.schedules:
+        for schedule in (RESTING, DESCENT):
             cost = sizes.evaluations * 0.04 * sizes.steps
             cost += trials * size * (schedule == DESCENT)
             yield piece(search_descent, alpha, schedule, **given, cost=cost)
@@ -137,24 +127,15 @@ def start_of(schedule: str, alpha: float, steps: int) -> Descent:
 
     Weight decay of the readout is part of each. ``two_steps``: a step of the readout, one of the
     query, then both with momentum. ``constant``: constant step sizes and momentum.
-    ``alternating``: readout and query in turns, no momentum. ``warm_up`` and ``fading``: as
-    constant, but the steps of the query grow at first, or fade.
     """
     sharp = 2.0 / theory.align(PROBLEM, TwoSteps(alpha, 0.5, 0.5, 1.0)).sharpness
     t = np.arange(steps)
-    even, later, one = t % 2 == 0, t > 1, np.ones(steps)
-    w, q, momentum, decay = {
-        RESTING: (
-            np.where(t == 0, 0.5, 1.5 * later),
-            np.where(t == 1, sharp, 1e-3 * later),
-            0.6 * (t > 2),
-            0.05,
-        ),
-        DESCENT: (0.8 * one, 0.01 * sharp * one, 0.375 * one, 0.7),
-        "alternating": (1.0 * even, 0.5 * sharp * ~even, 0.0 * one, 0.05),
-        "warm_up": (0.8 * one, 0.015 * sharp * np.minimum(1, t / 4), 0.375 * one, 0.7),
-        "fading": (0.8 * one, 0.05 * sharp * np.exp(-t / 3), 0.375 * one, 0.7),
-    }[schedule]
+    if schedule == RESTING:
+        w, q = np.where(t == 0, 0.5, 1.5 * (t > 1)), np.where(t == 1, sharp, 1e-3 * (t > 1))
+        momentum, decay = 0.6 * (t > 2), 0.05
+    else:
+        one = np.ones(steps)
+        w, q, momentum, decay = 0.8 * one, 0.01 * sharp * one, 0.375 * one, 0.7
     return Descent(
         alpha=alpha,
         steps=steps,
@@ -213,7 +194,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     yield _loses_less(floor, split, bayes, curve="theory", where=_loads(floor), key=True)
     given = {"curve": f"{PASSED}, {STAGES}", "where": f"{_loads(passed)}, real tokens"}
     trained = rows.where(MEASURED, training=STAGES)
-    stages, least = ([beside(some, row) for row in passed] for some in (trained, bayes))
+    stages, least = ([some.beside(row) for row in passed] for some in (trained, bayes))
     yield _loses_less(passed, stages, least, **given)
     for row in rows.where(MEASURED):
         key = row["training"] == DESCENT
@@ -239,21 +220,20 @@ def _loses_less(
     cases = list(zip(best, stages, bayes, strict=True))
     true = [a.value - least.value < 0.5 * (b.value - least.value) for a, b, least in cases]
     name, used = "loads where training accounts for more", (*best, *stages, *bayes)
-    return all_true("loss-of-training", name, true, used, **given)
+    return fraction_true("loss-of-training", name, true, used, **given)
 
 
 def _better(claim: str, name: str, steady: Rows, others: list[Row], **key: bool) -> Comparison:
     """Judge by theory that descents with constant steps are better than other trainings."""
     true = [a.value + 3 * a.error < b.value for a, b in zip(steady, others, strict=True)]
-    return all_true(claim, name, true, steady + others, _loads(steady), curve="theory", **key)
+    return fraction_true(claim, name, true, steady + others, _loads(steady), curve="theory", **key)
 
 
 def draw(rows: Rows) -> Plot:
     """Draw the test errors against the load: crosses are predicted, points measured."""
-    lines = [
-        Curve(f"{label}, theory", colour, rows.where(name), line)
-        for name, (label, colour, line) in LINES.items()
-    ]
+    lines = reference_curves(rows, ("pooled", "floor", "bayes"))
+    split = rows.where("split")
+    lines.append(Curve("four stages, best split, theory", COLOURS["attention"], split))
     for training, (label, colour, marker) in POINTS.items():
         points = rows.where(MEASURED, engine=TENSORS, training=training)
         known = rows.where(THEORY, training=training)

@@ -26,7 +26,9 @@ def test_a_figure_gives_back_the_numbers_that_were_drawn(fakes):
     table = _read(figure_table(plot.shown))
     line = [r for r in table if r["engine"] == "theory" and r["curve"].startswith("query")]
     given = {float(r["x"]): float(r["value"]) for r in line}
-    assert given == {x: row.value for x, row in rows.where("theory", "cosine").along("alpha0")}
+    assert given == {
+        row["alpha0"]: row.value for row in rows.where("theory", "cosine").along("alpha0")
+    }
     drawn = plot.figure.axes[0].get_lines()[0].get_xydata()
     assert given == dict(drawn.tolist())
     points = [r for r in table if r["engine"] != "theory"]
@@ -41,7 +43,7 @@ def test_measurements_stand_beside_the_theory_at_their_place(fakes):
     pairs = beside_theory(shown)
     assert len(pairs) == len(rows.where("simulated"))
     for theory, measured in pairs:
-        assert theory.row == rows.where("theory").beside(measured.row, "alpha0")
+        assert theory.row == rows.where("theory").beside(measured.row)
     only = [one for one in shown if one.row.engine == "theory"]
     assert beside_theory(only) == [(one, None) for one in only]
 

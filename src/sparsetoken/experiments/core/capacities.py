@@ -61,7 +61,7 @@ def fitted_transitions(shares: Rows, *names: str) -> Rows:
     """
     transitions = []
     for key, counted in shares.by(*names, "features"):
-        rows = [row for _, row in counted.along("alpha1")]
+        rows = counted.along("alpha1")
         counts = [round(row.value * row.trials) for row in rows]
         fit = fit_threshold([row["alpha1"] for row in rows], counts, rows[0].trials)
         at = dict(zip((*names, "features"), key, strict=True))

@@ -18,7 +18,6 @@ from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.experiments.core.claims import DERIVED, MEASURED, OWN, Claim, Comparison
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
 from sparsetoken.results import Simulation
-from sparsetoken.results.record import Record
 from sparsetoken.work import canonical_text, digest
 
 FORMAT = 3
@@ -91,16 +90,12 @@ class Piece:
             return Rows(rows)
         parts = result if isinstance(result, list) else [result]
         points = [point for part in parts for point in (part if part.dims else [part])]
-        return Rows(
-            predicted(point, q, self.series or THEORY, **{**coordinates(point), **self.at})
-            for point in points
-            for q in self.quantities
-        )
-
-
-def coordinates(point: Record) -> dict[str, Any]:
-    """Return the coordinates of one point of a result as numbers."""
-    return {name: value.item() for name, value in point.coords.items() if value.dtype != object}
+        rows = []
+        for point in points:
+            place = {n: value.item() for n, value in point.coords.items() if value.dtype != object}
+            place |= {"series": self.series or THEORY, **self.at}
+            rows += [predicted(point, quantity, **place) for quantity in self.quantities]
+        return Rows(rows)
 
 
 def piece(

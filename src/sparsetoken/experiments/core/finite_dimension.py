@@ -106,14 +106,14 @@ def pooled_shift(fits: Sequence[tuple[float, float]]) -> Shift:
     return Shift(centre, error_of_middle, math.sqrt(variance), len(c))
 
 
-def carried_to_infinity(rows: Sequence[Row], sizes: Sequence[float] | None = None) -> Row:
+def carried_to_infinity(rows: Sequence[Row], along: str = "dimension") -> Row:
     """Return the limit of infinite size by a line in 1/size through means at several sizes.
 
-    The sizes are by default the dimensions. It is the row of the largest dimension but for the
-    number of trials, which is that of the place with the fewest.
+    The size is the dimension, or the coordinate of another name. It is the row of the largest
+    dimension but for the number of trials, which is that of the place with the fewest.
     """
-    at = [m.dimension for m in rows] if sizes is None else sizes
-    limit = limit_of(at, [m.value for m in rows], [m.error for m in rows])
+    sizes, values, errors = zip(*((m[along], m.value, m.error) for m in rows), strict=True)
+    limit = limit_of(sizes, values, errors)
     status = next((m.status for m in rows if not m.converged), rows[0].status)
     largest = max(rows, key=lambda m: m.dimension)
     trials = min(m.trials for m in rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from sparsetoken import theory
 from sparsetoken.experiments.core.rows import Row, Rows, predicted
@@ -33,12 +32,11 @@ def predict_references(
     readout: Readout,
     *,
     load: float | None = None,
-    pooled_alpha1: float | None = None,
 ) -> list[Row]:
     """Predict the test errors of pooled, attention, Bayes and the floor, each a series.
 
-    Their coordinate is the load, the samples over the dimension, by default the alpha of the
-    readout of attention. Pooled has the same loss and ridge, and by default the same n1 / d.
+    Their coordinate is the load, the samples over the dimension of pooled, which has the loss and
+    the ridge of the readout of attention, and by default its n1 / d.
     """
     at = {"load": readout.alpha1 if load is None else load}
 
@@ -46,41 +44,13 @@ def predict_references(
         prediction = theory.predict(problem, model, readout, tolerance=1e-4)
         return predicted(prediction, "test_error", series, **at)
 
-    alpha1 = readout.alpha1 if pooled_alpha1 is None else pooled_alpha1
     floor = learning_error(problem, steps.alpha0 + readout.alpha1)
     return [
-        predict("pooled", Pooled(), dataclasses.replace(readout, alpha1=alpha1)),
+        predict("pooled", Pooled(), dataclasses.replace(readout, alpha1=at["load"])),
         predict("attention", Attention(steps), readout),
         predicted(bayes_error(problem), "test_error", "bayes", **at),
         predicted(floor, "test_error", "floor", **at),
     ]
-
-
-class References(NamedTuple):
-    """The references at one load.
-
-    They are mean pooling, attention with the query of two steps, the Bayes-optimal learner from
-    all samples of both stages, and the best test that knows the signal.
-    """
-
-    pooled: Row
-    attention: Row
-    floor: Row
-    bayes: Row
-
-    @classmethod
-    def of(cls, rows: Rows, load: float) -> References:
-        """Return the references among rows."""
-        return cls(*(rows.one(name, "test_error", load=load) for name in cls._fields))
-
-    @property
-    def gap(self) -> float:
-        """The test error of pooled minus that of Bayes."""
-        return self.pooled.value - self.bayes.value
-
-    def share(self, test_error: float) -> float:
-        """Return the share of the gap from pooled to Bayes that is closed."""
-        return (self.pooled.value - test_error) / self.gap
 
 
 def reference_curves(rows: Rows, names: Iterable[str] = tuple(LOOKS)) -> list[Curve]:

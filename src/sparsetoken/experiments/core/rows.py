@@ -108,9 +108,10 @@ class Rows(tuple[Row, ...]):
             raise LookupError(f"{len(rows)} rows have {asked}; one was expected.")
         return rows[0]
 
-    def beside(self, row: Row, *names: str) -> Row:
-        """Return the only row with the quantity of another, and its coordinates of these names."""
-        return self.one(quantity=row.quantity, **{name: row[name] for name in names})
+    def beside(self, row: Row) -> Row:
+        """Return the only row of the quantity of another that agrees in all common coordinates."""
+        common = [one for one in self if all(row.at.get(n, v) == v for n, v in one.at.items())]
+        return Rows(common).one(quantity=row.quantity)
 
     def distinct(self, name: str) -> list[Any]:
         """Return the values of a field or coordinate, each once, in order of appearance."""
@@ -127,9 +128,9 @@ class Rows(tuple[Row, ...]):
             groups.setdefault(key[0] if len(names) == 1 else key, []).append(row)
         yield from ((key, Rows(some)) for key, some in groups.items())
 
-    def along(self, name: str) -> list[tuple[float, Row]]:
-        """Return pairs of a coordinate and its row, in rising order."""
-        return sorted(((row[name], row) for row in self), key=lambda pair: pair[0])
+    def along(self, name: str) -> Rows:
+        """Return the rows in rising order of a field or coordinate."""
+        return Rows(sorted(self, key=lambda row: row[name]))
 
     def grid(self, x: str, y: str) -> tuple[list[float], list[float], np.ndarray]:
         """Return the values of two coordinates, and those over them; nan where not converged."""

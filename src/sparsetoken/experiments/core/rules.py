@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from scipy import stats
@@ -19,7 +19,7 @@ from sparsetoken.experiments.core.claims import (
     Comparison,
 )
 from sparsetoken.experiments.core.finite_dimension import SHIFTS, Shift, scale_of
-from sparsetoken.experiments.core.rows import Row
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows
 
 LARGEST_Z = 4.0
 """Largest |z| at which a comparison with a simulation holds.
@@ -53,7 +53,6 @@ def against_simulation(
     theory: Row,
     measured: Row,
     *,
-    quantity: str = "",
     shift: Shift | None = None,
     size: float | None = None,
     bound: float = 0.0,
@@ -65,8 +64,6 @@ def against_simulation(
     ----------
     claim : str
     theory, measured : Row
-    quantity : str
-        By default that of `measured`.
     shift : Shift, optional
         The c of finite dimension; by default that of the quantity in `SHIFTS`.
     size : float, optional
@@ -81,8 +78,7 @@ def against_simulation(
     InvalidInput
         If the quantity has no shift in `SHIFTS` and none is given.
     """
-    reported = report_only(claim, measured, quantity=quantity, **place)
-    quantity = reported.quantity
+    quantity = measured.quantity
     if shift is None and quantity not in SHIFTS:
         legal = f"one of {sorted(SHIFTS)}, or with a shift"
         remedy = f"NO_SHIFT of {Shift.__module__} says that there is none."
@@ -92,7 +88,7 @@ def against_simulation(
     per /= measured.dimension or math.inf  # a fit that failed has no dimension
     z = _score(measured, theory, c.mean * per, c.deviation * per, bound)
     return dataclasses.replace(
-        reported,
+        report_only(claim, measured, **place),
         theory=theory.value,
         numerical_error=theory.error,
         allowance=bound,
@@ -134,13 +130,13 @@ def _verdict(sound: bool, true: bool) -> str:
 def against_value(
     claim: str,
     quantity: str,
+    value: float,
+    rows: Iterable[Row] = (),
+    where: str = "",
     *,
     expected: float,
-    value: float,
     allowance: float,
     error: float = 0.0,
-    converged: bool = True,
-    engine: str = COMPUTED,
     **place: Any,
 ) -> Comparison:
     """Compare a number with an expected one, where no standard error decides.
@@ -151,32 +147,40 @@ def against_value(
     Parameters
     ----------
     claim, quantity : str
-    expected, value, allowance : float
+    value : float
+    rows : iterable of Row
+        What it was found from: they know what measured it, and whether they converged.
+    where : str
+    expected, allowance : float
         The reason for the allowance stands beside the call.
     error : float
         Numerical error of `value`.
-    converged : bool
-        Whether all that was computed for it converged.
-    engine : str
-        What `value` was made by, as in `Comparison`.
     **place
-        As of `against_simulation`.
+        The others as of `against_simulation`.
     """
-    near = abs(value - expected) <= allowance + 3 * error
+    used, near = Rows(rows), abs(value - expected) <= allowance + 3 * error
     return Comparison(
         claim=claim,
         quantity=quantity,
+        where=where,
         theory=expected,
         measured=value,
         numerical_error=error,
         allowance=allowance,
-        engine=engine,
-        verdict=_verdict(converged and math.isfinite(value), near),
+        engine=next((row.engine for row in used if row.engine != THEORY), COMPUTED),
+        verdict=_verdict(used.converged and math.isfinite(value), near),
         **place,
     )
 
 
-def fraction_true(claim: str, quantity: str, true: Sequence[bool], **given: Any) -> Comparison:
+def fraction_true(
+    claim: str,
+    quantity: str,
+    true: Sequence[bool],
+    rows: Iterable[Row] = (),
+    where: str = "",
+    **place: Any,
+) -> Comparison:
     """Judge a claim about order or sign: it must be true in all cases.
 
     Parameters
@@ -184,19 +188,20 @@ def fraction_true(claim: str, quantity: str, true: Sequence[bool], **given: Any)
     claim, quantity : str
     true : sequence of bool
         Whether it is, case by case.
-    **given
-        Others of `against_value`.
+    rows, where, **place
+        As of `against_value`.
     """
     share = sum(true) / len(true) if true else math.nan
-    comparison = against_value(claim, quantity, expected=1.0, value=share, allowance=0.0, **given)
+    place |= {"expected": 1.0, "allowance": 0.0}
+    comparison = against_value(claim, quantity, share, rows, where, **place)
     return dataclasses.replace(comparison, cases=len(true))
 
 
-def report_only(claim: str, measured: Row, *, quantity: str = "", **place: Any) -> Comparison:
+def report_only(claim: str, measured: Row, **place: Any) -> Comparison:
     """Report a measured number that no theorem predicts; parameters as of `against_simulation`."""
     return Comparison(
         claim=claim,
-        quantity=quantity or measured.quantity,
+        quantity=measured.quantity,
         measured=measured.value,
         standard_error=measured.error,
         dimension=measured.dimension,
@@ -205,3 +210,26 @@ def report_only(claim: str, measured: Row, *, quantity: str = "", **place: Any) 
         verdict=BY_EXPERIMENT if measured.converged else NOT_CONVERGED,
         **place,
     )
+
+
+def placed(row: Row, curve: str, where: str, x: str = "") -> dict[str, Any]:
+    """Return curve, where and x of a comparison.
+
+    Parameters
+    ----------
+    row : Row
+    curve, where : str
+        Formats of its fields and coordinates, such as ``d = {dimension}``.
+    x : str
+        One of its coordinates; by default there is none.
+    """
+    place = {"curve": curve.format_map(row), "where": where.format_map(row)}
+    return {**place, "x": row[x]} if x else place
+
+
+def compare(
+    claim: str, known: Rows, row: Row, curve: str, where: str, x: str = "", **options: Any
+) -> Comparison:
+    """Compare a simulated row with the row beside it: `against_simulation` at `placed`."""
+    place = placed(row, curve, where, x)
+    return against_simulation(claim, known.beside(row), row, **place, **options)

@@ -25,10 +25,7 @@ from sparsetoken.experiments.core.claims import (
 from sparsetoken.experiments.core.experiment import Experiment
 from sparsetoken.experiments.core.rows import THEORY, Rows
 from sparsetoken.experiments.core.rules import RULE
-from sparsetoken.experiments.core.words import (
-    environment,
-    words_of,
-)
+from sparsetoken.experiments.core.words import environment, words_of
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Plot, Plotted
 
@@ -141,22 +138,12 @@ def page(
         "verdicts": VERDICTS,
         "compared": evidence_of(comparisons),
         "beside_theory": beside_theory,
-        "short": SHORT,
         "scatter": scatter,
         "spread": scatter_of(comparisons),
         "quantities": by_quantity(comparisons),
     }
     template = environment(".", True).get_template("experiments/report/report.html")
     return template.render(facts=facts, profile=profile, **seen)
-
-
-SHORT = {
-    "tensors": "real tensors",
-    "reduced": "reduced engine",
-    "computed": "computed",
-    "measured": "measured only",
-}
-"""Kinds of evidence in the cells of tables."""
 
 
 def beside_theory(shown: Sequence[Plotted]) -> list[tuple[Plotted | None, Plotted | None]]:
