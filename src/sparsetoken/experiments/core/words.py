@@ -165,8 +165,8 @@ def words_of(
     was found; the experiments that have one stand at the top of the report. The template sees the
     constants of the module of `Experiment.judge`, which have names in capitals, its public
     functions, the sizes as `sizes`, `rows`, `findings`, ``compared(claim=...)``, the comparisons
-    with such fields, the `largest` |z| of all and ``largest_z(some)``, `marks`, the sentences that
-    explain the marks of a figure, and what `Experiment.words` returns by its names.
+    with such fields, `largest_z`, the largest |z| of some, `marks`, the sentences that explain the
+    marks of a figure, and what `Experiment.words` returns by its names.
     """
 
     def compared(**fields: Any) -> list[Comparison]:
@@ -176,9 +176,8 @@ def words_of(
     home = module.get("__name__")
     own = {n for n, value in module.items() if getattr(value, "__module__", None) == home}
     seen = {n: value for n, value in module.items() if n.isupper() or (n in own and n[0] != "_")}
-    seen |= {"sizes": sizes, "rows": rows, "marks": _marks(rows)}
-    seen["findings"] = findings(experiment.claims, comparisons)
-    seen |= {"compared": compared, "largest_z": largest_z, "largest": largest_z(comparisons)}
+    seen |= {"sizes": sizes, "rows": rows, "marks": _marks(rows), "largest_z": largest_z}
+    seen |= {"compared": compared, "findings": findings(experiment.claims, comparisons)}
     seen |= experiment.words(sizes, rows, comparisons)
     return parts_of(experiment.text, seen)
 
