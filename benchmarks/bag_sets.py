@@ -40,6 +40,18 @@ class Split(NamedTuple):
     seed: int = 0
 
 
+class Setting(NamedTuple):
+    """A set, the bags of a pilot of it, and the numbers of bags that are asked for.
+
+    It is here and not in a script, so that the hashes of kept work are the same in all processes.
+    """
+
+    group: str
+    name: str
+    n: int
+    sizes: tuple[int, ...]
+
+
 # Real sets, which are not part of the package.
 
 

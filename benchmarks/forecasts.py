@@ -15,14 +15,14 @@ import argparse
 import time
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from joblib import Memory, Parallel, delayed
 from scipy.optimize import least_squares
 
-from bag_sets import MADE, made_bags, real_names, real_set
+from bag_sets import MADE, Setting, made_bags, real_names, real_set
 from sparsetoken import BagClassifier
 from sparsetoken.bags import Bags
 from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
@@ -37,15 +37,6 @@ TRULY, SURELY = 0.02, 2.5  # a difference of errors that counts, and its standar
 CLASSIFIERS = {"pooled": PooledLinearClassifier, "bag": lambda: BagClassifier(progress=False)}
 PLACE = ["group", "set", "n", "at", "model"]
 LARGER = ("fox", "tiger", "elephant")  # real sets of 200 bags
-
-
-class Setting(NamedTuple):
-    """A set, the bags of a pilot of it, and the numbers of bags that are asked for."""
-
-    group: str
-    name: str
-    n: int
-    sizes: tuple[int, ...]
 
 
 def settings(folder: Path | None) -> list[Setting]:
