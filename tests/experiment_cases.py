@@ -108,7 +108,7 @@ CASES = {
         (
             ("Found", "standard errors"),
             ("Setting", "10 sets"),
-            ("Setting", "linear programming decides where neither is found"),
+            ("Setting", "non-negative least squares decides"),
         ),
     ),
     "learning-curves": Case(
