@@ -12,6 +12,7 @@ from .forecasting import diagnose as diagnose
 from .forecasting import forecast as forecast
 from .model import networks as networks
 from .model import presets as presets
+from .model import tasks as tasks
 from .model.descent import Descent as Descent
 from .model.models import Attention as Attention
 from .model.models import Elementwise as Elementwise
@@ -21,6 +22,7 @@ from .model.problem import SparseTokenProblem as SparseTokenProblem
 from .model.stages import Query as Query
 from .model.stages import Readout as Readout
 from .model.stages import TwoSteps as TwoSteps
+from .model.task import Task as Task
 from .model.tokens import TokenCovariance as TokenCovariance
 from .simulation import simulate as simulate
 from .theory import align as align

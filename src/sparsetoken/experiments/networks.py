@@ -18,7 +18,8 @@ from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import compare, fraction_true, placed, report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREEN, GREY, PURPLE, VERMILION
-from sparsetoken.model.concepts import ConceptProblem, Task
+from sparsetoken.model.concepts import ConceptProblem
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.networks import Architecture, Gated, Pooled, SelfAttention, Softmax
 from sparsetoken.model.problem import SparseTokenProblem
@@ -121,7 +122,7 @@ def _places(sizes: Sizes) -> Iterator[tuple[str, str, float]]:
     yield from ((BOTH, name, MEETING_LOAD) for name in sizes.meeting_at_one_load)
 
 
-def task_of(setting: str, dimension: int) -> Task:
+def task_of(setting: str, dimension: int) -> Problem:
     """Return the task of a setting.
 
     The signal has projections of all sizes on the eigenvectors, whose mean is 1.

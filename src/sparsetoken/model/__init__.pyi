@@ -1,5 +1,6 @@
 from . import networks as networks
 from . import presets as presets
+from . import tasks as tasks
 from .concepts import ConceptProblem as ConceptProblem
 from .descent import Descent as Descent
 from .models import MODELS as MODELS
@@ -20,5 +21,6 @@ from .stages import Query as Query
 from .stages import QueryVector as QueryVector
 from .stages import Readout as Readout
 from .stages import TwoSteps as TwoSteps
+from .task import Task as Task
 from .tokens import Isotropic as Isotropic
 from .tokens import TokenCovariance as TokenCovariance

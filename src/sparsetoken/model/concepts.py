@@ -1,20 +1,18 @@
-"""A task with several signals, and what the theory of descent needs to know about any task."""
+"""A task with several signals and kinds of bags."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparsetoken.base.parameters import Range, parameter, value
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
-from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.tokens import Isotropic, TokenLaw
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["ConceptProblem", "Task", "TaskLaw", "law_of"]
+__all__ = ["ConceptProblem"]
 
 _ROUNDING = 1e-9
 
@@ -166,7 +164,7 @@ class ConceptProblem:
         if signals.ndim != 2 or len(signals) != P or signals.shape[1] < P:
             legal = f"of shape ({P}, d) with d >= {P}, one row for each of the strengths"
             raise InvalidInput("signals", legal, f"shape {signals.shape}")
-        kinds, held = law_of(self).sample_places(n, rng)
+        kinds, held = sample_places(self.length, self.patterns, self.rates, n, rng)
         tokens = rng.standard_normal((*held.shape, signals.shape[1]), dtype=dtype)
         added = np.array(self.strengths)[:, None] * signals
         there = held >= 0
@@ -174,54 +172,28 @@ class ConceptProblem:
         return tokens, np.array(self.labels)[kinds]
 
 
-class TaskLaw(NamedTuple):
-    """A task, by the quantities that determine the course of descent.
+def sample_places(
+    length: int,
+    patterns: tuple[tuple[int, ...], ...],
+    rates: tuple[float, ...],
+    n: int,
+    rng: np.random.Generator,
+    shuffled: bool = True,
+) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, "n L"]]:
+    """Draw the kinds of n bags, and the signal that each token holds; -1 stands for none.
 
-    `patterns` says how many tokens hold each signal, for each kind of bag; rates and labels are
-    those of the kinds.
+    Tokens that are not shuffled hold the first signal, then the second, and so on.
     """
-
-    length: int
-    strengths: tuple[float, ...]
-    patterns: tuple[tuple[int, ...], ...]
-    rates: tuple[float, ...]
-    labels: tuple[int, ...]
-    tokens: TokenLaw
-
-    @property
-    def outputs(self) -> int:
-        """The number of scores: 1 for two classes, else one for each class."""
-        classes = max(self.labels) + 1
-        return 1 if classes == 2 else classes
-
-    @property
-    def targets(self) -> tuple[int, ...]:
-        """The target of the loss for each kind: -1 or 1, else the class."""
-        return tuple(2 * y - 1 for y in self.labels) if self.outputs == 1 else self.labels
-
-    def sample_places(
-        self, n: int, rng: np.random.Generator
-    ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, "n L"]]:
-        """Draw the kinds of n bags, and the signal that each token holds; -1 stands for none."""
-        kinds = rng.choice(len(self.rates), size=n, p=np.array(self.rates) / sum(self.rates))
-        holders = np.full((len(self.rates), self.length), -1)
-        for row, counts in zip(holders, self.patterns, strict=True):
-            row[: sum(counts)] = np.repeat(np.arange(len(counts)), counts)
-        order = np.argsort(rng.random((n, self.length)), axis=1)
-        return kinds, np.take_along_axis(holders[kinds], order, axis=1)
+    kinds = rng.choice(len(rates), size=n, p=np.array(rates) / sum(rates))
+    held = holders(length, patterns)[kinds]
+    if shuffled:
+        held = np.take_along_axis(held, np.argsort(rng.random((n, length)), axis=1), axis=1)
+    return kinds, held
 
 
-Task = SparseTokenProblem | ConceptProblem
-
-
-def law_of(task: Any) -> TaskLaw:
-    """Return the law of a task whose fields are numbers."""
-    if isinstance(task, ConceptProblem):
-        return TaskLaw(
-            task.length, task.strengths, task.patterns, task.rates, task.labels, Isotropic()
-        )
-    if not isinstance(task, SparseTokenProblem):
-        remedy = "Write st.SparseTokenProblem(length=10), for example."
-        raise InvalidInput("problem", "a SparseTokenProblem or a ConceptProblem", task, remedy)
-    pi, theta, R, L = task.letters
-    return TaskLaw(L, (theta,), ((R,), (0,)), (pi, 1 - pi), (1, 0), task.tokens)
+def holders(length: int, patterns: tuple[tuple[int, ...], ...]) -> Int[np.ndarray, "kinds L"]:
+    """Return the signal that each token holds in each kind of bag, the first tokens first."""
+    held = np.full((len(patterns), length), -1)
+    for row, counts in zip(held, patterns, strict=True):
+        row[: sum(counts)] = np.repeat(np.arange(len(counts)), counts)
+    return held

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sparsetoken.base.parameters import LOADS, SIZES, Linear, Log, Range, parameter, value
-from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, Reals, real, reals
+from sparsetoken.base.parameters import SIZES, Linear, Log, Range, parameter, value
+from sparsetoken.base.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, Reals, real, reals
 from sparsetoken.model.architectures.base import Architecture
 from sparsetoken.model.architectures.networks import Softmax
 from sparsetoken.model.architectures.own import network_of, require_hashable
-from sparsetoken.model.concepts import Task, TaskLaw, law_of
+from sparsetoken.model.task_law import Problem, TaskLaw, law_of
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import SMOOTH_LOSSES, smooth_loss
 
@@ -54,15 +56,32 @@ class _ByName(Mapping[str, Any]):
         return repr(self._numbers)
 
 
-def _by_column(name: str, low: float = 0.0) -> Callable[[Any], Any]:
-    """Return the check of a number, an array of numbers, or numbers by the names of columns."""
+def _by_column(name: str, low: float = 0.0, named: bool = False) -> Callable[[Any], Any]:
+    """Return the check of a number, an array of numbers, or numbers by the names of columns.
+
+    The numbers of a column may again have names, of signals.
+    """
+
+    def numbers(given: Any) -> Any:
+        if named and isinstance(given, Mapping):
+            return _ByName((str(n), real(name, x, low, LARGEST_VALUE)) for n, x in given.items())
+        return reals(name, given, low, LARGEST_VALUE)
 
     def kept(given: Any) -> Any:
         if not isinstance(given, Mapping):
-            return reals(name, given, low, LARGEST_VALUE)
-        return _ByName((str(n), reals(name, x, low, LARGEST_VALUE)) for n, x in given.items())
+            return numbers(given)
+        return _ByName((str(n), numbers(x)) for n, x in given.items())
 
     return kept
+
+
+def _sphere(given: Any) -> bool | tuple[str, ...]:
+    if isinstance(given, bool):
+        return given
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise InvalidInput("sphere", "True, False or names of columns", given)
+    return tuple(names)
 
 
 def _numbers_or_none(name: str) -> Callable[[Any], Any]:
@@ -112,10 +131,11 @@ class Descent:
         kind="Architecture",
     )
     alpha: Reals = parameter(
-        "labels, as samples per dimension",
+        "labels, as samples per dimension. Infinity stands for fresh samples in each step, that "
+        "is, for descent on the population loss",
         r"\alpha = n/d",
         default=2.0,
-        range=LOADS,
+        range=Range(above=0, most=LARGEST_LOAD, infinite=True),
         slider=Log(0.25, 10),
     )
     steps: int = parameter(
@@ -150,9 +170,9 @@ class Descent:
     start_overlaps: Any = parameter(
         "overlaps of the columns with the signals before the first step, beside their random "
         "parts of the norms of the start; also an array of shape (columns, signals), or in a "
-        "mapping one number for each signal",
+        "mapping one number for each signal, or for some of them by name",
         default=0.0,
-        find=_by_column("start_overlaps", -LARGEST_VALUE),
+        find=_by_column("start_overlaps", -LARGEST_VALUE, named=True),
         kind="float, array or mapping",
     )
     start_c: Any = parameter(
@@ -171,6 +191,13 @@ class Descent:
         find=_by_column("decay"),
         kind="float, array or mapping",
     )
+    sphere: Any = parameter(
+        "columns that keep the norm of the start, all of them or by names: the part of the "
+        "gradient along a column is left out, and after the step the column is scaled back",
+        default=False,
+        find=_sphere,
+        kind="bool or sequence of str",
+    )
     batches: int = parameter(
         "batches of equal size into which the data set is split once, used by the steps in turn; "
         "1 is full-batch descent",
@@ -180,8 +207,9 @@ class Descent:
     )
     loss: Any = parameter(
         "loss whose gradient all steps follow: a name, a Loss of two classes, or a function "
-        "written with jax.numpy. For two classes it takes the score, a number, and y in {-1, 1}; "
-        "for K > 2 the K scores and the class in {0, ..., K - 1}. Logistic is then cross-entropy",
+        "written with jax.numpy. For one score it takes the score, a number, and the target, which "
+        "is -1 or 1 of two classes; for K > 1 the K scores and the class in {0, ..., K - 1}, or "
+        "the target. Logistic is then cross-entropy",
         r"\ell",
         default="logistic",
         choices=SMOOTH_LOSSES,
@@ -202,6 +230,8 @@ class Training(NamedTuple):
     rates : array of shape (steps, m)
     rates_c, momentum : arrays of shape (steps,)
     decay : array of shape (m,)
+    sphere : array of shape (m,)
+        Whether a column keeps the norm of its start.
     batches : int
     start : array of shape (P + r, m)
         The columns at the start, along the P signals and r orthonormal directions beside them.
@@ -216,6 +246,7 @@ class Training(NamedTuple):
     rates_c: Float[np.ndarray, " T"]
     momentum: Float[np.ndarray, " T"]
     decay: Float[np.ndarray, " m"]
+    sphere: Bool[np.ndarray, " m"]
     batches: int
     start: Float[np.ndarray, "P+r m"]
     start_c: Float[np.ndarray, " C"]
@@ -241,12 +272,12 @@ class Training(NamedTuple):
         return self.rates > 0
 
 
-def training_of(task: Task, trained: Descent) -> Training:
+def training_of(task: Problem, trained: Descent) -> Training:
     """Return a descent on a task with all its settings as numbers.
 
     Parameters
     ----------
-    task : SparseTokenProblem or ConceptProblem
+    task : SparseTokenProblem, ConceptProblem or Task
         Its fields are numbers.
     trained : Descent
 
@@ -284,20 +315,28 @@ def _of_descent(law: TaskLaw, trained: Any) -> Training:
     norms = trained.network.start_norms(law.outputs)
     if trained.start is not None:
         norms = tuple(_each("start", trained.start, names).tolist())
-    overlaps = _overlaps(trained.start_overlaps, names, len(law.strengths))
+    overlaps = _overlaps(trained.start_overlaps, names, law.directions)
     start_c = trained.network.start(law.outputs) if trained.start_c is None else trained.start_c
     if np.shape(start_c) != (len(weights),):
         legal = f"{len(weights)} numbers: {', '.join(weights)}" if weights else "None"
         raise InvalidInput("start_c", legal, start_c)
+    loss = _require_loss(law, trained.loss)
+    if law.metric is None:
+        law = dataclasses.replace(law, metric=loss)
+    alpha = real("alpha", trained.alpha, infinite=True)
+    if alpha == math.inf and trained.batches > 1:
+        legal = "1 with alpha = inf, where each step has samples of its own"
+        raise InvalidInput("batches of a descent", legal, trained.batches)
     training = Training(
         law,
         trained.network,
-        _require_loss(law, trained.loss),
-        real("alpha", trained.alpha),
+        loss,
+        alpha,
         _schedule(trained.rates, names, trained.steps),
         _over_steps("rate_c", trained.rate_c, trained.steps),
         _over_steps("momentum", trained.momentum, trained.steps),
         _each("decay", trained.decay, names),
+        _of_sphere(trained.sphere, names, np.hypot(norms, np.linalg.norm(overlaps, axis=1))),
         trained.batches,
         np.concatenate([overlaps.T, np.diag(norms)[np.array(norms) > 0]]),
         np.array(start_c, dtype=float),
@@ -322,6 +361,12 @@ def _require_symmetric(training: Training, problem: SparseTokenProblem) -> None:
 def _require_loss(law: TaskLaw, loss: Any) -> Any:
     from sparsetoken.losses import Loss
 
+    if law.outputs == 1 and isinstance(loss, Loss) and not loss.real_labels:
+        y = law.some_targets()
+        if y.ndim > 1 or not np.isin(y, (-1, 1)).all():
+            got = f"{loss.name}, with targets of another kind"
+            remedy = "Other targets need loss='square' or a function of (score, y)."
+            raise InvalidInput("loss of targets that are not -1 or 1", "square", got, remedy)
     if law.outputs > 1 and isinstance(loss, Loss) and loss.name != "logistic":
         remedy = "Logistic is then cross-entropy; or give a function of the K scores and the class."
         raise InvalidInput("loss of K > 2 classes", "logistic, or a function", loss.name, remedy)
@@ -341,17 +386,48 @@ def _each(name: str, given: Any, columns: tuple[str, ...]) -> Float[np.ndarray, 
     return np.broadcast_to(array, (len(columns),)).copy()
 
 
-def _overlaps(given: Any, columns: tuple[str, ...], signals: int) -> Float[np.ndarray, "m P"]:
+def _of_sphere(
+    given: bool | tuple[str, ...], columns: tuple[str, ...], norms: np.ndarray
+) -> Bool[np.ndarray, " m"]:
+    """Return which columns keep their norms, none of which is 0."""
+    if isinstance(given, bool):
+        chosen = np.full(len(columns), given)
+    else:
+        unknown = [name for name in given if name not in {*columns, *map(stem_of, columns)}]
+        if unknown:
+            raise InvalidInput("sphere", f"names among {', '.join(columns)}", unknown[0])
+        chosen = np.array([c in given or stem_of(c) in given for c in columns])
+    if (norms[chosen] == 0).any():
+        name = columns[int(np.flatnonzero(chosen & (norms == 0))[0])]
+        raise InvalidInput("sphere", "columns whose start is not 0", name, "Set start.")
+    return chosen
+
+
+def _overlaps(
+    given: Any, columns: tuple[str, ...], directions: tuple[str, ...]
+) -> Float[np.ndarray, "m P"]:
+    signals = len(directions)
     shape = (len(columns), signals)
     if not isinstance(given, Mapping):
         if np.shape(given) == shape:
             return np.array(given)
         return np.repeat(_each("start_overlaps", given, columns)[:, None], signals, axis=1)
-    rows = _of_names("start_overlaps", given, columns)
+    rows = [_along(row, directions) for row in _of_names("start_overlaps", given, columns)]
     if any(np.shape(row) not in ((), (signals,)) for row in rows):
         legal = f"a number for each column, or {signals} numbers, one for each signal"
         raise InvalidInput("start_overlaps", legal, dict(given))
     return np.array([np.broadcast_to(row, signals) for row in rows])
+
+
+def _along(given: Any, directions: tuple[str, ...]) -> Any:
+    """Return the numbers of a column along all signals; those that are not named are 0."""
+    if not isinstance(given, Mapping):
+        return given
+    unknown = given.keys() - {*directions}
+    if unknown:
+        legal = f"names among {', '.join(directions)}" if directions[0] else "a number"
+        raise InvalidInput("start_overlaps", legal, min(unknown))
+    return [given.get(name, 0.0) for name in directions]
 
 
 def _schedule(given: Any, columns: tuple[str, ...], steps: int) -> Float[np.ndarray, "T m"]:

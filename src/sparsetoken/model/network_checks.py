@@ -14,7 +14,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
 from sparsetoken.model.architectures.base import Architecture
 from sparsetoken.model.architectures.own import FROM_TORCH, Network
-from sparsetoken.model.concepts import TaskLaw
+from sparsetoken.model.task_law import TaskLaw
 
 _POINTS = 8  # random projections at which a function is tried
 
@@ -22,7 +22,8 @@ _POINTS = 8  # random projections at which a function is tried
 def sample_loss(loss: Loss | Callable[[Any, Any], Any], outputs: int) -> Callable[[Any, Any], Any]:
     """Return the loss of one bag as a function of its scores, shape (outputs,), and its target.
 
-    The target is -1 or 1 of two classes, else the class.
+    The target of one score is a real number, -1 or 1 of two classes; that of several the class,
+    an integer, or what a task gives.
     """
     if outputs == 1:
         if isinstance(loss, Loss):
@@ -30,7 +31,7 @@ def sample_loss(loss: Loss | Callable[[Any, Any], Any], outputs: int) -> Callabl
         return lambda scores, y: loss(scores[0], y)
     if isinstance(loss, Loss):  # logistic
         return lambda scores, y: jax.nn.logsumexp(scores) - scores[y.astype(int)]
-    return lambda scores, y: loss(scores, y.astype(int))
+    return loss
 
 
 def check_network(network: Architecture, law: TaskLaw, loss: Any) -> None:
@@ -140,9 +141,9 @@ def _check_loss(loss: Callable[[Any, Any], Any], law: TaskLaw) -> None:
     with jax.enable_x64(True):
         scores = np.linspace(-1.0, 1.0, law.outputs + 1)[1:]
         try:
-            slopes = [jax.grad(of_sample)(scores, jnp.asarray(float(y))) for y in law.targets]
+            slopes = [jax.grad(of_sample)(scores, jnp.asarray(y)) for y in law.some_targets()]
         except Exception as error:
-            legal = "a function of (scores, class) written with jax.numpy, whose value is a number"
+            legal = "a function of (scores, target) written with jax.numpy, whose value is a number"
             raise InvalidInput("loss", legal, _first_line(error)) from error
         if not np.isfinite(slopes).all():
             raise InvalidInput("loss", "differentiable", "a derivative of nan or inf")

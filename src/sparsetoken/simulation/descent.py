@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer
-from sparsetoken.model.concepts import Task, law_of
+from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.descent import Descent, Training, require_descent, training_of
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.tokens import check_dimension
@@ -55,7 +55,7 @@ class State(NamedTuple):
 class DescentPlan:
     """All that determines the distribution of a trial of a descent."""
 
-    problem: Task
+    problem: Problem
     descent: Descent
     setting: Setting
     memory_budget: int | None = None
@@ -63,6 +63,8 @@ class DescentPlan:
 
     def __post_init__(self) -> None:
         training = self.training
+        if training.alpha == math.inf:
+            raise InvalidInput("alpha", "finite in a simulation", training.alpha)
         require_numbers(self.problem, self.descent)
         least = len(training.start)
         remedy = "The signals and the start take a direction each."
@@ -103,7 +105,7 @@ class DescentPlan:
         shape = training.steps + 1
         counted = np.full((shape, 2), math.nan)
         loss = np.full(shape, math.nan)
-        overlaps = np.full((shape, m, len(training.law.strengths)), math.nan)
+        overlaps = np.full((shape, m, len(training.law.directions)), math.nan)
         gram = np.full((shape, m, m), math.nan)
         c = np.full((shape, len(training.weights)), math.nan)
         for t, state in enumerate(followed(data, training)):
@@ -138,12 +140,29 @@ def followed(data: DescentData, training: Training) -> Iterator[State]:
         if t == training.steps:
             return
         m, new = training.momentum[t], []
+        if training.sphere.any():
+            by_U = _tangential(U, by_U, training.sphere)
         for u, last, by in zip(U, before, by_U, strict=True):
             u, last = (_grown(one, len(by)) for one in (u, last))
             step = training.rates[t] * (by + training.decay * u)
             new.append((u - step + m * (u - last), u))
         U, before = [u for u, _ in new], [u for _, u in new]
+        if training.sphere.any():
+            kept = np.where(training.sphere, _norms(before) / _norms(U), 1.0)
+            U = [u * kept for u in U]
         c, c_before = c - training.rates_c[t] * by_c + m * (c - c_before), c
+
+
+def _norms(U: Blocks) -> Float[np.ndarray, " m"]:
+    return np.linalg.norm(np.concatenate(U), axis=0)
+
+
+def _tangential(U: Blocks, by_U: Blocks, sphere: np.ndarray) -> Blocks:
+    """Return gradients without their parts along the columns that stay on a sphere."""
+    padded = [_grown(u, len(by)) for u, by in zip(U, by_U, strict=True)]
+    along = sum(np.einsum("km,km->m", u, by) for u, by in zip(padded, by_U, strict=True))
+    share = np.where(sphere, along / _norms(U) ** 2, 0.0)
+    return [by - share * u for u, by in zip(padded, by_U, strict=True)]
 
 
 def _grown(weights: np.ndarray, size: int) -> np.ndarray:
@@ -173,7 +192,7 @@ def last_query(
 
 
 def descend(
-    problem: Task,
+    problem: Problem,
     descent: Descent = Descent(),
     *,
     dimension: int | None = None,

@@ -76,7 +76,8 @@ class TokenData:
     def moments(self, U: Blocks) -> Moments:
         """Return what the law of the projections of new tokens depends on."""
         (u,), frame = U, self.token_frame
-        parts = (_through(frame.within, u), _through(frame.between, u))
+        seen = np.hstack([self.signals.T, u]) if self.training.law.sees_noise else u
+        parts = (_through(frame.within, seen), _through(frame.between, seen))
         return Moments(u.T @ self.signals.T, u.T @ u, *parts)
 
     def frame(self, U: Blocks) -> TokenFrame:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from sparsetoken.model.concepts import TaskLaw
+from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.model.descent import Training
 from sparsetoken.model.networks import Architecture
+from sparsetoken.model.task import Latent
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.simulation.budget import FLOAT
 from sparsetoken.simulation.frames import factor
@@ -36,13 +37,12 @@ def sums_of(
     training: Training,
     H: Float[np.ndarray, "n L m"],
     c: Float[np.ndarray, " C"],
-    y: Float[np.ndarray, " n"],
+    y: np.ndarray,
     batch: Float[np.ndarray, " n"],
 ) -> Sums:
     """Return the sums over samples whose projections are known; batch tells who takes part."""
     compiled = _gradient(training.network, training.loss, training.law.outputs)
-    arrays = (np.asarray(x, dtype=float) for x in (H, c, y, batch))
-    (by_H, by_c), loss = compiled(*arrays)
+    (by_H, by_c), loss = compiled(np.asarray(H, dtype=float), c, y, batch)
     return Sums(float(loss), np.asarray(by_H), np.asarray(by_c))
 
 
@@ -65,17 +65,19 @@ def _gradient(network: Architecture, loss: Any, outputs: int) -> Callable[..., A
 class Moments(NamedTuple):
     """What the law of the projections of new tokens depends on.
 
-    That is U^T xi_p, U^T U, U^T S_w U and U^T S_b U.
+    That is U^T xi_p, U^T U, U^T S_w U and U^T S_b U. Where targets see the noise along xi, S_w and
+    S_b have rows of xi before those of U.
     """
 
     overlaps: Float[np.ndarray, "m P"]
     gram: Float[np.ndarray, "m m"]
-    within: Float[np.ndarray, "m m"]
-    between: Float[np.ndarray, "m m"]
+    within: Float[np.ndarray, "own+m own+m"]
+    between: Float[np.ndarray, "own+m own+m"]
 
 
 class Counted(NamedTuple):
-    """Of new bags the share in a wrong class; of those with a signal the share that attends to one.
+    """The metric of new bags, such as the share in a wrong class; of those with a signal the share
+    that attends to one.
 
     The latter is nan where no bag has a signal, and for networks without attention.
     """
@@ -90,42 +92,58 @@ def new_bags_bytes(length: int, columns: int, count: int) -> int:
     return draws * (-(-count // _BAGS) + _SCORED)
 
 
+class _Chunk(NamedTuple):
+    """Some new bags: normals along xi where targets see them, and along the columns of U."""
+
+    latent: Latent
+    along: tuple[np.ndarray, np.ndarray]
+    beside: tuple[np.ndarray, np.ndarray]
+
+
 class NewBags:
     """New bags in a number, the same for all states of a trial."""
 
     def __init__(self, law: TaskLaw, columns: int, count: int, rng: np.random.Generator) -> None:
         self._law, self._columns = law, columns
+        self._own = len(law.directions) if law.sees_noise else 0
         self._chunks = [self._drawn(rng) for _ in range(-(-count // _BAGS))]
 
-    def _drawn(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
-        law = self._law
-        kinds, held = law.sample_places(_BAGS, rng)
-        noise = rng.standard_normal((_BAGS, law.length, self._columns))
-        effect = rng.standard_normal((_BAGS, 1, self._columns))
-        return held, noise, effect, kinds
+    def _drawn(self, rng: np.random.Generator) -> _Chunk:
+        latent, L = self._law.sample(_BAGS, rng), self._law.length
+
+        def normals(width: int) -> tuple[np.ndarray, np.ndarray]:
+            return rng.standard_normal((_BAGS, L, width)), rng.standard_normal((_BAGS, 1, width))
+
+        beside = normals(self._columns)
+        return _Chunk(latent, normals(self._own), beside)
 
     def counted(self, network: Architecture, at: Moments, c: np.ndarray) -> Counted:
-        """Return the shares among all bags; ties count their part."""
+        """Return the metric and attention of all bags; ties count their part."""
         law = self._law
-        strengths = np.append(law.strengths, 0.0)  # of no signal: -1
-        means = strengths[:, None] * np.vstack([at.overlaps.T, np.zeros(len(at.gram))])
-        roots = [factor(S) for S in (at.within, at.between)]
-        wrong, attended, holding = 0.0, 0.0, 0
-        for held, noise, effect, kinds in self._chunks:
-            H = means[held] + noise @ roots[0]
-            if roots[1].any():
-                H += effect @ roots[1]
+        parts = [_Noise(S, self._own) for S in (at.within, at.between) if S.any()]
+        total, attended, holding = 0.0, 0.0, 0
+        for latent, along, beside in self._chunks:
+            coefficients = latent["coefficients"]
+            scale = latent["scale"][..., None] if "scale" in latent else 1.0
+            noises = [part.drawn(*both) for part, *both in zip(parts, along, beside, strict=False)]
+            H = coefficients @ at.overlaps.T + scale * sum(H for _, H in noises)
+            Z = coefficients + scale * sum(Z for Z, _ in noises) if self._own else np.empty(0)
+            y = law.targets(latent, Z)
             scores, weights = self._scored(network, H, c)
-            wrong += _wrong(scores, np.array(law.targets)[kinds])
-            there = (held >= 0).any(axis=1)
+            if law.metric == "error":
+                total += _wrong(scores, y)
+            else:
+                total += float(_metric(law.metric, law.outputs)(scores, y))
+            located = latent.get("located", np.zeros((_BAGS, law.length))) != 0
+            there = located.any(axis=1)
             holding += int(there.sum())
             if weights is not None:
                 most = weights == weights.max(axis=1, keepdims=True)
-                attended += ((most * (held >= 0)).sum(axis=1) / most.sum(axis=1))[there].sum()
+                attended += ((most * located).sum(axis=1) / most.sum(axis=1))[there].sum()
             else:
                 attended = np.nan
         count = _BAGS * len(self._chunks)
-        return Counted(float(wrong / count), float(attended / holding) if holding else np.nan)
+        return Counted(total / count, float(attended / holding) if holding else np.nan)
 
     @with_x64
     def _scored(
@@ -133,6 +151,21 @@ class NewBags:
     ) -> tuple[np.ndarray, np.ndarray | None]:
         scores, weights = _forward(network, self._law.outputs)(H, c)
         return np.asarray(scores), None if weights is None else np.asarray(weights)
+
+
+class _Noise:
+    """Noise along xi and U of a covariance: first along xi, then along U given that."""
+
+    def __init__(self, S: Float[np.ndarray, "own+m own+m"], own: int) -> None:
+        self._root = factor(S[:own, :own])
+        self._known = np.linalg.pinv(self._root) @ np.linalg.pinv(self._root.T) @ S[:own, own:]
+        rest = S[own:, own:] - S[own:, :own] @ self._known
+        self._rest = factor(rest)
+
+    def drawn(self, along: np.ndarray, beside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the noise along xi and along U."""
+        Z, H = along @ self._root, beside @ self._rest
+        return (Z, H + Z @ self._known) if along.shape[2] else (Z, H)
 
 
 @functools.lru_cache(maxsize=64)
@@ -152,3 +185,14 @@ def _wrong(scores: Float[np.ndarray, "n K"], targets: Int[np.ndarray, " n"]) -> 
     best = scores == scores.max(axis=1, keepdims=True)
     own = np.take_along_axis(best, targets[:, None], axis=1)[:, 0]
     return float((1 - own / best.sum(axis=1)).sum())
+
+
+@functools.lru_cache(maxsize=64)
+def _metric(metric: Any, outputs: int) -> Callable[..., Any]:
+    """Return the sum of a metric over bags, of their scores and targets."""
+    import jax
+
+    from sparsetoken.model.network_checks import sample_loss
+
+    of_bag = jax.jit(jax.vmap(sample_loss(metric, outputs)))
+    return with_x64(lambda scores, y: of_bag(scores, y).sum())

@@ -40,7 +40,7 @@ def blocks_of(training: Training, dimension: int) -> list[Block]:
     InvalidInput
         If there are more than 32, or covariances that are no diagonals.
     """
-    tokens, signals = training.law.tokens, len(training.law.strengths)
+    tokens, signals = training.law.tokens, len(training.law.directions)
     if not isinstance(tokens, TokenCovariance):
         return [Block(dimension, 1.0, 0.0, np.ones(signals))]
     between = np.zeros(dimension) if tokens.between is None else tokens.between
@@ -82,18 +82,35 @@ class ReducedData:
         self.n = training_size(training.alpha, dimension)
         self._rng = stream(seed, Stream.D0)
         self._blocks = blocks_of(training, dimension)
-        kinds, held = law.sample_places(self.n, self._rng)
-        self._y = np.array(law.targets, dtype=float)[kinds]
-        strengths = np.array(law.strengths)[:, None, None]
-        places = np.arange(len(strengths))[:, None, None]
-        self._signals = strengths * (places == held.T)  # (P, L, n)
+        latent = law.sample(self.n, self._rng)
+        self._signals = np.ascontiguousarray(latent["coefficients"].T)  # (P, L, n)
+        self._scale = latent["scale"].T if "scale" in latent else None
         self._entries = law.length + any(block.between for block in self._blocks)
-        self._start, sizes = self._drawn_start()
+        self._start, self._sizes = self._drawn_start()
         moving = int(training.moves.sum())
         self._noises = [
             _Noise(block.dimension, size, moving, self.n * self._entries, self._rng)
-            for block, size in zip(self._blocks, sizes, strict=True)
+            for block, size in zip(self._blocks, self._sizes, strict=True)
         ]
+        Z = self._along_signals() if law.sees_noise else np.empty(0)
+        self._y = law.targets(latent, Z)
+
+    def _along_signals(self) -> Float[np.ndarray, "n L P"]:
+        """Return Z, the projections of all tokens on the signals."""
+        xi = [block.signals[:, None] * np.eye(len(block.signals)) for block in self._blocks]
+        parts = [np.eye(size, len(x)) @ x for size, x in zip(self._sizes, xi, strict=True)]
+        return np.moveaxis(self._signals + self._noise_along(parts), 2, 0).swapaxes(1, 2)
+
+    def _noise_along(self, U: Blocks) -> Float[np.ndarray, "m L n"]:
+        """Return the projections of the noise of all tokens."""
+        L = self._training.law.length
+        total = np.zeros((U[0].shape[1], L, self.n))
+        for u, block, noise in zip(U, self._blocks, self._noises, strict=True):
+            projections = noise.projected(u).reshape(u.shape[1], self._entries, self.n)
+            total += np.sqrt(block.within) * projections[:, :L]
+            if block.between:
+                total += np.sqrt(block.between) * projections[:, L:]
+        return total if self._scale is None else self._scale * total
 
     def _drawn_start(self) -> tuple[Blocks, list[int]]:
         """Return U at the start, and how many directions each block then has.
@@ -101,7 +118,7 @@ class ReducedData:
         Random directions of R^d are orthogonal to the signals and to one another; their parts in
         a block beside the signals have Bartlett's triangle as coordinates.
         """
-        count = len(self._training.law.strengths)
+        count = len(self._training.law.directions)
         along, beside = np.split(self._training.start, [count])
         parts, signals, sizes = [], [], []
         for block in self._blocks:
@@ -131,12 +148,16 @@ class ReducedData:
     def moments(self, U: Blocks) -> Moments:
         """Return what the law of the projections of new tokens depends on."""
         overlaps = sum(u.T @ xi for u, xi in zip(U, self._signal_rows(U), strict=True))
+        own = 0
+        if self._training.law.sees_noise:
+            U = [np.hstack(both) for both in zip(self._signal_rows(U), U, strict=True)]
+            own = len(self._blocks[0].signals)
         grams = np.array([u.T @ u for u in U])
         within, between = (
             np.tensordot([getattr(block, name) for block in self._blocks], grams, axes=1)
             for name in ("within", "between")
         )
-        return Moments(np.asarray(overlaps), grams.sum(axis=0), within, between)
+        return Moments(np.asarray(overlaps), grams.sum(axis=0)[own:, own:], within, between)
 
     def frame(self, U: Blocks) -> TokenFrame:
         """Return the frame of the coordinates of U, one block after the other."""
@@ -153,13 +174,9 @@ class ReducedData:
 
         That of a column that does not move is 0, and takes no new direction.
         """
-        training, L = self._training, self._training.law.length
+        training = self._training
         H = np.einsum("mp,pln->mln", self.moments(U).overlaps, self._signals)
-        for u, block, noise in zip(U, self._blocks, self._noises, strict=True):
-            projections = noise.projected(u).reshape(u.shape[1], self._entries, self.n)
-            H += np.sqrt(block.within) * projections[:, :L]
-            if block.between:
-                H += np.sqrt(block.between) * projections[:, L:]
+        H += self._noise_along(U)
         batch = batch_of(training, self.n, 0, self.n, t)
         sums = sums_of(training, np.moveaxis(H, 0, 2).swapaxes(0, 1), c, self._y, batch)
         size = batch_size(training, self.n, t)
@@ -172,6 +189,7 @@ class ReducedData:
     ) -> Blocks:
         blocks = []
         along = np.einsum("pln,kln->pk", self._signals, by_H)
+        by_H = by_H if self._scale is None else self._scale * by_H
         for u, block, noise in zip(U, self._blocks, self._noises, strict=True):
             by = np.zeros((len(u), len(moves)))
             if len(by_H):

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from sparsetoken.base.validation import choice, integer
-from sparsetoken.model.concepts import Task
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent, training_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps
@@ -46,7 +46,7 @@ class Setting:
         integer("seed", self.seed, 0)
         choice("dtype", self.dtype, ("float32", "float64"))
 
-    def start(self, problem: Task, trial: int, name: str | None = None) -> Engine:
+    def start(self, problem: Problem, trial: int, name: str | None = None) -> Engine:
         """Return the engine of one trial.
 
         Its seed is made of a name, by default the engine's, the trial's number and the user's
@@ -56,7 +56,7 @@ class Setting:
         kind = TensorEngine if self.engine == "tensors" else ReducedEngine
         return kind(problem, self.dimension, seed, self.dtype)
 
-    def query_bytes(self, problem: Task, found: Any) -> int:
+    def query_bytes(self, problem: Problem, found: Any) -> int:
         """Return the peak memory of the steps or the descent that find a query."""
         d, L = self.dimension, problem.length
         if isinstance(found, TwoSteps):
@@ -69,6 +69,6 @@ class Setting:
         own = pass_bytes(self.engine, L, training_size(training.alpha, d), d)
         return own + 4 * len(training.columns) * FLOAT * d
 
-    def require_memory(self, need: int, problem: Task, budget: int | None, load: str) -> None:
+    def require_memory(self, need: int, problem: Problem, budget: int | None, load: str) -> None:
         """Raise `InvalidInput` if so many bytes exceed the budget; a lower load needs less."""
         require_memory(need, self.dimension, problem.length, budget, load)

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.model.architectures.weights import softmax_weights
-from sparsetoken.model.concepts import Task, law_of
+from sparsetoken.model.task_law import Problem, law_of
+from sparsetoken.model.concepts import ConceptProblem
 from sparsetoken.model.descent import Training
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
@@ -34,7 +35,7 @@ class TensorEngine:
     float64 or float32; readouts are always float64.
     """
 
-    problem: Task
+    problem: Problem
     dimension: int
     seed: int
     dtype: str = "float64"
@@ -46,7 +47,7 @@ class TensorEngine:
         known = frame_of(law.tokens)
         if known is not None:
             return known.signal[None]
-        shape = self.dimension, len(law.strengths)
+        shape = self.dimension, len(law.directions)
         normals = stream(self.seed, Stream.SIGNAL).standard_normal(shape)
         if isinstance(self.problem, SparseTokenProblem):
             return (normals / np.linalg.norm(normals)).T
@@ -72,7 +73,8 @@ class TensorEngine:
                 yield self.problem.sample(size, self.signal, rng, dtype)
             else:
                 X, y = self.problem.sample(size, self.signals, rng, dtype)
-                yield X, 2 * y - 1 if self.problem.classes == 2 else y
+                two = isinstance(self.problem, ConceptProblem) and self.problem.classes == 2
+                yield X, 2.0 * y - 1 if two else y
 
     def train_query(self, steps: TwoSteps, samples: Sequence[Chunk] = ()) -> TrainedQuery:
         """Run stages 1-3 by the gradients as they are defined, on given samples or a fresh D0."""

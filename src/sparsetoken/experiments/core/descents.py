@@ -9,13 +9,13 @@ import numpy as np
 
 from sparsetoken import simulation
 from sparsetoken.experiments.core.rows import CONVERGED, REDUCED, THEORY, Row, averaged
-from sparsetoken.model.concepts import Task
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent
 from sparsetoken.results import Course, NetworkPath, StatusCode
 
 
 def follow_trials(
-    problem: Task,
+    problem: Problem,
     descent: Descent,
     at: Iterable[int],
     *,

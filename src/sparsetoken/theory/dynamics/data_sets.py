@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from sparsetoken.model.network_checks import is_symmetric
 from sparsetoken.theory.dynamics.plan import Plan
-from sparsetoken.theory.dynamics.samples import placed_signals, slopes_of
+from sparsetoken.theory.dynamics.samples import slopes_of
 from sparsetoken.theory.spectrum import spectrum_of_tokens
 
 _SEED = 20251125  # any fixed number: the same data sets in every run
@@ -23,16 +23,17 @@ class DataSet:
         training, n = plan.training, plan.samples
         law, spectrum = training.law, spectrum_of_tokens(training.law.tokens)
         rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(number,)))
-        kinds = rng.choice(len(law.rates), n, p=law.rates)
-        (signal,) = np.moveaxis(placed_signals(law)[kinds], 0, 2)  # (L, n)
-        if not is_symmetric(training.network, law.length, law.outputs):
-            signal = rng.permuted(signal, axis=0)
+        shuffled = not is_symmetric(training.network, law.length, law.outputs)
+        latent = law.sample(n, rng, shuffled)
+        signal = latent["coefficients"][..., 0].T  # (L, n)
         self._training, self._spectrum = training, spectrum
-        self._y = np.array(law.targets, dtype=float)[kinds]
         tokens = self._normals(rng, (*signal.shape, len(spectrum.within)), spectrum.within)
         if spectrum.has_effect:
             tokens += self._normals(rng, tokens.shape[1:], spectrum.between)
+        if "scale" in latent:
+            tokens *= latent["scale"].T[..., None].astype(np.float32)
         tokens += signal[..., None].astype(np.float32) * spectrum.signal.astype(np.float32)
+        self._y = law.targets(latent, (tokens @ spectrum.signal).T[..., None])
         self._tokens = tokens.reshape(-1, tokens.shape[-1])
         # The directions of the start: the signal, and random ones beside it.
         beside = rng.standard_normal((len(spectrum.within), len(training.start) - 1))
@@ -61,10 +62,13 @@ class DataSet:
         return U[0].T @ self._spectrum.signal[:, None]
 
     def grams(self, U: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return U^T U, U^T S_w U and U^T S_b U."""
+        """Return U^T U, and U^T S_w U and U^T S_b U of xi and U where targets see noise."""
         (u,), law = U, self._spectrum
+        seen = u
+        if self._training.law.sees_noise:
+            seen = np.column_stack([law.signal, u])
         with np.errstate(over="ignore", invalid="ignore"):
-            return u.T @ u, u.T * law.within @ u, u.T * law.between @ u
+            return u.T @ u, seen.T * law.within @ seen, seen.T * law.between @ seen
 
     def slopes(
         self, U: list[np.ndarray], c: np.ndarray

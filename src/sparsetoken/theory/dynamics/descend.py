@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, integer, real
-from sparsetoken.model.concepts import Task
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent, require_descent
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
@@ -35,7 +35,7 @@ _SCRAMBLES = range(1000, 1004)  # of the nodes of searches: a course is judged o
 @with_x64
 @on_one_thread
 def descend(
-    problem: Task,
+    problem: Problem,
     descent: Descent = Descent(),
     *,
     tolerance: float = TOLERANCE,
@@ -130,7 +130,7 @@ def descend(
 
 @with_x64
 @on_one_thread
-def test_errors(task: Task, trained: Descent, replicas: int) -> Float[np.ndarray, " states"]:
+def test_errors(task: Problem, trained: Descent, replicas: int) -> Float[np.ndarray, " states"]:
     """Return the test errors of `descend` alone, without their errors; nan after a divergence."""
     plan = plan_of(task, trained)
     training = plan.training

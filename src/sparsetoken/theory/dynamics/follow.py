@@ -12,7 +12,7 @@ import numpy as np
 
 from sparsetoken.base.progress import Progress
 from sparsetoken.losses import Loss
-from sparsetoken.model.concepts import Task
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent, Training
 from sparsetoken.model.stages import SMOOTH_LOSSES
 from sparsetoken.model.tokens import TokenCovariance
@@ -120,7 +120,7 @@ def _standard_error(groups: np.ndarray) -> np.ndarray:
 
 
 def follow(
-    task: Task, trained: Descent, tolerance: float, count: int | None, replicas: Replicas
+    task: Problem, trained: Descent, tolerance: float, count: int | None, replicas: Replicas
 ) -> Trajectory:
     """Return a descent, from as many replicas as a tolerance needs, or from a given number.
 
@@ -158,8 +158,8 @@ def _note_on_dimension(trajectory: Trajectory) -> tuple[str, ...]:
         )
     return (
         f"The course is the limit of many directions: a data set at d = {tokens.dimension} takes "
-        "too much memory, or has no room for the start or the batches. Where few directions carry "
-        "the variance, simulate.",
+        "too much memory, has no end, or has no room for the start or the batches. Where few "
+        "directions carry the variance, simulate.",
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.concepts import Task
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
 from sparsetoken.theory.dynamics.plan import Plan, plan_of
@@ -36,7 +36,7 @@ class Gathering(NamedTuple):
 
 
 def gathered_plan(
-    task: Task, trained: Descent, tolerance: float | None
+    task: Problem, trained: Descent, tolerance: float | None
 ) -> tuple[Plan, Gathering | None]:
     """Return the plan of a descent, and what tells the error of gathered eigenvalues.
 

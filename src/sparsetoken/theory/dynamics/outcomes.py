@@ -10,17 +10,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr, ndtri
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 from scipy import special
 
-from sparsetoken.model.concepts import TaskLaw
-from sparsetoken.model.network_checks import is_symmetric
+from sparsetoken.model.task_law import TaskLaw
+from sparsetoken.model.network_checks import is_symmetric, sample_loss
 from sparsetoken.model.networks import Architecture
 from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.theory.dynamics.replica import States
-from sparsetoken.theory.dynamics.samples import placed_signals
 
-POINTS = 512
+POINTS = 512  # of each kind of bag
+OWN_POINTS = 4096  # of a task whose latent variables and noise along the directions are drawn
+_HEIGHTS = 16  # nodes along the one score
 _SEED = 20250930  # any fixed number: the same new bags in every run
 _STATES = 16  # in one call: descents of any number of steps share what is compiled
 _SINGULAR = 1e-12  # a column with a smaller share of new variance brings none
@@ -38,14 +39,19 @@ class NetworkOutcome(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """New bags of each kind: normals of what is drawn, uniforms for Genz's products, and orders.
+    """New bags, with their weights in means.
 
-    The orders of the tokens are empty for a network to which they are all alike.
+    They have coefficients and scales, places of informative tokens, targets, normals of what is
+    drawn, and uniforms for Genz's products.
     """
 
-    normals: Float[np.ndarray, "kinds n entries drawn"]
-    uniforms: Float[np.ndarray, "kinds n K-2"]
-    orders: Int[np.ndarray, "kinds n L"]
+    coefficients: Float[np.ndarray, "n L P"]
+    scale: Float[np.ndarray, "n L"]
+    located: Bool[np.ndarray, "n L"]
+    y: np.ndarray
+    normals: Float[np.ndarray, "n entries drawn"]
+    uniforms: Float[np.ndarray, "n K-2"]
+    weights: Float[np.ndarray, " n"]
 
 
 def network_outcome(
@@ -53,29 +59,34 @@ def network_outcome(
 ) -> NetworkOutcome:
     """Return test error and attention of the weights of some states on new bags.
 
-    Equation: network-error. New bags have H = s theta M^T + noise, where M = U^T xi, the noise of a
-    token has the covariance U^T S_w U, and that of what the tokens of a bag share U^T S_b U. In
-    readouts the scores are affine, so given the projections on all other columns they are Gaussian:
-    the chance of an error follows from their mean and covariance, and only the other columns are
-    drawn, on the `POINTS` nodes of a scramble for each kind of bag. States have one axis before
-    those of columns.
+    Equation: network-error. New bags have H = s M^T + noise, where M = U^T xi, the noise of a token
+    has the covariance U^T S_w U, and that of what the tokens of a bag share U^T S_b U. Where
+    targets see the noise along xi, it is drawn first. In readouts the scores are affine, so given
+    the projections on all other columns they are Gaussian: the chance of a wrong class follows from
+    their mean and covariance, the mean of a metric of one score from nodes along it, and only the
+    other columns are drawn, on the nodes of a scramble. States have one axis before those of
+    columns.
     """
-    readouts = network.readouts(law.outputs)
-    columns = range(states.overlaps.shape[1])
+    own = len(law.directions) if law.sees_noise else 0
+    K, columns = law.outputs, range(states.overlaps.shape[1])
+    readouts = network.readouts(K) if K == 1 or law.metric == "error" else ()
     order = [*(j for j in columns if j not in readouts), *readouts]
-    drawn = len(order) - len(readouts)
+    places = [*range(own), *(own + j for j in order)]
+    drawn = len(places) - len(readouts)
     has_effect = bool(states.between.any())
     grams = (states.within, states.between) if has_effect else (states.within,)
-    roots = [np.array([_triangular(S) for S in gram[:, order][..., order]]) for gram in grams]
-    mixed = not is_symmetric(network, law.length, law.outputs)
-    nodes = _nodes(law, law.length + has_effect, drawn, scramble, mixed)
+    roots = [np.array([_triangular(S) for S in gram[:, places][..., places]]) for gram in grams]
+    # Of xi alone it is the same in all states, apart from rounding.
+    along = tuple(tuple(map(tuple, root[0, :own, :own].round(12).tolist())) for root in roots)
+    mixed = law.shuffled and not is_symmetric(network, law.length, K)
+    nodes = _nodes(law, law.length + has_effect, drawn, scramble, mixed, along)
     outcome, count = _compiled(network, law, tuple(order), drawn), len(states.loss)
     parts = []
     for first in range(0, count, _STATES):
         some = np.minimum(np.arange(first, first + _STATES), count - 1)
-        at = states.overlaps[some][:, order], [root[some] for root in roots], states.c[some]
+        rows = [root[some][:, own:] for root in roots]
         with jax.enable_x64(True):
-            parts.append(outcome(at, nodes))
+            parts.append(outcome((states.overlaps[some][:, order], rows, states.c[some]), nodes))
     return NetworkOutcome(*(np.concatenate(x)[:count] for x in zip(*parts, strict=True)))
 
 
@@ -90,20 +101,51 @@ def _triangular(S: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
 
 
 @functools.lru_cache(maxsize=8)
-def _nodes(law: TaskLaw, entries: int, drawn: int, scramble: int, mixed: bool) -> _Nodes:
-    """Return evenly spread new bags, of each kind its own."""
-    kinds, more = len(law.rates), max(law.outputs - 2, 0)
-    dimensions = entries * drawn + more
-    points = POINTS if dimensions or mixed else 1  # else every bag of a kind is alike
+def _nodes(
+    law: TaskLaw,
+    entries: int,
+    drawn: int,
+    scramble: int,
+    mixed: bool,
+    along: tuple[tuple[tuple[float, ...], ...], ...],
+) -> _Nodes:
+    """Return evenly spread new bags, of each kind its own.
+
+    The noise along xi has given roots of its covariances, of tokens and of effects of bags.
+    """
+    kinds, more, L = len(law.rates), max(law.outputs - 2, 0), law.length
+    own, dimensions = law.uniforms, law.uniforms + entries * drawn + more
+    points = OWN_POINTS if law.sees_noise else POINTS
+    if not (dimensions or mixed or law.sees_noise):  # every bag of a kind is alike
+        points = 1
     rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(scramble,)))
     if 0 < dimensions <= MOST_DIMENSIONS:
-        uniforms = np.stack([sobol_sequence(dimensions, rng).random(points) for _ in range(kinds)])
+        uniforms = [sobol_sequence(dimensions, rng).random(points) for _ in range(kinds)]
     else:
-        uniforms = rng.random((kinds, points, dimensions))
-    inside = np.clip(uniforms, 2.0**-31, 1 - 2.0**-31)  # 0 has no normal
-    normals = special.ndtri(inside[..., more:]).reshape(kinds, points, entries, drawn)
-    orders = rng.random((kinds, points, law.length if mixed else 0)).argsort(axis=2)
-    return _Nodes(normals, inside[..., :more], orders)
+        uniforms = list(rng.random((kinds, points, dimensions)))
+    inside = np.clip(np.concatenate(uniforms), 2.0**-31, 1 - 2.0**-31)  # 0 has no normal
+    normals = special.ndtri(inside[:, own + more :]).reshape(kinds * points, entries, drawn)
+    orders = rng.random((kinds, points, L if mixed else 0)).argsort(axis=2)
+    orders = orders.reshape(kinds * points, L * mixed)
+    latent = dict(law.of_each_kind(points, rng, inside[:, :own]))
+    scale = latent.setdefault("scale", np.ones((len(normals), L)))
+    Z = np.empty(0)
+    if law.sees_noise:
+        of_token, *of_bag = (np.array(root) for root in along)
+        noise = normals[:, :L, : len(of_token)] @ of_token.T
+        for root in of_bag:
+            noise = noise + normals[:, L:, : len(root)] @ root.T
+        Z = latent["coefficients"] + scale[..., None] * noise
+    y = law.targets(latent, Z)
+    coefficients = latent["coefficients"]
+    located = latent.get("located", np.zeros((len(normals), L))) != 0
+    if mixed:
+        coefficients = np.take_along_axis(coefficients, orders[..., None], axis=1)
+        located = np.take_along_axis(located, orders, axis=1)
+    weights = np.repeat(np.array(law.rates) / points, points)
+    return _Nodes(
+        coefficients, scale, located, y, normals, inside[:, own : own + more], weights
+    )
 
 
 @functools.lru_cache(maxsize=64)
@@ -111,47 +153,47 @@ def _compiled(
     network: Architecture, law: TaskLaw, order: tuple[int, ...], drawn: int
 ) -> Callable[[Any, _Nodes], tuple[Any, Any]]:
     """Return what maps states and nodes to test errors and shares of attended tokens."""
-    L, place = law.length, np.argsort(order)
-    signals, rates = placed_signals(law), np.array(law.rates)
-    holding = np.array(law.patterns).sum(axis=1)
-    informative = holding > 0
+    L, K, place = law.length, law.outputs, np.argsort(order)
+    seen = drawn - (len(law.directions) if law.sees_noise else 0)  # columns that are drawn
+    metric = None if law.metric == "error" else sample_loss(law.metric, K)
+    heights, shares = np.polynomial.hermite_e.hermegauss(_HEIGHTS)
+    shares = shares / shares.sum()
 
-    def of_bag(state: Any, kind: int, nodes: _Nodes) -> tuple[Any, Any]:
-        overlaps, (within, *between), c = state
-        token, bag = nodes.normals[:L], nodes.normals[L:]
-        order = nodes.orders if nodes.orders.shape[0] else jnp.arange(L)
-        H = _times(jnp.asarray(signals[kind]).T[order], overlaps)
-        H = H + _times(token, within[:, :drawn])
-        if between:
-            H = H + _times(bag, between[0][:, :drawn])
+    def of_bag(state: Any, bag: _Nodes) -> tuple[Any, Any]:
+        overlaps, roots, c = state
+        noise = _times(bag.normals[:L], roots[0][:, :drawn])
+        for root in roots[1:]:
+            noise = noise + _times(bag.normals[L:], root[:, :drawn])
+        scale = bag.scale[:, None]
+        H = _times(bag.coefficients, overlaps) + scale * noise
 
         def scores(readouts: Any) -> Any:
-            ordered = jnp.concatenate([H[:, :drawn], readouts], axis=1)
-            return network.scores(ordered[:, place], c, law.outputs)
+            ordered = jnp.concatenate([H[:, :seen], readouts], axis=1)
+            return network.scores(ordered[:, place], c, K)
 
-        means = scores(H[:, drawn:])
-        by_readouts = jax.jacrev(scores)(H[:, drawn:])  # (K, L, readouts)
-        own = _times(by_readouts, within[drawn:, drawn:].T)
-        roots = [own.reshape(len(own), -1)]
-        if between:
-            roots.append(_times(by_readouts.sum(axis=1), between[0][drawn:, drawn:].T))
-        error = _error(means, jnp.concatenate(roots, axis=1), law.targets[kind], nodes.uniforms)
-        weights = network.attention(H[:, place], c) if informative[kind] else None
+        means = scores(H[:, seen:])
+        by_readouts = jax.jacrev(scores)(H[:, seen:]) * scale  # (K, L, readouts)
+        parts = [_times(by_readouts, roots[0][seen:, drawn:].T).reshape(K, -1)]
+        for root in roots[1:]:
+            parts.append(_times(by_readouts.sum(axis=1), root[seen:, drawn:].T))
+        spread = jnp.concatenate(parts, axis=1)
+        if metric is None:
+            value = _error(means, spread, bag.y, bag.uniforms)
+        elif seen < len(order):
+            width = jnp.sqrt((spread**2).sum())
+            value = shares @ jax.vmap(lambda g: metric(means + width * g, bag.y))(heights)
+        else:
+            value = metric(means, bag.y)
+        weights = network.attention(H[:, place], c)
         if weights is None:
-            return error, jnp.nan
+            return value, jnp.nan
         most = weights >= weights.max()
-        return error, (most * (order < holding[kind])).sum() / most.sum()
+        return value, (most * bag.located).sum() / most.sum()
 
     def of_state(state: Any, nodes: _Nodes) -> tuple[Any, Any]:
-        errors, attended = [], []
-        for kind in range(len(rates)):
-            own = _Nodes(*(part[kind] for part in nodes))
-            error, share = jax.vmap(functools.partial(of_bag, state, kind))(own)
-            errors.append(error.mean())
-            attended.append(share.mean())
-        there = rates * informative
-        shares = sum(rate * share for rate, share in zip(there, attended, strict=True) if rate)
-        return rates @ jnp.stack(errors), shares / there.sum() if there.any() else jnp.nan
+        values, attended = jax.vmap(functools.partial(of_bag, state))(nodes)
+        there = nodes.weights * nodes.located.any(axis=1)
+        return nodes.weights @ values, there @ attended / there.sum()
 
     return jax.jit(lambda states, nodes: jax.lax.map(lambda s: of_state(s, nodes), states))
 
@@ -161,7 +203,7 @@ def _times(rows: Any, root: Any) -> Any:
     return (rows[..., None, :] * root).sum(axis=-1)
 
 
-def _error(scores: Any, root: Any, target: int, uniforms: Any) -> Any:
+def _error(scores: Any, root: Any, target: Any, uniforms: Any) -> Any:
     """Return the chance of the wrong class for scores with the covariance root root^T.
 
     For K > 2 classes, the chance that the score of the class is the largest is a product of chances
@@ -170,12 +212,13 @@ def _error(scores: Any, root: Any, target: int, uniforms: Any) -> Any:
     """
     if len(scores) == 1:
         return 1 - _above_zero(target * scores[0], jnp.sqrt((root**2).sum()))
-    others = [k for k in range(len(scores)) if k != target]
-    means = scores[target] - scores[jnp.array(others)]
-    B = root[target] - root[jnp.array(others)]
+    others = jnp.arange(len(scores) - 1)
+    others = jnp.where(others < target, others, others + 1)
+    means = scores[target] - scores[others]
+    B = root[target] - root[others]
     S, right = B @ B.T, 1.0
     done: list[tuple[tuple[Any, ...], Any]] = []
-    for j in range(len(others)):
+    for j in range(len(scores) - 1):
         mean, variance = means[j], S[j, j]
         row: list[Any] = []
         for i, (column, normal) in enumerate(done):
@@ -185,7 +228,7 @@ def _error(scores: Any, root: Any, target: int, uniforms: Any) -> Any:
         width = jnp.sqrt(jnp.maximum(variance, _SINGULAR * S[j, j]))
         chance = _above_zero(mean, width)
         right = right * chance
-        if j < len(others) - 1:
+        if j < len(scores) - 2:
             normal = -ndtri(jnp.clip(uniforms[j] * chance, 1e-300, 1.0))
             done.append(((*row, jnp.where(width > 0, width, 1.0)), normal))
     sure = jnp.where(means.min() >= 0, 1 / (1 + (means == 0).sum()), 0.0)

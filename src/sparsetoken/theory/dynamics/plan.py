@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.concepts import Task
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent, Training, training_of
 from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.theory.dynamics.spectrum import ATOMS, Atoms, atoms_of
@@ -34,7 +34,7 @@ class Plan(NamedTuple):
     samples: int = 0
 
 
-def plan_of(task: Task, trained: Descent, atoms: int = ATOMS) -> Plan:
+def plan_of(task: Problem, trained: Descent, atoms: int = ATOMS) -> Plan:
     """Return the plan of a descent.
 
     Raises
@@ -47,7 +47,8 @@ def plan_of(task: Task, trained: Descent, atoms: int = ATOMS) -> Plan:
     law, spectrum = training.law, atoms_of(training.law, atoms)
     entries, kinds = law.length + spectrum.has_effect, len(law.rates)
     first = len(training.start)
-    rows = len(spectrum.shares) * (first + 2 * int(training.moves.sum()))
+    fresh = training.alpha == math.inf  # samples in each step, whose gradients have no noise
+    rows = len(spectrum.shares) * (first + 2 * int(training.moves.sum()) * (not fresh))
     sizes = [2 ** int(math.log2(max(total // kinds, 1))) for total in _SAMPLES]
     for size in sizes:
         if 2 * size * kinds * entries * rows * 8 <= _BYTES:
@@ -72,11 +73,13 @@ def plan_of(task: Task, trained: Descent, atoms: int = ATOMS) -> Plan:
 def plan_of_data_sets(plan: Plan) -> Plan | None:
     """Return the plan of data sets at the dimension of the tokens.
 
-    There is none for isotropic tokens, which have no dimension, where a data set takes too much
-    memory, or where the dimension has no room for the start or the samples for the batches.
+    There is none for isotropic tokens, which have no dimension, where samples are without end or
+    take too much memory, or where the dimension has no room for the start or the samples for the batches.
     """
     training, tokens = plan.training, plan.training.law.tokens
     if not isinstance(tokens, TokenCovariance):
+        return None
+    if training.alpha == math.inf:
         return None
     d, n = tokens.dimension, max(1, round(training.alpha * tokens.dimension))
     fits = 4 * n * training.law.length * d <= _DATA_BYTES

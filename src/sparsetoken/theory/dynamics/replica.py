@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -10,12 +11,13 @@ from jaxtyping import Float, Int
 
 from sparsetoken.base.validation import LARGEST_VALUE
 from sparsetoken.model.network_checks import is_symmetric
+from sparsetoken.model.task import Latent
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.products import few_rows
 from sparsetoken.theory.dynamics.data_sets import DataSet
 from sparsetoken.theory.dynamics.frame import Frame
 from sparsetoken.theory.dynamics.plan import Plan
-from sparsetoken.theory.dynamics.samples import Normals, placed_signals, slopes_of
+from sparsetoken.theory.dynamics.samples import Normals, slopes_of
 
 
 class States(NamedTuple):
@@ -23,6 +25,7 @@ class States(NamedTuple):
 
     All arrays have an axis for states, after those in front. They are the training loss, the
     overlaps U^T xi_p (m, P), U^T U, U^T S_w U and U^T S_b U (m, m), and the further weights c.
+    Where targets see the noise along xi, S_w and S_b have rows of xi before those of U.
     """
 
     loss: np.ndarray
@@ -61,14 +64,23 @@ def run_replica(plan: Plan, replica: int) -> States:
 def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
     """Follow the descent on some halves of the samples of a replica, or on a data set.
 
-    Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d, or at their n and d.
+    Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d, or at their n and d. At
+    alpha = inf each step has samples of its own.
     """
     training = plan.training
-    population = _Population(plan, replica, halves) if halves else DataSet(plan, replica)
+    fresh = training.alpha == math.inf
+    population: _Population | DataSet
+    if halves:
+        population = _Population(plan, replica, halves, 0 if fresh else None)
+    else:
+        population = DataSet(plan, replica)
     U = before = population.start()
+    norms = np.linalg.norm(training.start, axis=0)
     c = c_before = training.start_c
     states = []
     for t in range(training.steps + 1):
+        if fresh and t:
+            population = _Population(plan, replica, halves, t)
         grams = population.grams(U)
         squares = np.append(np.diagonal(grams[0]), c**2)
         if not (np.isfinite(squares).all() and squares.max() <= LARGEST_VALUE**2):
@@ -79,12 +91,20 @@ def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
             break
         moves, shares = training.moves[t], population.shares(t)
         gradients = population.gradient(by_H[moves] * shares, moves)
+        if training.sphere.any():
+            along = sum((u * by[: len(u)]).sum(axis=0) for u, by in zip(U, gradients, strict=True))
+            along = training.sphere * along / np.where(training.sphere, norms**2, 1.0)
+            for u, by in zip(U, gradients, strict=True):
+                by[: len(u)] -= along * u
         new = []
         for own, last, gradient in zip(U, before, gradients, strict=True):
             u, past = (_padded(one, len(gradient)) for one in (own, last))
             step = training.rates[t] * (gradient + training.decay * u)
             new.append((u - step + training.momentum[t] * (u - past), u))
         U, before = [u for u, _ in new], [u for _, u in new]
+        if training.sphere.any():
+            reached = np.sqrt(sum((u**2).sum(axis=0) for u in U))
+            U = [u * np.where(training.sphere, norms / np.maximum(reached, 1e-300), 1.0) for u in U]
         pull = np.array([population.mean(row * shares) for row in by_c])
         step = training.rates_c[t] * pull
         c, c_before = c - step + training.momentum[t] * (c - c_before), c
@@ -102,31 +122,79 @@ Weights = list[np.ndarray]
 class _Population:
     """The samples, and the projections of their tokens on the frames of the weights."""
 
-    def __init__(self, plan: Plan, replica: int, halves: tuple[int, ...]) -> None:
+    def __init__(
+        self, plan: Plan, replica: int, halves: tuple[int, ...], step: int | None = None
+    ) -> None:
         training, atoms, size, self._mixing, _ = plan
         law = training.law
         # Each half holds equally many bags of each kind, weighted by the chances of the kinds.
         kinds = np.tile(np.repeat(np.arange(len(law.rates)), size), len(halves))
         self._training, self._atoms = training, atoms
-        self._y = np.array(law.targets, dtype=float)[kinds]
         self._weight = np.array(law.rates)[kinds] / (size * len(halves))
         self._halves = len(halves)
         self._length, self._entries = law.length, law.length + atoms.has_effect
+        of_step = () if step is None else (step,)
         self._normals = [
-            Normals(self._entries, len(law.rates), size, replica, half) for half in halves
+            Normals(law, self._entries, size, (replica, half, *of_step)) for half in halves
         ]
         self._shares = _shares(kinds, self._normals, training.batches)
-        self._signals = np.moveaxis(placed_signals(law)[kinds], 0, 2)
-        if not is_symmetric(training.network, law.length, law.outputs):
-            order = np.concatenate([half.order(law.length) for half in self._normals], axis=1)
+        latent = self._latent(size)
+        order = self._order(latent)
+        self._signals = np.ascontiguousarray(latent["coefficients"].T)  # (P, L, n)
+        self._scale = latent["scale"].T if "scale" in latent else None
+        if order is not None:
             self._signals = np.take_along_axis(self._signals, order[None], axis=1)
+            if self._scale is not None:
+                self._scale = np.take_along_axis(self._scale, order, axis=0)
         self._roots = np.sqrt(atoms.signals)
-        first, moving = len(training.start), int(training.moves.sum())
+        first = len(training.start)
+        moving = int(training.moves.sum()) if step is None else 0
         weights = np.tile(self._weight, self._entries)
         self._frames = [
             Frame(fresh, weights, training.alpha / share, moving)
             for fresh, share in zip(self._fresh(first), atoms.shares, strict=True)
         ]
+        projections = self._projections(order) if law.sees_noise else np.empty(0)
+        self._y = law.targets(latent, projections)
+
+    def _latent(self, size: int) -> Latent:
+        """Return the latent variables of all samples."""
+        law = self._training.law
+        parts = [law.of_each_kind(size, half.latents, half.uniforms) for half in self._normals]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _order(self, latent: Latent) -> Int[np.ndarray, "L n"] | None:
+        """Return the order in which the tokens of each sample are followed.
+
+        To a symmetric network all orders are alike: the located tokens are then the first ones,
+        whose noise is spread evenly with them.
+        """
+        training, law = self._training, self._training.law
+        if not is_symmetric(training.network, law.length, law.outputs):
+            if not law.shuffled:
+                return None
+            return np.concatenate([half.order(law.length) for half in self._normals], axis=1)
+        if law.shuffled or "located" not in latent:
+            return None
+        return np.argsort(latent["located"].T == 0, axis=0, kind="stable")
+
+    def _projections(self, order: Int[np.ndarray, "L n"] | None) -> Float[np.ndarray, "n L P"]:
+        """Return Z: coefficients and the noise along xi, the first rows of all frames."""
+        L, Z = self._length, self._signals.copy()
+        for root, frame, within, between in self._parts():
+            noise = frame.tokens[: len(root)].reshape(len(root), self._entries, -1)
+            own = within * noise[:, :L]
+            if between:
+                own = own + between * noise[:, L:]
+            Z += root[:, None, None] * (own if self._scale is None else self._scale * own)
+        if order is not None:
+            np.put_along_axis(Z, np.broadcast_to(order, Z.shape), Z.copy(), axis=1)
+        return np.moveaxis(Z, 2, 0).swapaxes(1, 2)
+
+    def _parts(self) -> Iterable[tuple[np.ndarray, Frame, float, float]]:
+        """Yield the roots of the shares of xi, frame, and standard deviations of each atom."""
+        widths = np.sqrt(self._atoms.within), np.sqrt(self._atoms.between)
+        yield from zip(self._roots, self._frames, *widths, strict=True)
 
     def _fresh(self, rows: int) -> Iterable[np.ndarray]:
         """Yield normals for each atom."""
@@ -148,7 +216,7 @@ class _Population:
 
     def start(self) -> Weights:
         """Return the weights before the first step."""
-        along, beside = np.split(self._training.start, [len(self._training.law.strengths)])
+        along, beside = np.split(self._training.start, [len(self._training.law.directions)])
         return [
             np.concatenate([root[:, None] * along, np.sqrt(share) * beside])
             for root, share in zip(self._roots, self._atoms.shares, strict=True)
@@ -160,26 +228,29 @@ class _Population:
         return sum((root[:, None] * u[:count]).T for root, u in zip(self._roots, U, strict=True))
 
     def grams(self, U: Weights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return U^T U, U^T S_w U and U^T S_b U."""
+        """Return U^T U, and U^T S_w U and U^T S_b U of xi and U where targets see noise."""
+        own = 0
+        if self._training.law.sees_noise:
+            xi = [np.eye(len(u), len(root)) * root for u, root in zip(U, self._roots, strict=True)]
+            U, own = [np.hstack(both) for both in zip(xi, U, strict=True)], self._roots.shape[1]
         with np.errstate(over="ignore", invalid="ignore"):
             each = np.array([u.T @ u for u in U])
             gram, within, between = (
                 np.einsum("a,amk->mk", scale, each)
                 for scale in (np.ones(len(U)), self._atoms.within, self._atoms.between)
             )
-        return gram, within, between
+        return gram[own:, own:], within, between
 
     def slopes(self, U: Weights, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the loss of each sample, and its slopes by projections and further weights."""
         L, training = self._length, self._training
-        # One token has one signal at most, so the signals of a sample are few entries of H.
         H = np.einsum("mp,pln->mln", self.overlaps(U), self._signals)
-        scales = np.sqrt(self._atoms.within), np.sqrt(self._atoms.between)
-        for u, frame, within, between in zip(U, self._frames, *scales, strict=True):
-            projections = few_rows(u.T, frame.tokens).reshape(u.shape[1], self._entries, -1)
-            H += within * projections[:, :L]
+        for u, (_, frame, within, between) in zip(U, self._parts(), strict=True):
+            noise = few_rows(u.T, frame.tokens).reshape(u.shape[1], self._entries, -1)
+            own = within * noise[:, :L]
             if between:
-                H += between * projections[:, L:]
+                own += between * noise[:, L:]
+            H += own if self._scale is None else self._scale * own
         return slopes_of(training, H, c, self._y, self._halves)
 
     def gradient(
@@ -201,6 +272,8 @@ class _Population:
 
     def _stacked(self, by_H: Float[np.ndarray, "k L n"], i: int) -> Float[np.ndarray, "k rows"]:
         """Return the slopes by the noise of an atom: of all tokens, then of effects of bags."""
+        if self._scale is not None:
+            by_H = self._scale * by_H
         within = np.sqrt(self._atoms.within[i]) * by_H
         if self._entries > self._length:
             effect = np.sqrt(self._atoms.between[i]) * by_H.sum(axis=1, keepdims=True)

@@ -11,13 +11,14 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
-from sparsetoken.model.concepts import TaskLaw
+from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.model.descent import Training
 from sparsetoken.model.network_checks import sample_loss
 from sparsetoken.model.networks import Architecture
 from sparsetoken.numerics.quadrature import BITS, MOST_DIMENSIONS, sobol_sequence
 
 _SEED = 20250929  # any fixed number: the same samples in every run
+_LATENT_SEED = 20251126  # of the latent variables of tasks that ask for random numbers
 _EVEN_ROWS = 9  # coordinates drawn evenly: signal, start, and the gradients of three steps
 
 
@@ -27,14 +28,27 @@ class Normals:
     The first rows are a Sobol sequence with a random digital shift in each kind of bag: they decide
     the first steps, where the error falls many times. Later rows are pseudo-random. A row has
     `entries` coordinates of each bag: one for each token, and one for the effect of the bag. Of
-    each kind there are `size` samples, a power of two.
+    each kind there are `size` samples, a power of two. A path of numbers says which samples they
+    are: replica, half, and step where each has its own.
+
+    Attributes
+    ----------
+    uniforms : array of shape (n, k)
+        Numbers of which the latent variables of bags are made, of tasks that ask for them.
+    latents : numpy.random.Generator
+        For latent variables of other tasks.
     """
 
-    def __init__(self, entries: int, kinds: int, size: int, replica: int, half: int) -> None:
+    def __init__(self, law: TaskLaw, entries: int, size: int, path: tuple[int, ...]) -> None:
+        kinds = len(law.rates)
         self._shape, self._kinds = (entries, kinds * size), kinds
-        self._even, state = _beginning(entries, kinds, size, replica, half)
+        even = max(_EVEN_ROWS, len(law.directions))
+        self._even, self.uniforms, state = _beginning(
+            even, law.uniforms, entries, kinds, size, path
+        )
         self._rng = np.random.default_rng(0)
         self._rng.bit_generator.state = state
+        self.latents = np.random.default_rng(np.random.SeedSequence(_LATENT_SEED, spawn_key=path))
         self._used = 0
 
     def take(self, rows: int) -> Float[np.ndarray, "rows entries n"]:
@@ -57,23 +71,27 @@ class Normals:
 
 @functools.lru_cache(maxsize=4)  # each replica is followed three times, in a search more often
 def _beginning(
-    entries: int, kinds: int, size: int, replica: int, half: int
-) -> tuple[Float[np.ndarray, "rows entries n"], Any]:
-    """Return the evenly spread rows, not to be written to, and the state of the generator after."""
-    rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(replica, half)))
-    rows = min(_EVEN_ROWS, MOST_DIMENSIONS // entries)
+    most: int, uniforms: int, entries: int, kinds: int, size: int, path: tuple[int, ...]
+) -> tuple[Float[np.ndarray, "rows entries n"], Float[np.ndarray, "n k"], Any]:
+    """Return at most so many evenly spread rows, uniform numbers spread together with them, and
+    the state of the generator after. The arrays are not to be written to."""
+    rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=path))
+    rows = min(most, (MOST_DIMENSIONS - uniforms) // entries)
     even = np.empty((rows, entries, kinds * size))
-    for first in range(0, kinds * size, size) if rows else ():
-        normals = _shifted(rows * entries, size, rng)
+    u = np.empty((kinds * size, uniforms))
+    for first in range(0, kinds * size, size) if rows or uniforms else ():
+        spread = _shifted(uniforms + rows * entries, size, rng)
+        u[first : first + size] = spread[:uniforms].T
+        normals = ndtri(spread[uniforms:])
         even[:, :, first : first + size] = normals.reshape(rows, entries, size)
     even.flags.writeable = False
-    return even, rng.bit_generator.state
+    return even, u, rng.bit_generator.state
 
 
 def _shifted(rows: int, size: int, rng: np.random.Generator) -> Float[np.ndarray, "rows size"]:
-    """Return evenly spread independent normals."""
+    """Return evenly spread independent uniform numbers."""
     shift = rng.integers(2**BITS, size=(rows, 1), dtype=np.uint32)
-    return ndtri(((_points(rows, size) ^ shift) + 0.5) / 2**BITS)
+    return ((_points(rows, size) ^ shift) + 0.5) / 2**BITS
 
 
 @functools.lru_cache(maxsize=4)
@@ -81,16 +99,6 @@ def _points(rows: int, size: int) -> np.ndarray:
     """Return a Sobol sequence as whole numbers below 2^30."""
     points = sobol_sequence(rows).random(size)
     return np.ascontiguousarray((points * 2**BITS).astype(np.uint32).T)
-
-
-def placed_signals(law: TaskLaw) -> Float[np.ndarray, "kinds P L"]:
-    """Return the strengths of the signals in the tokens of each kind, the first ones."""
-    signals = np.zeros((len(law.patterns), len(law.strengths), law.length))
-    for own, counts in zip(signals, law.patterns, strict=True):
-        last = np.cumsum(counts)
-        for p, (count, end) in enumerate(zip(counts, last, strict=True)):
-            own[p, end - count : end] = law.strengths[p]
-    return signals
 
 
 def slopes_of(

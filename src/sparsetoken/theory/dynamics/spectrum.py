@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.concepts import TaskLaw
+from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.theory.spectrum import spectrum_of_tokens
 
 ATOMS = 8
@@ -67,7 +67,7 @@ def atoms_of(law: TaskLaw, most: int = ATOMS) -> Atoms:
         legal = "covariances within and between that commute, for descent on all weights"
         remedy = "Simulate the descent, which takes any covariance."
         raise InvalidInput("tokens", legal, law.tokens, remedy)
-    signals = np.repeat(spectrum.signal[:, None] ** 2, len(law.strengths), axis=1)
+    signals = np.repeat(spectrum.signal[:, None] ** 2, len(law.directions), axis=1)
     return _gathered(spectrum.within, spectrum.between, signals, most)
 
 

@@ -31,7 +31,7 @@ def broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
     rng = np.random.default_rng(_SEED)
     base, pairs = _test_errors(plan), []
     for _ in range(_DRAWS):
-        normals = rng.standard_normal((len(training.law.strengths), len(norms)))
+        normals = rng.standard_normal((len(training.law.directions), len(norms)))
         overlaps = normals * norms / math.sqrt(DIMENSION)
         pairs.append([_test_errors(plan, sign * overlaps) for sign in (1, -1)])
     known = min(len(base), *(len(errors) for pair in pairs for errors in pair))

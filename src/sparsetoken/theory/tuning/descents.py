@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, integer
-from sparsetoken.model.concepts import Task
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent, stem_of, training_of
 from sparsetoken.model.values import require_numbers
 from sparsetoken.results import CONVERGED, Course, Status, StatusCode
@@ -48,7 +48,7 @@ class BestDescent:
 
 
 def best_descent(
-    problem: Task,
+    problem: Problem,
     descent: Descent,
     *,
     evaluations: int = 60,
@@ -124,7 +124,7 @@ class _Space(NamedTuple):
     descent: Callable[[Sequence[float] | np.ndarray, int], Descent]
 
 
-def _space_of(task: Task, given: Descent) -> _Space:
+def _space_of(task: Problem, given: Descent) -> _Space:
     training = training_of(task, given)
     kinds = [stem_of(column) for column in training.columns]
     names = [f"rates of {k}" for k, x in zip(kinds, training.rates.T, strict=True) if x.any()]

@@ -1,0 +1,314 @@
+"""A task of one's own: any target that depends on tokens through a few directions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparsetoken.base.parameters import Range, parameter, value
+from sparsetoken.base.validation import InvalidInput, integer, one_line
+from sparsetoken.model.architectures.own import require_hashable
+from sparsetoken.model.tokens import Isotropic, TokenLaw, check_dimension, token_law
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["Latent", "Task"]
+
+MOST_DIRECTIONS = 64
+_BAGS = 16  # drawn to try the functions of a task
+
+Latent = Mapping[str, np.ndarray]
+"""Latent variables of n bags by name, arrays whose first axis is the bag."""
+
+
+def _function(name: str, arguments: str) -> Callable[[Any], Any]:
+    def checked(given: Any) -> Any:
+        if not callable(given):
+            raise InvalidInput(f"{name} of a task", f"a function of ({arguments})", given)
+        require_hashable(f"{name} of a task", given, arguments)
+        return given
+
+    return checked
+
+
+def _metric(given: Any) -> Any:
+    if isinstance(given, str):
+        legal = '"error", a function of (output, y), or None for the loss'
+        raise InvalidInput("metric of a task", legal, given)
+    return None if given is None else _function("metric", "output, y")(given)
+
+
+def _directions(given: Any) -> tuple[str, ...]:
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        names = tuple(given)
+    else:
+        count = integer("directions of a task", given, 1, MOST_DIRECTIONS)
+        names = tuple(str(p + 1) for p in range(count))
+    words = all(isinstance(name, str) and name.isidentifier() or name.isdigit() for name in names)
+    if not (words and 0 < len(names) == len(set(names)) <= MOST_DIRECTIONS):
+        legal = f"up to {MOST_DIRECTIONS} words that differ, or their number"
+        raise InvalidInput("directions of a task", legal, given)
+    return names
+
+
+@value
+class Task:
+    """A task whose target is any function of a few projections of the tokens.
+
+    ``X_l = sum_p coefficients_lp xi_p + scale_l z_l`` with orthonormal directions xi_p and noise
+    z_l of the given law. The coefficients and scales are functions of latent variables that
+    `draw` returns; the target is a function of them and of the projections
+    ``Z_lp = <X_l, xi_p>``, their noise included: a class, a number or a vector.
+
+    `draw` and `target` are written with NumPy, for n independent bags at once, and depend on
+    nothing but their arguments. What `draw` returns has ``coefficients`` of shape (n, L, P);
+    ``scale`` of shape (n, L), 1 by default; ``located`` of shape (n, L), true for the tokens that
+    attention should find; and any other arrays whose first axis is the bag.
+
+    See Also
+    --------
+    sparsetoken.descend : The course of gradient descent on a task.
+    sparsetoken.tasks : Published tasks.
+    sparsetoken.SparseTokenProblem : The task of the four stages.
+
+    Examples
+    --------
+    Single-location regression: the target is what one token carries along a second direction.
+
+    >>> import numpy as np
+    >>> import sparsetoken as st
+    >>> def draw(n, rng):
+    ...     coefficients = np.zeros((n, 6, 2))
+    ...     coefficients[:, 0, 0] = 3.0
+    ...     return {"coefficients": coefficients}
+    >>> def target(latent, Z):
+    ...     return Z[:, 0, 1]
+    >>> task = st.Task(6, ["place", "value"], draw, target)
+    >>> X, y = task.sample(5, np.eye(2, 50), np.random.default_rng(0))
+    >>> X.shape, bool(np.allclose(y, X[:, 0, 1]))
+    ((5, 6, 50), True)
+    """
+
+    length: int = parameter("tokens in a bag", "L", whole=True, range=Range(least=1))
+    directions: Any = parameter(
+        f"names of the directions xi_p, or their number P, at most {MOST_DIRECTIONS}",
+        find=_directions,
+        kind="int or sequence of str",
+    )
+    draw: Any = parameter(
+        "maps (n, rng), or uniform numbers u of shape (n, uniforms) if there are any, to the "
+        "latent variables of n bags",
+        find=_function("draw", "n, rng"),
+        kind="callable",
+    )
+    target: Any = parameter(
+        "maps the latent variables and Z of shape (n, L, P) to the targets of n bags. Two classes "
+        "are -1 and 1, more are the integers 0, ..., K - 1",
+        find=_function("target", "latent, Z"),
+        kind="callable",
+    )
+    metric: Any = parameter(
+        'what `test_error` is the mean of on new bags: "error" for the share in a wrong class, a '
+        "function of (output, y) of one bag written with jax.numpy, or by default the loss",
+        default=None,
+        choices=("error",),
+        find=_metric,
+        kind='"error" or callable, optional',
+    )
+    outputs: int = parameter(
+        "scores of the network", "K", default=1, whole=True, range=Range(least=1, most=64)
+    )
+    tokens: TokenLaw = parameter(
+        "distribution of the noise z_l",
+        default=Isotropic(),
+        find=token_law,
+        kind="Isotropic or TokenCovariance",
+    )
+    uniforms: int = parameter(
+        "numbers k, uniform in (0, 1), of which `draw` makes a bag. The theory spreads them "
+        "evenly, and then needs fewer replicas than with random ones",
+        default=0,
+        whole=True,
+        range=Range(least=0, most=256),
+    )
+
+    def _check_together(self) -> None:
+        if self.tokens.dimension is not None and len(self.directions) > 1:
+            remedy = "The covariance names the coordinates of one signal."
+            legal = "one direction among tokens with a covariance"
+            raise InvalidInput("directions of a task", legal, self.directions, remedy)
+
+    def latent(
+        self, n: int, rng: np.random.Generator, u: Float[np.ndarray, "n k"] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Draw the latent variables of n bags, of given uniform numbers if there are any.
+
+        Raises
+        ------
+        InvalidInput
+            If `draw` raises, or returns what a task has no use for.
+        """
+        if self.uniforms and u is None:
+            u = rng.random((n, self.uniforms))
+        given = _called("draw", self.draw, *((u,) if self.uniforms else (n, rng)))
+        if not isinstance(given, Mapping) or "coefficients" not in given:
+            legal = "a mapping of arrays, one of them `coefficients`"
+            raise InvalidInput("what draw of a task returns", legal, given)
+        bags, tokens = (n,), (n, self.length)
+        shapes = {"coefficients": (*tokens, len(self.directions)), "scale": tokens}
+        shapes["located"] = tokens
+        latent = {}
+        for name, entry in given.items():
+            array = np.asarray(entry)
+            shape = shapes.get(name, (*bags, *array.shape[1:]))
+            title = f"{name} that draw of a task returns"
+            latent[name] = _numbers(title, array, shape, f"for {n} bags")
+        if "scale" in latent and (latent["scale"] < 0).any():
+            got = float(latent["scale"].min())
+            raise InvalidInput("scale that draw of a task returns", "numbers >= 0", got)
+        latent["coefficients"] = latent["coefficients"].astype(float)
+        return latent
+
+    def targets(self, latent: Latent, Z: Float[np.ndarray, "n L P"]) -> np.ndarray:
+        """Return the targets of bags with given latent variables and projections.
+
+        Raises
+        ------
+        InvalidInput
+            If `target` raises, or returns no numbers for these bags.
+        """
+        y = np.asarray(_called("target", self.target, latent, Z))
+        legal = f"with an entry for each of {len(Z)} bags"
+        y = _numbers("target of a task", y, (len(Z), *y.shape[1:]), legal)
+        return y.astype(float) if self.outputs == 1 else y
+
+    def sample(
+        self,
+        n: int,
+        signals: Float[np.ndarray, "P d"],
+        rng: np.random.Generator,
+        dtype: np.dtype | type = np.float64,
+    ) -> tuple[Float[np.ndarray, "n L d"], np.ndarray]:
+        """Draw n samples, with their tokens and targets.
+
+        Parameters
+        ----------
+        n : int
+        signals : array of shape (P, d)
+            The directions xi_p, orthonormal rows.
+        rng : numpy.random.Generator
+        dtype : float32 or float64
+            Type of the tokens.
+
+        Returns
+        -------
+        tokens : array of shape (n, L, d)
+        targets : array whose first axis is the sample
+
+        Raises
+        ------
+        InvalidInput
+            If the signals have another shape, or a function of the task fails.
+        """
+        integer("n", n, 0)
+        signals, P = np.asarray(signals, dtype=dtype), len(self.directions)
+        if signals.ndim != 2 or len(signals) != P or signals.shape[1] < P:
+            legal = f"of shape ({P}, d) with d >= {P}, one row for each direction"
+            raise InvalidInput("signals", legal, f"shape {signals.shape}")
+        check_dimension(self.tokens, signals.shape[1])
+        latent = self.latent(n, rng)
+        tokens = self.tokens.sample_noise(n, self.length, signals.shape[1], rng, dtype)
+        if "scale" in latent:
+            tokens *= latent["scale"][..., None].astype(dtype)
+        tokens += latent["coefficients"].astype(dtype) @ signals
+        return tokens, self.targets(latent, (tokens @ signals.T).astype(float))
+
+
+def _called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the value of a user's function, which may not write to its arguments."""
+    try:
+        return function(*map(_read_only, arguments))
+    except InvalidInput:
+        raise
+    except Exception as error:  # whatever the function raises
+        remedy = f"It failed at {_described(*arguments)}."
+        legal = "a function that returns a value and leaves its arguments as they are"
+        raise InvalidInput(f"{name} of a task", legal, one_line(error), remedy) from error
+
+
+def _read_only(given: Any) -> Any:
+    if isinstance(given, np.ndarray):
+        view = given.view()
+        view.flags.writeable = False
+        return view
+    return {n: _read_only(x) for n, x in given.items()} if isinstance(given, Mapping) else given
+
+
+def _described(*arguments: Any) -> str:
+    words = []
+    for given in arguments:
+        if isinstance(given, Mapping):
+            words += [f"{name} of shape {np.shape(entry)}" for name, entry in given.items()]
+        elif isinstance(given, np.ndarray):
+            words.append(f"an array of shape {given.shape}")
+        elif isinstance(given, int):
+            words.append(f"n = {given}")
+    return ", ".join(words)
+
+
+def _numbers(name: str, array: np.ndarray, shape: tuple[int, ...], legal: str) -> np.ndarray:
+    """Return an array, or raise `InvalidInput` unless it has finite numbers and a shape."""
+    if array.dtype.kind not in "biuf":
+        raise InvalidInput(name, "real numbers", f"an array of type {array.dtype}")
+    if array.shape != shape:
+        raise InvalidInput(name, f"of shape {shape} {legal}", f"shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise InvalidInput(name, "finite numbers", "nan or inf")
+    return array
+
+
+@functools.lru_cache(maxsize=64)
+def check_task(task: Task) -> np.ndarray:
+    """Return the targets of a few bags; raise `InvalidInput` unless the functions are pure.
+
+    The same random numbers must give the same bags, and a bag must have the same target whatever
+    other bags stand beside it.
+    """
+
+    def drawn() -> dict[str, np.ndarray]:
+        return task.latent(_BAGS, np.random.default_rng(0))
+
+    latent, again = drawn(), drawn()
+    same = latent.keys() == again.keys()
+    if not (same and all(np.array_equal(latent[name], again[name]) for name in latent)):
+        remedy = "Take random numbers from rng alone." if not task.uniforms else "Use u alone."
+        got = "different bags of the same random numbers"
+        raise InvalidInput("draw of a task", "a function of its arguments alone", got, remedy)
+    noise = np.random.default_rng(1).standard_normal(latent["coefficients"].shape)
+    Z = latent["coefficients"] + latent.get("scale", np.ones(1))[..., None] * noise
+    y = task.targets(latent, Z)
+    for some in (slice(None), slice(0, _BAGS // 2), slice(1, None)):
+        part = task.targets({name: entry[some] for name, entry in latent.items()}, Z[some])
+        if not np.allclose(part, y[some], rtol=1e-9, atol=1e-12):
+            legal = "a function of the latent variables and Z of each bag alone"
+            got = "other targets when called again or with other bags beside"
+            raise InvalidInput("target of a task", legal, got)
+    if task.metric == "error":
+        _check_classes(task, y)
+    return y
+
+
+def _check_classes(task: Task, y: np.ndarray) -> None:
+    K = task.outputs
+    classes = (-1, 1) if K == 1 else range(K)
+    whole = K == 1 or y.dtype.kind in "iu"
+    if y.ndim > 1 or not whole or not np.isin(y, classes).all():
+        legal = "-1 and 1" if K == 1 else f"integers 0, ..., {K - 1}"
+        other = np.append(y[~np.isin(y, classes)], np.nan)[0] if y.ndim == 1 else np.nan
+        got = f"an array of type {y.dtype} and shape {y.shape}" if np.isnan(other) else other
+        remedy = 'The metric "error" counts wrong classes.'
+        raise InvalidInput("target of a task", legal, got, remedy)

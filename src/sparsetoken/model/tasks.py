@@ -1,0 +1,278 @@
+"""Tasks of papers on solvable attention, as values.
+
+Each is a `Task`: its law of bags and its target are small functions, to be read as examples.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+from scipy.special import ndtri
+
+from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
+from sparsetoken.model.concepts import ConceptProblem
+from sparsetoken.model.task import Latent, Task
+
+__all__ = [
+    "majority",
+    "meeting_concepts",
+    "needle_with_value",
+    "position",
+    "single_location_regression",
+]
+__dir__ = __all__.copy
+
+
+@dataclasses.dataclass(frozen=True)
+class _OneToken:
+    """Bags whose first token carries the first direction, and further normals as they are named.
+
+    The place does not matter to a network that treats all tokens alike. `values` is the standard
+    deviation of a coefficient along the second direction, made of a uniform number.
+    """
+
+    length: int
+    strength: float
+    scale: float = 1.0
+    values: float = 0.0
+    uniforms: int = 1
+
+    def __call__(self, u: np.ndarray) -> dict[str, np.ndarray]:
+        n = len(u)
+        coefficients, scale = np.zeros((n, self.length, 2)), np.ones((n, self.length))
+        coefficients[:, 0, 0], scale[:, 0] = self.strength, self.scale
+        normal = ndtri(u[:, 0])
+        coefficients[:, 0, 1] = self.values * normal
+        located = np.arange(self.length) == np.zeros((n, 1))
+        return {"coefficients": coefficients, "scale": scale, "located": located, "normal": normal}
+
+
+@dataclasses.dataclass(frozen=True)
+class _ValueOfFirst:
+    """The projection of the first token on the second direction, plus noise of a given width."""
+
+    noise: float
+
+    def __call__(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
+        return np.asarray(Z[:, 0, 1] + self.noise * latent["normal"])
+
+
+def squared_error(output: object, y: object) -> object:
+    """Return (output - y)^2, which is twice the loss named square."""
+    return (output - y) ** 2  # type: ignore[operator]
+
+
+def single_location_regression(
+    length: int = 6, *, strength: float = 3.0, scale: float = math.sqrt(0.5), noise: float = 0.1
+) -> Task:
+    """Return the task of a number that one token carries, at a place that it marks.
+
+    The informative token has the coefficient `strength` along the direction ``place``, and noise of
+    the width `scale`; all others are noise of width 1. The target is its projection on the
+    direction ``value``, plus noise. The metric is the squared error. With ``strength =
+    sqrt(d / 2)`` it is the task of Marion, Berthier and Biau (Attention layers provably solve
+    single-location regression, ICLR 2025) at dimension d.
+
+    Parameters
+    ----------
+    length : int
+        L >= 1.
+    strength, scale, noise : float
+        At least 0.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> task = st.tasks.single_location_regression(length=10)
+    >>> task.directions
+    ('place', 'value')
+    """
+    draw = _OneToken(_length(length), _size("strength", strength), _size("scale", scale))
+    target = _ValueOfFirst(_size("noise", noise))
+    return Task(length, ["place", "value"], draw, target, squared_error, uniforms=1)
+
+
+def _sign_of_first(latent: Latent, Z: np.ndarray) -> np.ndarray:
+    return np.where(Z[:, 0, 1] > 0, 1.0, -1.0)
+
+
+def needle_with_value(length: int = 6, *, strength: float = 4.0, value: float = 1.5) -> Task:
+    """Return the task of a class that is the sign of what one token carries.
+
+    The informative token has the coefficient `strength` along the direction ``needle`` and a normal
+    one of the width `value` along ``value``; the label is the sign of its projection on the latter,
+    noise included. It is single-location regression with a class in place of the number.
+
+    Parameters
+    ----------
+    length : int
+        L >= 1.
+    strength, value : float
+        At least 0.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.tasks.needle_with_value().metric
+    'error'
+    """
+    values = _size("value", value)
+    draw = _OneToken(_length(length), _size("strength", strength), values=values)
+    return Task(length, ["needle", "value"], draw, _sign_of_first, "error", uniforms=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Positions:
+    """Bags with a vector of its own in each token, and none along the last direction."""
+
+    length: int
+    strength: float
+
+    def __call__(self, u: np.ndarray) -> dict[str, np.ndarray]:
+        coefficients = np.zeros((len(u), self.length, self.length + 1))
+        places = np.arange(self.length)
+        coefficients[:, places, places] = self.strength
+        return {"coefficients": coefficients, "normal": ndtri(u[:, 0])}
+
+
+@dataclasses.dataclass(frozen=True)
+class _ValueAt:
+    """The projection of a token on the last direction, plus noise."""
+
+    place: int
+    noise: float
+
+    def __call__(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
+        return np.asarray(Z[:, self.place, -1] + self.noise * latent["normal"])
+
+
+def position(length: int = 5, *, told: int = 3, strength: float = 3.0, noise: float = 0.2) -> Task:
+    """Return the task of a number that stands at one position, which positional vectors tell.
+
+    Token l has the coefficient `strength` along the positional vector ``position l``, an orthonormal
+    direction for each position; the target is the projection of one token on the direction
+    ``value``, plus noise. The metric is the squared error. A trained query must find the vector of
+    the position (compare Cui, Behrens, Krzakala and Zdeborova, A phase transition between positional
+    and semantic learning in a solvable model of dot-product attention, NeurIPS 2024).
+
+    Parameters
+    ----------
+    length : int
+        L, from 1 to 63.
+    told : int
+        The position of the value, from 1 to L.
+    strength, noise : float
+        At least 0.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.tasks.position(length=3, told=2).directions
+    ('position1', 'position2', 'position3', 'value')
+    """
+    integer("length (L)", length, 1, 63)
+    place = integer("told", told, 1, length) - 1
+    names = [*(f"position{i + 1}" for i in range(length)), "value"]
+    draw = _Positions(length, _size("strength", strength))
+    target = _ValueAt(place, _size("noise", noise))
+    return Task(length, names, draw, target, squared_error, uniforms=1)
+
+
+def meeting_concepts(length: int = 5, *, strengths: tuple[float, float] = (5.5, 3.5)) -> ConceptProblem:
+    """Return the task of two signals that must meet: a bag is positive if it holds both.
+
+    Four bags in ten hold both, two each one of them or none. No linear function of the mean token
+    tells the bags with both from all others.
+
+    Parameters
+    ----------
+    length : int
+        L >= 2.
+    strengths : pair of float
+        At least 0.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.tasks.meeting_concepts().classes
+    2
+    """
+    kinds = [[1, 1], [0, 0], [1, 0], [0, 1]]
+    return ConceptProblem(length, strengths, kinds, [0.4, 0.2, 0.2, 0.2], [1, 0, 0, 0])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Labelled:
+    """Bags of which each token carries a sign along the only direction, -1 or 1 alike."""
+
+    length: int
+    strength: float
+
+    def __call__(self, u: np.ndarray) -> dict[str, np.ndarray]:
+        signs = np.where(u < 0.5, -1.0, 1.0)
+        return {"coefficients": self.strength * signs[..., None], "signs": signs}
+
+
+def _majority(latent: Latent, Z: np.ndarray) -> np.ndarray:
+    return np.sign(latent["signs"].sum(axis=1))
+
+
+def majority(length: int = 5, *, strength: float = 2.0) -> Task:
+    """Return the task of a class that most tokens share, which needs no attention.
+
+    Each token has a sign, -1 or 1 with the same probability, times `strength` along the direction
+    ``sign``; the label is the sign of most of them. Mean pooling is the right network, so that it
+    tells what attention costs where there is nothing to locate.
+
+    Parameters
+    ----------
+    length : int
+        L, odd, from 1 to 255.
+    strength : float
+        At least 0.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.tasks.majority(length=7).uniforms
+    7
+    """
+    if integer("length (L)", length, 1, 255) % 2 == 0:
+        raise InvalidInput("length (L)", "odd, so that no bag is a tie", length)
+    draw = _Labelled(length, _size("strength", strength))
+    return Task(length, ["sign"], draw, _majority, "error", uniforms=length)
+
+
+def _length(given: int) -> int:
+    return integer("length (L)", given, 1)
+
+
+def _size(name: str, given: float) -> float:
+    return real(name, given, 0.0, LARGEST_VALUE)
