@@ -19,10 +19,10 @@ from sparsetoken.experiments.core.rules import compare, fraction_true, placed, r
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREEN, GREY, PURPLE, VERMILION
 from sparsetoken.model.concepts import ConceptProblem
-from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.networks import Architecture, Gated, Pooled, SelfAttention, Softmax
 from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory.oracle import learning_error

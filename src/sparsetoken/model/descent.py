@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sparsetoken.base.parameters import SIZES, Linear, Log, Range, parameter, value
-from sparsetoken.base.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, Reals, real, reals
+from sparsetoken.base.validation import (
+    LARGEST_LOAD,
+    LARGEST_VALUE,
+    InvalidInput,
+    Reals,
+    real,
+    reals,
+)
 from sparsetoken.model.architectures.base import Architecture
 from sparsetoken.model.architectures.networks import Softmax
 from sparsetoken.model.architectures.own import network_of, require_hashable
-from sparsetoken.model.task_law import Problem, TaskLaw, law_of
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import SMOOTH_LOSSES, smooth_loss
+from sparsetoken.model.task_law import Problem, TaskLaw, law_of
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float

@@ -36,6 +36,8 @@ def _function(name: str, arguments: str) -> Callable[[Any], Any]:
 
 
 def _metric(given: Any) -> Any:
+    if given == "error":
+        return given
     if isinstance(given, str):
         legal = '"error", a function of (output, y), or None for the loss'
         raise InvalidInput("metric of a task", legal, given)
@@ -48,7 +50,7 @@ def _directions(given: Any) -> tuple[str, ...]:
     else:
         count = integer("directions of a task", given, 1, MOST_DIRECTIONS)
         names = tuple(str(p + 1) for p in range(count))
-    words = all(isinstance(name, str) and name.isidentifier() or name.isdigit() for name in names)
+    words = all((isinstance(name, str) and name.isidentifier()) or name.isdigit() for name in names)
     if not (words and 0 < len(names) == len(set(names)) <= MOST_DIRECTIONS):
         legal = f"up to {MOST_DIRECTIONS} words that differ, or their number"
         raise InvalidInput("directions of a task", legal, given)

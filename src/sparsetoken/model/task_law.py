@@ -93,10 +93,12 @@ class KindsLaw(TaskLaw):
     def of_each_kind(
         self, size: int, rng: np.random.Generator, u: np.ndarray | None = None
     ) -> Latent:
+        """Return bags with their signals in the first tokens."""
         kinds = np.repeat(np.arange(len(self.rates)), size)
         return self._latent(kinds, holders(self.length, self.patterns)[kinds])
 
     def sample(self, n: int, rng: np.random.Generator, shuffled: bool = True) -> Latent:
+        """Draw the kinds of bags, and the places of their signals."""
         return self._latent(
             *sample_places(self.length, self.patterns, self.rates, n, rng, shuffled)
         )
@@ -108,6 +110,7 @@ class KindsLaw(TaskLaw):
         return {"coefficients": of_signal[held], "located": held >= 0, "y": y}
 
     def targets(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
+        """Return the targets of the kinds."""
         return latent["y"]
 
     def some_targets(self) -> np.ndarray:
@@ -118,34 +121,34 @@ class KindsLaw(TaskLaw):
 
 @dataclasses.dataclass(frozen=True)
 class OwnLaw(TaskLaw):
-    """The law of a `Task`."""
+    """The functions of a `Task`."""
 
-    task: Task | None = None
+    task: Any = None
 
     sees_noise, shuffled = True, False
 
     @property
-    def _task(self) -> Task:
-        assert self.task is not None
-        return self.task
-
-    @property
     def uniforms(self) -> int:
-        return self._task.uniforms
+        """How many uniform numbers make a bag."""
+        return int(self.task.uniforms)
 
     def of_each_kind(
         self, size: int, rng: np.random.Generator, u: np.ndarray | None = None
     ) -> Latent:
-        return self._task.latent(size, rng, u)
+        """Draw bags, of one kind."""
+        return self.task.latent(size, rng, u)
 
     def sample(self, n: int, rng: np.random.Generator, shuffled: bool = True) -> Latent:
-        return self._task.latent(n, rng)
+        """Draw bags, whose order is part of them."""
+        return self.task.latent(n, rng)
 
     def targets(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
-        return self._task.targets(latent, Z)
+        """Return what the user's function returns."""
+        return self.task.targets(latent, Z)
 
     def some_targets(self) -> np.ndarray:
-        return check_task(self._task)
+        """Return the targets of a few bags, at which the task was tried."""
+        return check_task(self.task)
 
 
 def law_of(problem: Any) -> TaskLaw:

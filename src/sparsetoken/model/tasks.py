@@ -161,11 +161,11 @@ class _ValueAt:
 def position(length: int = 5, *, told: int = 3, strength: float = 3.0, noise: float = 0.2) -> Task:
     """Return the task of a number that stands at one position, which positional vectors tell.
 
-    Token l has the coefficient `strength` along the positional vector ``position l``, an orthonormal
-    direction for each position; the target is the projection of one token on the direction
-    ``value``, plus noise. The metric is the squared error. A trained query must find the vector of
-    the position (compare Cui, Behrens, Krzakala and Zdeborova, A phase transition between positional
-    and semantic learning in a solvable model of dot-product attention, NeurIPS 2024).
+    Token l has the coefficient `strength` along the direction ``positionl``, its positional vector;
+    the target is the projection of one token on the direction ``value``, plus noise. The metric is
+    the squared error. A trained query must find the vector of the position; compare Cui, Behrens,
+    Krzakala and Zdeborova (A phase transition between positional and semantic learning in a
+    solvable model of dot-product attention, NeurIPS 2024).
 
     Parameters
     ----------
@@ -195,7 +195,9 @@ def position(length: int = 5, *, told: int = 3, strength: float = 3.0, noise: fl
     return Task(length, names, draw, target, squared_error, uniforms=1)
 
 
-def meeting_concepts(length: int = 5, *, strengths: tuple[float, float] = (5.5, 3.5)) -> ConceptProblem:
+def meeting_concepts(
+    length: int = 5, *, strengths: tuple[float, float] = (5.5, 3.5)
+) -> ConceptProblem:
     """Return the task of two signals that must meet: a bag is positive if it holds both.
 
     Four bags in ten hold both, two each one of them or none. No linear function of the mean token

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.model.descent import Training
 from sparsetoken.model.networks import Architecture
 from sparsetoken.model.task import Latent
+from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.simulation.budget import FLOAT
 from sparsetoken.simulation.frames import factor
@@ -76,10 +76,10 @@ class Moments(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """The metric of new bags, such as the share in a wrong class; of those with a signal the share
-    that attends to one.
+    """The metric of new bags, and the share of those with a signal that attends to one.
 
-    The latter is nan where no bag has a signal, and for networks without attention.
+    The metric may be the share in a wrong class. The second is nan where no bag has a signal, and
+    for networks without attention.
     """
 
     test_error: float

@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.model.architectures.weights import softmax_weights
-from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.concepts import ConceptProblem
 from sparsetoken.model.descent import Training
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
+from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.simulation.budget import (
     CHUNK_BYTES,
     DEFAULT_BUDGET,

@@ -9,8 +9,8 @@ import numpy as np
 
 from sparsetoken import simulation
 from sparsetoken.experiments.core.rows import CONVERGED, REDUCED, THEORY, Row, averaged
-from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent
+from sparsetoken.model.task_law import Problem
 from sparsetoken.results import Course, NetworkPath, StatusCode
 
 

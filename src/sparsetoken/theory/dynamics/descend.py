@@ -11,10 +11,10 @@ from jaxtyping import Float
 
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, integer, real
-from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent, require_descent
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread

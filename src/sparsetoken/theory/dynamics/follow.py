@@ -12,9 +12,9 @@ import numpy as np
 
 from sparsetoken.base.progress import Progress
 from sparsetoken.losses import Loss
-from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent, Training
 from sparsetoken.model.stages import SMOOTH_LOSSES
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.dynamics.gathering import Gathering, gathered_plan

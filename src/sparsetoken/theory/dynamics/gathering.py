@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent
+from sparsetoken.model.task_law import Problem
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
 from sparsetoken.theory.dynamics.plan import Plan, plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica, together

@@ -13,9 +13,9 @@ from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Bool, Float
 from scipy import special
 
-from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.model.network_checks import is_symmetric, sample_loss
 from sparsetoken.model.networks import Architecture
+from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.theory.dynamics.replica import States
 
@@ -143,9 +143,7 @@ def _nodes(
         coefficients = np.take_along_axis(coefficients, orders[..., None], axis=1)
         located = np.take_along_axis(located, orders, axis=1)
     weights = np.repeat(np.array(law.rates) / points, points)
-    return _Nodes(
-        coefficients, scale, located, y, normals, inside[:, own : own + more], weights
-    )
+    return _Nodes(coefficients, scale, located, y, normals, inside[:, own : own + more], weights)
 
 
 @functools.lru_cache(maxsize=64)

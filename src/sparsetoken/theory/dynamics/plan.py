@@ -9,12 +9,13 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent, Training, training_of
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.theory.dynamics.spectrum import ATOMS, Atoms, atoms_of
 
 _SAMPLES = (2048, 1024, 512)  # in half a replica, of all kinds together
+_FRESH, _LEAST = 2**16, 128  # in half a replica over all steps, and in each, of fresh samples
 _BYTES = 2**29  # of the projections that a replica keeps
 _DATA_BYTES = 2**27  # of a data set, which takes about a second
 
@@ -49,7 +50,8 @@ def plan_of(task: Problem, trained: Descent, atoms: int = ATOMS) -> Plan:
     first = len(training.start)
     fresh = training.alpha == math.inf  # samples in each step, whose gradients have no noise
     rows = len(spectrum.shares) * (first + 2 * int(training.moves.sum()) * (not fresh))
-    sizes = [2 ** int(math.log2(max(total // kinds, 1))) for total in _SAMPLES]
+    totals = (min(_SAMPLES[0], max(_FRESH // training.steps, _LEAST)),) if fresh else _SAMPLES
+    sizes = [2 ** int(math.log2(max(total // kinds, 1))) for total in totals]
     for size in sizes:
         if 2 * size * kinds * entries * rows * 8 <= _BYTES:
             if training.batches > size:
@@ -74,7 +76,8 @@ def plan_of_data_sets(plan: Plan) -> Plan | None:
     """Return the plan of data sets at the dimension of the tokens.
 
     There is none for isotropic tokens, which have no dimension, where samples are without end or
-    take too much memory, or where the dimension has no room for the start or the samples for the batches.
+    take too much memory, or where the dimension has no room for the start or the samples for the
+    batches.
     """
     training, tokens = plan.training, plan.training.law.tokens
     if not isinstance(tokens, TokenCovariance):

@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
-from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.model.descent import Training
 from sparsetoken.model.network_checks import sample_loss
 from sparsetoken.model.networks import Architecture
+from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.numerics.quadrature import BITS, MOST_DIMENSIONS, sobol_sequence
 
 _SEED = 20250929  # any fixed number: the same samples in every run
@@ -73,8 +73,10 @@ class Normals:
 def _beginning(
     most: int, uniforms: int, entries: int, kinds: int, size: int, path: tuple[int, ...]
 ) -> tuple[Float[np.ndarray, "rows entries n"], Float[np.ndarray, "n k"], Any]:
-    """Return at most so many evenly spread rows, uniform numbers spread together with them, and
-    the state of the generator after. The arrays are not to be written to."""
+    """Return evenly spread rows, uniform numbers spread with them, and the generator's state after.
+
+    The rows, at most so many, and the uniform numbers are not to be written to.
+    """
     rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=path))
     rows = min(most, (MOST_DIMENSIONS - uniforms) // entries)
     even = np.empty((rows, entries, kinds * size))
@@ -84,7 +86,7 @@ def _beginning(
         u[first : first + size] = spread[:uniforms].T
         normals = ndtri(spread[uniforms:])
         even[:, :, first : first + size] = normals.reshape(rows, entries, size)
-    even.flags.writeable = False
+    even.flags.writeable = u.flags.writeable = False
     return even, u, rng.bit_generator.state
 
 

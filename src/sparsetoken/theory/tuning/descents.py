@@ -12,8 +12,8 @@ from jaxtyping import Float
 
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, integer
-from sparsetoken.model.task_law import Problem
 from sparsetoken.model.descent import Descent, stem_of, training_of
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.values import require_numbers
 from sparsetoken.results import CONVERGED, Course, Status, StatusCode
 from sparsetoken.theory.dynamics.descend import descend, test_errors
