@@ -32,6 +32,7 @@ OTHERS = (  # whose signatures are not written down
     "losses",
     "model.networks",
     "model.presets",
+    "model.tasks",
     "sweep",
 )
 

@@ -5,7 +5,7 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.concepts import law_of
+from sparsetoken.model.task_law import law_of
 
 GIVEN = {
     "length": 5,

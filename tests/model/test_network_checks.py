@@ -9,8 +9,8 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.concepts import law_of
 from sparsetoken.model.network_checks import check_network, is_symmetric
+from sparsetoken.model.task_law import law_of
 
 LAW = law_of(st.SparseTokenProblem(4, 1, 3.0))
 CLASSES = law_of(st.model.ConceptProblem(4, [3.0], [[2], [1], [0]], [0.4, 0.4, 0.2], [0, 1, 2]))

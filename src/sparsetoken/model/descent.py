@@ -198,13 +198,6 @@ class Descent:
         find=_by_column("decay"),
         kind="float, array or mapping",
     )
-    sphere: Any = parameter(
-        "columns that keep the norm of the start, all of them or by names: the part of the "
-        "gradient along a column is left out, and after the step the column is scaled back",
-        default=False,
-        find=_sphere,
-        kind="bool or sequence of str",
-    )
     batches: int = parameter(
         "batches of equal size into which the data set is split once, used by the steps in turn; "
         "1 is full-batch descent",
@@ -222,6 +215,13 @@ class Descent:
         choices=SMOOTH_LOSSES,
         find=_loss,
         kind="Loss, callable or " + ", ".join(SMOOTH_LOSSES),
+    )
+    sphere: Any = parameter(
+        "columns that keep the norm of the start, all of them or by names: the part of the "
+        "gradient along a column is left out, and after the step the column is scaled back",
+        default=False,
+        find=_sphere,
+        kind="bool or sequence of str",
     )
 
 

@@ -152,8 +152,9 @@ class OwnLaw(TaskLaw):
 
 
 def law_of(problem: Any) -> TaskLaw:
-    """Return the law of a task whose fields are numbers."""
+    """Return the law of a task whose fields are numbers, or raise `InvalidInput`."""
     if isinstance(problem, Task):
+        check_task(problem)
         return OwnLaw(
             problem.length,
             problem.directions,

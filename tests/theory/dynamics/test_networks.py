@@ -16,7 +16,7 @@ import sparsetoken as st
 from sparsetoken import simulation
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model import networks
-from sparsetoken.model.concepts import law_of
+from sparsetoken.model.task_law import law_of
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory import descend
 from sparsetoken.theory.dynamics import follow

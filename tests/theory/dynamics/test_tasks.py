@@ -1,0 +1,214 @@
+"""Descents on tasks of one's own: theory against simulation, and the population limit.
+
+Equations: joint-descent, network-error.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import special
+
+import sparsetoken as st
+from sparsetoken import simulation
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model import networks
+
+
+def _gated(H, c):
+    return (jnp.maximum(H[:, 0], 0.1 * H[:, 0]) * H[:, 1]).mean() + c[0]
+
+
+def _two_outputs(H, c):
+    return jnp.stack([jax.nn.softmax(H[:, 0]) @ H[:, 1], H[:, 1].mean()])
+
+
+def _vectors(n, rng):
+    return {"coefficients": rng.standard_normal((n, 3, 2)), "scale": np.tile([0.5, 1, 1], (n, 1))}
+
+
+def _squares(output, y):
+    return ((output - y) ** 2).sum()
+
+
+START = {"start": {"q": 0.5, "w": 0.3}, "rate_c": 0.3}
+CASES = {
+    "a number at a marked place": (
+        st.tasks.single_location_regression(),
+        st.Descent(alpha=4.0, steps=5, loss="square", rates={"q": 2.0, "w": 0.4}, **START),
+    ),
+    "a class at a marked place": (
+        st.tasks.needle_with_value(),
+        st.Descent(alpha=4.0, steps=5, rates={"q": 2.0, "w": 0.8}, **START),
+    ),
+    "a network that sees no place": (
+        st.tasks.needle_with_value(),
+        st.Descent(
+            networks.Network(_gated, columns=["q", "w"], weights=["b"]),
+            alpha=4.0,
+            steps=4,
+            rates=1.0,
+            start_overlaps={"q": {"needle": 0.2}, "w": 0.0},
+            **START,
+        ),
+    ),
+    "positional vectors": (
+        st.tasks.position(4, told=2),
+        st.Descent(alpha=4.0, steps=5, loss="square", rates={"q": 1.0, "w": 0.3}, **START),
+    ),
+    "targets that are vectors": (
+        st.Task(3, 2, _vectors, lambda latent, Z: Z[:, :2, 1], _squares, outputs=2),
+        st.Descent(
+            networks.Network(_two_outputs, columns=["q", "w"]),
+            alpha=4.0,
+            steps=4,
+            rates=0.2,
+            loss=_squares,
+            start={"q": 0.5, "w": 0.3},
+            sphere="q",
+        ),
+    ),
+    "tokens with a covariance": (
+        st.Task(
+            3,
+            1,
+            lambda n, rng: {"coefficients": rng.standard_normal((n, 3, 1))},
+            lambda latent, Z: Z[:, :, 0].max(axis=1),
+            tokens=st.TokenCovariance(
+                np.repeat([0.5, 1.5], 300),
+                between=np.repeat([0.0, 0.4], 300),
+                signal=np.ones(600) / math.sqrt(600),
+            ),
+        ),
+        st.Descent(alpha=2.0, steps=3, loss="square", rates={"q": 0.5, "w": 0.3}, **START),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_theory_predicts_what_is_simulated(name):
+    task, descent = CASES[name]
+    course = st.descend(task, descent, replicas=8)
+    dimension, last = None if task.tokens.dimension else 600, [descent.steps]
+    found = simulation.descend(
+        task, descent, dimension=dimension, trials=12, engine="reduced", at=last
+    )
+    for quantity in ("test_error", "training_loss", "weights.overlaps"):
+        theory, error, mean, se = (
+            np.asarray(_of(one, quantity))[-1]
+            for one in (course, course.errors, found.mean, found.standard_error)
+        )
+        # 4.5 standard errors of 12 trials at each of up to 10 numbers; 1/d shifts at d = 600.
+        allowed = 4.5 * np.hypot(error, se) + 3 / 600 * np.maximum(np.abs(theory), 0.2)
+        assert np.all(np.abs(mean - theory) < allowed), (quantity, theory, mean, error, se)
+
+
+def _of(result, path):
+    for name in path.split("."):
+        result = getattr(result, name)
+    return result
+
+
+@pytest.mark.parametrize("name", ["a number at a marked place", "targets that are vectors"])
+def test_the_reduced_engine_has_the_law_of_real_tokens(name):
+    task, descent = CASES[name]
+    both = [
+        simulation.descend(task, descent, dimension=40, trials=40, engine=engine, seed=3)
+        for engine in ("tensors", "reduced")
+    ]
+    for quantity in ("test_error", "training_loss", "weights.overlaps"):
+        means = [np.asarray(_of(one.mean, quantity)) for one in both]
+        errors = [np.asarray(_of(one.standard_error, quantity)) for one in both]
+        gap = np.abs(means[0] - means[1])
+        assert np.all(gap < 5 * np.hypot(*errors) + 1e-12), quantity  # of up to 30 numbers
+
+
+def _closed_form(kappa, nu, rate, steps, strength, scale):
+    """Single-location regression with erf attention of slope 1, on the sphere.
+
+    On the manifold where the query is orthogonal to the value and the readout to the place the
+    risk is scale^2 (1 - 2 nu E e + E e^2) plus a constant, with e = erf(strength kappa + scale g)
+    (Marion, Berthier and Biau, 2025).
+    """
+    x, weights = np.polynomial.hermite_e.hermegauss(80)
+    weights = weights / weights.sum()
+    path = [(kappa, nu)]
+    for _ in range(steps):
+        s = strength * kappa + scale * x
+        e, slope = special.erf(s), 2 / math.sqrt(math.pi) * np.exp(-(s**2)) * strength
+        by_kappa = scale**2 * weights @ ((-2 * nu + 2 * e) * slope)
+        by_nu = -2 * scale**2 * (weights @ e)
+        kappa, nu = (
+            (u - rate * by * (1 - u**2)) / math.sqrt(1 + rate**2 * by**2 * (1 - u**2))
+            for u, by in ((kappa, by_kappa), (nu, by_nu))
+        )
+        path.append((kappa, nu))
+    return np.array(path)
+
+
+def test_the_population_limit_on_the_sphere_follows_a_closed_form():
+    def attention(H, c):
+        return (jax.scipy.special.erf(H[:, 0]) * H[:, 1]).sum()
+
+    task = st.tasks.single_location_regression(4, strength=2.0, scale=0.8, noise=0.0)
+    kappa, nu = 0.4, 0.3
+    descent = st.Descent(
+        networks.Network(attention, columns=["k", "v"]),
+        alpha=math.inf,
+        steps=16,
+        loss=lambda output, y: (output - y) ** 2,
+        rates=0.06,
+        start={"k": math.sqrt(1 - kappa**2), "v": math.sqrt(1 - nu**2)},
+        start_overlaps={"k": {"place": kappa}, "v": {"value": nu}},
+        sphere=True,
+    )
+    course = st.descend(task, descent, replicas=8)
+    expected = _closed_form(kappa, nu, 0.06, 16, 2.0, 0.8)
+    at = np.stack([course.weights.overlaps[:, 0, 0], course.weights.overlaps[:, 1, 1]], axis=1)
+    errors = course.errors.weights.overlaps
+    error = np.stack([errors[:, 0, 0], errors[:, 1, 1]], axis=1)
+    assert error.max() < 0.01
+    assert expected[-1].min() > 0.5  # the query has turned, so that a wrong step would show
+    assert np.all(np.abs(at - expected) < 4.5 * error + 1e-9)
+    assert np.allclose(course.weights.norms, 1.0, atol=1e-3)  # means over replicas and halves
+
+
+def test_the_population_limit_is_that_of_many_samples():
+    task = st.tasks.needle_with_value()
+    many, limit = (
+        st.descend(
+            task,
+            st.Descent(alpha=alpha, steps=3, rates={"q": 2.0, "w": 0.8}, **START),
+            replicas=4,
+        )
+        for alpha in (1e4, math.inf)
+    )
+    gap = np.abs(many.test_error - limit.test_error)
+    assert np.all(gap < 4.5 * np.hypot(many.errors.test_error, limit.errors.test_error) + 1e-4)
+
+
+def test_the_population_limit_is_not_simulated_and_has_no_batches():
+    task = st.tasks.needle_with_value()
+    with pytest.raises(InvalidInput, match="finite in a simulation"):
+        simulation.descend(task, st.Descent(alpha=math.inf))
+    with pytest.raises(InvalidInput, match="samples of its own"):
+        st.descend(task, st.Descent(alpha=math.inf, batches=2))
+
+
+def test_columns_on_a_sphere_keep_their_norms():
+    problem = st.SparseTokenProblem(length=5, strength=4.0)
+    descent = st.Descent(steps=4, start={"q": 2.0, "w": 1.0}, sphere="q")
+    paths = (
+        st.descend(problem, descent, replicas=2),
+        simulation.descend(problem, descent, dimension=50, trials=1).mean,
+    )
+    for path in paths:
+        norms = np.asarray(path.weights.norms)
+        assert np.allclose(norms[:, 0], 2.0, atol=1e-2)  # a mean over replicas and halves
+        assert np.ptp(norms[:, 1]) > 0.1
+    with pytest.raises(InvalidInput, match="names among q, w"):
+        st.descend(problem, st.Descent(sphere="k"))
+    with pytest.raises(InvalidInput, match="whose start is not 0"):
+        st.descend(problem, st.Descent(start={"q": 0.0, "w": 1.0}, sphere="q"))
