@@ -74,7 +74,7 @@ class Task:
     See Also
     --------
     sparsetoken.descend : The course of gradient descent on a task.
-    sparsetoken.tasks : Published tasks.
+    sparsetoken.model.ConceptProblem : Several signals and kinds of bags.
     sparsetoken.SparseTokenProblem : The task of the four stages.
 
     Examples
