@@ -87,9 +87,6 @@ def nodes_with_effect(
     return FeatureNodes(a, amplitudes, y, weight, np.zeros((3, 3)))
 
 
-_BLUNT = 1.0  # sharpness below which the sum of the tokens may rule the weights
-
-
 def softmax_law(
     model: QueriedModel, problem: SparseTokenProblem, query: Query, points: int
 ) -> FeatureLaw:
@@ -104,13 +101,11 @@ def softmax_law(
         along, across = (theta * part * R / L for part in (s, math.sqrt(1 - s**2)))
         law = two_nodes(problem, along, across, 1 / math.sqrt(L))
         return dataclasses.replace(law, gaussian_variance=1 / L)
-    blunt = k < _BLUNT
     features = TokenFeatures(
         problem,
         query,
         lambda t: model.weights(k * t),
         sees_mean=False,
-        coordinates=("summed", "ordered") if blunt else ("ordered",),
         token_weight=lambda t, other: np.exp(k * (t - other)),
     )
     return sampled_law(features, points)

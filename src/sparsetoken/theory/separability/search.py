@@ -1,0 +1,101 @@
+"""How many samples can be separated, by as many nodes of a sampled law as it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures
+from sparsetoken.theory.separability.drawn_law import drawn_law
+from sparsetoken.theory.separability.proposal import LABELS, Proposal, refitted
+from sparsetoken.theory.separability.violation import (
+    Separation,
+    by_label,
+    least_violation,
+    squared_violation,
+)
+
+_FIRST, _SOME, _MANY, _LAST = 64, 256, 1024, 2**14  # nodes for each class and scramble
+_LAST_OF_ONE = 2**17  # the same with one covariance, which takes less memory
+_MORE = 4  # times as many, at most, where they are not enough
+_MOST_TOKENS = 2**22  # for each class and scramble
+_LEAST_NODES = 64.0  # that a minimum rests on
+_STAGES = 20
+_MATTERS = 0.1  # share of the variance from which a class gets more nodes
+_EVEN = 0.5  # effective share of plain nodes above which drawn ones do not spread less
+Nodes = TypeVar("Nodes")
+
+
+def separation_by_nodes(
+    tokens: TokenFeatures,
+    tolerance: float,
+    of_law: Callable[[FeatureLaw], Nodes],
+    solve: Callable[[Nodes, Separation | None], Separation],
+    violations: Callable[[Nodes, Separation], np.ndarray],
+    last: int = _LAST,
+) -> Separation:
+    """Return a separation to a relative error, twice which is the tolerance, if nodes suffice.
+
+    Plain nodes find a solution, or come near it. Where few of a class have the violated margins,
+    the next ones are drawn where the last solution has them (the cross-entropy method).
+
+    Parameters
+    ----------
+    tokens : TokenFeatures
+        What nodes are drawn from.
+    tolerance : float
+    of_law : callable
+        Makes the nodes to solve for of a law of scores.
+    solve : callable
+        Maps nodes, and the separation of others, to a separation.
+    violations : callable
+        Maps nodes and a separation to what each adds to the mean squared violation.
+    last : int
+        The most nodes for each class and scramble.
+    """
+    proposals, points = Proposal.of_classes(tokens.problem.length), dict.fromkeys(LABELS, _FIRST)
+    last = min(last, 2 ** int(math.log2(_MOST_TOKENS / tokens.layout(-1).dimensions)))
+    near: Separation | None = None
+    spent = 0
+    for stage in range(_STAGES):
+        law, leading = drawn_law(tokens, proposals, points, stage)
+        nodes = of_law(law)
+        before, result = near, solve(nodes, near)
+        near = result
+        spent += result.iterations
+        most = max(points.values())
+        accurate = 2 * result.error <= tolerance and most >= _SOME
+        if result.converged and (accurate or most >= last):
+            break
+        shares = by_label(violations(nodes, result), law.y)
+        proposals = refitted(proposals, leading, shares, even=_EVEN)
+        if not result.converged or most == _FIRST:
+            stuck = before is not None and np.array_equal(result.x, before.x)
+            points = dict.fromkeys(LABELS, _MANY if stuck else _SOME)
+            continue
+        # Errors fall at least as the root of the number of nodes.
+        more = 2 if (2 * result.error / tolerance) ** 2 < _MORE / 2 else _MORE
+        variances = {label: float(np.var(share.sum(axis=1))) for label, share in shares.items()}
+        for label, variance in variances.items():
+            if variance >= _MATTERS * sum(variances.values()):
+                points[label] = min(more * points[label], last)
+    return result._replace(iterations=spent)
+
+
+def separation_of_features(
+    features: TokenFeatures, tolerance: float, last: int = _LAST_OF_ONE
+) -> Separation:
+    """Return the separation of features with one covariance."""
+    return separation_by_nodes(
+        features,
+        tolerance,
+        of_law=lambda law: law,
+        solve=lambda law, near: least_violation(
+            law, near, least_nodes=min(law.C.size / 128, _LEAST_NODES)
+        ),
+        violations=lambda law, at: law.weight * squared_violation(at.x, law),
+        last=last,
+    )
