@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory.features import ModelFeatures
 from sparsetoken.theory.readout.equations import SaddleEquations
@@ -56,7 +58,7 @@ def drawn_error(
     points, state = min(points, _MOST_POINTS), features.state_on(problem, equations, saddle)
     proposals = Proposal.of_classes(problem.length)
 
-    def drawn(points: int, stage: int) -> tuple[FeatureNodes, ScoreLaw, np.ndarray]:
+    def drawn(points: int, stage: int) -> tuple[FeatureNodes, ScoreLaw, dict[int, np.ndarray]]:
         law, leading = drawn_law(tokens, proposals, dict.fromkeys(LABELS, points), stage)
         nodes = features.of_law(problem, law)
         return nodes, scores_on(nodes, state), leading

@@ -46,8 +46,8 @@ def drawn_law(
         flat = [np.concatenate([getattr(law, name)[0] for law, _ in b]) for b in blocks.values()]
         return np.concatenate([values.reshape(SCRAMBLES, -1) for values in flat], axis=1)
 
-    columns = (column(name) for name in COLUMNS)
-    law = FeatureLaw(*columns, gaussian_variance=tokens.gaussian_variance)
+    along, across, C, y, weight = (column(name) for name in COLUMNS)
+    law = FeatureLaw(along, across, C, y, weight, gaussian_variance=tokens.gaussian_variance)
     return law, {label: np.concatenate([z for _, z in own]) for label, own in blocks.items()}
 
 

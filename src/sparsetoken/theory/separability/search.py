@@ -59,30 +59,29 @@ def separation_by_nodes(
     proposals, points = Proposal.of_classes(tokens.problem.length), dict.fromkeys(LABELS, _FIRST)
     last = min(last, 2 ** int(math.log2(_MOST_TOKENS / tokens.layout(-1).dimensions)))
     near: Separation | None = None
-    spent = 0
-    for stage in range(_STAGES):
+    spent, stage = 0, 0
+    while True:
         law, leading = drawn_law(tokens, proposals, points, stage)
         nodes = of_law(law)
-        before, result = near, solve(nodes, near)
-        near = result
-        spent += result.iterations
+        before, near = near, solve(nodes, near)
+        spent += near.iterations
         most = max(points.values())
-        accurate = 2 * result.error <= tolerance and most >= _SOME
-        if result.converged and (accurate or most >= last):
-            break
-        shares = by_label(violations(nodes, result), law.y)
+        accurate = 2 * near.error <= tolerance and most >= _SOME
+        stage += 1
+        if stage == _STAGES or (near.converged and (accurate or most >= last)):
+            return near._replace(iterations=spent)
+        shares = by_label(violations(nodes, near), law.y)
         proposals = refitted(proposals, leading, shares, even=_EVEN)
-        if not result.converged or most == _FIRST:
-            stuck = before is not None and np.array_equal(result.x, before.x)
+        if not near.converged or most == _FIRST:
+            stuck = before is not None and np.array_equal(near.x, before.x)
             points = dict.fromkeys(LABELS, _MANY if stuck else _SOME)
             continue
         # Errors fall at least as the root of the number of nodes.
-        more = 2 if (2 * result.error / tolerance) ** 2 < _MORE / 2 else _MORE
+        more = 2 if (2 * near.error / tolerance) ** 2 < _MORE / 2 else _MORE
         variances = {label: float(np.var(share.sum(axis=1))) for label, share in shares.items()}
         for label, variance in variances.items():
             if variance >= _MATTERS * sum(variances.values()):
                 points[label] = min(more * points[label], last)
-    return result._replace(iterations=spent)
 
 
 def separation_of_features(
