@@ -75,6 +75,8 @@ def separation_by_nodes(
         if not near.converged or most == _FIRST:
             stuck = before is not None and np.array_equal(near.x, before.x)
             points = dict.fromkeys(LABELS, _MANY if stuck else _SOME)
+            if stuck and most >= _MANY:  # begin anew with these nodes
+                near = None
             continue
         # Errors fall at least as the root of the number of nodes.
         more = 2 if (2 * near.error / tolerance) ** 2 < _MORE / 2 else _MORE
