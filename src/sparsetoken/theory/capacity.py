@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 
 import numpy as np
@@ -19,11 +18,11 @@ from sparsetoken.results import CONVERGED, Capacity, Status, StatusCode
 from sparsetoken.results.record import stacked
 from sparsetoken.theory.alignment.draws import randomness_advice
 from sparsetoken.theory.alignment.limit import query_law
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import QueriedFeatures
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.laws.hard import sharp_law
 from sparsetoken.theory.query import advice_on, working_query
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.separability.search import separation_by_nodes, separation_of_features
 from sparsetoken.theory.separability.separation import most_separable, violations
 from sparsetoken.theory.separability.training_sets import separation_of_sets
@@ -186,15 +185,17 @@ def _of_two(problem: SparseTokenProblem, model: QueriedModel, tolerance: float) 
     tokens = features.tokens(problem)
     covariances = whitened(features.spectrum, features.covariances.directions)
 
-    def solve(nodes: FeatureNodes, near: Separation | None) -> Separation:
+    def solve(law: FeatureLaw, near: Separation | None) -> tuple[Separation, np.ndarray]:
         known = near if near is not None and near.converged else None
-        return most_separable(nodes, covariances, features.removed, known)
+        nodes = features.of_law(problem, law)
+        found = most_separable(nodes, covariances, features.removed, known)
+        return found, violations(nodes, found)
 
     if tokens is None:
-        separation = solve(features.nodes(problem, _FEW), None)
+        nodes = features.nodes(problem, _FEW)
+        separation = most_separable(nodes, covariances, features.removed)
     else:
-        of_law = functools.partial(features.of_law, problem)
-        separation = separation_by_nodes(tokens, tolerance, of_law, solve, violations)
+        separation = separation_by_nodes(tokens, tolerance, solve)
     return _result(separation, tolerance, 1 / covariances.dimension)
 
 

@@ -89,8 +89,9 @@ class TokenFeatures:
     sees_mean : bool
         Whether a shift of all projections changes the weights. Where it does not and the
         weights add up to 1, the mean of the noise, N(0, 1/L), is integrated exactly.
-    vanish : bool
-        Whether all weights of a sample are 0 at times, so that the capacity is 0 in the limit.
+    codimension : float
+        Of the projections of a token at which its weight is 0: 0 for a range, 1 for single ones,
+        inf where there are none.
     up_to_factor : bool
         Whether the weights of each sample are known up to a factor > 0 only.
     token_weight : callable, optional
@@ -118,7 +119,7 @@ class TokenFeatures:
     query: Query
     weigh: Callable[[np.ndarray], np.ndarray]
     sees_mean: bool
-    vanish: bool = False
+    codimension: float = math.inf
     up_to_factor: bool = False
     token_weight: Callable[[np.ndarray, np.ndarray | float], np.ndarray] | None = None
 
@@ -180,6 +181,11 @@ class TokenFeatures:
             weight=weight[None],
             gaussian_variance=self.gaussian_variance,
         )
+
+    @property
+    def inverse_moments(self) -> float:
+        """The number p from which on E[C^-p] is infinite, as all tokens can have the weight 0."""
+        return self.codimension * self.problem.length
 
     @property
     def most_drawn(self) -> int:

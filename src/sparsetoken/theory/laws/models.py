@@ -111,6 +111,9 @@ def softmax_law(
     return sampled_law(features, points)
 
 
+_CODIMENSIONS = {"relu": 0, "linear": 1, "tanh": 1}
+"""Of the zeros of phi; others have none."""
+
 _LARGEST_LOG_WEIGHT = 300.0  # squares are finite
 
 
@@ -132,7 +135,7 @@ def elementwise_law(
         query,
         lambda t: model.weights(k * t),
         sees_mean=True,
-        vanish=name == "relu",  # all projections of a sample are negative at times, at every L
+        codimension=_CODIMENSIONS.get(name, math.inf),
         token_weight=lambda t, _: phi(k * t) / problem.length,
     )
     law = sampled_law(features, points)

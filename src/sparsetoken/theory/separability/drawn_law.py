@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_ndtr, ndtri
+from scipy.special import log_ndtr, ndtri_exp
 
 from sparsetoken.numerics.quadrature import BITS, sobol_sequence
 from sparsetoken.theory.feature_law import COLUMNS, FeatureLaw, TokenFeatures
@@ -65,8 +65,8 @@ def _of_class(
             uniforms = sobol.random(min(most, points - first)) + 0.5 ** (BITS + 1)
             z, log_ratio = proposal.draw(uniforms[:, :size])
             logs = np.concatenate([log_ndtr(z), np.log(uniforms[:, size:])], axis=1)
-            normals = np.concatenate([z, ndtri(uniforms[:, size:])], axis=1)
             groups = layout.groups(
-                *(functools.partial(np.take, x, axis=1) for x in (logs, normals))
+                functools.partial(np.take, logs, axis=1),
+                lambda own, logs=logs: ndtri_exp(logs[:, own]),
             )
             yield tokens.law_of_groups(groups, label, chance / points * np.exp(log_ratio)), z

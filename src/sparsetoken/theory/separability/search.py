@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeVar
 
 import numpy as np
 
@@ -25,16 +24,14 @@ _MOST_TOKENS = 2**22  # for each class and scramble
 _LEAST_NODES = 64.0  # that a minimum rests on
 _STAGES = 20
 _MATTERS = 0.1  # share of the variance from which a class gets more nodes
+_PLAIN = 0.1  # share of nodes from the law itself, so that no rare samples are missed
 _EVEN = 0.5  # effective share of plain nodes above which drawn ones do not spread less
-Nodes = TypeVar("Nodes")
 
 
 def separation_by_nodes(
     tokens: TokenFeatures,
     tolerance: float,
-    of_law: Callable[[FeatureLaw], Nodes],
-    solve: Callable[[Nodes, Separation | None], Separation],
-    violations: Callable[[Nodes, Separation], np.ndarray],
+    solve: Callable[[FeatureLaw, Separation | None], tuple[Separation, np.ndarray]],
     last: int = _LAST,
 ) -> Separation:
     """Return a separation to a relative error, twice which is the tolerance, if nodes suffice.
@@ -47,12 +44,9 @@ def separation_by_nodes(
     tokens : TokenFeatures
         What nodes are drawn from.
     tolerance : float
-    of_law : callable
-        Makes the nodes to solve for of a law of scores.
     solve : callable
-        Maps nodes, and the separation of others, to a separation.
-    violations : callable
-        Maps nodes and a separation to what each adds to the mean squared violation.
+        Maps nodes, and the separation of others, to a separation and to what each node adds to the
+        mean squared violation.
     last : int
         The most nodes for each class and scramble.
     """
@@ -62,16 +56,16 @@ def separation_by_nodes(
     spent, stage = 0, 0
     while True:
         law, leading = drawn_law(tokens, proposals, points, stage)
-        nodes = of_law(law)
-        before, near = near, solve(nodes, near)
+        before = near
+        near, violations = solve(law, near)
         spent += near.iterations
         most = max(points.values())
         accurate = 2 * near.error <= tolerance and most >= _SOME
         stage += 1
         if stage == _STAGES or (near.converged and (accurate or most >= last)):
             return near._replace(iterations=spent)
-        shares = by_label(violations(nodes, near), law.y)
-        proposals = refitted(proposals, leading, shares, even=_EVEN)
+        shares = by_label(violations, law.y)
+        proposals = refitted(proposals, leading, shares, even=_EVEN, plain=_PLAIN)
         if not near.converged or most == _FIRST:
             stuck = before is not None and np.array_equal(near.x, before.x)
             points = dict.fromkeys(LABELS, _MANY if stuck else _SOME)
@@ -90,13 +84,12 @@ def separation_of_features(
     features: TokenFeatures, tolerance: float, last: int = _LAST_OF_ONE
 ) -> Separation:
     """Return the separation of features with one covariance."""
-    return separation_by_nodes(
-        features,
-        tolerance,
-        of_law=lambda law: law,
-        solve=lambda law, near: least_violation(
-            law, near, least_nodes=min(law.C.size / 128, _LEAST_NODES)
-        ),
-        violations=lambda law, at: law.weight * squared_violation(at.x, law),
-        last=last,
-    )
+
+    def solve(law: FeatureLaw, near: Separation | None) -> tuple[Separation, np.ndarray]:
+        enough = min(law.C.size / 128, _LEAST_NODES)
+        least = least_violation(
+            law, near, least_nodes=enough, finite_below=features.inverse_moments
+        )
+        return least, law.weight * squared_violation(least.x, law)
+
+    return separation_by_nodes(features, tolerance, solve, last)

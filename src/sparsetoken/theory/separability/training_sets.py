@@ -42,10 +42,14 @@ def separation_of_sets(features: TokenFeatures, tolerance: float) -> tuple[Separ
     """
     sets = TrainingSets.of(features, _SAMPLES[0])
     limit = Separation(0.0, 0.0, np.zeros(3), 0.0, 0, True)
-    if not features.vanish and sets.median != 0:
+    if features.codimension > 0 and sets.median != 0:
         limit = separation_of_features(features, min(tolerance, _ROUGH), _LAST)
+    # E[1/C^2] diverges as slowly as a logarithm, of which no number of nodes says how far it goes.
+    slowly = features.inverse_moments == 2
     samples = _LEAST_DIMENSION * limit.samples
-    if samples > _SAMPLES[1]:
+    if slowly:
+        samples = min(samples, _SAMPLES[1])
+    elif samples > _SAMPLES[1]:
         return separation_of_features(features, tolerance), ""
     if samples > sets.samples:
         sets = TrainingSets.of(features, 2 ** math.ceil(math.log2(samples)))
@@ -54,6 +58,8 @@ def separation_of_sets(features: TokenFeatures, tolerance: float) -> tuple[Separ
         return limit, caution
     if not sets.agree(limit.samples):
         return _of_sets(sets, limit)
+    if slowly:
+        return limit._replace(error=max(limit.error, sets.error / sets.median)), ""
     return limit if 2 * limit.error <= tolerance else separation_of_features(
         features, tolerance
     ), ""
@@ -99,16 +105,19 @@ class TrainingSets:
     def _found(self) -> Float[np.ndarray, " some"]:
         return self.capacities[np.isfinite(self.capacities)]
 
+    @property
+    def error(self) -> float:
+        """The standard error of the median: it has pi/2 times the variance of a mean."""
+        return math.sqrt(math.pi / 2 / SCRAMBLES) * float(np.std(self._found))
+
     def agree(self, capacity: float) -> bool:
         """Return whether a capacity is that of half of the sets.
 
         It may be as far away as the transition of n samples is wide, of relative order n^(-1/2),
         or as the median is uncertain.
         """
-        # A median has pi/2 times the variance of a mean.
-        error = math.sqrt(math.pi / 2 / SCRAMBLES) * float(np.std(self._found))
         width = self.median / math.sqrt(self.samples)
-        return abs(self.median - capacity) <= max(width, _ERRORS * error)
+        return abs(self.median - capacity) <= max(width, _ERRORS * self.error)
 
 
 def _capacity(law: FeatureLaw) -> float:

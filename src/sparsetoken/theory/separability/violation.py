@@ -112,16 +112,23 @@ def expansion(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, 
 
 
 def least_violation(
-    law: FeatureLaw, near: Separation | None = None, *, least_nodes: float = 0.0
+    law: FeatureLaw,
+    near: Separation | None = None,
+    *,
+    least_nodes: float = 0.0,
+    finite_below: float = math.inf,
 ) -> Separation:
     """Minimise over (w_1, w_2, b); if that fails at once, along a falling penalty (t/2) |x|^2.
 
     The path begins at `near`, a minimum nearby with its penalty, or else at 0; if that is none of
     this law it comes back. Nodes whose margin is kept say little of the law: where those of a class
     that violate it would be fewer, in effect, than `least_nodes`, the penalty stops falling, and
-    the result is not converged. The value of each scramble at the minimum of all is its own least
-    value to first order.
+    the result is not converged.
+
+    E[C^-p] is finite for p < `finite_below`. Up to 4 violations have no variance, and their mean is
+    as uncertain as its largest term.
     """
+    origin = np.zeros(3)
 
     def newton(at: np.ndarray, t: float) -> NewtonResult:
         def system(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +142,6 @@ def least_violation(
             enough = least_nodes == 0 or _effective_nodes(result.x, law) >= least_nodes
         return result._replace(converged=result.converged and enough)
 
-    origin = np.zeros(3)
     result, penalty = newton(origin if near is None else near.x, 0.0), 0.0
     if not result.converged:
         size = float(np.trace(Expansion.of(expansion(origin, law).mean(axis=0)).hessian))
@@ -144,18 +150,30 @@ def least_violation(
         if near is not None and not first.converged:
             return near._replace(error=math.inf, converged=False, iterations=first.iterations)
         result, penalty = follow(newton, first, large, 0.0, enough=_LAST_PENALTY * size)
-    values = expansion(result.x, law)[:, 0]
-    mean, scrambles = float(values.mean()), len(values)
-    spread = float(np.std(values, ddof=1)) / scrambles**0.5 if scrambles > 1 else 0.0
-    apart = 0.0  # at a minimum of other nodes the value is too large, at that of these too small
-    if near is not None:
-        others = law.weight * squared_violation(near.x, law)
-        apart = float(others.sum(axis=1).mean()) - mean
-    known = result.converged and mean > 0
-    samples = 1 / mean if mean > 0 else math.inf
-    return Separation(
-        samples, math.hypot(spread, apart) / mean if known else math.inf, *result, penalty
-    )
+    sums = expansion(result.x, law)
+    value, spread = _jackknife(sums) if len(sums) > 1 else (float(sums[0, 0]), 0.0)
+    if finite_below <= 4:
+        largest = float((law.weight * squared_violation(result.x, law)).max())
+        spread = max(spread, largest / len(sums))
+    if near is not None:  # one of other nodes is too far from the minimum for these
+        others = float((law.weight * squared_violation(near.x, law)).sum(axis=1).mean())
+        spread = math.hypot(spread, others - float(sums[:, 0].mean()))
+    known = result.converged and value > 0
+    samples = 1 / value if value > 0 else math.inf
+    return Separation(samples, spread / value if known else math.inf, *result, penalty)
+
+
+def _jackknife(sums: Float[np.ndarray, "s 10"]) -> tuple[float, float]:
+    """Return the least value by the jackknife over scrambles, and its standard error.
+
+    The minimum of these scrambles is too small for others, to second order by half of the mean of
+    g H^-1 g, where g are gradients of scrambles, over one less than their number.
+    """
+    least, scrambles = Expansion.of(sums.mean(axis=0)), len(sums)
+    gradients = sums[:, 1:4]
+    steps = np.linalg.solve(least.system()[1], gradients.T).T
+    bias = np.sum(gradients * steps) / (2 * scrambles * (scrambles - 1))
+    return least.value + float(bias), float(np.std(sums[:, 0], ddof=1)) / math.sqrt(scrambles)
 
 
 def separation_of_sharp(law: FeatureLaw, left_out: Float[np.ndarray, "s n"]) -> Separation:
