@@ -65,8 +65,10 @@ def _of_class(
             uniforms = sobol.random(min(most, points - first)) + 0.5 ** (BITS + 1)
             z, log_ratio = proposal.draw(uniforms[:, :size])
             logs = np.concatenate([log_ndtr(z), np.log(uniforms[:, size:])], axis=1)
-            groups = layout.groups(
-                functools.partial(np.take, logs, axis=1),
-                lambda own, logs=logs: ndtri_exp(logs[:, own]),
-            )
+            log_uniforms = functools.partial(np.take, logs, axis=1)
+            groups = layout.groups(log_uniforms, functools.partial(_normals, logs))
             yield tokens.law_of_groups(groups, label, chance / points * np.exp(log_ratio)), z
+
+
+def _normals(log_uniforms: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    return np.asarray(ndtri_exp(log_uniforms[:, columns]))
