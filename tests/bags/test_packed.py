@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sparsetoken.bags import Bags, as_bags, pack, packed, read
-from sparsetoken.bags.mapped import is_mapped
+from sparsetoken.bags.container import is_mapped
 from sparsetoken.base.validation import InvalidInput
 
 SIZES = {"normal_1": 3, "tumour_1": 2, "tumour_2": 4}

@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
-from sparsetoken.bags.container import offsets_of
+from sparsetoken.bags.container import Bags, offsets_of
+from sparsetoken.bags.convert import as_floats, check_finite
 from sparsetoken.bags.labelled import labels_of, some
-from sparsetoken.bags.token_files import ENDINGS, TokenFile
+from sparsetoken.bags.token_files import ENDINGS, token_array
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
 
@@ -86,18 +88,32 @@ def pack(
     >>> shutil.rmtree(packed)
     """
     folder = Path(to)
-    _check_place(folder)
-    tokens = [TokenFile.of(path, dataset) for path in _paths(files)]
-    ids, offsets = _ids(tokens), offsets_of(np.array([one.shape[0] for one in tokens]))
-    shape, dtype = (int(offsets[-1]), tokens[0].shape[1]), tokens[0].dtype
-    _check_alike(tokens)
-    y = None if labels is None else labels_of(labels, offsets, ids, np.arange(shape[0]))
-    _check_disk(folder, shape[0] * shape[1] * dtype.itemsize)
-    aside = folder.resolve().parent / f".{folder.name}.{secrets.token_hex(4)}"
+    if folder.exists():
+        raise InvalidInput("to", "a path that is not there yet", str(folder), "Name another one.")
+    parent = folder.resolve().parent
+    if not parent.is_dir():
+        raise InvalidInput("to", "in a folder that is there", str(folder))
+    paths = _paths(files)
+    sizes, d, dtype = _layout(paths, dataset)
+    ids, offsets = np.array([path.stem for path in paths]), offsets_of(np.array(sizes))
+    N = int(offsets[-1])
+    y = None if labels is None else labels_of(labels, offsets, ids, np.arange(N))
+    size, free = N * d * dtype.itemsize, shutil.disk_usage(parent).free
+    if size > free:
+        legal = f"on a disk with {size / 1e9:.3g} GB free, the size of the tokens"
+        raise InvalidInput("to", legal, f"{free / 1e9:.3g} GB at {folder}")
+    aside = parent / f".{folder.name}.{secrets.token_hex(4)}"
     try:
         aside.mkdir()
-        with (aside / f"{TOKENS}.npy").open("wb") as file:
-            _write_tokens(file, tokens, shape)
+        with (aside / f"{TOKENS}.npy").open("wb") as file, progress_of("files", len(paths)) as done:
+            kind = np.lib.format.dtype_to_descr(dtype)
+            header = {"descr": kind, "fortran_order": False, "shape": (N, d)}
+            np.lib.format.write_array_header_1_0(file, header)
+            for path, L in zip(paths, sizes, strict=True):
+                _tokens(path, dataset, (L, d), dtype).tofile(file)
+                done()
+            file.flush()
+            os.fsync(file.fileno())
         arrays = {OFFSETS: offsets, IDS: ids, **({} if y is None else {LABEL: y})}
         for name, values in arrays.items():
             np.save(aside / f"{name}.npy", values, allow_pickle=False)
@@ -110,10 +126,10 @@ def pack(
 
 
 def _paths(files: str | Path | Iterable[str | Path]) -> list[Path]:
-    """Return the files of a folder, or those that are listed."""
-    endings = ", ".join(ENDINGS)
-    if isinstance(files, str | Path) and Path(files).suffix.lower() not in ENDINGS:
-        folder = Path(files)
+    """Return the files of a folder, or those that are listed, of different names."""
+    endings, one = ", ".join(ENDINGS), isinstance(files, str | Path)
+    if one and Path(files).suffix.lower() not in ENDINGS:  # type: ignore[arg-type]
+        folder = Path(files)  # type: ignore[arg-type]
         if not folder.is_dir():
             raise InvalidInput("files", "a folder that is there, or paths", str(files))
         inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
@@ -121,58 +137,43 @@ def _paths(files: str | Path | Iterable[str | Path]) -> list[Path]:
         if not paths:
             got = f"{folder} with {some([path.name for path in inside]) or 'nothing'}"
             raise InvalidInput("files", f"a folder with files that end in {endings}", got)
-        return paths
-    paths = [Path(files)] if isinstance(files, str | Path) else [Path(path) for path in files]
+    else:
+        paths = [Path(path) for path in ([files] if one else files)]  # type: ignore[list-item, union-attr]
     if not paths:
         raise InvalidInput("files", "at least one path", "none")
     for path in paths:
         if path.suffix.lower() not in ENDINGS or not path.exists():
             got = f"{path}" if path.exists() else f"{path}, which is not there"
             raise InvalidInput("files", f"paths that end in {endings}", got)
+    name, count = Counter(path.stem for path in paths).most_common(1)[0]
+    if count > 1:
+        got = f"several files {name}"
+        raise InvalidInput("files", "of different names without their endings", got)
     return paths
 
 
-def _ids(tokens: Sequence[TokenFile]) -> np.ndarray:
-    ids = np.array([one.path.stem for one in tokens])
-    names, counts = np.unique(ids, return_counts=True)
-    if (counts > 1).any():
-        got = f"several files {names[counts.argmax()]}"
-        raise InvalidInput("files", "of different names without their endings", got)
-    return ids
+def _layout(paths: Sequence[Path], dataset: str) -> tuple[list[int], int, np.dtype]:
+    """Return how many tokens each file has, and their d and dtype, in which all are alike."""
+    sizes: list[int] = []
+    for path in paths:
+        with token_array(path, dataset) as array:
+            L, d = array.shape
+            kind = d, as_floats(np.empty(0, array.dtype)).dtype
+        first = first if sizes else kind
+        if kind != first:
+            legal = f"of d = {first[0]} and {first[1]}, as {paths[0].name}"
+            got = f"d = {kind[0]} and {kind[1]}"
+            raise InvalidInput(f"FILE {path}", legal, got, "All bags have tokens of one kind.")
+        sizes.append(L)
+    return sizes, *first
 
 
-def _check_alike(tokens: Sequence[TokenFile]) -> None:
-    """Refuse files of another d or dtype than the first."""
-    first = tokens[0]
-    for one in tokens:
-        if (one.shape[1], one.dtype) != (first.shape[1], first.dtype):
-            legal = f"of d = {first.shape[1]} and {first.dtype}, as {first.path.name}"
-            got = f"d = {one.shape[1]} and {one.dtype}"
-            raise InvalidInput(f"FILE {one.path}", legal, got, "All bags have tokens of one kind.")
-
-
-def _check_place(folder: Path) -> None:
-    if folder.exists():
-        raise InvalidInput("to", "a path that is not there yet", str(folder), "Name another one.")
-    if not folder.resolve().parent.is_dir():
-        raise InvalidInput("to", "in a folder that is there", str(folder))
-
-
-def _check_disk(folder: Path, size: int) -> None:
-    free = shutil.disk_usage(folder.resolve().parent).free
-    if size > free:
-        legal = f"on a disk with {size / 1e9:.3g} GB free, the size of the tokens"
-        raise InvalidInput("to", legal, f"{free / 1e9:.3g} GB at {folder}")
-
-
-def _write_tokens(file: BinaryIO, tokens: Sequence[TokenFile], shape: tuple[int, int]) -> None:
-    """Write an .npy file, one bag at a time, down to the disk."""
-    kind = np.lib.format.dtype_to_descr(tokens[0].dtype)
-    header = {"descr": kind, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, header)
-    with progress_of("files", len(tokens)) as done:
-        for one in tokens:
-            one.tokens().tofile(file)
-            done()
-    file.flush()
-    os.fsync(file.fileno())
+def _tokens(path: Path, dataset: str, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    """Read the tokens of one file, which are finite and of the shape that it had before."""
+    with token_array(path, dataset) as array:
+        tokens = as_floats(array[...])
+    if (tokens.shape, tokens.dtype) != (shape, dtype):
+        got = f"{tokens.dtype} of shape {tokens.shape}"
+        raise InvalidInput(f"FILE {path}", f"as it was before: {dtype} of shape {shape}", got)
+    check_finite(Bags(tokens, np.array([0, len(tokens)])), file=path)
+    return tokens

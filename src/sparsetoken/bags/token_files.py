@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from sparsetoken.bags.convert import as_floats, first_not_finite
 from sparsetoken.bags.labelled import some
 from sparsetoken.base.files import require_regular
 from sparsetoken.base.machine import needed
@@ -32,69 +29,28 @@ _DEFLATE, _FLETCHER = 1, 3  # numbers of filters in HDF5
 _SMALL = 1 << 17  # bytes of a deflated chunk, which becomes 1032 times as large at the most
 
 
-@dataclasses.dataclass(frozen=True)
-class TokenFile:
-    """A file with the tokens of one bag, of which the shape is known.
+@contextlib.contextmanager
+def token_array(path: Path, dataset: str = "") -> Iterator[Any]:
+    """Open the array of tokens of a file, which is read where it is sliced.
 
-    Attributes
+    Parameters
     ----------
     path : Path
     dataset : str
         The array in an .h5 file or a .zarr group; "" for the only one.
-    shape : (int, int)
-    dtype : dtype
-        That of the tokens in `Bags`: float32 or float64.
+
+    Raises
+    ------
+    InvalidInput
+        If the file holds no array of real numbers of shape (L, d), or several, or cannot be read.
     """
-
-    path: Path
-    dataset: str
-    shape: tuple[int, int]
-    dtype: np.dtype
-
-    @classmethod
-    def of(cls, path: Path, dataset: str = "") -> TokenFile:
-        """Read the shape alone.
-
-        Raises
-        ------
-        InvalidInput
-            If the file holds no array of real numbers of shape (L, d), or several, or cannot be
-            read.
-        """
-        with _opened(path, dataset) as array:
-            shape, dtype = tuple(array.shape), np.dtype(array.dtype)
-        if not (_of_tokens(array) and min(shape) > 0):
-            legal = "with real numbers of shape (L, d), L and d at least 1"
-            raise InvalidInput(f"FILE {path}", legal, f"{dtype} of shape {shape}")
-        return cls(path, dataset, shape, as_floats(np.empty(0, dtype)).dtype)
-
-    def tokens(self) -> Float[np.ndarray, "L d"]:
-        """Read the tokens.
-
-        Raises
-        ------
-        InvalidInput
-            If a value is NaN or infinite, or the file has changed.
-        """
-        with _opened(self.path, self.dataset) as array:
-            tokens = as_floats(array[...])
-        if tokens.shape != self.shape or tokens.dtype != self.dtype:
-            legal = f"as it was before: {self.dtype} of shape {self.shape}"
-            raise InvalidInput(f"FILE {self.path}", legal, f"{tokens.dtype}, {tokens.shape}")
-        bad = first_not_finite(tokens)
-        if bad is not None:
-            got = f"{tokens[bad]} at token {bad[0]}, column {bad[1]}"
-            remedy = "Count starts at 0."
-            raise InvalidInput(f"FILE {self.path}", "finite (no NaN, no infinity)", got, remedy)
-        return tokens
-
-
-@contextlib.contextmanager
-def _opened(path: Path, dataset: str) -> Iterator[Any]:
-    """Return the array of a file, which is read where it is sliced."""
     # A damaged part is met where it is read, so that the reading stands inside, too.
     with contextlib.ExitStack() as stack, refused("FILE", _LEGAL, path):
-        yield _array(path, dataset, stack)
+        array = _array(path, dataset, stack)
+        if not (_of_tokens(array) and min(array.shape) > 0):
+            legal = "with real numbers of shape (L, d), L and d at least 1"
+            raise InvalidInput(f"FILE {path}", legal, f"{array.dtype} of shape {array.shape}")
+        yield array
 
 
 def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
