@@ -19,7 +19,7 @@ from sparsetoken.estimators import (
 )
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__]
-KINDS += estimators.BagRegressor._kinds.values()
+KINDS += estimators.BagRegressor._kinds[:-1]
 EVERY = [
     kind()
     for kind in KINDS
@@ -41,8 +41,8 @@ FEW = functools.partial(PooledForestClassifier, n_estimators=10)  # trees: the r
 
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(BagClassifier._kinds, "forest", FEW)
-    monkeypatch.setattr(estimators.BagRegressor._kinds["forest"], "n_estimators", 10)
+    monkeypatch.setattr(BagClassifier, "_kinds", BagClassifier._kinds._replace(forest=FEW))
+    monkeypatch.setattr(estimators.BagRegressor._kinds.forest, "n_estimators", 10)
 
 
 # Copies of a bag are other bags to leave-one-out and to a bootstrap; its weight is left out whole.
