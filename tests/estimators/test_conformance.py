@@ -19,7 +19,6 @@ from sparsetoken.estimators import (
 )
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__]
-KINDS += estimators.BagRegressor._kinds[:-1]
 EVERY = [
     kind()
     for kind in KINDS

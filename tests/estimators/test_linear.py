@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from sparsetoken.bags import Bags
@@ -67,15 +67,6 @@ def test_class_weights_are_those_of_scikit_learn(draw: Draw, weights: object) ->
     F = _means(_standardised(bags))  # class weights do not move the scales
     expected = oracle.fit(F, y).decision_function(F)
     np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-6)
-
-
-def test_square_loss_is_ridge_regression(draw: Draw) -> None:
-    bags, y = draw()
-    model = PooledLinearClassifier(RIDGE, loss="square", standardize=False).fit(bags, y)
-    F = _means(bags)
-    expected = RidgeClassifier(alpha=60 * RIDGE).fit(F, y).decision_function(F)
-    np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-9)  # rounding
-    assert not hasattr(model, "predict_proba")
 
 
 def test_hinge_is_a_support_vector_machine(draw: Draw) -> None:

@@ -127,18 +127,18 @@ def pack(
 
 def _paths(files: str | Path | Iterable[str | Path]) -> list[Path]:
     """Return the files of a folder, or those that are listed, of different names."""
-    endings, one = ", ".join(ENDINGS), isinstance(files, str | Path)
-    if one and Path(files).suffix.lower() not in ENDINGS:  # type: ignore[arg-type]
-        folder = Path(files)  # type: ignore[arg-type]
-        if not folder.is_dir():
-            raise InvalidInput("files", "a folder that is there, or paths", str(files))
-        inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-        paths = [path for path in inside if path.suffix.lower() in ENDINGS]
-        if not paths:
-            got = f"{folder} with {some([path.name for path in inside]) or 'nothing'}"
-            raise InvalidInput("files", f"a folder with files that end in {endings}", got)
-    else:
-        paths = [Path(path) for path in ([files] if one else files)]  # type: ignore[list-item, union-attr]
+    endings, listed = ", ".join(ENDINGS), files
+    if isinstance(files, str | Path):
+        folder, listed = Path(files), [files]
+        if folder.suffix.lower() not in ENDINGS:
+            if not folder.is_dir():
+                raise InvalidInput("files", "a folder that is there, or paths", str(files))
+            inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+            listed = [path for path in inside if path.suffix.lower() in ENDINGS]
+            if not listed:
+                got = f"{folder} with {some([path.name for path in inside]) or 'nothing'}"
+                raise InvalidInput("files", f"a folder with files that end in {endings}", got)
+    paths = [Path(path) for path in listed]
     if not paths:
         raise InvalidInput("files", "at least one path", "none")
     for path in paths:
@@ -154,18 +154,17 @@ def _paths(files: str | Path | Iterable[str | Path]) -> list[Path]:
 
 def _layout(paths: Sequence[Path], dataset: str) -> tuple[list[int], int, np.dtype]:
     """Return how many tokens each file has, and their d and dtype, in which all are alike."""
-    sizes: list[int] = []
+    sizes, kinds = [], []
     for path in paths:
         with token_array(path, dataset) as array:
             L, d = array.shape
-            kind = d, as_floats(np.empty(0, array.dtype)).dtype
-        first = first if sizes else kind
-        if kind != first:
-            legal = f"of d = {first[0]} and {first[1]}, as {paths[0].name}"
-            got = f"d = {kind[0]} and {kind[1]}"
+            kinds.append((d, as_floats(np.empty(0, array.dtype)).dtype))
+        if kinds[-1] != kinds[0]:
+            legal = "of d = {} and {}".format(*kinds[0]) + f", as {paths[0].name}"
+            got = "d = {} and {}".format(*kinds[-1])
             raise InvalidInput(f"FILE {path}", legal, got, "All bags have tokens of one kind.")
         sizes.append(L)
-    return sizes, *first
+    return sizes, *kinds[0]
 
 
 def _tokens(path: Path, dataset: str, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
