@@ -20,6 +20,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
     BagPooling,
     MaxPooledClassifier,
+    PooledForestClassifier,
     PooledLinearClassifier,
     QueryWarning,
 )
@@ -145,6 +146,21 @@ def test_sizes_and_spreads_are_seen() -> None:
     for bags in (spread, size):
         model = BagClassifier().fit(bags[:150], y[:150])
         assert model.score(bags[150:], y[150:]) > 0.75
+
+
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.TableWarning")
+def test_trees_that_mislead_have_no_slope() -> None:
+    """On noise out-of-bag scores speak against their class in many draws; none is turned round."""
+    slopes, y = [], np.arange(30) % 3 == 0
+    for seed in range(6):
+        X = np.random.default_rng(seed).standard_normal((30, 3))
+        model = PooledForestClassifier(10).fit(X, y)
+        slopes.append(model.slope_[0])
+        if not slopes[-1]:
+            np.testing.assert_allclose(model.decision_function(X), np.log(1 / 2))
+    assert min(slopes) == 0
+    # Trees work in float32, which does not hold such features: they are cut to those of training.
+    assert np.isfinite(model.decision_function(1e60 * X)).all()
 
 
 def test_weights_of_lucky_members_shrink() -> None:
