@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+from typing import NoReturn
 
 __all__ = ["main"]
 
@@ -36,14 +37,19 @@ def _stopped(number: int, _: object) -> None:
     interpreter that ends in the middle of its work. What a command has finished it has
     written; only worker processes end and give their semaphores back here.
     """
+    show_cursor = "\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else ""
+    end(f"{show_cursor}\n{ENDINGS[signal.Signals(number).name]}.", 128 + number)
+
+
+def end(text: str, code: int) -> NoReturn:
+    """End at once with a message, and end the worker processes; buffers are not written."""
     if "multiprocessing.resource_tracker" in sys.modules:
-        # An import that the signal interrupts may fail here, and must not swallow the signal.
+        # An import that a signal interrupts may fail here, and must not swallow the signal.
         with contextlib.suppress(BaseException):
             from sparsetoken.work import end_workers
 
             end_workers()
     if sys.stderr is not None:  # else 2 may be the number of another file
-        show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
         with contextlib.suppress(OSError):  # a terminal that was closed
-            os.write(2, f"{show_cursor}\n{ENDINGS[signal.Signals(number).name]}.\n".encode())
-    os._exit(128 + number)
+            os.write(2, f"{text}\n".encode(errors="backslashreplace"))
+    os._exit(code)
