@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
 import sys
-from typing import NoReturn
+
+from sparsetoken.cli.ending import end
 
 __all__ = ["main"]
 
@@ -39,17 +38,3 @@ def _stopped(number: int, _: object) -> None:
     """
     show_cursor = "\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else ""
     end(f"{show_cursor}\n{ENDINGS[signal.Signals(number).name]}.", 128 + number)
-
-
-def end(text: str, code: int) -> NoReturn:
-    """End at once with a message, and end the worker processes; buffers are not written."""
-    if "multiprocessing.resource_tracker" in sys.modules:
-        # An import that a signal interrupts may fail here, and must not swallow the signal.
-        with contextlib.suppress(BaseException):
-            from sparsetoken.work import end_workers
-
-            end_workers()
-    if sys.stderr is not None:  # else 2 may be the number of another file
-        with contextlib.suppress(OSError):  # a terminal that was closed
-            os.write(2, f"{text}\n".encode(errors="backslashreplace"))
-    os._exit(code)

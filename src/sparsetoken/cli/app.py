@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from sparsetoken.base.validation import closest
-from sparsetoken.cli import end
+from sparsetoken.cli.ending import end
 from sparsetoken.cli.output import message
 
 if TYPE_CHECKING:

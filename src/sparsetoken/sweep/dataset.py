@@ -248,14 +248,12 @@ def zarr_files(dataset: xr.Dataset) -> dict[str, bytes]:
     """Return a Dataset as the files of a Zarr group (version 3), by name."""
     zarr = needed("zarr", "to keep named arrays", "data")
     memory: dict[str, Any] = {}
-    whole = {name: {"chunks": one.shape} for name, one in dataset.variables.items() if one.ndim}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # texts and consolidated metadata are not standard yet
         # Every chunk is a file, so that none of an older group can take its place.
         dataset.to_zarr(
             zarr.storage.MemoryStore(memory),
             mode="w",
-            encoding=whole,
             write_empty_chunks=True,
             zarr_format=3,
             consolidated=True,
