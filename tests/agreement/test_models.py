@@ -101,7 +101,7 @@ CASES = [
     Case(Elementwise(Query(0.9, 1.0), "relu"), (4, 1, 3.0, 0.5), "logistic", 0.05, 2.0),
     Case(Elementwise(STEPS, "tanh"), (4, 2, 3.0, 0.6), "hinge", 0.1, 1.5),
     Case(Pooled(), (4, 1, 4.0, 0.3), "logistic", 0.05, 2.0),
-    Case(Vectorized(), (3, 2, 4.0, 0.4), "square", 0.2, 4.0),
+    Case(Vectorized(), (3, 1, 4.0, 0.4), "square", 0.2, 4.0),
     Case(TopTwo(Query(0.8, 1.0)), (6, 2, 3.0, 0.4), "logistic", 0.05, 2.0),
     Case(TopTwo(STEPS), (5, 1, 4.0, 0.5), "square", 0.1, 1.5),
 ]
@@ -228,7 +228,7 @@ BESIDE = [
     SEEING,
     Case(Elementwise(Query(0.8, 0.7), "relu"), (8, 2, 2.5, 0.3), "squared_hinge", 0.1, 3.0, 3.0),
     Case(HardAttention(Query(0.7, 0.0)), (4, 2, 3.0, 0.4), "logistic", 0.02, 1.5),
-    Case(Vectorized(), (3, 1, 4.0, 0.5, (0.7, 0.2, 0.1)), "squared_hinge", 0.05, 4.0),
+    Case(Vectorized(), (3, 2, 3.0, 0.5, (0.9, 0.6, 0.5)), "squared_hinge", 0.05, 4.0),
 ]
 
 
