@@ -8,10 +8,12 @@ power show what is detected.
 import dataclasses
 from typing import ClassVar
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
+from sparsetoken.losses import CustomLoss
 from sparsetoken.model.models import (
     MODELS,
     Attention,
@@ -246,9 +248,15 @@ def test_weights_that_do_not_see_what_samples_share_are_told_apart(monkeypatch):
     assert not same_law(outcomes(SEEING, "reduced", 24), seen)
 
 
+# A loss with l'(1, 0) != -l'(-1, 0).
+LOPSIDED = CustomLoss("lopsided", lambda y, z: (2.0 + y) * jnp.logaddexp(0.0, -y * z) + 0.1 * z**2)
+
+
 @pytest.mark.parametrize(
     ("letters", "options"),
     [
+        ((4, 2, 2.0, 0.3), {"alpha0": 0.5, "eta_w": 2.0, "loss": LOPSIDED}),
+        ((4, 1, 2.0, 0.5), {"alpha0": 2.0, "loss": "logistic"}),
         ((4, 1, 2.0, 0.2), {"alpha0": 0.1, "loss": "square"}),
         ((5, 3, 4.0, 0.3), {"alpha0": 1.0, "loss": "hinge", "eta_b": 2.0, "eta_w": 3.0}),
         ((2, 1, 3.0, 0.5), {"alpha0": 1.0, "loss": "squared_hinge", "beta": 2.0}),
