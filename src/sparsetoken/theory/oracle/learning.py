@@ -243,17 +243,10 @@ def signal_prior(kept: Float[np.ndarray, " m"], share: float) -> SignalPrior:
     return SignalPrior(kept, weights(tilt))
 
 
-class _Solution(NamedTuple):
-    """Q of the posterior, where message passing ends, and P/Q of the posterior."""
-
-    overlap: float
-    reachable: float
-    share: float
-
-
 def _solution(
     problem: SparseTokenProblem, alpha: float, prior: SignalPrior, nodes: TokenNodes
-) -> _Solution:
+) -> tuple[float, float, float]:
+    """Return Q of the posterior, Q where message passing ends, and P/Q of the posterior."""
     pi, theta, R, L = problem.letters
     scale = theta**2 * alpha * pi
     low, high = scale * R * R / L, scale * R
@@ -270,9 +263,9 @@ def _solution(
         dQ = float(np.mean((prior.variance / (1 + prior.gain(gamma, low))) ** 2))
         return 0.5 * excess(gamma) * dQ
 
-    def solution(best: float, least: float) -> _Solution:
+    def solution(best: float, least: float) -> tuple[float, float, float]:
         Q, P = float(np.mean(known(best))), float(np.mean(prior.kept * known(best)))
-        return _Solution(Q, float(np.mean(known(least))), P / Q if Q > 0 else 1.0)
+        return Q, float(np.mean(known(least))), P / Q if Q > 0 else 1.0
 
     if R == L or low == 0:  # all positions are known, or theta^2 is 0 to rounding
         return solution(high, high)
