@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from jaxtyping import Float
@@ -134,8 +134,9 @@ def align_over_draws(
     """Return means over draws of D0 at the dimension of the tokens, and the cosine's spread."""
     drawn = drawn_queries(problem, steps, draws, seed)
     names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
+    means: dict[str, Any] = {name: float(getattr(drawn, name).mean()) for name in names}
     return Alignment(
-        **{name: float(getattr(drawn, name).mean()) for name in names},
+        **means,
         rate=math.nan,
         status=CONVERGED,
         spread=float(np.std(drawn.cosine)),
@@ -256,9 +257,10 @@ def _of_a_sample(o: np.ndarray, s: np.ndarray, V: float, L: int) -> tuple[np.nda
         [V * o**2, 2 * math.sqrt(V) * s * o, s**2],
     ]
     negative = [[none, none, none], [none, none, s], [none, none, s**2]]
-    linear = np.moveaxis([positive, negative], 0, 2)  # in 1, p and |x|^2, for each class and draw
-    mean = linear[:, 0] + (L - 1) * linear[:, 2]
-    return mean, np.einsum("iu...,ju...,u->ij...", linear[:, 1:], linear[:, 1:], [1, 2 * (L - 1)])
+    # In 1, p and |x|^2, for each class and draw.
+    linear = np.moveaxis(np.array([positive, negative]), 0, 2)
+    mean, varied = linear[:, 0] + (L - 1) * linear[:, 2], linear[:, 1:]
+    return mean, np.einsum("iu...,ju...,u->ij...", varied, varied, np.array([1.0, 2.0 * (L - 1)]))
 
 
 def _sums(
