@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsetoken.losses import Loss
 from sparsetoken.losses.base import Smoothed
-from sparsetoken.losses.compiled import smoothed_at, smoothed_rows
+from sparsetoken.losses.gaussian_means import smoothed_at, smoothed_rows
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.score_grid import (

@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from sparsetoken.losses import CustomLoss, compiled, get_loss
-from sparsetoken.losses.compiled import smoothed_at, smoothed_rows
+from sparsetoken.losses import CustomLoss, get_loss
+from sparsetoken.losses.gaussian_means import smoothed_at, smoothed_rows
 
 # (widths T, half the range of m, v): bends narrower and wider than the Gaussian
 CASES = [
@@ -51,8 +51,7 @@ def test_logistic_rows_are_exact(T, spread, v):
 
 
 @pytest.mark.parametrize(("T", "spread", "v"), [*CASES, ((10.0, 12.0), 3.0, (50.0, 60.0))])
-def test_few_points_are_exact_and_compile_nothing(T, spread, v, monkeypatch):
-    monkeypatch.setattr(compiled, "_smoothed", None)
+def test_few_points_are_exact(T, spread, v):
     y, m, T, v = rows(T, spread, v)
     T[0], m = 0.0, m[:, 1:2]
     found = np.stack(smoothed_at(get_loss("logistic"), y[:, None], m, T[:, None], v[:, None]))
