@@ -210,7 +210,7 @@ def smoothed_means(loss: Any, p: Any, D: Any, v: Any, g: Any, weight: Any) -> Sm
     einsum = namespace(p).einsum
 
     def mean(values: Any) -> Any:
-        return einsum("...n,...n->...", values, weight)
+        return values @ weight if weight.ndim == 1 else einsum("...n,...n->...", values, weight)
 
     return Smoothed(
         M=mean(loss + 0.5 * v * p**2),

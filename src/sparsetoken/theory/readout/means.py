@@ -10,22 +10,11 @@ import numpy as np
 from sparsetoken.losses import Loss
 from sparsetoken.losses.base import Smoothed
 from sparsetoken.losses.gaussian_means import smoothed_at, smoothed_rows
-from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.readout.nodes import FeatureNodes
-from sparsetoken.theory.score_grid import (
-    COARSE,
-    FINE,
-    MIDDLE,
-    PLAIN,
-    GridShape,
-    ScoreGrid,
-    ScoreGrids,
-)
+from sparsetoken.theory.score_grid import ScoreGrid, worthwhile
 
 _LEAST_VARIANCE = 1e-300
 _NEAR = 3e-6  # relative: no farther than the last Newton step goes, in squares of norms
-# nodes from which a grid is less work, and from which the finer grid is, in any case
-_MANY, _VERY_MANY = 1024, 2**14
 
 
 class OrderParameters(NamedTuple):
@@ -104,8 +93,8 @@ class LossMeans:
     def __init__(self, nodes: FeatureNodes, loss: Loss) -> None:
         self.nodes, self.loss = nodes, loss
         self._squares = nodes.C**2
-        law = _on_a_grid(nodes)
-        self._grids = None if law is None else ScoreGrids(law, worthwhile(law, loss))
+        self._shapes, self._first = worthwhile(nodes, loss), 0
+        self._grid = functools.cache(functools.partial(ScoreGrid, nodes))
         self._last: tuple[np.ndarray, float, Means] | None = None
 
     def at(self, state: OrderParameters, mu: float) -> Means:
@@ -146,31 +135,36 @@ class LossMeans:
         return _Products.of_moments(AA, self._squares)
 
     def _at(self, state: OrderParameters, mu: float) -> Means:
-        for grid in self._grids or ():
-            means = self._on(grid, state, mu)
-            if means is not None:
-                return means
+        means = self._on_a_grid(state, mu)
+        if means is not None:
+            return means
         m, T, V = self.scores(state, mu)
         return self._assembled(
             state, self._products, smoothed_at(self.loss, self.nodes.y, m, T, V), T
         )
 
-    def _on(self, grid: ScoreGrid, state: OrderParameters, mu: float) -> Means | None:
-        """Return the means from a grid of scores, None where it does not resolve them."""
-        views = grid.views(np.append(state.p, state.b))
-        if views is None:
-            return None
-        y, m, C = (np.concatenate(parts) for parts in zip(*(v.rows for v in views), strict=True))
-        squares = np.column_stack([C**2, np.tile(self._squares[0, 0, 1:], (len(C), 1))])
-        T, V = self._spread(squares, state, mu)
-        s = smoothed_rows(self.loss, y, m, T, V)
-        assert self._grids is not None
-        if not self._grids.resolves(grid, s.reshape(len(s), len(views), -1, s.shape[2])):
-            return None
-        moments = np.concatenate([view.moments for view in views], axis=-1)
-        products = _Products.of_moments(moments, np.repeat(squares, m.shape[1], axis=0))
-        widths = np.repeat(T, m.shape[1])[None]
-        return self._assembled(state, products, Smoothed(*s.reshape(len(s), 1, -1)), widths)
+    def _on_a_grid(self, state: OrderParameters, mu: float) -> Means | None:
+        """Return the means from the coarsest grid that resolves them, None where none does.
+
+        Readouts follow one another closely, so that a grid which was too coarse for the last one
+        is not tried again until a finer grid shows that it would do.
+        """
+        for shape in self._shapes[self._first :]:
+            grid = self._grid(shape)
+            points = grid.points(state.p, state.b)
+            if points is None:
+                return None
+            y, C, m, moments = points
+            squares = np.column_stack([C**2, np.tile(self._squares[0, 0, 1:], (len(C), 1))])
+            T, V = self._spread(squares, state, mu)
+            s = smoothed_rows(self.loss, y, m, T, V)
+            if grid.resolved_by(s, shape):
+                enough = (grid.resolved_by(s, one) for one in self._shapes)
+                self._first = next(i for i, does in enumerate(enough) if does)
+                products = _Products.of_moments(moments, np.repeat(squares, m.shape[1], axis=0))
+                widths = np.repeat(T, m.shape[1])[None]
+                return self._assembled(state, products, Smoothed(*s.reshape(len(s), 1, -1)), widths)
+        return None
 
     def _assembled(
         self, state: OrderParameters, products: _Products, s: Smoothed, T: np.ndarray
@@ -212,21 +206,3 @@ class LossMeans:
         hessian[:, chi, ab] = np.swapaxes(hessian[:, ab, chi], 1, 2)
         hessian[:, chi, q] = np.swapaxes(hessian[:, q, chi], 1, 2)
         return Means(M[:, 0, 0], gradient, hessian)
-
-
-def _on_a_grid(nodes: FeatureNodes) -> FeatureLaw | None:
-    """Return the nodes as a law of two directions and one amplitude, None if they are not."""
-    if nodes.exact or nodes.a.shape[2] != 2 or np.ptp(nodes.C[..., 1:], axis=(0, 1)).any():
-        return None
-    along, across = nodes.a[..., 0], nodes.a[..., 1]
-    return FeatureLaw(along, across, nodes.C[..., 0], nodes.y, nodes.weight)
-
-
-def worthwhile(law: FeatureLaw, loss: Loss) -> list[GridShape]:
-    """Return the grids that may resolve the means at less work than a sum over nodes."""
-    shapes = []
-    if loss.integrates and law.C.size > _MANY and law.C.all():  # log C
-        shapes += [COARSE, PLAIN, MIDDLE]
-    if loss.integrates and law.C.size > (_MANY if loss.strip > 0 else _VERY_MANY):
-        shapes.append(FINE)
-    return shapes
