@@ -78,6 +78,14 @@ def test_other_rows_are_those_of_the_loss(name):
     )
 
 
+def test_blocks_of_a_loss_of_ones_own():
+    y, m, T, v = rows((0.3, 1.0), 2.0, (0.1, 1.0), count=14)  # 70 points: one block and a part
+    own = CustomLoss("log", lambda y, z: jax.numpy.logaddexp(0, -y * z))
+    found, expected = (smoothed_rows(loss, y, m, T, v) for loss in (own, get_loss("logistic")))
+    # panels of the general rule against evenly spaced nodes, both exact but for |g| > 7.2
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
 def test_a_width_that_takes_many_nodes_is_left_to_the_loss():
     y, m, T, v = rows((1e-6, 1e-3), 2.0, (0.1, 1.0))
     found = smoothed_rows(get_loss("logistic"), y, m, T, v)

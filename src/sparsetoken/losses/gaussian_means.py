@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -23,7 +24,8 @@ def smoothed_at(loss: Loss, y: np.ndarray, m: np.ndarray, T: np.ndarray, v: np.n
     """Return `Loss.smoothed` as NumPy arrays of the shape of y, to which all broadcast."""
     columns = np.stack([np.broadcast_to(column, y.shape) for column in (y, m, T, v)])
     columns = columns.reshape(4, -1)
-    smoothed, size = loss.smoothed, _BLOCK
+    smoothed: Callable[..., Any] = loss.smoothed
+    size = _BLOCK
     if loss.digest:  # one's own
         smoothed, size = _compiled(loss), _COMPILED
         columns = np.pad(columns, ((0, 0), (0, -y.size % size)), "edge")

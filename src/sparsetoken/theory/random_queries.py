@@ -84,15 +84,20 @@ def predict_over_draws(
             last = Predictor(problem, given, test_problem, like=last)
             solved.append(last.predictions(readouts, accuracy))
         means = [_mean(some, columns, tolerance) for some in zip(*solved, strict=True)]
-        short = [one for one in means if one.prediction.status == StatusCode.TOLERANCE_NOT_REACHED]
+        short = [
+            one for one in means if one.prediction.status.code is StatusCode.TOLERANCE_NOT_REACHED
+        ]
         if math.isinf(accuracy) and any(one.nodes > one.sampling for one in short):
             solved, accuracy = [], min(one.tolerance for one in means) / 2
         elif short and number < most:
             number = min(2 * number, most)
         else:
             cosine = float(np.clip(queries.cosine.mean(), -1.0, 1.0))
-            given = {"cosine": cosine, "sharpness": float(queries.sharpness.mean())}
-            return [dataclasses.replace(one.prediction, **given) for one in means]
+            sharpness = float(queries.sharpness.mean())
+            return [
+                dataclasses.replace(one.prediction, cosine=cosine, sharpness=sharpness)
+                for one in means
+            ]
 
 
 def _quadratic(queries: DrawnQueries) -> np.ndarray:
