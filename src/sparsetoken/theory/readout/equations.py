@@ -60,6 +60,7 @@ class SaddleEquations:
         self.J, self.K = nodes.a.shape[2], nodes.C.shape[2]
         self.covariances = covariances
         self.removed = np.zeros((self.K, self.J, self.J)) if removed is None else removed
+        self._but_bias = np.delete(np.arange(self.J + 1 + 2 * self.K), self.J)
 
     @property
     def bias_at(self) -> int:
@@ -67,8 +68,10 @@ class SaddleEquations:
         return self.J
 
     def free(self, x: np.ndarray) -> np.ndarray:
-        """Return the places of the unknowns to solve for: p, b and all others but zeros."""
-        return np.append(np.arange(self.J + 1), self.J + 1 + np.flatnonzero(x[self.J + 1 :]))
+        """Return which unknowns to solve for: p, b and all others but zeros."""
+        free: np.ndarray = x != 0
+        free[: self.J + 1] = True
+        return free
 
     def positive(self, samples: float) -> tuple[int, ...]:
         """Return the places of unknowns > 0."""
@@ -95,18 +98,13 @@ class SaddleEquations:
         J, K = self.J, self.K
         kappa = np.maximum(2 * gradient[J + 1 : J + 1 + K], 0.0)
         rho = np.maximum(-2 * gradient[J + 1 + K :], 0.0)
-        eta = -gradient[:J] + np.einsum("k,kij,j->i", kappa, self.removed, state.p)
-        return Pull(eta, kappa, rho)
+        return Pull(kappa @ (self.removed @ state.p) - gradient[:J], kappa, rho)
 
-    def _by_gradient(self, state: OrderParameters) -> np.ndarray:
-        """Return the derivatives of (eta, kappa, rho) in the gradient of the mean loss."""
-        J, K = self.J, self.K
-        jacobian = np.zeros((J + 2 * K, J + 1 + 2 * K))
-        jacobian[:J, :J] = -np.eye(J)
-        jacobian[:J, J + 1 : J + 1 + K] = 2 * np.einsum("kij,j->ik", self.removed, state.p)
-        jacobian[J : J + K, J + 1 : J + 1 + K] = 2 * np.eye(K)
-        jacobian[J + K :, J + 1 + K :] = -2 * np.eye(K)
-        return jacobian
+    def _pull_moved(self, state: OrderParameters, gradients: np.ndarray) -> np.ndarray:
+        """Return changes (J + 2 K, m) of a pull with changes (N, m) of the gradient of the loss."""
+        p, _, kappa, chi = np.split(gradients, np.cumsum([self.J, 1, self.K]))
+        turned = self.removed @ state.p
+        return np.concatenate([2 * turned.T @ kappa - p, 2 * kappa, -2 * chi])
 
     def response(self, pull: Pull, load: Load) -> Response:
         """Return the readout under a pull."""
@@ -119,7 +117,7 @@ class SaddleEquations:
         residual, jacobian = self._coupled(
             state, gradients.mean(axis=0), hessians.mean(axis=0), load
         )
-        return residual[free], (jacobian * self.tangent(x))[np.ix_(free, free)]
+        return residual[free], (jacobian * self.tangent(x))[free][:, free]
 
     def _coupled(
         self, state: OrderParameters, gradient: np.ndarray, hessian: np.ndarray, load: Load
@@ -127,26 +125,27 @@ class SaddleEquations:
         """Return the residual and its derivatives in the numbers of the state."""
         J, pull = self.J, self._pull(state, gradient)
         value, by_pull = self.response(pull, load)
-        change = self._by_gradient(state) @ hessian
-        change[:J, :J] += np.einsum("k,kij->ij", pull.kappa, self.removed)
-        residual = state.vector - np.insert(value, J, 0.0)
-        jacobian = np.eye(len(residual)) - np.insert(by_pull @ change, J, 0.0, axis=0)
+        change = self._pull_moved(state, hessian)
+        change[:J, :J] += (pull.kappa @ self.removed.reshape(-1, J * J)).reshape(J, J)
+        residual, jacobian, rest = state.vector, np.eye(len(hessian)), self._but_bias
+        residual[rest] -= value
+        jacobian[rest] -= by_pull @ change
         residual[J], jacobian[J] = gradient[J], hessian[J]
         jacobian[J, J] = max(jacobian[J, J], _FLAT)
         return residual, jacobian
 
     def scramble_steps(self, x: np.ndarray, load: Load, mu: float) -> np.ndarray:
         """Return the Newton step from a solution to that of each scramble, of shape (S, N)."""
-        J, state = self.J, self.state(x)
+        state = self.state(x)
         gradients = self.means.at(state, mu).gradient
         mean = gradients.mean(axis=0)
         _, jacobian = self.system(x, load, mu)
         by_pull = self.response(self._pull(state, mean), load).jacobian
-        apart = gradients - mean
-        residuals = np.insert(-apart @ self._by_gradient(state).T @ by_pull.T, J, apart[:, J], 1)
+        residuals = (gradients - mean).T
+        residuals[self._but_bias] = -by_pull @ self._pull_moved(state, residuals)
         steps, free = np.zeros_like(residuals), self.free(x)
-        steps[:, free] = -np.linalg.solve(jacobian, residuals[:, free].T).T
-        return steps
+        steps[free] = -np.linalg.solve(jacobian, residuals[free])
+        return steps.T
 
     def explicit(self, load: Load, mu: float, relative: float) -> tuple[np.ndarray, float]:
         """Return a solution to first order at a large ridge, and that ridge.
