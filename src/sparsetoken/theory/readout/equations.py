@@ -169,5 +169,7 @@ class SaddleEquations:
         value, _ = self.response(pull, load._replace(ridge=large))
         p, q, chi = np.split(value, [self.J, self.J + self.K])
         met = q > _ROUNDING / large**2 * np.maximum(cov.largest, 0.0)
-        q = np.where(met, np.maximum(q, 1e-12 * q.max()), 0.0)
+        q = np.maximum(q, 1e-12 * max(float(q.max()), 1e-288))
+        if math.isinf(samples):
+            q[~met] = 0.0
         return np.concatenate([p, [bias], np.sqrt(q), chi]), large

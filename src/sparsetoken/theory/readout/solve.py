@@ -59,12 +59,21 @@ def solve_readout(
     error is of the order of its square.
     """
     spent = 0 if start is None else start.iterations
-    ridge, solver = load.ridge, _Solver(equations, load, tolerance, spent)
+    solver = _Solver(equations, load, tolerance, spent)
     if start is not None and start.converged and start.fits(load):
-        near = solver.newton(start.x, ridge, start.smoothing)
+        near = solver.newton(start.x, load.ridge, start.smoothing)
         # With so many nodes the full continuation would be too slow where a warm start fails.
         if near.converged or equations.nodes.y.size > _MANY_NODES:
             return solver.solved(near, start.smoothing)
+    saddle = _from_large_ridge(solver)
+    if saddle.converged or math.isfinite(load.samples):
+        return saddle
+    solver.relative = False
+    return _from_large_ridge(solver)
+
+
+def _from_large_ridge(solver: _Solver) -> SaddlePoint:
+    equations, load = solver.equations, solver.load
     mu = 0.0 if equations.loss.smooth else _FIRST_SMOOTHING
     for relative in _LARGE_RIDGES:
         x, large = equations.explicit(load, mu, relative)
@@ -77,19 +86,19 @@ def solve_readout(
             break
     if not first.converged:
         return solver.solved(first, mu)
-    enough = _LAST_RIDGE * large if ridge == 0 else None
+    enough = _LAST_RIDGE * large if load.ridge == 0 else None
     path = _Continuation(large, first.x, list(equations.positive(load.samples)))
     down, _ = follow(
         lambda at, t: path.extended(solver.newton(path.guess(t), t, mu), t),
         first,
         large,
-        ridge,
+        load.ridge,
         enough=enough,
     )
     if mu == 0 or not down.converged:
         return solver.solved(down, mu)
     sharp, mu = follow(
-        lambda at, t: solver.newton(at, ridge, t),
+        lambda at, t: solver.newton(at, load.ridge, t),
         down,
         mu,
         0.0,
@@ -101,18 +110,23 @@ def solve_readout(
 
 
 class _Solver:
-    """Newton's method at one load, with the count of its iterations."""
+    """Newton's method at one load, with the count of its iterations.
+
+    At infinite data nu tends to 0 where the hinge loss gives up; its steps are then not `relative`
+    to itself, as those of unknowns > 0 are.
+    """
 
     def __init__(
         self, equations: SaddleEquations, load: Load, tolerance: float, spent: int
     ) -> None:
-        self._equations, self._load, self._tolerance = equations, load, tolerance
-        self._spent = spent
+        self.equations, self.load, self.relative = equations, load, True
+        self._tolerance, self._spent = tolerance, spent
 
     def newton(self, x: np.ndarray, ridge: float, mu: float) -> NewtonResult:
         """Solve at a ridge and a smoothing: roughly on the way, else to the tolerance."""
-        equations, load = self._equations, self._load._replace(ridge=ridge)
+        equations, load = self.equations, self.load._replace(ridge=ridge)
         free, whole = equations.free(x), np.zeros_like(x)
+        first = equations.bias_at + 1
 
         def system(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             whole[free] = at
@@ -121,18 +135,19 @@ class _Solver:
         result = damped_newton(
             system,
             x[free],
-            positive=equations.positive(load.samples),
+            positive=tuple(range(first, int(free.sum()))) if self.relative else (),
             cautious=(equations.bias_at,),
-            tolerance=self._tolerance if load == self._load else ROUGH_STEP,
+            tolerance=self._tolerance if load == self.load else ROUGH_STEP,
         )
         self._spent += result.iterations
         whole[free] = result.x
+        whole[first:] = np.abs(whole[first:])
         return result._replace(x=whole)
 
     def solved(self, result: NewtonResult, mu: float) -> SaddlePoint:
         """Return a result as a saddle point."""
-        x, load = result.x, self._load
-        state = self._equations.state(x)
+        x, load = result.x, self.load
+        state = self.equations.state(x)
         return SaddlePoint(x, state, load, mu, result.residual, self._spent, result.converged)
 
 
