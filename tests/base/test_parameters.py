@@ -32,7 +32,8 @@ def outside(declared):
     least, above, most, below, infinite = declared.range
     step = 1 if declared.whole else 1e-6
     ends = [least - step if least is not None else above, most and most * 2, below]
-    return [*(end for end in ends if end is not None), math.nan, "1", *[math.inf] * (not infinite)]
+    others = [math.nan, "1", True, 10**400, 10**5000, *[2.5] * declared.whole]
+    return [*(end for end in ends if end is not None), *others, *[math.inf] * (not infinite)]
 
 
 @pytest.mark.parametrize(("kind", "declared"), NUMBERS, ids=named)

@@ -125,6 +125,9 @@ def test_columns_and_weights_have_one_readout_for_each_of_three_classes():
         ({"momentum": 1.0}, "momentum"),
         ({"batches": 0}, "batches"),
         ({"loss": "absolute"}, "loss"),
+        ({"loss": "hinge"}, "continuous"),
+        ({"rate_c": [1.0, -1.0, 1.0]}, "rate_c entry"),
+        ({"momentum": [[1.0]]}, "momentum entry"),
         ({"network": "softmax"}, "Softmax()"),
     ],
 )

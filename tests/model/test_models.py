@@ -38,7 +38,7 @@ def test_a_row_of_the_table_gives_all_that_it_names(name):
     assert type(model) is entry.kind
     assert entry_of(model) is entry
     assert callable(entry.resolve("theory"))
-    assert isinstance(sampler_of(model), FeatureSampler)
+    assert isinstance(sampler_of(model, SparseTokenProblem()), FeatureSampler)
     assert entry.summary
     if entry.estimator:
         assert entry.estimator.startswith("sparsetoken.estimators:")

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from sparsetoken import simulation
-from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.models import Attention, Pooled, Vectorized, make_model
+from sparsetoken.model.models import make_model
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.simulation import draw_training_set, simulate
-from sparsetoken.simulation.features import queried
+from sparsetoken.model.stages import Readout, TwoSteps
+from sparsetoken.simulation import performance, simulate
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0)
 MANY = SparseTokenProblem(4, 1, [2.0, 3.0])
@@ -18,7 +16,7 @@ OPTIONS = {"dimension": 20, "trials": 2}
 
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
-    monkeypatch.setattr(queried, "DRAWS", 500)
+    monkeypatch.setattr(performance, "DRAWS", 500)
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
@@ -47,34 +45,3 @@ def test_queries_that_steps_find_over_arrays():
     alone = simulation.align(SparseTokenProblem(4, 1, 3.0), TwoSteps(alpha0=2.0), **OPTIONS)
     assert found[1, 1] == alone
     assert found[1, 1].trials == alone.trials
-
-
-def test_all_points_are_checked_before_the_first_is_run():
-    seen = []
-    with pytest.raises(InvalidInput, match="memory_budget"):
-        simulate(
-            PROBLEM,
-            Vectorized(),
-            Readout(alpha1=[1.0, 1e6]),
-            on_trial=lambda *trial: seen.append(trial),
-            **OPTIONS,
-        )
-    assert seen == []
-
-
-@pytest.mark.parametrize(
-    ("call", "word"),
-    [
-        (lambda: simulate(MANY, Pooled(), Readout(alpha1=[1.0, 2.0, 3.0]), **OPTIONS), "arrays"),
-        (lambda: simulate(PROBLEM, Pooled(), Readout(alpha1=[1.0, np.inf]), **OPTIONS), "alpha1"),
-        (lambda: simulate(PROBLEM, Pooled(), test_problem=MANY, **OPTIONS), "strength"),
-        (lambda: simulation.align(MANY, TwoSteps(beta=[1.0, 2.0, 3.0]), **OPTIONS), "arrays"),
-        (lambda: simulation.pass_messages(MANY, 1.0, **OPTIONS), "strength"),
-        (lambda: draw_training_set(MANY, Pooled(), 1.0), "strength"),
-        (lambda: draw_training_set(PROBLEM, Pooled(), [1.0, 2.0]), "alpha1"),
-        (lambda: draw_training_set(PROBLEM, Attention(Query([0.1, 0.2], 1)), 1.0), "cosine"),
-    ],
-)
-def test_arrays_that_cannot_be_used_are_one_clear_error(call, word):
-    with pytest.raises(InvalidInput, match=word):
-        call()

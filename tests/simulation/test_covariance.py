@@ -1,131 +1,23 @@
-"""Tokens of a covariance: both engines sample one law, and theory predicts it."""
+"""Tokens of a covariance: queries, capacity, errors on fresh tokens, effects of samples."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import ks_2samp, norm
+from scipy.stats import norm
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.simulation import align, draw_training_set, is_separable
-from sparsetoken.simulation.features import queried
+from sparsetoken.simulation import align, draw_training_set, is_separable, performance
 from sparsetoken.simulation.frames import frame_of
-
-
-def spectrum(d, power):
-    values = (np.arange(d) + 1.0) ** power
-    return values / values.mean()
-
-
-def unit(d, frequency):
-    x = np.cos(frequency * np.arange(d))
-    return x / np.linalg.norm(x)
-
-
-def tokens(d, power=-0.5, effect=0.2, *, turned=False):
-    """A power-law spectrum, and an effect of samples with other eigenvectors."""
-    S, xi, j = spectrum(d, power), unit(d, 1.7), np.arange(d)
-    B = effect * 0.9 ** np.abs(j[:, None] - j) if effect else None
-    if not turned:
-        return st.TokenCovariance(S, B, signal=xi)
-    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]
-    between = None if B is None else Q @ B @ Q.T
-    return st.TokenCovariance(Q @ np.diag(S) @ Q.T, between, signal=Q @ xi)
-
-
-# model, letters, has an effect of samples, loss, ridge, alpha
-CASES = [
-    (st.Pooled(), (6, 2, 3.0, 0.4), 0.2, "logistic", 0.02, 2.0),
-    (st.Attention(st.Query(0.8, 1.0)), (6, 1, 3.0, 0.5), 0.2, "square", 0.05, 2.0),
-    (st.Attention(st.Query(0.8, 1.0)), (6, 1, 3.0, 0.4), 0.0, "logistic", 0.05, 1.0),
-    (st.Attention(st.TwoSteps(3.0, eta_q=20.0)), (5, 2, 3.0, 0.5), 0.2, "logistic", 0.05, 1.5),
-    (st.model.HardAttention(st.Query(0.8, 1.0)), (6, 1, 3.0, 0.4), 0.2, "squared_hinge", 0.05, 2.0),
-    (st.Elementwise(st.Query(0.8, 1.0)), (6, 2, 3.0, 0.4), 0.0, "square", 0.05, 2.0),
-    (st.Vectorized(), (3, 1, 4.0, 0.4), 0.2, "square", 0.2, 4.0),
-]
-IDS = [f"{case[0].name}-{case[3]}" for case in CASES]
-every_case = pytest.mark.parametrize("case", CASES, ids=IDS)
-QUANTITIES = ("test_error", "training_loss", "training_error", "auc")
-OVERLAPS = ("query_overlap", "orthogonal_overlap", "noise_overlap", "bias")
+from token_laws import tokens, unit
 
 
 @pytest.fixture
 def _few_draws(monkeypatch):
     """2000 draws for the test error: both engines share this part, and it is slow."""
-    monkeypatch.setattr(queried, "DRAWS", 2000)
-
-
-@every_case
-@pytest.mark.usefixtures("_few_draws")
-def test_both_engines_sample_one_law(case):
-    """With other seeds one of the 6 comparisons fails once in 170 runs."""
-    model, letters, effect, loss, ridge, alpha = case
-    problem = st.SparseTokenProblem(*letters, tokens=tokens(24, effect=effect, turned=True))
-    columns = []
-    for engine in ("reduced", "tensors"):
-        found = st.simulate(
-            problem, model, st.Readout(loss, ridge, alpha), trials=80, seed=3, engine=engine
-        )
-        numbers = found.trials.columns()
-        columns.append([numbers[name] for name in ("test_error", "training_loss", *OVERLAPS)])
-    for one, two in zip(*columns, strict=True):
-        if np.ptp(one) > 0 or np.ptp(two) > 0:
-            assert ks_2samp(one, two).pvalue > 1e-3
-
-
-@every_case
-@pytest.mark.usefixtures("_few_draws")
-def test_theory_predicts_what_is_simulated(case):
-    """Within 4 standard errors and a correction of order 1/d; a steep spectrum has few directions.
-
-    The sum of the eigenvalues over the largest, 23, stands for d in the correction.
-    """
-    model, letters, effect, loss, ridge, alpha = case
-    engine = ("reduced", "tensors")[CASES.index(case) % 2]  # of one law, as the test above says
-    d = 160 if engine == "reduced" else 120
-    problem = st.SparseTokenProblem(*letters, tokens=tokens(d, effect=effect))
-    readout = st.Readout(loss, ridge=ridge, alpha1=alpha)
-    expected = st.predict(problem, model, readout, tolerance=1e-3)
-    assert expected.status.converged
-    found = st.simulate(problem, model, readout, trials=16, seed=2, engine=engine)
-    measured, theory = found.to_dict(), expected.to_dict()
-    for name in (*QUANTITIES, *OVERLAPS):
-        correction = (1 if name in QUANTITIES else 4) / d * (1 + abs(theory[name]))
-        allowance = 4 * measured[f"{name}_se"] + correction
-        assert measured[name] == pytest.approx(theory[name], abs=allowance), name
-
-
-# model, has an effect of samples, loss, ridge of the simulation, alpha
-RIDGELESS = [
-    (st.Pooled(), 0.2, "square", 0.0, 0.5),
-    (st.Attention(st.Query(0.8, 1.0)), 0.0, "square", 0.0, 0.5),
-    (st.Attention(st.Query(0.8, 1.0)), 0.2, "square", 0.0, 2.0),
-    (st.Vectorized(), 0.2, "square", 0.0, 2.0),
-    (st.Attention(st.Query(0.8, 1.0)), 0.2, "squared_hinge", 1e-6, 1.0),
-    (st.Pooled(), 0.2, "logistic", 1e-6, 12.0),
-]
-
-
-@pytest.mark.parametrize("case", RIDGELESS, ids=[f"{c[0].name}-{c[2]}-{c[4]}" for c in RIDGELESS])
-@pytest.mark.usefixtures("_few_draws")
-def test_theory_predicts_what_is_simulated_without_a_ridge(case):
-    """Within 4 standard errors and a correction of order 1/d, as above.
-
-    What isotropic tokens have is outside it, the first case aside.
-    """
-    model, effect, loss, least, alpha = case
-    d = 200
-    problem = st.SparseTokenProblem(5, 1, 4.0, 0.4, tokens=tokens(d, -0.8, effect=effect))
-    expected = st.predict(problem, model, st.Readout(loss, 0.0, alpha), tolerance=1e-3)
-    assert expected.status.converged
-    found = st.simulate(problem, model, st.Readout(loss, least, alpha), trials=24, seed=4)
-    measured, theory = found.to_dict(), expected.to_dict()
-    for name in (*QUANTITIES, *OVERLAPS):
-        correction = (1 if name in QUANTITIES else 4) / d * (1 + abs(theory[name]))
-        allowance = 4 * measured[f"{name}_se"] + correction
-        assert measured[name] == pytest.approx(theory[name], abs=allowance), name
+    monkeypatch.setattr(performance, "DRAWS", 2000)
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
@@ -152,18 +44,6 @@ def test_a_query_given_as_a_vector_is_used_as_it_is():
         assert trial.cosine == pytest.approx(q @ law.signal)
         assert trial.sharpness == 1.5
     assert st.predict(problem, model).query.cosine == pytest.approx(q @ law.signal)
-
-
-def test_conditional_errors_are_those_of_fresh_tokens():
-    """Given a readout the exact error and the share of mistakes on 40000 new samples agree."""
-    problem = st.SparseTokenProblem(4, 1, 3.0, 0.4, tokens=tokens(30, turned=True))
-    for model in (st.Pooled(), st.Vectorized(), st.Attention(st.Query(0.8, 1.0))):
-        plan = {"trials": 1, "engine": "tensors", "seed": 1}
-        exact = st.simulate(problem, model, **plan).mean
-        counted = st.simulate(problem, model, test_samples=40_000, **plan).mean
-        error = np.sqrt(exact.test_error * (1 - exact.test_error) / 40_000)
-        assert counted.test_error == pytest.approx(exact.test_error, abs=4 * error)
-        assert counted.auc == pytest.approx(exact.auc, abs=0.012)
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,25 @@ import pytest
 from attention_descent import alternating, attention_descent, quantities
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.architectures.weights import elementwise_weights, softmax_weights
+from sparsetoken.model.descent import training_of
 from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.results import NetworkPath, Simulation, StatusCode, TrialOutcome
 from sparsetoken.simulation import descend as simulated_descent
-from sparsetoken.simulation import descent as module
 from sparsetoken.simulation import simulate
+from sparsetoken.simulation.descent import followed
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.theory import descend
 
 PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
 START = {"start_w": 0.5, "start_q": 0.8}
+
+
+def descended(engine, descent, budget=None):
+    training = training_of(PROBLEM, descent)
+    return followed(engine.descent_data(training, budget), training)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "square", "squared_hinge"])
@@ -44,7 +50,7 @@ def test_a_step_is_minus_the_gradient_of_the_risk(kind, loss):
         )
         return np.mean(descent.loss.value(y, (weights * (X @ w)).sum(axis=1) + b))
 
-    before, after = module.descended(engine, PROBLEM, descent)
+    before, after = descended(engine, descent)
     (q0, w0), (q1, w1) = before.columns.T, after.columns.T
     at = np.array([*w0, *q0, before.c[0]])
     h = 1e-5 * np.eye(11)
@@ -58,7 +64,7 @@ def test_a_step_is_minus_the_gradient_of_the_risk(kind, loss):
 def test_the_start_is_as_asked():
     descent = attention_descent(2.0, 1, **START)
     engine = TensorEngine(PROBLEM, 7, seed=1)
-    q, w = next(module.descended(engine, PROBLEM, descent)).columns.T
+    q, w = next(descended(engine, descent)).columns.T
     lengths = np.linalg.norm(w), np.linalg.norm(q), w @ q
     np.testing.assert_allclose(lengths, (0.5, 0.8, 0.0), atol=1e-12)
     np.testing.assert_allclose([w @ engine.signal, q @ engine.signal], 0, atol=1e-12)
@@ -69,7 +75,7 @@ def test_two_alternating_steps_are_those_of_the_stages():
     descent = alternating(3.0, 2, 0.5, 6.0, 0.4, beta=1.3)
     engine = TensorEngine(PROBLEM, 30, seed=5)
     expected = engine.train_query(steps)
-    *_, last = module.descended(engine, PROBLEM, descent)
+    *_, last = descended(engine, descent)
     q, w = last.columns.T
     found = engine.frame.trained(q, 1.3, w)
     assert found.query.cosine == pytest.approx(expected.query.cosine)
@@ -78,18 +84,17 @@ def test_two_alternating_steps_are_those_of_the_stages():
 
 def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
     monkeypatch.setattr("sparsetoken.simulation.budget.CHUNK_BYTES", 1000)
-    monkeypatch.setattr("sparsetoken.simulation.descent_data.CHUNK_BYTES", 1000)
+    monkeypatch.setattr("sparsetoken.simulation.tensors.CHUNK_BYTES", 1000)
     descent = attention_descent(3.0, 3, **START)
     engine = TensorEngine(PROBLEM, 20, seed=2)
-    kept, drawn = (
-        list(module.descended(engine, PROBLEM, descent, budget)) for budget in (2**30, 1)
-    )
+    kept, drawn = (list(descended(engine, descent, budget)) for budget in (2**30, 1))
     np.testing.assert_array_equal(kept[-1].columns, drawn[-1].columns)
 
 
 @pytest.mark.parametrize(
     ("problem", "descent"),
     [
+        (SparseTokenProblem(4, 2, 2.5, 0.4), attention_descent(2.0, 6, start_w=0.3, start_q=0.5)),
         (SparseTokenProblem(5, 1, 3.0, 0.4), attention_descent(3.0, 5, **START)),
         (
             SparseTokenProblem(4, 2, 2.0, 0.5),
@@ -104,10 +109,11 @@ def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
         ),
     ],
 )  # fmt: skip
-def test_theory_predicts_what_is_simulated(problem, descent):
+@pytest.mark.parametrize("engine", ["tensors", "reduced"])
+def test_theory_predicts_what_is_simulated(problem, descent, engine):
     """Within 4 standard errors of both and the finite-size correction, of order 1/d."""
     d = 250
-    found = simulated_descent(problem, descent, dimension=d, trials=10, seed=4)
+    found = simulated_descent(problem, descent, dimension=d, trials=10, seed=4, engine=engine)
     expected = descend(problem, descent, replicas=8)
     assert found.status.converged
     own = quantities(found.standard_error), quantities(expected.errors)
@@ -151,26 +157,12 @@ def test_divergence_is_said():
     found = simulated_descent(PROBLEM, wild, dimension=30, trials=2)
     assert found.status.code is StatusCode.NO_LIMIT
     known = int(np.isfinite(found.mean.test_error).sum())
-    assert f"diverges at step {known}" in found.status.remedy
+    first = int(np.isfinite(found.trials[0].test_error).sum())
+    assert f"2 of 2 trials, first 0: it diverges at step {first}" in found.status.remedy
     assert 1 <= known < len(found.mean) == 10
     assert np.isnan(found.mean.test_error[known:]).all()
     with pytest.raises(InvalidInput, match="diverge"):
         simulate(PROBLEM, Attention(wild), Readout(), dimension=30, trials=1)
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"dimension": 2}, "dimension"),
-        ({"trials": 0}, "trials"),
-        ({"seed": -1}, "seed"),
-        ({"dtype": "float16"}, "dtype"),
-        ({"memory_budget": 100}, "memory_budget"),
-    ],
-)
-def test_bad_values(options, word):
-    with pytest.raises(InvalidInput, match=word):
-        simulated_descent(PROBLEM, attention_descent(), **{"dimension": 20, **options})
 
 
 def test_test_errors_may_be_asked_at_some_steps_only():

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.simulation import pass_messages
 from sparsetoken.simulation.message_passing import position_chances
@@ -50,17 +49,3 @@ def test_too_few_rounds_are_said():
     found = pass_messages(problem, 1.0, dimension=50, trials=2, iterations=2)
     assert not found.status.converged
     assert "more iterations" in found.status.remedy
-
-
-@pytest.mark.parametrize(
-    ("alpha", "options", "word"),
-    [
-        (0.0, {}, "alpha"),
-        (1.0, {"trials": 0}, "trials"),
-        (1.0, {"iterations": 0}, "iterations"),
-        (1.0, {"memory_budget": 10}, "memory_budget"),
-    ],
-)
-def test_bad_values(alpha, options, word):
-    with pytest.raises(InvalidInput, match=word):
-        pass_messages(SparseTokenProblem(4), alpha, **{"dimension": 30, **options})

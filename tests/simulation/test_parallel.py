@@ -7,7 +7,8 @@ import cloudpickle
 import pytest
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.simulation.parallel import WorkersDied, run_all
+from sparsetoken.results import CONVERGED, Status
+from sparsetoken.simulation.parallel import Trial, WorkersDied, _status, run_all
 from sparsetoken.work import WorkerPool
 
 
@@ -48,6 +49,17 @@ def test_a_trial_that_kills_its_workers_is_given_up():
     text = "Trial 0 has no result. Its worker process died 3 times"
     with WorkerPool(1) as pool, pytest.raises(WorkersDied, match=text):
         run_all(os._exit, 1, pool, ignore)
+
+
+def test_the_worst_status_of_the_trials_is_that_of_all():
+    stuck, nothing = Status("tolerance_not_reached", "more"), Status("no_limit", "less")
+    for given, expected, remedy in (
+        ([CONVERGED, CONVERGED], "converged", ""),
+        ([CONVERGED, stuck], "tolerance_not_reached", "1 of 2 trials, first 1: more"),
+        ([stuck, nothing, CONVERGED, nothing], "no_limit", "2 of 4 trials, first 1: less"),
+    ):
+        found = _status([Trial(None, status) for status in given])
+        assert (found, found.remedy) == (expected, remedy)
 
 
 def test_an_executor_that_has_ended_or_is_none():

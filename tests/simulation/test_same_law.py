@@ -21,8 +21,8 @@ from sparsetoken.model.models import (
 )
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.simulation import align, simulate
-from sparsetoken.simulation.features import linear, queried
+from sparsetoken.simulation import align, performance, simulate
+from token_laws import tokens
 
 TRIALS = 150
 LEVEL = 1e-3
@@ -48,8 +48,7 @@ def energy_p_value(a, b, seed=0, permutations=1999):
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
     """2000 draws for the test error: both engines share this part, and it is slow."""
-    for module in (queried, linear):
-        monkeypatch.setattr(module, "DRAWS", 2000)
+    monkeypatch.setattr(performance, "DRAWS", 2000)
 
 
 @pytest.fixture(scope="module")
@@ -116,15 +115,29 @@ OUTCOMES = [
     (Vectorized(), (3, 1, 3.0, 0.5), 1.5, "squared_hinge"),
     (Vectorized(), (3, 2, 2.0, 0.5), 5.0, "logistic"),
 ]
+COVARIANCES = [  # with the size of an effect that the tokens of a sample share
+    (Pooled(), (6, 2, 3.0, 0.4), 2.0, "logistic", 0.2),
+    (Attention(Query(0.8, 1.0)), (6, 1, 3.0, 0.5), 2.0, "square", 0.2),
+    (Attention(Query(0.8, 1.0)), (6, 1, 3.0, 0.4), 1.0, "logistic", 0.0),
+    (Attention, (5, 2, 3.0, 0.5), 1.5, "logistic", 0.2),
+    (HardAttention(Query(0.8, 1.0)), (6, 1, 3.0, 0.4), 2.0, "squared_hinge", 0.2),
+    (Elementwise(Query(0.8, 1.0)), (6, 2, 3.0, 0.4), 2.0, "square", 0.0),
+    (Vectorized(), (3, 1, 4.0, 0.4), 4.0, "square", 0.2),
+]
 
 
-@pytest.mark.parametrize(("model", "letters", "alpha", "loss"), OUTCOMES)
-def test_outcome_has_one_law(model, letters, alpha, loss):
+@pytest.mark.parametrize(
+    ("model", "letters", "alpha", "loss", "effect"),
+    [*((*outcome, None) for outcome in OUTCOMES), *COVARIANCES],
+)
+def test_outcome_has_one_law(model, letters, alpha, loss, effect):
     """A class of models stands for one whose query is trained, with the loss of the readout."""
     if isinstance(model, type):
         model = model(dataclasses.replace(STEPS, loss=loss))
-    problem, readout = SparseTokenProblem(*letters), Readout(loss, ridge=0.02, alpha1=alpha)
-    sample = [outcomes(problem, model, readout, engine) for engine in ("reduced", "tensors")]
+    law = {} if effect is None else {"tokens": tokens(24, effect=effect, turned=True)}
+    problem, readout = SparseTokenProblem(*letters, **law), Readout(loss, 0.02, alpha)
+    d = 24 if law else 40
+    sample = [outcomes(problem, model, readout, engine, d) for engine in ("reduced", "tensors")]
     assert_same_law(*sample)
 
 

@@ -1,16 +1,11 @@
 """Trials tested on another problem than the one trained on."""
 
-import dataclasses
-import math
-
 import pytest
 
-from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.models import MODELS, make_model
+from sparsetoken.model.models import make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
-from sparsetoken.simulation import simulate, trial
-from sparsetoken.simulation.features import queried
+from sparsetoken.simulation import performance, simulate
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0, 0.5)
 SHIFTED = SparseTokenProblem(9, 2, 2.5, 0.3)
@@ -26,51 +21,10 @@ def run(name="attention", activation="erf", **options):
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
 @pytest.mark.parametrize("model", ["attention", "pooled", "elementwise", "hard_attention"])
 def test_the_training_does_not_depend_on_the_test(model, engine, monkeypatch):
-    monkeypatch.setattr(queried, "DRAWS", 2000)
+    monkeypatch.setattr(performance, "DRAWS", 2000)
     here, there = (run(model, engine=engine, test_problem=p) for p in (None, SHIFTED))
     for one, two in zip(here.trials, there.trials, strict=True):
         assert one.overlaps == two.overlaps
         assert one.training_loss == two.training_loss
         assert one.test_error != two.test_error
     assert run(model, engine=engine, test_problem=PROBLEM) == here
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_fresh_samples_agree_with_the_conditional_error(model):
-    """The same trained classifiers, tested both ways.
-
-    40 trials of 5000 samples: the standard error of the mean of the differences is below
-    0.5 / sqrt(200000), about 1.1e-3, for the error, and of that size for the AUC.
-    """
-    test_problem = dataclasses.replace(SHIFTED, length=4) if model == "vectorized" else SHIFTED
-    options = {"engine": "tensors", "trials": 40, "dimension": 12, "test_problem": test_problem}
-    exact, counted = run(model, **options), run(model, test_samples=5000, **options)
-    assert exact.trials[0].overlaps == counted.trials[0].overlaps
-    for name in ("test_error", "auc"):
-        gap = getattr(exact.mean, name) - getattr(counted.mean, name)
-        assert abs(gap) < 4 * 1.1e-3
-    moved = run(model, **{**options, "test_problem": None}).mean.test_error
-    assert abs(moved - exact.mean.test_error) > 10 * 1.1e-3
-
-
-def test_memory_counts_the_longer_of_the_two():
-    longer = dataclasses.replace(SHIFTED, length=10**9)
-    with pytest.raises(InvalidInput, match="memory_budget"):
-        run(test_problem=longer)
-    with pytest.raises(InvalidInput, match="memory_budget"):
-        run(test_problem=longer, engine="tensors", test_samples=10)
-
-
-def test_exponential_weights_are_checked_on_the_test_problem(monkeypatch):
-    monkeypatch.setattr(trial.TrialPlan, "run", lambda *_: pytest.fail("work"))
-    with pytest.raises(InvalidInput, match="sharpness"):
-        run("elementwise", "exp", test_problem=SparseTokenProblem(4, 1, 500.0))
-
-
-@pytest.mark.parametrize(
-    ("model", "test_problem", "word"),
-    [("attention", math.pi, "test_problem"), ("vectorized", SHIFTED, "length")],
-)
-def test_bad_input(model, test_problem, word):
-    with pytest.raises(InvalidInput, match=word):
-        run(model, test_problem=test_problem)

@@ -1,5 +1,6 @@
 """The direct engine against the definitions it implements."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -18,9 +19,10 @@ from sparsetoken.model.stages import Query, Readout
 from sparsetoken.simulation import budget, simulate
 from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.frames import TokenFrame
-from sparsetoken.simulation.performance import expected_performance, measured_performance
+from sparsetoken.simulation.performance import expected_performance, measured_performance, project
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.tensors import TensorEngine
+from token_laws import tokens
 
 PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
 
@@ -58,44 +60,53 @@ def test_a_given_query_has_exactly_its_cosine(cosine):
 
 
 @pytest.mark.parametrize("model", [Attention(), HardAttention(), Pooled(), Vectorized()])
-def test_splits_rebuild_the_readout(model):
+def test_overlaps_rebuild_the_readout(model):
     engine = TensorEngine(PROBLEM, 6, seed=2)
     trained = engine.frame.given(Query(0.6, 1.0), np.random.default_rng(0))
-    sampler = sampler_of(model)
+    trained = None if model.query is None else trained
+    sampler = sampler_of(model, PROBLEM)
     design = engine.design(sampler, trained, 10)
     w = np.random.default_rng(0).standard_normal(design.features.shape[1])
-    projections, xi = sampler.project(design.frame, design.query, w, PROBLEM.length), engine.signal
-    assert np.hypot(np.linalg.norm(projections.named), projections.rest) == pytest.approx(
-        np.linalg.norm(w)
-    )
-    if model.query is not None:
-        rebuilt = 0.6 * projections.named[0] + 0.8 * projections.named[1]
-        assert rebuilt == pytest.approx(w @ xi)
-    else:
-        np.testing.assert_allclose(projections.named, w.reshape(-1, 6) @ xi)
+    found = project(design.frame, design.query, w, 0.3, sampler.positions)
+    own, xi = found.overlaps, engine.signal
+    size = np.linalg.norm([own.query, own.orthogonal, own.noise])
+    assert size == pytest.approx(np.linalg.norm(w))
+    assert own.bias == 0.3
+    np.testing.assert_allclose(found.signal, w.reshape(-1, 6) @ xi)
+    along = 0.6 * own.query + 0.8 * own.orthogonal if model.query is not None else own.orthogonal
+    assert along == pytest.approx(found.signal.sum() / np.sqrt(len(found.signal)))
+
+
+FRESH, LONGER = Query(0.7, 1.5), {"length": 9, "informative": 2, "strength": 2.0}
 
 
 @pytest.mark.parametrize(
-    ("model", "law"),
+    ("model", "law", "shift"),
     [
-        (Attention(Query(0.7, 1.5)), None),
-        (Elementwise(Query(0.7, 1.5)), None),
-        (Elementwise(Query(0.7, 1.5), "relu"), None),
-        (HardAttention(Query(0.7, 1.5)), None),
-        (Pooled(), None),
-        (Vectorized(), None),
-        (Vectorized(), (0.8, 0.1, 0.1)),
+        (Attention(FRESH), {}, LONGER),
+        (Elementwise(FRESH), {}, {}),
+        (Elementwise(FRESH, "relu"), {}, LONGER),
+        (HardAttention(FRESH), {}, LONGER),
+        (Pooled(), {}, LONGER),
+        (Vectorized(), {}, {"strength": 2.0, "positive_rate": 0.5}),
+        (Vectorized(), {"position_law": (0.8, 0.1, 0.1)}, {}),
+        *(
+            (model, {"tokens": tokens(15, turned=True)}, {})
+            for model in (Pooled(), Vectorized(), Attention(FRESH))
+        ),
+        (Elementwise(FRESH), {"tokens": tokens(15, effect=8.0, turned=True)}, {}),
     ],
 )
-def test_expected_performance_is_that_of_fresh_samples(model, law):
-    """The training is the same; only the way of measuring differs."""
-    problem = SparseTokenProblem(3, 1, 2.5, 0.3, position_law=law)
+def test_expected_performance_is_that_of_fresh_samples(model, law, shift):
+    """The training is the same; only the way of measuring differs, also on another problem."""
+    problem = SparseTokenProblem(3, 1, 2.5, 0.3, **law)
+    tested = dataclasses.replace(problem, **shift)
     readout = Readout(ridge=0.05, alpha1=3.0)
     n = 40_000
     one, two = (
         simulate(
-            problem, model, readout,
-            dimension=15, trials=3, engine="tensors", test_samples=samples,
+            problem, model, readout, dimension=15, trials=3,
+            engine="tensors", test_samples=samples, test_problem=tested,
         )
         for samples in (None, n)
     )  # fmt: skip
@@ -114,11 +125,10 @@ def test_expected_vectorized_error_enumerates_positions(scalar_bytes, monkeypatc
     """A readout built by hand, and the sum over the three positions."""
     monkeypatch.setattr(budget, "SCALAR_BYTES", scalar_bytes)
     problem, profile = SparseTokenProblem(3, 2, 2.0, 0.4), np.array([1.0, 0.5, -0.2])
-    sampler, rng = sampler_of(Vectorized()), np.random.default_rng(0)
+    sampler, rng = sampler_of(Vectorized(), problem), np.random.default_rng(0)
     w = np.concatenate([profile, [1.2]])
-    projections = sampler.project(TokenFrame(np.ones(1)), None, w, length=3)
-    scores = sampler.scores(problem, None, projections, -0.3, rng)
-    found = expected_performance(problem, scores)
+    projections = project(TokenFrame(np.ones(1)), None, w, -0.3, positions=3)
+    found = expected_performance(0.4, sampler.scores(None, projections, rng))
     width = np.sqrt(profile @ profile + 1.2**2)
     pairs = itertools.combinations(range(3), 2)
     shifts = np.array([2.0 * profile[list(pair)].sum() for pair in pairs])
@@ -128,8 +138,8 @@ def test_expected_vectorized_error_enumerates_positions(scalar_bytes, monkeypatc
 
 
 def test_ties_count_one_half():
-    sampler, rng = sampler_of(Pooled()), np.random.default_rng(0)
-    nothing = sampler.project(TokenFrame(np.ones(1)), None, np.zeros(1))
-    found = expected_performance(PROBLEM, sampler.scores(PROBLEM, None, nothing, 0.0, rng))
+    sampler, rng = sampler_of(Pooled(), PROBLEM), np.random.default_rng(0)
+    nothing = project(TokenFrame(np.ones(1)), None, np.zeros(1), 0.0)
+    found = expected_performance(0.4, sampler.scores(None, nothing, rng))
     assert found == (0.5, 0.5)
     assert measured_performance(np.zeros(4), np.array([1, 1, -1, -1])) == (0.5, 0.5)

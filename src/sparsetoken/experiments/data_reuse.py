@@ -30,7 +30,7 @@ from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.results import StatusCode
 from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.frames import training_size
-from sparsetoken.simulation.performance import expected_performance
+from sparsetoken.simulation.performance import expected_performance, project
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
 
@@ -154,7 +154,7 @@ def reuse_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str,
     """
     engine = TensorEngine(PROBLEM, dimension, seed_of("beyond", seed, trial))
     steps, readout = steps_of(load), Readout(alpha1=load)
-    sampler, n = sampler_of(Attention(steps)), training_size(load, dimension)
+    sampler, n = sampler_of(Attention(steps), PROBLEM), training_size(load, dimension)
     D0, D1 = (list(engine.chunks(source, n)) for source in (Stream.D0, Stream.D1))
     arms = {"fresh": (D0, D1), "reused": (D1, D1), "all twice": (D0 + D1, D0 + D1)}
     reached = {}
@@ -163,9 +163,9 @@ def reuse_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str,
         features = np.concatenate([sampler.features(X, query) for X, _ in for_readout])
         labels = np.concatenate([y for _, y in for_readout])
         fit = fit_readout(features, labels, readout.loss, readout.ridge)
-        split = sampler.project(engine.frame, query, fit.w, dimension=dimension)
-        scores = sampler.scores(PROBLEM, query, split, fit.b, stream(engine.seed, Stream.TEST))
-        error = expected_performance(PROBLEM, scores).test_error
+        split = project(engine.frame, query, fit.w, fit.b, dimension=dimension)
+        scores = sampler.scores(query, split, stream(engine.seed, Stream.TEST))
+        error = expected_performance(PROBLEM.positive_rate, scores).test_error
         reached[arm] = Reached(error, query.query.cosine)
     return reached
 

@@ -47,8 +47,8 @@ class ModelEntry:
         query is a `Query` with numbers, or None. By default that of a model with a query, from its
         weights.
     simulation : str or callable
-        ``(model) -> FeatureSampler``, as ``"module:name"`` or itself. By default that of a model
-        with a query.
+        ``(model, problem) -> FeatureSampler``, as ``"module:name"`` or itself. By default that of a
+        model with a query.
     summary : str
         The features in a few words.
     estimator : str
@@ -71,7 +71,7 @@ class ModelEntry:
 
     kind: type[Model]
     theory: str | Callable[..., Any] = "sparsetoken.theory.laws.models:queried_law"
-    simulation: str | Callable[..., Any] = "sparsetoken.simulation.features.queried:QueriedSampler"
+    simulation: str | Callable[..., Any] = "sparsetoken.simulation.features:QueriedSampler"
     summary: str = ""
     estimator: str = ""
     version: int = 1
@@ -103,7 +103,7 @@ def _own(
     return ModelEntry(
         kind,
         f"sparsetoken.theory.laws.{law}",
-        f"sparsetoken.simulation.features.{sampler}",
+        f"sparsetoken.simulation.features:{sampler}",
         summary,
         estimator and f"sparsetoken.estimators:{estimator}",
     )
@@ -115,33 +115,31 @@ MODELS: dict[str, ModelEntry] = {
         _own(
             Attention,
             "models:softmax_law",
-            "queried:QueriedSampler",
+            "QueriedSampler",
             "softmax attention",
             "AttentionClassifier",
         ),
         _own(
             Pooled,
             "models:pooled_law",
-            "linear:PooledSampler",
+            "PooledSampler",
             "the mean token",
             "PooledLinearClassifier",
         ),
         _own(
             Vectorized,
             "models:vectorized_law",
-            "linear:VectorizedSampler",
+            "VectorizedSampler",
             "all tokens concatenated",
             "VectorizedLinearClassifier",
         ),
         _own(
             Elementwise,
             "models:elementwise_law",
-            "queried:QueriedSampler",
+            "QueriedSampler",
             "attention without normalisation",
         ),
-        _own(
-            HardAttention, "hard:hard_law", "queried:HardSampler", "attention to the largest score"
-        ),
+        _own(HardAttention, "hard:hard_law", "HardSampler", "attention to the largest score"),
     )
 }
 """By name. A new model is a class, a law, a sampler and a row here; see docs/extending.md."""

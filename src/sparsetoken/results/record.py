@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -159,9 +160,9 @@ class Record:
             choice("dimension", dim, part.dims)
             axis, name = part.dims.index(dim), f"position along {dim}"
             size = part.shape[axis]
-            if not isinstance(position, slice):
-                position = integer(name, position, -size, size - 1)
-            part = part._part(dim, position)
+            kept = isinstance(position, slice)
+            position = position if kept else integer(name, position, -size, size - 1)
+            part = part._along(dim, functools.partial(_at, position), kept)
         return part
 
     def __getitem__(self, key: Any) -> Self:
@@ -174,27 +175,22 @@ class Record:
         """Go through the parts along the first dimension."""
         return (self[position] for position in range(len(self)))
 
-    def _part(self, dim: str, position: int | slice) -> Self:
-        """Return a part along a dimension."""
-        kept = isinstance(position, slice)
-
-        def part(value: np.ndarray, own: tuple[str, ...]) -> Any:
-            return value[(slice(None),) * own.index(dim) + (position,)]
-
-        def coord(value: np.ndarray) -> np.ndarray:
-            axis = self.dims.index(dim)
-            if value.shape[axis] == 1:  # the same all along the dimension
-                return value if kept else value.squeeze(axis)
-            return np.asarray(part(value, self.dims))
-
-        changes: dict[str, Any] = {"dims": tuple(d for d in self.dims if kept or d != dim)}
-        changes["coords"] = {name: coord(value) for name, value in self.coords.items()}
+    def _along(self, dim: str, of: Callable[[np.ndarray, int], Any], kept: bool = False) -> Self:
+        """Return the record with a function of each array and its axis along a dimension."""
+        axis = self.dims.index(dim)
+        changes: dict[str, Any] = {
+            "dims": tuple(d for d in self.dims if kept or d != dim),
+            "coords": {
+                name: of(c, axis) if c.shape[axis] > 1 else c if kept else c.squeeze(axis)
+                for name, c in self.coords.items()  # of size 1: the same all along the dimension
+            },
+        }
         for field in dataclasses.fields(self):
             value, own = getattr(self, field.name), self._dims_of(field)
             if isinstance(value, Record):
-                changes[field.name] = value._part(dim, position)
+                changes[field.name] = value._along(dim, of, kept)
             elif isinstance(value, np.ndarray) and dim in own:
-                changes[field.name] = part(value, own)
+                changes[field.name] = of(value, own.index(dim))
         return dataclasses.replace(self, **changes)
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -315,6 +311,10 @@ class Record:
             for one, two in pairs
             for name in one
         )
+
+
+def _at(position: int | slice, value: np.ndarray, axis: int) -> Any:
+    return value[(slice(None),) * axis + (position,)]
 
 
 def stacked(rows: Sequence[AnyRecord], grid: Broadcast) -> AnyRecord:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -57,12 +57,16 @@ class Simulation(Record, Generic[Of]):
     @property
     def mean(self) -> Of:
         """Means over trials: a record without the dimension trial."""
-        return _over_trials(self.trials, np.mean)
+        return self._over_trials(np.mean)
 
     @property
     def standard_error(self) -> Of:
         """Standard errors of the means; nan for a single trial."""
-        return _over_trials(self.trials, standard_error)
+        return self._over_trials(standard_error)
+
+    def _over_trials(self, reduce: Callable[[np.ndarray, int], Numbers]) -> Of:
+        coords = {name: c for name, c in self.trials.coords.items() if name != "trial"}
+        return dataclasses.replace(self.trials, coords=coords)._along("trial", reduce)
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return means by column, their standard errors as NAME_se, and the status."""
@@ -78,22 +82,6 @@ def standard_error(values: np.ndarray, axis: int = 0) -> Numbers:
     if n < 2:
         return np.full(np.delete(values.shape, axis), np.nan)[()]
     return np.std(values, axis=axis, ddof=1) / np.sqrt(n)
-
-
-def _over_trials(record: Any, reduce: Callable[..., Numbers]) -> Any:
-    """Return a record with a function over the trials of each quantity."""
-    axis = record.dims.index("trial")
-    changes: dict[str, Any] = {
-        "dims": tuple(dim for dim in record.dims if dim != "trial"),
-        "coords": {n: c.squeeze(axis) for n, c in record.coords.items() if n != "trial"},
-    }
-    for field in dataclasses.fields(record):
-        value = getattr(record, field.name)
-        if isinstance(value, Record):
-            changes[field.name] = _over_trials(value, reduce)
-        elif field.metadata["column"] is not None:
-            changes[field.name] = reduce(value, axis=axis)
-    return dataclasses.replace(record, **changes)
 
 
 def of_trials(trials: Sequence[Of], status: Status) -> Simulation[Of]:

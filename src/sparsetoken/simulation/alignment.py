@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps, require_steps
 from sparsetoken.model.tokens import check_dimension
 from sparsetoken.model.values import broadcast
-from sparsetoken.results import CONVERGED, FoundQuery, Simulation, Status
-from sparsetoken.simulation.frames import TrainedQuery
-from sparsetoken.simulation.parallel import simulated
+from sparsetoken.results import FoundQuery, Simulation
+from sparsetoken.simulation.parallel import Trial, simulated
 from sparsetoken.simulation.setting import Setting, dimension_of
 
 
 @dataclasses.dataclass(frozen=True)
-class _Plan:
+class AlignmentPlan:
     """All that determines the distribution of a trial."""
 
     problem: SparseTokenProblem
     steps: TwoSteps
     setting: Setting
-    memory_budget: int | None
+    memory_budget: int | None = None
 
     def __post_init__(self) -> None:
         require_problem(self.problem)
         require_steps(self.steps)
         check_dimension(self.problem.tokens, self.setting.dimension)
-        require_query_memory(self.problem, self.steps, self.setting, self.memory_budget)
+        need = self.setting.query_bytes(self.problem, self.steps)
+        self.setting.require_memory(need, self.problem, self.memory_budget, "alpha0")
 
-    def run(self, trial: int) -> TrainedQuery:
+    def run(self, trial: int) -> Trial[FoundQuery]:
         """Run one trial; its seed is a function of the seed and its number."""
-        return self.setting.start(self.problem, trial).train_query(self.steps)
-
-    def outcome(self, trial: TrainedQuery) -> FoundQuery:
-        """Return what is reported of a trial."""
-        return FoundQuery(trial.query.cosine, trial.overlap, trial.norm, trial.readout_cosine)
-
-    def status(self, trials: Sequence[TrainedQuery]) -> Status:
-        """Two steps always end."""
-        return CONVERGED
+        found = self.setting.start(self.problem, trial).train_query(self.steps)
+        return Trial(
+            FoundQuery(found.query.cosine, found.overlap, found.norm, found.readout_cosine)
+        )
 
 
 def align(
@@ -92,13 +87,5 @@ def align(
     """
     setting = Setting(dimension_of(problem, dimension), seed, engine, dtype)
     grid = broadcast(problem, steps)
-    plans = [_Plan(at, of, setting, memory_budget) for at, of in grid.points]
+    plans = [AlignmentPlan(at, of, setting, memory_budget) for at, of in grid.points]
     return simulated(plans, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
-
-
-def require_query_memory(
-    problem: SparseTokenProblem, steps: TwoSteps, setting: Setting, memory_budget: int | None
-) -> None:
-    """Raise `InvalidInput` if stages 1-3 need more bytes than the budget."""
-    need = setting.steps_bytes(steps, problem.length)
-    setting.require_memory(need, problem, memory_budget, "alpha0")

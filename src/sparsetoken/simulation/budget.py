@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from sparsetoken.base.validation import InvalidInput, integer
 
@@ -13,20 +12,6 @@ SCALAR_BYTES = 2**19  # of one scalar per token
 FLOAT = 8
 TOKEN_SCALARS = 8  # arrays of one scalar per token that are alive at once
 SAMPLE_SCALARS = 20  # arrays of one scalar per sample that are alive at once
-
-
-class Columns(NamedTuple):
-    """Numbers of columns of a design matrix: those the score depends on, and the rest."""
-
-    named: int
-    rest: int
-
-
-class Size(NamedTuple):
-    """The sizes that determine the memory."""
-
-    dimension: int
-    length: int
 
 
 def chunk_rows(row_bytes: int) -> int:
@@ -47,15 +32,13 @@ def chunk_sizes(n: int, rows: int) -> Iterator[int]:
     return (min(rows, n - first) for first in range(0, n, rows))
 
 
-def design_bytes(columns: Columns, engine: str, n: int) -> int:
+def design_bytes(columns: int, n: int) -> int:
     """Return the most that stage 4 takes: features, three copies, two Gram matrices.
 
     That is a fit by factors of many columns; one by conjugate gradients takes 1.5 to 2.5 times
     the features.
     """
-    rest = columns.rest if engine == "tensors" else min(n, columns.rest)
-    m = columns.named + rest
-    return FLOAT * (4 * n * m + 2 * min(n, m) ** 2 + SAMPLE_SCALARS * n)
+    return FLOAT * (4 * n * columns + 2 * min(n, columns) ** 2 + SAMPLE_SCALARS * n)
 
 
 def scalar_bytes(length: int) -> int:
@@ -63,8 +46,8 @@ def scalar_bytes(length: int) -> int:
     return TOKEN_SCALARS * max(SCALAR_BYTES, FLOAT * length)
 
 
-def query_bytes(engine: str, length: int, n: int, d: int) -> int:
-    """Return the peak memory of stages 1-3 (or of one pass over D1), by chunks."""
+def pass_bytes(engine: str, length: int, n: int, d: int) -> int:
+    """Return the peak memory of a pass over n samples, by chunks."""
     if engine == "reduced":
         return SAMPLE_SCALARS * FLOAT * n
     row = FLOAT * length * d
@@ -73,10 +56,10 @@ def query_bytes(engine: str, length: int, n: int, d: int) -> int:
     )
 
 
-def require_memory(need: int, size: Size, budget: int | None, remedy: str) -> None:
-    """Raise `InvalidInput` if so many bytes exceed the budget."""
+def require_memory(need: int, dimension: int, length: int, budget: int | None, load: str) -> None:
+    """Raise `InvalidInput` if so many bytes exceed the budget; a lower load needs less."""
     limit = DEFAULT_BUDGET if budget is None else integer("memory_budget", budget, 1)
     if need > limit:
-        at = f"dimension {size.dimension}, length {size.length}"
-        remedy = f"Lower dimension or length. {remedy}"
+        at = f"dimension {dimension}, length {length}"
+        remedy = f"Lower dimension or length. Or raise memory_budget, or lower {load}."
         raise InvalidInput("memory_budget", f"at least {need:,} bytes at {at}", limit, remedy)

@@ -19,26 +19,17 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.tokens import check_dimension
 from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.threads import on_one_thread
-from sparsetoken.results import (
-    CONVERGED,
-    NetworkPath,
-    Simulation,
-    Status,
-    StatusCode,
-    Weights,
-)
+from sparsetoken.results import NetworkPath, Simulation, Status, StatusCode, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.simulation.budget import scalar_bytes
 from sparsetoken.simulation.descent_data import Blocks, TokenData
 from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.network_scores import NewBags, new_bags_bytes
-from sparsetoken.simulation.parallel import simulated
-from sparsetoken.simulation.performance import DRAWS, draws_for
-from sparsetoken.simulation.reduced import ReducedEngine
+from sparsetoken.simulation.parallel import Trial, simulated
+from sparsetoken.simulation.performance import draws_for
 from sparsetoken.simulation.reduced_descent import ReducedData, blocks_of
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
-from sparsetoken.simulation.tensors import TensorEngine
 
 LARGEST = 10**9
 DIMENSION = 1000
@@ -83,7 +74,7 @@ class DescentPlan:
             integer("step in at", step, 0, training.steps, "The descent has no more steps.")
 
         L, m = self.problem.length, len(training.columns)
-        need = self.setting.descent_bytes(training) + scalar_bytes(L)
+        need = self.setting.query_bytes(self.problem, self.descent) + scalar_bytes(L)
         need += new_bags_bytes(L, m, _new_bags(d))
         self.setting.require_memory(need, self.problem, self.memory_budget, "alpha")
 
@@ -93,29 +84,18 @@ class DescentPlan:
         return training_of(self.problem, self.descent)
 
     @on_one_thread
-    def run(self, trial: int) -> NetworkPath:
+    def run(self, trial: int) -> Trial[NetworkPath]:
         """Run one trial; its seed is a function of the seed and its number."""
-        problem = self.problem if isinstance(self.problem, SparseTokenProblem) else _NO_PROBLEM
-        engine = self.setting.start(problem, trial, "descent")
-        data = _data_of(self.problem, self.training, engine, self.memory_budget)
-        return self._path(data, engine.seed, list(followed(data, self.training)))
+        engine = self.setting.start(self.problem, trial, "descent")
+        path = self._path(engine.descent_data(self.training, self.memory_budget), engine.seed)
+        known = int(np.isfinite(path.training_loss).sum())
+        if known > self.training.steps:
+            return Trial(path)
+        what = f"it diverges at step {known}; the steps before it are kept."
+        remedy = f"{what} Lower the step sizes or momentum."
+        return Trial(path, Status(StatusCode.NO_LIMIT, remedy))
 
-    def outcome(self, trial: Any) -> Any:
-        """Return what is reported of a trial."""
-        return trial
-
-    def status(self, trials: Sequence[NetworkPath]) -> Status:
-        """Return whether no trial diverges."""
-        states = min(int(np.isfinite(path.training_loss).sum()) for path in trials)
-        if states > self.training.steps:
-            return CONVERGED
-        what = f"A trial diverges at step {states}; the steps before it are kept."
-        return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
-
-    def _wanted(self, step: int) -> bool:
-        return self.at is None or step in self.at
-
-    def _path(self, data: DescentData, seed: int, states: list[State]) -> NetworkPath:
+    def _path(self, data: DescentData, seed: int) -> NetworkPath:
         """Return the weights of all states, with errors and attention counted on new bags."""
         training, m = self.training, len(self.training.columns)
         count = _new_bags(self.setting.dimension)
@@ -126,46 +106,21 @@ class DescentPlan:
         overlaps = np.full((shape, m, len(training.law.strengths)), math.nan)
         gram = np.full((shape, m, m), math.nan)
         c = np.full((shape, len(training.weights)), math.nan)
-        for t, state in enumerate(states):
+        for t, state in enumerate(followed(data, training)):
             at = data.moments(state.U)
             loss[t], overlaps[t], gram[t], c[t] = state.loss, at.overlaps, at.gram, state.c
-            if self._wanted(t):
+            if self.at is None or t in self.at:
                 counted[t] = bags.counted(training.network, at, state.c)
         steps: dict[str, Any] = {"dims": ("step",), "coords": {"step": np.arange(shape)}}
-        weights = Weights(
-            overlaps,
-            cosines_of(overlaps, gram),
-            norms_of(gram),
-            gram,
-            c,
-            training.columns,
-            training.weights,
-            **steps,
-        )
+        derived = cosines_of(overlaps, gram), norms_of(gram)
+        names = training.columns, training.weights
+        weights = Weights(overlaps, *derived, gram, c, *names, **steps)
         return NetworkPath(counted[:, 0], loss, counted[:, 1], weights, **steps)
 
 
 def _new_bags(dimension: int) -> int:
     """Return how many new bags the errors of a network are counted on."""
-    return 2 * draws_for(dimension, DRAWS)
-
-
-_NO_PROBLEM = SparseTokenProblem()
-"""Of the engine where the task has several signals: the data set draws its own tokens."""
-
-
-def descended(
-    engine: TensorEngine,
-    task: Task,
-    trained: Descent,
-    memory_budget: int | None = None,
-) -> Iterator[State]:
-    """Yield the weights at the start and after each step on D0 of an engine, until they diverge.
-
-    Tokens that do not fit into the budget are drawn again for each step.
-    """
-    training = training_of(task, trained)
-    yield from followed(_data_of(task, training, engine, memory_budget), training)
+    return 2 * draws_for(dimension)
 
 
 def followed(data: DescentData, training: Training) -> Iterator[State]:
@@ -207,23 +162,14 @@ def last_query(
         If the descent diverges.
     """
     training = training_of(problem, descent)
-    data = _data_of(problem, training, engine, memory_budget)
-    states = list(followed(data, training))
-    if len(states) <= training.steps:
+    data = engine.descent_data(training, memory_budget)
+    for step, last in enumerate(followed(data, training)):  # noqa: B007
+        pass
+    if step < training.steps:
         remedy = "Lower the rates or momentum."
         raise InvalidInput("query", "found by a descent that does not diverge", descent, remedy)
-    last = states[-1]
     q, w = last.columns.T
     return data.frame(last.U).trained(q, training.network.beta, w)  # type: ignore[attr-defined]
-
-
-def _data_of(
-    task: Task, training: Training, engine: Engine, memory_budget: int | None
-) -> DescentData:
-    """Return the data set of a trial."""
-    if isinstance(engine, ReducedEngine):
-        return ReducedData(training, engine.dimension, engine.seed)
-    return TokenData(task, training, engine, memory_budget)
 
 
 def descend(
@@ -254,25 +200,17 @@ def descend(
     dimension : int, optional
         d, at least 3, and one for each signal and each column of the start; by default that of
         the tokens if they have a covariance, else 1000.
-    trials : int >= 1
-    seed : int >= 0
-    dtype : str
-        float64 or float32, the type of the tokens.
-    memory_budget : int, optional
-        Bytes that one trial may use; 4 GiB by default.
+    trials, seed, dtype, memory_budget, executor, progress
+        As for `sparsetoken.simulate`.
     engine : str
         ``tensors``: real tokens. ``reduced``: the same law at every dimension from the
         projections of the tokens alone, in a time that depends on n but not on d; covariances
         must be diagonals of at most 32 different eigenvalues.
     at : sequence of int, optional
         Steps after which the test error is computed, all by default; it is nan after others.
-    executor : concurrent.futures.Executor, optional
-        Runs the trials; by default they run here, one after another.
     on_trial : callable, optional
         Called as on_trial(number, path) after each trial, in order of completion; for arrays
         point after point.
-    progress : bool
-        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------

@@ -260,13 +260,11 @@ def _mixed(normals: np.ndarray, factor: np.ndarray) -> np.ndarray:
     return normals * factor if factor.ndim < 2 else normals @ factor
 
 
+@functools.lru_cache(maxsize=4)
 def frame_of(law: TokenLaw) -> TokenFrame | None:
     """Return the frame of tokens with a covariance; others look the same in every frame."""
-    return _cached(law) if isinstance(law, TokenCovariance) else None
-
-
-@functools.lru_cache(maxsize=4)
-def _cached(law: TokenCovariance) -> TokenFrame:
+    if not isinstance(law, TokenCovariance):
+        return None
     return TokenFrame(law.signal, law.within, np.array(0.0) if law.between is None else law.between)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import NamedTuple
 
@@ -18,9 +17,9 @@ from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.model.values import Broadcast, require_numbers
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
-from sparsetoken.simulation.budget import FLOAT, Size, chunk_sizes, require_memory, scalar_rows
+from sparsetoken.simulation.budget import FLOAT, chunk_sizes, require_memory, scalar_rows
 from sparsetoken.simulation.frames import training_size
-from sparsetoken.simulation.parallel import simulated
+from sparsetoken.simulation.parallel import Trial, simulated
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
 
@@ -52,7 +51,7 @@ class _Plan:
     iterations: int
     test_samples: int
 
-    def run(self, trial: int) -> tuple[MessagePassing, bool]:
+    def run(self, trial: int) -> Trial[MessagePassing]:
         """Learn xi from the positives of D0, and classify fresh samples."""
         seed = seed_of("message passing", self.seed, trial)
         engine = TensorEngine(self.problem, self.dimension, seed)
@@ -60,14 +59,15 @@ class _Plan:
         tokens = np.concatenate([X[y == 1] for X, y in engine.chunks(Stream.D0, n)])
         start = stream(seed, Stream.QUERY)
         estimate = message_passing(tokens, self.problem, self.iterations, start)
+        stuck = Status(StatusCode.MAX_ITERATIONS, "it did not settle; allow more iterations.")
+        status = CONVERGED if estimate.settled else stuck
         norm = float(np.linalg.norm(estimate.signal))
         if norm == 0:
             pi = self.problem.positive_rate
-            result = MessagePassing(0.0, min(pi, 1 - pi), estimate.iterations)
-            return result, estimate.settled
+            return Trial(MessagePassing(0.0, min(pi, 1 - pi), estimate.iterations), status)
         cosine = float(estimate.signal @ engine.signal) / norm
         wrong = self._wrong(cosine, norm, stream(seed, Stream.FRESH)) / self.test_samples
-        return MessagePassing(cosine, wrong, estimate.iterations), estimate.settled
+        return Trial(MessagePassing(cosine, wrong, estimate.iterations), status)
 
     def _wrong(self, cosine: float, norm: float, rng: np.random.Generator) -> int:
         """Return how many fresh samples are classified wrongly.
@@ -82,18 +82,6 @@ class _Plan:
             t[:, :R] += theta * cosine * (y == 1)[:, None]
             wrong += int(np.sum(_decision(t, self.problem, norm) != y))
         return wrong
-
-    def outcome(self, trial: tuple[MessagePassing, bool]) -> MessagePassing:
-        """Return what is reported of a trial."""
-        return trial[0]
-
-    def status(self, trials: Sequence[tuple[MessagePassing, bool]]) -> Status:
-        """Return whether all estimates settled."""
-        stuck = [i for i, (_, settled) in enumerate(trials) if not settled]
-        if not stuck:
-            return CONVERGED
-        text = f"Trials {stuck} did not settle; allow more iterations."
-        return Status(StatusCode.MAX_ITERATIONS, text)
 
 
 def message_passing(
@@ -189,18 +177,12 @@ def pass_messages(
         n / d in (0, 1e9].
     dimension : int >= 1
         d.
-    trials : int >= 1
-    seed : int >= 0
+    trials, seed, memory_budget, executor, progress
+        As for `sparsetoken.simulate`.
     iterations : int >= 1
         The most rounds of a trial.
     test_samples : int >= 1
         Fresh samples that are classified in each trial.
-    memory_budget : int, optional
-        Bytes that one trial may use; 4 GiB by default.
-    executor : concurrent.futures.Executor, optional
-        Runs the trials; by default they run here, one after another.
-    progress : bool
-        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------
@@ -233,8 +215,8 @@ def pass_messages(
     integer("iterations", iterations, 1)
     integer("test_samples", test_samples, 1)
 
-    size, n = Size(dimension, problem.length), training_size(alpha, dimension)
-    need = _COPIES * FLOAT * n * size.length * (dimension + 2 * problem.informative)
-    require_memory(need, size, memory_budget, "Or lower alpha.")
+    L, n = problem.length, training_size(alpha, dimension)
+    need = _COPIES * FLOAT * n * L * (dimension + 2 * problem.informative)
+    require_memory(need, dimension, L, memory_budget, "alpha")
     plan = _Plan(problem, alpha, dimension, seed, iterations, test_samples)
     return simulated([plan], Broadcast([]), trials, executor=executor, progress=progress)

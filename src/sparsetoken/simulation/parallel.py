@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import Failure, integer
 from sparsetoken.model.values import Broadcast
-from sparsetoken.results import Record, Simulation, Status
+from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import stacked
 from sparsetoken.results.simulation import of_trials
 from sparsetoken.work import RunStopped, WorkerDied, completed, require_executor
 
 Result = TypeVar("Result")
-Of = TypeVar("Of", bound=Record, covariant=True)
+Of = TypeVar("Of", bound=Record)
 
 
 class WorkersDied(Failure):
     """Trials whose worker processes died repeatedly, or a broken executor."""
 
 
+class Trial(NamedTuple, Generic[Of]):
+    """The outcome of one trial, and whether it can be used."""
+
+    outcome: Of
+    status: Status = CONVERGED
+
+
 class Plan(Protocol[Of]):
     """All that determines the distribution of the trials at one point."""
 
-    def run(self, trial: int) -> Any:
+    def run(self, trial: int) -> Trial[Of]:
         """Run one trial; its seed is a function of the seed and its number."""
-
-    def outcome(self, trial: Any) -> Of:
-        """Return what is reported of a trial."""
-
-    def status(self, trials: Sequence[Any]) -> Status:
-        """Return whether the trials can be used."""
 
 
 def simulated(
@@ -53,16 +54,26 @@ def simulated(
     with progress_of("trials", trials * len(plans), progress) as done:
         for plan in plans:
 
-            def report(number: int, trial: Any, plan: Plan[Of] = plan) -> None:
+            def report(number: int, trial: Trial[Of]) -> None:
                 done()
                 if on_trial is not None:
-                    on_trial(number, plan.outcome(trial))
+                    on_trial(number, trial.outcome)
 
-            outcomes = run_all(plan.run, trials, executor, report)
-            rows.append(
-                of_trials([plan.outcome(trial) for trial in outcomes], plan.status(outcomes))
-            )
+            ran = run_all(plan.run, trials, executor, report)
+            rows.append(of_trials([trial.outcome for trial in ran], _status(ran)))
     return stacked(rows, grid)
+
+
+def _status(trials: Sequence[Trial[Any]]) -> Status:
+    """Return the worst status of the trials, with the number of the first one that has it."""
+    order = list(StatusCode)
+    worst = max((trial.status for trial in trials), key=lambda status: order.index(status.code))
+    if worst.converged:
+        return worst
+    numbers = [number for number, trial in enumerate(trials) if trial.status == worst]
+    return Status(
+        worst, f"{len(numbers)} of {len(trials)} trials, first {numbers[0]}: {worst.remedy}"
+    )
 
 
 def run_all(
@@ -83,21 +94,18 @@ def run_all(
     WorkersDied
         If the worker of a trial died three times, or the executor takes no more trials.
     """
-    if executor is None:
-        return [_reported(i, run(i), report) for i in range(trials)]
-    width = getattr(require_executor(executor), "_max_workers", trials)  # dask has its own queue
+    ended: Iterable[tuple[int, Result | WorkerDied]] = ((i, run(i)) for i in range(trials))
+    if executor is not None:
+        width = getattr(require_executor(executor), "_max_workers", trials)  # dask queues itself
+        ended = completed(run, range(trials), executor, width)
     results: dict[int, Result] = {}
     try:
-        for number, result in completed(run, range(trials), executor, width):
+        for number, result in ended:
             if isinstance(result, WorkerDied):
                 remedy = "Fewer workers or a smaller dimension need less."
                 raise WorkersDied(f"Trial {number} has no result. {result} {remedy}")
-            results[number] = _reported(number, result, report)
+            report(number, result)
+            results[number] = result
     except RunStopped as error:
         raise WorkersDied(*error.args) from error  # no trial is kept: the next run begins anew
     return [results[number] for number in range(trials)]
-
-
-def _reported(number: int, result: Result, report: Callable[[int, Result], None]) -> Result:
-    report(number, result)
-    return result

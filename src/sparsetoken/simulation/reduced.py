@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
+from sparsetoken.model.descent import Training
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.simulation.features import FeatureSampler
@@ -19,6 +20,7 @@ from sparsetoken.simulation.frames import (
     frame_of,
     training_size,
 )
+from sparsetoken.simulation.reduced_descent import ReducedData
 from sparsetoken.simulation.seeds import Stream, stream
 
 
@@ -30,9 +32,10 @@ class ReducedEngine:
     least 3: two directions are named, and a third is needed.
     """
 
-    problem: SparseTokenProblem
+    problem: Any  # a task: of several signals only the data set of a descent is drawn
     dimension: int
     seed: int
+    dtype: str = "float64"  # of tokens, of which there are none
 
     @functools.cached_property
     def frame(self) -> TokenFrame:
@@ -78,21 +81,17 @@ class ReducedEngine:
         score = theta * R / L * (w1 @ frame.signal) * (y == 1) + z + b1
         return w1, np.asarray(loss.slope(y, score), dtype=float)
 
+    def descent_data(self, training: Training, memory_budget: int | None = None) -> ReducedData:
+        """Return the data set of a descent, of which a budget changes nothing."""
+        return ReducedData(training, self.dimension, self.seed)
+
     def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> Design:
         """Draw the features of D1 from their law."""
         rng = stream(self.seed, Stream.D1)
         y = self.problem.sample_labels(n, rng)
         frame, facing = self.frame.facing(trained)
-        features = sampler.draw(self.problem, frame, facing, y, rng)
+        features = sampler.draw(frame, facing, y, rng)
         return Design(features, y, frame, facing)
-
-
-class CentredSums(NamedTuple):
-    """Sums over samples of centred tokens times their scores, weighted by the slopes h."""
-
-    va: float
-    za: float
-    noise: float
 
 
 def centred_sums(
@@ -102,7 +101,7 @@ def centred_sums(
     y: np.ndarray,
     h: np.ndarray,
     rng: np.random.Generator,
-) -> CentredSums:
+) -> tuple[float, float, float]:
     """Draw what sum_i h_i X_i^T a_i is made of, a_i the centred scores of the tokens.
 
     With rows a_i = width z_i + theta m v_i 1{+}: the sum of h_i <v_i, a_i> over positives, that of
@@ -118,4 +117,4 @@ def centred_sums(
     va = (width * np.sqrt(V) * p + V * signal) * (y == 1)
     za = width * zz + signal * np.sqrt(V) * p
     aa = width * za + signal * (width * np.sqrt(V) * p + V * signal)
-    return CentredSums(float(h @ va), float(h @ za), float(np.sqrt(h**2 @ aa)))
+    return float(h @ va), float(h @ za), float(np.sqrt(h**2 @ aa))

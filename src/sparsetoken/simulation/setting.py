@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from sparsetoken.base.validation import choice, integer
 from sparsetoken.model.concepts import Task
-from sparsetoken.model.descent import Training
+from sparsetoken.model.descent import Descent, training_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps
-from sparsetoken.simulation.budget import FLOAT, Size, query_bytes, require_memory
+from sparsetoken.simulation.budget import FLOAT, pass_bytes, require_memory
 from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.reduced_descent import reduced_bytes
@@ -38,44 +39,36 @@ class Setting:
 
     def __post_init__(self) -> None:
         choice("engine", self.engine, ("reduced", "tensors"))
-        low = self.least_dimension
-        remedy = (
-            "The engine has two fixed directions and needs a third: below 3 use engine='tensors'."
-        )
-        integer("dimension (d)", self.dimension, low, LARGEST, remedy if low == 3 else "")
+        low, remedy = 1, ""
+        if self.engine == "reduced":
+            low, remedy = 3, "The engine names two directions: below 3 use engine='tensors'."
+        integer("dimension (d)", self.dimension, low, LARGEST, remedy)
         integer("seed", self.seed, 0)
         choice("dtype", self.dtype, ("float32", "float64"))
 
-    @property
-    def least_dimension(self) -> int:
-        """The smallest dimension of the engine."""
-        return 3 if self.engine == "reduced" else 1
-
-    def start(self, problem: SparseTokenProblem, trial: int, name: str | None = None) -> Engine:
+    def start(self, problem: Task, trial: int, name: str | None = None) -> Engine:
         """Return the engine of one trial.
 
         Its seed is made of a name, by default the engine's, the trial's number and the user's
         seed alone: experiments that differ in anything else share their random numbers.
         """
         seed = seed_of(self.engine if name is None else name, self.seed, trial)
-        if self.engine == "tensors":
-            return TensorEngine(problem, self.dimension, seed, self.dtype)
-        return ReducedEngine(problem, self.dimension, seed)
+        kind = TensorEngine if self.engine == "tensors" else ReducedEngine
+        return kind(problem, self.dimension, seed, self.dtype)
 
-    def steps_bytes(self, steps: TwoSteps, length: int) -> int:
-        """Return the peak memory of the two steps that find a query."""
-        d = self.dimension
-        return query_bytes(self.engine, length, training_size(steps.alpha0, d), d)
-
-    def descent_bytes(self, training: Training) -> int:
-        """Return the peak memory of a descent."""
-        d, L = self.dimension, training.law.length
+    def query_bytes(self, problem: Task, found: Any) -> int:
+        """Return the peak memory of the steps or the descent that find a query."""
+        d, L = self.dimension, problem.length
+        if isinstance(found, TwoSteps):
+            return pass_bytes(self.engine, L, training_size(found.alpha0, d), d)
+        if not isinstance(found, Descent):
+            return 0
+        training = training_of(problem, found)
         if self.engine == "reduced":
             return reduced_bytes(training, d)
-        n = training_size(training.alpha, d)
-        return query_bytes(self.engine, L, n, d) + 4 * len(training.columns) * FLOAT * d
+        own = pass_bytes(self.engine, L, training_size(training.alpha, d), d)
+        return own + 4 * len(training.columns) * FLOAT * d
 
     def require_memory(self, need: int, problem: Task, budget: int | None, load: str) -> None:
         """Raise `InvalidInput` if so many bytes exceed the budget; a lower load needs less."""
-        size = Size(self.dimension, problem.length)
-        require_memory(need, size, budget, f"Or raise memory_budget, or lower {load}.")
+        require_memory(need, self.dimension, problem.length, budget, load)

@@ -4,115 +4,113 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.model.architectures.weights import softmax_weights
+from sparsetoken.model.concepts import Task, law_of
+from sparsetoken.model.descent import Training
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
-from sparsetoken.simulation.budget import chunk_rows, chunk_sizes
+from sparsetoken.simulation.budget import (
+    CHUNK_BYTES,
+    DEFAULT_BUDGET,
+    chunk_rows,
+    chunk_sizes,
+)
+from sparsetoken.simulation.descent_data import Chunk, TokenData
 from sparsetoken.simulation.features import FeatureSampler
 from sparsetoken.simulation.frames import Design, TokenFrame, TrainedQuery, frame_of, training_size
 from sparsetoken.simulation.seeds import Stream, stream
 
-Chunk = tuple[np.ndarray, np.ndarray]
-
-
-class Gradient(NamedTuple):
-    """Gradients of the mean loss by readout, query and bias."""
-
-    by_w: Float[np.ndarray, " d"]
-    by_q: Float[np.ndarray, " d"]
-    by_b: float
-
-
-def gradient(
-    chunks: Iterable[tuple[np.ndarray, np.ndarray]],
-    n: int,
-    steps: TwoSteps,
-    w: Float[np.ndarray, " d"],
-    q: Float[np.ndarray, " d"],
-    b: float,
-) -> Gradient:
-    """Return the gradients over n samples of real tokens, chunk by chunk.
-
-    Parameters
-    ----------
-    chunks : iterable of (tokens, labels)
-    n : int
-    steps : TwoSteps
-        With the temperature and the loss.
-    w, q : arrays of shape (d,)
-    b : float
-    """
-    by_w, by_q, by_b = np.zeros_like(w), np.zeros_like(q), 0.0
-    for X, y in chunks:
-        t, u = X @ w.astype(X.dtype), X @ q.astype(X.dtype)
-        a = softmax_weights(steps.beta * u)
-        scores = (a * t).sum(axis=1, keepdims=True)
-        slope = np.asarray(steps.loss.slope(y[:, None], scores + b))
-        flat = X.reshape(-1, X.shape[2])
-        by_w += (slope * a).astype(X.dtype).ravel() @ flat
-        by_q += (slope * steps.beta * a * (t - scores)).astype(X.dtype).ravel() @ flat
-        by_b += float(slope.sum())
-    return Gradient(by_w / n, by_q / n, by_b / n)
-
 
 @dataclasses.dataclass(frozen=True)
 class TensorEngine:
-    """Draws X chunk by chunk; no more than one chunk of tokens is held.
+    """Draws X chunk by chunk; no more than one chunk of tokens is held, except by a descent.
 
     Chunks are seeded by their number, so a second pass draws the same data again. Tokens are
     float64 or float32; readouts are always float64.
     """
 
-    problem: SparseTokenProblem
+    problem: Task
     dimension: int
     seed: int
     dtype: str = "float64"
 
     @functools.cached_property
-    def frame(self) -> TokenFrame:
-        """The frame of the law of the tokens; an isotropic signal is uniform on the sphere."""
-        known = frame_of(self.problem.tokens)
+    def signals(self) -> Float[np.ndarray, "P d"]:
+        """The hidden signals, orthonormal rows; where tokens are isotropic they are uniform."""
+        law = law_of(self.problem)
+        known = frame_of(law.tokens)
         if known is not None:
-            return known
-        xi = stream(self.seed, Stream.SIGNAL).standard_normal(self.dimension)
-        return TokenFrame(xi / np.linalg.norm(xi))
+            return known.signal[None]
+        shape = self.dimension, len(law.strengths)
+        normals = stream(self.seed, Stream.SIGNAL).standard_normal(shape)
+        if isinstance(self.problem, SparseTokenProblem):
+            return (normals / np.linalg.norm(normals)).T
+        return np.linalg.qr(normals)[0].T
 
     @property
-    def signal(self) -> np.ndarray:
-        """The hidden signal xi."""
-        return self.frame.signal
+    def signal(self) -> Float[np.ndarray, " d"]:
+        """The first hidden signal, xi."""
+        return self.signals[0]
+
+    @functools.cached_property
+    def frame(self) -> TokenFrame:
+        """The coordinates of vectors."""
+        return frame_of(law_of(self.problem).tokens) or TokenFrame(self.signal)
 
     def chunks(self, source: Stream, n: int) -> Iterator[Chunk]:
-        """Yield n samples as (tokens, labels), in chunks."""
-        xi, dtype = self.signal, np.dtype(self.dtype)
+        """Yield n samples as (tokens, targets), in chunks; two classes are -1 and 1."""
+        dtype = np.dtype(self.dtype)
         rows = chunk_rows(8 * self.problem.length * self.dimension)
         for number, size in enumerate(chunk_sizes(n, rows)):
             rng = stream(self.seed, source, number)
-            yield self.problem.sample(size, xi, rng, dtype)
+            if isinstance(self.problem, SparseTokenProblem):
+                yield self.problem.sample(size, self.signal, rng, dtype)
+            else:
+                X, y = self.problem.sample(size, self.signals, rng, dtype)
+                yield X, 2 * y - 1 if self.problem.classes == 2 else y
 
     def train_query(self, steps: TwoSteps, samples: Sequence[Chunk] = ()) -> TrainedQuery:
         """Run stages 1-3 by the gradients as they are defined, on given samples or a fresh D0."""
         n = sum(len(y) for _, y in samples) or training_size(steps.alpha0, self.dimension)
-        zero = np.zeros(self.dimension)
 
-        def at(w: np.ndarray, b: float) -> Gradient:
-            return gradient(samples or self.chunks(Stream.D0, n), n, steps, w, zero, b)
+        def gradient(w: np.ndarray, b: float) -> tuple[np.ndarray, np.ndarray, float]:
+            """Return the gradients of the mean loss by readout, query and bias at q = 0."""
+            by_w, by_q, by_b = np.zeros_like(w), np.zeros_like(w), 0.0
+            for X, y in samples or self.chunks(Stream.D0, n):
+                t = X @ w.astype(X.dtype)
+                a = softmax_weights(np.zeros_like(t))
+                scores = (a * t).sum(axis=1, keepdims=True)
+                slope = np.asarray(steps.loss.slope(y[:, None], scores + b))
+                flat = X.reshape(-1, X.shape[2])
+                by_w += (slope * a).astype(X.dtype).ravel() @ flat
+                by_q += (slope * steps.beta * a * (t - scores)).astype(X.dtype).ravel() @ flat
+                by_b += float(slope.sum())
+            return by_w / n, by_q / n, by_b / n
 
-        first = at(zero, 0.0)
-        w1 = -steps.eta_w * first.by_w
-        q = -steps.eta_q * at(w1, -steps.eta_b * first.by_b).by_q
-        return self.frame.trained(q, steps.beta, w1)
+        by_w, _, by_b = gradient(np.zeros(self.dimension), 0.0)
+        w1 = -steps.eta_w * by_w
+        _, by_q, _ = gradient(w1, -steps.eta_b * by_b)
+        return self.frame.trained(-steps.eta_q * by_q, steps.beta, w1)
+
+    def descent_data(self, training: Training, memory_budget: int | None = None) -> TokenData:
+        """Return the data set of a descent; what does not fit is drawn again for each step."""
+        n = training_size(training.alpha, self.dimension)
+        chunks = functools.partial(self.chunks, Stream.D0, n)
+        budget = DEFAULT_BUDGET if memory_budget is None else memory_budget
+        size = n * self.problem.length * self.dimension * np.dtype(self.dtype).itemsize
+        if 2 * size + 2 * CHUNK_BYTES <= budget:
+            chunks = functools.partial(iter, list(chunks()))
+        return TokenData(training, n, chunks, self.signals, self.frame, self.seed)
 
     def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> Design:
         """Draw D1 and pool the features of real tokens, chunk by chunk."""
         labels = np.empty(n, dtype=int)
-        width = sum(sampler.columns(self.problem.length, self.dimension))
+        width = sampler.positions * self.dimension
         features, row = np.empty((n, width)), 0
         for X, y in self.chunks(Stream.D1, n):
             here = slice(row, row + len(y))

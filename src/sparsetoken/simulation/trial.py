@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput, integer, real
-from sparsetoken.model.descent import Descent, training_of
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import (
@@ -31,33 +30,23 @@ from sparsetoken.simulation.budget import (
     FLOAT,
     SAMPLE_SCALARS,
     design_bytes,
-    query_bytes,
+    pass_bytes,
     scalar_bytes,
 )
 from sparsetoken.simulation.descent import last_query
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
-from sparsetoken.simulation.features.base import Projections
 from sparsetoken.simulation.frames import Design, TrainedQuery, training_size
+from sparsetoken.simulation.parallel import Trial
 from sparsetoken.simulation.performance import (
     Performance,
+    Projections,
     expected_performance,
     measured_performance,
+    project,
 )
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.tensors import TensorEngine
-
-
-class Trial(NamedTuple):
-    """The outcome of one trial, and what its status depends on.
-
-    The training set may hold one class only; the reason says why the fit did not converge, "" if it
-    did.
-    """
-
-    outcome: TrialOutcome
-    one_class: bool
-    reason: str
 
 
 class Drawn(NamedTuple):
@@ -110,7 +99,7 @@ class TrialPlan:
     @functools.cached_property
     def sampler(self) -> FeatureSampler:
         """What samples the features of the model."""
-        return sampler_of(self.model)
+        return sampler_of(self.model, self.problem)
 
     @property
     def tested(self) -> SparseTokenProblem:
@@ -127,21 +116,21 @@ class TrialPlan:
 
     def _check_query(self, trained: TrainedQuery) -> None:
         for problem in (self.problem, self.tested):
-            self.sampler.check_query(problem, trained)
+            sampler_of(self.model, problem).check_query(trained)
 
     def _check_memory(self) -> None:
         engine, fresh = self.setting.engine, self.test_samples or 0
-        L, d, steps = self.problem.length, self.setting.dimension, self.model.query
+        L, d = self.problem.length, self.setting.dimension
         longest, n = max(L, self.tested.length), training_size(self.readout.alpha1, d)
         whole = isinstance(self.problem.tokens, Isotropic)
-        need = design_bytes(self.sampler.columns(L, d), engine if whole else "tensors", n)
+        columns, positions = self.sampler.positions * d, self.sampler.positions
+        if engine == "reduced" and whole:  # the noise in two directions or one, and in the rest
+            columns = min(columns, n + 2 * positions)
+        need = design_bytes(columns, n)
         need += SAMPLE_SCALARS * FLOAT * fresh + scalar_bytes(longest)
         if engine == "tensors":
-            need += query_bytes(engine, longest, max(n, fresh), d)
-        if isinstance(steps, TwoSteps):
-            need = max(need, self.setting.steps_bytes(steps, L))
-        elif isinstance(steps, Descent):
-            need = max(need, self.setting.descent_bytes(training_of(self.problem, steps)))
+            need += pass_bytes(engine, longest, max(n, fresh), d)
+        need = max(need, self.setting.query_bytes(self.problem, self.model.query))
         self.setting.require_memory(need, self.problem, self.memory_budget, "alpha1")
 
     def draw(self, trial: int) -> Drawn:
@@ -164,13 +153,13 @@ class TrialPlan:
         return None
 
     @np.errstate(under="ignore")
-    def run(self, trial: int) -> Trial:
+    def run(self, trial: int) -> Trial[TrialOutcome]:
         """Run one trial; its seed is a function of the setting and its number."""
         engine, design = self.draw(trial)
         readout, y, trained = self.readout, design.labels, design.query
         fit = fit_readout(design.features, y, readout.loss, readout.ridge, device=self.device)
-        projections = self.sampler.project(
-            design.frame, design.query, fit.w, self.problem.length, dimension=len(fit.w)
+        projections = project(
+            design.frame, design.query, fit.w, fit.b, self.sampler.positions, dimension=len(fit.w)
         )
         performance = self._performance(engine, trained, projections, fit)
         query = None if trained is None else trained.query
@@ -179,29 +168,12 @@ class TrialPlan:
             training_loss=float(np.mean(readout.loss.value(y, fit.scores))),
             training_error=measured_performance(fit.scores, y).test_error,
             auc=performance.auc,
-            overlaps=self.sampler.overlaps(projections, fit.b),
+            overlaps=projections.overlaps,
             cosine=math.nan if query is None else query.cosine,
             sharpness=math.nan if query is None else query.sharpness,
             readout_cosine=math.nan if trained is None else trained.readout_cosine,
         )
-        return Trial(outcome, bool(np.all(y == y[0])), fit.reason)
-
-    def outcome(self, trial: Trial) -> TrialOutcome:
-        """Return what is reported of a trial."""
-        return trial.outcome
-
-    def status(self, trials: Sequence[Trial]) -> Status:
-        """Return whether a training set had one class, or a fit did not converge."""
-        single = [i for i, trial in enumerate(trials) if trial.one_class]
-        if single:
-            remedy = "raise alpha1 or the dimension, or bring positive_rate nearer 1/2"
-            text = f"D1 holds one class only in trials {single}; {remedy}"
-            return Status(StatusCode.NO_LIMIT, text)
-        stuck = [i for i, trial in enumerate(trials) if trial.reason]
-        if stuck:
-            what = f"the readout of trials {stuck} did not converge ({trials[stuck[0]].reason})"
-            return Status(StatusCode.TOLERANCE_NOT_REACHED, f"{what}; raise the ridge")
-        return CONVERGED
+        return Trial(outcome, _status(y, fit))
 
     def _performance(
         self,
@@ -217,5 +189,16 @@ class TrialPlan:
             )
             return measured_performance(scores, labels)
         rng = stream(engine.seed, Stream.TEST)
-        chunks = self.sampler.scores(self.tested, trained, projections, fit.b, rng)
-        return expected_performance(self.tested, chunks)
+        chunks = sampler_of(self.model, self.tested).scores(trained, projections, rng)
+        return expected_performance(self.tested.positive_rate, chunks)
+
+
+def _status(y: np.ndarray, fit: ReadoutFit) -> Status:
+    """Return whether a training set has two classes, and the fit converged."""
+    if np.all(y == y[0]):
+        remedy = "raise alpha1 or the dimension, or bring positive_rate nearer 1/2."
+        return Status(StatusCode.NO_LIMIT, f"D1 holds one class only; {remedy}")
+    if fit.reason:
+        what = f"the readout did not converge ({fit.reason}); raise the ridge."
+        return Status(StatusCode.TOLERANCE_NOT_REACHED, what)
+    return CONVERGED

@@ -13,9 +13,9 @@ from sparsetoken import simulation, theory
 from sparsetoken.base.validation import InvalidInput, one_line
 from sparsetoken.model.models import MODELS, Model
 from sparsetoken.model.stages import Readout
-from sparsetoken.results import CONVERGED, Record, StatusCode
-from sparsetoken.simulation.alignment import require_query_memory
-from sparsetoken.simulation.trial import Trial, TrialPlan
+from sparsetoken.results import Record, StatusCode
+from sparsetoken.simulation.alignment import AlignmentPlan
+from sparsetoken.simulation.trial import TrialPlan
 from sparsetoken.sweep.grid import Call
 from sparsetoken.work import Result
 
@@ -190,17 +190,7 @@ def _aligned(call: Call, trial: int) -> dict[str, Any]:
 
 def _fitted(plan: TrialPlan, number: int) -> dict[str, Any]:
     trial = plan.run(number)
-    return _row(trial.outcome.to_dict(), *_status(trial))
-
-
-def _status(trial: Trial) -> tuple[str, str]:
-    if trial.one_class:
-        remedy = "D1 holds one class only; raise alpha1 or the dimension."
-        return str(StatusCode.NO_LIMIT), remedy
-    if trial.reason:
-        remedy = f"The readout did not converge ({trial.reason}); raise the ridge."
-        return str(StatusCode.TOLERANCE_NOT_REACHED), remedy
-    return str(CONVERGED), ""
+    return _row(trial.outcome.to_dict(), trial.status, trial.status.remedy)
 
 
 def _separated(plan: TrialPlan, number: int) -> dict[str, Any]:
@@ -216,6 +206,6 @@ def plan_of(call: Call, budget: int | None) -> TrialPlan:
 def check(call: Call, budget: int | None) -> None:
     """Raise `InvalidInput` if a call would be refused before it begins."""
     if call.quantity == "simulation" and call.experiment == "alignment":
-        require_query_memory(call.problem, call.trained, call.options, budget)
+        AlignmentPlan(call.problem, call.trained, call.options, budget)
     elif call.quantity == "simulation":
         plan_of(call, budget)

@@ -10,7 +10,6 @@ import sparsetoken as st
 from attention_descent import alternating, attention_descent
 from sparsetoken.model.descent import training_of
 from sparsetoken.simulation.descent import followed
-from sparsetoken.simulation.descent_data import TokenData
 from sparsetoken.simulation.setting import Setting
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import run_replica, together
@@ -138,7 +137,7 @@ def test_the_limit_is_as_recorded(name):
 def test_a_trial_is_as_recorded(name):
     problem, descent = SETTINGS[name]
     training, engine = _turned(training_of(problem, descent)), Setting(12, 3, "tensors")
-    data = TokenData(problem, training, engine.start(problem, 0, "descent"), None)
+    data = engine.start(problem, 0, "descent").descent_data(training)
     *_, last = followed(data, training)
     at = data.moments(last.U)
     found = [last.loss, at.overlaps[0, 0], np.sqrt(at.gram[1, 1]), last.c[0]]
