@@ -131,7 +131,7 @@ class SaddleEquations:
         residual[rest] -= value
         jacobian[rest] -= by_pull @ change
         residual[J], jacobian[J] = gradient[J], hessian[J]
-        jacobian[J, J] = max(jacobian[J, J], _FLAT)
+        jacobian[J, J] = max(float(jacobian[J, J]), _FLAT)
         return residual, jacobian
 
     def scramble_steps(self, x: np.ndarray, load: Load, mu: float) -> np.ndarray:
