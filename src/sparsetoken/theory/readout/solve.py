@@ -78,8 +78,8 @@ def _from_large_ridge(solver: _Solver) -> SaddlePoint:
     for relative in _LARGE_RIDGES:
         x, large = equations.explicit(load, mu, relative)
         if not np.delete(x, equations.bias_at).any():  # nothing pulls: only the bias learns
-            sharp, _ = equations.explicit(load, 0.0, relative)
-            x[equations.bias_at] = sharp[equations.bias_at]
+            alone, _ = equations.explicit(load, 0.0, relative)
+            x[equations.bias_at] = alone[equations.bias_at]
             return solver.solved(NewtonResult(x, 0.0, 0, True), 0.0)
         first = solver.newton(x, large, mu)
         if first.converged:
