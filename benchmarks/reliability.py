@@ -1,12 +1,13 @@
 """Damage, kills, signals and full disks: right results or a message, and the same after going on.
 
-    python benchmarks/reliability.py [damage kills limits signals] [--count 1000] [--quick]
+    python benchmarks/reliability.py [bits damage kills limits signals] [--count 1000] [--quick]
 
 A sweep and a report are run as commands, whatever files they keep:
 
+- bits: random bits are flipped, each in another file of kept work, and the run is repeated;
 - damage: a file of the folder is changed by chance, then results are read and the run is repeated;
-- kills: runs and their workers are killed at random moments; several runs share a folder; a folder
-  is removed under a run;
+- kills: runs are killed at random moments and run again; workers are killed; several runs share a
+  folder; a folder is removed under a run;
 - limits: a tmpfs with little room, standard output that is full, few files that can be opened;
 - signals: SIGINT, SIGTERM and SIGHUP end a command with its workers and one line.
 
@@ -19,9 +20,11 @@ import argparse
 import contextlib
 import itertools
 import json
+import multiprocessing
 import os
 import pty
 import random
+import re
 import resource
 import shutil
 import signal
@@ -30,14 +33,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from command_line import invoke
+from command_line import Finished, invoke
 
 START = [sys.executable, "-m", "sparsetoken"]
 SPEC = """experiment = "learning"
@@ -52,6 +57,7 @@ tolerance = 1e-3
 model = ["attention", "pooled"]
 strength = [1.0, 2.0, 3.0]
 """
+PIECE = re.compile(r"[0-9a-f]{20}\.json")
 AXES = ["quantity", "trial", "model", "strength"]
 SIMULATE = ["simulate", "attention", "--dimension", "600", "--trials", "400"]
 WORDS = {signal.SIGINT: "Interrupted.", signal.SIGTERM: "Terminated.", signal.SIGHUP: "Hung up."}
@@ -75,30 +81,45 @@ class Sweep:
         """Return the exit code of an export, and the rows that it gave."""
         path = self.work / "table.csv"
         path.unlink(missing_ok=True)
-        done = invoke("results", folder, "--export", path)
+        done = here("results", folder, "--export", path)
         assert "Traceback" not in done.stderr, done.stderr
         empty = pd.DataFrame(columns=[*AXES, "status"], dtype=str)
         rows = pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists() else empty
         rows = rows[~rows["status"].isin(["", "missing"])]
         return done.exit_code, rows.set_index(AXES).sort_index()
 
+    def told(self, done: Finished, folder: Path) -> pd.DataFrame:
+        """Return the rows that a command has left."""
+        return self.read(folder)[1]
+
 
 class Report:
-    """A report of one experiment, and its claims."""
+    """A report of one experiment that has many short pieces of work, and its claims."""
 
     def __init__(self, work: Path) -> None:
         self.work = work
 
     def arguments(self, folder: Path) -> list[str]:
         """Return the command that fills the folder."""
-        return ["reproduce", "alignment", "--out", str(folder), "--json"]
+        return ["reproduce", "ridgeless", "--out", str(folder), "--json"]
 
     def read(self, folder: Path) -> tuple[int, pd.DataFrame]:
         """Return the claims of the report, as they are told when it is run again."""
-        done = invoke(*self.arguments(folder), "--workers", "1")
+        done = here(*self.arguments(folder))
         assert "Traceback" not in done.stderr, done.stderr
+        return done.exit_code, self.told(done, folder)
+
+    def told(self, done: Finished, folder: Path) -> pd.DataFrame:
+        """Return the claims that a command has told."""
         claims = json.loads(done.stdout)["claims"] if done.stdout.strip() else []
-        return done.exit_code, pd.DataFrame(claims).astype(str)
+        return pd.DataFrame(claims).astype(str)
+
+
+def here(*arguments: object) -> Finished:
+    """Run a command in this process, whose workers are threads: processes take long to start."""
+    many = () if arguments[0] == "results" else ("--workers", 1)
+    with mock.patch("sparsetoken.work.WorkerPool", ThreadPoolExecutor):
+        return invoke(*arguments, *many)
 
 
 def right(found: pd.DataFrame, truth: pd.DataFrame) -> bool:
@@ -106,6 +127,35 @@ def right(found: pd.DataFrame, truth: pd.DataFrame) -> bool:
     if not found.index.isin(truth.index).all() or not found.columns.isin(truth.columns).all():
         return False
     return found.equals(truth.loc[found.index, found.columns])
+
+
+# Bits.
+
+
+def bits(work: Path, rng: random.Random, count: int) -> Iterator[Row]:
+    """Flip bits, each of another file, in the half of the kept work that took least time."""
+    for job in (*([] if QUICK else [Report(work)]), Sweep(work, trials=15, dimension=1000)):
+        kind = type(job).__name__.lower()
+        folder = work / f"{kind}_bits"
+        here(*job.arguments(folder))
+        truth, flipped = job.read(folder)[1], 0
+        while flipped < count:
+            kept = [p for p in folder.rglob("*.json") if PIECE.fullmatch(p.name)]
+            kept.sort(key=lambda p: json.loads(p.read_bytes())["seconds"])
+            broken = kept[: min(max(len(kept) // 2, 1), count - flipped)]
+            for path in broken:
+                content, bit = bytearray(path.read_bytes()), rng.randrange(8 * path.stat().st_size)
+                content[bit // 8] ^= 1 << bit % 8
+                path.write_bytes(content)
+            flipped += len(broken)
+            done = here(*job.arguments(folder))
+            same = job.told(done, folder).equals(truth)
+            found = "found, then the same results" if same else "WRONG values"
+            seen = re.search(rf"\b{len(broken)} (damaged files|kept pieces)", done.stderr)
+            if not seen or "Traceback" in done.stderr:
+                found = f"WRONG: {done.stderr[-200:]}"
+            for _ in broken:
+                yield {"check": f"bits, {kind}", "what": "a bit flipped", "found": found}
 
 
 # Damage.
@@ -144,9 +194,9 @@ def damage(work: Path, rng: random.Random, count: int) -> Iterator[Row]:
     for job, foreign, share in jobs:
         kind = type(job).__name__.lower()
         whole, broken, apart = (work / f"{kind}_{n}" for n in ("whole", "broken", "apart"))
-        code = invoke(*job.arguments(whole), "--workers", "1").exit_code
+        code = here(*job.arguments(whole)).exit_code
         read, truth = job.read(whole)
-        invoke(*foreign.arguments(apart), "--workers", "1")
+        here(*foreign.arguments(apart))
         names = sorted(p.relative_to(whole) for p in whole.rglob("*") if p.is_file())
         others = [p for root in (whole, apart) for p in root.rglob("*") if p.is_file()]
         for number in range(max(round(share * count), 1)):
@@ -172,7 +222,7 @@ def _after_damage(
         return "WRONG values are read"
     whole = len(found) == len(truth)
     seen = "whole" if whole else "told" if code != codes[1] else "counted as left"
-    done = invoke(*job.arguments(folder), "--workers", "1")
+    done = here(*job.arguments(folder))
     if done.exit_code not in (0, codes[0]) or not done.stdout.strip():
         lines = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
         return f"{seen}, then refused" if len(lines) == 1 else f"WRONG: {done.stderr[-200:]}"
@@ -213,35 +263,63 @@ def ended(process: subprocess.Popen) -> str:
 
 
 def kills(work: Path, rng: random.Random, count: int) -> Iterator[Row]:
-    """Kill runs or one of their workers; each run that comes to its end is compared."""
-    for job in (Sweep(work, trials=60, dimension=200), *([] if QUICK else [Report(work)])):
+    """Kill runs, or a worker of one in ten; each run that comes to its end is compared."""
+    for job in (*([] if QUICK else [Report(work)]), Sweep(work, trials=15, dimension=1000)):
         kind = type(job).__name__.lower()
         begun = time.monotonic()
-        process = started([*job.arguments(work / f"{kind}_kills"), "--workers", "2"])
-        process.communicate()
+        _child(job.arguments(work / f"{kind}_kills")).join()
         seconds, (_, truth) = time.monotonic() - begun, job.read(work / f"{kind}_kills")
         done = hits = 0
-        while hits < count or not done:
+        while hits < count:
             folder = work / f"{kind}_kills_{done}"
-            process = started([*job.arguments(folder), "--workers", "2"])
-            victim = "worker" if rng.random() < 0.5 and hits < count else "coordinator"
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(rng.uniform(1.0, seconds))
-            if process.poll() is None and hits < count:
-                at = members(process.pid) if victim == "worker" else [process.pid]
-                hits += bool(at)
-                for pid in at[:1]:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-            wrong = ended(process)
-            if process.returncode == -signal.SIGKILL:
-                yield {"check": f"kills, {kind}", "what": victim, "found": "killed"}
-                continue
-            same = job.read(folder)[1].equals(truth)
-            found = wrong or ("the same results" if same else "WRONG results after kills")
-            yield {"check": f"kills, {kind}", "what": "a run that ended", "found": found}
-            done += 1
+            what, hit, wrong = "a run", False, ""
+            if hits % 10 < 9:
+                child = _child(job.arguments(folder))
+                child.join(rng.uniform(0, seconds / 12))
+                child.kill()
+                child.join()
+                hit, ended_well = child.exitcode == -signal.SIGKILL, child.exitcode == 0
+            else:
+                what, (hit, wrong) = (
+                    "a worker",
+                    _worker_killed(job, folder, rng.uniform(1, seconds)),
+                )
+                ended_well = not wrong
+            if hit:
+                hits += 1
+                yield {"check": f"kills, {kind}", "what": what, "found": wrong or "killed"}
+            if ended_well or hits == count:
+                last = here(*job.arguments(folder))
+                same = last.exit_code == 0 and job.told(last, folder).equals(truth)
+                found = "the same results" if same else "WRONG results after kills"
+                yield {"check": f"kills, {kind}", "what": "a run that ended", "found": found}
+                done += 1
         yield from _shared(job, kind, truth)
+
+
+def _child(arguments: list[str]) -> multiprocessing.Process:
+    """Return a process that runs a command, begun where all is imported and nothing computed."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["__main__", "sparsetoken.experiments.report.reproduce"])
+    child = context.Process(target=_run, args=(arguments,))
+    child.start()
+    return child
+
+
+def _run(arguments: list[str]) -> None:
+    sys.exit(here(*arguments).exit_code)
+
+
+def _worker_killed(job: Sweep | Report, folder: Path, after: float) -> tuple[bool, str]:
+    """Kill a worker of a command; return whether there was one, and what is wrong with its end."""
+    process = started([*job.arguments(folder), "--workers", "2"])
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(after)
+    at = [] if process.poll() is not None else members(process.pid)
+    for pid in at[:1]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return bool(at), ended(process)
 
 
 def _shared(job: Sweep | Report, kind: str, truth: pd.DataFrame) -> Iterator[Row]:
@@ -360,8 +438,11 @@ def signals(work: Path, rng: random.Random, count: int) -> Iterator[Row]:
         yield {"check": "signals", "what": f"{sent.name}, {where}", "found": found}
 
 
-CHECKS = {"damage": damage, "kills": kills, "limits": limits, "signals": signals}
-COUNTS = {"damage": (1000, 6), "kills": (100, 2), "limits": (4, 1), "signals": (24, 2)}
+CHECKS = {"bits": bits, "damage": damage, "kills": kills, "limits": limits, "signals": signals}
+COUNTS = {
+    **{"bits": (1000, 6), "damage": (100, 6), "kills": (100, 2)},
+    **{"limits": (4, 1), "signals": (24, 2)},
+}
 """Of each check, and in the quick setting."""
 
 

@@ -70,8 +70,6 @@ def test_dtypes(given: str, kept: str) -> None:
     X = np.ones((2, 3, 2)).astype(given)
     assert as_bags(X).dtype == kept
     assert as_bags(list(X)).dtype == kept
-    assert as_bags(X, dtype=np.float32).dtype == np.float32
-    assert as_bags(as_bags(X), dtype=np.float32).dtype == np.float32
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -138,7 +136,7 @@ def test_what_are_no_numbers_is_a_type_error() -> None:
     [
         (np.ones((2, 4), bool), r"mask must be .* of shape \(2, 3\).* got 'shape \(2, 4\)'"),
         (np.ones((2, 3, 1), bool), r"got 'shape \(2, 3, 1\)'"),
-        (np.full((2, 3), 2), "other values than 0 and 1"),
+        (np.array([[2, 1, 0], [0, 1, 1]]), "other values than 0 and 1"),
         (np.ones((2, 3)), "dtype float64"),
         ([[1, 0, 0], [0, 0, 0]], "bag 1 must be of at least one token; got 'only padding"),
     ],
@@ -171,8 +169,6 @@ def test_bad_layouts_of_tables() -> None:
         as_bags(np.ones((2, 6)), n_tokens=0)
     with pytest.raises(InvalidInput, match="n_tokens must be None for an array of shape"):
         as_bags(np.ones((2, 3, 2)), n_tokens=3)
-    with pytest.raises(InvalidInput, match="dtype must be float32 or float64"):
-        as_bags(np.ones((2, 6)), dtype=np.int64)
 
 
 def test_a_mask_that_is_masked_is_refused():

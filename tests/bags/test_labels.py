@@ -54,13 +54,9 @@ def test_each_bag_has_its_own_label(way: str, tmp_path: Path) -> None:
         assert long.y.tolist() == y.tolist()
 
 
-def test_by_position_as_bags_without_labels() -> None:
+def test_ids_are_no_weights() -> None:
     found = from_frame(_frame(), "slide", labels="sick", columns=list("abcd"))
-    assert len(found) == 3
-    assert all(found[i] is part for i, part in enumerate(found))
-    assert found[0] is found.bags
-    assert found[-1] is found.ids
-    with pytest.raises(TypeError, match="positional"):  # ids are no weights
+    with pytest.raises(TypeError, match="positional"):
         PooledLinearClassifier().fit(*found)
 
 
@@ -98,8 +94,8 @@ def test_an_array_by_bag_needs_one_possible_order() -> None:
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ("sic", "column of labels must be one of a, b, c, d, sick; got 'sic'"),
-        ("slide", "column of labels must be one of a, b"),
+        ("sic", "frame must be with the column sic; got 'columns slide, a, b, c, d, sick'"),
+        ("slide", "labels must be another column than that of the bag ids; got 'slide'"),
         ({"s9": 1}, "labels must be one for each bag; got 'none for bag s3'"),
         ([0, 1], r"one for each of 12 bags or 36 tokens, or a mapping"),
         (np.arange(36) % 2, "got 'two labels in bag s9, the second in row 1'"),
@@ -108,6 +104,11 @@ def test_an_array_by_bag_needs_one_possible_order() -> None:
             np.where(np.arange(36) // 3 == 1, np.nan, 1.0),
             "without missing labels; got .nan for bag s3",
         ),
+        (
+            np.where(np.arange(36) == 5, np.nan, 1.0),
+            "without missing labels; got .nan for bag s3",
+        ),
+        (dict.fromkeys(SLIDES, "no") | {"s5": np.nan}, "got .nan for bag s5"),
         (np.array(["no"] * 36, dtype="S2"), "of texts or finite numbers"),
         (np.full(36, 1j), "of texts or finite numbers"),
         (np.full(36, np.inf), "got 'infinity'"),

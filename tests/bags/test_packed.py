@@ -191,22 +191,6 @@ def test_a_damaged_part_is_of_the_file_not_of_the_folder(tmp_path: Path) -> None
     assert not (tmp_path / "packed").exists()
 
 
-def test_an_interrupted_pack_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, whole = slides(tmp_path), packed.TokenFile.tokens
-
-    def tokens(one: packed.TokenFile) -> np.ndarray:
-        if one.path.stem == "tumour_2":
-            raise KeyboardInterrupt
-        return whole(one)
-
-    monkeypatch.setattr(packed.TokenFile, "tokens", tokens)
-    with pytest.raises(KeyboardInterrupt):
-        pack(folder, tmp_path / "slides.bags")
-    assert [one.name for one in tmp_path.iterdir()] == ["slides"]
-
-
 def test_a_cut_map_is_refused(tmp_path: Path) -> None:
     where = pack(slides(tmp_path), tmp_path / "slides.bags", labels=LABELS)
     with (where / "tokens.npy").open("rb+") as file:

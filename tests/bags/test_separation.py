@@ -27,10 +27,6 @@ def _slow_error(bags: Bags, plus: np.ndarray, column: int, sign: int) -> float:
     )
 
 
-def test_noise_separates_nothing() -> None:
-    assert separating_columns(as_bags(_noise()), LABELS) == []
-
-
 @pytest.mark.parametrize(("summary", "sign"), [("min", 1), ("max", -1)])
 @pytest.mark.parametrize("column", [0, 4])
 def test_a_column_that_every_token_has_gives_the_class_away(
@@ -65,13 +61,15 @@ def test_the_error_is_that_of_the_best_threshold(seed: int) -> None:
     labels = rng.random(60) < 0.4
     # rounded: equal values on both sides of the classes
     bags = as_bags(
-        [np.round(bag + 2 * label, 1) for bag, label in zip(_noise(), labels, strict=True)]
+        [np.round(bag + 4.4 * label, 1) for bag, label in zip(_noise(), labels, strict=True)]
     )
-    found = [one for one in separating_columns(bags, labels, error=0.499) if one.column is not None]
-    for one in found:
-        expected = _slow_error(bags, labels, one.column, 1 if one.summary == "min" else -1)
-        assert one.error == pytest.approx(expected, abs=1e-12)  # rounding of shares
-    assert sum(one.summary == "min" for one in found) == 5
+    found = separating_columns(bags, labels)
+    for k in range(5):
+        expected = _slow_error(bags, labels, k, 1)
+        errors = [one.error for one in found if (one.column, one.summary) == (k, "min")]
+        # abs: rounding of shares
+        assert errors == pytest.approx([expected] if expected <= 0.05 else [], abs=1e-12)
+    assert 0 < len(found) == len({one.column for one in found})
     assert [one.error for one in found] == sorted(one.error for one in found)
 
 
@@ -108,9 +106,3 @@ def test_classes_are_taken_one_against_the_rest() -> None:
 def test_bad_labels(y: np.ndarray, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         separating_columns(as_bags(_noise()), y)
-
-
-@pytest.mark.parametrize("error", [-0.1, 0.5, np.nan, "none"])
-def test_bad_errors(error: object) -> None:
-    with pytest.raises(InvalidInput, match="error must be a finite number in"):
-        separating_columns(as_bags(_noise()), LABELS, error=error)  # type: ignore[arg-type]

@@ -353,11 +353,12 @@ def test_an_export_to_a_folder(here):
 def test_a_grid_of_10_to_the_15_is_planned_and_refused_at_once(here):
     ends = "{ from = 1, to = 2, points = 100000 }"
     (here / "huge.toml").write_text(
-        'experiment = "learning"\n[fixed]\nlength = 4\nmodel = "pooled"\ntolerance = 1e-2\n[axes]\n'
-        + "".join(f"{name} = {ends}\n" for name in ("strength", "alpha1", "ridge"))
+        'experiment = "alignment"\n[fixed]\nlength = 4\n[axes]\n'
+        + "".join(f"{name} = {ends}\n" for name in ("strength", "alpha0", "beta"))
     )
     planned = values(run("sweep", "huge.toml", "--dry-run", "--json"))
     assert planned["points"] == planned["rows"] == 10**15
+    assert planned["seconds"] > 10**9
     found = run("sweep", "huge.toml", "--yes")
     assert found.exit_code == 2
     assert "GiB in memory" in found.stderr

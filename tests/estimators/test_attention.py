@@ -10,8 +10,7 @@ from scipy.special import logsumexp, softmax
 from sparsetoken import AttentionClassifier
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
-from sparsetoken.estimators.attention import AttentionRegressor
-from sparsetoken.estimators.linear import PooledLinearRegressor
+from sparsetoken.estimators.bag_regressor import AttentionRegressor, MeanRegressor
 from sparsetoken.figures import AttentionDisplay
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
@@ -149,7 +148,7 @@ def test_bags_of_one_token_are_mean_pooling() -> None:
     X = rng.standard_normal((60, 1, 3)) + y[:, None, None]
     pairs = (
         (AttentionClassifier, PooledLinearClassifier, y),
-        (AttentionRegressor, PooledLinearRegressor, X[:, 0, 0] + rng.standard_normal(60)),
+        (AttentionRegressor, MeanRegressor, X[:, 0, 0] + rng.standard_normal(60)),
     )
     for kind, pooling, target in pairs:
         model = kind().fit(X, target)  # nothing to warn of
@@ -183,7 +182,7 @@ def test_a_regression_is_the_formula_and_finds_the_token(sign: int) -> None:
     large = y[200:] > 1
     top = np.array([one[0] for one in model.top_tokens(X[200:][large])])
     assert (top == 4).mean() > 0.9  # three deviations and more, against ten tokens
-    pooled = PooledLinearRegressor().fit(X[:200], sign * y[:200])
+    pooled = MeanRegressor().fit(X[:200], sign * y[:200])
     assert model.score(X[200:], sign * y[200:]) > pooled.score(X[200:], sign * y[200:]) + 0.2
 
 

@@ -13,12 +13,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sparsetoken import AttentionClassifier, BagClassifier
+from sparsetoken import AttentionClassifier, BagClassifier, BagRegressor
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
     MaxPooledClassifier,
     PaddingWarning,
+    PooledForestClassifier,
     PooledLinearClassifier,
     QueryWarning,
     TableWarning,
@@ -29,12 +30,14 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sparsetoken.estimators.QueryWarning"  # of 20 bags, rightly
 )
 Draw = Callable[..., tuple[Bags, np.ndarray]]
+Cube = tuple[np.ndarray, np.ndarray]
 EVERY = [
     PooledLinearClassifier(),
     VectorizedLinearClassifier(),
     AttentionClassifier(),
     BagClassifier(),
     MaxPooledClassifier(),
+    PooledForestClassifier(10),
 ]
 by_model = pytest.mark.parametrize("model", EVERY, ids=str)
 
@@ -45,18 +48,114 @@ def cube(draw: Draw) -> tuple[np.ndarray, np.ndarray]:
     return bags.to_array().array.copy(), y
 
 
-Cube = tuple[np.ndarray, np.ndarray]
+def changed(X: np.ndarray, value: object, at: tuple[int, ...] = (7, 2, 1)) -> np.ndarray:
+    X = X.copy()
+    X[at] = value
+    return X
+
+
+def listed(X: np.ndarray, bag: np.ndarray) -> list[np.ndarray]:
+    return [*X[:5], bag, *X[6:]]
+
+
+NAMES = np.array(["cat", "dog"] * 10, dtype=object)
+TWO = "y must be of at least two classes with weight; got"
+REFUSALS: dict[str, Callable[[np.ndarray, np.ndarray], tuple[object, object, dict, str]]] = {
+    "nan": lambda X, y: (changed(X, np.nan), y, {}, "got 'nan at bag 7, token 2, column 1'"),
+    "inf": lambda X, y: (changed(X, np.inf), y, {}, "got 'inf at bag 7, token 2, column 1'"),
+    "-inf": lambda X, y: (changed(X, -np.inf), y, {}, "got '-inf at bag 7, token 2, column 1'"),
+    "empty bag": lambda X, y: (listed(X, X[0, :0]), y, {}, "bag 5 must be of at least one token"),
+    "another d": lambda X, y: (listed(X, np.ones((3, 5))), y, {}, "d = 4, as bag 0; got 'd = 5'"),
+    "no bag": lambda X, y: (listed(X, np.ones(4)), y, {}, r"(tokens, d); got 'shape (4,)'"),
+    "large": lambda X, y: (X * 1e160, y, {}, "between 1e-100 and 1e+100"),
+    "small": lambda X, y: (X * 1e-160, y, {}, "between 1e-100 and 1e+100"),
+    "large float32": lambda X, y: (np.float32(X * 1e20), y, {}, "between 1e-12 and 1e+12"),
+    "small float32": lambda X, y: (np.float32(X * 1e-20), y, {}, "between 1e-12 and 1e+12"),
+    "one class": lambda X, y: (X, np.full(20, "dog"), {}, f"{TWO} '1 class, dog'"),
+    "one class with weight": lambda X, y: (X, y, {"sample_weight": y}, f"{TWO} '1 class, 1'"),
+    "no weight": lambda X, y: (X, y, {"sample_weight": 0 * y}, "at least one non-zero number"),
+    "None": lambda X, y: (X, changed(NAMES, None, (3,)), {}, "labels; got 'None for bag 3'"),
+    "nan of texts": lambda X, y: (X, changed(NAMES, np.nan, (3,)), {}, "got 'nan for bag 3'"),
+    "nan label": lambda X, y: (X, np.where(y, np.nan, 0.0), {}, "labels; got 'nan for bag 1'"),
+    "too few labels": lambda X, y: (X, y[:-1], {}, "inconsistent numbers of samples"),
+    "no labels": lambda X, y: (X, None, {}, "requires y to be passed"),
+    "numbers": lambda X, y: (X, np.linspace(0, 1, 20), {}, "Unknown label type"),
+    "two columns": lambda X, y: (X, np.stack([y, y], axis=1), {}, "y should be a 1d array"),
+    "too few weights": lambda X, y: (X, y, {"sample_weight": np.ones(19)}, "shape == (19,)"),
+    "negative": lambda X, y: (X, y, {"sample_weight": y - 1}, "Negative values in data passed"),
+    "nan weight": lambda X, y: (X, y, {"sample_weight": y * np.nan}, "sample_weight contains NaN"),
+    "masked": lambda X, y: (np.ma.array(X, mask=X > 2), y, {}, "without masked values"),
+    "masked bag": lambda X, y: (
+        listed(X, np.ma.array(X[1], mask=X[1] > 0)),
+        y,
+        {},
+        "bag 5 must be an array without masked",
+    ),
+}
 
 
 @by_model
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_values_that_are_not_finite(cube: Cube, model: BaseEstimator, value: float) -> None:
-    X, y = cube
-    fitted = clone(model).fit(X, y)
-    X[7, 2, 1] = value
-    for act in (lambda: clone(model).fit(X, y), lambda: fitted.predict(X)):
-        with pytest.raises(InvalidInput, match=f"got '{value} at bag 7, token 2, column 1'"):
-            act()
+def test_what_is_refused(cube: Cube, model: BaseEstimator) -> None:
+    for name, refusal in REFUSALS.items():
+        X, y, given, message = refusal(*cube)
+        with pytest.raises(ValueError, match=re.escape(message)) as error:
+            clone(model).fit(X, y, **given)
+        assert "float" not in name or "Scale the tokens" in str(error.value)
+
+
+ILLEGAL: dict[str, dict[object, str]] = {
+    "ridge": {
+        0.0: "ridge must be a finite number in (0, 1e+06]; got 0.0. Or 'auto'.",
+        "best": "ridge must be a finite number",
+    },
+    "temperature": {
+        0.0: "temperature must be a finite number in (0, 1e+06]",
+        "hot": "temperature must be a finite number in (0, 1e+06]",
+    },
+    "loss": {"huber": "loss must be one of"},
+    "n_folds": {1: "n_folds must be an integer >= 2"},
+    "n_estimators": {0: "n_estimators must be an integer >= 1"},
+    "n_tokens": {7: "n_tokens = 7", 0: "n_tokens must be an integer >= 1"},
+    "standardize": {"no": "standardize must be True or False"},
+    "random_state": {
+        "now": "random_state must be None, a numpy.random.RandomState or an int",
+        -1: "an integer from 0 to 2**32 - 1; got -1",
+        (1, 2): "random_state must be None",
+    },
+    "class_weight": {
+        "even": "class_weight must be None, 'balanced' or a dict",
+        3: "class_weight must be None, 'balanced' or a dict",
+        ((0, -1.0),): "class_weight must be None, 'balanced' or a dict",
+        ((0, 0.0),): "class_weight must be None, 'balanced' or a dict",
+        ((1, np.inf),): "class_weight must be None, 'balanced' or a dict",
+        (
+            (0, 1.0),
+            ("one", 9.0),
+        ): "a dict with keys among the classes of y, [0, 1]",
+    },
+    "members": {
+        3: "members must be pairs of a name",
+        ("own",): "members must be pairs of a name",
+        (("own", None),): "members must be pairs of a name",
+        (("mean", AttentionClassifier()),): "Names that are taken: constant, size, forest, mean",
+        ((1, PooledLinearClassifier()),): "members must be pairs of a name",
+    },
+    "progress": {},  # any value is true or false
+}
+
+
+@pytest.mark.parametrize("model", [*EVERY, BagRegressor()], ids=str)
+def test_illegal_values_of_every_parameter(cube: Cube, model: BaseEstimator) -> None:
+    for name in model.get_params(deep=False):
+        for value, message in ILLEGAL[name].items():
+            value = dict(value) if name == "class_weight" and isinstance(value, tuple) else value
+            with pytest.raises(ValueError, match=re.escape(message)):
+                clone(model).set_params(**{name: value}).fit(*cube)
+
+
+@by_model
+def test_a_class_weight_of_one_class_is_enough(cube: Cube, model: BaseEstimator) -> None:
+    clone(model).set_params(class_weight={1: 9.0}).fit(*cube)
 
 
 def test_padding_is_counted_in_the_index_of_a_token() -> None:
@@ -65,19 +164,6 @@ def test_padding_is_counted_in_the_index_of_a_token() -> None:
     X[1, 2, 0] = np.nan
     with pytest.raises(InvalidInput, match="nan at bag 1, token 2, column 0"):
         as_bags(X, mask)
-
-
-@by_model
-def test_empty_bags_and_bags_of_other_dimension(cube: Cube, model: BaseEstimator) -> None:
-    X, y = list(cube[0]), cube[1]
-    for bag, message in (
-        (np.empty((0, 4)), "bag 5 must be of at least one token"),
-        (np.ones((3, 5)), "bag 5 must be of d = 4, as bag 0; got 'd = 5'"),
-        (np.ones(4), re.escape("bag 5 must be of shape (tokens, d); got 'shape (4,)'")),
-    ):
-        X[5] = bag
-        with pytest.raises(InvalidInput, match=message):
-            clone(model).fit(X, y)
 
 
 def test_masks_of_other_shape_and_bags_of_padding_only() -> None:
@@ -173,108 +259,12 @@ def test_zero_padding_is_told() -> None:
         PooledLinearClassifier().fit(X, y)
 
 
-@by_model
-def test_one_class(cube: Cube, model: BaseEstimator) -> None:
-    X, y = cube
-    legal = "y must be of at least two classes with weight; got"
-    with pytest.raises(ValueError, match=f"{legal} '1 class, dog'"):
-        clone(model).fit(X, np.full(20, "dog"))
-    with pytest.raises(ValueError, match=f"{legal} '1 class, 1'"):
-        clone(model).fit(X, y, sample_weight=y)
-    with pytest.raises(ValueError, match=r"non-zero number|no weight on any class"):
-        clone(model).fit(X, y, sample_weight=0 * y)
-
-
 @pytest.mark.parametrize("model", [AttentionClassifier(), BagClassifier()], ids=str)
 def test_too_few_bags_for_folds(cube: Cube, model: BaseEstimator) -> None:
     X, y = cube[0], np.where(np.arange(20) < 1, "cat", "dog")
     with pytest.raises(InvalidInput, match=r"at least 2 bags of each.*; got '1 bag of class cat'"):
         clone(model).fit(X, y)
     PooledLinearClassifier().fit(X, y)  # what the message recommends
-
-
-@by_model
-@pytest.mark.parametrize("label", [None, np.nan], ids=str)
-def test_a_label_that_is_missing(cube: Cube, model: BaseEstimator, label: object) -> None:
-    X, y = cube[0], np.array(["cat", "dog"] * 10, dtype=object)
-    y[3] = label
-    with pytest.raises(InvalidInput, match=f"without missing labels; got '{label} for bag 3'"):
-        clone(model).fit(X, y)
-
-
-@by_model
-def test_labels(cube: Cube, model: BaseEstimator) -> None:
-    X, y = cube
-    for labels, message in (
-        (y[:-1], "inconsistent numbers of samples"),
-        (None, "requires y to be passed"),
-        (np.where(y, np.nan, 0.0), "y must be without missing labels; got 'nan for bag 1'"),
-        (np.linspace(0, 1, 20), "Unknown label type"),
-        (np.stack([y, y], axis=1), "y should be a 1d array"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            clone(model).fit(X, labels)
-
-
-@by_model
-def test_weights(cube: Cube, model: BaseEstimator) -> None:
-    X, y = cube
-    for weight, message in (
-        (np.ones(19), r"sample_weight.shape == \(19,\)"),
-        (np.where(y, -1.0, 1.0), "Negative values in data passed to `sample_weight`"),
-        (np.where(y, np.nan, 1.0), "sample_weight contains NaN"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            clone(model).fit(X, y, sample_weight=weight)
-
-
-@by_model
-@pytest.mark.parametrize("weight", ["even", {0: -1.0}, {1: np.inf}, 3])
-def test_class_weights(cube: Cube, model: BaseEstimator, weight: object) -> None:
-    with pytest.raises(InvalidInput, match="class_weight must be None, 'balanced' or a dict"):
-        clone(model).set_params(class_weight=weight).fit(*cube)
-
-
-@by_model
-def test_class_weights_of_no_class(cube: Cube, model: BaseEstimator) -> None:
-    message = r"class_weight must be a dict with keys among the classes of y, \[0, 1\]; got.*'one'"
-    with pytest.raises(InvalidInput, match=message):
-        clone(model).set_params(class_weight={0: 1.0, "one": 9.0}).fit(*cube)
-    clone(model).set_params(class_weight={1: 9.0}).fit(*cube)
-
-
-@by_model
-@pytest.mark.parametrize(
-    ("dtype", "scale", "legal"),
-    [
-        (np.float64, 1e160, "between 1e-100 and 1e+100"),
-        (np.float64, 1e-160, "between 1e-100 and 1e+100"),
-        (np.float32, 1e20, "between 1e-12 and 1e+12"),
-        (np.float32, 1e-20, "between 1e-12 and 1e+12"),
-    ],
-)
-def test_magnitudes_of_which_products_overflow(
-    cube: Cube, model: BaseEstimator, dtype: type, scale: float, legal: str
-) -> None:
-    X, y = cube
-    with pytest.raises(InvalidInput, match=re.escape(legal) + ".*Scale the tokens"):
-        clone(model).fit((X * scale).astype(dtype), y)
-
-
-@by_model
-@pytest.mark.parametrize(
-    ("dtype", "scale"), [(np.float64, 1e98), (np.float64, 1e-98), (np.float32, 1e10)]
-)
-def test_magnitudes_that_are_legal_do_not_matter(
-    cube: Cube, model: BaseEstimator, dtype: type, scale: float
-) -> None:
-    X, y = cube
-    model = clone(model)
-    expected = model.fit(X, y).decision_function(X)
-    large = (X * scale).astype(dtype)
-    found = model.fit(large, y).decision_function(large)
-    # Rounding, of float32 too, enlarged by fits of condition up to 1e4.
-    np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
 
 
 BAD_FITS = {
@@ -286,39 +276,40 @@ BAD_FITS = {
     ),
     "a warning that is an error": lambda model, X, y: model.fit(_padded(X), y),
 }
-by_bad_fit = pytest.mark.parametrize("bad_fit", BAD_FITS)
 
 
 def _padded(X: np.ndarray) -> np.ndarray:
     return np.concatenate([X, np.where(np.arange(20)[:, None, None] < 5, 0.0, X)], axis=1)
 
 
-@by_model
-@by_bad_fit
-def test_what_has_no_fit_says_so(cube: Cube, model: BaseEstimator, bad_fit: str) -> None:
-    model = clone(model)
+def failed(model: BaseEstimator, cube: Cube, bad_fit: str) -> BaseEstimator:
+    """Return the model after a fit that fails."""
     with contextlib.suppress(ValueError, PaddingWarning):
         BAD_FITS[bad_fit](model, *cube)
-    asked = "predict predict_proba decision_function score top_tokens attention_weights"
-    asked += " token_logits predict_token_proba member_scores contributions summary"
-    for name in asked.split():
-        if hasattr(model, name):
-            given = {"score": cube, "summary": ()}.get(name, cube[:1])
-            with pytest.raises(NotFittedError):
-                getattr(model, name)(*given)
-    assert not hasattr(model, "n_features_in_")
+    return model
 
 
 @by_model
-@by_bad_fit
-def test_a_fit_that_fails_leaves_the_one_before(
-    cube: Cube, model: BaseEstimator, bad_fit: str
-) -> None:
+def test_what_has_no_fit_says_so(cube: Cube, model: BaseEstimator) -> None:
+    asked = "predict predict_proba decision_function score top_tokens attention_weights"
+    asked += " token_logits predict_token_proba member_scores contributions summary"
+    for bad_fit in BAD_FITS:
+        unfitted = failed(clone(model), cube, bad_fit)
+        for name in asked.split():
+            if hasattr(unfitted, name):
+                given = {"score": cube, "summary": ()}.get(name, cube[:1])
+                with pytest.raises(NotFittedError):
+                    getattr(unfitted, name)(*given)
+        assert not hasattr(unfitted, "n_features_in_")
+
+
+@by_model
+def test_a_fit_that_fails_leaves_the_one_before(cube: Cube, model: BaseEstimator) -> None:
     fitted = clone(model).fit(*cube)
     expected = fitted.predict_proba(cube[0])
-    with contextlib.suppress(ValueError, PaddingWarning):
-        BAD_FITS[bad_fit](fitted, *cube)
-    np.testing.assert_array_equal(fitted.predict_proba(cube[0]), expected)
+    for bad_fit in BAD_FITS:
+        found = failed(fitted, cube, bad_fit).predict_proba(cube[0])
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_warnings_of_a_fit_name_the_line_that_called_it(cube: Cube) -> None:
@@ -360,30 +351,6 @@ def test_ragged_bags_have_no_positions(draw: Draw) -> None:
         fitted.predict(longer)
 
 
-@by_model
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("ridge", 0.0, "ridge must be a finite number in (0, 1e+06]; got 0.0. Or 'auto'."),
-        ("ridge", "best", "ridge must be a finite number"),
-        ("loss", "huber", "loss must be one of"),
-        ("temperature", 0.0, "temperature must be a finite number in (0, 1e+06]"),
-        ("temperature", "hot", "temperature must be a finite number in (0, 1e+06]"),
-        ("n_folds", 1, "n_folds must be an integer >= 2"),
-        ("random_state", "now", "random_state must be None, a numpy.random.RandomState or an int"),
-        ("random_state", -1, "an integer from 0 to 2**32 - 1; got -1"),
-        ("random_state", [1, 2], "random_state must be None"),
-    ],
-)
-def test_parameters(
-    cube: Cube, model: BaseEstimator, name: str, value: object, message: str
-) -> None:
-    if name not in model.get_params():
-        return
-    with pytest.raises(ValueError, match=re.escape(message)):
-        clone(model).set_params(**{name: value}).fit(*cube)
-
-
 def test_losses_that_some_choices_exclude(cube: Cube) -> None:
     needs = "loss must be a smooth loss"
     with pytest.raises(InvalidInput, match=f"{needs}.*to choose ridge or temperature"):
@@ -396,18 +363,8 @@ def test_losses_that_some_choices_exclude(cube: Cube) -> None:
         fitted.predict_proba(cube[0])
 
 
-@pytest.mark.parametrize("kind", [AttentionClassifier, PooledLinearClassifier])
-def test_nothing_that_is_given_is_ignored(kind) -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((20, 4, 3)), np.arange(20) % 2
-    masked = np.ma.array(X, mask=X > 2)
-    with pytest.raises(InvalidInput, match="without masked values"):
-        kind().fit(masked, y)
-    with pytest.raises(InvalidInput, match="bag 1 must be an array without masked"):
-        kind().fit([X[0], np.ma.array(X[1], mask=X[1] > 0), *X[2:]], y)
-    with pytest.raises(InvalidInput, match="n_tokens = 7"):
-        kind(n_tokens=7).fit(X, y)
-    with pytest.raises(InvalidInput, match="standardize must be True or False"):
-        kind(standardize="no").fit(X, y)
-    assert kind(n_tokens=4).fit(X, y).predict(X.reshape(20, 12)).shape == (20,)
-    assert kind().fit(np.ma.array(X), y).predict(X).shape == (20,)
+def test_flat_rows_and_masks_of_nothing_are_read(cube: Cube) -> None:
+    X, y = cube
+    flat = PooledLinearClassifier(n_tokens=3).fit(X, y)
+    assert flat.predict(X.reshape(20, 12)).shape == (20,)
+    assert PooledLinearClassifier().fit(np.ma.array(X), y).predict(X).shape == (20,)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sparsetoken import AttentionClassifier
 from sparsetoken.estimators import PooledLinearClassifier
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated
-from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.losses import get_loss
 
 

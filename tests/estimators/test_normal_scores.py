@@ -1,7 +1,5 @@
 """Normal scores of heavy-tailed columns, and what they add to tokens."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.stats import kurtosis, norm, rankdata
@@ -11,7 +9,6 @@ from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledLinearClassifier, TokenNormalScores
-from sparsetoken.estimators.saving import load, save
 
 DTYPES = (np.float32, np.float64)
 
@@ -168,12 +165,3 @@ def test_normal_tokens_are_not_replaced() -> None:
     model = BagClassifier().fit(X, y)
     assert model.normal_scores_ is None
     assert model.member_names_ == ["constant", "forest", "mean", "maxima", "attention"]
-
-
-def test_scores_are_saved(tmp_path: Path) -> None:
-    X, y = _lognormal_bags(150, 0)
-    model = BagClassifier().fit(X, y)
-    assert model.normal_scores_ is not None
-    save(model, tmp_path / "model.skops")
-    back = load(tmp_path / "model.skops")
-    assert np.array_equal(back.decision_function(X), model.decision_function(X))

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from sparsetoken import BagClassifier
 from sparsetoken.bags import Bags
-from sparsetoken.estimators.fitting.token_counts import CountedTokens
+from sparsetoken.estimators.fitting.tokens import CountedTokens
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 L, D, STRENGTH = 20, 20, 4.0

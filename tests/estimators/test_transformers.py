@@ -97,27 +97,16 @@ def test_the_form_of_the_input_does_not_matter(estimator: BaseEstimator, dtype: 
 
 
 @pytest.mark.parametrize("estimator", EVERY, ids=str)
-@pytest.mark.parametrize("seed", range(3))
-def test_order_of_tokens_and_bags_does_not_matter(estimator: BaseEstimator, seed: int) -> None:
-    bags, rng = _bags(), np.random.default_rng(seed)
+def test_order_of_tokens_and_other_bags_do_not_matter(estimator: BaseEstimator) -> None:
+    bags, rng = _bags(), np.random.default_rng(0)
     fitted = clone(estimator).fit(bags)
+    together = fitted.transform(bags)
     within = as_bags([rng.permutation(bag) for bag in bags])
     again = clone(estimator).fit(within[rng.permutation(len(bags))])
     # Other orders of summing: rounding only.
-    np.testing.assert_allclose(
-        _tokens(again.transform(bags)), _tokens(fitted.transform(bags)), atol=1e-11
-    )
+    np.testing.assert_allclose(_tokens(again.transform(bags)), _tokens(together), atol=1e-11)
     if isinstance(estimator, BagPooling):
-        np.testing.assert_allclose(
-            fitted.transform(within), fitted.transform(bags), rtol=0, atol=1e-11
-        )
-
-
-@pytest.mark.parametrize("estimator", EVERY, ids=str)
-def test_a_bag_is_transformed_as_if_alone(estimator: BaseEstimator) -> None:
-    bags = _bags()
-    fitted = clone(estimator).fit(bags)
-    together = fitted.transform(bags)
+        np.testing.assert_allclose(fitted.transform(within), together, rtol=0, atol=1e-11)
     for i in (0, 7, 39):
         # A matrix product may take another order for one row than for many.
         alone = _tokens(fitted.transform(bags[[i]]))

@@ -14,8 +14,8 @@ from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags
 from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
 from sparsetoken.estimators.fitting.queries import unit_queries
-from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 
@@ -38,9 +38,8 @@ def copied(samples: Samples, copies: np.ndarray) -> Samples:
 
 def unit_scores(bags: Bags, samples: Samples) -> np.ndarray:
     """Return the scores of two queries, divided so that their deviation is 1."""
-    scaling = Standardization(np.zeros(4), np.ones(4))
-    task = Task(BagFeatures(bags, scaling), samples, get_loss("logistic"), 0.1)
-    return unit_queries(task, np.array([[1.0, 2], [0, 1], [0, 3], [1, 0]])).scores
+    task = Task(StandardTokens(bags, np.zeros(4), np.ones(4)), samples, get_loss("logistic"), 0.1)
+    return unit_queries(task, np.array([[1.0, 2], [0, 1], [0, 3], [1, 0]]))[1]
 
 
 def test_the_unit_of_scores_counts_copies(draw: Draw) -> None:
@@ -70,7 +69,7 @@ def test_a_bag_is_left_out_with_all_its_copies(draw: Draw) -> None:
 def test_copies_of_noise_are_no_signal() -> None:
     """Of bags that are left out one copy at a time the other copies would tell the label."""
     gaps = []
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         X, y, weight = rng.standard_normal((60, 6, 5)), rng.integers(0, 2, 60), np.full(60, 3.0)
         weight[::2] = 1

@@ -1,10 +1,13 @@
 """What the tests of experiments share."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from experiment_cases import CASES
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.claims import verdict_of
 from sparsetoken.experiments.core.experiment import Experiment
@@ -34,35 +37,44 @@ def sizes_of() -> Callable[..., SimpleNamespace]:
     return change
 
 
-@pytest.fixture(scope="module")
-def sizes(request: pytest.FixtureRequest, sizes_of: Callable) -> SimpleNamespace:
-    """Return the quick sizes of the experiment of a module, with its small ones."""
-    return sizes_of(request.module.EXPERIMENT, **request.module.SMALL)
+@pytest.fixture(scope="session")
+def done(sizes_of: Callable, rows_of: Callable) -> Callable[[str], tuple[SimpleNamespace, Rows]]:
+    """Return the small sizes and the rows of an experiment in the table, which are made once."""
 
-
-@pytest.fixture(scope="module")
-def rows(request: pytest.FixtureRequest, rows_of: Callable, sizes: SimpleNamespace) -> Rows:
-    """Return the rows of that experiment."""
-    return rows_of(request.module.EXPERIMENT, sizes, seed=getattr(request.module, "SEED", 0))
-
-
-@pytest.fixture(scope="module")
-def verdicts(request: pytest.FixtureRequest, sizes: SimpleNamespace) -> Callable[..., list[str]]:
-    """Return the verdicts on the comparisons of a claim, by rows."""
-
-    def of(rows: Rows, claim: str) -> list[str]:
-        comparisons = request.module.EXPERIMENT.compared(sizes, rows)
-        return [comparison.verdict for comparison in comparisons if comparison.claim == claim]
+    @functools.cache
+    def of(name: str) -> tuple[SimpleNamespace, Rows]:
+        case = CASES[name]
+        sizes = sizes_of(EXPERIMENTS[name], **case.small)
+        return sizes, rows_of(EXPERIMENTS[name], sizes, seed=case.seed)
 
     return of
 
 
 @pytest.fixture(scope="module")
-def verdict(request: pytest.FixtureRequest, sizes: SimpleNamespace) -> Callable[..., str]:
+def experiment(request: pytest.FixtureRequest) -> Experiment:
+    """Return the experiment that the file of a test is named after."""
+    return EXPERIMENTS[request.module.__name__.rpartition("test_")[2].replace("_", "-")]
+
+
+@pytest.fixture(scope="module")
+def sizes(request: pytest.FixtureRequest, experiment: Experiment, sizes_of: Any) -> SimpleNamespace:
+    """Return its quick sizes, with the small ones of the table or of the file."""
+    case = CASES.get(experiment.name)
+    return sizes_of(experiment, **(case.small if case else request.module.SMALL))
+
+
+@pytest.fixture(scope="module")
+def rows(experiment: Experiment, done: Callable, rows_of: Callable, sizes: Any) -> Rows:
+    """Return its rows."""
+    return done(experiment.name)[1] if experiment.name in CASES else rows_of(experiment, sizes)
+
+
+@pytest.fixture(scope="module")
+def verdict(experiment: Experiment, sizes: SimpleNamespace) -> Callable[..., str]:
     """Return the verdict on a claim, by rows."""
 
     def of(rows: Rows, claim: str) -> str:
-        comparisons = request.module.EXPERIMENT.compared(sizes, rows)
+        comparisons = experiment.compared(sizes, rows)
         return verdict_of(comparison for comparison in comparisons if comparison.claim == claim)
 
     return of

@@ -9,6 +9,7 @@ from sparsetoken.experiments.core.calibration import by_quantity, scatter_of
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, Shift
 from sparsetoken.experiments.core.rows import Row
 from sparsetoken.experiments.core.rules import against_simulation, against_value
+from sparsetoken.experiments.core.words import deviation
 
 C, BETWEEN, PLACES = 4.0, 6.0, 400
 
@@ -37,7 +38,7 @@ def test_quantities_have_their_number_and_the_error_that_they_would_detect():
     comparisons = _made_up()
     (quantity,) = by_quantity(comparisons).values()
     assert quantity.shift == SHIFTS["test_error"]
-    assert quantity.count == PLACES
+    assert quantity.comparisons == PLACES
     assert quantity.largest == max(abs(c.z) for c in comparisons)
     # Four standard errors, of the trials and of the shift, over the theory.
     expected = 4 * math.hypot(0.002, SHIFTS["test_error"].deviation * 0.3 / 1000) / 0.3
@@ -46,10 +47,10 @@ def test_quantities_have_their_number_and_the_error_that_they_would_detect():
 
 def test_with_the_right_shift_z_is_standard_normal():
     scatter = scatter_of(_made_up(Shift(C, 0.0, BETWEEN)))
-    assert scatter.spreads["z"] == pytest.approx(1, abs=0.15)  # 4 / sqrt(2 * 400)
-    assert abs(scatter.mean) < 4 / math.sqrt(PLACES)
+    assert deviation(scatter.z) == pytest.approx(1, abs=0.15)  # 4 / sqrt(2 * 400)
+    assert abs(np.mean(scatter.z)) < 4 / math.sqrt(PLACES)
     # Without it the scale is the standard error alone: sqrt(1 + (6 * 0.3 / 1000 / 0.002)^2).
-    assert scatter.spreads["raw"] == pytest.approx(math.hypot(1, 0.9), rel=0.15)
+    assert deviation(scatter.raw) == pytest.approx(math.hypot(1, 0.9), rel=0.15)
 
 
 def test_comparisons_with_a_bound_or_on_one_side_are_counted_apart():
@@ -60,7 +61,7 @@ def test_comparisons_with_a_bound_or_on_one_side_are_counted_apart():
     one_sided = against_simulation("claim", _theory(0.0), no_worse, shift=NO_SHIFT)
     slope = against_value("claim", "slope", expected=1, value=1, allowance=0.1)
     scatter = scatter_of([free, bounded, one_sided, slope])
-    assert scatter.z == (free.z,)
+    assert scatter.z == [free.z]
     assert scatter.bounded == 2
     # Two-sided chances of 6.3e-5 in three comparisons.
     assert scatter.false_alarm == pytest.approx(3 * 6.3e-5, rel=0.01)
@@ -69,7 +70,7 @@ def test_comparisons_with_a_bound_or_on_one_side_are_counted_apart():
 def test_nothing_to_compare():
     scatter = scatter_of([])
     assert scatter.false_alarm == 0
-    assert all(math.isnan(value) for value in (*scatter.spreads.values(), scatter.mean))
+    assert math.isnan(deviation(scatter.z))
     assert by_quantity([]) == {}
 
 

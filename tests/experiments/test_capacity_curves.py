@@ -8,7 +8,6 @@ from scipy.special import ndtr
 
 from sparsetoken import theory
 from sparsetoken.experiments.capacity_curves import (
-    EXPERIMENT,
     LINE,
     MODELS,
     PLACES,
@@ -18,19 +17,13 @@ from sparsetoken.experiments.capacity_curves import (
     fitted,
     threshold_gap,
     thresholds,
-    width_power,
 )
-from sparsetoken.experiments.core.capacities import solved_capacity
+from sparsetoken.experiments.core.capacities import solved_capacity, width_power
 from sparsetoken.experiments.core.claims import FAILS, HOLDS
 from sparsetoken.experiments.core.rows import Row, Rows
 
 SETS = 10**6  # shares of such counts are good to 1e-6
 STEPS = np.array([-1.2, -0.6, 0.0, 0.6, 1.2])
-
-SMALL = dict(
-    points=3, lengths=(1, 4), features=(16, 32), sets=10, steps=(-0.7, 0.0, 0.7), samples=400,
-    wide_features=(16, 32), wide_ratios=(0.8, 1.0, 1.2), wide_sets=10,
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +45,6 @@ def _counts(shift: float = 0.0, sets: int = SETS) -> Rows:
                     at = {"place": place, "model": model, "features": m, "alpha1": load}
                     rows.append(Row("simulated", "separable", share, 0.0, at, "reduced", d, sets))
     return Rows(rows)
-
-
-def test_from_work_to_figures(rows, sizes, said_of):
-    comparisons = EXPERIMENT.compared(sizes, rows)
-    assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
-    words = said_of(EXPERIMENT, sizes, rows)
-    assert "standard errors" in words["Found"]
-    assert "10 sets" in words["Setting"]
-    assert "linear programming decides where neither is found" in words["Setting"]
 
 
 def test_the_whole_transition_is_drawn_around_the_capacity(rows, sizes):
@@ -97,8 +81,9 @@ def test_thresholds_and_widths_come_back(computed):
         # Counts are rounded to 1e-6, and the fit stops at 1e-4 of the likelihood.
         assert threshold.value == pytest.approx(known.value, rel=1e-3)
     assert len(limits) == sum(len(models) for _, models in PLACES.values())
-    assert width_power(fits).value == pytest.approx(-0.5, abs=1e-3)
-    assert threshold_gap(fits, ("base", "attention"), ("base", "pooled")) > 3
+    assert width_power(fits, "place", "model").value == pytest.approx(-0.5, abs=1e-3)
+    gap = threshold_gap(fits, ("base", "attention"), ("base", "pooled"))
+    assert (gap["features"], gap.value > 3 * gap.error) == (128, True)
 
 
 def test_exact_counts_hold_and_shifted_ones_fail(computed, verdict):

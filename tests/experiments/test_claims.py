@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from sparsetoken.experiments.core.claims import (
     Claim,
@@ -16,7 +15,6 @@ from sparsetoken.experiments.core.claims import (
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, Shift
 from sparsetoken.experiments.core.rows import Row
 from sparsetoken.experiments.core.rules import (
-    LARGEST_Z,
     against_simulation,
     against_value,
     fraction_true,
@@ -37,12 +35,8 @@ def _verdict(theory=None, **changes):
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_a_difference_within_a_bound_has_z_0(sign):
-    assert _verdict(value=0.1 + sign * 0.9 * ALLOWED).z == 0
-
-
-@pytest.mark.parametrize("sign", [-1, 1])
 def test_beyond_a_bound_z_counts_standard_errors(sign):
+    assert _verdict(value=0.1 + sign * 0.9 * ALLOWED).z == 0
     comparison = _verdict(value=0.1 + sign * (ALLOWED + 0.002))
     assert comparison.z == pytest.approx(sign * 2, rel=0.01)
     assert comparison.verdict == "holds"
@@ -62,6 +56,10 @@ def test_the_shift_of_finite_dimension_moves_and_widens_what_is_expected():
     off = judged(0.1 + 0.0002 + 2 * math.hypot(0.001, 0.0005))
     assert off.z == pytest.approx(2, rel=0.01)
     assert off.raw_z == pytest.approx(0.2 + 2 * math.hypot(1, 0.5), rel=0.01)
+    # Of that scale only 0.001 is estimated, here from 5 trials.
+    few = dataclasses.replace(MEASURED, value=0.1 + 0.0002 + 0.003, trials=5)
+    expected = normal_score(3 / math.hypot(1, 0.5), 4 * math.hypot(1, 0.5) ** 4)
+    assert against_simulation("one", THEORY, few, shift=SHIFT).z == pytest.approx(expected)
 
 
 def test_the_shift_of_a_quantity_is_that_measured_elsewhere_unless_another_is_given():
@@ -73,19 +71,11 @@ def test_the_shift_of_a_quantity_is_that_measured_elsewhere_unless_another_is_gi
     assert larger.shift_error == pytest.approx(4 * comparison.shift_error)
 
 
-def test_a_correct_theory_seldom_fails_a_whole_report():
-    chance = 2 * stats.norm.sf(LARGEST_Z)
-    assert 1 - (1 - chance) ** 400 < 0.05
-
-
 @pytest.mark.parametrize("who", ["theory", "measured"])
 def test_what_did_not_converge_never_holds(who):
     fallen = dataclasses.replace(THEORY if who == "theory" else MEASURED, status="max_iterations")
     comparison = _verdict(fallen) if who == "theory" else _verdict(status="max_iterations")
     assert comparison.verdict == "not converged"
-
-
-def test_a_value_that_is_nan_never_holds():
     assert _verdict(value=float("nan")).verdict == "not converged"
 
 

@@ -14,9 +14,6 @@ from sparsetoken.experiments.growing_length import (
 )
 from sparsetoken.model.models import Attention
 
-SMALL = dict(ratios=(0.1, 0.2), dimensions=(20, 40), trials=2, alignment_trials=20)
-SEED = 4
-
 
 @pytest.mark.parametrize("L", [5, 40])
 @pytest.mark.parametrize("arm", ARMS)
@@ -66,4 +63,3 @@ def test_the_words(rows, sizes, said_of):
     words = said_of(EXPERIMENT, sizes, rows)
     end = rows.one("simulated", "test_error", arm="growing", length=8)
     assert f"{end.value:.4f} ± {end.error:.4f}" in words["Found"]
-    assert "L/d = 0.1, 0.2; d = 20, 40" in words["Setting"]

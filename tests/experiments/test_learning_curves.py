@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparsetoken import simulation
-from sparsetoken.experiments.core.claims import FAILS, HOLDS, verdict_of
+from sparsetoken.experiments.core.claims import FAILS, HOLDS
 from sparsetoken.experiments.core.rows import Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.experiments.learning_curves import (
@@ -14,34 +14,13 @@ from sparsetoken.experiments.learning_curves import (
     shrinkage,
 )
 
-SMALL = dict(
-    judged=0.005,
-    line=0.005,
-    alphas=(1.0, 2.0),
-    vectorized=(1.0,),
-    trials=8,
-    dimension=120,
-    curve_points=3,
-    floor_points=2,
-    finite_trials=(40, 6),
-    dimensions=(40, 80),
-)
 
-
-def test_from_work_to_words(rows, sizes, said_of):
-    words = said_of(EXPERIMENT, sizes, rows)
-    assert "d = 120, 8 trials" in words["Setting"]
-    assert "the measured test errors are: attention" in words["Found"]
+def test_real_tensors_stand_for_their_claim(rows, sizes):
     comparisons = EXPERIMENT.compared(sizes, rows)
-    assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
-    assert sum(c.engine == "tensors" for c in comparisons) == 8
-    assert all(c.key for c in comparisons if c.engine == "tensors")
+    assert [c.key for c in comparisons if c.engine == "tensors"] == [True] * 8
 
 
-def test_several_dimensions_are_carried_to_infinity(rows, sizes, said_of):
-    words = said_of(EXPERIMENT, sizes, rows)
-    assert "d = 40, 80, with the number of trials" in words["Setting"]
-    assert "training loss: c/d with c =" in words["Found"]
+def test_several_dimensions_are_carried_to_infinity(rows, sizes):
     comparisons = [c for c in EXPERIMENT.compared(sizes, rows) if c.claim == "finite-size"]
     assert [c.quantity for c in comparisons] == list(CONVERGING)
     assert all("d = 40, 80, extrapolated to infinity" in c.where for c in comparisons)
@@ -63,20 +42,6 @@ def test_the_law_that_made_the_rows_has_the_smaller_misfit(power):
     assert right["misfit"] == pytest.approx(0, abs=1e-9)
     assert wrong["misfit"] > 1
     assert right.error == pytest.approx(1e-4 / np.sqrt(np.sum(d ** (-2 * power))))
-
-
-def test_a_wrong_number_fails(rows, sizes, changed):
-    def verdict(rows, claim="learned-error"):
-        comparisons = EXPERIMENT.compared(sizes, rows)
-        return verdict_of(c for c in comparisons if c.claim == claim)
-
-    wanted = {"series": "simulated", "quantity": "test_error", "model": "pooled"}
-    moved = changed(rows, lambda row: row.but(value=row.value + 0.3, error=1e-3), **wanted)
-    assert verdict(rows) == HOLDS
-    assert verdict(moved) == FAILS
-    moved = changed(rows, lambda row: row.but(value=2.0 + row.value), series="finite")
-    assert verdict(moved, "finite-size") == FAILS
-    assert verdict(moved) == HOLDS
 
 
 def test_a_count_of_no_errors_is_known_to_one_sample():

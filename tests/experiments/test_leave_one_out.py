@@ -3,53 +3,16 @@
 import numpy as np
 import pytest
 
-from sparsetoken.experiments.core.claims import FAILS, HOLDS, verdict_of
 from sparsetoken.experiments.core.rows import Row
 from sparsetoken.experiments.leave_one_out import (
-    ESTIMATE,
-    EXPERIMENT,
     LOSSES,
     RIDGE,
-    SURROGATE,
     draw_set,
     power_of,
     without,
 )
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
-
-SMALL = dict(
-    refits=((16, 48, 8), (128, 8, 24)), dimension=40, trials=6, alphas=(1.0, 2.0), between=0
-)
-
-
-@pytest.fixture(scope="module")
-def verdicts(sizes):
-    def of(rows):
-        comparisons = EXPERIMENT.compared(sizes, rows)
-        claims = (SURROGATE, ESTIMATE)
-        return [verdict_of(c for c in comparisons if c.claim == name) for name in claims]
-
-    return of
-
-
-def test_a_small_run_from_rows_to_figure(rows, sizes, verdicts, said_of):
-    assert verdicts(rows) == [HOLDS, HOLDS]
-    assert len([c for c in EXPERIMENT.compared(sizes, rows) if c.key]) == 3 + 3 * 2
-    words = said_of(EXPERIMENT, sizes, rows)
-    assert "For the square loss the scores are equal to those of refits within" in words["Found"]
-    assert "for squared hinge loss from" in words["Found"]
-    assert "d = 128: 8 × 24" in words["Setting"]
-
-
-def test_wrong_numbers_fail(rows, verdicts, changed):
-    errors = {"quantity": "surrogate_error"}
-    exact = changed(rows, lambda row: row.but(value=1e-4), loss="square", **errors)
-    assert verdicts(exact) == [FAILS, HOLDS]
-    flat = changed(rows, lambda row: row.but(value=1e-9, error=1e-10), **errors)
-    assert verdicts(flat) == [FAILS, HOLDS]
-    biased = {"series": "estimated", "quantity": "test_error"}
-    assert verdicts(changed(rows, lambda row: row.but(value=0.5), **biased)) == [HOLDS, FAILS]
 
 
 def test_the_training_error_is_no_estimate(rows):

@@ -7,17 +7,12 @@ from sparsetoken.experiments.core.bag_sets import source
 from sparsetoken.experiments.core.claims import BY_EXPERIMENT, verdict_of
 from sparsetoken.experiments.real_tokens import EXPERIMENT, features
 
-SMALL = dict(trials=4, test_bags=500, law_bags=2000)
 
-
-def test_predictions_are_near_real_bags(rows, sizes, said_of):
+def test_predictions_are_near_real_bags(rows, sizes):
     comparisons = EXPERIMENT.compared(sizes, rows)
     assert verdict_of(comparisons) == BY_EXPERIMENT
     # Four trials of 500 bags are known to about 0.012; features are not quite Gaussian.
     assert max(EXPERIMENT.words(sizes, rows, comparisons)["mean_gap"].values()) < 0.025
-    words = said_of(EXPERIMENT, sizes, rows)
-    assert "contain one 9" in words["Setting"]
-    assert "(digits, L = 50, attention)" in words["Found"]
 
 
 def test_a_theory_that_is_off_shows(rows, sizes, changed):

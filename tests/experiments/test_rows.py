@@ -10,6 +10,7 @@ from sparsetoken.experiments.core.rows import (
     Row,
     Rows,
     averaged,
+    difference,
     from_json,
     measured,
     predicted,
@@ -73,6 +74,13 @@ def test_the_mean_of_one_trial_has_no_error():
     assert math.isnan(averaged([0.5], dimension=10).error)
 
 
+def test_a_difference_has_both_errors_and_converges_if_both_rows_have():
+    second = ROW.but(value=0.05, error=4e-4, status="max_iterations")
+    less = difference(ROW.but(error=3e-4), second)
+    assert (less.value, less.error) == pytest.approx((0.15, 5e-4))
+    assert less.status == difference(second, ROW).status == "max_iterations"
+
+
 def test_rows_are_chosen_by_fields_and_coordinates():
     rows = Rows([ROW, OTHER])
     assert rows.where("theory") == Rows([ROW])
@@ -92,4 +100,5 @@ def test_groups_come_in_order_and_a_series_rises():
     assert rows.distinct("alpha") == [2.0, 1.0]
     assert [key for key, _ in rows.by("model", "alpha")] == [("pooled", 2.0), ("pooled", 1.0)]
     assert [len(some) for _, some in rows.by("model")] == [2]
-    assert rows[1:] + rows[:1] == Rows([OTHER, ROW])
+    simulated, more = rows.where("simulated"), [ROW]
+    assert (simulated + more).where(model="pooled") == Rows([OTHER, ROW])

@@ -3,57 +3,21 @@
 import numpy as np
 import pytest
 
-from sparsetoken.experiments.core.claims import FAILS, HOLDS, verdict_of
-from sparsetoken.experiments.token_covariance import EXPERIMENT, SHIFTS, problem_at
-
-SMALL = dict(
-    dimension=200,
-    trials=8,
-    between=(0.0, 1.0),
-    decay=(0.0, 0.5),
-    shifted_trials=4,
-    shifted_dimension=60,
-    shifts={"length": (5, 20), "positive_rate": (0.2, 0.8), "strength": (3.0, 6.0)},
-)
+from sparsetoken.experiments.core.claims import FAILS, HOLDS
+from sparsetoken.experiments.token_covariance import SHIFTS, problem_at
 
 
-def verdicts(sizes, rows):
-    comparisons = EXPERIMENT.compared(sizes, rows)
-    return {
-        claim.name: verdict_of(c for c in comparisons if c.claim == claim.name)
-        for claim in EXPERIMENT.claims
-    }
-
-
-def test_the_claims_hold_and_are_drawn(rows, sizes, said_of):
-    assert set(verdicts(sizes, rows).values()) == {HOLDS}
-    words = said_of(EXPERIMENT, sizes, rows)
-    assert "d = 200, 8 trials" in words["Setting"]
-    assert "on whitened tokens" in words["Found"]
-    assert "Squares: measured with real tokens" in words["Figure: token_covariance"]
-    assert "d = 60, 4 trials" in words["Setting"]
-    assert "Trained at L = 10" in words["Found"]
-    assert "Points: simulation" in words["Figure: shifted_test"]
-
-
-def test_the_theory_of_isotropic_tokens_fails(rows, sizes, changed):
+def test_the_theory_of_isotropic_tokens_fails(rows, verdict, changed):
     def flat(row):
         if row["change"] in SHIFTS:
             return row
         isotropic = rows.where("theory", to=0.0).beside(row, "change", "classifier")
         return row.but(value=isotropic.value)
 
-    judged = verdicts(sizes, changed(rows, flat, series="theory"))
-    assert judged["covariance-learned-error"] == FAILS
-    assert judged["shared-effects"] == judged["whitening"] == HOLDS  # these compare measurements
-    assert judged["shifted-test-law"] == HOLDS
-
-
-def test_a_wrong_prediction_under_shift_fails(rows, sizes, changed):
-    wrong = {"series": "theory", "change": "strength"}
-    judged = verdicts(sizes, changed(rows, lambda row: row.but(value=row.value + 0.2), **wrong))
-    assert judged["shifted-test-law"] == FAILS
-    assert judged["covariance-learned-error"] == HOLDS
+    isotropic = changed(rows, flat, series="theory")
+    assert verdict(isotropic, "covariance-learned-error") == FAILS
+    for claim in ("shared-effects", "whitening", "shifted-test-law"):  # two compare measurements
+        assert verdict(isotropic, claim) == HOLDS
 
 
 def test_whitened_tokens_are_isotropic_and_keep_the_signal_to_noise_ratio():

@@ -12,7 +12,7 @@ from sparsetoken.forecasting.curves import (
     CurveParameters,
     aucs_at,
     errors_at,
-    learned_separation,
+    learned_cosine,
     realised,
     threshold_error,
 )
@@ -46,27 +46,27 @@ def test_the_separation_that_a_difference_of_means_learns(separation, d, n):
         minus = -signal / 2 + rng.standard_normal((n // 2, d)).mean(axis=0)
         w = plus - minus
         found.append(w @ signal / np.linalg.norm(w))
-    expected = learned_separation(np.array([separation]), np.array([float(d)]), float(n))[0]
+    cosine = learned_cosine(np.array([separation]), np.array([float(d)]), float(n))[0]
     # 100 draws with a spread of about 0.1; the limit n, d -> infinity is off by O(1/d).
-    assert np.mean(found) == pytest.approx(expected, abs=0.04)
+    assert np.mean(found) == pytest.approx(separation * cosine, abs=0.04)
 
 
 def test_errors_fall_to_their_limit_and_flips_raise_them():
     parameters = _parameters(np.array([0.5, 1.0, 2.0]))
     errors = [errors_at(n, parameters, LAW) for n in (30, 100, 1000, 1e9)]
     for early, late in itertools.pairwise(errors):
-        assert (late.pooled < early.pooled).all()
+        assert (late["pooled"] < early["pooled"]).all()
         # The 1500 drawn bags of each class give the error to about 0.01, alike at all n.
-        assert (late.attention < early.attention + 1e-4).all()
-        assert (late.bag < early.bag + 1e-4).all()
-    assert errors[-1].pooled == pytest.approx(ndtr([-0.25, -0.5, -1.0]), abs=1e-6)
+        assert (late["attention"] < early["attention"] + 1e-4).all()
+        assert (late["bag"] < early["bag"] + 1e-4).all()
+    assert errors[-1]["pooled"] == pytest.approx(ndtr([-0.25, -0.5, -1.0]), abs=1e-6)
     flipped = errors_at(100, dataclasses.replace(parameters, flips=np.full(3, 0.1)), LAW)
-    assert flipped.pooled == pytest.approx(0.1 + 0.8 * errors[1].pooled)
+    assert flipped["pooled"] == pytest.approx(0.1 + 0.8 * errors[1]["pooled"])
 
 
 def test_attention_is_pooling_where_all_tokens_are_informative():
     found = errors_at(100, _parameters(1.0, informative=10), LAW)
-    assert found.bag == found.attention == found.pooled
+    assert found["bag"] == found["attention"] == found["pooled"]
 
 
 def test_the_average_realises_its_mean_share():
@@ -89,7 +89,7 @@ def test_the_average_realises_its_mean_share():
     none = np.zeros(1)
     assert np.isfinite(realised(100, none, none)).all()
     found = errors_at(40, _parameters(1.2), LAW)
-    assert found.attention < found.bag < found.pooled
+    assert found["attention"] < found["bag"] < found["pooled"]
 
 
 @pytest.mark.parametrize(("rate", "flips"), [(0.5, 0.0), (0.5, 0.1), (0.3, 0.1)])
@@ -103,8 +103,8 @@ def test_aucs_are_those_of_drawn_scores(rate, flips):
     scores = rng.standard_normal(n) + separation * truth
     labels = truth != (rng.random(n) < flips)
     # The AUC of 40000 bags has a standard error of 0.003 or less.
-    assert found.pooled[0] == pytest.approx(roc_auc_score(labels, scores), abs=0.01)
-    assert found.attention == found.pooled
+    assert found["pooled"][0] == pytest.approx(roc_auc_score(labels, scores), abs=0.01)
+    assert found["attention"] == found["pooled"]
 
 
 @pytest.mark.parametrize(("informative", "between"), [(1, 0.0), (2, 0.4)])
@@ -124,7 +124,7 @@ def test_a_perfect_direction_errs_as_drawn_bags_do(informative, between):
         wrong = (minus[:, None] > threshold).mean(axis=0) + (plus[:, None] < threshold).mean(axis=0)
         errors.append(wrong.min() / 2)
     # A separation of the same AUC stands for scores that are not normal.
-    assert found.attention[0] == pytest.approx(min(errors), abs=0.02)
+    assert found["attention"][0] == pytest.approx(min(errors), abs=0.02)
 
 
 def test_the_curves_are_those_of_the_classifiers(draw):
@@ -138,8 +138,8 @@ def test_the_curves_are_those_of_the_classifiers(draw):
     rows = np.random.default_rng(1).permutation(2000)[:n]
     rest = np.setdiff1d(np.arange(2000), rows)
     for model, predicted in (
-        (PooledLinearClassifier(), expected.pooled[0]),
-        (BagClassifier(), expected.bag[0]),
+        (PooledLinearClassifier(), expected["pooled"][0]),
+        (BagClassifier(), expected["bag"][0]),
     ):
         model.fit(test[rows], truth[rows])
         measured = np.mean(model.predict(test[rest]) != truth[rest])

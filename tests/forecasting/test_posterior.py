@@ -42,12 +42,12 @@ def ranks():
     rng = np.random.default_rng(5)
     parameters, prior = posterior.grid_and_prior(LAW, SIZES[-1])
     seen = [[measure(n, parameters, LAW) for n in SIZES] for measure in (errors_at, aucs_at)]
-    columns = [getattr(e, model) for some in seen for model in FITTED for e in some]
+    columns = [e[model] for some in seen for model in FITTED for e in some]
     shown = np.stack(columns, axis=1)
     shift = pooled_shift(SIZES[-1], parameters, LAW)
     excess = excess_of(shift, parameters.informative, LAW.length)
     later = [errors_at(n, parameters, LAW) for n in LATER]
-    truth = np.stack([e for at in later for e in (at.pooled, at.attention)], axis=1)
+    truth = np.stack([e for at in later for e in (at["pooled"], at["attention"])], axis=1)
     missed = posterior._missed(SIZES)
     p, found = np.exp(prior - prior.max()), []
     for row in rng.choice(len(p), DRAWS, p=p / p.sum()):

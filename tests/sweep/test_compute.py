@@ -11,7 +11,7 @@ import pytest
 from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps, simulation, theory
 from sparsetoken.model.models import Attention, make_model
 from sparsetoken.sweep import Grid
-from sparsetoken.sweep.compute import Item, Piece, check, computed, in_pieces, row_of
+from sparsetoken.sweep.compute import Piece, computed, in_pieces, row_of
 
 FIXED_PROBLEM = {"length": 4, "informative": 1, "positive_rate": 0.4}
 FIXED = {**FIXED_PROBLEM, "loss": "square"}
@@ -34,17 +34,17 @@ def rows(experiment, quantity, trials=1, **fixed):
 
 def rows_of(grid):
     return [
-        Item(call.key, call, trial)
+        call._replace(trial=trial)
         for quantity in grid.quantities
-        for call in grid.calls(quantity, grid.points(), lambda call: check(call, None))
+        for call in grid.calls(quantity)
         for trial in range(grid.trials_of(quantity))
     ]
 
 
-def compute(items):
+def compute(calls):
     """Return the values of results, none of which may fail, as what is kept of them has them."""
-    found = computed(pickle.loads(pickle.dumps(Piece.of(items))))
-    assert [*found] == [item.name for item in items]
+    found = computed(pickle.loads(pickle.dumps(Piece(calls))))
+    assert [*found] == [call.name for call in calls]
     return [row_of(json.loads(json.dumps(one.value))) for one in found.values()]
 
 
@@ -122,14 +122,6 @@ def test_one_class_is_a_status():
     assert all("one class" in one["message"] for one in found)
 
 
-def test_a_result_is_one_of_its_configuration_alone():
-    (row,) = rows("learning", "theory", alpha1=1.5)
-    (other,) = rows("learning", "theory", alpha1=7.5)
-    first = compute([row])[0]
-    compute([other])
-    assert compute([row])[0] == first
-
-
 def test_rows_of_a_series_are_what_they_are_alone():
     """Ridge, load, loss and model vary; one call computes each series of loads and ridges."""
     grid = Grid(
@@ -143,7 +135,7 @@ def test_rows_of_a_series_are_what_they_are_alone():
         {**FIXED_PROBLEM, "cosine": 0.7, "sharpness": 1.5, "tolerance": 1e-3},
     )
     (piece,) = in_pieces(rows_of(grid))
-    series = [list(some) for _, some in itertools.groupby(piece.items, lambda item: item.series)]
+    series = [list(some) for _, some in itertools.groupby(piece.calls, lambda call: call.series)]
     assert [len(some) for some in series] == [8, 8, 8, 8]
     for some in series:
         together = compute(some)
@@ -168,19 +160,18 @@ def test_pieces_have_each_result_once_and_no_more_than_a_second():
     assert sorted(key for piece in pieces for key in piece.keys) == sorted(i.name for i in items)
     assert len(items) == 100 + 600
     for piece in pieces:
-        kinds = [item.call.quantity for item in piece.items]
-        sizes = [i.call.options.dimension for i in piece.items if i.call.quantity == "simulation"]
+        kinds = [call.quantity for call in piece.calls]
+        sizes = [c.options.dimension for c in piece.calls if c.quantity == "simulation"]
         assert kinds.count("theory") <= 64
         assert len(sizes) <= 128
         assert sum(size**2 for size in sizes) <= max(5_000_000, *sizes, 3000**2)
-        series = {item.series for item in piece.items if item.call.quantity == "theory"}
+        series = {call.series for call in piece.calls if call.quantity == "theory"}
         assert len(series) <= 1  # of 50 loads each, which are not torn apart
 
 
 def test_what_cannot_be_read_in_a_worker_is_the_error_of_its_results():
-    items = rows("alignment", "theory")
-    piece = Piece([item.name for item in items], b"no pickle", None)
-    (found,) = computed(pickle.loads(pickle.dumps(piece))).values()
+    kind, (names, _) = Piece(rows("alignment", "theory")).__reduce__()
+    (found,) = computed(kind(names, b"no pickle")).values()
     assert found.error.startswith("UnpicklingError")
 
 

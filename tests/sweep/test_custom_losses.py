@@ -8,7 +8,6 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss
 from sparsetoken.losses.built_in import SquareLoss
 from sparsetoken.sweep import Grid, run, to_xarray
-from sparsetoken.work import WorkerPool
 
 FIXED = {"model": "pooled", "length": 4, "ridge": 0.1, "tolerance": 1e-2, "dimension": 20}
 
@@ -49,18 +48,17 @@ def test_built_in_losses_may_be_objects_or_names():
     assert grid(own(8.0)) == grid(own(8.0)) != grid(own(0.5))
 
 
-def test_worker_processes_compute_the_same(tmp_path):
+def test_worker_processes_compute_the_same(tmp_path, pool):
     sweep = grid(own(0.5), own(8.0), quantities=("theory", "simulation"))
     expected = errors(tmp_path / "here", sweep)
-    with WorkerPool(1) as pool:
-        assert errors(tmp_path / "there", sweep, pool) == expected
+    assert errors(tmp_path / "there", sweep, pool) == expected
 
 
-def test_a_loss_that_cannot_be_sent_is_refused_before_anything_is_written(tmp_path):
+def test_a_loss_that_cannot_be_sent_is_refused_before_anything_is_written(tmp_path, pool):
     generator = (n for n in range(3))
     bound = CustomLoss("bound", lambda y, z: (y - z) ** 2 + (0.0 if generator else 1.0))
     sweep = grid("square", bound)
-    with WorkerPool(1) as pool, pytest.raises(InvalidInput, match="can be pickled"):
+    with pytest.raises(InvalidInput, match="can be pickled"):
         run(sweep, tmp_path / "s.zarr", pool)
     assert not (tmp_path / "s.zarr").exists()
     assert run(sweep, tmp_path / "s.zarr").done == 2  # in this process it need not be sent

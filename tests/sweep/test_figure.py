@@ -9,6 +9,7 @@ from matplotlib.collections import QuadMesh
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.figures import grids
+from sparsetoken.figures.palette import COLOURS
 from sparsetoken.sweep import Grid
 
 HOLLOW = "none"
@@ -79,12 +80,19 @@ def test_curves_have_a_line_for_each_model_and_a_panel_for_the_rest():
             10 + (point["model"] == "pooled") + 5 * (point["loss"] == "hinge")
         )
 
-    figure, drawn = drawn_of(sweep, dataset(sweep, value))
+    def status(point):
+        last = (point["model"], point["loss"], point["alpha1"]) == ("pooled", "hinge", 4.0)
+        return "missing" if last else "converged"
+
+    figure, drawn = drawn_of(sweep, dataset(sweep, value, status=status))
     panels = [axes for axes in figure.axes if axes.get_visible()]
     assert [axes.get_title("left") for axes in panels] == ["theory, square", "theory, hinge"]
     assert lines(panels[0]) == {(0.1, 0.2, 0.4), (1 / 11, 2 / 11, 4 / 11)}
     assert panels[0].get_xscale() == "log"
-    assert drawn == (12, 0, 0)
+    colours = {line.get_ydata()[0]: line.get_color() for line in panels[0].lines}
+    assert colours == {0.1: COLOURS["attention"], 1 / 11: COLOURS["pooled"]}
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["attention", "pooled"]
+    assert drawn == (12, 0, 1)
 
 
 def test_a_point_that_did_not_converge_is_hollow_and_off_the_line():
@@ -132,12 +140,15 @@ def test_theory_and_simulation_share_a_panel_of_curves():
 
 
 def test_a_heat_map_has_a_cell_for_each_point():
-    sweep = grid({**STRENGTHS, **LOADS}, x="alpha1", y="strength")
-    found = dataset(sweep, lambda point: 10 * point["strength"] + point["alpha1"])
+    sweep = grid({**STRENGTHS, **LOADS, "loss": ["square", "hinge"]}, x="alpha1", y="strength")
+    off = {"square": 0, "hinge": 5}
+    found = dataset(sweep, lambda p: 10 * p["strength"] + p["alpha1"] + off[p["loss"]])
     figure, _ = drawn_of(sweep, found)
-    cells = mesh(figure.axes[0]).get_array()
-    expected = [[10 * s + a for a in (1, 2, 4)] for s in (1, 1.5, 2)]
-    np.testing.assert_array_equal(cells, expected)
+    expected = np.array([[10 * s + a for a in (1, 2, 4)] for s in (1, 1.5, 2)])
+    for axes, loss in zip(figure.axes, off, strict=False):
+        assert axes.get_title("left") == f"theory, {loss}"
+        np.testing.assert_array_equal(mesh(axes).get_array(), expected + off[loss])
+        assert mesh(axes).get_clim() == (11, 29)  # one scale of colours
     assert figure.axes[0].get_xscale() == "log"
     assert figure.axes[0].get_yscale() == "linear"
     edges = mesh(figure.axes[0]).get_coordinates()[0, :, 0]

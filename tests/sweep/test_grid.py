@@ -11,7 +11,6 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.simulation.setting import dimension_of
 from sparsetoken.sweep import Grid, run
-from sparsetoken.sweep.compute import check
 from sparsetoken.sweep.parameters import QUANTITIES, VERSIONS, parameters
 from sparsetoken.theory.predict import TOLERANCE
 
@@ -23,7 +22,7 @@ def keys(grid):
     return [
         f"{call.key}.{trial}"
         for quantity in grid.quantities
-        for call in grid.calls(quantity, grid.points(), lambda call: check(call, None))
+        for call in grid.calls(quantity)
         for trial in range(grid.trials_of(quantity))
     ]
 
@@ -43,33 +42,6 @@ def test_points_are_all_combinations_and_tied_values_move_together():
         {"strength": 2.0, "length": 8, "informative": 2},
     ]
     assert grid.size == 4
-
-
-def test_a_row_does_not_depend_on_how_or_where_it_was_written():
-    on_axes = Grid("learning", {"strength": [2], "length": [4, 8]})
-    fixed = Grid("learning", {"length": [8]}, {"strength": 2.0, "ridge": 0.01})
-    assert set(keys(fixed)) < set(keys(on_axes))
-
-
-def test_raising_trials_keeps_the_old_rows():
-    few = Grid("learning", STRENGTHS, quantities=["simulation"], trials=2)
-    more = Grid("learning", STRENGTHS, quantities=["simulation"], trials=5)
-    assert set(keys(few)) < set(keys(more))
-    assert len(keys(more)) == 10
-
-
-def test_a_seed_is_a_coordinate_of_simulations_only():
-    rows = [
-        set(keys(Grid("learning", STRENGTHS, quantities=QUANTITIES, seed=seed))) for seed in (0, 1)
-    ]
-    assert len(rows[0] & rows[1]) == 2  # the theory
-
-
-def test_points_that_differ_in_what_plays_no_part_share_a_row():
-    axes = {"model": ["pooled", "attention"], "cosine": [0.2, 0.8]}
-    grid = Grid("learning", axes, {"sharpness": 1.0})
-    assert len(keys(grid)) == 4
-    assert len(set(keys(grid))) == 3
 
 
 def test_theory_of_the_capacity_does_not_depend_on_the_load():
@@ -94,7 +66,7 @@ def test_defaults_are_those_of_the_functions_and_classes():
     assert values["alpha1"] == Readout().alpha1
     assert values["loss"] == Readout().loss.name == TwoSteps().loss.name
     assert values["model"] == signatures[0]["model"].default.name
-    (call,) = Grid("learning", {"strength": [5.0]}).calls("theory", [{"strength": 5.0}])
+    (call,) = Grid("learning", {"strength": [5.0]}).calls("theory")
     assert call.problem == SparseTokenProblem()
     assert call.trained == signatures[0]["model"].default
     assert call.readout == Readout()
@@ -102,7 +74,7 @@ def test_defaults_are_those_of_the_functions_and_classes():
 
 def test_the_key_of_a_call_does_not_change():
     """Kept results are found by it: a change of what it is made of raises a version."""
-    (call,) = Grid("alignment", {"strength": [2.0]}).calls("theory", [{"strength": 2.0}])
+    (call,) = Grid("alignment", {"strength": [2.0]}).calls("theory")
     assert call.key == "646c0be420d8ce8277f4"
 
 
@@ -114,7 +86,7 @@ def test_a_new_version_of_an_experiment_shares_no_result(monkeypatch):
 
 @pytest.mark.parametrize("experiment", VERSIONS)
 def test_every_parameter_of_a_quantity_changes_its_rows(experiment):
-    base = {"model": "elementwise", "cosine": None, "sharpness": None, "engine": "tensors"}
+    base = {"model": "elementwise", "engine": "tensors"}
     others = {"loss": "hinge", "engine": "reduced", "activation": "exp", "model": "attention"}
     others |= {"dtype": "float32", "positive_rate": 0.125, "ridge": 0.125, "tolerance": 0.125}
     for quantity in QUANTITIES:

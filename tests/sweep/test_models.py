@@ -14,7 +14,6 @@ from sparsetoken.model.models import ModelEntry, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep import Grid, compute, run, to_frame
-from sparsetoken.work import WorkerPool
 
 COSINES = [0.2, 0.9]
 FIXED = {"sharpness": 1.0, "length": 4, "dimension": 12, "tolerance": 1e-2}
@@ -86,11 +85,10 @@ def test_simulations_are_those_of_simulate(entry, tmp_path):
     assert found == [one.mean.test_error for one in expected]
 
 
-def test_worker_processes_need_not_know_it(entry, tmp_path):
+def test_worker_processes_need_not_know_it(entry, tmp_path, pool):
     sweep = grid({"cosine": COSINES}, quantities=("theory", "simulation"))
     expected = errors(tmp_path / "here", sweep)
-    with WorkerPool(1) as pool:
-        assert errors(tmp_path / "there", sweep, pool) == expected
+    assert errors(tmp_path / "there", sweep, pool) == expected
 
 
 def test_a_model_of_another_version_shares_no_results(entry, tmp_path, monkeypatch):
@@ -104,11 +102,11 @@ def test_a_model_of_another_version_shares_no_results(entry, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("name", ["seed", "theory_status"])
-def test_a_field_with_a_name_of_the_store_is_refused(entry, name):
+def test_a_field_with_a_name_of_the_store_is_refused(entry, name, tmp_path):
     kind = dataclasses.make_dataclass("Kind", [(name, int, 1)], bases=(entry.kind,), frozen=True)
     models.register(dataclasses.replace(entry, kind=kind))
     with pytest.raises(InvalidInput, match=f"without this field; got '{name}'"):
-        grid({name: [1, 2]})
+        run(grid({name: [1, 2]}), tmp_path / "s")
 
 
 def test_a_model_that_is_not_registered_is_refused():
@@ -145,5 +143,5 @@ def test_a_field_with_the_name_of_a_parameter_of_all_models_is_refused_there_alo
     )
     models.register(dataclasses.replace(entry, kind=kind))
     with pytest.raises(InvalidInput, match="without this field; got 'strength'"):
-        grid({"cosine": [0.9]})
+        run(grid({"cosine": [0.9]}), tmp_path / "s")
     assert errors(tmp_path / "after", grid({"cosine": [0.9]}, model="attention")) == before

@@ -116,7 +116,7 @@ def test_the_example_has_2000_points():
         ("informative = [1, 2]", "informative = 3", 17, "tied.informative"),
         ("informative = [1, 2]", "informative = []", 17, "tied.informative"),
         ("informative = [1, 2]", "strength = [1, 2]", 13, "axes.strength"),
-        ("strength = {", '"strength+ridge" = {', 10, "axes.strength+ridge"),
+        ("strength = {", '"strength+ridge" = {', 13, "axes.strength+ridge"),
         ("informative = [1, 2]", "informative = [1, 5]", 17, "tied.informative"),
         ('x = "alpha1"', 'x = "beta"', 20, "plot.x"),
         ('x = "alpha1"', 'z = "alpha1"', 20, "plot.z"),

@@ -265,7 +265,8 @@ def test_two_sweeps_at_once_do_not_mix(path, whole):
 
 
 def test_a_url_of_a_file_is_its_path(path):
-    assert to_xarray(path.as_uri()).identical(to_xarray(path))
+    for url in (path.as_uri(), f"local://{path}"):
+        assert to_xarray(url).identical(to_xarray(path))
 
 
 def test_a_url_of_fsspec_is_a_store(path):

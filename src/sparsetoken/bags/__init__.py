@@ -8,15 +8,13 @@ bags. Inside, `Bags` hold one flat array and offsets.
 from sparsetoken.bags.container import Bags, Padded
 from sparsetoken.bags.convert import as_bags
 from sparsetoken.bags.files import read
-from sparsetoken.bags.frames import from_frame, to_frame
 from sparsetoken.bags.labelled import LabelledBags, LeakWarning
-from sparsetoken.bags.long_form import IdentifiedBags, from_long, token_order
 from sparsetoken.bags.packed import pack
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
+from sparsetoken.bags.tables import from_frame, from_long, to_frame
 
 __all__ = [
     "Bags",
-    "IdentifiedBags",
     "LabelledBags",
     "LeakWarning",
     "Padded",
@@ -28,6 +26,5 @@ __all__ = [
     "read",
     "separating_columns",
     "to_frame",
-    "token_order",
 ]
 __dir__ = __all__.copy

@@ -17,13 +17,7 @@ _CHUNK = 1 << 20  # values looked at together
 _MASK = "Give X.filled(0), with mask=~X.mask.all(axis=2) if whole tokens are masked."
 
 
-def as_bags(
-    X: Any,
-    mask: Any = None,
-    *,
-    n_tokens: int | None = None,
-    dtype: Any = None,
-) -> Bags:
+def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None) -> Bags:
     """Return bags of embeddings in any form as `Bags`.
 
     Float32 and float64 are kept, float16 becomes float32, all else float64. Where nothing has
@@ -42,8 +36,6 @@ def as_bags(
         padding are never read. Without a mask, every token counts, also one of zeros.
     n_tokens : int, optional
         Tokens in each row of a flattened array.
-    dtype : float32 or float64, optional
-        The dtype of the tokens. The default keeps that of X.
 
     Returns
     -------
@@ -68,18 +60,16 @@ def as_bags(
     >>> as_bags([np.zeros((2, 3)), np.ones((5, 3))])
     Bags(2 bags of 2 to 5 tokens, d = 3, float64)
     """
-    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
-        raise InvalidInput("dtype", "float32 or float64", dtype)
     if scipy.sparse.issparse(X):
         raise TypeError("X is sparse; bags are dense. Use X.toarray().")
     refuse_others(X)
     if isinstance(X, Bags) or is_list_of_bags(X):
         _refuse_layout(mask, n_tokens)
-        bags = X if isinstance(X, Bags) else _from_list(X)
-        bags = bags.with_tokens(as_floats(bags.tokens, dtype))
+        # New bags, whose values are looked at again: they may have changed in place.
+        bags = X.with_tokens(X.tokens) if isinstance(X, Bags) else _from_list(X)
         check_finite(bags)
         return bags
-    return _from_array(as_floats(X, dtype), mask, n_tokens)
+    return _from_array(as_floats(X), mask, n_tokens)
 
 
 def refuse_others(X: Any) -> None:
@@ -135,31 +125,41 @@ def check_columns(name: str, frame: Any) -> None:
         raise InvalidInput(name, "with columns of different names", f"several named {twice}")
 
 
-def check_labels(y: Any) -> None:
-    """Raise `InvalidInput` if class labels are of a kind that is refused, or one is missing."""
-    check_kind(y, "y")
-    labels = np.asarray(y, object if isinstance(y, list | tuple) else None)  # nan is no text
-    refuse_missing(labels, range(labels.size))
-
-
-def refuse_missing(labels: np.ndarray, bags: Sequence[Any], name: str = "y") -> None:
-    """Raise `InvalidInput` if a label is None or another missing value, and name its bag."""
-    given = labels.ravel().tolist() if labels.dtype.kind in "Of" else ()
-    for bag, label in zip(bags, given, strict=False):
-        missing = label is None or type(label).__name__ in ("NAType", "NaTType")  # of pandas
-        if missing or (isinstance(label, float) and label != label):
-            got, remedy = f"{label} for bag {bag}", "Leave bags without a label out."
-            raise InvalidInput(name, "without missing labels", got, remedy)
-
-
-def check_kind(y: Any, name: str) -> None:
-    """Raise `InvalidInput` if class labels are masked, or integers of more than 64 bits."""
+def check_labels(y: Any, name: str = "y", bags: Sequence[Any] | np.ndarray | None = None) -> None:
+    """Raise `InvalidInput` if labels of bags are masked, missing, or integers of over 64 bits."""
     refuse_masked(name, y)
-    labels = np.asarray(y)
+    labels = as_labels(y)
+    refuse_missing(labels, range(labels.size) if bags is None else bags, name)
     for label in labels.ravel().tolist() if labels.dtype == object else ():
         if isinstance(label, numbers.Integral) and int(label).bit_length() > 64:
             remedy = "Name the classes by texts or by small integers."
             raise InvalidInput(name, "of integers of at most 64 bits, or texts", label, remedy)
+
+
+def as_labels(y: Any) -> np.ndarray:
+    """Return labels as an array; of a list of texts NumPy would make a text of nan."""
+    return np.asarray(y, object if isinstance(y, list | tuple) else None)
+
+
+def refuse_missing(labels: np.ndarray, bags: Sequence[Any] | np.ndarray, name: str = "y") -> None:
+    """Raise `InvalidInput` if a label is None or another missing value, and name its bag."""
+    gone = missing(labels)
+    if gone.any():
+        at = int(gone.argmax())
+        got, remedy = f"{labels.flat[at]} for bag {bags[at]}", "Leave bags without a label out."
+        raise InvalidInput(name, "without missing labels", got, remedy)
+
+
+def missing(values: np.ndarray) -> Bool[np.ndarray, " m"]:
+    """Return which values of a flattened array are None, NaN, NaT or NA."""
+    if values.dtype != object:
+        return (values != values).ravel()  # NaN and NaT differ from themselves
+    return np.array([_is_missing(value) for value in values.flat], dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    same = value == value
+    return value is None or not isinstance(same, bool | np.bool_) or not same
 
 
 def is_list_of_bags(X: Any) -> bool:

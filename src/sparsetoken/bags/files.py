@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import as_bags, check_columns
-from sparsetoken.bags.frames import LABELS, of_index, of_vectors, token_names, tokens_of
-from sparsetoken.bags.labelled import LabelledBags, labels_of, some, warn_of_leaks
-from sparsetoken.bags.long_form import grouped
+from sparsetoken.bags.convert import as_bags
+from sparsetoken.bags.labelled import LabelledBags
 from sparsetoken.bags.packed import IDS, LABEL, OFFSETS, TOKENS
+from sparsetoken.bags.tables import (
+    LABELS,
+    Columns,
+    check_present,
+    chosen,
+    from_rows,
+    grouped,
+    numbers_or_vectors,
+)
 from sparsetoken.base.files import require_regular
 from sparsetoken.base.machine import needed
 from sparsetoken.base.untrusted import check_text, check_unpacked, members_of, refused, unreadable
 from sparsetoken.base.validation import InvalidInput
-
-Columns = Sequence[str | int] | None
 
 ENDINGS = (".npz", ".parquet", ".pq")
 
@@ -62,7 +67,7 @@ def read(
     Returns
     -------
     LabelledBags
-        ``bags, y, ids``, in the order in which ids first appear.
+        ``bags, y, ids``, in the order in which ids first appear; ``bags, ids`` without labels.
 
     Warns
     -----
@@ -95,30 +100,28 @@ def read(
     >>> ids.tolist(), y.tolist()
     ([5, 7], ['no', 'yes'])
     """
-    bags = loaded(path, labels, bag, columns)
-    warn_of_leaks(bags, stacklevel=3)
-    return bags
+    return loaded(path, labels, bag, columns).warned()
 
 
 def loaded(path: str | Path, labels: Any, bag: str, columns: Columns) -> LabelledBags:
     """Read bags as `read`, without a look for leaks."""
     path = Path(path)
     ending = path.suffix.lower()
-    packed = path.is_dir()
-    if packed and not (path / f"{TOKENS}.npy").is_file():
-        remedy = "sparsetoken.bags.pack concatenates the files of a folder."
-        raise InvalidInput("FILE", "a file, or a packed folder", f"{path}, a folder", remedy)
-    if ending not in ENDINGS and not packed:
+    if path.is_dir():
+        if not (path / f"{TOKENS}.npy").is_file():
+            remedy = "sparsetoken.bags.pack concatenates the files of a folder."
+            raise InvalidInput("FILE", "a file, or a packed folder", f"{path}, a folder", remedy)
+    elif ending not in ENDINGS:
         remedy = "Write arrays with numpy.savez, a CSV file with pandas.read_csv(...).to_parquet."
         raise InvalidInput("FILE", "a path that ends in .npz, .parquet or .pq", str(path), remedy)
-    if not path.exists():
+    elif not path.exists():
         raise InvalidInput("FILE", "a file that is there", str(path))
-    if not packed:
+    else:
         require_regular("FILE", path)
     try:
-        if packed:
+        if path.is_dir():
             return _from_folder(path, labels, columns)
-        return (_from_arrays if ending == ".npz" else _from_rows)(path, labels, bag, columns)
+        return (_from_arrays if ending == ".npz" else _from_parquet)(path, labels, bag, columns)
     except InvalidInput:
         raise
     except (MemoryError, RuntimeError, TypeError, ValueError) as error:  # of odd values
@@ -132,23 +135,19 @@ def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns) -> Labelle
     with np.load(path, allow_pickle=False) as stored:
 
         def array(name: str) -> np.ndarray:
-            return _array(path, stored, _present(path, "array", name, stored.files))
+            check_present(f"FILE {path.name}", "array", name, stored.files)
+            return _array(path, stored, name)
 
-        X = array("X")
-        label = _label_name(path, stored.files, labels, "y")
-        source = "labels" if label is None else f"array {label}"
-        labels = labels if label is None else array(label)
+        X, source = array("X"), "labels"
+        if isinstance(labels, str):
+            label = _label_name(path, stored.files, labels, "y")
+            labels, source = array(label), f"array {label}"
         if X.ndim == 3:
             bags = as_bags(X, array("mask") if "mask" in stored.files else None)
-            ids, order = np.arange(len(bags)), np.arange(len(bags.tokens))
+            found = LabelledBags.of(bags, np.arange(len(bags)), labels, source)
         else:
-            bags, ids, order = grouped(X, array(bag))
-    y = np.empty(0) if labels is None else labels_of(labels, bags, ids, order, source)
-    names = [str(i) for i in range(bags.dimension)]
-    if columns is not None:
-        names = _chosen(columns, names)
-        bags = bags.with_tokens(bags.tokens.take([int(name) for name in names], axis=1))
-    return LabelledBags(bags, y, ids, names)
+            found = grouped(X, array(bag), labels, source)
+    return found if columns is None else found.only(chosen(columns, found.columns))
 
 
 def _array(path: Path, stored: Any, name: str) -> np.ndarray:
@@ -174,7 +173,8 @@ def _array(path: Path, stored: Any, name: str) -> np.ndarray:
 def _from_folder(path: Path, labels: Any, columns: Columns) -> LabelledBags:
     def array(name: str) -> np.ndarray:
         stored = [one.stem for one in sorted(path.glob("*.npy"))]
-        file = path / f"{_present(path, 'array', name, stored)}.npy"
+        check_present(f"FILE {path.name}", "array", name, stored)
+        file = path / f"{name}.npy"
         require_regular("FILE", file)
         with refused("FILE", _LEGAL, file):
             values = np.load(file, mmap_mode="r" if name == TOKENS else None, allow_pickle=False)
@@ -184,19 +184,15 @@ def _from_folder(path: Path, labels: Any, columns: Columns) -> LabelledBags:
     if columns is not None:
         remedy = "Pack files that hold these columns alone."
         raise InvalidInput("columns", "None for a packed folder", columns, remedy)
-    bags, ids = Bags(array(TOKENS), array(OFFSETS)), array(IDS)
-    order = np.arange(len(bags.tokens))
-    label, source = _label_name(path, (), labels, LABEL), "labels"
-    if label is not None:  # it was written in the order of the ids
-        labels, source = (
-            dict(zip(ids.tolist(), array(label).tolist(), strict=True)),
-            f"array {label}",
-        )
-    y = np.empty(0) if labels is None else labels_of(labels, bags, ids, order, source)
-    return LabelledBags(bags, y, ids, [str(i) for i in range(bags.dimension)])
+    bags, ids, source = Bags(array(TOKENS), array(OFFSETS)), array(IDS), "labels"
+    if isinstance(labels, str):  # they were written in the order of the ids
+        label = labels or LABEL
+        of_bags, source = array(label).tolist(), f"array {label}"
+        labels = dict(zip(ids.tolist(), of_bags, strict=True))
+    return LabelledBags.of(bags, ids, labels, source)
 
 
-def _from_rows(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledBags:
+def _from_parquet(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledBags:
     pandas = needed("pandas", "to read Parquet files", "data")
     parquet = needed("pyarrow.parquet", "to read Parquet files", "data")
     with refused("FILE", _LEGAL, path):
@@ -208,61 +204,17 @@ def _from_rows(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledB
         )  # a repeated value may be packed to nothing
         check_unpacked(path, max(8 * cells, packed), _FEWER)
         frame = pandas.read_parquet(path, page_checksum_verification=True)
-    check_columns(f"FILE {path.name}", frame)
-    names = [str(name) for name in frame.columns]
-    frame.columns = names
-    default = next((name for name in LABELS if name in names), "label")
-    label = _label_name(path, names, labels, default)
-    for name in (bag, bag if label is None else label):
-        _present(path, "column", name, names, of_index(frame))
-    others = [name for name in names if name not in (bag, label)]
-    used = _features(frame, others) if columns is None else _chosen(columns, others)
-    left_out = [name for name in others if name not in used]
-    bags, ids, order = grouped(tokens_of(frame, used), frame[bag].to_numpy())
-    if label is not None:
-        labels = frame[label].to_numpy()
-    source = "labels" if label is None else f"column {label}"
-    y = np.empty(0) if labels is None else labels_of(labels, bags, ids, order, source)
-    return LabelledBags(bags, y, ids, token_names(used, bags.dimension), left_out)
+    if isinstance(labels, str):
+        names = [str(name) for name in frame.columns]
+        default = next((name for name in LABELS if name in names), "label")
+        labels = _label_name(path, names, labels, default)
+    return from_rows(f"FILE {path.name}", frame, bag, labels, columns, numbers_or_vectors)
 
 
-def _present(path: Path, kind: str, name: str, names: Sequence[str], index: str = "") -> str:
-    """Return the name of an array or a column that the file has."""
-    if name not in names:
-        got = f"{kind}s " + ", ".join(names[:20])
-        remedy = index or f"{{}} and {{}} name the {kind}s of labels and bag ids."
-        keywords = () if index else ("labels=", "bag=")
-        raise InvalidInput(f"FILE {path.name}", f"with the {kind} {name}", got, remedy, *keywords)
-    return name
-
-
-def _label_name(path: Path, names: Sequence[str], labels: Any, default: str) -> str | None:
-    """Return the name of the array or column of labels; None if they are not in the file."""
-    if not isinstance(labels, str):
-        return None
+def _label_name(path: Path, names: Collection[str], labels: str, default: str) -> str:
+    """Return the name of the array or column of labels."""
     if labels == "" and all(name in names for name in LABELS):
         remedy = "{} says which holds the labels; the other is left out."
         legal = "with one of label and y"
         raise InvalidInput(f"FILE {path.name}", legal, "both", remedy, "labels=")
     return labels or default
-
-
-def _chosen(columns: Sequence[str | int], names: Sequence[str]) -> list[str]:
-    wanted = [columns] if isinstance(columns, str) else [str(column) for column in columns]
-    if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(names):
-        raise InvalidInput("columns", f"different ones of {some(names)}", ", ".join(wanted))
-    return wanted
-
-
-def _features(frame: Any, names: Sequence[str]) -> list[str]:
-    """Return the columns of numbers, or the one of vectors; never a second label."""
-    names = [name for name in names if name not in LABELS]
-    vectors = [name for name in names if of_vectors(frame[name])]
-    numbers = [name for name in names if getattr(frame[name].dtype, "kind", "O") in "biuf"]
-    if not vectors and numbers:
-        return numbers
-    if len(vectors) == 1 and not numbers:
-        return vectors
-    legal = "with columns of numbers, or one column of vectors"
-    got = f"numbers: {some(numbers) or 'none'}; vectors: {some(vectors) or 'none'}"
-    raise InvalidInput("FILE", legal, got, "{} names the columns of the tokens.", "columns=")

@@ -1,4 +1,4 @@
-"""Bags with a label and an id each, and labels in the order of the bags."""
+"""Bags with ids and labels, and labels in the order of the bags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import check_kind, refuse_missing
+from sparsetoken.bags.convert import as_labels, check_labels, missing, refuse_masked, refuse_missing
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
 from sparsetoken.base.validation import InvalidInput
 
@@ -27,16 +27,17 @@ class LeakWarning(UserWarning):
 class LabelledBags:
     """Bags with the label and the id of each: ``bags, y, ids = from_frame(frame, labels="y")``.
 
-    By position it holds these three, as `IdentifiedBags` holds two; ``len(found.bags)`` counts
-    bags.
+    Without labels it is unpacked as ``bags, ids``.
 
     Attributes
     ----------
     bags : Bags
     y : array of shape (n,)
-        Empty if no labels were read.
+        Empty if there are no labels.
     ids : array of shape (n,)
-        The row of the array where a file has no ids.
+        In the order in which they first appear; numbers from 0 where a file has no ids.
+    rows : int array of shape (N,)
+        The row that each token of the bags has in the table given.
     columns : list of d str
         Names of the columns of the tokens; numbers from 0 where they have none.
     left_out : list of str
@@ -45,37 +46,47 @@ class LabelledBags:
     See Also
     --------
     from_frame : Bags from a table.
-    IdentifiedBags : The same without labels.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sparsetoken.bags import LabelledBags, as_bags
-    >>> y, ids, names = np.array(["a", "b", "c"]), np.arange(3), ["0", "1"]
-    >>> found = LabelledBags(as_bags(np.zeros((3, 4, 2))), y, ids, names, [])
-    >>> found.against_rest("b").y.tolist()
+    >>> from sparsetoken.bags import from_long
+    >>> found = from_long([[1.0], [2.0], [3.0], [4.0]], ["a", "b", "a", "c"], labels=list("uvuw"))
+    >>> found.ids.tolist(), found.rows.tolist()
+    (['a', 'b', 'c'], [0, 2, 1, 3])
+    >>> found.against_rest("v").y.tolist()
     [False, True, False]
     """
 
     bags: Bags
     y: Shaped[np.ndarray, " n"]
     ids: Shaped[np.ndarray, " n"]
+    rows: Int[np.ndarray, " N"]
     columns: list[str]
     left_out: list[str] = dataclasses.field(default_factory=list)
 
+    @classmethod
+    def of(
+        cls,
+        bags: Bags,
+        ids: Shaped[np.ndarray, " n"],
+        labels: Any,
+        name: str = "labels",
+        rows: Int[np.ndarray, " N"] | None = None,
+        columns: Sequence[str] = (),
+        left_out: Sequence[str] = (),
+    ) -> LabelledBags:
+        """Give bags their labels, in any form that `from_long` takes; None for no labels.
+
+        Without columns these are numbered, with one that holds vectors its entries are.
+        """
+        rows, d = np.arange(len(bags.tokens)) if rows is None else rows, bags.dimension
+        y = np.empty(0) if labels is None else labels_of(labels, bags.offsets, ids, rows, name)
+        if len(columns) != d:
+            columns = [f"{columns[0]}[{i}]" if columns else str(i) for i in range(d)]
+        return cls(bags, y, ids, rows, list(columns), list(left_out))
+
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._parts)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._parts[place]
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    @property
-    def _parts(self) -> tuple[Bags, np.ndarray, np.ndarray]:
-        """What stands at each place, as in the named tuple of bags without labels."""
-        return self.bags, self.y, self.ids
+        return iter((self.bags, self.y, self.ids) if len(self.y) else (self.bags, self.ids))
 
     @property
     def classes(self) -> list[str]:
@@ -103,6 +114,18 @@ class LabelledBags:
             "out."
         )
 
+    def warned(self) -> LabelledBags:
+        """Warn the caller of the calling function if labels are given away."""
+        if leaks := self.leaks():
+            warnings.warn(leaks, LeakWarning, stacklevel=3)
+        return self
+
+    def only(self, columns: Sequence[str]) -> LabelledBags:
+        """Return the bags with some of their columns."""
+        places = [self.columns.index(name) for name in columns]
+        bags = self.bags.with_tokens(self.bags.tokens.take(places, axis=1))
+        return dataclasses.replace(self, bags=bags, columns=list(columns))
+
     def against_rest(self, positive: str) -> LabelledBags:
         """Return the bags with labels that are True for one label and False for the rest.
 
@@ -124,12 +147,6 @@ class LabelledBags:
             raise InvalidInput("labels", legal, some(self.classes), remedy, "positive=LABEL")
 
 
-def warn_of_leaks(bags: LabelledBags, stacklevel: int) -> None:
-    """Warn if the number of tokens or a column gives the labels away."""
-    if leaks := bags.leaks():
-        warnings.warn(leaks, LeakWarning, stacklevel=stacklevel)
-
-
 def some(names: Sequence[Any]) -> str:
     """Return names with commas between, and how many more there are."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
@@ -138,110 +155,83 @@ def some(names: Sequence[Any]) -> str:
 
 def labels_of(
     labels: Any,
-    bags: Bags,
+    offsets: Int[np.ndarray, " bounds"],
     ids: Shaped[np.ndarray, " n"],
-    order: Int[np.ndarray, " N"],
+    rows: Int[np.ndarray, " N"],
     name: str = "labels",
 ) -> Shaped[np.ndarray, " n"]:
-    """Return labels in the order of the bags.
+    """Return labels, in any form that `from_long` takes, in the order of the bags.
 
-    Parameters
-    ----------
-    labels : mapping, pandas.Series or array
-        From ids to labels, where a Series has ids as its index; or one for each token; or one
-        for each bag in the order of `ids`, if that is also the sorted order.
-    bags : Bags
-    ids : array of shape (n,)
-    order : int array of shape (N,)
-        The row that each token of the bags has in the table given.
+    Bags begin at `offsets`, and their tokens are the `rows` of the table given; messages call the
+    labels by `name`.
 
     Raises
     ------
     InvalidInput
         If a bag has no label or two, or it cannot be known which label is of which bag.
     """
-    check_kind(labels, name)
-    n, N = len(bags), len(bags.tokens)
-    by_id = _by_id(labels, ids, N, name)
-    if by_id is not None:
-        absent = [one for one in ids.tolist() if one not in by_id]
+    refuse_masked(name, labels)
+    n, N = len(ids), len(rows)
+    if hasattr(labels, "index") and hasattr(labels, "to_dict"):
+        labels = _of_series(labels, ids, N, name)
+    if isinstance(labels, Mapping):
+        absent = [one for one in ids.tolist() if one not in labels]
         if absent:
             raise InvalidInput(name, "one for each bag", f"none for bag {absent[0]}")
-        y = np.asarray([by_id[one] for one in ids.tolist()])
-    else:
-        given = np.asarray(labels)
-        if given.shape == (N,):
-            y = _one_of_each(given[order], bags, ids, order, name)
-        elif given.shape == (n,):
-            _check_order(ids, name)
-            y = given
-        else:
-            legal = f"one for each of {n} bags or {N} tokens, or a mapping from ids"
-            raise InvalidInput(name, legal, f"shape {given.shape}")
-    refuse_missing(y, ids.tolist(), name)
-    if y.dtype == object:  # strings, of a frame
+        y = as_labels([labels[one] for one in ids.tolist()])
+    elif (y := as_labels(labels)).shape == (N,):
+        y = _one_of_each(y[rows], offsets, ids, rows, name)
+    elif y.shape != (n,):
+        legal = f"one for each of {n} bags or {N} tokens, or a mapping from ids"
+        raise InvalidInput(name, legal, f"shape {y.shape}")
+    elif not _rising(ids):
+        legal = "a mapping from ids, or of bags with ids that rise"
+        got = f"one for each bag in an unknown order; ids first appear as {some(ids.tolist())}"
+        remedy = "Use dict(zip(ids, labels)), or sort the tokens by id."
+        raise InvalidInput(name, legal, got, remedy)
+    check_labels(y, name, ids)
+    if y.dtype == object:
         y = np.array(y.tolist())
-    check_kind(y, name)
-    if y.ndim != 1 or y.dtype.kind not in "biufU" or not _finite(y):
-        got = f"dtype {y.dtype}, shape {y.shape}" if _finite(y) else "infinity"
+    infinite = y.dtype.kind == "f" and not np.isfinite(y).all()
+    if y.ndim != 1 or y.dtype.kind not in "biufU" or infinite:
+        got = "infinity" if infinite else f"dtype {y.dtype}, shape {y.shape}"
         raise InvalidInput(name, "of texts or finite numbers, one for each bag", got)
     return y
 
 
-def _finite(y: np.ndarray) -> bool:
-    return y.dtype.kind != "f" or bool(np.isfinite(y).all())
-
-
-def _by_id(
-    labels: Any, ids: Shaped[np.ndarray, " n"], N: int, name: str
-) -> Mapping[Any, Any] | None:
-    """Return labels as a mapping from ids if they are one, or a Series that has ids as index.
+def _of_series(labels: Any, ids: np.ndarray, N: int, name: str) -> Any:
+    """Return a Series as a mapping from ids if they are its index, else its values.
 
     A Series with a label for each of N tokens is a column of the table: its index numbers rows,
     though integer ids may be among the numbers.
     """
-    if isinstance(labels, Mapping):
-        return labels
-    if not (hasattr(labels, "index") and hasattr(labels, "to_dict")):
-        return None
     index = labels.index
     if not (index.is_unique and set(ids.tolist()) <= set(index)):
-        return None
-    if len(labels) != N:
-        return labels.to_dict()
-    if len(ids) == N and list(index) != ids.tolist():
+        return labels.to_numpy()
+    if len(labels) == N == len(ids) and list(index) != ids.tolist():
         got = "a Series with a label for each bag and for each token"
         remedy = "labels.to_dict() has ids for keys, labels.to_numpy() stands by rows."
         raise InvalidInput(name, "of one possible order", got, remedy)
-    return None
+    return labels.to_numpy() if len(labels) == N else labels.to_dict()
 
 
 def _one_of_each(
-    rows: np.ndarray, bags: Bags, ids: np.ndarray, order: np.ndarray, name: str
+    labels: np.ndarray, offsets: np.ndarray, ids: np.ndarray, rows: np.ndarray, name: str
 ) -> np.ndarray:
-    """Return the label of each bag, which all of its rows have."""
-    y = rows[bags.offsets[:-1]]
-    differs = rows != np.repeat(y, bags.sizes)
-    differs &= rows == rows  # missing labels are reported later
-    if np.any(differs):
-        row = int(np.argmax(differs))
-        one = ids[int(np.searchsorted(bags.offsets, row, side="right")) - 1]
-        got = f"two labels in bag {one}, the second in row {order[row]}"
+    """Return the label of each bag, which all of its tokens have."""
+    sizes, y = np.diff(offsets), labels[offsets[:-1]]
+    if missing(labels).any():
+        refuse_missing(labels, np.repeat(ids, sizes), name)
+    differs = labels != np.repeat(y, sizes)
+    if differs.any():
+        token = int(np.argmax(differs))
+        bag = ids[np.searchsorted(offsets, token, side="right") - 1]
+        got = f"two labels in bag {bag}, the second in row {rows[token]}"
         raise InvalidInput(name, "one label for each bag", got)
     return y
 
 
-def _check_order(ids: Shaped[np.ndarray, " n"], name: str) -> None:
-    """Refuse an array of labels by bag where two orders of the bags are possible."""
-    if not in_order(ids):
-        legal = "a mapping from ids, or of bags with ids that rise"
-        got = f"one for each bag in an unknown order; ids first appear as {some(ids.tolist())}"
-        raise InvalidInput(
-            name, legal, got, "Use dict(zip(ids, labels)), or sort the tokens by id."
-        )
-
-
-def in_order(ids: Shaped[np.ndarray, " n"]) -> bool:
+def _rising(ids: Shaped[np.ndarray, " n"]) -> bool:
     """Whether ids rise; not known of ids of several kinds."""
     try:
         return bool((ids[1:] > ids[:-1]).all())

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from sparsetoken.bags.container import Bags, offsets_of
+from sparsetoken.bags.container import offsets_of
 from sparsetoken.bags.labelled import labels_of, some
 from sparsetoken.bags.token_files import ENDINGS, TokenFile
 from sparsetoken.base.progress import progress_of
@@ -91,8 +91,7 @@ def pack(
     ids, offsets = _ids(tokens), offsets_of(np.array([one.shape[0] for one in tokens]))
     shape, dtype = (int(offsets[-1]), tokens[0].shape[1]), tokens[0].dtype
     _check_alike(tokens)
-    bare = Bags(np.empty((shape[0], 0), dtype), offsets)
-    y = None if labels is None else labels_of(labels, bare, ids, np.arange(shape[0]))
+    y = None if labels is None else labels_of(labels, offsets, ids, np.arange(shape[0]))
     _check_disk(folder, shape[0] * shape[1] * dtype.itemsize)
     aside = folder.resolve().parent / f".{folder.name}.{secrets.token_hex(4)}"
     try:

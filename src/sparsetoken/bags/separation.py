@@ -11,8 +11,9 @@ from jaxtyping import Bool, Float
 
 from sparsetoken.bags.convert import as_bags, check_labels
 from sparsetoken.bags.segments import segment_max
-from sparsetoken.base.validation import InvalidInput, real
+from sparsetoken.base.validation import InvalidInput
 
+LARGEST_ERROR = 0.05  # balanced, of a column that counts as separating
 LEVEL = 0.01  # of chance; the probability of one column and side is 1 / binom(n, n of the class)
 
 
@@ -40,7 +41,7 @@ class SeparatingColumn:
     error: float
 
 
-def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[SeparatingColumn]:
+def separating_columns(bags: Any, y: Any) -> list[SeparatingColumn]:
     """Return the single columns that in every token separate the bags of one class from the others.
 
     Such a column is often a leak: a label, an id, a time or the order of collection. A model
@@ -54,18 +55,16 @@ def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[Separa
     bags : any form of bags
     y : array of shape (n,)
         Class labels of any kind; more than two classes are taken one against the rest.
-    error : float
-        Largest balanced error, in [0, 1/2), of a column that counts as separating.
 
     Returns
     -------
     list of SeparatingColumn
-        By rising error; empty if there is none.
+        By rising error, of 0.05 at most; empty if there is none.
 
     Raises
     ------
     InvalidInput
-        If y has another length, or one class only, or `error` is out of range.
+        If y has another length, or one class only.
 
     See Also
     --------
@@ -83,7 +82,6 @@ def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[Separa
     >>> separating_columns(as_bags(tokens), labels)
     [SeparatingColumn(label=1, column=1, summary='min', error=0.0)]
     """
-    error = real("error", error, 0.0, 0.5, open_high=True)
     check_labels(y)
     bags, labels = as_bags(bags), np.asarray(y)
     if labels.shape != (len(bags),):
@@ -109,7 +107,7 @@ def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[Separa
         separating += [
             SeparatingColumn(label, None if summary == "size" else k, summary, float(each[k]))
             for summary, each in errors.items()
-            for k in np.flatnonzero(each <= error).tolist()
+            for k in np.flatnonzero(each <= LARGEST_ERROR).tolist()
         ]
     return sorted(separating, key=lambda one: one.error)
 

@@ -131,14 +131,14 @@ def score(
     from sklearn.metrics import log_loss, roc_auc_score
 
     from sparsetoken.base.validation import InvalidInput
-    from sparsetoken.estimators.labels import read_targets
+    from sparsetoken.estimators.fitting.targets import read_classes
 
     estimator = _loaded(model, trust_pickle)
     if not hasattr(estimator, "classes_"):
         remedy = "predict gives its numbers."
         raise InvalidInput("MODEL", "a classifier", type(estimator).__name__, remedy)
     data = source.read(file, _columns(estimator, file))
-    read_targets(data.bags, data.y, None, None)  # an AUC needs two classes
+    read_classes(data.bags, data.y, None, None)  # an AUC needs two classes
     classes = estimator.classes_
     unknown = sorted(set(data.classes) - set(map(str, classes.tolist())))
     if unknown:

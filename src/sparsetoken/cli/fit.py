@@ -72,7 +72,7 @@ def fit(
     from sparsetoken.base.progress import progress_of
     from sparsetoken.base.validation import choice, integer
     from sparsetoken.estimators import QueryWarning
-    from sparsetoken.estimators.labels import read_targets
+    from sparsetoken.estimators.fitting.targets import read_classes
     from sparsetoken.estimators.saving import save
     from sparsetoken.model.models import MODELS
 
@@ -81,7 +81,7 @@ def fit(
     if out is not None:
         require_place("--out", out, file)
     data = source.read(file)
-    read_targets(data.bags, data.y, None, None)  # numbers are no classes
+    read_classes(data.bags, data.y, None, None)  # numbers are no classes
     if folds is None:
         rarest = int(np.unique(data.y, return_counts=True)[1].min())
         folds = FOLDS if test_size is not None else min(FOLDS, max(rarest, 2))

@@ -133,13 +133,11 @@ def _run(
 
 
 def _plan(grid: Grid, store: str, workers: int, budget: int | None) -> Answer:
-    from sparsetoken.sweep.runs import check_corners, count, seconds_of
+    from sparsetoken.sweep.runs import count, seconds_of
 
     total, done = sum(grid.rows.values()), 0
     if total > MOST_RESULTS:
-        text = "Checked at the corners of the grid, and nothing of the store is counted; a run "
-        message(f"{text}checks all points.")
-        check_corners(grid, budget)
+        message("Checked at three points, and nothing of the store is counted.")
     else:
         counts = count(grid, store, budget)
         done = counts.done + counts.failed
@@ -165,7 +163,6 @@ def results(
             help="Write the results to this .csv, .parquet, .nc (netCDF), .zarr or .zarr.zip file."
         ),
     ] = None,
-    facts: Annotated[bool, Option(help="Also export times, versions and host.")] = False,
 ) -> Answer:
     """Show or export the results of a sweep.
 
@@ -177,12 +174,11 @@ def results(
 
     if export is not None:
         dataset.check_export(export, store)
-    arrays, damaged = dataset.read(store, facts)
-    statuses, failures = dataset.statuses_of(arrays), collections.Counter[str]()
-    for name in ("theory", "simulation"):
-        if f"{name}_message" in arrays:
-            own = arrays[f"{name}_status"].to_numpy().ravel() == "failed"
-            failures.update(arrays[f"{name}_message"].to_numpy().ravel()[own].tolist())
+    arrays, damaged = dataset.read(store)
+    statuses, failures = arrays.statuses, collections.Counter[str]()
+    for quantity, messages in arrays.words("message").items():
+        pairs = zip(messages, arrays.words("status")[quantity], strict=True)
+        failures.update(text for text, status in pairs if status == "failed")
     values: dict[str, Any] = Counts.of(statuses, damaged)._asdict()
     del statuses["missing"]
     values["statuses"] = dict(statuses)
@@ -240,7 +236,8 @@ def plot(
     require_place("--out", path, Path(store))
     dataset = to_xarray(store)
     about = json.loads(dataset.attrs["specification"])
-    chosen = {"x": x, "y": y, "curves": curves} if x or y or curves else dict(about["plot"])
+    asked = {"x": x, "y": y, "curves": curves}
+    chosen = {role: name for role, name in asked.items() if name} or dict(about["plot"])
     chosen["value"] = value or about["plot"].get("value") or RESULTS[about["experiment"]][0]
     check_plot(chosen, about["axes"], about["experiment"])
     with styled():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import warnings
 from typing import Any
 
@@ -15,17 +16,17 @@ from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import generator_of, integer
 from sparsetoken.estimators.base import (
     Auto,
+    BagEstimator,
     BaseBagClassifier,
-    BaseBagRegressor,
     ClassWeight,
     RandomState,
     ReadoutEstimator,
-    auto_or_real,
+    auto_or_positive,
 )
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
 from sparsetoken.estimators.fitting.linear_fit import require_smooth
-from sparsetoken.estimators.fitting.samples import Targets
 from sparsetoken.estimators.fitting.stacking import fold_numbers
+from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
 
@@ -37,7 +38,7 @@ class QueryWarning(UserWarning):
     """
 
 
-class TokenOrder:
+class TokenOrder(BagEstimator):
     """Finds and ranks the tokens of each bag by a score of each token."""
 
     def top_tokens(self, X: Any, k: int = 1, mask: Any = None) -> list[np.ndarray]:
@@ -54,24 +55,28 @@ class TokenOrder:
         QueryWarning
             If attention is off for all classes: the order of tokens tells nothing.
         """
-        k, bags = integer("k", k, 1), self._read(X, mask)  # type: ignore[attr-defined]
+        k, bags = integer("k", k, 1), self._read(X, mask)
         if self._off():
-            warnings.warn(self.summary(), QueryWarning, stacklevel=2)  # type: ignore[attr-defined]
+            warnings.warn(self.summary(), QueryWarning, stacklevel=2)
         scores = self._token_scores(bags)
         bounds = zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
         orders = [np.argsort(-scores[a:b], axis=0, kind="stable")[:k] for a, b in bounds]
         return [order[:, 0] if scores.shape[1] == 1 else order for order in orders]
 
+    @abc.abstractmethod
     def _off(self) -> bool:
         """Whether the order of tokens tells nothing."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
         """Return the score by which tokens are ordered."""
-        raise NotImplementedError
+
+    @abc.abstractmethod
+    def summary(self) -> str:
+        """Say in a line for each class what was fitted."""
 
 
-class _Attention(TokenOrder, ReadoutEstimator):
+class Attention(TokenOrder, ReadoutEstimator):
     """The score of a bag is (1/s) log mean_l exp(s <x_l, w>) + b."""
 
     temperature: float | Auto
@@ -85,12 +90,12 @@ class _Attention(TokenOrder, ReadoutEstimator):
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         require_smooth(loss)
-        temperature = auto_or_real("temperature", self.temperature, 0.0, open_low=True)
+        temperature = auto_or_positive("temperature", self.temperature)
         tasks, rng = self._tasks(bags, targets, loss), generator_of(self.random_state)
         n_folds = integer("n_folds", self.n_folds, 2)
         folds = np.zeros(len(bags), dtype=int)
         if bags.sizes.max() > 1:  # nothing else needs two bags of each class
-            folds = fold_numbers(targets.strata(), n_folds, rng)
+            folds = fold_numbers(targets.strata, n_folds, rng)
         fits = []
         with progress_of("fits", len(tasks), self.progress) as done:
             for task in tasks:
@@ -105,7 +110,7 @@ class _Attention(TokenOrder, ReadoutEstimator):
         """Set the fitted attributes."""
         bags = task.bags
         readouts = [fit.readout for fit in fits]
-        self._keep_readouts(readouts, task.features.standardization, targets, bags.dtype)
+        self._keep_readouts(readouts, task.tokens, targets)
         self.exponent_ = np.array([fit.exponent / targets.scale for fit in fits], bags.dtype)
         self.sharpness_ = np.array([fit.sharpness for fit in fits])
         self.gain_ = np.array([fit.gain for fit in fits])
@@ -171,7 +176,7 @@ def _pooled(scores: Float[np.ndarray, " N"], s: float, bags: Bags) -> Float[np.n
     return segment_log_mean_exp(s * scores, bags.offsets) / s
 
 
-class AttentionClassifier(_Attention, BaseBagClassifier):
+class AttentionClassifier(Attention, BaseBagClassifier):
     """Attention with one direction: sign((1/s) log mean_l exp(s <x_l, w>) + b).
 
     With one informative token among Gaussian ones this is the form of the log odds of a bag. Its
@@ -251,15 +256,3 @@ class AttentionClassifier(_Attention, BaseBagClassifier):
         self.n_tokens = n_tokens
         self.random_state = random_state
         self.progress = progress
-
-
-class AttentionRegressor(_Attention, BaseBagRegressor):
-    """Attention for numbers, by least squares, a member of `BagRegressor`."""
-
-    temperature = "auto"
-    ridge = "auto"
-    n_folds = 8
-    standardize = True
-    n_tokens = None
-    random_state = 0
-    progress = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,15 +12,11 @@ from sklearn.dummy import DummyClassifier
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomState
-from sparsetoken.estimators.fitting.samples import ClassTargets, Targets, effective_weights
+from sparsetoken.estimators.fitting.targets import Targets, effective_weights, of_classes
 from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.estimators.forest import PooledForestClassifier
-from sparsetoken.estimators.linear import (
-    MaxPooledClassifier,
-    PooledLinearClassifier,
-    SizeClassifier,
-)
-from sparsetoken.estimators.stack import BagStack, Form
+from sparsetoken.estimators.linear import MaxPooledClassifier, PooledLinearClassifier
+from sparsetoken.estimators.stack import BagStack, Directions
 from sparsetoken.losses import Loss
 
 LEAST = 1e-6  # probability that a member of a user is taken to give at least
@@ -62,6 +57,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     ----------
     member_names_ : list of M str
     members_ : dict from name to fitted classifier
+        Those of normal scores act on these, ``size`` on bags of one token: the logarithm of a size.
     weights_ : array of shape (M, K)
         K = 1 for two classes, else n_classes, each against the rest.
     member_losses_ : array of shape (M, K)
@@ -105,7 +101,6 @@ class BagClassifier(BagStack, BaseBagClassifier):
     """
 
     _kinds = {  # noqa: RUF012
-        "size": SizeClassifier,
         "forest": PooledForestClassifier,
         "mean": PooledLinearClassifier,
         "maxima": MaxPooledClassifier,
@@ -131,44 +126,34 @@ class BagClassifier(BagStack, BaseBagClassifier):
         self.progress = progress
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        assert isinstance(targets, ClassTargets)
-        if len(targets.classes) > 2:  # weights change what the rest of the classes is made of
+        classes, number = self.classes_, targets.number
+        if len(classes) > 2:  # weights change what the rest of the classes is made of
             super()._fit(bags, targets, loss)
             return
         weight = targets.weight.copy()
         for c in range(2):
-            weight[targets.number == c] = effective_weights(weight[targets.number == c])
-        rates = dataclasses.replace(targets, weight=weight, class_weight=np.ones(2))
+            weight[number == c] = effective_weights(weight[number == c])
+        rates = of_classes(targets.used, weight, classes, number, np.ones(2))
         super()._fit(bags, rates, loss)
         # Other rates of two classes move the log odds and change nothing else (Elkan, 2001).
-        pairs = zip(targets.problems(), rates.problems(), strict=True)
-        self.intercept_ = np.array([targets.constant(a) - targets.constant(b) for a, b in pairs])
+        self.intercept_ = np.array(targets.constants) - np.array(rates.constants)
         self.left_out_scores_ = self.left_out_scores_ + self.intercept_
 
-    def _sharing(self, member: Any, bags: Bags) -> Any:
-        member.classes_ = self.classes_
-        return super()._sharing(member, bags)
-
-    def _keep_token_scores(self, forms: list[Form]) -> int:
+    def _keep_token_scores(self, found: list[Directions]) -> int:
         """Take the form of the tokens whose probabilities predict the labels best."""
-        fits = [
-            [token_fit(task, fit) for task, fit in zip(form.tasks, form.attention, strict=True)]
-            for form in forms
-        ]
+        fits = [list(map(token_fit, form.tasks, form.attention)) for form in found]
         best = int(np.argmin([sum(fit.loss for fit in of_form) for of_form in fits]))
-        task, best_fits = forms[best].tasks[0], fits[best]
-        scaling = task.features.standardization
-        w = np.stack([fit.w for fit in best_fits])
-        self.token_coef_ = np.stack([scaling.coefficients(v) for v in w]).astype(task.bags.dtype)
-        shape = len(best_fits), max(len(fit.odds) for fit in best_fits)
-        self.token_count_proba_, self.token_slope_ = np.zeros(shape), np.zeros(shape)
-        self.token_intercept_, self.token_ceiling_ = np.zeros(shape), np.zeros(shape)
+        task, best_fits = found[best].tasks[0], fits[best]
+        coef = task.tokens.coefficients(np.stack([fit.w for fit in best_fits]))
+        self.token_coef_ = coef.astype(task.bags.dtype)
+        odds_of = np.zeros((4, len(best_fits), max(len(fit.odds) for fit in best_fits)))
         for k, fit in enumerate(best_fits):
-            self.token_count_proba_[k, : len(fit.odds)] = fit.weights
-            for odds in fit.odds:
-                at, slope = (k, odds.count), float(odds.coef[0])
-                self.token_slope_[at], self.token_ceiling_[at] = slope, odds.ceiling
-                self.token_intercept_[at] = odds.intercept + slope * scaling.offset(fit.w)
+            offset = task.tokens.offset(fit.w)
+            for weight, odds in zip(fit.weights.tolist(), fit.odds, strict=True):
+                a, b = odds.coef[0], odds.intercept + odds.coef[0] * offset
+                odds_of[:, k, odds.count] = weight, a, b, odds.ceiling
+        self.token_count_proba_, self.token_slope_ = odds_of[:2]
+        self.token_intercept_, self.token_ceiling_ = odds_of[2:]
         self.token_rate_ = np.array([fit.rate for fit in best_fits])
         self.side_ = np.array([fit.side for fit in best_fits])
         return best

@@ -10,11 +10,40 @@ from jaxtyping import Float
 from sklearn.dummy import DummyRegressor
 
 from sparsetoken.bags import Bags
-from sparsetoken.estimators.attention import AttentionRegressor
-from sparsetoken.estimators.base import BaseBagRegressor, RandomState
-from sparsetoken.estimators.forest import PooledForestRegressor
-from sparsetoken.estimators.linear import MaxPooledRegressor, PooledLinearRegressor, SizeRegressor
-from sparsetoken.estimators.stack import BagStack, Form
+from sparsetoken.estimators.attention import Attention
+from sparsetoken.estimators.base import Auto, BaseBagRegressor, RandomState
+from sparsetoken.estimators.forest import PooledForest
+from sparsetoken.estimators.linear import MaxPooled, MeanPooled
+from sparsetoken.estimators.stack import BagStack, Directions
+
+
+class _Part(BaseBagRegressor):
+    """A regressor of one pooling, with the default parameters of the classifier."""
+
+    n_tokens = None
+    ridge: float | Auto = "auto"
+    standardize = True
+    temperature: float | Auto = "auto"
+    n_folds = 8
+    n_estimators = 100
+    random_state: RandomState = 0
+    progress = True
+
+
+class MeanRegressor(MeanPooled, _Part):
+    """Least squares on the mean token."""
+
+
+class MaximaRegressor(MaxPooled, _Part):
+    """Least squares on mean token and column maxima."""
+
+
+class AttentionRegressor(Attention, _Part):
+    """Attention by least squares."""
+
+
+class ForestRegressor(PooledForest, _Part):
+    """Trees for numbers; a split takes a third of all features."""
 
 
 class BagRegressor(BagStack, BaseBagRegressor):
@@ -59,10 +88,9 @@ class BagRegressor(BagStack, BaseBagRegressor):
     """
 
     _kinds = {  # noqa: RUF012
-        "size": SizeRegressor,
-        "forest": PooledForestRegressor,
-        "mean": PooledLinearRegressor,
-        "maxima": MaxPooledRegressor,
+        "forest": ForestRegressor,
+        "mean": MeanRegressor,
+        "maxima": MaximaRegressor,
         "attention": AttentionRegressor,
     }
     _dummy = DummyRegressor
@@ -82,13 +110,13 @@ class BagRegressor(BagStack, BaseBagRegressor):
         self.random_state = random_state
         self.progress = progress
 
-    def _keep_token_scores(self, forms: list[Form]) -> int:
+    def _keep_token_scores(self, found: list[Directions]) -> int:
         """Take the attention of least left-out loss."""
-        pairs = [(form.tasks[0], form.attention[0]) for form in forms]
+        pairs = [(form.tasks[0], form.attention[0]) for form in found]
         losses = [fit.readout.left_out_loss(task.samples) for task, fit in pairs]
         task, fit = pairs[best := int(np.argmin(losses))]
-        scaling, dtype = task.features.standardization, task.bags.dtype
-        self.token_coef_ = scaling.coefficients(fit.directions[:1]).astype(dtype)
+        coef = task.tokens.coefficients(fit.directions[:1])
+        self.token_coef_ = coef.astype(task.bags.dtype)
         self.side_ = np.array([-1 if fit.exponent < 0 else 1])
         return best
 

@@ -11,28 +11,27 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sparsetoken.bags import Bags
+from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.convert import as_floats, check_labels
-from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, real
+from sparsetoken.base.validation import LARGEST_VALUE, real
 from sparsetoken.estimators.fitting.linear_fit import LinearFit
-from sparsetoken.estimators.fitting.samples import RealTargets, Targets
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Targets, read_classes, read_numbers
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.inputs import (
     PaddingWarning,
-    Reading,
     TableWarning,
+    TakesBags,
     all_or_nothing,
     check_magnitude,
+    is_table,
     read_bags,
     told_padding,
     told_table,
 )
-from sparsetoken.estimators.labels import read_numbers, read_targets
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.numerics.threads import one_thread
 
@@ -41,20 +40,21 @@ ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 RandomState = int | np.random.RandomState | None
 
 
-def auto_or_real(name: str, value: Any, low: float, *, open_low: bool = False) -> float | Auto:
-    """Return 'auto' or a finite float in the range, or raise `InvalidInput`."""
+def auto_or_positive(name: str, value: Any) -> float | Auto:
+    """Return 'auto' or a positive float, or raise `InvalidInput`."""
     if isinstance(value, str) and value == "auto":
         return "auto"
-    return real(name, value, low, LARGEST_VALUE, open_low=open_low, remedy="Or 'auto'.")
+    return real(name, value, 0.0, LARGEST_VALUE, open_low=True, remedy="Or 'auto'.")
 
 
-class BagEstimator(BaseEstimator, abc.ABC):
+class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     """An estimator of one label or number for each bag; the classes below it fit scores."""
 
     n_tokens: int | None
     n_bags_: float
     intercept_: np.ndarray
     left_out_scores_: np.ndarray | None
+    loss: Loss | str
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, mask: Any = None) -> Self:
@@ -87,13 +87,12 @@ class BagEstimator(BaseEstimator, abc.ABC):
             dimensions or lengths do not match, there is one class only, or a parameter is out
             of range. The estimator is then as it was before.
         """
-        reading = read_bags(self, X, reset=True, n_tokens=self.n_tokens, mask=mask)
-        bags = reading.bags
+        bags = read_bags(self, X, reset=True, n_tokens=self.n_tokens, mask=mask)
         if padded := told_padding(bags):
             warnings.warn(padded, PaddingWarning, stacklevel=3)
-        _check_rows(reading, y)
-        if reading.rows and self.n_tokens is None:
-            warnings.warn(told_table(bags), TableWarning, stacklevel=3)
+        told = told_table(bags, y) if is_table(X) else ""
+        if told and self.n_tokens is None:
+            warnings.warn(told, TableWarning, stacklevel=3)
         targets = self._targets(bags, y, sample_weight)
         self.n_bags_ = float(targets.weight.sum())
         if not targets.used.all():
@@ -101,10 +100,9 @@ class BagEstimator(BaseEstimator, abc.ABC):
         check_magnitude(bags)
         # Products go chunk by chunk: too small to be shared among threads.
         with one_thread():
-            self._fit(bags, targets, get_loss(getattr(self, "loss", self._default_loss)))
+            self._fit(bags, targets, get_loss(self.loss))
         return self
 
-    _default_loss: str
     _kind_of_name = "Class"
 
     @abc.abstractmethod
@@ -125,11 +123,12 @@ class BagEstimator(BaseEstimator, abc.ABC):
 
     def _read(self, X: Any, mask: Any = None) -> Bags:
         check_is_fitted(self)
-        return read_bags(self, X, reset=False, n_tokens=self.n_tokens, mask=mask).bags
+        return read_bags(self, X, reset=False, n_tokens=self.n_tokens, mask=mask)
 
     def _moved(self, scores: Float[np.ndarray, "n K"], bags: Bags) -> Float[np.ndarray, "n K"]:
-        """Return scores plus the intercept."""
-        return scores + self._in(bags, self.intercept_)
+        """Return scores plus the intercept; numbers in float64: they may be far from 0."""
+        numbers = isinstance(self, RegressorMixin)
+        return scores + (self.intercept_ if numbers else self._in(bags, self.intercept_))
 
     @staticmethod
     def _per_bag(values: Float[np.ndarray, "N K"], bags: Bags) -> list[np.ndarray]:
@@ -142,25 +141,15 @@ class BagEstimator(BaseEstimator, abc.ABC):
         """Return fitted values in the dtype of the bags: float32 tokens make no float64 copy."""
         return values.astype(bags.dtype, copy=False)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
-
-
-def _check_rows(reading: Reading, y: Any) -> None:
-    """Say what a table is taken for where it has not as many rows as there are labels."""
-    shape = np.asarray(y).shape[:1]
-    if reading.rows and shape and shape[0] != len(reading.bags):
-        got = f"a table of {len(reading.bags)} rows and {shape[0]} labels"
-        remedy = "Rows that are tokens of bags go through from_long(tokens, bag_ids) first."
-        raise InvalidInput("X", "one bag of one token in each row of a table", got, remedy)
-
 
 def _logistic(classifier: BaseBagClassifier) -> bool:
-    if get_loss(getattr(classifier, "loss", "logistic")).name == "logistic":
+    if get_loss(classifier.loss).name == "logistic":
         return True
     raise AttributeError("predict_proba needs loss='logistic'")
+
+
+def _floats(weight: Any) -> Any:
+    return None if weight is None else as_floats(weight, np.float64, "sample_weight")
 
 
 class BaseBagClassifier(ClassifierMixin, BagEstimator):
@@ -168,10 +157,10 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
 
     class_weight: ClassWeight
     classes_: np.ndarray
-    _default_loss = "logistic"
+    loss: Loss | str = "logistic"
 
     def _targets(self, bags: Bags, y: Any, sample_weight: Any) -> Targets:
-        targets = read_targets(bags, y, sample_weight, self.class_weight)
+        targets = read_classes(bags, y, sample_weight, self.class_weight)
         self.classes_ = targets.classes
         return targets
 
@@ -191,13 +180,8 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> float:
         """Return the accuracy on bags and labels, a number in [0, 1]."""
-        from sklearn.metrics import accuracy_score
-
         check_labels(y)
-        if sample_weight is not None:
-            sample_weight = as_floats(sample_weight, np.float64, "sample_weight")
-        predicted = self.predict(X, mask)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        return super().score(X if mask is None else as_bags(X, mask), y, _floats(sample_weight))
 
     @available_if(_logistic)
     def predict_proba(self, X: Any, mask: Any = None) -> Float[np.ndarray, "n K"]:
@@ -207,31 +191,23 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
         cannot tell that a probability is below 1 / (n + 2). For more than two classes, those of
         one-vs-rest divided by their sum.
         """
-        chances = self._chances(self._scores(self._read(X, mask)))
+        scores = self._scores(self._read(X, mask))
+        n = self.n_bags_
+        chances = (n * expit(scores) + 1) / (n + 2)
         if chances.shape[1] == 1:
             return np.concatenate([1 - chances, chances], axis=1)
         total = chances.sum(axis=1, keepdims=True)
         return chances / np.maximum(total, np.finfo(chances.dtype).tiny)
 
-    def _chances(self, scores: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n K"]:
-        """Return the probability that each score stands for."""
-        n = self.n_bags_
-        return (n * expit(scores) + 1) / (n + 2)
-
 
 class BaseBagRegressor(RegressorMixin, BagEstimator):
     """A regressor of bags: its one score is the prediction."""
 
-    _default_loss = "square"
+    loss: Loss | str = "square"
+    _kind_of_name = "Target"
 
     def _targets(self, bags: Bags, y: Any, sample_weight: Any) -> Targets:
         return read_numbers(bags, y, sample_weight)
-
-    _kind_of_name = "Target"
-
-    def _moved(self, scores: Float[np.ndarray, "n K"], bags: Bags) -> Float[np.ndarray, "n K"]:
-        """Return scores plus the intercept, in float64: it may be far from 0."""
-        return scores.astype(np.float64) + self.intercept_
 
     def predict(self, X: Any, mask: Any = None) -> Float[np.ndarray, " n"]:
         """Return the number predicted for each bag, an array of shape (n,)."""
@@ -239,12 +215,8 @@ class BaseBagRegressor(RegressorMixin, BagEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> float:
         """Return R^2 on bags and numbers, at most 1: the share of the variance predicted."""
-        from sklearn.metrics import r2_score
-
-        if sample_weight is not None:
-            sample_weight = as_floats(sample_weight, np.float64, "sample_weight")
         y = as_floats(y, np.float64, "y")
-        return float(r2_score(y, self.predict(X, mask), sample_weight=sample_weight))
+        return super().score(X if mask is None else as_bags(X, mask), y, _floats(sample_weight))
 
 
 class ReadoutEstimator(BagEstimator):
@@ -257,22 +229,21 @@ class ReadoutEstimator(BagEstimator):
 
     def _tasks(self, bags: Bags, targets: Targets, loss: Loss) -> list[Task]:
         """Return what is fitted for each column of scores."""
-        ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
-        features = BagFeatures(bags, Standardization.of(bags, targets.weight, self.standardize))
+        ridge = auto_or_positive("ridge", self.ridge)
+        tokens = StandardTokens.of(bags, targets.weight, self.standardize)
         rescale = ridge == "auto" and self.standardize
-        return [Task(features, one, loss, ridge, rescale) for one in targets.problems()]
+        return [Task(tokens, one, loss, ridge, rescale) for one in targets.problems]
 
     def _keep_readouts(
-        self, fits: list[LinearFit], scaling: Standardization, targets: Targets, dtype: np.dtype
+        self, fits: list[LinearFit], tokens: StandardTokens, targets: Targets
     ) -> None:
         """Keep the readouts of standardised tokens as what acts on the tokens given."""
-        scale, shift = targets.scale, targets.shift
-        coef = np.stack([scaling.coefficients(fit.w) for fit in fits])
-        intercept = np.array([fit.b + scaling.offset(fit.w) for fit in fits])
-        self.coef_ = (scale * coef).astype(dtype)
-        exact = isinstance(targets, RealTargets)
-        self.intercept_ = (shift + scale * intercept).astype(np.float64 if exact else dtype)
+        dtype = tokens.bags.dtype
+        coef = np.stack([tokens.coefficients(fit.w) for fit in fits])
+        intercept = targets.in_units(np.array([fit.b + tokens.offset(fit.w) for fit in fits]))
+        self.coef_ = (targets.scale * coef).astype(dtype)
+        self.intercept_ = intercept.astype(np.float64 if targets.numbers else dtype)
         self.ridge_ = np.array([fit.ridge for fit in fits])
         known = [fit.left_out_scores for fit in fits if fit.left_out_scores is not None]
         whole = len(known) == len(fits)
-        self.left_out_scores_ = shift + scale * np.stack(known, axis=1) if whole else None
+        self.left_out_scores_ = targets.in_units(np.stack(known, axis=1)) if whole else None

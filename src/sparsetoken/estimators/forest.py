@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import abc
 import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -15,25 +14,23 @@ from sparsetoken.base.validation import generator_of, integer
 from sparsetoken.estimators.base import (
     BagEstimator,
     BaseBagClassifier,
-    BaseBagRegressor,
     ClassWeight,
     RandomState,
 )
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated, fit_single_features
-from sparsetoken.estimators.fitting.samples import ClassTargets, Samples, Targets
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Samples, Targets
 from sparsetoken.losses import Loss
 
 UNIT = 2.0**20  # parts of the deviation of y to which trees see it
 LARGEST_SAMPLE = 1000  # bags of a bootstrap sample: bounds the time of a tree
 
 
-class _PooledForest(BagEstimator):
-    """The score is that of a random forest of `BagFeatures.summary`."""
+class PooledForest(BagEstimator):
+    """The score is that of a random forest of `StandardTokens.summary`."""
 
     n_estimators: int
     random_state: RandomState
-    _max_features: ClassVar[float | str]  # Breiman's rules
     forest_: Any
     slope_: np.ndarray
     column_mean_: np.ndarray
@@ -41,69 +38,75 @@ class _PooledForest(BagEstimator):
     feature_range_: np.ndarray
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        scaling = Standardization.of(bags, targets.weight, standardize=True)
-        self._fit_features(BagFeatures(bags, scaling), targets, loss)
+        self._fit_tokens(StandardTokens.of(bags, targets.weight, standardize=True), targets, loss)
 
-    def _fit_features(self, features: BagFeatures, targets: Targets, loss: Loss) -> None:
+    def _fit_tokens(self, tokens: StandardTokens, targets: Targets, loss: Loss) -> None:
         """Fit the trees, and the scale of their scores by out-of-bag predictions."""
-        F = features.summary
-        scaling = features.standardization
-        self.column_mean_, self.column_scale_ = scaling.mean, scaling.scale
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+        numbers = targets.numbers
+        F = tokens.summary() if tokens.bags.sizes.max() > 1 else tokens.means
+        self.column_mean_, self.column_scale_ = tokens.mean, tokens.scale
         self.feature_range_ = np.stack([F.min(axis=0), F.max(axis=0)])
-        n, seed = len(F), generator_of(self.random_state).randint(2**31 - 1)
-        self.forest_ = self._forest()(
+        self.forest_ = (RandomForestRegressor if numbers else RandomForestClassifier)(
             n_estimators=integer("n_estimators", self.n_estimators, 1),
-            max_features=self._max_features,
-            max_samples=min(n, LARGEST_SAMPLE),
+            max_features=1 / 3 if numbers else "sqrt",  # Breiman's rules
+            max_samples=min(len(F), LARGEST_SAMPLE),
             oob_score=True,
-            random_state=seed,
+            random_state=generator_of(self.random_state).randint(2**31 - 1),
         )
+        # Sums of such numbers are exact, so that equally good splits do not depend on rounding.
+        y = np.round(targets.problems[0].y * UNIT) / UNIT if numbers else targets.number
         with warnings.catch_warnings():  # bags that are in the sample of every tree
             warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
-            self.forest_.fit(F, self._trained_on(targets), sample_weight=targets.weight)
-        problems = zip(targets.problems(), self._out_of_bag(targets).T, strict=True)
-        fits = [self._calibrated(samples, z, targets, loss) for samples, z in problems]
+            self.forest_.fit(F, y, sample_weight=targets.weight)
+        out_of_bag = self._out_of_bag(targets.weight)
+        found = zip(out_of_bag.T, targets.problems, targets.constants, strict=True)
+        fits = [self._calibrated(z, samples, constant, loss) for z, samples, constant in found]
         self.slope_ = targets.scale * np.array([fit.w[0] for fit in fits])
-        self.intercept_ = targets.shift + targets.scale * np.array([fit.b for fit in fits])
+        self.intercept_ = targets.in_units(np.array([fit.b for fit in fits]))
         known = [fit.left_out_scores for fit in fits if fit.left_out_scores is not None]  # all are
-        left_out = np.stack(known, axis=1)
-        self.left_out_scores_ = targets.shift + targets.scale * left_out
+        self.left_out_scores_ = targets.in_units(np.stack(known, axis=1))
 
     @staticmethod
     def _calibrated(
-        samples: Samples, z: Float[np.ndarray, " n"], targets: Targets, loss: Loss
+        z: Float[np.ndarray, " n"], samples: Samples, constant: float, loss: Loss
     ) -> LinearFit:
         """Return slope and intercept of least left-out loss; trees that mislead have none."""
         (fit,) = fit_single_features(z[None], samples, loss)
         if fit.w[0] <= 0:
-            b = targets.constant(samples)
-            return LinearFit(np.zeros(1), b, fit.ridge, None, np.full(len(z), b))
+            return LinearFit(np.zeros(1), constant, fit.ridge, None, np.full(len(z), constant))
         return calibrated(fit, samples, loss)
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        scaling = Standardization(self.column_mean_, self.column_scale_)
-        F = BagFeatures(bags, scaling).summary
+        tokens = StandardTokens(bags, self.column_mean_, self.column_scale_)
+        # A forest that was fitted to bags of one token knows their means alone.
+        F = tokens.means if self.feature_range_.shape[1] == bags.dimension else tokens.summary()
         # Beyond the training bags a tree is constant; there float32, in which it works, may end.
         return self.slope_ * self._of_trees(np.clip(F, *self.feature_range_)) + self.intercept_
 
-    @abc.abstractmethod
-    def _forest(self) -> type:
-        """Return the class of the trees, which takes half a second to import."""
-
-    @abc.abstractmethod
-    def _trained_on(self, targets: Targets) -> np.ndarray:
-        """Return what the trees are fitted to."""
-
-    @abc.abstractmethod
-    def _out_of_bag(self, targets: Targets) -> Float[np.ndarray, "n K"]:
+    def _out_of_bag(self, weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n K"]:
         """Return the scores of training bags by the trees that have not seen them."""
+        if hasattr(self.forest_, "oob_prediction_"):
+            return self.forest_.oob_prediction_[:, None]
+        chances = self.forest_.oob_decision_function_
+        seen = chances.any(axis=1, keepdims=True)  # bags in the sample of every tree have none
+        rates = weight @ chances / max(weight @ seen[:, 0], 1.0)
+        return self._log_odds(np.where(seen, chances, rates))
 
-    @abc.abstractmethod
     def _of_trees(self, F: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n K"]:
         """Return the scores of bags by all trees."""
+        if hasattr(self.forest_, "predict_proba"):
+            return self._log_odds(self.forest_.predict_proba(F))
+        return self.forest_.predict(F)[:, None]
+
+    def _log_odds(self, chances: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n K"]:
+        """Return log odds of probabilities as far from 0 and 1 as n bags can tell."""
+        chances = chances[:, 1:] if chances.shape[1] == 2 else chances
+        return logit((self.n_bags_ * chances + 1) / (self.n_bags_ + 2))
 
 
-class PooledForestClassifier(_PooledForest, BaseBagClassifier):
+class PooledForestClassifier(PooledForest, BaseBagClassifier):
     """A random forest of what pooling keeps of a bag, with calibrated probabilities.
 
     The features of a bag are mean, largest and smallest value and standard deviation of each
@@ -156,8 +159,6 @@ class PooledForestClassifier(_PooledForest, BaseBagClassifier):
     True
     """
 
-    _max_features = "sqrt"
-
     def __init__(
         self,
         n_estimators: int = 100,
@@ -169,57 +170,3 @@ class PooledForestClassifier(_PooledForest, BaseBagClassifier):
         self.class_weight = class_weight
         self.n_tokens = n_tokens
         self.random_state = random_state
-
-    def _forest(self) -> type:
-        from sklearn.ensemble import RandomForestClassifier
-
-        return RandomForestClassifier
-
-    def _trained_on(self, targets: Targets) -> np.ndarray:
-        assert isinstance(targets, ClassTargets)
-        return targets.number
-
-    def _out_of_bag(self, targets: Targets) -> Float[np.ndarray, "n K"]:
-        chances = self.forest_.oob_decision_function_
-        seen = chances.any(axis=1, keepdims=True)  # bags in the sample of every tree have none
-        rates = targets.weight @ chances / max(targets.weight @ seen[:, 0], 1.0)
-        return self._log_odds(np.where(seen, chances, rates))
-
-    def _of_trees(self, F: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n K"]:
-        return self._log_odds(self.forest_.predict_proba(F))
-
-    def _log_odds(self, chances: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n K"]:
-        """Return log odds of probabilities as far from 0 and 1 as n bags can tell."""
-        chances = chances[:, 1:] if chances.shape[1] == 2 else chances
-        return logit((self.n_bags_ * chances + 1) / (self.n_bags_ + 2))
-
-
-class PooledForestRegressor(_PooledForest, BaseBagRegressor):
-    """Trees for numbers, a member of `BagRegressor`; a split takes a third of all features."""
-
-    _max_features = 1 / 3
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        n_tokens: int | None = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_tokens = n_tokens
-        self.random_state = random_state
-
-    def _forest(self) -> type:
-        from sklearn.ensemble import RandomForestRegressor
-
-        return RandomForestRegressor
-
-    def _trained_on(self, targets: Targets) -> np.ndarray:
-        # Sums of such numbers are exact, so that equally good splits do not depend on rounding.
-        return np.round(targets.problems()[0].y * UNIT) / UNIT
-
-    def _out_of_bag(self, targets: Targets) -> Float[np.ndarray, "n 1"]:
-        return self.forest_.oob_prediction_[:, None]
-
-    def _of_trees(self, F: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n 1"]:
-        return self.forest_.predict(F)[:, None]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from sparsetoken.bags import Bags, as_bags
@@ -19,18 +20,15 @@ Fitted = TypeVar("Fitted", bound=BaseEstimator)
 LARGEST = {4: 1e12, 8: 1e100}  # bytes of a value: products of three stay finite
 
 
-class Reading(NamedTuple):
-    """Input that was read.
+class TakesBags:
+    """An estimator or transformer whose input may have three dimensions."""
 
-    Attributes
-    ----------
-    bags : Bags
-    rows : bool
-        Whether the input was a plain table (n, d), each row a bag of one token.
-    """
-
-    bags: Bags
-    rows: bool
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.three_d_array = True
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
 class PaddingWarning(UserWarning):
@@ -47,9 +45,14 @@ class TableWarning(UserWarning):
     """
 
 
-def told_table(bags: Bags) -> str:
-    """Return what a table is taken for."""
+def told_table(bags: Bags, y: Any) -> str:
+    """Return what a table is taken for, or refuse it where it has not as many rows as labels."""
     n, d = bags.tokens.shape
+    shape = np.asarray(y).shape[:1]
+    if shape and shape[0] != len(bags):
+        got = f"a table of {len(bags)} rows and {shape[0]} labels"
+        remedy = "Rows that are tokens of bags go through from_long(tokens, bag_ids) first."
+        raise InvalidInput("X", "one bag of one token in each row of a table", got, remedy)
     return (
         f"X of shape ({n}, {d}) is taken as {n} bags of one token each, among which nothing can "
         "be pooled. Several tokens are an array (n, L, d), a list of arrays (L_i, d), rows with "
@@ -85,7 +88,7 @@ def read_bags(
     reset: bool,
     n_tokens: int | None = None,
     mask: Any = None,
-) -> Reading:
+) -> Bags:
     """Read the input of an estimator, and set or check ``n_features_in_``.
 
     A table of shape (n, d) is checked as scikit-learn checks tables, names of columns
@@ -112,32 +115,39 @@ def read_bags(
     refuse_others(X)
     if n_tokens is not None:
         n_tokens = integer("n_tokens", n_tokens, 1)
-    rows = _is_table(X)
-    if rows and mask is not None:
+    table, name = is_table(X), type(estimator).__name__
+    if table and mask is not None:
         raise InvalidInput("mask", "None for a table", type(mask).__name__, "X has no tokens.")
-    if rows:
+    if table:
         kinds = [np.float64, np.float32]
         try:
-            table = validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite=False)
+            X = validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite=False)
         except OverflowError as error:
             got = f"others: {error}"
             raise InvalidInput("X", "a table of real numbers", got) from None
         if not reset and n_tokens is None and getattr(estimator, "_fitted_to_many_tokens", False):
-            raise _table_for_bags(estimator, table)
+            legal = f"bags of several tokens, as {name} was fitted on"
+            got = f"an array of shape {X.shape}, {len(X)} bags of one token each"
+            raise InvalidInput("X", legal, got, "One bag is X[None], several with ids from_long.")
+        bags = as_bags(X, n_tokens=n_tokens)
+    else:
+        bags = as_bags(X, mask)
+        if n_tokens is not None and (bags.sizes != n_tokens).any():
+            legal = f"bags of n_tokens = {n_tokens} tokens"
+            sizes = f"{bags.sizes.min()} to {bags.sizes.max()} tokens"
+            remedy = "n_tokens is for flattened tables: leave it out."
+            raise InvalidInput("X", legal, sizes, remedy)
+        # No names of columns here: this drops those of an earlier fit, or warns of missing ones.
+        validate_data(estimator, bags, reset=reset, skip_check_array=True, ensure_2d=False)
+        each = n_tokens or 1
         if reset:
-            estimator._fitted_to_many_tokens = False
-        return Reading(as_bags(table, n_tokens=n_tokens), rows)
-    bags = as_bags(X, mask)
-    if n_tokens is not None and (bags.sizes != n_tokens).any():
-        legal = f"bags of n_tokens = {n_tokens} tokens"
-        sizes = f"{bags.sizes.min()} to {bags.sizes.max()} tokens"
-        raise InvalidInput("X", legal, sizes, "n_tokens is for flattened tables: leave it out.")
-    # No names of columns here: this drops those of an earlier fit, or warns that they are missed.
-    validate_data(estimator, bags, reset=reset, skip_check_array=True, ensure_2d=False)
-    _check_dimension(estimator, bags.dimension, reset, n_tokens or 1)
+            estimator.n_features_in_ = each * bags.dimension
+        elif each * bags.dimension != estimator.n_features_in_:
+            legal = f"bags of d = {estimator.n_features_in_ // each}, as {name} was fitted on"
+            raise InvalidInput("X", legal, f"d = {bags.dimension}")
     if reset:
-        estimator._fitted_to_many_tokens = bool(bags.sizes.max() > 1)
-    return Reading(bags, rows)
+        estimator._fitted_to_many_tokens = not table and bool(bags.sizes.max() > 1)
+    return bags
 
 
 def check_magnitude(bags: Bags) -> None:
@@ -176,22 +186,8 @@ def told_padding(bags: Bags) -> str:
     )
 
 
-def _is_table(X: Any) -> bool:
+def is_table(X: Any) -> bool:
+    """Whether X is a table of shape (n, d), each row a bag of one token."""
     if isinstance(X, Bags) or is_list_of_bags(X):
         return False
     return (X if hasattr(X, "ndim") else np.asarray(X)).ndim < 3
-
-
-def _table_for_bags(estimator: Any, table: np.ndarray) -> InvalidInput:
-    legal = f"bags of several tokens, as {type(estimator).__name__} was fitted on"
-    got = f"an array of shape {table.shape}, {len(table)} bags of one token each"
-    return InvalidInput("X", legal, got, "One bag is X[None], several with ids from_long.")
-
-
-def _check_dimension(estimator: Any, d: int, reset: bool, tokens: int) -> None:
-    if reset:
-        estimator.n_features_in_ = tokens * d
-    elif tokens * d != estimator.n_features_in_:
-        name = type(estimator).__name__
-        legal = f"bags of d = {estimator.n_features_in_ // tokens}, as {name} was fitted on"
-        raise InvalidInput("X", legal, f"d = {d}")

@@ -14,75 +14,58 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.base import (
     Auto,
     BaseBagClassifier,
-    BaseBagRegressor,
     ClassWeight,
     ReadoutEstimator,
 )
-from sparsetoken.estimators.fitting.samples import Targets
+from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
 
 
-class _LinearInRows(ReadoutEstimator):
-    """The score is linear in one row of features for each bag."""
-
-    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        self._fit_tasks(self._tasks(self._rows(bags), targets, loss), targets)
-
-    def _rows(self, bags: Bags) -> Bags:
-        """Return the bags of which the mean token is scored."""
-        return bags
-
-    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> None:
-        """Fit the readout of each task."""
-        fits, features = [task.calibrated_fit for task in tasks], tasks[0].features
-        self._keep_readouts(fits, features.standardization, targets, features.bags.dtype)
-
-    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        rows = self._rows(bags)
-        products = rows.tokens @ self._in(bags, self.coef_).T
-        return self._moved(segment_mean(products, rows.offsets), bags)
-
-
-class _MeanPooled(_LinearInRows):
+class MeanPooled(ReadoutEstimator):
     """The score is linear in the mean token."""
-
-    def token_logits(self, X: Any) -> list[np.ndarray]:
-        """Return the score of each token as a bag of its own: arrays (L_i,), or (L_i, K)."""
-        bags = self._read(X)
-        logits = bags.tokens @ self._in(bags, self.coef_).T
-        return self._per_bag(self._moved(logits, bags), bags)
-
-
-class _MaxPooled(ReadoutEstimator):
-    """The score is linear in mean token and column maxima."""
-
-    largest_coef_: np.ndarray
-    largest_range_: np.ndarray
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         self._fit_tasks(self._tasks(bags, targets, loss), targets)
 
     def _fit_tasks(self, tasks: list[Task], targets: Targets) -> None:
         """Fit the readout of each task."""
-        features, fits = tasks[0].features, [task.largest_fit() for task in tasks]
-        scaling, bags, d = features.standardization, features.bags, features.bags.dimension
+        fits = [task.calibrated(task.mean_fit) for task in tasks]
+        self._keep_readouts(fits, tasks[0].tokens, targets)
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        return self._moved(self._of_means(bags), bags)
+
+    def _of_means(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        """Return the scores of mean tokens, without the intercept."""
+        return segment_mean(bags.tokens @ self._in(bags, self.coef_).T, bags.offsets)
+
+
+class MaxPooled(MeanPooled):
+    """The score is linear in mean token and column maxima."""
+
+    largest_coef_: np.ndarray
+    largest_range_: np.ndarray
+
+    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> None:
+        """Fit the readout of each task."""
+        tokens, fits = tasks[0].tokens, [task.largest_fit() for task in tasks]
+        dtype, d = tokens.bags.dtype, tokens.bags.dimension
         means = [dataclasses.replace(fit, w=fit.w[:d]) for fit in fits]
-        self._keep_readouts(means, scaling, targets, bags.dtype)
+        self._keep_readouts(means, tokens, targets)
         readouts = np.stack([fit.w[d:] for fit in fits])
-        self.largest_coef_ = (targets.scale * scaling.coefficients(readouts)).astype(bags.dtype)
-        moved = [targets.scale * scaling.offset(u) for u in readouts]
+        self.largest_coef_ = (targets.scale * tokens.coefficients(readouts)).astype(dtype)
+        moved = [targets.scale * tokens.offset(u) for u in readouts]
         self.intercept_ = self.intercept_ + np.array(moved, self.intercept_.dtype)
-        largest = features.largest * scaling.scale + scaling.mean
-        products = largest.astype(bags.dtype) @ self.largest_coef_.T
+        largest = tokens.largest * tokens.scale + tokens.mean
+        products = largest.astype(dtype) @ self.largest_coef_.T
         self.largest_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        means = segment_mean(bags.tokens @ self._in(bags, self.coef_).T, bags.offsets)
         largest = segment_max(bags.tokens, bags.offsets) @ self._in(bags, self.largest_coef_).T
         # A bag unlike all of training says no more than the most telling one there.
         largest = np.clip(largest, *self._in(bags, self.largest_range_))
-        return self._moved(means + largest, bags)
+        return self._moved(self._of_means(bags) + largest, bags)
 
 
 class _LinearClassifier(BaseBagClassifier, ReadoutEstimator):
@@ -103,21 +86,7 @@ class _LinearClassifier(BaseBagClassifier, ReadoutEstimator):
         self.n_tokens = n_tokens
 
 
-class _LinearRegressor(BaseBagRegressor, ReadoutEstimator):
-    """Parameters of the linear regressors."""
-
-    def __init__(
-        self,
-        ridge: float | Auto = "auto",
-        standardize: bool = True,
-        n_tokens: int | None = None,
-    ) -> None:
-        self.ridge = ridge
-        self.standardize = standardize
-        self.n_tokens = n_tokens
-
-
-class PooledLinearClassifier(_MeanPooled, _LinearClassifier):
+class PooledLinearClassifier(MeanPooled, _LinearClassifier):
     """A linear classifier of the mean token: sign(<w, xbar> + b).
 
     (w, b) minimise the mean loss plus (ridge/2) |w|^2. More than two classes are fitted one
@@ -172,28 +141,14 @@ class PooledLinearClassifier(_MeanPooled, _LinearClassifier):
     True
     """
 
-
-class PooledLinearRegressor(_MeanPooled, _LinearRegressor):
-    """Least squares on the mean token, a member of `BagRegressor`."""
-
-
-class _OfSize(_LinearInRows):
-    """The score is linear in the logarithm of the number of tokens."""
-
-    def _rows(self, bags: Bags) -> Bags:
-        sizes = np.log(bags.sizes)[:, None].astype(bags.dtype)
-        return Bags(sizes, np.arange(len(bags) + 1))
+    def token_logits(self, X: Any) -> list[np.ndarray]:
+        """Return the score of each token as a bag of its own: arrays (L_i,), or (L_i, K)."""
+        bags = self._read(X)
+        logits = bags.tokens @ self._in(bags, self.coef_).T
+        return self._per_bag(self._moved(logits, bags), bags)
 
 
-class SizeClassifier(_OfSize, _LinearClassifier):
-    """Logistic regression on the logarithm of the size of a bag, a member of `BagClassifier`."""
-
-
-class SizeRegressor(_OfSize, _LinearRegressor):
-    """Linear regression on the logarithm of the size of a bag, a member of `BagRegressor`."""
-
-
-class MaxPooledClassifier(_MaxPooled, _LinearClassifier):
+class MaxPooledClassifier(MaxPooled, _LinearClassifier):
     """A linear classifier of mean token and column maxima: sign(<w, xbar> + <u, max_l x_l> + b).
 
     The maxima are taken over the tokens of a bag, for each column by itself: a bag counts as
@@ -237,11 +192,7 @@ class MaxPooledClassifier(_MaxPooled, _LinearClassifier):
     """
 
 
-class MaxPooledRegressor(_MaxPooled, _LinearRegressor):
-    """Least squares on mean token and column maxima, a member of `BagRegressor`."""
-
-
-class VectorizedLinearClassifier(_LinearInRows, _LinearClassifier):
+class VectorizedLinearClassifier(MeanPooled, _LinearClassifier):
     """A linear classifier of concatenated tokens: sign(<W, X> + b), W of shape (L, d).
 
     It has one weight for each position, so that all bags must have the same number of tokens.
@@ -283,7 +234,10 @@ class VectorizedLinearClassifier(_LinearInRows, _LinearClassifier):
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         self.bag_size_ = bags.common_size
-        super()._fit(bags, targets, loss)
+        super()._fit(self._rows(bags), targets, loss)
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        return super()._scores(self._rows(bags))
 
     def _rows(self, bags: Bags) -> Bags:
         """Return bags of one token each, each the concatenated tokens of one given."""

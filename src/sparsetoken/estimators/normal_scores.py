@@ -8,17 +8,14 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags.mapped import is_mapped, scratch
 from sparsetoken.base.validation import generator_of, integer, real
 from sparsetoken.estimators.base import RandomState
-from sparsetoken.estimators.fitting import moments
+from sparsetoken.estimators.fitting.standard_tokens import chunks, mean_and_variance, scales
+from sparsetoken.estimators.fitting.targets import read_weights
 from sparsetoken.estimators.inputs import all_or_nothing, read_bags
-from sparsetoken.estimators.labels import read_weights
-from sparsetoken.estimators.token_output import TokenOutput
-from sparsetoken.estimators.token_transformer import sampled_tokens
+from sparsetoken.estimators.token_transformer import TokenOutput, sampled_tokens
 
 KNOTS = 400  # between which the map of a column is linear, if it has more values
 
@@ -106,7 +103,7 @@ class TokenNormalScores(  # type: ignore[call-arg]
         """
         least = real("least_kurtosis", self.least_kurtosis, -np.inf)
         most = integer("max_tokens", self.max_tokens, 1)
-        bags = read_bags(self, X, reset=True).bags
+        bags = read_bags(self, X, reset=True)
         weight: Any = read_weights(bags, sample_weight)
         if not weight.all():
             bags, weight = bags[weight > 0], weight[weight > 0]
@@ -121,40 +118,27 @@ class TokenNormalScores(  # type: ignore[call-arg]
         self.columns_ = np.array([j for j, one in knots.items() if one.shape[1] > 2], dtype=int)
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Return the bags with scores in place of values; float32 tokens stay float32."""
-        check_is_fitted(self)
-        reading = read_bags(self, X, reset=False)
-        tokens = reading.bags.tokens
+    def _transformed(self, tokens: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N d"]:
         if not len(self.columns_):
-            return self._returned(reading, X, tokens)
+            return tokens
         transformed = (
             scratch(tokens.shape, tokens.dtype) if is_mapped(tokens) else np.empty_like(tokens)
         )
         transformed[...] = tokens
         for j, (values, scores) in zip(self.columns_.tolist(), self.knots_, strict=True):
             transformed[:, j] = np.interp(tokens[:, j], values, scores)
-        return self._returned(reading, X, transformed)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+        return transformed
 
 
 def _excess_kurtosis(
     tokens: Float[np.ndarray, "N d"], share: Float[np.ndarray, " N"]
 ) -> Float[np.ndarray, " d"]:
     """Return the excess kurtosis of each column; -inf for one that is constant up to rounding."""
-    first = tokens[0].astype(np.float64)
-    mean = first + sum(share[rows] @ (tokens[rows] - first) for rows in moments.chunks(tokens))
-    variance = sum(share[rows] @ np.square(tokens[rows] - mean) for rows in moments.chunks(tokens))
+    mean, variance = mean_and_variance(tokens, share)
     deviation = np.sqrt(variance)
-    scale = moments.scales(deviation, mean, tokens.dtype, roundings=4)
+    scale = scales(deviation, mean, tokens.dtype)
     fourth = sum(
-        share[rows] @ np.square(np.square((tokens[rows] - mean) / scale))
-        for rows in moments.chunks(tokens)
+        share[rows] @ np.square(np.square((tokens[rows] - mean) / scale)) for rows in chunks(tokens)
     )
     return np.where(scale == deviation, fourth - 3, -np.inf)
 

@@ -12,7 +12,6 @@ from sklearn.base import (
     OneToOneFeatureMixin,
     TransformerMixin,
 )
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags.convert import as_floats
@@ -24,12 +23,12 @@ from sparsetoken.bags.segments import (
     weighted_sum,
 )
 from sparsetoken.base.validation import InvalidInput, choice, real
-from sparsetoken.estimators.inputs import all_or_nothing, read_bags
+from sparsetoken.estimators.inputs import TakesBags, all_or_nothing, read_bags
 
 Pool = Literal["max", "mean", "softmax", "sum"]
 
 
-class BagPooling(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class BagPooling(TakesBags, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Make one row of each bag: the mean, sum or largest of its tokens, or attention.
 
     Parameters
@@ -80,7 +79,7 @@ class BagPooling(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If a parameter is out of range, or the query is missing or not of d entries.
         """
         choice("pool", self.pool, get_args(Pool))
-        bags = read_bags(self, X, reset=True).bags
+        bags = read_bags(self, X, reset=True)
         if self.pool == "softmax":
             real("sharpness", self.sharpness, 0.0)
             _checked_query(self.query, bags.dimension)
@@ -89,7 +88,7 @@ class BagPooling(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Float[np.ndarray, "n d"]:
         """Return one row for each bag, an array of shape (n, d)."""
         check_is_fitted(self, "n_features_in_")
-        bags = read_bags(self, X, reset=False).bags
+        bags = read_bags(self, X, reset=False)
         tokens, offsets = bags.tokens, bags.offsets
         if self.pool == "softmax":
             query = self.sharpness * _checked_query(self.query, bags.dimension)
@@ -97,12 +96,6 @@ class BagPooling(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return weighted_sum(tokens, segment_softmax(scores, offsets), offsets)
         pools = {"max": segment_max, "mean": segment_mean, "sum": segment_sum}
         return pools[self.pool](tokens, offsets)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _checked_query(query: Any, d: int) -> Float[np.ndarray, " d"]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
+import functools
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from sparsetoken.bags import Bags
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, generator_of, integer
-from sparsetoken.estimators.attention import QueryWarning, TokenOrder
-from sparsetoken.estimators.base import BagEstimator, RandomState
+from sparsetoken.estimators.attention import Attention, QueryWarning, TokenOrder
+from sparsetoken.estimators.base import RandomState
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
-from sparsetoken.estimators.fitting.samples import Targets
 from sparsetoken.estimators.fitting.signal_test import signal_pvalue
 from sparsetoken.estimators.fitting.stacking import fold_numbers, shrunk_weights
+from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import MOST, Task
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.losses import Loss
@@ -30,30 +30,31 @@ VALUES = 1 << 26  # of tokens, up to which members are fitted to normal scores: 
 LEVEL = 0.05  # p-value from which a warning is given
 CONSTANT = "constant"
 NORMAL = " of normal scores"
-ATTENTION = ("attention", "attention" + NORMAL)
-ON_TOKENS = ("mean", "maxima", "attention")
-ON_SCORES = tuple(name + NORMAL for name in ON_TOKENS)
-BUILT_IN = ("size", "forest", *ON_TOKENS, *ON_SCORES)
+POOLINGS = ("mean", "maxima", "attention")
+TAKEN = (CONSTANT, "size", "forest", *POOLINGS, *(name + NORMAL for name in POOLINGS))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Member:
-    """A fitted estimator and its scores of the bags it was not fitted to."""
+Form = Literal["tokens", "normal scores", "log sizes", "bags"]
+"""What a member acts on: the last is for members of a user, by the methods of scikit-learn."""
+
+
+class _Member(NamedTuple):
+    """A fitted estimator, what it acts on, and its scores of the bags it was not fitted to."""
 
     name: str
+    form: Form
     estimator: Any
     left_out: Float[np.ndarray, "n K"]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Form:
-    """What was fitted to the tokens, or to their normal scores, for each column of scores."""
+class Directions(NamedTuple):
+    """Attention to the tokens, or to their normal scores, for each column of scores."""
 
     tasks: list[Task]
     attention: list[AttentionFit]
 
 
-class BagStack(TokenOrder, BagEstimator):
+class BagStack(TokenOrder):
     """An average of a constant, linear estimators of bags, trees, and members of a user."""
 
     members: Sequence[tuple[str, Any]]
@@ -69,102 +70,95 @@ class BagStack(TokenOrder, BagEstimator):
     side_: np.ndarray
     orders_normal_scores_: bool
     normal_scores_: TokenNormalScores | None
+    _forms: dict[str, Form]
     _kinds: ClassVar[dict[str, type]]
     _dummy: ClassVar[type]
+    _method: ClassVar[str]
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         own, n_folds = self._own_members(), integer("n_folds", self.n_folds, 2)
         rng = generator_of(self.random_state)
         folds = np.zeros(len(bags), dtype=int)
         if own or bags.sizes.max() > 1:  # nothing else needs them, or two bags of each class
-            folds = fold_numbers(targets.strata(), n_folds, rng)
-        scores = _normal_scores(bags, targets, rng)
-        forms = [bags] if scores is None else [bags, scores.transform(bags)]
+            folds = fold_numbers(targets.strata, n_folds, rng)
+        self.normal_scores_ = _normal_scores(bags, targets, rng)
+        both: tuple[Form, ...] = ("tokens", "normal scores")
+        forms = both[:1] if self.normal_scores_ is None else both
         # Members share the fit to the mean token: all take the tasks of the first.
-        tasks = [self._kinds["mean"]()._tasks(form, targets, loss) for form in forms]
-        of_column = list(zip(*tasks, strict=True))
-        with progress_of("fits", 3 + 3 * len(forms) + len(own), self.progress) as done:
+        mean = self._kinds["mean"]()
+        tasks = [mean._tasks(self._formed(bags, form), targets, loss) for form in forms]
+        of_column, found = list(zip(*tasks, strict=True)), []
+        with progress_of("fits", 2 + len(forms) + len(own), self.progress) as done:
             self.signal_pvalue_ = np.array([signal_pvalue(each) for each in of_column])
             done()
-            members = [self._constant(bags, targets)]
-            for name, member in self._pooled(tasks[0], targets, rng):
-                members.append(_Member(name, member, member.left_out_scores_))
+            members = list(self._alone(bags, targets, tasks[0], rng))
+            done()
+            for form, each in zip(forms, tasks, strict=True):
+                found.append(Directions(each, [attend(task, folds) for task in each]))
+                members += self._poolings(form, found[-1], targets)
                 done()
-            fitted = []
-            for each, suffix in zip(tasks, ("", NORMAL), strict=False):
-                fitted.append(Form(each, [attend(task, folds) for task in each]))
-                for name, member in self._built_in(fitted[-1], targets):
-                    members.append(_Member(name + suffix, member, member.left_out_scores_))
-                    done()
-            for name, member in own:
-                members.append(self._cross_validated(name, member, bags, targets, folds))
+            for name, one in own:
+                members.append(self._cross_validated(name, one, bags, targets, folds))
                 done()
         self.member_names_ = [member.name for member in members]
         self.members_ = {member.name: member.estimator for member in members}
-        self.normal_scores_ = scores
-        self.orders_normal_scores_ = self._keep_token_scores(fitted) > 0
-        self._weigh(members, [each[0] for each in of_column], targets)
-        self._warn_of_noise()
-
-    def _constant(self, bags: Bags, targets: Targets) -> _Member:
-        """Return what knows of no token: the class rate, or the mean."""
-        dummy = self._dummy().fit(bags, targets.given(), sample_weight=targets.weight)
-        constants = np.array([targets.constant(samples) for samples in targets.problems()])
-        # As of the other members, level (and slope) are those of least loss of all bags.
-        scores = np.tile(targets.shift + targets.scale * constants, (len(bags), 1))
-        return _Member(CONSTANT, dummy, scores)
-
-    def _pooled(
-        self, tasks: list[Task], targets: Targets, rng: np.random.RandomState
-    ) -> Iterator[tuple[str, Any]]:
-        """Return the regression on the size of the bag, and trees."""
-        features = tasks[0].features
-        bags = features.bags
-        if bags.sizes.min() < bags.sizes.max():
-            member = self._sharing(self._kinds["size"](), bags)
-            member._fit(bags, targets, tasks[0].loss)
-            yield "size", member
-        if features.means.size <= MOST:
-            kind = self._kinds["forest"]
-            member = self._sharing(kind(random_state=rng.randint(2**31 - 1)), bags)
-            member._fit_features(features, targets, tasks[0].loss)
-            yield "forest", member
-
-    def _warn_of_noise(self) -> None:
-        """Warn of labels that may have nothing to do with the tokens."""
+        self._forms = {member.name: member.form for member in members}
+        self.orders_normal_scores_ = self._keep_token_scores(found) > 0
+        self._weigh(members, tasks[0], targets)
         for name, p in zip(self._names(), self.signal_pvalue_.tolist(), strict=True):
             if p >= LEVEL:
                 text = (
                     f"{self._kind_of_name} {name}: no signal is found (p = {p:.2g}); it may have "
                     "nothing to do with the tokens. Take more bags, or test on others."
                 )
-                warnings.warn(text, QueryWarning, stacklevel=5)
+                warnings.warn(text, QueryWarning, stacklevel=4)
 
-    def _built_in(self, form: Form, targets: Targets) -> Iterator[tuple[str, Any]]:
+    def _alone(
+        self, bags: Bags, targets: Targets, tasks: list[Task], rng: np.random.RandomState
+    ) -> Iterator[_Member]:
+        """Return what is fitted once: the class rate or the mean, size of the bag, and trees."""
+        dummy = self._dummy().fit(bags, targets.given, sample_weight=targets.weight)
+        # As of the other members, level (and slope) are those of least loss of all bags.
+        scores = np.tile(targets.in_units(np.array(targets.constants)), (len(bags), 1))
+        yield _Member(CONSTANT, "bags", dummy, scores)
+        loss = tasks[0].loss
+        if bags.sizes.min() < bags.sizes.max():
+            sizes = self._formed(bags, "log sizes")
+            size = self._part("mean", sizes)
+            size._fit(sizes, targets, loss)
+            yield _Member("size", "log sizes", size, size.left_out_scores_)
+        if tasks[0].tokens.means.size <= MOST:
+            forest = self._part("forest", bags)
+            forest.random_state = rng.randint(2**31 - 1)
+            forest._fit_tokens(tasks[0].tokens, targets, loss)
+            yield _Member("forest", "tokens", forest, forest.left_out_scores_)
+
+    def _poolings(self, form: Form, found: Directions, targets: Targets) -> Iterator[_Member]:
         """Return mean pooling, column maxima and attention of one form of the tokens."""
-        tasks = form.tasks
-        bags = tasks[0].bags
+        task, bags = found.tasks[0], found.tasks[0].bags
         several = bags.sizes.max() > 1
-        names = ["mean"]
-        if several and tasks[0].features.means.size <= MOST:
-            names.append("maxima")
-        for name in names:
-            member = self._sharing(self._kinds[name](), bags)
-            member._fit_tasks(tasks, targets)
-            yield name, member
-        if several:
-            member = self._sharing(self._kinds["attention"](), bags)
-            member._keep(form.attention, tasks[0], targets)
-            yield "attention", member
+        for kind in POOLINGS if several else POOLINGS[:1]:
+            if kind == "maxima" and task.tokens.means.size > MOST:
+                continue
+            member = self._part(kind, bags)
+            if kind == "attention":
+                member._keep(found.attention, task, targets)
+            else:
+                member._fit_tasks(found.tasks, targets)
+            name = kind if form == "tokens" else kind + NORMAL
+            yield _Member(name, form, member, member.left_out_scores_)
+
+    def _part(self, kind: str, bags: Bags) -> Any:
+        """Return a member that knows what all have in common, so that it can be used by itself."""
+        member = self._kinds[kind]()
+        member.n_bags_, member.n_features_in_ = self.n_bags_, bags.dimension
+        if hasattr(self, "classes_"):
+            member.classes_ = self.classes_
+        return member
 
     @abc.abstractmethod
-    def _keep_token_scores(self, forms: list[Form]) -> int:
-        """Set what orders tokens, and return which form of them it acts on."""
-
-    def _sharing(self, member: Any, bags: Bags) -> Any:
-        """Tell a member what all have in common, so that it can be used by itself."""
-        member.n_bags_, member.n_features_in_ = self.n_bags_, bags.dimension
-        return member
+    def _keep_token_scores(self, found: list[Directions]) -> int:
+        """Set what orders tokens, and return which of the forms it acts on."""
 
     def _weigh(self, members: list[_Member], tasks: list[Task], targets: Targets) -> None:
         """Set weights, constants, and what the average says of bags that are left out."""
@@ -194,15 +188,13 @@ class BagStack(TokenOrder, BagEstimator):
         except (TypeError, ValueError):
             raise InvalidInput("members", legal, self.members) from None
         names = [name for name, _ in pairs]
-        if len({*names, CONSTANT, *BUILT_IN}) < len(names) + 1 + len(BUILT_IN):
-            taken = f"Names that are taken: {', '.join((CONSTANT, *BUILT_IN))}."
+        if len({*names, *TAKEN}) < len(names) + len(TAKEN):
+            taken = f"Names that are taken: {', '.join(TAKEN)}."
             raise InvalidInput("members", legal, names, taken)
         for name, member in pairs:
             if not isinstance(name, str) or not hasattr(member, method):
                 raise InvalidInput("members", legal, f"{name!r}: {type(member).__name__}")
         return pairs
-
-    _method: ClassVar[str]
 
     def _cross_validated(
         self,
@@ -213,7 +205,7 @@ class BagStack(TokenOrder, BagEstimator):
         folds: Int[np.ndarray, " n"],
     ) -> _Member:
         """Fit a member of a user, with the scores of bags in folds that it has not seen."""
-        y, weight = targets.given(), targets.weight
+        y, weight = targets.given, targets.weight
         weighted = not (weight == weight[0]).all()
 
         def fitted(rows: Bool[np.ndarray, " n"]) -> Any:
@@ -223,30 +215,31 @@ class BagStack(TokenOrder, BagEstimator):
         left_out = np.empty((len(y), len(self._names())))
         for fold in np.unique(folds):
             left_out[folds == fold] = self._of_user(fitted(folds != fold), bags[folds == fold])
-        return _Member(name, fitted(np.ones(len(y), dtype=bool)), left_out)
+        return _Member(name, "bags", fitted(np.ones(len(y), dtype=bool)), left_out)
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         used = np.flatnonzero(self.weights_.any(axis=1)).tolist()
         scores = np.tile(self.intercept_, (len(bags), 1))
-        for m, member_scores in zip(used, self._of_members(bags, used), strict=True):
+        found = self._of_members(bags, [self.member_names_[m] for m in used])
+        for m, member_scores in zip(used, found, strict=True):
             scores = scores + self.weights_[m] * member_scores
         return scores
 
-    def _of_members(self, bags: Bags, members: Iterable[int]) -> Iterator[Float[np.ndarray, "n K"]]:
+    def _of_members(self, bags: Bags, names: list[str]) -> Iterator[Float[np.ndarray, "n K"]]:
         """Return the scores of some members."""
-        names = [self.member_names_[m] for m in members]
-        normal = self._normal(bags, any(name in ON_SCORES for name in names))
+        formed = functools.cache(functools.partial(self._formed, bags))
         for name in names:
-            member, form = self.members_[name], normal if name in ON_SCORES else bags
-            yield member._scores(form) if name in BUILT_IN else self._of_user(member, form)
+            member, form = self.members_[name], self._forms[name]
+            yield self._of_user(member, bags) if form == "bags" else member._scores(formed(form))
 
-    def _normal(self, bags: Bags, asked: bool) -> Bags:
-        """Return the normal scores of tokens, if they are asked for and there are any."""
-        return (
-            bags
-            if self.normal_scores_ is None or not asked
-            else self.normal_scores_.transform(bags)
-        )
+    def _formed(self, bags: Bags, form: Form) -> Bags:
+        """Return what members act on; a logarithm of a size is a bag of one token."""
+        if form == "log sizes":
+            sizes = np.log(bags.sizes)[:, None].astype(bags.dtype)
+            return Bags(sizes, np.arange(len(bags) + 1))
+        if form == "normal scores" and self.normal_scores_ is not None:
+            return self.normal_scores_.transform(bags)
+        return bags
 
     def member_scores(self, X: Any, mask: Any = None) -> np.ndarray:
         """Return the score of each bag by each member, also by those without weight.
@@ -256,7 +249,7 @@ class BagStack(TokenOrder, BagEstimator):
         array of shape (n, M), or (n, M, n_classes) for more than two classes
             In the order of `member_names_`: log odds of a classifier, predictions of a regressor.
         """
-        columns = self._of_members(self._read(X, mask), range(len(self.member_names_)))
+        columns = self._of_members(self._read(X, mask), self.member_names_)
         scores = np.stack(list(columns), axis=1)
         return scores[:, :, 0] if scores.shape[2] == 1 else scores
 
@@ -280,21 +273,22 @@ class BagStack(TokenOrder, BagEstimator):
         tokens have the same.
         """
         bags = self._read(X, mask)
+        formed = functools.cache(functools.partial(self._formed, bags))
         K = self.weights_.shape[1]
-        names = [self._attention(k) for k in range(K)]
-        normal = self._normal(bags, any(name.endswith(NORMAL) for name in names))
         weights = np.repeat(1 / bags.sizes, bags.sizes)[:, None] * np.ones(K)
-        for k, name in enumerate(names):
-            if name:
-                form = normal if name.endswith(NORMAL) else bags
-                weights[:, k] = self.members_[name]._weights(form)[:, k]
+        for k in range(K):
+            if name := self._attention(k):
+                weights[:, k] = self.members_[name]._weights(formed(self._forms[name]))[:, k]
         return self._per_bag(weights, bags)
 
     def _attention(self, k: int) -> str:
         """Return the member with attention of most weight for a column, "" if none has any."""
-        names = [name for name in self.member_names_ if name in ATTENTION]
-        weights = {name: self.weights_[self.member_names_.index(name), k] for name in names}
-        best = max(names, key=lambda name: weights[name], default="")
+        weights = {
+            name: weight
+            for name, weight in zip(self.member_names_, self.weights_[:, k], strict=True)
+            if self._forms[name] != "bags" and isinstance(self.members_[name], Attention)
+        }
+        best = max(weights, key=weights.__getitem__, default="")
         return best if best and weights[best] > 0 else ""
 
     def _off(self) -> bool:
@@ -302,11 +296,10 @@ class BagStack(TokenOrder, BagEstimator):
 
     def _silent(self) -> Bool[np.ndarray, " K"]:
         """Return for which columns the constant has all weight."""
-        others = [name != CONSTANT for name in self.member_names_]
-        return np.asarray(~self.weights_[others].any(axis=0))
+        return np.asarray(~self.weights_[1:].any(axis=0))
 
     def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
-        form = self._normal(bags, self.orders_normal_scores_)
+        form = self._formed(bags, "normal scores" if self.orders_normal_scores_ else "tokens")
         return form.tokens @ self._in(form, self.token_coef_).T
 
     def summary(self) -> str:

@@ -2,26 +2,71 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import abc
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     clone,
 )
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from sparsetoken.bags import Bags
-from sparsetoken.base.validation import InvalidInput, generator_of, integer
+from sparsetoken.base.validation import InvalidInput, choice, generator_of, integer
 from sparsetoken.estimators.base import RandomState
-from sparsetoken.estimators.fitting import moments
-from sparsetoken.estimators.inputs import all_or_nothing, read_bags
-from sparsetoken.estimators.token_output import TokenOutput
+from sparsetoken.estimators.fitting.standard_tokens import chunks
+from sparsetoken.estimators.inputs import TakesBags, all_or_nothing, is_table, read_bags
+
+Table = Literal["default", "pandas", "polars"]
+
+
+class TokenOutput(TakesBags, abc.ABC):
+    """A transformer of tokens whose output is `Bags`, or a table if the input was one."""
+
+    def set_output(self, *, transform: Table | None = None) -> Self:
+        """Say what a table comes out as; bags come out as `Bags` whatever is said.
+
+        Parameters
+        ----------
+        transform : str, optional
+            ``default`` for an array, ``pandas`` or ``polars``; None leaves it as it is.
+        """
+        if transform is not None:
+            # The name under which scikit-learn's clone keeps it.
+            kept = choice("transform", transform, get_args(Table))
+            self._sklearn_output_config = {"transform": kept}
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the bags, or the table, with transformed tokens; float32 tokens stay float32."""
+        check_is_fitted(self)
+        bags = read_bags(self, X, reset=False)
+        tokens = self._transformed(bags.tokens)
+        if not is_table(X):
+            return bags.with_tokens(tokens)
+        own = getattr(self, "_sklearn_output_config", {})
+        table = own.get("transform", get_config()["transform_output"])
+        if table == "default":
+            return tokens
+        names = list(self.get_feature_names_out())  # type: ignore[attr-defined]
+        if table == "polars":
+            import polars as pl
+
+            return pl.DataFrame(tokens, schema=names, orient="row")
+        import pandas as pd
+
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        return pd.DataFrame(tokens, columns=names, index=index)
+
+    @abc.abstractmethod
+    def _transformed(self, tokens: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:
+        """Return transformed tokens."""
 
 
 class TokenTransformer(  # type: ignore[call-arg]
@@ -101,7 +146,7 @@ class TokenTransformer(  # type: ignore[call-arg]
         if not (hasattr(self.transformer, "fit") and hasattr(self.transformer, "transform")):
             legal = "an estimator with fit and transform"
             raise InvalidInput("transformer", legal, type(self.transformer).__name__)
-        bags = read_bags(self, X, reset=True).bags
+        bags = read_bags(self, X, reset=True)
         rows = sampled_tokens(bags, most, generator_of(self.random_state))
         labels = None
         if y is not None:
@@ -111,15 +156,11 @@ class TokenTransformer(  # type: ignore[call-arg]
         self._n_features_out = self._made(bags.tokens[:1]).shape[1]
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Return the bags with transformed tokens; float32 tokens stay float32."""
-        check_is_fitted(self)
-        reading = read_bags(self, X, reset=False)
-        tokens = reading.bags.tokens
+    def _transformed(self, tokens: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:
         transformed = np.empty((len(tokens), self._n_features_out), tokens.dtype)
-        for rows in moments.chunks(tokens):
+        for rows in chunks(tokens):
             transformed[rows] = self._made(tokens[rows])
-        return self._returned(reading, X, transformed)
+        return transformed
 
     def _made(self, tokens: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:
         made = self.transformer_.transform(tokens)
@@ -129,29 +170,16 @@ class TokenTransformer(  # type: ignore[call-arg]
             raise InvalidInput("transformer", legal, f"{len(tokens)} rows to {array.shape}")
         return array
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
 
 def sampled_tokens(bags: Bags, most: int, rng: np.random.RandomState) -> Int[np.ndarray, " m"]:
     """Return the rows, in order, of about so many tokens: as many of each bag, or all it has."""
     if len(bags.tokens) <= most:
         return np.arange(len(bags.tokens))
-    each = _even_share(bags.sizes, most)
+    # Tokens in all if each bag gives at most 1, 2, ...: so many bags more have as many.
+    totals = np.cumsum(len(bags) - np.cumsum(np.bincount(bags.sizes)[:-1]))
+    each = max(1, int(np.searchsorted(totals, most, side="right")))
     order = np.lexsort(
         (rng.random_sample(len(bags.tokens)), np.repeat(np.arange(len(bags)), bags.sizes))
     )
     place = np.arange(len(bags.tokens)) - np.repeat(bags.offsets[:-1], bags.sizes)
     return np.sort(order[place < each])
-
-
-def _even_share(sizes: Int[np.ndarray, " n"], most: int) -> int:
-    """Return the largest number of tokens of a bag for which all bags give at most `most`."""
-    low, high = 1, int(sizes.max())
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if np.minimum(sizes, middle).sum() <= most else (low, middle - 1)
-    return low

@@ -89,12 +89,12 @@ def register_experiment(experiment: Experiment) -> Experiment:
             legal = f"small letters, digits, - and _, and none of {sorted(RESERVED)}"
             raise InvalidInput("name of an experiment or figure", legal, name)
     experiment.check()
-    others = {name: known for name, known in EXPERIMENTS.items() if name != experiment.name}
     if experiment.name in _OWN:
         raise InvalidInput("name of an experiment", f"none of {sorted(_OWN)}", experiment.name)
+    others = [known for name, known in EXPERIMENTS.items() if name != experiment.name]
     for kind in ("claims", "figures"):
-        taken = {name for known in others.values() for name in _names(known)[kind]}
-        for name in _names(experiment)[kind]:
+        taken = {name for known in others for name in _names(known, kind)}
+        for name in _names(experiment, kind):
             if name in taken:
                 legal = "one that no other experiment has"
                 raise InvalidInput(f"name of one of its {kind}", legal, name)
@@ -102,8 +102,8 @@ def register_experiment(experiment: Experiment) -> Experiment:
     return experiment
 
 
-def _names(experiment: Experiment) -> dict[str, list[str]]:
-    return {"claims": [claim.name for claim in experiment.claims], "figures": [*experiment.figures]}
+def _names(experiment: Experiment, kind: str) -> list[str]:
+    return [getattr(one, "name", one) for one in getattr(experiment, kind)]
 
 
 _OWN: frozenset[str] = frozenset()

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.core.rows import THEORY, Row, Rows
-from sparsetoken.experiments.core.rules import against_simulation, against_value
+from sparsetoken.experiments.core.places import compare, near
+from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS
 from sparsetoken.model import presets
@@ -52,10 +52,10 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     for i, alpha0 in enumerate(sizes.alphas):
         for d in sizes.dimensions:
             trials, own = sizes.trials * 1000 // d, seed_of("alignment", i, d, seed)
-            yield _simulated(alpha0, "reduced", d, trials, own, cost=trials * 0.0013)
+            yield _simulated(alpha0, d, trials, own, REDUCED, cost=trials * 0.0013)
     alpha0, d, trials = sizes.tensors
     own = seed_of("alignment", "tensors", seed)
-    yield _simulated(alpha0, "tensors", d, trials, own, cost=trials * alpha0 * 0.5)
+    yield _simulated(alpha0, d, trials, own, TENSORS, cost=trials * alpha0 * 0.5)
 
 
 def steps_at(alpha0: Numbers, eta_q: float = 1.0, beta: float = 1.0) -> TwoSteps:
@@ -63,30 +63,19 @@ def steps_at(alpha0: Numbers, eta_q: float = 1.0, beta: float = 1.0) -> TwoSteps
     return dataclasses.replace(STEPS, alpha0=alpha0, eta_q=eta_q, beta=beta)
 
 
-def _simulated(
-    alpha0: float, engine: str, dimension: int, trials: int, seed: int, cost: float
-) -> Piece:
-    return piece(
-        simulation.align,
-        PROBLEM,
-        steps_at(alpha0),
-        dimension=dimension,
-        trials=trials,
-        seed=seed,
-        engine=engine,
-        rows=QUANTITIES,
-        at={"alpha0": alpha0},
-        cost=cost,
-    )
+def _simulated(alpha0: float, d: int, trials: int, seed: int, engine: str, cost: float) -> Piece:
+    sizes: dict[str, Any] = {"dimension": d, "trials": trials, "seed": seed, "engine": engine}
+    wanted: dict[str, Any] = {"rows": QUANTITIES, "at": {"alpha0": alpha0}, "cost": cost}
+    return piece(simulation.align, PROBLEM, steps_at(alpha0), **sizes, **wanted)
 
 
 def vary_steps(dimension: int, trials: int, seed: int) -> Iterator[Row]:
     """Predict and simulate all choices of eta_q and beta, on the same real tokens."""
     steps = [steps_at(2.0, *choice) for choice in CHOICES]
-    sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "engine": "tensors"}
+    sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "engine": TENSORS}
     yield from _changes(THEORY, [theory.align(PROBLEM, one) for one in steps])
     taken = [simulation.align(PROBLEM, one, seed=seed, **sizes).trials for one in steps]
-    yield from _changes("tensors", taken)
+    yield from _changes(TENSORS, taken)
 
 
 def _changes(engine: str, queries: Sequence[FoundQuery]) -> Iterator[Row]:
@@ -102,21 +91,14 @@ def _changes(engine: str, queries: Sequence[FoundQuery]) -> Iterator[Row]:
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare at each load, and the choices of the steps."""
-    for (_engine, _alpha0), some in at_places(rows):
+    for _, some in at_places(rows):
         yield from (_against_theory(sizes, rows, some.where(quantity=n)) for n in QUANTITIES)
     for row in rows.where("other steps"):
-        where = f"{len(CHOICES) - 1} choices of η_q and β"
-        yield against_value(
-            "steps-set-sharpness-only",
-            row.quantity,
-            curve="query",
-            where=where + (", every trial" if row.engine == "tensors" else ""),
-            expected=0.0 if row.quantity == "moved cosine" else 1.0,
-            value=row.value,
-            allowance=ROUNDING,
-            engine="computed" if row.engine == THEORY else row.engine,
-            key=True,
-        )
+        trials = ", every trial" * (row.engine == TENSORS)
+        place = ([row], f"{len(CHOICES) - 1} choices of η_q and β{trials}")
+        given: dict[str, Any] = {"curve": "query", "key": True, "allowance": ROUNDING}
+        given["expected"] = 0.0 if row.quantity == "moved cosine" else 1.0
+        yield near("steps-set-sharpness-only", row.quantity, row.value, *place, **given)
 
 
 def at_places(rows: Rows) -> list[tuple[Any, Rows]]:
@@ -127,23 +109,13 @@ def at_places(rows: Rows) -> list[tuple[Any, Rows]]:
 
 def _against_theory(sizes: Sizes, rows: Rows, simulated: Rows) -> Comparison:
     """Compare the cosine extrapolated from several dimensions, or that at a single one."""
-    single, first = len(simulated) == 1, simulated[0]
-    dimensions = ", ".join(str(row.dimension) for row in simulated)
-    return against_simulation(
-        "query-alignment",
-        rows.where(THEORY).beside(first, "alpha0"),
-        first if single else carried_to_infinity(simulated),
-        where=f"α₀ = {first['alpha0']:g}, d = {dimensions}" + ("" if single else " → ∞"),
-        x=first["alpha0"],
-        shift=None if single else NO_SHIFT,
-        key=first["alpha0"] in sizes.key or first.engine == "tensors",
-    )
-
-
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    cosines = [some.where(quantity="cosine")[-1] for _, some in at_places(rows)]
-    return {"first": cosines[0], "last": cosines[-1]}
+    several, first = len(simulated) > 1, simulated[0]
+    dimensions = ", ".join(str(row.dimension) for row in simulated) + " → ∞" * several
+    options: dict[str, Any] = {"shift": NO_SHIFT} if several else {}
+    options["key"] = first["alpha0"] in sizes.key or first.engine == TENSORS
+    place = ("{quantity}", f"α₀ = {{alpha0:g}}, d = {dimensions}", "alpha0")
+    row = carried_to_infinity(simulated) if several else first
+    return compare("query-alignment", rows.where(THEORY), row, *place, **options)
 
 
 def draw(rows: Rows) -> Plot:
@@ -157,4 +129,4 @@ def draw(rows: Rows) -> Plot:
     return curves([panel], columns=2)
 
 
-EXPERIMENT = Experiment("alignment", SIZES, work, judge, {"alignment": draw}, words)
+EXPERIMENT = Experiment("alignment", SIZES, work, judge, {"alignment": draw})

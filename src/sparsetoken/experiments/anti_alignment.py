@@ -13,11 +13,10 @@ from matplotlib.axes import Axes
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.maps import DISC, Along, draw_map
+from sparsetoken.experiments.core.places import all_true, beside, compare, near
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
-from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
 from sparsetoken.figures import style
-from sparsetoken.figures.curves import Plot, Plotted
+from sparsetoken.figures.curves import DISC, Along, Plot, Plotted, draw_map
 from sparsetoken.model import presets
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
@@ -34,6 +33,11 @@ CLAIMS = {
 `along` the boundary, the positive rate or alpha0, and `across` it, the strength or eta_b."""
 AXES = {"rate": ((0.02, 0.6), (0.25, 8.0)), "step": ((0.1, 10.0), (0.1, 30.0))}
 """The ends of the maps, along and across."""
+VARIED = dict.fromkeys(CLAIMS, ("positive_rate", "strength")) | {"step": ("alpha0", "eta_b")}
+"""What along and across are called in the preset."""
+AT_RATE = "π = {along:g}, θ = {across:.3g}"
+WHERE = {"rate": AT_RATE, "step": "η_b = {across:.3g}, α₀ = {along:g}"}
+WHERE["small"] = f"{AT_RATE}, steps of {TINY:g}"
 SIGNS = "PuOr"
 """From orange's opposite to orange: colour-blind readers tell the ends apart."""
 
@@ -65,10 +69,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
 
 def setting(panel: str, along: float, across: float) -> tuple[SparseTokenProblem, TwoSteps]:
     """Return the problem and the steps at a point."""
-    if panel == "step":
-        preset = presets.anti_alignment(alpha0=along, eta_b=across)
-    else:
-        preset = presets.anti_alignment(positive_rate=along, strength=across)
+    preset = presets.anti_alignment(**dict(zip(VARIED[panel], (along, across), strict=True)))
     tiny = {"eta_w": TINY, "eta_b": TINY} if panel == "small" else {}
     return preset.problem, dataclasses.replace(preset.query, **tiny)
 
@@ -85,10 +86,8 @@ def predict_map(panel: str, cells: int) -> Iterator[Row]:
 
 def boundary(panel: str, along: float) -> Row:
     """Solve for the strength, or the bias step, at which the cosine changes its sign."""
-    name, (low, high) = "strength", AXES["rate"][1]
-    if panel == "step":
-        name, (low, high) = "eta_b", AXES["step"][1]
-    root = theory.sign_boundary(*setting(panel, along, 1.0), name, low / 4, 4 * high)
+    low, high = AXES.get(panel, AXES["rate"])[1]
+    root = theory.sign_boundary(*setting(panel, along, 1.0), VARIED[panel][1], low / 4, 4 * high)
     return predicted(root, "value", "boundary", panel=panel, along=along)
 
 
@@ -125,28 +124,20 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Judge signs and sides of the boundary, and compare at each point."""
     for panel, claim in CLAIMS.items():
         some = rows.where(panel=panel)
-        theory, simulated = some.where(THEORY), some.where("simulated")
-        pairs = [(theory.beside(row, "along", "across"), row) for row in simulated]
-        yield _signs(claim, pairs)
+        known, simulated = some.where(THEORY), some.where("simulated")
+        yield _signs(claim, [(beside(known, row), row) for row in simulated])
         yield from [_sides(claim, some)] if panel in AXES else _small_steps(claim, some)
-        for line, row in pairs:
-            yield against_simulation(
-                claim, line, row, curve="query", where=_where(row), x=row["along"]
-            )
+        place = ("query", WHERE[panel], "along")
+        yield from (compare(claim, known, row, *place) for row in simulated)
 
 
 def _signs(claim: str, pairs: list[tuple[Row, Row]]) -> Comparison:
     """Judge the signs of measured cosines that are predicted far enough from 0."""
     clear = [row.value * line.value > 0 for line, row in pairs if abs(line.value) > 4 * row.error]
-    return fraction_true(
-        claim,
-        "fraction of measured cosines with the predicted sign",
-        clear,
-        curve="query",
-        where=f"{len(clear)} of {len(pairs)} places, |theory| > 4 standard errors",
-        engine="reduced",
-        key=True,
-    )
+    where = f"{len(clear)} of {len(pairs)} places, |theory| > 4 standard errors"
+    name = "fraction of measured cosines with the predicted sign"
+    measured = [row for _, row in pairs]
+    return all_true(claim, name, clear, measured, where, curve="query", key=True)
 
 
 def _sides(claim: str, rows: Rows) -> Comparison:
@@ -158,14 +149,9 @@ def _sides(claim: str, rows: Rows) -> Comparison:
     # Between two solved places the boundary is interpolated: cells within 5 % do not count.
     decided = np.abs(across / values - 1) > 0.05
     right = (np.array([row.value for row in cells]) > 0) == (across > values)
-    return fraction_true(
-        claim,
-        "fraction of cells on the predicted side",
-        right[decided].tolist(),
-        curve="query",
-        where=f"{int(decided.sum())} cells of the map",
-        converged=cells.converged,
-    )
+    true, where = right[decided].tolist(), f"{int(decided.sum())} cells of the map"
+    name = "fraction of cells on the predicted side"
+    return all_true(claim, name, true, cells, where, curve="query")
 
 
 def _edge(rows: Rows) -> tuple[list[float], list[float]]:
@@ -177,26 +163,10 @@ def _edge(rows: Rows) -> tuple[list[float], list[float]]:
 def _small_steps(claim: str, rows: Rows) -> Iterator[Comparison]:
     for i, row in enumerate(rows.where("boundary")):
         expected = rows.where("condition").beside(row, "along").value
-        yield against_value(
-            claim,
-            "strength",
-            curve="query",
-            where=f"boundary at π = {row['along']:.3g}, steps of {TINY:g}",
-            expected=expected,
-            value=row.value,
-            # Steps of 1e-6 move every score by about as much, times theta^2 at most.
-            allowance=1e-4 * expected,
-            x=row["along"],
-            converged=row.converged,
-            key=i == 0,
-        )
-
-
-def _where(row: Row) -> str:
-    if row["panel"] == "step":
-        return f"η_b = {row['across']:.3g}, α₀ = {row['along']:g}"
-    steps = f", steps of {TINY:g}" if row["panel"] == "small" else ""
-    return f"π = {row['along']:g}, θ = {row['across']:.3g}{steps}"
+        given = {"curve": "query", "x": row["along"], "key": i == 0, "expected": expected}
+        given["allowance"] = 1e-4 * expected  # steps of 1e-6 move scores by about as much, times θ²
+        where = f"boundary at π = {row['along']:.3g}, steps of {TINY:g}"
+        yield near(claim, "strength", row.value, [row], where, **given)
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:

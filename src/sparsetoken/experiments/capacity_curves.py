@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,24 +10,14 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from scipy.optimize import brentq
-from scipy.stats import binom
 
-from sparsetoken.experiments.core.capacities import (
-    fitted_transitions,
-    separable_share,
-    solved_capacity,
-)
+from sparsetoken.experiments.core import capacities
 from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
-from sparsetoken.experiments.core.finite_dimension import (
-    NO_SHIFT,
-    Limit,
-    carried_to_infinity,
-    fit_power,
-)
-from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
-from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
-from sparsetoken.figures import style
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
+from sparsetoken.experiments.core.places import all_true, compare, near
+from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows, difference
+from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLACK, COLOURS, GREY, LIGHT_GREY
 from sparsetoken.model import presets
@@ -57,8 +48,6 @@ NOT_ALWAYS, NO_SIGNAL = "capacity-order-not-always", "capacity-without-signal"
 WIDTH, MEASURED = "transition-width", "capacity-measured"
 TRANSITION = "transition"
 """The series of shares at the base, over a wide range of loads."""
-LOOKS = ((":", 0.5), ("-", 1.0))
-"""Line and opacity of its smaller and larger number of features."""
 ORDERED = [
     ((place, upper), (place, lower))
     for place in ("base", "strong", "two tokens", "eight tokens")
@@ -104,25 +93,23 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
                 own = seed_of("capacity-curves", place, model, m, seed)
                 cost = sizes.sets * 0.016 * (m / 128) ** 1.3
                 for i, step in enumerate(sizes.steps):
-                    ratio, its = 1 + step / math.sqrt(m), seed_of("capacity-curves", "load", i, own)
-                    load = (ratio, sizes.sets, its)
+                    its = seed_of("capacity-curves", "load", i, own)
+                    load = (1 + step / math.sqrt(m), sizes.sets, its)
                     yield piece(count, place, model, m, *load, most=sizes.samples, cost=cost)
     for m in sizes.wide_features:
         cost = sizes.wide_sets * 0.012 * (m / 120) ** 2
-        for model in MODELS:
-            for i, ratio in enumerate(sizes.wide_ratios):
-                own = seed_of("capacity", model, m, i, seed)
-                given = ("base", model, m, ratio, sizes.wide_sets, own, TRANSITION)
-                yield piece(count, *given, cost=cost)
-    own = seed_of("capacity", "tensors", seed)
-    given = ("base", "attention", m, sizes.tensors, sizes.wide_sets, own, TRANSITION)
-    yield piece(count, *given, engine=TENSORS, cost=cost)
+        for model, (i, ratio) in itertools.product(MODELS, enumerate(sizes.wide_ratios)):
+            load = (ratio, sizes.wide_sets, seed_of("capacity", model, m, i, seed))
+            yield piece(count, "base", model, m, *load, TRANSITION, cost=cost)
+    load = (sizes.tensors, sizes.wide_sets, seed_of("capacity", "tensors", seed))
+    yield piece(count, "base", "attention", m, *load, TRANSITION, engine=TENSORS, cost=cost)
 
 
 def capacity_of(model: str, tolerance: float = 1e-4, **changed: Any) -> Row:
     """Return the predicted capacity where these coordinates of the base are changed."""
     setting = presets.capacity(**changed)
-    return solved_capacity(setting.problem, setting.models[MODELS.index(model)], tolerance)
+    classifier = setting.models[MODELS.index(model)]
+    return capacities.solved_capacity(setting.problem, classifier, tolerance)
 
 
 def predict_line(panel: str, xs: Sequence[float]) -> list[Row]:
@@ -140,16 +127,12 @@ def find_crossings() -> list[Row]:
 
 
 def _crossing(panel: str, other: str, low: float, high: float) -> Row:
-    def solved(model: str, x: float) -> Row:
-        return capacity_of(model, LINE, **{panel: x})
+    def gap(x: float) -> Row:
+        return difference(*(capacity_of(name, LINE, **{panel: x}) for name in ("attention", other)))
 
-    def gap(x: float) -> float:
-        return solved("attention", x).value - solved(other, x).value
-
-    x, step = float(brentq(gap, low, high, xtol=1e-4)), 0.02
-    slope = (gap(x + step) - gap(x - step)) / (2 * step)
-    errors = [solved(model, x).error for model in ("attention", other)]
-    return Row("crossing", panel, x, math.hypot(*errors) / abs(slope), {"other": other})
+    x, step = float(brentq(lambda x: gap(x).value, low, high, xtol=1e-4)), 0.02
+    slope = (gap(x + step).value - gap(x - step).value) / (2 * step)
+    return Row("crossing", panel, x, gap(x).error / abs(slope), {"other": other})
 
 
 def predict_place(place: str, model: str) -> list[Row]:
@@ -175,21 +158,15 @@ def count(
     dimension = features // setting.problem.length if model == "vectorized" else features
     if capacity * dimension > most:
         return []
-    share = separable_share(
-        setting.problem,
-        setting.models[MODELS.index(model)],
-        ratio * capacity,
-        dimension=dimension,
-        engine=engine,
-        sets=sets,
-        seed=seed,
-    )
+    drawn: dict[str, Any] = {"dimension": dimension, "engine": engine, "sets": sets, "seed": seed}
+    classifier = setting.models[MODELS.index(model)]
+    share = capacities.separable_share(setting.problem, classifier, ratio * capacity, **drawn)
     return [share.but(series=series, place=place, model=model, features=features, ratio=ratio)]
 
 
 def fitted(rows: Rows) -> Rows:
     """Return threshold and width of the transition for each setting, model and size."""
-    return fitted_transitions(rows.where("simulated"), "place", "model")
+    return capacities.fitted_transitions(rows.where("simulated"), "place", "model")
 
 
 def thresholds(rows: Rows) -> Rows:
@@ -203,83 +180,52 @@ def thresholds(rows: Rows) -> Rows:
     return Rows(limits)
 
 
-def threshold_gap(fits: Rows, upper: tuple[str, str], lower: tuple[str, str]) -> float:
-    """Return a difference of measured thresholds at the most features, in standard errors.
+def threshold_gap(fits: Rows, upper: tuple[str, str], lower: tuple[str, str]) -> Row:
+    """Return a difference of measured thresholds at the most features.
 
     The thresholds are given as (name of the place, model); nan if one is not known.
     """
-    above, below = (
-        {
-            row["features"]: row
-            for row in fits.where("fitted", "threshold", place=place, model=model)
-        }
-        for place, model in (upper, lower)
-    )
-    if not set(above) & set(below):
-        return math.nan
-    m = max(set(above) & set(below))
-    return (above[m].value - below[m].value) / math.hypot(above[m].error, below[m].error)
-
-
-def width_power(fits: Rows) -> Limit:
-    """Return the mean over settings of the fitted power, weighted by precision."""
-    powers = []
-    for _, some in fits.where(quantity="width").by("place", "model"):
-        known = [row for row in some if row.converged]
-        if len(known) > 1:
-            widths, errors = [row.value for row in known], [row.error for row in known]
-            powers.append(fit_power([row["features"] for row in known], widths, errors))
-    weights = np.array([power.error**-2 for power in powers])
-    mean = float(weights @ [power.value for power in powers] / weights.sum())
-    return Limit(mean, float(weights.sum() ** -0.5))
+    above, below = (fits.where(None, "threshold", place=p, model=m) for p, m in (upper, lower))
+    gaps = [difference(a, b) for a in above for b in below if a["features"] == b["features"]]
+    unknown = Row("fitted", "threshold", math.nan, math.nan, {"features": 0}, REDUCED)
+    return max(gaps, key=lambda gap: gap["features"], default=unknown)
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare with the capacities, and see where their order holds and where it breaks."""
-    fits, measured = fitted(rows), thresholds(rows)
+    fits, measured, known = fitted(rows), thresholds(rows), rows.where(THEORY)
     yield from _transition(sizes, rows)
     yield from _over_length(rows, measured)
     yield from _order(rows, fits)
-    yield from _not_always(rows, fits)
     yield from _without_signal(rows)
-    yield _narrowing(rows.where("simulated"), width_power(fits))
-    for known in rows.where(THEORY):
-        yield against_simulation(
-            MEASURED,
-            known,
-            measured.one(place=known["place"], model=known["model"]),
-            curve=known["model"],
-            where=_text(known["place"]),
-            shift=NO_SHIFT,  # carried to infinite dimension
-            key=known["place"] == "base",
-        )
+    # A width c m^(-1/2) (1 + a/m) with |a| = 2 moves the power between 32 and 128 by 0.03.
+    half, power = Row(THEORY, "power", -0.5), capacities.width_power(fits, "place", "model")
+    where = "power of the number of features, all places"
+    yield _at_infinity(WIDTH, half, power, "all", where, bound=0.03, key=True)
+    for row, limit in zip(known, measured, strict=True):
+        base = row["place"] == "base"
+        yield _at_infinity(MEASURED, row, limit, row["model"], _text(row["place"]), key=base)
+
+
+def _at_infinity(
+    claim: str, expected: Row, row: Row, curve: str, where: str, **more: Any
+) -> Comparison:
+    """Compare what is carried to infinite dimension, or has the same law at every one."""
+    place: dict[str, Any] = {"curve": curve, "where": where, **more}
+    return against_simulation(claim, expected, row, shift=NO_SHIFT, **place)
 
 
 def _transition(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     counted = rows.where(TRANSITION, engine=REDUCED)
-    fits = fitted_transitions(counted, "model").where(quantity="threshold")
-    few, many = sizes.wide_features
+    fits = capacities.fitted_transitions(counted, "model").where(quantity="threshold")
+    where = "{} and {} features, extrapolated to infinity".format(*sizes.wide_features)
     for model in MODELS:
-        yield against_simulation(
-            "capacity",
-            rows.one(THEORY, place="base", model=model),
-            carried_to_infinity(fits.where(model=model)),
-            curve=model,
-            where=f"{few} and {many} features, extrapolated to infinity",
-            shift=NO_SHIFT,
-            key=True,
-        )
+        capacity = rows.one(THEORY, place="base", model=model)
+        limit = carried_to_infinity(fits.where(model=model))
+        yield _at_infinity("capacity", capacity, limit, model, where, key=True)
+    place = ("{model}", "α₁ = {alpha1:.4g}, two engines", "alpha1")
     tensors = rows.one(TRANSITION, engine=TENSORS)
-    yield against_simulation(
-        "same-law",
-        counted.beside(tensors, "model", "features", "ratio"),
-        tensors,
-        curve=tensors["model"],
-        where=f"α₁ = {tensors['alpha1']:.4g}, two engines",
-        x=tensors["alpha1"],
-        shift=NO_SHIFT,  # the same law at every dimension
-        key=True,
-    )
+    yield compare("same-law", counted, tensors, *place, shift=NO_SHIFT, key=True)
 
 
 def _text(place: str) -> str:
@@ -287,149 +233,71 @@ def _text(place: str) -> str:
     return ", ".join(f"{letter} = {at[name]:g}" for name, letter in LETTERS.items())
 
 
-def _line(rows: Rows, panel: str) -> dict[float, dict[str, Row]]:
-    """Return the capacities on a line: by its coordinate, and then by model."""
-    line = rows.where("line", panel=panel)
-    return {x: {row["model"]: row for row in at} for x, at in line.by("x")}
+def _line(rows: Rows, panel: str) -> list[tuple[float, list[float]]]:
+    """Return the capacities of all models along a coordinate, with its values."""
+    line = rows.where("line", panel=panel).by("x")
+    return [(x, [at.one(model=model).value for model in MODELS]) for x, at in line]
 
 
 def _over_length(rows: Rows, measured: Rows) -> Iterator[Comparison]:
     line = _line(rows, "length")
-    ratios = [L * at["pooled"].value / at["vectorized"].value for L, at in line.items()]
-    yield against_value(
-        OVER_LENGTH,
-        "capacity",
-        curve="pooled",
-        where=f"L from {min(line):g} to {max(line):g}, the furthest from 1",
-        expected=1.0,
-        value=max(ratios, key=lambda ratio: abs(ratio - 1)),
-        allowance=1e-8,  # both are Newton minima of laws of two nodes: rounding only
-        key=True,
-    )
-    for place, (changed, models) in PLACES.items():
-        if {"pooled", "vectorized"} <= {*models}:
-            L = changed.get("length", BASE["length"])
-            pooled = measured.one(place=place, model="pooled")
-            yield against_simulation(
-                OVER_LENGTH,
-                pooled.but(value=L * pooled.value, error=L * pooled.error),
-                measured.one(place=place, model="vectorized"),
-                curve="vectorized",
-                where=f"{_text(place)}: measured L α*_{{pool}} and α*_{{vec}}",
-                shift=NO_SHIFT,  # both are carried to infinite dimension
-            )
+    ratios = [L * pooled / vectorized for L, (_, pooled, vectorized) in line]
+    furthest = max(ratios, key=lambda ratio: abs(ratio - 1))
+    used = rows.where("line", panel="length")
+    given: dict[str, Any] = {"curve": "pooled", "key": True, "expected": 1.0}
+    given["allowance"] = 1e-8  # both are Newton minima of laws of two nodes: rounding only
+    where = f"L from {line[0][0]:g} to {line[-1][0]:g}, the furthest from 1"
+    yield near(OVER_LENGTH, "capacity", furthest, used, where, **given)
+    for vectorized in measured.where(model="vectorized"):
+        place = vectorized["place"]
+        for pooled in measured.where(model="pooled", place=place):
+            L = PLACES[place][0].get("length", BASE["length"])
+            times_length = pooled.but(value=L * pooled.value, error=L * pooled.error)
+            where = f"{_text(place)}: measured L α*_{{pool}} and α*_{{vec}}"
+            yield _at_infinity(OVER_LENGTH, times_length, vectorized, "vectorized", where)
 
 
 def _order(rows: Rows, fits: Rows) -> Iterator[Comparison]:
-    line = [at for L, at in _line(rows, "length").items() if 4 <= L <= 10]
-    true = [at["vectorized"].value > at["attention"].value > at["pooled"].value for at in line]
-    where = "theory, θ = 2, s = 0.8, L from 4 to 10"
-    yield fraction_true(ORDER, "order", true, curve="all", where=where)
-    yield _measured_order(ORDER, "measured, at all places", fits, ORDERED)
-
-
-def _not_always(rows: Rows, fits: Rows) -> Iterator[Comparison]:
+    """Judge where the order holds and where it breaks, in theory and as measured."""
     low, high = (rows.one("crossing", panel).value for panel in ("cosine", "strength"))
-    under = [
-        (at["attention"].value < at["pooled"].value) == (s < low)
-        for s, at in _line(rows, "cosine").items()
-    ]
-    over = [
-        (at["attention"].value > at["vectorized"].value) == (theta > high)
-        for theta, at in _line(rows, "strength").items()
-    ]
-    for true, where in (
-        (under, f"theory, attention below pooled exactly for s < {low:.3f}"),
-        (over, f"theory, attention above vectorized exactly for θ > {high:.2f}"),
+    order = [vec > att > pool for L, (att, pool, vec) in _line(rows, "length") if 4 <= L <= 10]
+    under = [(att < pool) == (s < low) for s, (att, pool, _) in _line(rows, "cosine")]
+    over = [(att > vec) == (theta > high) for theta, (att, _, vec) in _line(rows, "strength")]
+    for claim, true, where in (
+        (ORDER, order, "theory, θ = 2, s = 0.8, L from 4 to 10"),
+        (NOT_ALWAYS, under, f"theory, attention below pooled exactly for s < {low:.3f}"),
+        (NOT_ALWAYS, over, f"theory, attention above vectorized exactly for θ > {high:.2f}"),
     ):
-        yield fraction_true(NOT_ALWAYS, "order", true, curve="all", where=where)
-    where = "measured at s = −0.6, and at θ = 5"
-    yield _measured_order(NOT_ALWAYS, where, fits, [TURNED, STRONG])
-
-
-def _measured_order(claim: str, where: str, fits: Rows, pairs: Sequence[Any]) -> Comparison:
-    """Judge the share of differences that are more than three standard errors above 0."""
-    gaps = [threshold_gap(fits, *pair) for pair in pairs]
-    return fraction_true(
-        claim,
-        "order",
-        [gap > 3 for gap in gaps],
-        curve="all",
-        where=where,
-        converged=all(math.isfinite(gap) for gap in gaps),
-        engine=REDUCED,
-        key=True,
-    )
+        yield all_true(claim, "order", true, rows.where("line"), where, curve="all")
+    for claim, pairs, where in (
+        (ORDER, ORDERED, "measured, at all places"),
+        (NOT_ALWAYS, [TURNED, STRONG], "measured at s = −0.6, and at θ = 5"),
+    ):
+        gaps = [threshold_gap(fits, *pair) for pair in pairs]
+        clear = [gap.value > 3 * gap.error for gap in gaps]
+        yield all_true(claim, "order", clear, gaps, where, curve="all", key=True)
 
 
 def _without_signal(rows: Rows) -> Iterator[Comparison]:
-    for model, capacity in _line(rows, "strength")[0.0].items():
-        yield against_value(
-            NO_SIGNAL,
-            "capacity",
-            curve=model,
-            where="theory, θ = 0",
-            expected=2.0 * (BASE["length"] if model == "vectorized" else 1),
-            value=capacity.value,
-            # The residual of Newton's method, and rounding: its gradient stops at 1e-9 or so.
-            allowance=1e-5,
-            error=capacity.error,
-            converged=capacity.converged,
-        )
-    for _, counted in rows.where("simulated", place="no signal").by("model"):
-        yield _cover(counted)
-
-
-def _cover(counted: Rows) -> Comparison:
-    """Compare the mean share with Cover's count, exact in every dimension.
-
-    n points in general position with random labels are separable by m weights and a bias
-    with chance P(Binomial(n - 1, 1/2) <= m).
-    """
-    sets = np.array([row.trials for row in counted])
-    samples = np.array([round(row["alpha1"] * row.dimension) for row in counted])
-    chance = binom.cdf([row["features"] for row in counted], samples - 1, 0.5)
-    error = math.sqrt(np.sum(chance * (1 - chance) * sets)) / sets.sum()
-    mean = float(np.average([row.value for row in counted], weights=sets))
-    return against_simulation(
-        NO_SIGNAL,
-        Row(THEORY, "separable", float(np.average(chance, weights=sets))),
-        counted[-1].but(value=mean, error=float(error), trials=int(sets.sum())),
-        curve=counted[0]["model"],
-        where="fraction of all training sets, Cover’s theorem",
-        shift=NO_SHIFT,
-        key=counted[0]["model"] == "attention",
-    )
-
-
-def _narrowing(counted: Rows, power: Limit) -> Comparison:
-    largest, total = max(counted.distinct("features")), sum(row.trials for row in counted)
-    return against_simulation(
-        WIDTH,
-        Row(THEORY, "power", -0.5),
-        Row("fitted", "power", power.value, power.error, {}, REDUCED, largest, total),
-        curve="all",
-        where="power of the number of features, all places",
-        # A width c m^(-1/2) (1 + a/m) with |a| = 2 moves the power between 32 and 128 by 0.03.
-        shift=NO_SHIFT,
-        bound=0.03,
-        key=True,
-    )
+    for capacity in rows.where("line", panel="strength", x=0.0):
+        model, found = capacity["model"], (capacity.value, [capacity])
+        given = {"curve": model, "error": capacity.error}
+        given["expected"] = 2.0 * (BASE["length"] if model == "vectorized" else 1)
+        # The residual of Newton's method, and rounding: its gradient stops at 1e-9 or so.
+        given["allowance"] = 1e-5
+        yield near(NO_SIGNAL, "capacity", *found, "theory, θ = 0", **given)
+    where = "fraction of all training sets, Cover’s theorem"
+    for model, counted in rows.where("simulated", place="no signal").by("model"):
+        chance, share = capacities.covers_share(counted)
+        yield _at_infinity(NO_SIGNAL, chance, share, model, where, key=model == "attention")
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
-    fits, selected = fitted(rows), [c for c in comparisons if c.claim == MEASURED]
-    return {
-        "base": _text("base"),
-        "thresholds": selected,
-        "largest": largest_z(selected),
-        "low": rows.one("crossing", "cosine"),
-        "high": rows.one("crossing", "strength"),
-        "under": threshold_gap(fits, *TURNED),
-        "over": threshold_gap(fits, *STRONG),
-        "power": width_power(fits),
-    }
+    measured = [c for c in comparisons if c.claim == MEASURED]
+    known: dict[str, Any] = {"thresholds": measured, "largest": largest_z(measured)}
+    known["power"] = capacities.width_power(fitted(rows), "place", "model")
+    return {"base": _text("base"), **known}
 
 
 def _panel(rows: Rows, name: str, x: Axis, y: Axis, models: Sequence[str] = MODELS) -> Panel:
@@ -444,24 +312,22 @@ def _panel(rows: Rows, name: str, x: Axis, y: Axis, models: Sequence[str] = MODE
         for row in rows.where("crossing", name):
             axes.axvline(row.value, color=LIGHT_GREY, lw=1, ls=":")
             text = f"attention equals\n{row['other']}\nat {LETTERS[name]} = {row.value:.2f}"
-            look = {"ha": "right", "va": "top", "fontsize": 8.5, "color": GREY}
+            look: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8.5, "color": GREY}
             look["xycoords"] = ("data", "axes fraction")
-            style.note(axes, text, (row.value, 0.97), (-4, 0), **look)
+            axes.annotate(text, (row.value, 0.97), (-4, 0), textcoords="offset points", **look)
 
     return Panel("x", x, y, lines, ", ".join(rest), crossed)
 
 
-TICKS = (2, 4, 8, 16, 32)
-
-
 def draw(rows: Rows) -> Plot:
     """Draw one panel for each coordinate: theory as lines, measured thresholds as points."""
+    ticks = (2, 4, 8, 16, 32)
     vectorized = rows.one(THEORY, place="base", model="vectorized").value
     panels = [
         # The scale that shows attention beside pooled has no room for vectorized.
         _panel(rows, "cosine", Axis("cosine s"), Axis("capacity α*"), MODELS[:2]),
-        _panel(rows, "strength", Axis("strength θ"), Axis("", ticks=TICKS)),
-        _panel(rows, "length", Axis("length L", ticks=(1, 2, 4, 8, 16)), Axis("", ticks=TICKS)),
+        _panel(rows, "strength", Axis("strength θ"), Axis("", ticks)),
+        _panel(rows, "length", Axis("length L", (1, *ticks[:-1])), Axis("", ticks)),
     ]
     off = {f"vectorized left, off the scale: {vectorized:.2f}": {"ls": "none"}}
     return curves(panels, 9.6, 3.8, marks=off)
@@ -477,7 +343,8 @@ def draw_transitions(rows: Rows) -> Plot:
 def _transitions(rows: Rows, model: str) -> Panel:
     capacity = rows.one(THEORY, place="base", model=model)
     counted = rows.where(TRANSITION, model=model)
-    sizes = zip(sorted(counted.where(engine=REDUCED).by("features")), LOOKS, strict=True)
+    looks = ((":", 0.5), ("-", 1.0))  # of the smaller and the larger number of features
+    sizes = zip(sorted(counted.where(engine=REDUCED).by("features")), looks, strict=True)
     lines = [
         Curve(f"{model}, {m} features", COLOURS[model], some, "", f"o{line}", {"alpha": alpha})
         for (m, some), (line, alpha) in sizes
@@ -485,12 +352,9 @@ def _transitions(rows: Rows, model: str) -> Panel:
     tensors = counted.where(engine=TENSORS)
     lines += [Curve("real tensors", GREY, tensors, marker="s", look={"ms": 9})] if tensors else []
     y = Axis("share separable" * (model == MODELS[0]), low=-0.04, high=1.04)
-    title, dashes = f"{model}, α* = {capacity.value:.3f}", "-" if capacity.converged else ":"
-
-    def predicted(axes: Axes) -> None:
-        axes.axvline(capacity.value, color="black", ls=dashes, lw=1.2)
-
-    return Panel("alpha1", Axis("α₁ = n₁ / d"), y, lines, title, predicted)
+    look: dict[str, Any] = {"color": "black", "ls": "-" if capacity.converged else ":", "lw": 1.2}
+    title, x = f"{model}, α* = {capacity.value:.3f}", Axis("α₁ = n₁ / d")
+    return Panel("alpha1", x, y, lines, title, lambda axes: axes.axvline(capacity.value, **look))
 
 
 def draw_widths(rows: Rows) -> Plot:
@@ -506,15 +370,16 @@ def draw_widths(rows: Rows) -> Plot:
         weights = [(row.value / row.error) ** 2 for row in here]
         mean = math.exp(np.average([math.log(row.value) for row in here], weights=weights))
         means.append(here[0].but(value=mean, error=mean / math.sqrt(sum(weights))))
-    ratios, sizes = Rows(relative), sorted(fits.distinct("features"))
-    look = {"alpha": 0.4, "mew": 0}
-    lines = [
-        Curve(model, COLOURS[model], ratios.where(model=model), marker="o", look=look)
-        for model in MODELS
-    ]
+    sizes, pale = sorted(fits.distinct("features")), {"alpha": 0.4, "mew": 0}
     law = [Row(THEORY, "width", (2 * m) ** -0.5, at={"features": m}) for m in sizes]
-    lines += [Curve("mean", BLACK, means, marker="D")]
-    lines += [Curve("no signal: 1/√(2 features)", BLACK, law)]
+    lines = [
+        *(
+            Curve(name, COLOURS[name], some, marker="o", look=pale)
+            for name, some in Rows(relative).by("model")
+        ),
+        Curve("mean", BLACK, means, marker="D"),
+        Curve("no signal: 1/√(2 features)", BLACK, law),
+    ]
     x, y = Axis("features (d, or L d for vectorized)", sizes), Axis("width / α*", (0.05, 0.1, 0.2))
     return curves([Panel("features", x, y, lines)], 7.2, 3.8)
 

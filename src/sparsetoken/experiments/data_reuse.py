@@ -9,18 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsetoken import theory
+from sparsetoken.experiments.core import references as known_errors
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
-from sparsetoken.experiments.core.references import (
-    PROBLEM,
-    References,
-    predict_references,
-    reference_curves,
-)
+from sparsetoken.experiments.core.places import all_true, beside, compare, placed
+from sparsetoken.experiments.core.references import PROBLEM, References
 from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, averaged, difference
-from sparsetoken.experiments.core.rules import against_simulation, fraction_true
+from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, GREEN, VERMILION
 from sparsetoken.model.descent import Descent
@@ -42,6 +39,9 @@ QUANTITIES = ("test_error", "cosine")
 TIMES = {"fresh": 1, "reused": 1, "all twice": 2}
 """How many times n0 samples the query of an arm sees."""
 SPLITTING = "reuse-or-splitting"
+AT_LOAD = ("n₀/d = n₁/d = {load:g}, d = {dimension}", "load")
+AT_ALPHA = ("n/d = {alpha:g}, d = {dimension}", "alpha")
+"""Where the arms are trained, and the descents, with the coordinate along the curve."""
 LOOKS = {
     "fresh": ("fresh D0 and D1", BLUE, "o", 0.94),
     "reused": ("D0 = D1", VERMILION, "s", 1.0),
@@ -65,7 +65,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     """Plan the work."""
     for load in sizes.loads:
         readout = Readout(alpha1=load)
-        yield piece(predict_references, PROBLEM, steps_of(load), readout, cost=0.6)
+        yield piece(known_errors.predict_references, PROBLEM, steps_of(load), readout, cost=0.6)
     alphas = sorted({times * load for load in sizes.loads for times in TIMES.values()})
     for i, alpha in enumerate(alphas):
         yield piece(reuse, alpha, sizes.replicas, cost=0.7 * sizes.replicas)
@@ -187,30 +187,24 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for row in (*rows.where("trained"), *rows.where("descended")):
         if row.quantity in QUANTITIES and row["arm"] != "fresh":
             key = (row["arm"], row.quantity) == ("reused", "test_error")
-            theory_row = expected(rows, row)
-            yield against_simulation("reuse-of-data", theory_row, row, **_place(row), key=key)
+            place = AT_ALPHA if row.series == "descended" else AT_LOAD
+            yield compare("reuse-of-data", rows.where(THEORY), row, "{arm}", *place, key=key)
     gains = gains_of(rows)
     for gain, row in gains:
         # A difference of two test errors is off at finite d by as much as the larger one.
         options: dict[str, Any] = {"shift": DIFFERENCE, "size": _fresh(rows, row).value}
-        options |= {"quantity": "test_error − fresh", **_place(row)}
+        options |= {"quantity": "test_error − fresh", **placed(row, "{arm}", *AT_LOAD)}
         yield against_simulation(SPLITTING, gain, row, **options)
-    yield fraction_true(
-        SPLITTING,
-        "loads where it is smaller by three errors",
-        [gain.value < -3 * gain.error for gain, _ in gains],
-        curve="theory",
-        where="load " + ", ".join(f"{row['load']:g}" for _, row in gains),
-        converged=all(gain.converged for gain, _ in gains),
-        key=True,
-    )
+    name = "loads where it is smaller by three errors"
+    true = [gain.value < -3 * gain.error for gain, _ in gains]
+    where = "load " + ", ".join(f"{row['load']:g}" for _, row in gains)
+    known = [gain for gain, _ in gains]
+    yield all_true(SPLITTING, name, true, known, where, curve="theory", key=True)
 
 
 def expected(rows: Rows, row: Row) -> Row:
     """Return the prediction of a measured row."""
-    if row["arm"] == "fresh":
-        return _fresh(rows, row)
-    return rows.where(THEORY).beside(row, "alpha")
+    return _fresh(rows, row) if row["arm"] == "fresh" else beside(rows.where(THEORY), row)
 
 
 def _fresh(rows: Rows, row: Row) -> Row:
@@ -225,41 +219,19 @@ def gains_of(rows: Rows) -> list[tuple[Row, Row]]:
     return [(difference(error, _fresh(rows, row)), row) for error, row in pairs]
 
 
-def _place(row: Row) -> dict[str, Any]:
-    x, name = (row["load"], "n₀/d = n₁/d") if "load" in row.at else (row["alpha"], "n/d")
-    return {"curve": row["arm"], "where": f"{name} = {x:g}, d = {row.dimension}", "x": x}
-
-
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return measured rows with their predictions."""
-
-    def errors(series: str) -> list[tuple[Row, Row]]:
-        return [(row, expected(rows, row)) for row in rows.where(series, "test_error")]
-
-    loads = [[pair for pair in errors("trained") if pair[0]["load"] == a] for a in sizes.loads]
-    return {
-        "loads": loads,
-        "descended": errors("descended"),
-        "gains": gains_of(rows),
-        "references": References.of(rows, sizes.loads[-1]),
-    }
+    """Return the references at the largest load."""
+    return {"references": References.of(rows, sizes.loads[-1])}
 
 
 def draw(rows: Rows) -> Plot:
     """Draw the test error (left) and the cosine of the query (right)."""
-    ticks = (0.02, 0.03, 0.05, 0.1, 0.2, 0.4)
-    left, right = Axis("test error", ticks, low=0.015), Axis("")
-    errors = reference_curves(rows, ("pooled", "floor", "bayes"))
-    errors += [Curve("", BLUE, rows.where("attention"))]
-    return curves(
-        [
-            _panel(rows, "test_error", left, "test error", errors),
-            _panel(rows, "cosine", right, "cosine of the query"),
-        ],
-        8.8,
-        4.2,
-        columns=3,
-    )
+    error = Axis("test error", ticks=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4), low=0.015)
+    known = known_errors.reference_curves(rows, ("pooled", "floor", "bayes"))
+    known += [Curve("", BLUE, rows.where("attention"))]
+    left = _panel(rows, "test_error", error, "test error", known)
+    right = _panel(rows, "cosine", Axis(""), "cosine of the query")
+    return curves([left, right], 8.8, 4.2, columns=3)
 
 
 def _panel(rows: Rows, name: str, y: Axis, title: str, known: Sequence[Curve] = ()) -> Panel:

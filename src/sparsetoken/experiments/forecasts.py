@@ -16,10 +16,11 @@ from sparsetoken.estimators import BagClassifier, PooledLinearClassifier
 from sparsetoken.experiments.core.bag_sets import MULTIPLES, BagSet, Drawn, LeftOut
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
+from sparsetoken.experiments.core.places import near, placed
 from sparsetoken.experiments.core.rows import Row, Rows, averaged
-from sparsetoken.experiments.core.rules import against_value, report_only
+from sparsetoken.experiments.core.rules import report_only
 from sparsetoken.figures import style
-from sparsetoken.figures.curves import Plot, Plotted
+from sparsetoken.figures.curves import Plot, Plotted, draw_rows
 from sparsetoken.forecasting import forecast
 from sparsetoken.simulation.seeds import seed_of
 
@@ -141,32 +142,23 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         ("forecast-intervals", "share inside", NOMINAL, inside(constructed), LEAST_INSIDE),
         ("forecast-recommendation", "share right", 1.0, right(constructed), LEAST_RIGHT),
     ):
-        yield against_value(
-            claim,
-            quantity,
-            expected=expected,
-            value=sum(true) / len(true) if true else math.nan,
-            allowance=expected - least,
-            where=f"{len(true)} forecasts",
-            engine="tensors",
-            key=True,
-        )
+        share = sum(true) / len(true) if true else math.nan
+        found = share, rows.where("simulated", given=False), f"{len(true)} forecasts"
+        bounds: dict[str, Any] = {"expected": expected, "allowance": expected - least}
+        yield near(claim, quantity, *found, key=True, **bounds)
     for row in rows.where("simulated"):
-        yield report_only(
-            "forecast-errors",
-            row,
-            curve=row["model"],
-            where=f"{row['set']}, {row['bags']} bags",
-            x=row["bags"],
-            key=not row["given"] and row["model"] == "bag",
-        )
+        key = not row["given"] and row["model"] == "bag"
+        place = placed(row, "{model}", "{set}, {bags} bags", "bags")
+        yield report_only("forecast-errors", row, **place, key=key)
 
 
 def _pairs(rows: Rows) -> list[tuple[Row, Row]]:
     """Return each forecast with its measurement, where there is one."""
     measured = {place: some[0] for place, some in rows.where("simulated").by(*PLACE)}
-    forecasts = ((row, tuple(row[name] for name in PLACE)) for row in rows.where("forecast"))
-    return [(row, measured[place]) for row, place in forecasts if place in measured]
+    forecasts = rows.where("forecast").by(*PLACE)
+    return [
+        (row, measured[place]) for place, some in forecasts if place in measured for row in some
+    ]
 
 
 def inside(rows: Rows, width: float = 1.0) -> list[bool]:
@@ -203,14 +195,9 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     return {
         "sets": list(rows.where("forecast").by("set")),
         "lines": [_line(rows, truth) for truth in rows.where("simulated")],
-        "left_out": rows.where("left out"),
         "pilots": pilots,
-        "inside": inside(constructed),
-        "half": inside(constructed, 0.5),
-        "given_inside": inside(given),
         # Points of a pilot hang together; at worst they are all inside or all outside.
         "chance": float(stats.binom.sf(math.ceil(LEAST_INSIDE * pilots) - 1, pilots, 0.5)),
-        "right": right(constructed),
         "gaps": {"constructed": _gaps(constructed), "given": _gaps(given)},
     }
 
@@ -245,7 +232,7 @@ def draw(rows: Rows) -> Plot:
         _panel(axes, forecasts, measured)
         label = "test error" * (axes in panels[::columns])
         short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-        style.axis_text(axes, x="labelled bags", y=label, title=style.as_written(short))
+        axes.set(xlabel="labelled bags", ylabel=label, title=style.as_written(short))
         for row in (*forecasts, *measured):
             shown.append(Plotted(name, row["model"], "labelled bags", row["bags"], row))
     for axes in panels[len(sets) :]:
@@ -257,13 +244,13 @@ def draw(rows: Rows) -> Plot:
 def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
     for model, colour in CLASSIFIERS.items():
         for pilot, some in forecasts.where(model=model).by("pilot"):
-            curve = some.along("bags")
             look = {"lw": 0.8, "alpha": 0.5} if pilot else {"lw": 2, "alpha": 1}
-            style.predicted(axes, curve, colour, **look)
+            draw_rows(axes, "bags", some, colour=colour, **look)
             if pilot == 0:
-                n, low, high = ([row[name] for _, row in curve] for name in ("bags", "low", "high"))
+                ends = [(n, row["low"], row["high"]) for n, row in some.along("bags")]
+                n, low, high = zip(*ends, strict=True)
                 axes.fill_between(n, low, high, color=colour, alpha=0.15, linewidth=0)
-        style.measured(axes, measured.where(model=model).along("bags"), colour, alpha=0.8)
+        draw_rows(axes, "bags", measured.where(model=model), colour=colour, alpha=0.8)
     axes.set_ylim(0, 0.6)
     style.log_ticks(axes, x=sorted(forecasts.distinct("bags")))
 

@@ -14,8 +14,9 @@ from scipy.optimize import OptimizeWarning, curve_fit
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
+from sparsetoken.experiments.core.places import beside, placed
 from sparsetoken.experiments.core.references import References, predict_references, reference_curves
-from sparsetoken.experiments.core.rows import Row, Rows, measured, predicted
+from sparsetoken.experiments.core.rows import Row, Rows, predicted
 from sparsetoken.experiments.core.rules import report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, SKY
@@ -105,28 +106,24 @@ def simulate(arm: str, ratio: float, d: int, few: int, many: int, seed: int) -> 
     L = round(ratio * d)
     at: dict[str, Any] = {"arm": arm, "ratio": ratio, "length": L}
     problem, steps = problem_of(L), steps_of(arm, L)
-    sizes: dict[str, Any] = {"dimension": d, "seed": seed}
-    learned = simulation.simulate(problem, Attention(steps), READOUT, trials=few, **sizes)
-    aligned = simulation.align(problem, steps, trials=many, **sizes)
-    yield measured(learned, "test_error", dimension=d, **at)
-    yield measured(aligned, "cosine", dimension=d, **at)
+    given: dict[str, Any] = {"dimension": d, "seed": seed, "at": at}
+    learned = (simulation.simulate, problem, Attention(steps), READOUT)
+    yield from piece(*learned, trials=few, rows=["test_error"], **given).run()
+    yield from piece(simulation.align, problem, steps, trials=many, rows=["cosine"], **given).run()
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Report each simulation beside the theory at its length, and each fall with d."""
     for row in rows.where("simulated"):
-        where = f"{ARMS[row['arm']]}, L = {row['length']}, L/d = {row['ratio']:g}"
-        comparison = _reported(row, row.quantity, f"{where}, d = {row.dimension}")
+        where = f"{ARMS[row['arm']]}, L = {{length}}, L/d = {{ratio:g}}, d = {{dimension}}"
+        comparison = report_only("growing-length", row, **placed(row, "{arm}", where, "length"))
         yield dataclasses.replace(comparison, theory=_at_length(rows, row).value)
-    for (arm, ratio), some in _lines(rows, "cosine"):
+    for (arm, _), some in _lines(rows, "cosine"):
         power, error = _fitted_power([relative(rows, row) for row in some])
-        where = f"{ARMS[arm]}, L/d = {ratio:g}, cosine: relative difference ∝ d^{{−p}}"
-        yield _reported(some[-1].but(value=power, error=error), "power of d", where, key=True)
-
-
-def _reported(row: Row, quantity: str, where: str, key: bool = False) -> Comparison:
-    place: dict[str, Any] = {"curve": row["arm"], "x": float(row["length"])}
-    return report_only("growing-length", row, quantity=quantity, where=where, key=key, **place)
+        where = f"{ARMS[arm]}, L/d = {{ratio:g}}, cosine: relative difference ∝ d^{{{{−p}}}}"
+        place = placed(some[-1], "{arm}", where, "length")
+        fit = some[-1].but(quantity="power of d", value=power, error=error)
+        yield report_only("growing-length", fit, key=True, **place)
 
 
 def _lines(rows: Rows, quantity: str) -> list[tuple[Any, Rows]]:
@@ -135,7 +132,7 @@ def _lines(rows: Rows, quantity: str) -> list[tuple[Any, Rows]]:
 
 
 def _at_length(rows: Rows, row: Row) -> Row:
-    return rows.where("attention").beside(row, "arm", "length")
+    return beside(rows.where("attention"), row)
 
 
 def relative(rows: Rows, row: Row) -> Row:
@@ -184,26 +181,17 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
 
 def draw(rows: Rows) -> Plot:
     """Draw test error (left), cosine (middle), its relative difference to theory (right)."""
-    simulated = rows.where("simulated")
-    cosines = simulated.where(quantity="cosine")
-    off = Rows(relative(rows, row) for row in cosines)
+    errors, cosines = (rows.where("simulated", name) for name in ("test_error", "cosine"))
     known = reference_curves(rows.where(arm="growing"), ("pooled", "floor", "bayes"))
-    known += _theory(rows.where("attention", "test_error"))
-    errors = simulated.where(quantity="test_error")
-    lengths, dimensions = (sorted(simulated.distinct(name)) for name in ("length", "dimension"))
-    left = [*known, *_measured(errors, ratios := sorted(simulated.distinct("ratio")))]
-    middle = [*_theory(rows.where("trend")), *_measured(cosines, ratios)]
+    left = [*known, *_theory(rows.where("attention", "test_error")), *_measured(errors)]
+    middle = [*_theory(rows.where("trend")), *_measured(cosines)]
+    right = _measured(Rows(relative(rows, row) for row in cosines), "-")
+    L, d = (Axis(x, sorted(errors.distinct(n))) for x, n in (("L", "length"), ("d", "dimension")))
+    title, zero = "cosine, measured / theory − 1", dict[str, Any](color="black", lw=0.8)
     panels = [
-        Panel("length", Axis("L", lengths), Axis(""), left, "test error"),
+        Panel("length", L, Axis(""), left, "test error"),
         Panel("length", Axis("L", log=True), Axis(""), middle, "cosine of the query"),
-        Panel(
-            "dimension",
-            Axis("d", dimensions),
-            Axis(""),
-            _measured(off, ratios, "-"),
-            "cosine, measured / theory − 1",
-            lambda axes: axes.axhline(0, color="black", lw=0.8),
-        ),
+        Panel("dimension", d, Axis(""), right, title, lambda axes: axes.axhline(0, **zero)),
     ]
     return curves(panels, 11.0, 4.2, columns=4)
 
@@ -215,17 +203,13 @@ def _theory(rows: Rows) -> list[Curve]:
     ]
 
 
-def _measured(rows: Rows, ratios: Sequence[float], dashes: str = "") -> list[Curve]:
-    return [
-        Curve(
-            f"{name}, L/d = {ratio:g}",
-            COLOURS[arm],
-            rows.where(arm=arm, ratio=ratio),
-            marker=marker + dashes,
-        )
-        for ratio, marker in zip(ratios, MARKERS, strict=False)
-        for arm, name in ARMS.items()
-    ]
+def _measured(rows: Rows, dashes: str = "") -> list[Curve]:
+    lines = []
+    for ratio, marker in zip(sorted(rows.distinct("ratio")), MARKERS, strict=False):
+        for arm, name in ARMS.items():
+            some, label = rows.where(arm=arm, ratio=ratio), f"{name}, L/d = {ratio:g}"
+            lines.append(Curve(label, COLOURS[arm], some, marker=marker + dashes))
+    return lines
 
 
 EXPERIMENT = Experiment("growing-length", SIZES, work, judge, {"growing_length": draw}, words)

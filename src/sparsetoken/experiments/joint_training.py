@@ -9,18 +9,15 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from sparsetoken import theory
+from sparsetoken.experiments.core import references as known_errors
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
-from sparsetoken.experiments.core.references import (
-    PROBLEM,
-    References,
-    predict_references,
-    reference_curves,
-)
+from sparsetoken.experiments.core.places import all_true, beside, compare, placed
+from sparsetoken.experiments.core.references import PROBLEM, References
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference
-from sparsetoken.experiments.core.rules import against_simulation, fraction_true
+from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
 from sparsetoken.model.descent import Descent
@@ -55,9 +52,8 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     """Plan the work; each simulation of each descent has independent data."""
     steps = TwoSteps(ALPHA / 2, eta_q=25.0)  # with half of the samples, as the readout
     readout = Readout(alpha1=ALPHA / 2)
-    yield piece(
-        predict_references, PROBLEM, steps, readout, load=ALPHA, pooled_alpha1=ALPHA, cost=0.6
-    )
+    at: dict[str, Any] = {"load": ALPHA, "pooled_alpha1": ALPHA}
+    yield piece(known_errors.predict_references, PROBLEM, steps, readout, **at, cost=0.6)
     last, replicas = sizes.steps[-1], sizes.replicas
     for i, case in enumerate(itertools.product(RATIOS, STARTS)):
         yield piece(follow, *case, last, replicas, cost=replicas * (last / 24) ** 2 / 2)
@@ -113,31 +109,28 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         if row.quantity in QUANTITIES:
             end = row["step"] == sizes.steps[-1] and row["ratio"] == 1
             key = end and row.quantity == "test_error"
-            yield against_simulation(DESCENT, at(rows, row), row, **_place(row), key=key)
+            yield compare(DESCENT, rows.where(THEORY), row, *_place(row), key=key)
     for best, last, near in stops(rows):
         for row in near.where(quantity="rise") if rises(best, last) else ():
             # A difference of two test errors is off at finite d by as much as the larger one.
-            options = {"shift": DIFFERENCE, "size": last.value, **_place(row)}
+            options = {"shift": DIFFERENCE, "size": last.value, **placed(row, *_place(row))}
             options["quantity"] = "test_error, last − stop"
             rise = difference(last, at(rows, row, "test_error"))
             yield against_simulation(STOPPING, rise, row, **options)
     fast = [stop for stop in stops(rows) if stop[0]["ratio"] >= 1]
-    sound = all(row.converged for *pair, _ in fast for row in pair)
-    given: dict[str, Any] = {"where": f"{len(fast)} descents", "converged": sound}
+    known, where = [row for *pair, _ in fast for row in pair], f"{len(fast)} descents"
     true = [rises(best, last) and best["step"] > 0 for best, last, _ in fast]
     name = "test error rises again"
-    yield fraction_true(STOPPING, name, true, curve="theory", key=True, **given)
+    yield all_true(STOPPING, name, true, known, where, curve="theory", key=True)
     for engine, curve in ENGINES.items():
         falls = [near.one(quantity="fall", engine=engine) for *_, near in fast]
         true = [fall.value > 3 * fall.error for fall in falls]
-        given |= {"curve": curve, "engine": engine}
-        yield fraction_true(STOPPING, "training loss still falls", true, **given)
+        yield all_true(STOPPING, "training loss still falls", true, falls, where, curve=curve)
 
 
-def at(rows: Rows, row: Row, quantity: str = "") -> Row:
-    """Return the prediction after the same step, by default of the same quantity."""
-    wanted = row.but(quantity=quantity or row.quantity)
-    return rows.where(THEORY).beside(wanted, "ratio", "start", "step")
+def at(rows: Rows, row: Row, quantity: str) -> Row:
+    """Return the prediction of a quantity after the same step."""
+    return beside(rows.where(THEORY), row.but(quantity=quantity))
 
 
 def stops(rows: Rows) -> list[tuple[Row, Row, Rows]]:
@@ -159,10 +152,8 @@ def rises(best: Row, last: Row) -> bool:
     return last.value - best.value > CLEAR
 
 
-def _place(row: Row) -> dict[str, Any]:
-    curve, step = f"η_q/η_w = {row['ratio']:g}", row["step"]
-    where = f"{_start(row)}, step {step}, d = {row.dimension}"
-    return {"curve": curve, "where": where, "x": float(step)}
+def _place(row: Row) -> tuple[str, str, str]:
+    return "η_q/η_w = {ratio:g}", f"{_start(row)}, step {{step}}, d = {{dimension}}", "step"
 
 
 def _start(row: Row) -> str:
@@ -187,7 +178,13 @@ def draw(rows: Rows) -> Plot:
     levels = Rows(row.but(step=step) for row in rows.where(load=ALPHA) for step in (0, last))
     ticks = (0.02, 0.03, 0.05, 0.1, 0.2, 0.5)
     panels = [
-        _panel(rows, "test_error", f"test error, n/d = {ALPHA:g}", ticks, reference_curves(levels)),
+        _panel(
+            rows,
+            "test_error",
+            f"test error, n/d = {ALPHA:g}",
+            ticks,
+            known_errors.reference_curves(levels),
+        ),
         _panel(rows, "training_loss", "training loss"),
         _panel(rows, "cosine", "cosine of the query"),
     ]

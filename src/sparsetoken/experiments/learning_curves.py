@@ -14,6 +14,7 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
+from sparsetoken.experiments.core.places import compare
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
@@ -69,13 +70,22 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     for loss in LOSSES:
         for name in MODELS:
             alphas = sizes.vectorized if name == "vectorized" else sizes.alphas
-            yield _predicted(THEORY, name, loss, alphas, sizes.judged, cost=0.1)
-            yield _predicted("line", name, loss, line, sizes.line, cost=0.01)
+            for series, xs, tolerance, cost in (
+                (THEORY, alphas, sizes.judged, 0.1),
+                ("line", line, sizes.line, 0.01),
+            ):
+                given = {"tolerance": tolerance, "series": series, "cost": cost * len(xs)}
+                yield _piece(theory.predict, name, loss, xs, **given)
             for i, alpha1 in enumerate(alphas):
-                own = seed_of("learning-curves", name, loss, i, seed)
-                yield _simulated(sizes, name, loss, alpha1, REDUCED, sizes.trials, own)
-        own = seed_of("learning-curves", "tensors", loss, seed)
-        yield _simulated(sizes, "attention", loss, sizes.tensors, TENSORS, sizes.trials // 2, own)
+                trials = {"dimension": sizes.dimension, "trials": sizes.trials}
+                trials["seed"] = seed_of("learning-curves", name, loss, i, seed)
+                cost = sizes.trials * _cost(name, loss, alpha1 * sizes.dimension)
+                given = {**trials, "engine": REDUCED, "cost": cost}
+                yield _piece(simulation.simulate, name, loss, alpha1, **given)
+        trials = {"dimension": sizes.dimension, "trials": sizes.trials // 2}
+        trials["seed"] = seed_of("learning-curves", "tensors", loss, seed)
+        given = {**trials, "engine": TENSORS, "cost": 0.7 * sizes.trials // 2}
+        yield _piece(simulation.simulate, "attention", loss, sizes.tensors, **given)
     error: dict[str, Any] = {"rows": ("test_error",)}
     for alpha1 in np.geomspace(*ends, sizes.floor_points).tolist():
         at = {"alpha1": alpha1}
@@ -97,53 +107,31 @@ def _converging(sizes: Sizes, seed: int) -> Iterator[Piece]:
         yield piece(simulation.simulate, PROBLEM, model, READOUT, rows=errors, **given)
 
 
-def _predicted(
-    series: str, name: str, loss: str, alphas: Any, tolerance: float, cost: float
-) -> Piece:
-    setting = presets.learning_curves(loss, alpha1=alphas)
-    return piece(
-        theory.predict,
-        *(PROBLEM, setting.models[MODELS.index(name)], setting.readout),
-        tolerance=tolerance,
-        rows=tuple(CLAIMS),
-        series=series,
-        at={"model": name, "loss": loss},
-        cost=cost * len(alphas),
-    )
+def _piece(work: Any, name: str, loss: str, alpha1: Any, **options: Any) -> Piece:
+    """Plan all quantities of a model; the coordinate of several loads comes with the result."""
+    setting, at = presets.learning_curves(loss, alpha1=alpha1), {"model": name, "loss": loss}
+    at |= {} if np.ndim(alpha1) else {"alpha1": alpha1}
+    given = (PROBLEM, setting.models[MODELS.index(name)], setting.readout)
+    return piece(work, *given, rows=tuple(CLAIMS), at=at, **options)
 
 
-def _simulated(
-    sizes: Sizes, name: str, loss: str, alpha1: float, engine: str, trials: int, seed: int
-) -> Piece:
-    setting, n = presets.learning_curves(loss, alpha1=alpha1), alpha1 * sizes.dimension
+def _cost(name: str, loss: str, n: float) -> float:
+    """Return the seconds of a trial with n training samples."""
     steps = 4 if loss == "logistic" else 1
-    cost = 0.05 + 0.035 * steps * (n / 1000) ** (3 if name == "vectorized" else 1)
-    return piece(
-        simulation.simulate,
-        *(PROBLEM, setting.models[MODELS.index(name)], setting.readout),
-        dimension=sizes.dimension,
-        trials=trials,
-        seed=seed,
-        engine=engine,
-        rows=tuple(CLAIMS),
-        at={"model": name, "loss": loss, "alpha1": alpha1},
-        cost=trials * (0.7 if engine == TENSORS else cost),
-    )
+    return 0.05 + 0.035 * steps * (n / 1000) ** (3 if name == "vectorized" else 1)
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare each simulated mean with the theory, and means at several d as these go to it."""
+    known = Rows(
+        row.but(error=AUC_ERROR) if row.quantity == "auc" else row for row in rows.where(THEORY)
+    )
     for row in rows.where("simulated"):
-        theory = rows.where(THEORY).beside(row, "model", "loss", "alpha1")
-        yield against_simulation(
-            CLAIMS[row.quantity] if row.engine == REDUCED else "feature-law",
-            theory.but(error=AUC_ERROR) if row.quantity == "auc" else theory,
-            known_to_one_sample(row) if row.quantity == "training_error" else row,
-            curve=row["model"],
-            where=f"{row['loss']}, α₁ = {row['alpha1']:g}, d = {row.dimension}",
-            x=row["alpha1"],
-            key=row["alpha1"] in sizes.key or row.engine == TENSORS,
-        )
+        claim = CLAIMS[row.quantity] if row.engine == REDUCED else "feature-law"
+        found = known_to_one_sample(row) if row.quantity == "training_error" else row
+        place = ("{model}", "{loss}, α₁ = {alpha1:g}, d = {dimension}", "alpha1")
+        key = row["alpha1"] in sizes.key or row.engine == TENSORS
+        yield compare(claim, known, found, *place, key=key)
     where = f"d = {', '.join(map(str, sizes.dimensions))}, extrapolated to infinity"
     options: dict[str, Any] = {"curve": "attention", "where": where, "shift": NO_SHIFT}
     for name in CONVERGING:
@@ -180,8 +168,7 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
     at_two = rows.where("simulated", "test_error", loss="logistic", alpha1=2.0, engine=REDUCED)
     far = sum(abs(c.z) > 2 for c in comparisons)
-    fits = [[shrinkage(rows, name, p) for p in (1.0, 0.5)] for name in CONVERGING]
-    return {"at_two": at_two, "comparisons": len(comparisons), "far": far, "fits": fits}
+    return {"at_two": at_two, "far": far}
 
 
 def draw_loss(rows: Rows, loss: str) -> Plot:

@@ -14,22 +14,10 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import fit_power
+from sparsetoken.experiments.core.places import all_true, compare, near
 from sparsetoken.experiments.core.references import PROBLEM
-from sparsetoken.experiments.core.rows import (
-    CONVERGED,
-    REDUCED,
-    THEORY,
-    Row,
-    Rows,
-    averaged,
-    predicted,
-)
-from sparsetoken.experiments.core.rules import (
-    against_simulation,
-    against_value,
-    fraction_true,
-    report_only,
-)
+from sparsetoken.experiments.core.rows import CONVERGED, REDUCED, THEORY, Row, Rows, averaged
+from sparsetoken.experiments.core.rules import report_only
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, GREEN, GREY, VERMILION
 from sparsetoken.losses import Loss, get_loss
@@ -91,9 +79,10 @@ def predict(loss: str, loads: tuple[float, ...]) -> Iterator[Row]:
     """Predict test error, AUC and training error at all loads."""
     for alpha1 in loads:
         prediction = theory.predict(PROBLEM, Attention(QUERY), Readout(loss, RIDGE, alpha1))
+        error, status = float(prediction.numerical_error), str(prediction.status.code)
         for name in ("test_error", "auc", "training_error"):
-            error = prediction.numerical_error
-            yield predicted(prediction, name, error=error, loss=loss, alpha1=alpha1)
+            value, at = float(getattr(prediction, name)), {"loss": loss, "alpha1": alpha1}
+            yield Row(THEORY, name, value, error, at, status=status)
 
 
 def draw_set(
@@ -173,43 +162,29 @@ def estimate(loss: str, alpha1: float, d: int, trials: int, seed: int) -> list[R
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare leave-one-out scores with refits, and the estimates with the theory."""
-    exact = rows.where("refits", "surrogate_error", loss="square")
-    yield against_value(
-        SURROGATE,
-        "surrogate_error",
-        curve="square",
-        where="square loss, largest over d",
-        expected=0.0,
-        value=max(row.value for row in exact),
-        allowance=ROUNDING,
-        converged=exact.converged,
-        engine=REDUCED,
-        key=True,
-    )
-    for loss in CURVED:
-        errors = rows.where("refits", "surrogate_error", loss=loss)
-        power = power_of(errors)
-        first, last = errors[0].dimension, errors[-1].dimension
-        place: dict[str, Any] = {"curve": loss, "where": f"{named(loss)}, d = {first} to {last}"}
-        given: dict[str, Any] = {"converged": errors.converged, "engine": REDUCED, "key": True}
-        shrinks = power.value + 3 * power.error < 0
-        yield fraction_true(SURROGATE, "error shrinks", [shrinks], **place, **given)
-        yield report_only(SURROGATE, power, **place)
+    for loss, errors in rows.where("refits", "surrogate_error").by("loss"):
+        if loss not in CURVED:
+            found = max(row.value for row in errors), errors, f"{named(loss)}, largest over d"
+            given: dict[str, Any] = {"curve": loss, "expected": 0.0, "allowance": ROUNDING}
+            yield near(SURROGATE, "surrogate_error", *found, key=True, **given)
+            continue
+        power, first = power_of(errors), errors[0].dimension
+        where = f"{named(loss)}, d = {first} to {power.dimension}"
+        shrinks = [power.value + 3 * power.error < 0]
+        yield all_true(SURROGATE, "error shrinks", shrinks, errors, where, curve=loss, key=True)
+        yield report_only(SURROGATE, power, curve=loss, where=where)
     for row in rows.where("estimated"):
         if row.quantity != "spread":
-            alpha1, where = row["alpha1"], f"{named(row['loss'])}, α₁ = {row['alpha1']:g}"
-            options: dict[str, Any] = {"curve": row["loss"], "where": where, "x": alpha1}
-            expected = rows.where(THEORY).beside(row, "loss", "alpha1")
-            yield against_simulation(ESTIMATE, expected, row, **options, key=alpha1 in sizes.key)
+            place = ("{loss}", f"{named(row['loss'])}, α₁ = {{alpha1:g}}", "alpha1")
+            key = row["alpha1"] in sizes.key
+            yield compare(ESTIMATE, rows.where(THEORY), row, *place, key=key)
 
 
 def power_of(errors: Sequence[Row]) -> Row:
     """Return the power of d that errors at several dimensions follow."""
-    values, standard_errors = [row.value for row in errors], [row.error for row in errors]
-    power = fit_power([row.dimension for row in errors], values, standard_errors)
-    status = _status(all(row.converged for row in errors))
-    trials = sum(row.trials for row in errors)
-    changes = {"value": power.value, "error": power.error, "trials": trials, "status": status}
+    known = ((row.dimension, row.value, row.error) for row in errors)
+    power, status = fit_power(*zip(*known, strict=True)), _status(Rows(errors).converged)
+    changes = {**power._asdict(), "trials": sum(row.trials for row in errors), "status": status}
     return errors[-1].but(quantity="power of d", **changes)
 
 
@@ -221,20 +196,11 @@ def named(loss: str) -> str:
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
     estimates = [c for c in comparisons if c.claim == ESTIMATE and c.quantity == "test_error"]
-    errors = rows.where("refits", "surrogate_error")
-    curved = [(loss, errors.where(loss=loss)) for loss in CURVED]
+    errors, changes = (rows.where("refits", name) for name in ("surrogate_error", "change"))
+    curved = [(loss, errors.where(loss=loss), changes.where(loss=loss)) for loss in CURVED]
     return {
         "exact": max(row.value for row in errors.where(loss="square")),
-        "shrinkage": [
-            (
-                named(loss),
-                some[0],
-                some[-1],
-                power_of(some),
-                rows.where("refits", "change", loss=loss)[-1],
-            )
-            for loss, some in curved
-        ],
+        "shrinkage": [(named(name), some, power_of(some), far[-1]) for name, some, far in curved],
         "furthest": max(estimates, key=lambda c: abs(c.measured - c.theory)),
         "spreads": [row.value for row in rows.where("estimated", "spread")],
     }
@@ -242,19 +208,16 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
 
 def draw(rows: Rows) -> Plot:
     """Draw errors against d (left), and estimated and exact test error (right)."""
-    refits, known = rows.where("refits"), rows.where(THEORY)
-    estimated = rows.where("estimated", "test_error")
+    refits = rows.where("refits")
     scores: list[Curve] = []
-    for loss in CURVED:
-        of = refits.where(loss=loss)
-        errors, changes = of.where(quantity="surrogate_error"), of.where(quantity="change")
-        scores.append(Curve(named(loss), LOSSES[loss], errors, marker="o-"))
-        scores.append(Curve("", LOSSES[loss], changes, marker="o:"))
     signs: list[Curve] = []
     for loss, colour in LOSSES.items():
-        of, points = known.where(loss=loss), estimated.where(loss=loss)
-        errors = of.where(quantity="test_error") + points
-        signs.append(Curve(named(loss), colour, errors, marker="o"))
+        of = rows.where(loss=loss)
+        if loss in CURVED:
+            errors, changes = of.where("refits", "surrogate_error"), of.where("refits", "change")
+            scores.append(Curve(named(loss), colour, errors, marker="o-"))
+            scores.append(Curve("", colour, changes, marker="o:"))
+        signs.append(Curve(named(loss), colour, of.where(quantity="test_error"), marker="o"))
         signs.append(Curve("", colour, of.where(quantity="training_error"), "--"))
     x, y = Axis("d", sorted(refits.distinct("dimension"))), Axis("root mean square", log=True)
     title = f"difference of scores from refits, α₁ = {ALPHA1:g}"

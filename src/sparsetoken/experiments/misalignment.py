@@ -11,12 +11,11 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.core.rows import THEORY, Row, Rows, predicted
-from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
-from sparsetoken.figures import style
+from sparsetoken.experiments.core.places import all_true, compare, near
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference, predicted
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
 from sparsetoken.model.models import Attention, Model, Pooled
@@ -119,16 +118,20 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         simulated = rows.where("simulated", alpha1=alpha1)
         yield _winners(CROSSED, rows, alpha1, simulated, load(alpha1))
         for row in simulated:
-            where = f"{_query(row)}{load(alpha1)}, d = {row.dimension}"
-            yield _judged(CROSSED, rows, row, where)
+            where = f"{_query(row)}α₁ = {{alpha1:g}}, d = {{dimension}}"
+            yield compare(CROSSED, rows.where(THEORY), row, "{model}", where, "cosine")
     yield from (_falls(rows, length) for length in sizes.lengths)
     limits = carried(rows)
     loads = " and ".join(f"{alpha1:g}" for alpha1 in ABUNDANT)
     for row in limits:
         claim = LOST if row["length"] == LENGTH else FALLS
-        where = f"L = {row['length']}, {_query(row)}α₁ = {loads} extrapolated to ∞"
+        place = (
+            "{model}",
+            f"L = {{length}}, {_query(row)}α₁ = {loads} extrapolated to ∞",
+            "cosine",
+        )
         # With infinite data the theory is exact at every dimension.
-        yield _judged(claim, rows, row, where, shift=NO_SHIFT)
+        yield compare(claim, rows.where(THEORY), row, *place, shift=NO_SHIFT)
     yield _winners(LOST, rows, math.inf, limits.where(length=LENGTH), "extrapolated to α₁ = ∞")
 
 
@@ -145,20 +148,7 @@ def load(alpha1: float) -> str:
 
 
 def _query(row: Row) -> str:
-    return f"s = {row['cosine']:g}, " if row["model"] == "attention" else ""
-
-
-def _judged(claim: str, rows: Rows, row: Row, where: str, **shift: Any) -> Comparison:
-    """Compare a measured test error with the theory."""
-    return against_simulation(
-        claim,
-        rows.where(THEORY).beside(row, "length", "alpha1", "model", "cosine"),
-        row,
-        curve=row["model"],
-        where=where,
-        x=row["cosine"],
-        **shift,
-    )
+    return "s = {cosine:g}, " if row["model"] == "attention" else ""
 
 
 def crossing(rows: Rows, quantity: str, alpha1: float, length: int = LENGTH) -> Row:
@@ -168,28 +158,21 @@ def crossing(rows: Rows, quantity: str, alpha1: float, length: int = LENGTH) -> 
 
 def _winners(claim: str, rows: Rows, alpha1: float, simulated: Rows, where: str) -> Comparison:
     """Judge which model has the smaller measured error."""
-    critical = crossing(rows, "cosine", alpha1)
-    pooled, right = simulated.one(model="pooled"), []
-    for row in simulated.where(model="attention"):
-        gap = row.value - pooled.value
-        clear = abs(gap) > 3 * math.hypot(row.error, pooled.error)
-        right.append(clear and (gap > 0) == (row["cosine"] < critical.value))
-    return fraction_true(
-        claim,
-        "fraction of measured cosines where the predicted model wins by 3 standard errors",
-        right,
-        curve="attention",
-        where=f"{len(right)} cosines, {where}",
-        converged=critical.converged and simulated.converged,
-        engine="reduced",
-        key=True,
-    )
+    critical, pooled = crossing(rows, "cosine", alpha1), simulated.one(model="pooled")
+    gaps = [difference(row, pooled) for row in simulated.where(model="attention")]
+    right = [
+        abs(gap.value) > 3 * gap.error and (gap.value > 0) == (gap["cosine"] < critical.value)
+        for gap in gaps
+    ]
+    name = "fraction of measured cosines where the predicted model wins by 3 standard errors"
+    where, used = f"{len(right)} cosines, {where}", (critical, *simulated)
+    return all_true(claim, name, right, used, where, curve="attention", key=True)
 
 
-def line(rows: Rows, alpha1: float, length: int = LENGTH) -> list[Row]:
+def line(rows: Rows, alpha1: float, length: int = LENGTH) -> Rows:
     """Return the predicted errors of attention by rising cosine."""
     predictions = rows.where(THEORY, length=length, alpha1=alpha1, model="attention")
-    return [row for _, row in predictions.along("cosine")]
+    return Rows(row for _, row in predictions.along("cosine"))
 
 
 def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
@@ -197,54 +180,25 @@ def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
     critical, pooled, again = (
         crossing(rows, quantity, alpha1) for quantity in ("cosine", "pooled", "attention")
     )
-    yield against_value(
-        claim,
-        "test_error",
-        curve="attention",
-        where=f"the crossing, s = {critical.value:.4f}, {load(alpha1)}",
-        expected=pooled.value,
-        value=again.value,
-        # The slope of the error in s is below 1.5 here: what the tolerance in s allows.
-        allowance=1.5 * TOLERANCE,
-        error=again.error,
-        x=critical.value,
-        converged=critical.converged and again.converged,
-    )
+    where = f"the crossing, s = {critical.value:.4f}, {load(alpha1)}"
+    given = {"curve": "attention", "x": critical.value, "expected": pooled.value}
+    # The slope of the error in s is below 1.5 here: what the tolerance in s allows.
+    given |= {"allowance": 1.5 * TOLERANCE, "error": again.error}
+    yield near(claim, "test_error", again.value, [critical, again], where, **given)
+    known, s = line(rows, alpha1), critical.value
     # On the crossing itself the tolerance decides, not the order.
-    off = [r for r in line(rows, alpha1) if abs(r["cosine"] - critical.value) > 2 * TOLERANCE]
-    yield fraction_true(
-        claim,
-        "fraction of cosines where the predicted model wins",
-        [(row.value > pooled.value) == (row["cosine"] < critical.value) for row in off],
-        curve="attention",
-        where=f"{len(off)} cosines, {load(alpha1)}",
-        converged=all(row.converged for row in off),
-        key=True,
-    )
+    off = Rows(row for row in known if abs(row["cosine"] - s) > 2 * TOLERANCE)
+    wins = [(row.value > pooled.value) == (row["cosine"] < s) for row in off]
+    name, where = "fraction of cosines where the predicted model wins", f"{len(off)} cosines, "
+    yield all_true(claim, name, wins, off, where + load(alpha1), curve="attention", key=True)
 
 
 def _falls(rows: Rows, length: int) -> Comparison:
     curve = line(rows, math.inf, length)
     steps = [b.value < a.value for a, b in itertools.pairwise(curve)]
-    ends = f"s = {curve[0]['cosine']:g} to {curve[-1]['cosine']:g}"
-    return fraction_true(
-        FALLS,
-        "fraction of steps in the cosine that lower the error",
-        steps,
-        curve=f"L = {length}",
-        where=f"L = {length}, {len(steps)} steps from {ends}",
-        converged=all(row.converged for row in curve),
-        key=True,
-    )
-
-
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the crossings, the ends of the lines of infinite data, and the largest |z|."""
-    return {
-        "limit": crossing(rows, "cosine", math.inf),
-        "crossings": [crossing(rows, "cosine", alpha1) for alpha1 in sizes.alphas],
-        "lines": [line(rows, math.inf, length) for length in sizes.lengths],
-    }
+    ends = f"{len(steps)} steps from s = {curve[0]['cosine']:g} to {curve[-1]['cosine']:g}"
+    name, at = "fraction of steps in the cosine that lower the error", f"L = {length}"
+    return all_true(FALLS, name, steps, curve, f"{at}, {ends}", curve=at, key=True)
 
 
 def draw(rows: Rows) -> Plot:
@@ -283,7 +237,8 @@ def _lengths(rows: Rows) -> Panel:
     def named(axes: Axes) -> None:
         for length, colour in looks.items():
             end = (lines[length][-1]["cosine"], lines[length][-1].value)
-            style.note(axes, f"L = {length}", end, va="center", fontsize=8, color=colour)
+            look = {"va": "center", "fontsize": 8, "color": colour}
+            axes.annotate(f"L = {length}", end, (3, 0), textcoords="offset points", **look)
             _mark(axes, rows, math.inf, length)
         axes.set_xticks([0, 0.5, 1])
 
@@ -293,4 +248,4 @@ def _lengths(rows: Rows) -> Panel:
     return Panel("cosine", x, y, drawn, "infinite data, by length", named)
 
 
-EXPERIMENT = Experiment("misalignment", SIZES, work, judge, {"misalignment": draw}, words)
+EXPERIMENT = Experiment("misalignment", SIZES, work, judge, {"misalignment": draw})

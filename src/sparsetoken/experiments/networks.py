@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from scipy import optimize
 
 from sparsetoken import theory
@@ -14,9 +13,10 @@ from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import SHIFTS
+from sparsetoken.experiments.core.places import all_true, beside, compare, placed
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, predicted
-from sparsetoken.experiments.core.rules import against_simulation, fraction_true, report_only
+from sparsetoken.experiments.core.rules import report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREEN, GREY, PURPLE, VERMILION
 from sparsetoken.model.concepts import ConceptProblem, Task
@@ -100,21 +100,14 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     for i, (setting, name, alpha) in enumerate(_places(sizes)):
         trained = alpha == (MEETING_LOAD if setting in STRENGTHS else LOAD)
         trained = trained and setting != UNEQUAL and name not in sizes.unmeasured
+        given = {"steps": sizes.steps + 4 * (setting in STRENGTHS)}
         # A course among tokens of a known dimension is a mean over data sets, which vary more.
-        replicas = sizes.replicas * (8 if setting in (SHARED, FALLING) else 1)
+        given["replicas"] = sizes.replicas * (8 if setting in (SHARED, FALLING) else 1)
+        given |= {"dimension": sizes.dimension, "trials": sizes.trials * trained}
+        given["seed"] = seed_of("networks", i, seed)
         cost = sizes.replicas * (sizes.steps / 16) ** 2 * (4.0 if setting == FALLING else 1.0)
-        yield piece(
-            follow,
-            setting,
-            name,
-            alpha,
-            steps=sizes.steps + 4 * (setting in STRENGTHS),
-            replicas=replicas,
-            dimension=sizes.dimension,
-            trials=sizes.trials * trained,
-            seed=seed_of("networks", i, seed),
-            cost=cost + 0.3 * sizes.trials * trained * (sizes.dimension / 400) ** 2,
-        )
+        cost += 0.3 * sizes.trials * trained * (sizes.dimension / 400) ** 2
+        yield piece(follow, setting, name, alpha, **given, cost=cost)
     for i, name in enumerate(sizes.steep):
         own = seed_of("networks", "steep", i, seed)
         yield piece(train_steep, name, sizes.dimension, sizes.trials, own, cost=4.0)
@@ -233,78 +226,68 @@ def train_steep(name: str, dimension: int, trials: int, seed: int) -> list[Row]:
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare with real tokens, and see whether one head stays above its least error."""
-    simulated = rows.where("simulated")
-    for row in simulated:
-        if row["setting"] != STEEP and (row.quantity, row["network"]) != ("attended", POOLED):
-            yield _compared(rows, row)
+    for row in rows.where("simulated"):
+        yield from _of_row(rows.where(THEORY), row)
     errors = rows.where(THEORY, "test_error", setting=BOTH)
     one, two = (errors.where(network=name) for name in (SOFTMAX, HEADS))
-    sound = one.converged and two.converged
     where = "n/d = " + ", ".join(f"{row['alpha']:g}" for row in one)
-    given: dict[str, Any] = {"curve": "theory", "where": where, "converged": sound}
     bound = rows.one("least", network=SOFTMAX)
     least = bound.value - 3 * bound.error
     above = [row.value + 3 * row.error > least for row in one]
-    yield fraction_true(FAILURE, "one head stays above its smallest error", above, **given)
+    name = "one head stays above its smallest error"
+    yield all_true(FAILURE, name, above, one + two, where, curve="theory")
     below = [row.value + 3 * row.error < least for row in two if row["alpha"] >= MEETING_LOAD]
-    yield fraction_true(FAILURE, "two heads go below it", below, key=True, **given)
-    for quantity, claim in (("test_error", FEWER), ("attended", FINDS)):
-        for row in simulated.where(setting=SPARSE, quantity=quantity):
-            if row["network"] != POOLED:
-                yield report_only(claim, row, **_place(row), key=row["network"] == GATED)
-    for row in simulated.where(quantity="test_error"):
-        if row["setting"] in (SHARED, FALLING, STEEP):
-            key = row["setting"] == STEEP and row["network"] == SOFTMAX
-            yield report_only(TOKENS, row, **_place(row), key=key)
+    name = "two heads go below it"
+    yield all_true(FAILURE, name, below, one + two, where, curve="theory", key=True)
 
 
-def _compared(rows: Rows, row: Row) -> Comparison:
-    expected = rows.where(THEORY).beside(row, "setting", "network", "alpha")
-    key = row["setting"] == SPARSE and row.quantity == "test_error"
-    options: dict[str, Any] = {"key": key, **_place(row)}
-    if row.quantity == "attended":
-        # What it lacks to 1 is an error of a kind, off at finite d as a test error is.
-        options |= {"shift": SHIFTS["test_error"], "size": 1 - expected.value}
-    return against_simulation(DESCENT, expected, row, **options)
-
-
-def _place(row: Row) -> dict[str, Any]:
-    setting = row["setting"]
-    where = f"{setting}, n/d = {row['alpha']:g}, step {row['step']}, d = {row.dimension}"
-    return {"curve": row["network"], "where": where, "x": row["alpha"]}
+def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:
+    """Compare what was measured with the limit, and report it as an answer to the questions."""
+    setting, network, finds = row["setting"], row["network"], row.quantity == "attended"
+    place = ("{network}", "{setting}, n/d = {alpha:g}, step {step}, d = {dimension}", "alpha")
+    if setting != STEEP and not (finds and network == POOLED):
+        key = setting == SPARSE and row.quantity == "test_error"
+        # What is not attended is an error of a kind, off at finite d as a test error is.
+        lacks: dict[str, Any] = {
+            "shift": SHIFTS["test_error"],
+            "size": 1 - beside(known, row).value,
+        }
+        yield compare(DESCENT, known, row, *place, key=key, **(lacks if finds else {}))
+    if setting == SPARSE and network != POOLED and row.quantity != "training_loss":
+        claim = FINDS if finds else FEWER
+        yield report_only(claim, row, **placed(row, *place), key=network == GATED)
+    if setting in (SHARED, FALLING, STEEP) and row.quantity == "test_error":
+        key = setting == STEEP and network == SOFTMAX
+        yield report_only(TOKENS, row, **placed(row, *place), key=key)
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the tables of the page."""
     errors = rows.where(THEORY, "test_error")
-    floor = {row["alpha"]: row for row in rows.where("floor")}
-    by_alpha = {
-        setting: [
-            (name, {row["alpha"]: row for row in some})
-            for name, some in errors.where(setting=setting).by("network")
-        ]
-        for setting in (SPARSE, BOTH)
-    }
-    attended = rows.where(THEORY, "attended", setting=SPARSE, alpha=LOAD)
-    own = {row["network"]: row for row in errors.where(setting=SPARSE, alpha=LOAD)}
-    shared, falling, steep = (
+    own, shared, falling, steep, limits = (
         {row["network"]: row for row in some}
         for some in (
+            errors.where(setting=SPARSE, alpha=LOAD),
             errors.where(setting=SHARED),
             errors.where(setting=FALLING),
             rows.where("simulated", setting=STEEP),
+            rows.where("least"),
         )
     )
+    attended = rows.where(THEORY, "attended", setting=SPARSE, alpha=LOAD)
     return {
-        "floor": floor,
-        "sparse": by_alpha[SPARSE],
-        "both": by_alpha[BOTH],
-        "unequal": errors.where(setting=UNEQUAL),
+        "by_alpha": {
+            setting: [
+                (name, {row["alpha"]: row for row in some})
+                for name, some in errors.where(setting=setting).by("network")
+            ]
+            for setting in (SPARSE, BOTH)
+        },
         "errors": own,
         "gated": [(name, row) for name, row in own.items() if name.startswith("gated")],
         "attended": [(row, own[row["network"]]) for row in attended],
         "tokens": [(name, shared[name], falling.get(name), steep.get(name)) for name in shared],
-        "limits": {row["network"]: row for row in rows.where("least")},
+        "limits": limits,
     }
 
 
@@ -331,35 +314,22 @@ def draw(rows: Rows) -> Plot:
     finding = [name for name in shown if name not in (POOLED, "best learner")]
     error = Axis("test error", ticks=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
     share, meeting = Axis("share of bags", low=0.8, high=1.0), Axis("test error", low=0.0)
-    least, title = rows.one("least", network=SOFTMAX), "the most attended token is informative"
-
-    def bound(axes: Axes) -> None:
-        axes.axhline(least.value, color=GREY, linestyle=":")
-
-    panels = [
-        _panel(rows, SPARSE, "test_error", error, "one sparse token", shown),
-        _panel(rows, SPARSE, "attended", share, title, finding),
-        _panel(rows, BOTH, "test_error", meeting, "both signals must meet", shown, bound),
-    ]
+    x, least = Axis("n / d", (0.5, 1, 2, 4, 8, 16, 32)), rows.one("least", network=SOFTMAX)
+    bounds = {BOTH: lambda axes: axes.axhline(least.value, color=GREY, linestyle=":")}
+    panels = []
+    for setting, quantity, names, y, title in (
+        (SPARSE, "test_error", shown, error, "one sparse token"),
+        (SPARSE, "attended", finding, share, "the most attended token is informative"),
+        (BOTH, "test_error", shown, meeting, "both signals must meet"),
+    ):
+        known = Rows(row for row in rows.where(quantity=quantity) if "alpha" in row.at)
+        lines = [
+            Curve(name, colour, known.where(setting=setting, network=name), line)
+            for name, (colour, line) in LOOKS.items()
+            if name in names
+        ]
+        panels.append(Panel("alpha", x, y, lines, title, bounds.get(setting)))
     return curves(panels, 13.0, 4.4, columns=5)
-
-
-def _panel(
-    rows: Rows,
-    setting: str,
-    quantity: str,
-    y: Axis,
-    title: str,
-    shown: Sequence[str],
-    also: Callable[[Axes], None] | None = None,
-) -> Panel:
-    known = Rows(row for row in rows.where(quantity=quantity) if "alpha" in row.at)
-    lines = [
-        Curve(name, colour, known.where(setting=setting, network=name), line)
-        for name, (colour, line) in LOOKS.items()
-        if name in shown
-    ]
-    return Panel("alpha", Axis("n / d", (0.5, 1, 2, 4, 8, 16, 32)), y, lines, title, also)
 
 
 EXPERIMENT = Experiment("networks", SIZES, work, judge, {"networks": draw}, words, version=3)

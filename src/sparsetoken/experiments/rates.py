@@ -11,19 +11,12 @@ from typing import Any
 import numpy as np
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
-from sparsetoken.experiments.core.rows import (
-    REDUCED,
-    THEORY,
-    Row,
-    Rows,
-    averaged,
-    measured,
-    predicted,
-)
-from sparsetoken.experiments.core.rules import against_simulation, against_value
+from sparsetoken.experiments.core.places import compare, near
+from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
+from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
 from sparsetoken.model.models import Attention, Pooled, Vectorized
@@ -142,13 +135,13 @@ def predict_excess(model: str, points: int, others: tuple[float, ...]) -> Iterat
 
 def simulate_error(
     series: str, model: str, load: float, weights: int, trials: int, seed: int
-) -> list[Row]:
+) -> Rows:
     """Measure the test error at a number of samples over weights."""
     per = WEIGHTS[model]
-    given, d = (PROBLEM, MODELS[model], readout_of(per * load)), weights // per
-    simulated = simulation.simulate(*given, dimension=d, trials=trials, seed=seed)
-    at: dict[str, Any] = {"curve": model, "load": per * load}
-    return [measured(simulated, "test_error", series, dimension=d, **at)]
+    given = (PROBLEM, MODELS[model], readout_of(per * load))
+    sizes: dict[str, Any] = {"dimension": weights // per, "trials": trials, "seed": seed}
+    at, wanted = {"curve": model, "load": per * load}, ["test_error"]
+    return piece(simulation.simulate, *given, **sizes, rows=wanted, series=series, at=at).run()
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
@@ -158,29 +151,19 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for model in MODELS:
         yield from _data(model, rows)
     pooled, vectorized = (limit_of(rows, model) for model in LINEAR)
-    yield against_value(
-        SHARED,
-        "test_error",
-        curve="vectorized",
-        where="α₁ = ∞, against pooled",
-        expected=pooled.value,
-        value=vectorized.value,
-        allowance=1e-9,  # Newton's last step, squared; both laws are exact
-        converged=pooled.converged and vectorized.converged,
-        key=True,
-    )
+    found = vectorized.value, [pooled, vectorized], "α₁ = ∞, against pooled"
+    given: dict[str, Any] = {"curve": "vectorized", "key": True, "expected": pooled.value}
+    given["allowance"] = 1e-9  # Newton's last step, squared; both laws are exact
+    yield near(SHARED, "test_error", *found, **given)
     limits = []
     for model in LINEAR:
         some = rows.where("abundant", curve=model)
         limits.append(carried_to_infinity(some, [row["load"] / WEIGHTS[model] for row in some]))
     loads = " and ".join(f"{load:g}" for load in ABUNDANT)
-    place: dict[str, Any] = {
-        "where": f"n₁ = {loads} × weights, extrapolated to ∞",
-        "shift": NO_SHIFT,
-    }
-    yield against_simulation(SHARED, *limits, curve="vectorized, pooled", **place)
+    given = {"where": f"n₁ = {loads} × weights, extrapolated to ∞", "shift": NO_SHIFT}
+    yield against_simulation(SHARED, *limits, curve="vectorized, pooled", **given)
     for model, row in zip(LINEAR, limits, strict=True):
-        yield against_simulation(SHARED, pooled, row, curve=model, **place)
+        yield against_simulation(SHARED, pooled, row, curve=model, **given)
 
 
 def limit_of(rows: Rows, model: str) -> Row:
@@ -192,73 +175,37 @@ def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
     known = rows.where(THEORY, "misalignment", curve=name)
     before, last = known[-2:]
     scaled_before, scaled = (row["load"] * row.value for row in (before, last))
-    yield against_value(
-        ALIGNMENT,
-        GAP,
-        curve=name,
-        where=f"α₀ = {last['load']:g}, against C",
-        expected=rows.one(THEORY, "rate", curve=name).value,
-        value=scaled,
-        # The next order in 1/alpha0 falls as 1/alpha0: from the last step of the line on,
-        # no more remains than that step over (ratio of the two alpha0 - 1).
-        allowance=1.1 * abs(scaled - scaled_before) / (last["load"] / before["load"] - 1) + 1e-9,
-        converged=last.converged,
-        key=True,
-    )
+    # The next order in 1/alpha0 falls as 1/alpha0: from the last step of the line on,
+    # no more remains than that step over (ratio of the two alpha0 - 1).
+    left = 1.1 * abs(scaled - scaled_before) / (last["load"] / before["load"] - 1) + 1e-9
+    given = {"curve": name, "expected": rows.one(THEORY, "rate", curve=name).value}
+    where = f"α₀ = {last['load']:g}, against C"
+    yield near(ALIGNMENT, GAP, scaled, [last], where, allowance=left, key=True, **given)
     for row in rows.where("simulated", "misalignment", curve=name):
-        yield against_simulation(
-            ALIGNMENT,
-            known.beside(row, "load"),
-            row,
-            curve=name,
-            where=f"α₀ = {row['load']:g}",
-            x=row["load"],
-            key=row["load"] == 100,
-        )
+        key = row["load"] == 100
+        yield compare(ALIGNMENT, known, row, name, "α₀ = {load:g}", "load", key=key)
 
 
 def _data(model: str, rows: Rows) -> Iterator[Comparison]:
     known, rate = rows.where(THEORY, "excess", curve=model), rows.one(THEORY, "rate", curve=model)
     last = known[-1]
-    yield against_value(
-        DATA,
-        EXCESS,
-        curve=model,
-        where=f"α₁ = {last['load']:g}, against the rate from first-order theory",
-        expected=rate.value,
-        value=last["load"] * last.value,
-        # The next order is of relative size (weights per dimension)/alpha1 times a few; the
-        # rate itself is found with other nodes, whose error is a few thousandths.
-        allowance=(10 * WEIGHTS[model] / last["load"] + 3e-3) * rate.value,
-        error=rate.error,
-        converged=last.converged,
-        key=True,
-    )
+    given = {"curve": model, "expected": rate.value, "error": rate.error, "key": True}
+    # The next order is of relative size (weights per dimension)/alpha1 times a few; the
+    # rate itself is found with other nodes, whose error is a few thousandths.
+    given["allowance"] = (10 * WEIGHTS[model] / last["load"] + 3e-3) * rate.value
+    where = f"α₁ = {last['load']:g}, against the rate from first-order theory"
+    yield near(DATA, EXCESS, last["load"] * last.value, [last], where, **given)
     far = [row for row in known if row["load"] >= FAR / 10]
     x, y = np.log([row["load"] for row in far]), np.log([row.value for row in far])
-    yield against_value(
-        DATA,
-        SLOPE,
-        curve=model,
-        where=f"theory, α₁ from {FAR / 10:g} to {FAR:g}",
-        expected=-1.0,
-        value=float(np.polyfit(x, y, 1)[0]),
-        # The second order is (weights per dimension)/alpha1 at most times a few.
-        allowance=10 * WEIGHTS[model] / (FAR / 10),
-        converged=known.converged,
-    )
+    found = float(np.polyfit(x, y, 1)[0]), known, f"theory, α₁ from {FAR / 10:g} to {FAR:g}"
+    # The second order is (weights per dimension)/alpha1 at most times a few.
+    second = 10 * WEIGHTS[model] / (FAR / 10)
+    yield near(DATA, SLOPE, *found, curve=model, expected=-1.0, allowance=second)
+    error, shift = limit_of(rows, model).error, SHIFTS["test_error"]
+    known = Rows(row.but(error=error) for row in known)
+    # With infinite data the theory is exact at every d: only the excess feels d, as test errors do.
     for row in excesses(rows).where(curve=model):
-        yield against_simulation(
-            DATA,
-            known.beside(row, "load").but(error=limit_of(rows, model).error),
-            row,
-            curve=model,
-            where=f"α₁ = {row['load']:g}",
-            x=row["load"],
-            # With infinite data the theory is exact at every d: only the excess feels d,
-            # as test errors do.
-            shift=SHIFTS["test_error"],
-        )
+        yield compare(DATA, known, row, model, "α₁ = {load:g}", "load", shift=shift)
 
 
 def excesses(rows: Rows) -> Rows:
@@ -270,26 +217,14 @@ def excesses(rows: Rows) -> Rows:
     )
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    turned = rows.where(THEORY, "cosine")
-    return {
-        "away": [row["curve"] for row in turned if row.value < 0],
-        "limits": {model: limit_of(rows, model) for model in LINEAR},
-    }
-
-
 def draw(rows: Rows) -> Plot:
     """Draw 1 - |s| and the excess error with their predicted asymptotes, on logarithmic axes."""
-    settings = dict(zip(SETTINGS, SEQUENCE[::2], strict=True))
-    models = {model: COLOURS[model] for model in MODELS}
-    rows += excesses(rows)
+    gaps = _curves(rows, "misalignment", dict(zip(SETTINGS, SEQUENCE[::2], strict=True)))
+    losses = _curves(rows + excesses(rows), "excess", {model: COLOURS[model] for model in MODELS})
     x, y = Axis("α₀ = n₀ / d", log=True), Axis("1 − |s|", log=True)
-    gaps = [*_curves(rows, "misalignment", settings)]
-    left = Panel("load", x, y, gaps, "alignment of the query")
+    left = Panel("load", x, y, [*gaps], "alignment of the query")
     x, y = Axis("α₁ = n₁ / d", log=True), Axis("E − E∞", log=True)
-    losses = [*_curves(rows, "excess", models)]
-    right = Panel("load", x, y, losses, "test error, square loss, λ → 0")
+    right = Panel("load", x, y, [*losses], "test error, square loss, λ → 0")
     return curves([left, right], 9.6, 4.2, columns=4)
 
 
@@ -302,4 +237,4 @@ def _curves(rows: Rows, quantity: str, colours: Mapping[str, str]) -> Iterator[C
         yield Curve("", colour, rates, ":", look={"lw": 1.1})
 
 
-EXPERIMENT = Experiment("rates", SIZES, work, judge, {"rates": draw}, words)
+EXPERIMENT = Experiment("rates", SIZES, work, judge, {"rates": draw})

@@ -12,6 +12,7 @@ from scipy.special import softmax
 from sparsetoken.experiments.core.bag_sets import DIGIT, draw_bags, source
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
+from sparsetoken.experiments.core.places import beside, placed
 from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, averaged
 from sparsetoken.experiments.core.rules import report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
@@ -28,7 +29,6 @@ from sparsetoken.theory.readout.solve import solve_readout
 CLASSIFIERS = ("pooled", "attention")
 PLACES = (("digits", 5), ("digits", 20), ("digits", 50), ("textures", 20))
 """What a token is, and how many are in a bag."""
-PLACE = ("tokens", "length", "classifier")
 RIDGE, SHARPNESS, LOSS = 0.02, 1.0, "logistic"
 
 # `law_bags` of each class give the means and covariances of the features.
@@ -105,21 +105,15 @@ def measure_error(
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Report what was measured; the most bags of most tokens stand for it."""
     longest = max(length for _, length in PLACES)
+    place = ("{classifier}", "{tokens}, L = {length}, {bags} bags", "bags")
     for row in rows.where("simulated"):
-        yield report_only(
-            "real-bags",
-            row,
-            curve=row["classifier"],
-            where=f"{row['tokens']}, L = {row['length']}, {row['bags']} bags",
-            x=row["bags"],
-            key=row["bags"] == max(sizes.bags) and row["length"] == longest,
-        )
+        key = row["bags"] == max(sizes.bags) and row["length"] == longest
+        yield report_only("real-bags", row, **placed(row, *place), key=key)
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the setting, the errors at the most bags, and the absolute gaps."""
-    line = rows.where(THEORY)
-    pairs = [(line.beside(row, *PLACE, "bags"), row) for row in rows.where("simulated")]
+    pairs = [(beside(rows.where(THEORY), row), row) for row in rows.where("simulated")]
     gaps = {
         name: [abs(row.value - theory.value) for theory, row in pairs if row["classifier"] == name]
         for name in CLASSIFIERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,19 +12,11 @@ from matplotlib.axes import Axes
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.capacities import solved_capacity
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
-from sparsetoken.experiments.core.rows import (
-    REDUCED,
-    THEORY,
-    Row,
-    Rows,
-    averaged,
-    measured,
-    predicted,
-)
-from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
+from sparsetoken.experiments.core.places import all_true, compare, near
+from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, GREY, SEQUENCE
 from sparsetoken.losses import get_loss
@@ -43,10 +35,12 @@ WEIGHTS = {"attention": 1, "pooled": 1, "vectorized": SQUARE.length}
 """Models of the square loss, and their weights over d; a load is n1 over the weights."""
 MARGIN = (SparseTokenProblem(4, 1, 2.0, 0.5), Attention(Query(0.8, 1.0)))
 """Problem and model of hinge and logistic loss; a ratio is alpha1 over the capacity."""
-RIDGES = (0.0, 1e-2, 1e-1)
-RIDGED = RIDGES[1]
-"""The ridge that is simulated too."""
-LOSSES = ("hinge", "logistic")
+RIDGED, SMOOTH = 1e-2, 1e-1
+"""The ridge that is simulated too, and that which leaves no peak."""
+RIDGES = {0.0: (SEQUENCE[0], "-"), RIDGED: (SEQUENCE[1], "--"), SMOOTH: (SEQUENCE[3], ":")}
+"""Their colours and dashes."""
+LOSSES = {"hinge": SEQUENCE[1], "logistic": SEQUENCE[4]}
+"""Their colours."""
 SMALL = 1e-6
 """The ridge that stands for 0 where a simulation needs one."""
 JUDGED, LINE = 1e-4, 1e-3
@@ -89,12 +83,8 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
                 cost = (0.1 if model == "attention" else 0.01) * len(loads)
                 yield piece(predict_loads, model, ridge, loads, tolerance, cost=cost)
     yield piece(predict_loads, "vectorized", 0.0, sizes.vectorized_loads, JUDGED, cost=0.1)
-    curves = (
-        ("attention", 0.0, sizes.loads),
-        ("pooled", 0.0, sizes.loads),
-        ("vectorized", 0.0, sizes.vectorized_loads),
-        ("attention", RIDGED, sizes.ridge_loads),
-    )
+    rest = (("vectorized", 0.0, sizes.vectorized_loads), ("attention", RIDGED, sizes.ridge_loads))
+    curves = [*((model, 0.0, sizes.loads) for model in ("attention", "pooled")), *rest]
     for k, (model, ridge, loads) in enumerate(curves):
         for i, load in enumerate(loads):
             own = (sizes.weights, sizes.trials, seed_of("ridgeless", "load", k, i, seed))
@@ -147,17 +137,18 @@ def simulate_load(
     model: str, ridge: float, load: float, weights: int, trials: int, seed: int
 ) -> Iterator[Row]:
     """Measure the square loss and, for attention, chi where it is finite."""
-    readout, d = readout_of(model, ridge, load), weights // WEIGHTS[model]
-    given = (SQUARE, MODELS[model])
+    readout, given = readout_of(model, ridge, load), (SQUARE, MODELS[model])
     at: dict[str, Any] = {"loss": "square", "model": model, "ridge": ridge, "load": load}
-    simulated = simulation.simulate(*given, readout, dimension=d, trials=trials, seed=seed)
-    yield from (measured(simulated, name, dimension=d, **at) for name in ERRORS)
+    d = weights // WEIGHTS[model]
+    sizes: dict[str, Any] = {"dimension": d, "seed": seed}
+    errors = piece(simulation.simulate, *given, readout, trials=trials, rows=ERRORS, at=at, **sizes)
+    yield from errors.run()
     if model == "attention" and (load > 1 or ridge > 0):
-        chi = []
-        for i in range(trials):
-            options: dict[str, Any] = {"dimension": d, "seed": seed, "trial": i}
-            F, _ = simulation.draw_training_set(*given, readout.alpha1, **options)
-            chi.append(_susceptibility(F, ridge, d))
+        drawn = (
+            simulation.draw_training_set(*given, readout.alpha1, trial=i, **sizes)
+            for i in range(trials)
+        )
+        chi = [_susceptibility(F, ridge, d) for F, _ in drawn]
         yield averaged(chi, "susceptibility", dimension=d, engine=REDUCED, **at)
 
 
@@ -204,9 +195,9 @@ def predict_margins(
 def simulate_margin(loss: str, ratio: float, d: int, trials: int, seed: int) -> Iterator[Row]:
     """Measure at ridge `SMALL`, which stands for 0."""
     readout = Readout(loss, SMALL, ratio * solved_capacity(*MARGIN).value)
-    simulated = simulation.simulate(*MARGIN, readout, dimension=d, trials=trials, seed=seed)
-    at: dict[str, Any] = {"loss": loss, "ratio": ratio, "ridge": 0.0}
-    yield from (measured(simulated, name, dimension=d, **at) for name in ERRORS[::-1])
+    at = {"loss": loss, "ratio": ratio, "ridge": 0.0}
+    sizes: dict[str, Any] = {"dimension": d, "trials": trials, "seed": seed}
+    yield from piece(simulation.simulate, *MARGIN, readout, rows=ERRORS[::-1], at=at, **sizes).run()
 
 
 def simulate_direction(ridges: tuple[float, ...], d: int, trials: int, seed: int) -> Iterator[Row]:
@@ -228,126 +219,83 @@ def simulate_direction(ridges: tuple[float, ...], d: int, trials: int, seed: int
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare at each load and ratio, and judge the peak, the divergence and the direction."""
-    at_loads = rows.where("simulated", loss="square")
-    for row in at_loads:
-        yield from _at_load(rows, row)
+    for row in rows.where("simulated"):
+        if "loss" in row.at:
+            at = _at_load if row["loss"] == "square" else _at_ratio
+            yield from at(rows.where(THEORY), row)
     for model in ("attention", "pooled"):
         yield from _peak(model, rows)
         yield from _divergence(model, rows)
-    for row in at_loads.where(quantity="susceptibility"):
-        # The mean of an inverse Wishart matrix has n1 - d - 2 where its limit has n1 - d; beyond
-        # that the spread is taken to be that of test errors.
-        mean = 2 / (row["load"] - 1) if row["ridge"] == 0 else 0.0
-        place = {**_place(row), "where": f"α₁ = {row['load']:g}, λ = {row['ridge']:g}"}
-        shift = SHIFTS["test_error"]._replace(mean=mean)
-        yield against_simulation(DIVERGES, _predicted(rows, row), row, shift=shift, **place)
-    for loss in LOSSES:
-        for row in rows.where("simulated", loss=loss):
-            yield from _at_ratio(rows, row)
     yield from _direction(rows)
 
 
-def _place(row: Row) -> dict[str, Any]:
-    where = f"n₁ = {row['load']:g} × weights, λ = {row['ridge']:g}"
-    return {"curve": row["model"], "where": where, "x": row["load"]}
-
-
-def _predicted(rows: Rows, row: Row) -> Row:
-    return rows.where(THEORY, loss="square").beside(row, "model", "ridge", "load")
-
-
-def _at_load(rows: Rows, row: Row) -> Iterator[Comparison]:
-    """Judge the test error and, without a ridge, the training loss."""
+def _at_load(known: Rows, row: Row) -> Iterator[Comparison]:
+    """Judge test error and susceptibility and, without a ridge, the training loss."""
     free, load = row["ridge"] == 0, row["load"]
+    place = ("{model}", "n₁ = {load:g} × weights, λ = {ridge:g}", "load")
     if row.quantity == "test_error":
-        options: dict[str, Any] = {"key": free and load in (0.8, 1.25), **_place(row)}
-        yield against_simulation(PEAK, _predicted(rows, row), row, **options)
-    elif row.quantity == "training_loss" and free:
+        yield compare(PEAK, known, row, *place, key=free and load in (0.8, 1.25))
+    elif row.quantity == "susceptibility":
+        # The mean of an inverse Wishart matrix has n1 - d - 2 where its limit has n1 - d; beyond
+        # that the spread is taken to be that of test errors.
+        shift = SHIFTS["test_error"]._replace(mean=2 / (load - 1) if free else 0.0)
+        place = ("{model}", "α₁ = {load:g}, λ = {ridge:g}", "load")
+        yield compare(DIVERGES, known, row, *place, shift=shift)
+    elif free:
         # Below the threshold an exact fit, in float64.
-        options = {"shift": NO_SHIFT, "bound": 1e-12} if load < 1 else {}
-        options |= {"key": load in (0.5, 2.0), **_place(row)}
-        yield against_simulation(THRESHOLD, _predicted(rows, row), row, **options)
+        exact: dict[str, Any] = {"shift": NO_SHIFT, "bound": 1e-12} if load < 1 else {}
+        yield compare(THRESHOLD, known, row, *place, key=load in (0.5, 2.0), **exact)
 
 
 def _peak(model: str, rows: Rows) -> Iterator[Comparison]:
     """Judge by neighbours on the line of theory that it has a peak, and none with a ridge."""
     line = rows.where(THEORY, "test_error", loss="square", model=model)
-    free, smooth = line.where(ridge=0.0), line.where(ridge=RIDGES[-1])
-    yield fraction_true(
-        PEAK,
-        "rises to the threshold, falls after it",
-        [
-            *_steps([row for row in free if 0.5 <= row["load"] < 1], lambda step: step > 0),
-            *_steps([row for row in free if row["load"] > 1], lambda step: step < 0),
-        ],
-        curve=model,
-        where="fraction of neighbours, n₁ from 0.5 to 8 × weights",
-        converged=free.converged,
-        key=True,
-    )
-    smooth = Rows(row for row in smooth if row["load"] >= 0.5)
-    yield fraction_true(
-        PEAK,
-        "falls throughout with a ridge",
-        # Neighbours may differ by less than the theory's own tolerance.
-        _steps(smooth, lambda step: step < LINE),
-        curve=model,
-        where=f"share of neighbours, λ = {RIDGES[-1]:g}",
-        converged=smooth.converged,
-    )
+    free, smooth = line.where(ridge=0.0), line.where(ridge=SMOOTH)
+    true = [rise > 0 for rise in _rises(free, 0.5, 1)] + [rise < 0 for rise in _rises(free, 1)]
+    name, where = "rises to the threshold, falls after it", "n₁ from 0.5 to 8 × weights"
+    place = (free, f"fraction of neighbours, {where}")
+    yield all_true(PEAK, name, true, *place, curve=model, key=True)
+    # Neighbours may differ by less than the theory's own tolerance.
+    true = [rise < LINE for rise in _rises(smooth, 0.5)]
+    where = f"share of neighbours, λ = {SMOOTH:g}"
+    yield all_true(PEAK, "falls throughout with a ridge", true, smooth, where, curve=model)
 
 
-def _steps(line: Sequence[Row], true: Callable[[float], bool]) -> list[bool]:
-    """Say of the step from each load to the next whether it is as expected."""
-    errors = [row.value for _, row in Rows(line).along("load")]
-    return [true(b - a) for a, b in itertools.pairwise(errors)]
+def _rises(line: Rows, low: float, high: float = math.inf) -> list[float]:
+    """Return the differences of the values at neighbouring loads in a range."""
+    values = [row.value for load, row in line.along("load") if low <= load < high]
+    return [b - a for a, b in itertools.pairwise(values)]
 
 
 def _divergence(model: str, rows: Rows) -> Iterator[Comparison]:
     limit, above, below = (
         rows.one(THEORY, name, model=model) for name in ("limit of (α₁ − 1) χ", "above", "below")
     )
-    yield against_value(
-        DIVERGES,
-        "(α₁ − 1) χ",
-        curve=model,
-        where=f"α₁ = {NEAR:g}, λ = 0, against the mean of 1/C²",
-        expected=limit.value,
-        value=above.value,
-        # The next order in alpha1 - 1 = 0.001, with a factor of a few, and the nodes.
-        allowance=0.005 * limit.value,
-        error=limit.error,
-        converged=above.converged,
-        key=True,
-    )
-    yield against_value(
-        DIVERGES,
-        "λ χ",
-        curve=model,
-        where=f"α₁ = {FAR:g}, λ = {SMALL:g}, against 1/α₁ − 1",
-        expected=1 / FAR - 1,
-        value=below.value,
-        # First order in λ, times a mean of 1/C² of at most 10 and a factor of a few.
-        allowance=100 * SMALL,
-        converged=below.converged,
-    )
+    found = above.value, [above], f"α₁ = {NEAR:g}, λ = 0, against the mean of 1/C²"
+    given: dict[str, Any] = {"curve": model, "expected": limit.value, "error": limit.error}
+    # The next order in alpha1 - 1 = 0.001, with a factor of a few, and the nodes.
+    given["allowance"] = 0.005 * limit.value
+    yield near(DIVERGES, "(α₁ − 1) χ", *found, key=True, **given)
+    found = below.value, [below], f"α₁ = {FAR:g}, λ = {SMALL:g}, against 1/α₁ − 1"
+    # First order in λ, times a mean of 1/C² of at most 10 and a factor of a few.
+    given = {"curve": model, "expected": 1 / FAR - 1, "allowance": 100 * SMALL}
+    yield near(DIVERGES, "λ χ", *found, **given)
 
 
-def _at_ratio(rows: Rows, row: Row) -> Iterator[Comparison]:
+def _at_ratio(known: Rows, row: Row) -> Iterator[Comparison]:
     """Judge the training loss and, for the hinge loss below capacity, the test error."""
     loss, ratio = row["loss"], row["ratio"]
-    known = rows.where(THEORY, loss=loss, ratio=ratio, ridge=0.0)
-    where, exact = f"α₁ = {ratio:g} α*", known.one(quantity=row.quantity)
-    place: dict[str, Any] = {"curve": loss, "x": ratio}
+    known = known.where(loss=loss, ratio=ratio, ridge=0.0)
     if row.quantity == "training_loss":
-        place |= {"where": where, "key": ratio in (0.75, 1.25)}
+        free: dict[str, Any] = {"key": ratio in (0.75, 1.25)}
         if ratio < 1:
-            price = _price(loss, known.one(quantity="length").value)
-            place |= {"shift": NO_SHIFT, "bound": price}
-        yield against_simulation(ZERO if ratio < 1 else POSITIVE, exact, row, **place)
+            length = known.one(quantity="length").value
+            free |= {"shift": NO_SHIFT, "bound": _price(loss, length)}
+        claim = ZERO if ratio < 1 else POSITIVE
+        yield compare(claim, known, row, "{loss}", "α₁ = {ratio:g} α*", "ratio", **free)
     elif loss == "hinge" and ratio < 1:
-        place |= {"where": f"{where}, hinge, against the largest margin", "key": ratio == RATIO}
-        yield against_simulation(DIRECTION, exact, row, **place)
+        place = ("hinge", "α₁ = {ratio:g} α*, hinge, against the largest margin", "ratio")
+        yield compare(DIRECTION, known, row, *place, key=ratio == RATIO)
 
 
 def _price(loss: str, length: float) -> float:
@@ -372,63 +320,33 @@ def turning(rows: Rows, quantity: str = "test_error") -> tuple[list[tuple[float,
 def _direction(rows: Rows) -> Iterator[Comparison]:
     ((ridge, last), (ridge_before, before), *_), limit = turning(rows)
     short, long = (1 / row.value for _, row in turning(rows, "length")[0][:2])
-    gap = last.value - before.value
-    yield against_value(
-        DIRECTION,
-        "test_error",
-        curve="logistic",
-        where=f"theory at λ = {ridge_before:g} and {ridge:g}, extrapolated to 1/|w| = 0",
-        expected=limit.value,
-        value=last.value + gap * short / (long - short),
-        # The gap falls as 1/|w|, with corrections of relative size 1/log(1/ridge) < 0.1 to it.
-        allowance=0.1 * abs(last.value - limit.value),
-        error=limit.error,
-        converged=all(row.converged for row in (last, before, limit)),
-        key=True,
-    )
-    distances = rows.where("simulated", "distance").along("ridge")
-    yield fraction_true(
-        DIRECTION,
-        "1 − cosine with the max-margin readout falls",
-        [a.value < b.value for (_, a), (_, b) in itertools.pairwise(distances)],
-        curve="logistic",
-        where=f"measured on the same D1, share of steps down to λ = {distances[0][0]:g}",
-        engine="reduced",
-    )
-
-
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the peak, the divergence, the losses around the capacity and the direction."""
-    free = rows.where(quantity="test_error", loss="square", model="attention", ridge=0.0)
-    return {
-        "top": max(free.where(THEORY), key=lambda row: row.value),
-        "simulated": max(free.where("simulated"), key=lambda row: row.value),
-        "capacity": rows.where(THEORY, "capacity")[0],
-        "losses": [c for c in comparisons if c.key and c.claim in (ZERO, POSITIVE)],
-        "turned": [row for _, row in rows.where("simulated", "distance").along("ridge")],
-    }
-
-
-DASHES = dict(zip(RIDGES, ("-", "--", ":"), strict=True))
-SHADES = dict(zip(RIDGES, (SEQUENCE[0], SEQUENCE[1], SEQUENCE[3]), strict=True))
-LOSS_COLOURS = {"hinge": SEQUENCE[1], "logistic": SEQUENCE[4]}
+    found = last.value + (last.value - before.value) * short / (long - short)
+    given: dict[str, Any] = {"curve": "logistic", "expected": limit.value, "error": limit.error}
+    # The gap falls as 1/|w|, with corrections of relative size 1/log(1/ridge) < 0.1 to it.
+    given["allowance"] = 0.1 * abs(last.value - limit.value)
+    where = f"theory at λ = {ridge_before:g} and {ridge:g}, extrapolated to 1/|w| = 0"
+    used = (last, before, limit)
+    yield near(DIRECTION, "test_error", found, used, where, key=True, **given)
+    falling = [row for _, row in rows.where("simulated", "distance").along("ridge")]
+    true = [a.value < b.value for a, b in itertools.pairwise(falling)]
+    where = f"measured on the same D1, share of steps down to λ = {falling[0]['ridge']:g}"
+    name = "1 − cosine with the max-margin readout falls"
+    yield all_true(DIRECTION, name, true, falling, where, curve="logistic")
 
 
 def draw(rows: Rows) -> Plot:
     """Draw test error of three models, and susceptibility of attention, against the load."""
-    square = rows.where(loss="square")
-    test_errors, chi = square.where(quantity="test_error"), square.where(quantity="susceptibility")
     errors: list[Curve] = []
     for model in MODELS:
-        known = test_errors.where(model=model)
+        known = rows.where(quantity="test_error", loss="square", model=model)
         # The line of the vectorized model is that of pooled.
         name = "vectorized (line of pooled)" if model == "vectorized" else model
         errors.append(Curve(name, COLOURS[model], known.where("simulated", ridge=0.0)))
         for ridge in RIDGES if model != "vectorized" else ():
             errors += _sides("", COLOURS[model], known.where(THEORY, ridge=ridge), ridge)
     spreads: list[Curve] = []
-    for ridge, colour in SHADES.items():
-        known = chi.where(model="attention", ridge=ridge)
+    for ridge, (colour, _) in RIDGES.items():
+        known = rows.where(quantity="susceptibility", loss="square", model="attention", ridge=ridge)
         finite = [row for row in known if row["load"] > 1 or ridge > 0 or row.engine != THEORY]
         spreads += _sides(f"λ = {ridge:g}" if ridge else "λ → 0", colour, finite, ridge)
     x = Axis("n₁ / number of weights", ticks=LOADS)
@@ -445,20 +363,20 @@ def _threshold(axes: Axes) -> None:
 def _sides(name: str, colour: str, rows: Sequence[Row], ridge: float) -> list[Curve]:
     """Return a curve; without a ridge it breaks at the threshold, which has no limit."""
     parts = [[row for row in rows if (ridge > 0 or row["load"] > 1) == side] for side in (1, 0)]
-    return [Curve(name, colour, part, DASHES[ridge]) for part in parts if part]
+    return [Curve(name, colour, part, RIDGES[ridge][1]) for part in parts if part]
 
 
 def draw_capacity(rows: Rows) -> Plot:
     """Draw the training loss across the capacity, and the turn to the largest margin."""
     losses = rows.where(quantity="training_loss", ridge=0.0)
-    lines = [Curve(loss, colour, losses.where(loss=loss)) for loss, colour in LOSS_COLOURS.items()]
+    lines = [Curve(loss, colour, losses.where(loss=loss)) for loss, colour in LOSSES.items()]
     x, y = Axis("α₁ / α*"), Axis("training loss")
     left = Panel("ratio", x, y, lines, "training loss, λ → 0", _threshold)
     followed, limit = turning(rows)
     gaps = [row.but(value=abs(row.value - limit.value)) for _, row in followed]
     cosines = rows.where("simulated", "distance")
     turned = [
-        Curve("1 − cosine", LOSS_COLOURS["logistic"], cosines, marker="o:"),
+        Curve("1 − cosine", LOSSES["logistic"], cosines, marker="o:"),
         Curve("gap of test error", GREY, gaps, look={"marker": "D", "ms": 4}),
     ]
     title = f"logistic against largest margin, α₁ = {RATIO:g} α*"
@@ -470,4 +388,4 @@ def draw_capacity(rows: Rows) -> Plot:
 
 FIGURES = {"ridgeless": draw, "ridgeless_capacity": draw_capacity}
 
-EXPERIMENT = Experiment("ridgeless", SIZES, work, judge, FIGURES, words)
+EXPERIMENT = Experiment("ridgeless", SIZES, work, judge, FIGURES)

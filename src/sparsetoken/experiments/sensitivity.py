@@ -13,11 +13,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import FAILS, Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
-from sparsetoken.experiments.core.maps import DISC, Along, draw_map
+from sparsetoken.experiments.core.places import beside, placed
 from sparsetoken.experiments.core.rows import (
+    CONVERGED,
     REDUCED,
     THEORY,
     Row,
@@ -28,12 +29,21 @@ from sparsetoken.experiments.core.rows import (
 )
 from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures import style
-from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, Plotted, curves
+from sparsetoken.figures.curves import (
+    DISC,
+    Along,
+    Axis,
+    Curve,
+    Panel,
+    Plot,
+    Plotted,
+    curves,
+    draw_map,
+)
 from sparsetoken.figures.palette import GREY, RED, SEQUENCE
 from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
-from sparsetoken.results import Simulation, TrialOutcome
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory.oracle import learning_error
 from sparsetoken.theory.tuning import best_beta, best_split
@@ -114,12 +124,8 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
         yield piece(simulate_spot, *spot, **trials("spot", i), cost=cost)
 
 
-Place = tuple[str, float, float]
-"""A panel with its x and y."""
-
-
-def setting(panel: str, x: float, y: float) -> tuple[SparseTokenProblem, TwoSteps, Readout]:
-    """Return problem, steps and readout at a place of a panel."""
+def setting(panel: str, x: float, y: float) -> tuple[SparseTokenProblem, Any, Readout]:
+    """Return problem, model and readout at a place of a panel."""
     rate, steps, readout = 0.5, STEPS, READOUT
     if panel == "sharpness":
         steps = dataclasses.replace(steps, beta=x, alpha0=y)
@@ -128,21 +134,16 @@ def setting(panel: str, x: float, y: float) -> tuple[SparseTokenProblem, TwoStep
     else:
         steps = dataclasses.replace(steps, alpha0=x * y)
         readout = dataclasses.replace(readout, alpha1=(1 - x) * y)
-    return SparseTokenProblem(10, 1, 5.0, rate), steps, readout
-
-
-def coordinates(place: Place) -> dict[str, Any]:
-    """Return the coordinates of a setting."""
-    return dict(zip(("panel", "x", "y"), place, strict=True))
+    return SparseTokenProblem(10, 1, 5.0, rate), Attention(steps), readout
 
 
 def predict_line(panel: str, xs: tuple[float, ...], y: float) -> Iterator[Row]:
     """Predict the test error, and the cosine of the query, along x."""
     for x in xs:
-        problem, steps, readout = setting(panel, x, y)
-        query = theory.align(problem, steps).query
+        problem, model, readout = setting(panel, x, y)
+        at: dict[str, Any] = {"panel": panel, "x": x, "y": y}
+        query = theory.align(problem, model.query).query
         prediction = theory.predict(problem, Attention(query), readout, tolerance=MAP)
-        at = coordinates((panel, x, y))
         yield predicted(prediction, "test_error", **at)
         yield Row(THEORY, "cosine", float(query.cosine), at=at)
 
@@ -153,33 +154,25 @@ def predict_floor(total: float) -> list[Row]:
     return [predicted(floor, "test_error", "floor", panel="split", y=total)]
 
 
-def simulate(place: Place, **sizes: Any) -> Simulation[TrialOutcome]:
-    """Run the trials in a setting."""
-    problem, steps, readout = setting(*place)
-    return simulation.simulate(problem, Attention(steps), readout, **sizes)
-
-
-def simulate_spot(panel: str, x: float, y: float, **sizes: Any) -> Iterator[Row]:
-    """Predict and simulate one setting."""
-    place = (panel, x, y)
-    return spot(place, simulate(place, **sizes), sizes["dimension"])
-
-
-def spot(place: Place, simulated: Simulation[TrialOutcome], dimension: int) -> Iterator[Row]:
+def simulate_spot(panel: str, x: float, y: float, *, dimension: int, **trials: Any) -> list[Row]:
     """Return the measurement in a setting, and its prediction.
 
     The prediction includes the possible effect of the finite-size bias of the query cosine.
     """
-    problem, steps, readout = setting(*place)
-    query, at = theory.align(problem, steps).query, coordinates(place)
-    smaller = query.cosine * (1 - BIAS / (steps.alpha0 * dimension))
+    problem, model, readout = setting(panel, x, y)
+    at: dict[str, Any] = {"panel": panel, "x": x, "y": y}
+    query = theory.align(problem, model.query).query
+    smaller = query.cosine * (1 - BIAS / (model.query.alpha0 * dimension))
     exact, near = (
         theory.predict(problem, Attention(one), readout, tolerance=SPOT)
         for one in (query, dataclasses.replace(query, cosine=smaller))
     )
-    yield measured(simulated, "test_error", dimension=dimension, **at)
-    yield predicted(exact, "test_error", "exact", **at)
-    yield Row("exact", "moved", float(abs(near.test_error - exact.test_error)), at=at)
+    simulated = simulation.simulate(problem, model, readout, dimension=dimension, **trials)
+    return [
+        measured(simulated, "test_error", dimension=dimension, **at),
+        predicted(exact, "test_error", "exact", **at),
+        Row("exact", "moved", float(abs(near.test_error - exact.test_error)), at=at),
+    ]
 
 
 def search(panel: str, y: float, dimension: int, trials: int, seed: int) -> Iterator[Row]:
@@ -187,91 +180,69 @@ def search(panel: str, y: float, dimension: int, trials: int, seed: int) -> Iter
 
     With any trials, simulate it and its two neighbours with the same random numbers.
     """
-    problem, steps, readout = setting(panel, 0.5 if panel == "split" else 1.0, y)
+    given = setting(panel, 0.5 if panel == "split" else 1.0, y)
     if panel == "split":
-        optimum: Any = best_split(problem, Attention(steps), readout, y, tolerance=MAP)
+        optimum: Any = best_split(*given, y, tolerance=MAP)
         best, odds = optimum.share, optimum.share / (1 - optimum.share)
         near = [o / (1 + o) for o in (odds / NEIGHBOUR, odds * NEIGHBOUR)]
     else:
-        options: dict[str, Any] = {"sharpness": SHARPNESS_RANGE, "tolerance": MAP}
-        optimum = best_beta(problem, Attention(steps), readout, **options)
+        optimum = best_beta(*given, sharpness=SHARPNESS_RANGE, tolerance=MAP)
         best = optimum.steps.beta
         near = [best / NEIGHBOUR, best * NEIGHBOUR]
-    place, status = (panel, float(best), y), str(optimum.status.code)
-    sharpness = float(theory.align(problem, setting(*place)[1]).query.sharpness)
-    at = {**coordinates(place), "sharpness": sharpness}
+    best, status = float(best), str(optimum.status.code)
+    sharpness = float(theory.align(given[0], setting(panel, best, y)[1].query).query.sharpness)
+    at: dict[str, Any] = {"panel": panel, "x": best, "y": y, "sharpness": sharpness}
     yield predicted(optimum.prediction, "test_error", "best", **at).but(status=status)
     if not trials:
         return
-    sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "seed": seed}
-    at_best = simulate(place, **sizes)
-    yield from spot(place, at_best, dimension)
-    for side, x in zip(("below", "above"), near, strict=True):
-        beside = (panel, float(x), y)
-        there = simulate(beside, **sizes)
-        yield from spot(beside, there, dimension)
-        gains = at_best.trials.test_error - there.trials.test_error
-        row = averaged(gains, "gain", dimension=dimension, engine=REDUCED, **coordinates(beside))
-        both = [str(one.status.code) for one in (at_best, there) if not one.status.converged]
-        row = row.but(status=both[0]) if both else row
-        yield row.but(best=place[1], side=side, search=status)
+    sizes = {"dimension": dimension, "trials": trials, "seed": seed}
+    yield from (rows := simulate_spot(panel, best, y, **sizes))
+    at_best = rows[0]
+    for side, x in zip(("below", "above"), map(float, near), strict=True):
+        yield from (rows := simulate_spot(panel, x, y, **sizes))
+        there = rows[0]
+        differences = np.subtract(at_best.values, there.values).tolist()
+        gains = averaged(differences, "gain", dimension=dimension)
+        fallen = [one.status for one in (at_best, there) if one.status != CONVERGED]
+        status_of_both = fallen[0] if fallen else CONVERGED
+        at = {"panel": panel, "x": x, "y": y, "best": best, "side": side, "search": status}
+        yield gains.but(engine=REDUCED, status=status_of_both, **at)
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare settings with the map, and the best one with its neighbours."""
-    for panel in PANELS:
+    known, usual = rows.where("exact"), SHIFTS["test_error"]
+    for panel, claim in PANELS.items():
         simulated = rows.where("simulated", "test_error", panel=panel)
-        yield from (_on_map(rows, row, key=row is simulated[0]) for row in simulated)
+        for row in simulated:
+            exact, moved = (beside(known, row.but(quantity=q)) for q in ("test_error", "moved"))
+            # The usual shift, and what the bias of the query's cosine moves at small alpha0 d.
+            spread = math.hypot(usual.spread, moved.value * row.dimension / exact.value)
+            place: dict[str, Any] = placed(row, "attention", WHERE[panel], "x")
+            place["shift"] = usual._replace(spread=spread)
+            yield against_simulation(claim, exact, row, key=row is simulated[0], **place)
     yield from (_no_better(row) for row in rows.where("simulated", "gain"))
-
-
-def _on_map(rows: Rows, row: Row, key: bool) -> Comparison:
-    exact = rows.where("exact").beside(row, "panel", "x", "y")
-    moved = rows.where("exact").beside(row.but(quantity="moved"), "panel", "x", "y")
-    # The usual shift, and what the bias of the query's cosine moves at small alpha0 d.
-    usual = SHIFTS["test_error"]
-    spread = math.hypot(usual.spread, moved.value * row.dimension / exact.value)
-    return against_simulation(
-        PANELS[row["panel"]],
-        exact,
-        row,
-        curve="attention",
-        where=WHERE[row["panel"]].format(**row.at),
-        x=row["x"],
-        shift=usual._replace(spread=spread),
-        key=key,
-    )
 
 
 def _no_better(row: Row) -> Comparison:
     """Judge the gain of a neighbour over the best setting; a loss counts as 0."""
     best = WHERE[row["panel"]].format(x=row["best"], y=row["y"])
     higher = f"measured error higher by {-row.value:.4f} ± {row.error:.4f}"
-    return against_simulation(
-        BEST[row["panel"]],
-        Row(THEORY, "gain", 0.0, status=row["search"]),
-        row.but(value=max(row.value, 0.0)),
-        curve=row["side"],
-        where=f"{best}, against {row['x']:.3g}: {higher}",
-        x=row["x"],
-        shift=NO_SHIFT,  # both have that of the same training
-        key=row["y"] == 1.0 and row["side"] == "below",
-    )
+    place = placed(row, "{side}", f"{best}, against {{x:.3g}}: {higher}", "x")
+    none, gain = Row(THEORY, "gain", 0.0, status=row["search"]), max(row.value, 0.0)
+    # Both have the shift of the same training.
+    place |= {"shift": NO_SHIFT, "key": row["y"] == 1.0 and row["side"] == "below"}
+    return against_simulation(BEST[row["panel"]], none, row.but(value=gain), **place)
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the best choices, how the comparisons went, and where the query turns away."""
     splits, betas = ([r for _, r in rows.where("best", panel=p).along("y")] for p in BEST)
-    on_map = [c for c in comparisons if c.quantity == "test_error"]
-    near = [c for c in comparisons if c.quantity == "gain"]
     return {
-        "places": len(on_map),
-        "largest": largest_z(on_map),
+        "largest": largest_z(c for c in comparisons if c.quantity == "test_error"),
         "splits": splits,
         "falling": all(a["x"] > b["x"] for a, b in itertools.pairwise(splits)),
         "betas": betas,
-        "neighbours": len(near),
-        "better": sum(c.verdict == FAILS for c in near),
         "turned": _turned_away(rows.where(THEORY, panel="bias")),
     }
 

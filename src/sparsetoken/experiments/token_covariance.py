@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
+from sparsetoken.experiments.core.places import all_true, compare
 from sparsetoken.experiments.core.references import PROBLEM
-from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, measured, predicted
-from sparsetoken.experiments.core.rules import against_simulation, fraction_true
+from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, difference, predicted
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import COLOURS, LIGHT_GREY
 from sparsetoken.model.models import Attention, Model, Pooled
@@ -136,13 +135,16 @@ def predict_error(change: str, to: float, classifier: str, dimension: int) -> li
 
 def simulate_error(
     change: str, to: float, classifier: str, dimension: int, trials: int, seed: int
-) -> list[Row]:
+) -> Rows:
     """Measure with real tokens in one setting."""
-    sizes: dict[str, Any] = {"dimension": dimension, "engine": TENSORS}
-    at: dict[str, Any] = {"change": change, "to": to, "classifier": classifier}
     problem, model = problem_at(change, to, classifier, dimension), model_of(change, classifier)
-    simulated = simulation.simulate(problem, model, READOUT, trials=trials, seed=seed, **sizes)
-    return [measured(simulated, "test_error", **sizes, **at)]
+    sizes: dict[str, Any] = {"dimension": dimension, "engine": TENSORS, "trials": trials}
+    sizes["seed"] = seed
+    wanted: dict[str, Any] = {
+        "rows": ["test_error"],
+        "at": {"change": change, "to": to, "classifier": classifier},
+    }
+    return piece(simulation.simulate, problem, model, READOUT, **sizes, **wanted).run()
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
@@ -155,66 +157,35 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         else:
             claim, place = "covariance-learned-error", f"{LETTERS[change]} {to:g}"
             key = to == getattr(sizes, change)[-1]
-        yield against_simulation(
-            claim,
-            rows.where(THEORY).beside(row, "change", "to", "classifier"),
-            row,
-            curve=row["classifier"],
-            where=f"{place}, d = {row.dimension}",
-            x=to,
-            key=key,
-        )
-    pooled, attention = (measured_along(rows, "between", c) for c in ("pooled", "attention"))
-    yield _clear(
-        "shared-effects",
-        "larger rise",
-        [(p, pooled[0], a, attention[0]) for p, a in zip(pooled[1:], attention[1:], strict=True)],
-        lambda p, p0, a, a0: (p - p0) - (a - a0),
-        f"measured, d = {sizes.dimension}, three standard errors",
+        where = f"{place}, d = {{dimension}}"
+        yield compare(claim, rows.where(THEORY), row, "{classifier}", where, "to", key=key)
+    measured = f"measured, d = {sizes.dimension}"
+    pooled, attention = (
+        [difference(row, line[0]) for row in line[1:]]
+        for line in (measured_along(rows, "between", name) for name in ("pooled", "attention"))
     )
+    where = f"{measured}, three standard errors"
+    yield _clear("shared-effects", "larger rise", pooled, attention, where)
     # At the steeper half of the spectra: the effect vanishes as they become flat.
     plain, whitened = (measured_along(rows, "decay", c) for c in ("attention", "whitened"))
     steep = len(plain) // 2
-    yield _clear(
-        "whitening",
-        "lower error",
-        list(zip(plain[steep:], whitened[steep:], strict=True)),
-        lambda p, w: p - w,
-        f"measured, d = {sizes.dimension}, decay ≥ {sizes.decay[steep]:g}",
-    )
+    where = f"{measured}, decay ≥ {sizes.decay[steep]:g}"
+    yield _clear("whitening", "lower error", plain[steep:], whitened[steep:], where)
 
 
 def _clear(
-    claim: str,
-    quantity: str,
-    cases: list[tuple[Row, ...]],
-    difference: Callable[..., float],
-    where: str,
+    claim: str, quantity: str, larger: list[Row], smaller: list[Row], where: str
 ) -> Comparison:
-    """Judge whether a difference of measured errors is positive by three standard errors."""
-    true = [
-        difference(*(row.value for row in case)) > 3 * math.hypot(*(row.error for row in case))
-        for case in cases
-    ]
-    sound = all(row.converged for case in cases for row in case)
-    return fraction_true(
-        claim, quantity, true, where=where, converged=sound, engine=TENSORS, key=True
-    )
+    """Judge whether differences of measured numbers are positive by three standard errors."""
+    gaps = [difference(a, b) for a, b in zip(larger, smaller, strict=True)]
+    true = [gap.value > 3 * gap.error for gap in gaps]
+    return all_true(claim, quantity, true, gaps, where, key=True)
 
 
 def measured_along(rows: Rows, change: str, classifier: str) -> list[Row]:
     """Return the measured errors of a classifier along a change."""
     simulated = rows.where("simulated", change=change, classifier=classifier)
     return [row for _, row in simulated.along("to")]
-
-
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page."""
-    tested = dict.fromkeys(SHIFTS, MODELS)
-    return {
-        change: {name: measured_along(rows, change, name) for name in classifiers}
-        for change, classifiers in {**CLASSIFIERS, **tested}.items()
-    }
 
 
 def _panel(rows: Rows, change: str, label: str, ticks: Sequence[float] = ()) -> Panel:
@@ -258,4 +229,4 @@ def draw_tested(rows: Rows) -> Plot:
 
 FIGURES = {"token_covariance": draw_covariances, "shifted_test": draw_tested}
 
-EXPERIMENT = Experiment("token-covariance", SIZES, work, judge, FIGURES, words)
+EXPERIMENT = Experiment("token-covariance", SIZES, work, judge, FIGURES)

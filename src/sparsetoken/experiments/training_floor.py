@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
+from sparsetoken.experiments.core.places import all_true, beside, compare
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import (
     REDUCED,
@@ -21,7 +22,6 @@ from sparsetoken.experiments.core.rows import (
     measured,
     predicted,
 )
-from sparsetoken.experiments.core.rules import against_simulation, fraction_true
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREY, VERMILION
 from sparsetoken.model.descent import Descent, training_of
@@ -84,18 +84,10 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
             seed_of("training-floor", name, i, seed) for name in ("message passing", "descent")
         )
         given: dict[str, Any] = {"dimension": sizes.dimension, "trials": trials}
-        yield piece(
-            simulation.pass_messages,
-            PROBLEM,
-            alpha,
-            **given,
-            seed=passed,
-            test_samples=TEST_SAMPLES,
-            rows=("test_error",),
-            series=PASSED,
-            at={"alpha": alpha, "engine": TENSORS},
-            cost=trials * alpha * size,
-        )
+        drawn = {**given, "seed": passed, "test_samples": TEST_SAMPLES}
+        drawn |= {"rows": ("test_error",), "at": {"alpha": alpha, "engine": TENSORS}}
+        drawn |= {"series": PASSED, "cost": trials * alpha * size}
+        yield piece(simulation.pass_messages, PROBLEM, alpha, **drawn)
         given |= {"evaluations": sizes.evaluations, "seed": own}
         yield piece(search_stages, alpha, **given, cost=3.0 + 0.15 * sizes.evaluations)
         given |= {"steps": sizes.steps, "replicas": sizes.replicas}
@@ -128,9 +120,8 @@ def search_stages(
     options: dict[str, Any] = {"evaluations": evaluations, "tolerance": TOLERANCE}
     best = best_training(PROBLEM, stages, readout, alpha, **options)
     given: dict[str, Any] = {"dimension": dimension, "engine": TENSORS}
-    simulated = simulation.simulate(
-        PROBLEM, Attention(best.steps), best.readout, trials=trials, seed=seed, **given
-    )
+    drawn = (PROBLEM, Attention(best.steps), best.readout)
+    simulated = simulation.simulate(*drawn, trials=trials, seed=seed, **given)
     numbers = (
         f"share of D0 {best.share:.2f}, η_w = {best.steps.eta_w:.2g}, "
         f"η_q = {best.steps.eta_q:.3g}, λ = {best.readout.ridge:.2g}"
@@ -179,15 +170,14 @@ def search_descent(
     schedule: str,
     *,
     steps: int,
-    replicas: int,
-    evaluations: int,
     dimension: int,
     trials: int,
     seed: int,
+    **search: Any,
 ) -> Iterator[Row]:
     """Search over the descents of a schedule on all samples; train with the best of `DESCENT`."""
     start = start_of(schedule, alpha, steps)
-    best = best_descent(PROBLEM, start, evaluations=evaluations, replicas=replicas)
+    best = best_descent(PROBLEM, start, **search)
     descent = best.descent
     at: dict[str, Any] = {"alpha": alpha, "training": schedule, "numbers": numbers_of(descent)}
     yield course_row(best.course, "test_error", -1, **at)
@@ -215,35 +205,26 @@ def numbers_of(descent: Descent) -> str:
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare message passing with its limit, and the best trainings with simulations."""
-    passed = rows.where(PASSED)
-    at = [{"alpha": row["alpha"]} for row in passed]
-    floor, split, bayes = (rows.where(name) for name in ("floor", "split", "bayes"))
-    for row, place in zip(passed, at, strict=True):
-        yield _verified("learning-floor", floor.one(**place), row, PASSED, True)
+    passed, where = rows.where(PASSED), ("n/d = {alpha:g}, d = {dimension}", "alpha")
+    floor, split, bayes, known = (rows.where(name) for name in ("floor", "split", "bayes", THEORY))
+    for row in passed:
+        yield compare("learning-floor", floor, row, PASSED, *where, key=True)
     yield _loses_less(floor, split, bayes, curve="theory", where=_loads(floor), key=True)
-    stages = [rows.one(MEASURED, training=STAGES, **place) for place in at]
     given = {"curve": f"{PASSED}, {STAGES}", "where": f"{_loads(passed)}, real tokens"}
-    least = [bayes.one(**place) for place in at]
-    yield _loses_less(passed, stages, least, engine=TENSORS, **given)
-    expected = rows.where(THEORY)
+    trained = rows.where(MEASURED, training=STAGES)
+    stages, least = ([beside(some, row) for row in passed] for some in (trained, bayes))
+    yield _loses_less(passed, stages, least, **given)
     for row in rows.where(MEASURED):
-        worth = expected.beside(row, "training", "alpha")
-        name = row["training"]
-        yield _verified("best-training", worth, row, name, name == DESCENT)
-    steady = expected.where(training=DESCENT)
+        key = row["training"] == DESCENT
+        yield compare("best-training", known, row, "{training}", *where, key=key)
+    steady = known.where(training=DESCENT)
     stages, resting = (
-        [expected.one(training=name, alpha=row["alpha"]) for row in steady]
+        [known.one(training=name, alpha=row["alpha"]) for row in steady]
         for name in (STAGES, RESTING)
     )
     yield _better("best-training", "loads where one descent is better", steady, stages)
     name = "loads where constant steps are better"
     yield _better("best-schedule", name, steady, resting, key=True)
-
-
-def _verified(claim: str, expected: Row, row: Row, curve: str, key: bool) -> Comparison:
-    x = row["alpha"]
-    where = f"n/d = {x:g}, d = {row.dimension}"
-    return against_simulation(claim, expected, row, curve=curve, where=where, x=x, key=key)
 
 
 def _loads(rows: Sequence[Row]) -> str:
@@ -254,39 +235,16 @@ def _loses_less(
     best: Sequence[Row], stages: Sequence[Row], bayes: Sequence[Row], **given: Any
 ) -> Comparison:
     """Judge that the Bayes-optimal learner has under half the excess of the four stages."""
-    losses = [
-        [row.value - least.value for row in pair]
-        for *pair, least in zip(best, stages, bayes, strict=True)
-    ]
-    return fraction_true(
-        "loss-of-training",
-        "loads where training accounts for more",
-        [best < 0.5 * stages for best, stages in losses],
-        converged=all(row.converged for row in (*best, *stages, *bayes)),
-        **given,
-    )
+    cases = list(zip(best, stages, bayes, strict=True))
+    true = [a.value - least.value < 0.5 * (b.value - least.value) for a, b, least in cases]
+    name, used = "loads where training accounts for more", (*best, *stages, *bayes)
+    return all_true("loss-of-training", name, true, used, **given)
 
 
-def _better(
-    claim: str, name: str, steady: Rows, others: Sequence[Row], key: bool = False
-) -> Comparison:
+def _better(claim: str, name: str, steady: Rows, others: list[Row], **key: bool) -> Comparison:
     """Judge by theory that descents with constant steps are better than other trainings."""
     true = [a.value + 3 * a.error < b.value for a, b in zip(steady, others, strict=True)]
-    sound = all(row.converged for row in (*steady, *others))
-    where = _loads(steady)
-    return fraction_true(claim, name, true, curve="theory", where=where, converged=sound, key=key)
-
-
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the levels at each load, and the results of the searches."""
-    expected = rows.where(THEORY)
-    return {
-        "levels": [(alpha, {row.series: row for row in some}) for alpha, some in rows.by("alpha")],
-        "schedules": [row for row in expected if row["training"] != STAGES],
-        "searched": [
-            (row, expected.beside(row, "training", "alpha")) for row in rows.where(MEASURED)
-        ],
-    }
+    return all_true(claim, name, true, steady + others, _loads(steady), curve="theory", **key)
 
 
 def draw(rows: Rows) -> Plot:
@@ -306,6 +264,4 @@ def draw(rows: Rows) -> Plot:
     return curves([Panel("alpha", x, y, lines)], 7.6, 4.6, columns=3)
 
 
-EXPERIMENT = Experiment(
-    "training-floor", SIZES, work, judge, {"training_floor": draw}, words, version=3
-)
+EXPERIMENT = Experiment("training-floor", SIZES, work, judge, {"training_floor": draw}, version=3)

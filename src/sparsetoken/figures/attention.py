@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from matplotlib.markers import CARETDOWN, MarkerStyle
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.figures.palette import PALE
-from sparsetoken.figures.style import COLOURS, as_written, panels, style_of
+from sparsetoken.figures.style import COLOURS, as_written, drawing
 
 LARGEST_NUMBER = 30  # of bags in one figure
 SLACK = 1e-3  # of the sum of weights in float32
@@ -162,19 +162,13 @@ class AttentionDisplay:
         """
         checked = _checked_weights(weights)
         top = [np.array([w.argmax()]) for w in checked] if top_tokens is None else top_tokens
-        _same_number("top_tokens", top, checked)
+        top = _of_bags("top_tokens", top, checked, _positions)
         if true_tokens is not None:
-            true_tokens = _checked_truth(true_tokens, checked)
+            true_tokens = _of_bags("true_tokens", true_tokens, checked, _flags)
         if names is not None:
-            _same_number("names", names, checked)
-        display = cls(
-            checked,
-            top_tokens=[_checked_positions(i, t, len(checked[i])) for i, t in enumerate(top)],
-            true_tokens=true_tokens,
-            names=names,
-            note=note,
-        )
-        return display.plot(ax)
+            names = _of_bags("names", names, checked, lambda name, given, length: given)
+        given = {"top_tokens": top, "true_tokens": true_tokens, "names": names, "note": note}
+        return cls(checked, **given).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw one row for each bag, with common scales.
@@ -189,9 +183,7 @@ class AttentionDisplay:
         AttentionDisplay
         """
         n = len(self.weights)
-        with style_of(ax):
-            grid = panels(ax, n, 1, (7.2, 0.9 + 0.85 * n), sharex=True, sharey=True)
-            self.axes_ = grid[:, 0]
+        with drawing(ax, n, (7.2, 0.9 + 0.85 * n)) as self.axes_:
             self.figure_ = self.axes_[0].figure
             self.bars_ = [self._row(i, axes) for i, axes in enumerate(self.axes_)]
             self._describe()
@@ -215,11 +207,10 @@ class AttentionDisplay:
         return bars
 
     def _describe(self) -> None:
-        longest = max(len(w) for w in self.weights)
-        largest = max(max(float(w.max()) for w in self.weights), 0.0)
-        least = min(min(float(w.min()) for w in self.weights), 0.0)
+        every = np.concatenate([[0.0], *self.weights])
+        least, largest = float(every.min()), float(every.max())
         span = (largest - least) or 1.0
-        self.axes_[0].set_xlim(-0.7, longest - 0.3)
+        self.axes_[0].set_xlim(-0.7, max(map(len, self.weights)) - 0.3)
         self.axes_[0].set_ylim(least - 0.06 * span, largest + 0.22 * span)
         label = "token (position in the bag)"
         self.axes_[-1].set_xlabel(f"{label}\n{as_written(self.note)}" if self.note else label)
@@ -271,12 +262,6 @@ def _column(classes: np.ndarray, target: Any) -> int:
     return int(matches[0])
 
 
-def _same_number(name: str, given: Any, weights: Sequence) -> None:
-    if len(given) != len(weights):
-        legal = f"of length {len(weights)}, one entry for each bag"
-        raise InvalidInput(name, legal, f"length {len(given)}")
-
-
 def _checked_weights(weights: Any) -> list[np.ndarray]:
     if not 1 <= len(weights) <= LARGEST_NUMBER:
         legal = f"of 1 to {LARGEST_NUMBER} bags"
@@ -289,20 +274,28 @@ def _checked_weights(weights: Any) -> list[np.ndarray]:
     return checked
 
 
-def _checked_truth(truth: Any, weights: Sequence[np.ndarray]) -> list[np.ndarray]:
-    _same_number("true_tokens", truth, weights)
-    checked = [np.asarray(t) for t in truth]
-    for i, (t, w) in enumerate(zip(checked, weights, strict=True)):
-        if t.shape != w.shape or not np.isin(t, (0, 1)).all():
-            legal = f"a bool array of shape {w.shape}"
-            raise InvalidInput(f"true_tokens[{i}]", legal, f"{t.dtype} array of shape {t.shape}")
-    return [t.astype(bool) for t in checked]
+def _of_bags(
+    name: str, given: Any, weights: Sequence, checked: Callable[[str, Any, int], Any]
+) -> list[Any]:
+    """Check what is given for each bag, by the function of its name, itself and the length."""
+    if len(given) != len(weights):
+        legal = f"of length {len(weights)}, one entry for each bag"
+        raise InvalidInput(name, legal, f"length {len(given)}")
+    pairs = enumerate(zip(given, weights, strict=True))
+    return [checked(f"{name}[{i}]", one, len(w)) for i, (one, w) in pairs]
 
 
-def _checked_positions(i: int, top: Any, length: int) -> np.ndarray:
-    positions = np.asarray(top)
+def _flags(name: str, given: Any, length: int) -> np.ndarray:
+    flags = np.asarray(given)
+    if flags.shape != (length,) or not np.isin(flags, (0, 1)).all():
+        got = f"{flags.dtype} array of shape {flags.shape}"
+        raise InvalidInput(name, f"a bool array of shape ({length},)", got)
+    return flags.astype(bool)
+
+
+def _positions(name: str, given: Any, length: int) -> np.ndarray:
+    positions = np.asarray(given)
     whole = positions.dtype.kind in "iu" or not positions.size
-    inside = whole and positions.ndim == 1 and ((positions >= 0) & (positions < length)).all()
-    if not inside:
-        raise InvalidInput(f"top_tokens[{i}]", f"positions from 0 to {length - 1}", top)
+    if not whole or positions.ndim != 1 or not np.isin(positions, np.arange(length)).all():
+        raise InvalidInput(name, f"positions from 0 to {length - 1}", given)
     return positions.astype(int)

@@ -1,4 +1,4 @@
-"""Declared figures: curves of theory with points of simulations, from tidy rows."""
+"""Declared figures from tidy rows: curves and maps of theory with points of simulations."""
 
 from __future__ import annotations
 
@@ -137,21 +137,29 @@ def curves(
     """
     figure, places = style.new_figure(width, height, len(panels))
     shown: list[Plotted] = []
-    unmarked: list[Any] = []
     names: dict[str, Mapping[str, Any]] = {}
     for axes, panel in zip(places, panels, strict=True):
         for curve in panel.curves:
-            rows = list(curve.rows)
             place = (panel.title, curve.name, panel.x.label)
-            shown += [Plotted(*place, row[panel.along], row) for row in rows]
-            unmarked += [] if curve.marker else rows
-            _draw(axes, [(row[panel.along], row) for row in rows], curve)
+            shown += [Plotted(*place, row[panel.along], row) for row in curve.rows]
+            look = {"colour": curve.colour, "line": curve.line, "fmt": curve.marker, **curve.look}
+            draw_rows(axes, panel.along, curve.rows, **look)
             look = {"color": curve.colour, **_dashes(curve), **curve.look}
             names |= {curve.name: look} if curve.name else {}
         _finish(axes, panel)
-    entries = names | dict(marks or {}) | style.meanings(unmarked)
-    style.legend(figure, entries, columns, beside)
+    plain = [row for panel in panels for c in panel.curves if not c.marker for row in c.rows]
+    meanings = style.meanings([(row.engine, row.converged) for row in plain])
+    style.legend(figure, names | dict(marks or {}) | meanings, columns, beside)
     return Plot(figure, shown)
+
+
+def draw_rows(axes: Axes, along: str, rows: Sequence[Any], **look: Any) -> None:
+    """Draw rows against a coordinate; the look is that of `sparsetoken.figures.style.draw`."""
+    columns = (along, "value", "error", "engine", "converged")
+    rows = sorted(rows, key=lambda row: row[along])
+    if rows:
+        x, value, error, engine, converged = ([row[name] for row in rows] for name in columns)
+        style.draw(axes, x, value, error, engine=engine, converged=converged, **look)
 
 
 def _dashes(curve: Curve) -> dict[str, Any]:
@@ -159,17 +167,6 @@ def _dashes(curve: Curve) -> dict[str, Any]:
     if curve.marker and not any(row.engine == "theory" for row in curve.rows):
         return {"ls": curve.marker[1:] or "none", "marker": curve.marker[0]}
     return {"ls": curve.line} | ({"marker": curve.marker[0]} if curve.marker else {})
-
-
-def _draw(axes: Axes, pairs: Sequence[tuple[float, Any]], curve: Curve) -> None:
-    pairs = sorted(pairs, key=lambda pair: pair[0])
-    line = [pair for pair in pairs if pair[1].engine == "theory"]
-    points = [pair for pair in pairs if pair[1].engine != "theory"]
-    if line:
-        style.predicted(axes, line, curve.colour, curve.line, **curve.look)
-    marker = {"fmt": curve.marker, "ms": 5} if curve.marker else {}
-    if points:
-        style.measured(axes, points, curve.colour, **{**marker, **curve.look})
 
 
 def _finish(axes: Axes, panel: Panel) -> None:
@@ -185,6 +182,45 @@ def _finish(axes: Axes, panel: Panel) -> None:
         axes.set_xlim(x.low, x.high)
     if y.low is not None or y.high is not None:
         axes.set_ylim(y.low, y.high)
-    style.axis_text(axes, x=x.label, y=y.label, title=panel.title)
+    axes.set(xlabel=x.label, ylabel=y.label, title=panel.title)
     if panel.also:
         panel.also(axes)
+
+
+DISC = {"marker": "o", "ls": "none", "mec": "black", "mfc": "white"}
+"""The look of a simulated place of a map in a legend."""
+
+
+class Along(NamedTuple):
+    """A coordinate along an axis of a map, and its label."""
+
+    coordinate: str
+    label: str
+
+
+def draw_map(
+    axes: Axes, cells: Any, points: Sequence[Any], x: Along, y: Along, title: str = "", **look: Any
+) -> tuple[Any, list[Plotted]]:
+    """Draw rows as a smooth map and simulated ones as discs of the same colours.
+
+    The mesh and all that is shown are returned. What did not converge has no colour: a white cross
+    in the map, or an empty disc. The look is colours, as of matplotlib.
+    """
+    along, across = x.coordinate, y.coordinate
+    mesh = axes.pcolormesh(*cells.grid(along, across), shading="gouraud", rasterized=True, **look)
+    fallen = [row for row in cells if not row.converged]
+    axes.plot([r[along] for r in fallen], [r[across] for r in fallen], "x", color="white", ms=5)
+    axes.scatter(
+        [row[along] for row in points],
+        [row[across] for row in points],
+        c=[row.value if row.converged else math.nan for row in points],
+        plotnonfinite=False,
+        s=60,
+        edgecolors="black",
+        zorder=3,
+        **look,
+    )
+    axes.grid(False)
+    axes.set(xlabel=x.label, ylabel=y.label, title=title)
+    drawn = (*cells, *points)
+    return mesh, [Plotted(title, "map", x.label, r[along], r, y.label, r[across]) for r in drawn]

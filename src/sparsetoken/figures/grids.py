@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib
@@ -10,7 +12,6 @@ import numpy as np
 import xarray
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from xarray.plot import FacetGrid
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.figures import style
@@ -58,14 +59,16 @@ def draw(
     # Curves of both quantities share a panel, maps do not.
     free = [str(dim) for dim in means["value"].dims if dim not in (*placed.values(), "quantity")]
     facets = ["quantity", *free] if y or len(shown) == 1 else free
-    means = _facets(means, facets)
-    figure, panels = _maps(means, value, x, y) if y else _curves(means, x, curves)
-    for number, (axes, last) in enumerate(panels):
-        first = axes.get_subplotspec().is_first_col()  # type: ignore[union-attr]
-        axes.tick_params(labelleft=first, labelbottom=last)
-        axes.set_xlabel(axis_label(x) if last else "")
-        axes.set_ylabel((axis_label(y) if y else _words(value)) if first else "")
-        axes.set_title(_title(means.isel(panel=number)), loc="left")
+    figure, panels, columns = _panels(means, facets, (2.5, 2.4) if y else (3.2, 2.9))
+    if y:
+        known = means["value"].where(means["status"] == CONVERGED)
+        _maps(figure, panels, known.rename(_words(value)), x, y)
+    else:
+        _curves(figure, panels, x, curves)
+    labels = axis_label(x), axis_label(y) if y else _words(value)
+    for i, (axes, _) in enumerate(panels):
+        axes.set_xlabel(labels[0] if i + columns >= len(panels) else "")
+        axes.set_ylabel(labels[1] if i % columns == 0 else "")
     fallen = ~means["status"].isin([CONVERGED, MISSING])
     return figure, Drawn(fallen.size, int(fallen.sum()), int(means["missing"].sum()))
 
@@ -91,19 +94,25 @@ def _means(dataset: xarray.Dataset, quantity: str, value: str) -> xarray.Dataset
     values, status = dataset[f"{quantity}_{value}"], dataset[f"{quantity}_status"]
     if "trial" not in values.dims:
         values, status = values.expand_dims("trial"), status.expand_dims("trial")
-    count = values.count("trial")
-    mean = values.sum("trial") / count.where(count > 0)
-    square = ((values - mean) ** 2).sum("trial") / (count - 1).where(count > 1)
+    error = values.std("trial", ddof=1) / values.count("trial") ** 0.5
     fallen = ~status.isin([CONVERGED, MISSING])
     first = (2 * fallen + (status == CONVERGED)).argmax("trial")
-    variables = {"value": mean, "error": ((square / count) ** 0.5).fillna(0.0)}
+    variables = {"value": values.mean("trial"), "error": error.fillna(0.0)}
     missing = (status == MISSING).any("trial")
     variables |= {"status": status.isel(trial=first), "missing": missing}
     return xarray.Dataset(variables).drop_vars("trial", errors="ignore")
 
 
-def _facets(means: xarray.Dataset, dims: list[str]) -> xarray.Dataset:
-    """Return the means with one dimension panel in place of some, with their coordinates."""
+Panel = tuple[Axes, xarray.Dataset]
+
+
+def _panels(
+    means: xarray.Dataset, dims: list[str], size: tuple[float, float]
+) -> tuple[Figure, list[Panel], int]:
+    """Return a figure with empty panels, what is in each of them, and the number of columns.
+
+    There is a panel for each point of the dimensions. The size is that of a panel in inches.
+    """
     sizes = {dim: means.sizes[dim] for dim in dims}
     count = math.prod(sizes.values())
     if count > MOST_PANELS:
@@ -112,56 +121,43 @@ def _facets(means: xarray.Dataset, dims: list[str]) -> xarray.Dataset:
         raise InvalidInput("panels", f"at most {MOST_PANELS}", got, remedy)
     last = sizes[dims[-1]] if dims else 1
     columns = last if 1 < last <= COLUMNS else min(COLUMNS - 1, count)
+    lines = math.ceil(count / columns)
+    inches = max(5.0, size[0] * columns + 1), size[1] * lines + 0.6
+    figure = Figure(figsize=inches, layout="constrained")
+    places = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axes in places[count:]:
+        axes.remove()
     means = means.stack(panel=dims, create_index=False) if dims else means.expand_dims("panel")
     own = [str(name) for name, coord in means.coords.items() if coord.dims == ("panel",)]
-    return means.assign_attrs(columns=columns, facets=sorted(own, key=lambda n: n != "quantity"))
+    own.sort(key=lambda name: name != "quantity")
+    panels = [(axes, means.isel(panel=i)) for i, axes in enumerate(places[:count])]
+    for i, (axes, panel) in enumerate(panels):
+        axes.set_title(_title({name: panel[name].item() for name in own}), loc="left")
+        axes.tick_params(labelleft=i % columns == 0, labelbottom=i + columns >= count)
+    return figure, panels, columns
 
 
-def _grid(
-    values: xarray.DataArray, columns: int, width: float, height: float
-) -> tuple[FacetGrid, list[tuple[Axes, bool]]]:
-    """Return empty panels, and whether each is the last of its column."""
-    count = values.sizes["panel"]
-    size = max(5.0, width * columns + 1), height * math.ceil(count / columns) + 0.6
-    grid = FacetGrid(values, col="panel", col_wrap=columns, figsize=size)
-    from matplotlib import pyplot
+def _maps(figure: Figure, panels: Sequence[Panel], known: xarray.DataArray, x: str, y: str) -> None:
+    """Draw heat maps with the cells that did not converge, and the capacity, marked.
 
-    pyplot.close(grid.fig)  # it is drawn without a window
-    grid.fig.set_layout_engine("constrained")
-    for axes in grid.axs.flat[count:]:
-        axes.set_visible(False)
-    return grid, [(axes, i + columns >= count) for i, axes in enumerate(grid.axs.flat[:count])]
-
-
-def _maps(
-    means: xarray.Dataset, value: str, x: str, y: str
-) -> tuple[Figure, list[tuple[Axes, bool]]]:
-    """Draw heat maps with the cells that did not converge, and the capacity, marked."""
-    cells = means["value"].where(means["status"] == CONVERGED)
-    grid, panels = _grid(cells, means.attrs["columns"], 2.5, 2.4)
-    logs: dict[str, Any] = {
-        f"{way}scale": "log" for way, name in zip("xy", (x, y), strict=True) if _is_log(means[name])
-    }
-    look: dict[str, Any] = {
-        "cmap": "viridis",
-        "rasterized": True,
-        "add_colorbar": False,
-        "add_labels": False,
-    }
-    look |= {"vmin": float(cells.min()), "vmax": float(cells.max())}
-    fallen = ~means["status"].isin([CONVERGED, MISSING])
-    for number, (axes, _) in enumerate(panels):
+    Known are the values of all panels that converged.
+    """
+    look: dict[str, Any] = {"cmap": "viridis", "vmin": known.min(), "vmax": known.max()}
+    look |= {"add_colorbar": False, "add_labels": False, "rasterized": True}
+    logs = [way for way, name in (("x", x), ("y", y)) if _is_log(known[name])]
+    look |= {f"{way}scale": "log" for way in logs}
+    for axes, means in panels:
         axes.grid(False)
-        mesh = cells.isel(panel=number).plot.pcolormesh(x=x, y=y, ax=axes, **look, **logs)
+        cells = means["value"].where(means["status"] == CONVERGED)
+        mesh = cells.plot.pcolormesh(x=x, y=y, ax=axes, **look)
         for way in logs:
-            style.log_axis(getattr(axes, f"{way[0]}axis"))
-        marked = fallen.isel(panel=number).stack(cell=[x, y], create_index=False)
-        marked = marked[marked.to_numpy()]
-        style.hollow(axes, marked[x].to_numpy(), marked[y].to_numpy(), VERMILION, 4)
+            style.log_axis(getattr(axes, f"{way}axis"))
+        places = means.stack(cell=[x, y], create_index=False)
+        fallen = places.isel(cell=~places["status"].isin([CONVERGED, MISSING]).to_numpy())
+        style.hollow(axes, fallen[x], fallen[y], VERMILION, 4)
         if "boundary" in means:
-            _boundary(axes, means["boundary"].isel(panel=number), load_is_x=x == "alpha1")
-    grid.fig.colorbar(mesh, ax=[axes for axes, _ in panels], label=_words(value))
-    return grid.fig, panels
+            _boundary(axes, means["boundary"], load_is_x=x == "alpha1")
+    figure.colorbar(mesh, ax=[axes for axes, _ in panels], label=str(known.name))
 
 
 def _boundary(axes: Axes, capacity: xarray.DataArray, load_is_x: bool) -> None:
@@ -173,46 +169,39 @@ def _boundary(axes: Axes, capacity: xarray.DataArray, load_is_x: bool) -> None:
     axes.axis(limits)
 
 
-def _curves(means: xarray.Dataset, x: str, curves: str) -> tuple[Figure, list[tuple[Axes, bool]]]:
+def _curves(figure: Figure, panels: Sequence[Panel], x: str, curves: str) -> None:
     """Draw theory as lines and simulations as points, with one legend."""
-    grid, panels = _grid(means["value"], means.attrs["columns"], 3.2, 2.9)
-    colours = _colours(curves, means[curves].to_numpy() if curves else np.array([""]))
-    drawn: list[Any] = []
-    for number, (axes, _) in enumerate(panels):
-        if _is_log(means[x]):
-            axes.set_xscale("log")
-        here = means.isel(panel=number)
-        for source in np.atleast_1d(here["quantity"]).tolist():
-            own = here.sel(quantity=source) if here["quantity"].ndim else here
-            for line, (_, colour) in enumerate(colours):
-                one = own.isel({curves: line}) if curves else own
-                at, *arrays = (one[n].to_numpy() for n in (x, "value", "error", "status"))
-                engines = np.broadcast_to(one["engine"].to_numpy(), at.shape).tolist()
-                series = [
-                    (place, shown._replace(engine="theory" if source == "theory" else engine))
-                    for engine, *row in zip(engines, at, *arrays, strict=True)
-                    for place, shown in style.series_of("", *map(np.atleast_1d, row))
-                ]
-                put = style.predicted if source == "theory" else style.measured
-                put(axes, series, colour)
-                drawn += series
+    means, colours = panels[0][1], [style.COLOURS["attention"]]
+    if curves:
+        colours = _colours(curves, means[curves].to_numpy())
+    drawn: list[tuple[str, bool]] = []
+    for axes, panel in panels:
+        axes.set_xscale("log" if _is_log(means[x]) else "linear")
+        panel = panel if "quantity" in panel.dims else panel.expand_dims("quantity")
+        for (i, source), (j, colour) in itertools.product(
+            enumerate(panel["quantity"].to_numpy()), enumerate(colours)
+        ):
+            one = panel.isel({"quantity": i} | ({curves: j} if curves else {}))
+            one = one.isel({x: (one["status"] != MISSING).to_numpy()})
+            sound = ((one["status"] == CONVERGED) & np.isfinite(one["value"])).to_numpy()
+            engine = np.broadcast_to(source if source == "theory" else one["engine"], sound.shape)
+            known = (one[x], one["value"], one["error"])
+            style.draw(axes, *known, engine=engine, converged=sound, colour=colour)
+            drawn += zip(engine.tolist(), sound.tolist(), strict=True)
         if _is_log(means[x]):
             style.log_axis(axes.xaxis)
     if curves:
-        names = {_named(curves, name): {"color": colour} for name, colour in colours}
-        entries = names | style.meanings(v for _, v in drawn)
-        style.legend(grid.fig, entries, min(4, len(names) + 2))
-    return grid.fig, panels
+        named = zip(means[curves].to_numpy(), colours, strict=True)
+        names = {_named(curves, value): {"color": colour} for value, colour in named}
+        style.legend(figure, names | style.meanings(drawn), min(4, len(names) + 2))
 
 
-def _colours(curves: str, values: np.ndarray) -> list[tuple[Any, str]]:
-    """Return the values of the curves with their colours."""
-    if not curves:
-        return [("", style.COLOURS["attention"])]
+def _colours(curves: str, values: np.ndarray) -> list[str]:
+    """Return the colours of curves for these values."""
     if curves == "model":
-        return [(value, style.COLOURS.get(value, GREY)) for value in values]
+        return [style.COLOURS.get(value, GREY) for value in values]
     colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(values)))
-    return list(zip(values, map(matplotlib.colors.to_hex, colours), strict=True))
+    return [matplotlib.colors.to_hex(colour) for colour in colours]
 
 
 def _is_log(coordinate: xarray.DataArray) -> bool:
@@ -225,9 +214,8 @@ def _is_log(coordinate: xarray.DataArray) -> bool:
     return bool(even and np.ptp(steps) > 1e-6 * steps.mean())
 
 
-def _title(panel: xarray.Dataset) -> str:
+def _title(fixed: Mapping[str, Any]) -> str:
     """Return the values of the unassigned axes, words first."""
-    fixed = {name: panel[name].item() for name in panel.attrs["facets"]}
     words = [style.as_written(v) for v in fixed.values() if isinstance(v, str)]
     numbers = [_named(n, v) for n, v in fixed.items() if not isinstance(v, str)]
     return "\n".join(", ".join(part) for part in (words, numbers) if part)

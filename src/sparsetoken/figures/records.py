@@ -39,27 +39,25 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
         for n, value in record.coords.items()
         if value.dtype != object  # schedules of steps
     }
-    statuses = np.broadcast_to(columns.get("status", "converged"), shape).reshape(lines, -1)
-    if "step" in record.dims:  # what came before a divergence is right
-        statuses = np.full(statuses.shape, "converged")
     values = columns[name].reshape(lines, -1)
+    sound = np.isfinite(values)
+    if "step" not in record.dims:  # what came before a divergence is right
+        statuses = np.broadcast_to(columns.get("status", "converged"), shape)
+        sound &= statuses.reshape(lines, -1) == "converged"
     errors = columns.get(f"{name}_se", np.zeros(shape)).reshape(lines, -1)
     last = record.dims[-1] if record.dims and record.dims[-1] in coords else "point"
     x_name = next((n for n, c in coords.items() if _varies(c)), last)
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
-    with style.drawing(ax) as ax:
+    simulated = hasattr(record, "trials")
+    with style.drawing(ax) as (ax,):
         for i in range(lines):
             own, other = _labels(record, options.get("label"), _fixed(coords, i))
             look = {**options, "label": own}
             if (colour := _colour_of(ax, other)) is not None:
                 look = {"color": colour, **look, "label": None if own == other else own}
-            engine = "reduced" if hasattr(record, "trials") else "theory"
-            of_line = style.series_of(engine, x[i], values[i], errors[i], statuses[i])
-            if hasattr(record, "trials"):
-                style.measured(ax, of_line, None, **look)
-                continue
-            colour = style.predicted(ax, of_line, None, **look)
-            if errors[i].any():
+            look |= {"engine": "reduced" if simulated else "theory", "converged": sound[i]}
+            colour = style.draw(ax, x[i], values[i], errors[i], **look)
+            if errors[i].any() and not simulated:
                 low, high = values[i] - 2 * errors[i], values[i] + 2 * errors[i]
                 ax.fill_between(x[i], low, high, color=colour, alpha=0.2, linewidth=0)
         ax.set(xlabel=axis_label(x_name), ylabel=axis_label(name))

@@ -7,9 +7,9 @@ the reduced engine. Points that did not converge are hollow.
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -31,6 +31,7 @@ STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.5,
     "axes.titlesize": 10.5,
+    "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -42,15 +43,14 @@ STYLE: dict[Any, Any] = {
     "lines.linewidth": 1.6,
     "lines.markersize": 5.5,
     "svg.fonttype": "none",
+    "svg.hashsalt": "sparsetoken",  # for equal files of equal figures
 }
 """Settings of matplotlib; the gallery of the site has them too."""
 
 
-@contextlib.contextmanager
-def styled(salt: str = "sparsetoken") -> Iterator[None]:
-    """Use the style in this block only; `salt` makes the ids of an SVG its own."""
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": salt}):
-        yield
+def styled() -> AbstractContextManager[None]:
+    """Use the style in a block only."""
+    return matplotlib.rc_context(STYLE)
 
 
 def new_figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
@@ -79,48 +79,6 @@ def as_written(text: object) -> str:
     return written.encode(errors="backslashreplace").decode().replace("$", r"\$")
 
 
-def axis_text(axes: Axes, *, x: str, y: str, title: str = "") -> None:
-    """Set labels and title."""
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    if title:
-        axes.set_title(title, loc="left")
-
-
-def note(
-    axes: Axes, text: str, at: tuple[float, float], shift: tuple[float, float] = (3, 0), **look: Any
-) -> None:
-    """Write a text so many points beside a place; `look` is that of matplotlib."""
-    axes.annotate(text, at, xytext=shift, textcoords="offset points", **look)
-
-
-class Shown(NamedTuple):
-    """A number that is drawn, predicted (engine theory) or measured, with its error.
-
-    Rows of experiments have the same attributes.
-    """
-
-    value: float
-    error: float
-    engine: str
-    status: str
-
-    @property
-    def converged(self) -> bool:
-        """Whether it may be trusted."""
-        return self.status == "converged" and math.isfinite(self.value)
-
-
-Series = Sequence[tuple[float, Any]]
-"""Pairs of a coordinate and a `Shown` or a row."""
-
-
-def series_of(engine: str, *arrays: np.ndarray) -> list[tuple[float, Shown]]:
-    """Return what is drawn of x, values, errors and statuses; nothing where one is missing."""
-    rows = zip(*(array.tolist() for array in arrays), strict=True)
-    return [(at, Shown(v, error, engine, s)) for at, v, error, s in rows if s != "missing"]
-
-
 def log_ticks(axes: Axes, *, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:
     """Make an axis logarithmic, with plain numbers at these ticks alone."""
     if x:
@@ -141,20 +99,65 @@ def log_axis(axis: Any) -> None:
         axis.set_minor_locator(NullLocator())
 
 
-def predicted(axes: Axes, series: Series, colour: str | None, line: str = "-", **look: Any) -> Any:
-    """Draw pairs (x, value) as a line; values that did not converge are hollow and off it.
+def draw(
+    axes: Axes,
+    x: Any,
+    value: Any,
+    error: Any = 0.0,
+    *,
+    engine: Any = "theory",
+    converged: Any = True,
+    colour: Any = None,
+    line: str = "-",
+    fmt: str = "",
+    **look: Any,
+) -> Any:
+    """Draw predictions as a line, and measurements as points with one standard error.
 
-    The colour is returned: without one it is the next of the cycle.
+    Predictions that did not converge are hollow and off the line, such measurements are hollow.
+    Without a colour it is the next of the cycle; it is returned.
+
+    Parameters
+    ----------
+    axes : Axes
+    x, value, error, engine, converged
+        Arrays of one length, or what holds for all. The engine is theory for predictions.
+    colour
+        As of matplotlib.
+    line : str
+        Dashes of the line.
+    fmt : str
+        Marker of the points, with dashes that join them; by default that of their engine.
+    **look
+        More looks of the line and the points, as of matplotlib.
     """
-    nan = float("nan")
-    values = [v.value if v.converged else nan for _, v in series]
-    given = {"linestyle": line, "color": colour} | cbook.normalize_kwargs(look, Line2D)
-    (drawn,) = axes.plot([x for x, _ in series], values, **given)
-    fallen = [(x, v.value) for x, v in series if not v.converged and math.isfinite(v.value)]
-    if fallen:
-        xs, ys = zip(*fallen, strict=True)
-        hollow(axes, xs, ys, drawn.get_color())
-    return drawn.get_color()
+    x, *arrays = np.broadcast_arrays(x, value, error, engine, converged)
+    value, error, engine, converged = arrays
+    look, known = cbook.normalize_kwargs(look, Line2D), engine == "theory"
+    if known.any():
+        sound = np.where(converged, value, np.nan)[known]
+        (drawn,) = axes.plot(x[known], sound, **{"linestyle": line, "color": colour, **look})
+        colour, fallen = drawn.get_color(), known & ~converged & np.isfinite(value)
+        if fallen.any():
+            hollow(axes, x[fallen], value[fallen], colour)
+    measured = zip(engine[~known].tolist(), converged[~known].tolist(), strict=True)
+    for name, sound in dict.fromkeys(measured):
+        some = (engine == name) & (converged == sound)
+        given = {
+            "fmt": fmt or MARKERS[name],
+            "color": colour,
+            "markerfacecolor": colour if sound else "white",
+            "markeredgecolor": "white" if sound else colour,
+            "markeredgewidth": 0.6 if sound else 1.3,
+            "markersize": 9 if name == "tensors" and not fmt else 5,
+            "elinewidth": 1.3,
+            "capsize": 2.5,
+            "zorder": 3 if name == "reduced" else 2.5,
+        }
+        bars = axes.errorbar(x[some], value[some], yerr=error[some], **(given | look))
+        colour = bars.lines[0].get_color()
+        look.pop("label", None)  # once in a legend
+    return colour
 
 
 def hollow(axes: Axes, xs: Any, ys: Any, colour: Any, size: float = 4.5) -> None:
@@ -162,40 +165,15 @@ def hollow(axes: Axes, xs: Any, ys: Any, colour: Any, size: float = 4.5) -> None
     axes.plot(xs, ys, "D", mfc="none", mec=colour, ms=size)
 
 
-def measured(axes: Axes, series: Series, colour: Any, **look: Any) -> None:
-    """Draw pairs (x, value) as points with one standard error up and down.
-
-    The marker, `fmt`, is by default that of the engine.
-    """
-    look = cbook.normalize_kwargs(look, Line2D)
-    for engine, converged in dict.fromkeys((v.engine, v.converged) for _, v in series):
-        some = [(x, v) for x, v in series if (v.engine, v.converged) == (engine, converged)]
-        given = {
-            "fmt": MARKERS[engine],
-            "color": colour,
-            "markerfacecolor": colour if converged else "white",
-            "markeredgecolor": "white" if converged else colour,
-            "markeredgewidth": 0.6 if converged else 1.3,
-            "markersize": 9 if engine == "tensors" else 5,
-            "elinewidth": 1.3,
-            "capsize": 2.5,
-            "zorder": 3 if engine == "reduced" else 2.5,
-        }
-        xs, values = [x for x, _ in some], [v.value for _, v in some]
-        bars = axes.errorbar(xs, values, yerr=[v.error for _, v in some], **(given | look))
-        colour = bars.lines[0].get_color()
-        look = {name: x for name, x in look.items() if name != "label"}  # once in a legend
-
-
-def meanings(shown: Iterable[Any]) -> dict[str, dict[str, Any]]:
-    """Return what the marks of drawn numbers mean, as entries of a legend."""
-    shown, marks = list(shown), {}
-    shape = {"color": GREY, "ls": "none", "mec": "white", "mew": 0.6}
-    if any(v.engine == "reduced" for v in shown):
+def meanings(drawn: Collection[tuple[str, bool]]) -> dict[str, dict[str, Any]]:
+    """Return what marks mean, as entries of a legend, by engines and whether they converged."""
+    engines, sound = {engine for engine, _ in drawn}, all(converged for _, converged in drawn)
+    marks, shape = {}, {"color": GREY, "ls": "none", "mec": "white", "mew": 0.6}
+    if "reduced" in engines:
         marks["simulation"] = {"marker": "o", **shape}
-    if any(v.engine == "tensors" for v in shown):
+    if "tensors" in engines:
         marks["simulation, real tensors"] = {"marker": "s", "ms": 8, **shape}
-    if not all(v.converged for v in shown):
+    if not sound:
         marks["not converged"] = {"marker": "D", "mfc": "none", "mec": GREY, "ls": "none"}
     return marks
 
@@ -205,59 +183,44 @@ def legend(
 ) -> None:
     """Put a legend above the panels or beside them: labels with the look of their lines or marks.
 
-    The columns of one above are at most so many, by default one for each label.
+    One above has as many columns as fit into the figure, at most those given.
     """
     handles = [Line2D([], [], label=label, **look) for label, look in marks.items()]
     if beside:
         figure.legend(handles=handles, loc="outside right upper")
-    else:
-        _above(figure, handles, list(marks), columns or len(handles))
-
-
-def _above(figure: Figure, handles: Sequence[Any], labels: Sequence[str], most: int) -> None:
-    """Put a legend above the panels, in as many columns as fit into the figure."""
-    for ncols in range(most, 0, -1):
-        legend = figure.legend(handles, labels, loc="outside upper center", ncols=ncols)
+        return
+    for ncols in range(columns or len(handles), 0, -1):
+        legend = figure.legend(handles=handles, loc="outside upper center", ncols=ncols)
         if ncols == 1 or legend.get_window_extent().width <= figure.bbox.width:
             return
         legend.remove()
 
 
-_SIZE = (5.6, 3.9)  # of a new figure with one panel, in inches
-
-
 @contextlib.contextmanager
-def drawing(ax: Axes | None) -> Iterator[Axes]:
-    """Give the axes to draw on: those of the caller, or a new figure in the package's style."""
-    with style_of(ax):
-        yield panels(ax, 1, 1, _SIZE)[0, 0]
+def drawing(
+    ax: Axes | None, rows: int = 1, size: tuple[float, float] = (5.6, 3.9)
+) -> Iterator[np.ndarray]:
+    """Give rows of axes with common scales: in a new figure of the package's style, or in one axes.
 
-
-def style_of(ax: Axes | None) -> contextlib.AbstractContextManager[None]:
-    """Return the style of the package for a new figure, and nothing for axes that have a style."""
-    return styled() if ax is None else contextlib.nullcontext()
-
-
-def panels(
-    ax: Axes | None, rows: int, columns: int, size: tuple[float, float], **share: Any
-) -> np.ndarray:
-    """Return axes in rows and columns, in a new figure or in the place of one axes.
-
-    For more than one panel the place of the axes is divided, and it is switched off. The size is
-    that of a new figure in inches; to share are ``sharex`` and ``sharey``.
+    For more than one row the place of the axes is divided, and it is switched off. The size is
+    that of a new figure in inches.
     """
+    share: dict[str, Any] = {"sharex": True, "sharey": True, "squeeze": False}
     if ax is None:
         from matplotlib import pyplot
 
-        figure = pyplot.figure(figsize=size, layout="constrained")
-        return figure.subplots(rows, columns, squeeze=False, **share)
+        with styled():
+            figure = pyplot.figure(figsize=size, layout="constrained")
+            yield figure.subplots(rows, 1, **share)[:, 0]
+        return
     if not isinstance(ax, Axes):
         raise InvalidInput("ax", "a matplotlib Axes or None", type(ax).__name__)
-    if rows * columns == 1:
-        return np.array([[ax]])
+    if rows == 1:
+        yield np.array([ax])
+        return
     place = ax.get_subplotspec()
     if place is None:
-        legal = f"None or an Axes of a grid, for {rows * columns} panels"
+        legal = f"None or an Axes of a grid, for {rows} panels"
         raise InvalidInput("ax", legal, "an Axes without a grid", "pyplot.subplots makes one.")
     ax.set_axis_off()
-    return place.subgridspec(rows, columns).subplots(squeeze=False, **share)
+    yield place.subgridspec(rows, 1).subplots(**share)[:, 0]

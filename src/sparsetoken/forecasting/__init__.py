@@ -9,14 +9,12 @@ In the order in which a forecast uses them: `inputs` (with what the pilot shows 
 from sparsetoken.forecasting.diagnose import Diagnosis, diagnose
 from sparsetoken.forecasting.learning_curves import forecast
 from sparsetoken.forecasting.results import Forecast, ForecastPoint, Measured
-from sparsetoken.forecasting.tokens import TokenCheck
 
 __all__ = [
     "Diagnosis",
     "Forecast",
     "ForecastPoint",
     "Measured",
-    "TokenCheck",
     "diagnose",
     "forecast",
 ]

@@ -11,7 +11,11 @@ from jaxtyping import Bool, Float
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from sparsetoken.base.progress import progress_of
-from sparsetoken.estimators import BagClassifier, QueryWarning
+from sparsetoken.estimators import (
+    AttentionClassifier,
+    BagClassifier,
+    QueryWarning,
+)
 from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.forecasting.measures import Excess, Spreads, auc, influences, placements
 
@@ -25,6 +29,11 @@ _MANY = 200  # bags from which fewer rounds tell enough
 # Folds of a round, and rounds for few and for many bags. A round of k folds trains on all but
 # one of them: on a half, two thirds and nine tenths of the pilot.
 _ROUNDS = ((2, 4, 2), (3, 2, 1), (10, 1, 1))
+
+
+def standard_error(values: Float[np.ndarray, " n"]) -> float:
+    """Return the standard error of a mean over bags."""
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,10 +57,10 @@ class HeldOut:
         """Return the error at each size."""
         return self.shares[model].mean(axis=1)
 
-    def gain(self, model: str, other: str) -> tuple[float, float]:
-        """Return by how much a model errs less than another at the last size, and its error."""
-        gains = self.shares[other][-1] - self.shares[model][-1]
-        return float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
+    @property
+    def gain_error(self) -> float:
+        """Standard error over bags of how much less often the average errs than mean pooling."""
+        return standard_error(self.shares["pooled"][-1] - self.shares["bag"][-1])
 
     @property
     def measured(self) -> Float[np.ndarray, " J"]:
@@ -88,18 +97,19 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
             with warnings.catch_warnings():  # of parts of the bags
                 warnings.simplefilter("ignore", QueryWarning)
                 fitted = BagClassifier(random_state=seed, progress=False).fit(bags, truth)
-            pooled = fitted.members_["mean"]
+            mean, attention = _places(fitted)
             of_members = fitted.member_scores(rest)
             by = {
                 "bag": fitted.decision_function(rest),
-                "attention": of_members[:, _attention(fitted)],
-                "pooled": of_members[:, fitted.member_names_.index("mean")],
+                "attention": of_members[:, attention],
+                "pooled": of_members[:, mean],
             }
             for model, scores in by.items():
                 wrong[model][place, ~train] += (scores > 0) != hidden
                 if model in FITTED:
                     right[model][place, ~train] += placements(scores, hidden)
             if place == len(_ROUNDS) - 1:
+                pooled = list(fitted.members_.values())[mean]
                 spreads.add(pooled, bags[~truth], rest, ~train)
             tested[place, ~train] += 1
             trained[place] += train.sum(), 1
@@ -120,8 +130,12 @@ def _splits(data: Labelled, seed: int) -> Iterator[tuple[int, Bool[np.ndarray, "
             yield folds, np.isin(np.arange(n), train)
 
 
-def _attention(fitted: BagClassifier) -> int:
-    """Return the place of the best member with attention by held-out loss, else mean pooling."""
-    places = [i for i, name in enumerate(fitted.member_names_) if name.startswith("attention")]
-    mean = fitted.member_names_.index("mean")
-    return min(places, key=lambda i: fitted.member_losses_[i, 0], default=mean)
+def _places(fitted: BagClassifier) -> tuple[int, int]:
+    """Return the places of mean pooling and of the best member with attention by held-out loss.
+
+    Bags of one token have no attention: mean pooling stands for it.
+    """
+    members = list(fitted.members_.values())
+    mean = fitted.member_names_.index("mean")  # the size of a bag is pooled likewise
+    places = [i for i, one in enumerate(members) if isinstance(one, AttentionClassifier)]
+    return mean, min(places, key=lambda i: fitted.member_losses_[i, 0], default=mean)

@@ -46,21 +46,6 @@ class CurveParameters:
     flips: Float[np.ndarray, " G"]
 
 
-class Errors(NamedTuple):
-    """Test errors at each point, of attention alone and of its average with mean pooling."""
-
-    pooled: Float[np.ndarray, " G"]
-    attention: Float[np.ndarray, " G"]
-    bag: Float[np.ndarray, " G"]
-
-
-class Aucs(NamedTuple):
-    """Areas under the ROC curves of test bags at each point."""
-
-    pooled: Float[np.ndarray, " G"]
-    attention: Float[np.ndarray, " G"]
-
-
 def threshold_error(separation: Float[np.ndarray, " G"], rate: float) -> Float[np.ndarray, " G"]:
     """Return the error of the best threshold between two normals of variance 1."""
     D = np.maximum(separation, _LEAST)
@@ -76,13 +61,6 @@ def learned_cosine(
     return 1 / np.sqrt(1 + 4 * dimension / (effective * D**2))
 
 
-def learned_separation(
-    separation: Float[np.ndarray, " G"], dimension: Float[np.ndarray, " G"], effective: float
-) -> Float[np.ndarray, " G"]:
-    """Return the separation along a fitted readout."""
-    return separation * learned_cosine(separation, dimension, effective)
-
-
 def pooled_shift(n: float, parameters: CurveParameters, law: BagLaw) -> Float[np.ndarray, " G"]:
     """Return the shift of informative tokens along the readout of the mean token, n bags seen.
 
@@ -92,17 +70,22 @@ def pooled_shift(n: float, parameters: CurveParameters, law: BagLaw) -> Float[np
     return cosine * _strength(parameters, law)
 
 
-def errors_at(n: float, parameters: CurveParameters, law: BagLaw) -> Errors:
-    """Return the errors at n bags."""
+def errors_at(
+    n: float, parameters: CurveParameters, law: BagLaw
+) -> dict[str, Float[np.ndarray, " G"]]:
+    """Return the errors of each model at n bags; ``bag`` is the average of the other two."""
     keep = 1 - 2 * parameters.flips
     pooled, attention = (
         parameters.flips + keep * threshold_error(separation, law.positive_rate)
         for separation in _separations(n, parameters, law)
     )
-    return Errors(pooled, attention, pooled + realised(n, pooled, attention) * (attention - pooled))
+    bag = pooled + realised(n, pooled, attention) * (attention - pooled)
+    return {"pooled": pooled, "attention": attention, "bag": bag}
 
 
-def aucs_at(n: float, parameters: CurveParameters, law: BagLaw) -> Aucs:
+def aucs_at(
+    n: float, parameters: CurveParameters, law: BagLaw
+) -> dict[str, Float[np.ndarray, " G"]]:
     """Return the areas under the ROC curves at n bags.
 
     Normals a separation D apart have Phi(D / sqrt 2). Flips at a rate f, with a share pi of
@@ -115,7 +98,7 @@ def aucs_at(n: float, parameters: CurveParameters, law: BagLaw) -> Aucs:
         0.5 + keep * (ndtr(separation / np.sqrt(2)) - 0.5)
         for separation in _separations(n, parameters, law)
     )
-    return Aucs(pooled, attention)
+    return {"pooled": pooled, "attention": attention}
 
 
 def _separations(
@@ -123,7 +106,7 @@ def _separations(
 ) -> tuple[Float[np.ndarray, " G"], Float[np.ndarray, " G"]]:
     """Return the separations of bags by the readout of the mean token, and by attention."""
     m, D, d = effective_size(n, law), parameters.separation, parameters.dimension
-    pooled = learned_separation(D, d, m)
+    pooled = D * learned_cosine(D, d, m)
     attention = pooled.copy()
     strength = _strength(parameters, law)
     for R in np.unique(parameters.informative).tolist():

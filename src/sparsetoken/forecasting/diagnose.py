@@ -1,4 +1,4 @@
-"""Advice on which classifier suits labelled bags: numbers, and sentences that explain them."""
+"""Which classifier suits labelled bags: a forecast, and four numbers of the bags."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ import dataclasses
 import textwrap
 from typing import Any
 
-import numpy as np
-
-from sparsetoken.forecasting.inputs import read_labelled
+from sparsetoken.estimators import TokenNormalScores
+from sparsetoken.forecasting.inputs import bag_law, read_labelled
 from sparsetoken.forecasting.learning_curves import as_seed, check_sizes, measured_forecast
 from sparsetoken.forecasting.results import CLASSIFIERS, Forecast
-from sparsetoken.forecasting.tokens import Scales, TokenCheck, check_tokens, sample_of_tokens
-
-_CLEAR = 0.02  # by which a forecast must favour the other model to overrule what was measured
-_LEAST_FALL = 0.01  # a fall of the error from n to 4n bags below this counts for nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,34 +18,21 @@ class Diagnosis:
 
     Attributes
     ----------
-    n, n_positive : int
-        Bags, and those of the second class in order.
-    positive_class : object
-        Its label.
-    length, smallest, largest : int
-        Sizes of the bags: the median, the least and the largest.
-    dimension : int
-        Columns of the tokens.
-    measured : {"bag", "pooled"}
-        The model of less cross-validated error on these bags.
     gain : float
         The cross-validated error of mean pooling less that of `BagClassifier`.
     gain_error : float
         Its standard error over bags.
-    recommended : {"bag", "pooled"}
-        The measured one, unless the forecast says that at four times the bags the other one
-        errs clearly less often.
-    forecast : Forecast or None
-        At n, 2n and 4n bags; None where its curves disagree with cross-validation.
-    tokens : TokenCheck
-        How far the tokens are from independent normals.
-    advice : tuple of str
-        Sentences.
+    within_bag : float
+        Share of the variance of the tokens that those of a bag have in common, in [0, 1): their
+        intra-bag correlation.
+    heavy_tails : float
+        Share of the columns with heavy tails, to whose normal scores `BagClassifier` fits members.
+    forecast : Forecast
+        At n, 2n and 4n bags.
 
     See Also
     --------
     sparsetoken.diagnose : The function that returns it.
-    TokenCheck : How far the tokens are from independent normals.
 
     Examples
     --------
@@ -60,48 +42,40 @@ class Diagnosis:
     >>> bags = rng.standard_normal((80, 6, 4))
     >>> bags[labels == 1, 0] += 2  # one token of six
     >>> found = st.diagnose(bags, labels)
-    >>> found.measured, found.gain > 0, found.tokens.fit
-    ('bag', True, 'close')
+    >>> found.recommended, found.gain > found.gain_error, found.heavy_tails
+    ('bag', True, 0.0)
     """
 
-    n: int
-    n_positive: int
-    positive_class: Any
-    length: int
-    smallest: int
-    largest: int
-    dimension: int
-    measured: str
     gain: float
     gain_error: float
-    recommended: str
-    forecast: Forecast | None
-    tokens: TokenCheck
-    advice: tuple[str, ...]
+    within_bag: float
+    heavy_tails: float
+    forecast: Forecast
+
+    @property
+    def recommended(self) -> str:
+        """The recommended model, ``bag`` or ``pooled``, for these bags: see `Forecast.better`."""
+        return self.forecast.better(self.forecast.n)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values as dicts, lists, numbers and strings, such as JSON holds."""
-        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        tokens = {**dataclasses.asdict(self.tokens), "verdict": self.tokens.verdict}
-        tokens["departures"] = list(self.tokens.departures)
-        return {
-            **values,
-            "positive_class": str(self.positive_class),
-            "forecast": None if self.forecast is None else self.forecast.to_dict(),
-            "tokens": tokens,
-            "advice": list(self.advice),
-        }
+        numbers = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        more = {"recommended": self.recommended, "forecast": self.forecast.to_dict()}
+        return {"n": self.forecast.n, **numbers, **more}
 
     def __str__(self) -> str:
-        sizes = f"{self.smallest} to {self.largest}, median {self.length}"
-        lines = [
-            f"{self.n} bags ({self.n_positive} of class {self.positive_class}) of {sizes} tokens; "
-            f"{self.dimension} columns",
-            "",
-        ]
-        if self.forecast is not None:
-            lines += [*str(dataclasses.replace(self.forecast, advice=())).split("\n")[:-1], ""]
-        for sentence in self.advice:
+        plain = dataclasses.replace(self.forecast, advice=())
+        sentences = (
+            f"The cross-validated error of mean pooling is {self.gain:.3f} above that of "
+            f"BagClassifier, with a standard error of {self.gain_error:.3f}. For these "
+            f"{plain.n} bags use {CLASSIFIERS[self.recommended]}, the simplest one within a "
+            "standard error of the best.",
+            f"The tokens of a bag share {self.within_bag:.0%} of their variance; "
+            f"{self.heavy_tails:.0%} of the columns have heavy tails.",
+            *self.forecast.advice,
+        )
+        lines = [str(plain), ""]
+        for sentence in sentences:
             lines += textwrap.wrap(sentence, 88, initial_indent="- ", subsequent_indent="  ")
         return "\n".join(lines)
 
@@ -109,10 +83,8 @@ class Diagnosis:
 def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True) -> Diagnosis:
     """Recommend a classifier for bags, and estimate the gain from more labels.
 
-    The recommended classifier is the one of less cross-validated error, mean pooling where the
-    two are within a standard error of one another, unless `forecast` expects the other one to
-    be clearly better at four times the bags. Forecast errors that disagree with cross-validation
-    beyond noise are withheld.
+    The recommended classifier is the simplest one whose cross-validated error is within one
+    standard error of the best: mean pooling, unless `BagClassifier` errs less often by more.
 
     Parameters
     ----------
@@ -133,9 +105,8 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
     Raises
     ------
     ValueError
-        If tokens are not finite or too large to be squared, no column varies, a bag is empty,
-        lengths do not match, there are not exactly two classes, or a class has fewer than 10
-        bags.
+        If tokens are not finite or too large to be squared, all are equal, a bag is empty, lengths
+        do not match, there are not exactly two classes, or a class has fewer than 10 bags.
 
     See Also
     --------
@@ -152,68 +123,15 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
     >>> diagnose(bags, labels).recommended
     'bag'
     """
-    data = read_labelled(bags, y)
-    seed = as_seed(random_state)
-    noise = sample_of_tokens(data, Scales.of(data), np.random.default_rng(seed))
-    tokens = check_tokens(noise, data.bags.sizes)
-    sizes = check_sizes(None, len(data.bags))
-    held_out, forecast = measured_forecast(data, sizes, seed, progress)
-    gain, error = held_out.gain("bag", "pooled")
-    measured = "bag" if gain > error else "pooled"
-    recommended = _recommended(measured, forecast)
-    agreed = forecast if forecast.status.converged else None
-    tokens_of = data.bags.sizes
+    data, seed = read_labelled(bags, y), as_seed(random_state)
+    law, sizes = bag_law(data), check_sizes(None, len(data.bags))
+    forecast = measured_forecast(data, law, sizes, seed, progress)
+    errors = {model: one.error for model, one in forecast.measured.items()}
+    heavy = TokenNormalScores(random_state=seed).fit(data.bags).columns_
     return Diagnosis(
-        n=len(data.bags),
-        n_positive=int(data.positive.sum()),
-        positive_class=data.classes[1],
-        length=max(1, round(float(np.median(tokens_of)))),
-        smallest=int(tokens_of.min()),
-        largest=int(tokens_of.max()),
-        dimension=data.bags.dimension,
-        measured=measured,
-        gain=gain,
-        gain_error=error,
-        recommended=recommended,
-        forecast=agreed,
-        tokens=tokens,
-        advice=(
-            _of_model(measured, recommended, forecast),
-            *([_of_labels(agreed, recommended)] if agreed else []),
-            *forecast.advice,
-            *([f"Tokens: {'; '.join(tokens.departures)}."] if tokens.departures else []),
-        ),
+        gain=errors["pooled"] - errors["bag"],
+        gain_error=forecast.gain_error,
+        within_bag=law.between / (1 + law.between),
+        heavy_tails=len(heavy) / data.bags.dimension,
+        forecast=forecast,
     )
-
-
-def _recommended(measured: str, forecast: Forecast) -> str:
-    """Return the measured model, or the other one where more data will clearly change it."""
-    if not forecast.status.converged:
-        return measured
-    other = "pooled" if measured == "bag" else "bag"
-    last = {model: points[-1].error for model, points in forecast.curves.items()}
-    return other if last[other] < last[measured] - _CLEAR else measured
-
-
-def _of_model(measured: str, recommended: str, forecast: Forecast) -> str:
-    errors = ", ".join(
-        f"{model} {one.error:.3f} ± {one.standard_error:.3f}"
-        for model, one in forecast.measured.items()
-    )
-    text = f"Use {CLASSIFIERS[recommended]}. Cross-validated test errors are {errors}."
-    if recommended != measured:
-        text += (
-            f" On these bags alone {measured} does as well; the forecast for "
-            f"{forecast.sizes[-1]} bags decides."
-        )
-    return text
-
-
-def _of_labels(forecast: Forecast, model: str) -> str:
-    now, later = forecast.curves[model][0], forecast.curves[model][-1]
-    text = (
-        f"With {later.n} bags its forecast error is {later.error:.3f} "
-        f"({later.low:.3f} to {later.high:.3f}), forecast now {now.error:.3f}."
-    )
-    small = now.error - later.error < _LEAST_FALL
-    return f"{text} More labels would hardly help." if small else text

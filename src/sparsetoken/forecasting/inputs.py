@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
-from sparsetoken.estimators.labels import read_targets
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import read_classes
 
 LEAST_BAGS = 10  # of each class: one in each of ten folds
 _SAFE = 1e-6  # of the largest value whose square is finite, so that sums of squares are too
@@ -33,7 +33,7 @@ def read_labelled(bags: Any, y: Any) -> Labelled:
     if largest > most:
         legal = f"of values up to {most:.2g} (in {read.dtype})"
         raise InvalidInput("bags", legal, f"{largest:.3g}", "Scale the columns.")
-    targets = read_targets(read, y, None, None)
+    targets = read_classes(read, y, None, None)
     if len(targets.classes) != 2:
         remedy = "Compare one class with the rest: y == label."
         raise InvalidInput("y", "of two classes", f"{len(targets.classes)} classes", remedy)
@@ -69,7 +69,7 @@ class BagLaw:
 def bag_law(data: Labelled) -> BagLaw:
     """Estimate the law of the bags on columns scaled by the deviations of all tokens."""
     bags = data.bags
-    means = BagFeatures(bags, Standardization.of(bags, np.ones(len(bags)), True)).means
+    means = StandardTokens.of(bags, np.ones(len(bags)), True).means
     averaging = float(1 / np.mean(1 / bags.sizes))
     return BagLaw(
         length=min(max(1, round(float(np.median(bags.sizes)))), LONGEST),

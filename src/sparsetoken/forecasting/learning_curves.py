@@ -6,20 +6,17 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from sparsetoken.base.validation import InvalidInput, generator_of, integer, refuse_disguised
-from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
-from sparsetoken.forecasting.inputs import Labelled, bag_law, read_labelled
+from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors, standard_error
+from sparsetoken.forecasting.inputs import BagLaw, Labelled, bag_law, read_labelled
 from sparsetoken.forecasting.posterior import Posterior, fit_posterior
-from sparsetoken.forecasting.results import LEAST_GAIN, Forecast, ForecastPoint, Measured
+from sparsetoken.forecasting.results import Forecast, ForecastPoint, Measured
 from sparsetoken.results import Status, StatusCode
 
 _TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
 _MULTIPLES = (1, 2, 4)
 _LARGEST = 10**9  # bags
 _BEYOND_NOISE = 2.5  # standard errors from which curve and measurement disagree
-_NO_BETTER = 0.02  # by which an error must be below that of guessing to tell of a signal
 
 
 def forecast(
@@ -98,7 +95,7 @@ def forecast(
     """
     data = read_labelled(bags, y)
     wanted = check_sizes(sizes, len(data.bags))
-    return measured_forecast(data, wanted, as_seed(random_state), progress)[1]
+    return measured_forecast(data, bag_law(data), wanted, as_seed(random_state), progress)
 
 
 def as_seed(random_state: Any) -> int:
@@ -108,11 +105,11 @@ def as_seed(random_state: Any) -> int:
 
 
 def measured_forecast(
-    data: Labelled, sizes: tuple[int, ...], seed: int, progress: bool
-) -> tuple[HeldOut, Forecast]:
-    """Return what cross-validation of the pilot gave, and the forecast at some sizes."""
+    data: Labelled, law: BagLaw, sizes: tuple[int, ...], seed: int, progress: bool
+) -> Forecast:
+    """Cross-validate the pilot, and forecast the errors at some sizes."""
     held_out = held_out_errors(data, seed, progress)
-    return held_out, assembled(data, sizes, held_out, fit_posterior(bag_law(data), held_out))
+    return assembled(data, sizes, held_out, fit_posterior(law, held_out))
 
 
 def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:
@@ -143,14 +140,12 @@ def assembled(
     errors = {model: one.error for model, one in measured.items()}
     at = {size: posterior.continued(size, n, errors) for size in sizes}
     curves = {model: tuple(ForecastPoint(n, *at[n][model]) for n in sizes) for model in MODELS}
-    last = at[sizes[-1]]
-    gains = last["bag"].value < last["pooled"].value - LEAST_GAIN
     status = _status(measured, posterior)
     return Forecast(
         n=n,
         curves=curves,
         measured=measured,
-        recommended="bag" if gains else "pooled",
+        gain_error=held_out.gain_error,
         informative=posterior.informative,
         guess=guess,
         status=status,
@@ -159,13 +154,8 @@ def assembled(
 
 
 def _measured(held_out: HeldOut) -> dict[str, Measured]:
-    n = int(held_out.sizes[-1])
-    measured = {}
-    for model in MODELS:
-        shares = held_out.shares[model][-1]
-        error = float(shares.std(ddof=1) / np.sqrt(len(shares)))
-        measured[model] = Measured(n, float(shares.mean()), error)
-    return measured
+    n, last = int(held_out.sizes[-1]), {m: held_out.shares[m][-1] for m in MODELS}
+    return {m: Measured(n, float(wrong.mean()), standard_error(wrong)) for m, wrong in last.items()}
 
 
 def _status(measured: dict[str, Measured], posterior: Posterior) -> Status:
@@ -194,10 +184,10 @@ def _advice(
 ) -> tuple[str, ...]:
     advice = [] if status.converged else [status.remedy]
     best = min(measured.values(), key=lambda one: one.error)
-    if best.error + best.standard_error > guess - _NO_BETTER:
+    if best.error + best.standard_error >= guess:
         advice.append(
-            "No classifier is clearly better than always answering with the larger class "
-            f"({guess:.3f}) yet. The forecast for more bags then relies on the prior."
+            "No classifier is better by a standard error than always answering with the larger "
+            f"class ({guess:.3f}) yet. The forecast for more bags then relies on the prior."
         )
     if sizes[-1] > _TESTED * n:
         advice.append(

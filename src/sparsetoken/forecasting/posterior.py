@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import beta
 
-from sparsetoken.forecasting.crossvalidation import FITTED, MODELS, HeldOut
+from sparsetoken.forecasting.crossvalidation import FITTED, HeldOut
 from sparsetoken.forecasting.curves import (
     CurveParameters,
     aucs_at,
@@ -63,8 +63,7 @@ class Posterior:
     def errors(self, n: float) -> dict[str, Interval]:
         """Return the forecast errors of each model at n bags."""
         errors = errors_at(n, self.parameters, self.law)
-        by = {model: getattr(errors, model) for model in MODELS}
-        return {m: _interval(float(self.weight @ e), e, self.weight) for m, e in by.items()}
+        return {m: _interval(float(self.weight @ e), e, self.weight) for m, e in errors.items()}
 
     def continued(self, n: float, start: int, measured: Mapping[str, float]) -> dict[str, Interval]:
         """Return errors at n bags: curves through those measured of each model at the start.
@@ -77,7 +76,7 @@ class Posterior:
         curves = [errors_at(size, self.parameters, self.law) for size in (start, n)]
         intervals = {}
         for model, error in measured.items():
-            before, after = (np.maximum(getattr(curve, model), _LEAST) for curve in curves)
+            before, after = (np.maximum(curve[model], _LEAST) for curve in curves)
             curve = float(self.weight @ before)
             noise, gap = curve * (1 - curve) / start, (error - curve) ** 2
             missed = 1 - min(noise / gap, 1.0) if gap else 0.0
@@ -134,8 +133,8 @@ def _expected(
     """Return errors of each model at each size, then AUCs."""
     columns = []
     for measure in (errors_at, aucs_at):
-        errors = [measure(n, parameters, law) for n in sizes]
-        columns += [getattr(one, model) for model in FITTED for one in errors]
+        values = [measure(n, parameters, law) for n in sizes]
+        columns += [one[model] for model in FITTED for one in values]
     return np.stack(columns, axis=1)
 
 

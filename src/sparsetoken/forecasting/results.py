@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +11,6 @@ from sparsetoken.base.machine import needed
 from sparsetoken.base.tables import html
 from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.results import Status
-
-LEAST_GAIN = 0.005  # `BagClassifier` must err less often than pooling by so much to be recommended
 
 CLASSIFIERS = {
     "bag": "BagClassifier",
@@ -84,9 +83,8 @@ class Forecast:
         ``sparsetoken fit --model``. At the size of the pilot a point is the measured error.
     measured : dict of Measured
         What cross-validation of the pilot gave.
-    recommended : {"bag", "pooled"}
-        The model of less forecast error at the largest size asked for; pooled unless
-        `BagClassifier` gains 0.005.
+    gain_error : float
+        Standard error over bags of the cross-validated gain of `BagClassifier` over mean pooling.
     informative : Interval
         The number of informative tokens in a bag that agrees best with what was measured. That
         of the bag size stands for bags in which attention gains nothing.
@@ -117,7 +115,7 @@ class Forecast:
     n: int
     curves: Mapping[str, tuple[ForecastPoint, ...]]
     measured: Mapping[str, Measured]
-    recommended: str
+    gain_error: float
     informative: Interval
     guess: float
     status: Status
@@ -128,10 +126,21 @@ class Forecast:
         """The requested sizes."""
         return tuple(point.n for point in self.curves["pooled"])
 
+    @property
+    def recommended(self) -> str:
+        """The recommended model, ``bag`` or ``pooled``, at the largest size: see `better`."""
+        return self.better(self.sizes[-1])
+
     def better(self, n: int) -> str:
-        """Return the recommended model at one of the requested sizes."""
+        """Return the recommended model at one of the requested sizes.
+
+        It is the simplest one within one standard error of the best: mean pooling, unless
+        `BagClassifier` errs less often by more than the standard error that its cross-validated
+        gain would have with so many bags.
+        """
         at = {model: points[self.sizes.index(n)].error for model, points in self.curves.items()}
-        return "bag" if at["bag"] < at["pooled"] - LEAST_GAIN else "pooled"
+        standard_error = self.gain_error * math.sqrt(self.n / n)
+        return "bag" if at["bag"] + standard_error < at["pooled"] else "pooled"
 
     def records(self) -> list[dict[str, Any]]:
         """Return model, n, error, low and high of each point."""
@@ -153,6 +162,7 @@ class Forecast:
             "status": str(self.status.code),
             "n": self.n,
             "measured": {model: dataclasses.asdict(one) for model, one in self.measured.items()},
+            "gain_error": self.gain_error,
             "informative": self.informative._asdict(),
             "guess": self.guess,
             "advice": list(self.advice),
@@ -173,7 +183,7 @@ class Forecast:
         needed("matplotlib.pyplot", "to plot", "app")
         from sparsetoken.figures.style import drawing
 
-        with drawing(ax) as ax:
+        with drawing(ax) as (ax,):
             for i, (model, points) in enumerate(self.curves.items()):
                 one, colour = self.measured[model], f"C{i}"
                 n = [point.n for point in points]

@@ -1,25 +1,24 @@
-"""A sweep as an xarray Dataset, as a table, and as a file."""
+"""A sweep as named arrays, as an xarray Dataset, as a table, and as a file."""
 
 from __future__ import annotations
 
 import collections
-import json
 import math
 import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sparsetoken.base.files import require_place, written_whole
+from sparsetoken.base.files import folder_written_whole, require_place, written_whole
 from sparsetoken.base.machine import machine_memory, needed
 from sparsetoken.base.untrusted import refused
 from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.sweep.compute import row_of
 from sparsetoken.sweep.parameters import FAILED, MISSING, RESULTS
-from sparsetoken.sweep.store import PIECES, opened, specification, write_folder
+from sparsetoken.sweep.store import PIECES, opened, specification
 from sparsetoken.work import Kept, Result, canonical_text
 
 if TYPE_CHECKING:
@@ -28,7 +27,26 @@ if TYPE_CHECKING:
 
 ENDINGS = (".csv", ".parquet", ".nc", ".zarr", ".zarr.zip")
 BYTES = 100  # of a number in memory, as an object and in the copies that tables make
-_MISSING = Result(seconds=math.nan)
+_MISSING = Result()
+
+
+class Arrays(NamedTuple):
+    """The arguments of an xarray Dataset; each array is given with its dimensions."""
+
+    variables: dict[str, tuple[tuple[str, ...], np.ndarray]]
+    coords: dict[str, tuple[tuple[str, ...], np.ndarray]]
+    attributes: dict[str, Any]
+
+    def words(self, name: str) -> dict[str, list[str]]:
+        """Return the statuses or messages of each quantity that has some."""
+        ending = f"_{name}"
+        own = {n: values for n, (_, values) in self.variables.items() if n.endswith(ending)}
+        return {n.removesuffix(ending): values.ravel().tolist() for n, values in own.items()}
+
+    @property
+    def statuses(self) -> collections.Counter[str]:
+        """The number of results with each status."""
+        return collections.Counter(word for own in self.words("status").values() for word in own)
 
 
 def to_xarray(store: Path | str) -> xr.Dataset:
@@ -69,11 +87,12 @@ def to_xarray(store: Path | str) -> xr.Dataset:
     ...     to_xarray(f"{folder}/sweep")["theory_cosine"].dims
     ('strength',)
     """
-    dataset, damaged = read(store)
+    xr = needed("xarray", "to read sweeps", "data")
+    arrays, damaged = read(store)
     if damaged:
         remedy = "Rerun the sweep to recompute what they held."
         raise Failure(f"{damaged} files in {store} are damaged. {remedy}")
-    return dataset
+    return xr.Dataset(*arrays)
 
 
 def to_frame(store: Path | str) -> pd.DataFrame:
@@ -109,88 +128,60 @@ def to_frame(store: Path | str) -> pd.DataFrame:
     return table(to_xarray(store))
 
 
-def read(store: Path | str, facts: bool = False) -> tuple[xr.Dataset, int]:
-    """Return what a store has of its last sweep, and the number of its damaged files.
-
-    The facts are the seconds of the piece of work of each result and what it was computed with.
-    """
+def read(store: Path | str) -> tuple[Arrays, int]:
+    """Return what a store has of its last sweep, and the number of its damaged files."""
     folder = opened(store)
     about = specification(folder)
     with refused("store", "a sweep that can be read", Path(folder.path)):
-        return read_kept(Kept(folder / PIECES, row_of), about, facts)
+        return read_kept(Kept(folder / PIECES, row_of), about)
 
 
-def read_kept(kept: Kept, about: Mapping[str, Any], facts: bool = False) -> tuple[xr.Dataset, int]:
+def read_kept(kept: Kept, about: Mapping[str, Any]) -> tuple[Arrays, int]:
     """Return what is kept of the sweep of a specification, as `read`."""
-    xr = needed("xarray", "to read sweeps", "data")
-    shapes = {label: len(steps) for label, steps in about["axes"].items()}
-    trials = {
-        quantity: about["trials"] if quantity == "simulation" else 1 for quantity in about["keys"]
-    }
-    require_memory(math.prod(shapes.values()) * sum(trials.values()), about["experiment"])
+    axes, trials = about["axes"], about["trials"]
+    shape = {label: len(steps) for label, steps in axes.items()}
+    shapes = {q: shape | {"trial": trials} if q == "simulation" else shape for q in about["keys"]}
+    require_memory(sum(math.prod(s.values()) for s in shapes.values()), about["experiment"])
     names = {
-        quantity: [f"{key}.{trial}" for key in keys for trial in range(trials[quantity])]
+        quantity: [f"{key}.{n}" for key in keys for n in range(shapes[quantity].get("trial", 1))]
         for quantity, keys in about["keys"].items()
     }
     known = kept.read({name for some in names.values() for name in some})
     variables: dict[str, Any] = {}
-    for quantity, some in names.items():
-        own = {**shapes, **({"trial": trials[quantity]} if quantity == "simulation" else {})}
-        results = [known.results.get(name, _MISSING) for name in some]
-        for name, column in _columns(results, about["experiment"], facts).items():
-            variables[f"{quantity}_{name}"] = (tuple(own), column.reshape(tuple(own.values())))
+    for quantity, own in shapes.items():
+        results = [known.results.get(name, _MISSING) for name in names[quantity]]
+        for name, column in _columns(results, about["experiment"]).items():
+            variables[f"{quantity}_{name}"] = tuple(own), column.reshape(tuple(own.values()))
     coords: dict[str, Any] = {}
-    if "simulation" in trials:
-        coords["trial"] = np.arange(about["trials"])
-    for label, steps in about["axes"].items():
+    if "simulation" in shapes:
+        coords["trial"] = ("trial",), np.arange(trials)
+    for label, steps in axes.items():
         for name, values in zip(label.split("+"), zip(*steps, strict=True), strict=True):
-            words = any(isinstance(value, str) for value in values)
-            numbers = [np.nan if value is None else value for value in values]
-            coords[name] = (label, np.array(values, dtype=object) if words else _numbers(numbers))
-    fixed = sorted(about["fixed"].items())
-    coords |= {n: one if isinstance(one, str) else _numbers(one) for n, one in fixed}
+            coords[name] = (label,), _array(values)
+    coords |= {name: ((), _array(one)) for name, one in sorted(about["fixed"].items())}
     text = canonical_text({name: one for name, one in about.items() if name != "keys"})
     attributes = {name: about[name] for name in ("experiment", "seed")} | {"specification": text}
-    return xr.Dataset(variables, coords, attributes), known.damaged
+    return Arrays(variables, coords, attributes), known.damaged
 
 
-def _numbers(given: Any) -> np.ndarray:
-    """Return numbers as an array; integers that no file can hold as floats."""
+def _array(given: Any) -> np.ndarray:
+    """Return words as objects, and integers that no file can hold as floats."""
     array = np.array(given)
-    return array.astype(float) if array.dtype == object else array
+    return array.astype({"U": object, "O": float}.get(array.dtype.kind, array.dtype))
 
 
-def _columns(results: list[Result], experiment: str, facts: bool) -> dict[str, np.ndarray]:
+def _columns(results: list[Result], experiment: str) -> dict[str, np.ndarray]:
     """Return the results as arrays by name; those without numbers, and no message, are left out."""
     rows = [
         one.value or {"status": FAILED if one.error else MISSING, "message": one.error}
         for one in results
     ]
-    columns = {
-        name: np.array([row.get(name, math.nan) for row in rows]) for name in RESULTS[experiment]
-    }
+    columns = {n: np.array([row.get(n, math.nan) for row in rows]) for n in RESULTS[experiment]}
     columns = {name: values for name, values in columns.items() if not np.isnan(values).all()}
-
-    def texts(words: list[str]) -> np.ndarray:
-        return np.array(words, dtype=object)
-
-    columns["status"] = texts([row["status"] for row in rows])
-    messages = texts([row["message"] for row in rows])
-    if (messages != "").any():
-        columns["message"] = messages
-    if facts:
-        columns["seconds"] = np.array([one.seconds for one in results])
-        columns["computed_with"] = texts([json.dumps(dict(one.environment)) for one in results])
+    columns["status"] = np.array([row["status"] for row in rows], dtype=object)
+    if any(row["message"] for row in rows):
+        columns["message"] = np.array([row["message"] for row in rows], dtype=object)
     return columns
-
-
-def statuses_of(dataset: xr.Dataset) -> collections.Counter[str]:
-    """Return the number of results with each status."""
-    statuses: collections.Counter[str] = collections.Counter()
-    for name in dataset.data_vars:
-        if str(name).endswith("_status"):
-            statuses.update(dataset[name].to_numpy().ravel().tolist())
-    return statuses
 
 
 def require_memory(count: int, experiment: str) -> None:
@@ -205,12 +196,11 @@ def require_memory(count: int, experiment: str) -> None:
 def table(dataset: xr.Dataset) -> pd.DataFrame:
     """Return a Dataset of `to_xarray` as a table, predictions first."""
     pd = needed("pandas", "to make tables", "data")
-    parts = []
+    parts, coords = [], {*dataset.coords}
     for quantity in ("theory", "simulation"):
         own = [name for name in dataset.data_vars if str(name).startswith(f"{quantity}_")]
         if not own:
             continue
-        coords = set(dataset.coords)
         names = {n: str(n).removeprefix(f"{quantity}_") for n in own}
         names = {n: f"{new}_found" if new in coords else new for n, new in names.items()}
         frame = dataset[own].rename(names).to_dataframe().reset_index()
@@ -219,8 +209,7 @@ def table(dataset: xr.Dataset) -> pd.DataFrame:
     joined = pd.concat(parts, ignore_index=True)
     first = ["quantity", *(n for n in dataset.coords if n in joined and dataset[n].ndim)]
     last = [n for n in dataset.coords if n in joined and not dataset[n].ndim]
-    middle = [n for n in joined if n not in {*first, *last}]
-    return joined[[*first, *middle, *last]]
+    return joined[[*first, *(n for n in joined if n not in {*first, *last}), *last]]
 
 
 def check_export(path: Path, store: Path | str) -> None:
@@ -228,50 +217,61 @@ def check_export(path: Path, store: Path | str) -> None:
     if not path.name.lower().endswith(ENDINGS):
         raise InvalidInput("--export", f"a path that ends in {', '.join(ENDINGS)}", str(path))
     require_place("--export", path, Path(store))
-    if path.suffix.lower() == ".zarr" and path.exists():
-        raise InvalidInput("--export", "a folder that is not there yet", str(path), "Remove it.")
     if path.suffix.lower() == ".parquet":
         needed("pyarrow", "to write Parquet files", "data")
 
 
-def export(dataset: xr.Dataset, path: Path) -> None:
-    """Write a Dataset of `to_xarray` to a file or, as .zarr, to a folder.
+def export(arrays: Arrays, path: Path) -> None:
+    """Write named arrays to a file or, as .zarr, to a folder.
 
     The same results give the same bytes; netCDF is of version 3.
     """
     ending = path.suffix.lower()
     if ending == ".zarr":
-        write_folder(path, zarr_files(dataset))
+        folder_written_whole(path, zarr_files(arrays))
         return
     with written_whole(path) as aside:
         if ending == ".zip":
             with zipfile.ZipFile(aside, "w") as file:
-                for name, content in sorted(zarr_files(dataset).items()):
+                for name, content in sorted(zarr_files(arrays).items()):
                     file.writestr(zipfile.ZipInfo(name), content)
-        elif ending == ".nc":
-            whole = {
-                n: dataset[n].astype(str) for n in dataset.data_vars if dataset[n].dtype == object
-            }
-            seed = str(dataset.attrs["seed"])  # integers of this format have 32 bits
-            large = {
-                name: coord.astype(float)
-                for name, coord in dataset.coords.items()
-                if coord.dtype.kind == "i" and (abs(coord) >= 2**31).any()
-            }
-            dataset = dataset.assign(whole).assign_coords(large).assign_attrs(seed=seed)
-            dataset.to_netcdf(aside, engine="scipy", format="NETCDF3_64BIT")
-        elif ending == ".csv":
+            return
+        dataset = needed("xarray", "to export sweeps", "data").Dataset(*arrays)
+        if ending == ".csv":
             table(dataset).to_csv(aside, index=False, lineterminator="\n")
-        else:
+        elif ending == ".parquet":
             table(dataset).to_parquet(aside, index=False)
+        else:  # of netCDF 3, whose integers have 32 bits
+            words = {n: one.astype(str) for n, one in dataset.items() if one.dtype == object}
+            large = {
+                name: one.astype(float)
+                for name, one in dataset.coords.items()
+                if one.dtype.kind in "iu" and (abs(one) >= 2**31).any()
+            }
+            dataset = dataset.assign(words).assign_coords(large)
+            dataset = dataset.assign_attrs(seed=str(dataset.attrs["seed"]))
+            dataset.to_netcdf(aside, engine="scipy", format="NETCDF3_64BIT")
 
 
-def zarr_files(dataset: xr.Dataset) -> dict[str, bytes]:
-    """Return a Dataset as the files of a Zarr group (version 3), by name."""
+def zarr_files(arrays: Arrays) -> dict[str, bytes]:
+    """Return named arrays as the files of a Zarr group (version 3), by name."""
     zarr = needed("zarr", "to keep named arrays", "data")
     memory: dict[str, Any] = {}
-    # Every chunk is a file, so that none of an older group can take its place.
-    with zarr.config.set({"array.write_empty_chunks": True}), warnings.catch_warnings():
+    attributes = {**arrays.attributes, "coordinates": " ".join(arrays.coords)}  # as xarray has them
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # texts and consolidated metadata are not standard yet
-        dataset.to_zarr(zarr.storage.MemoryStore(memory), mode="w", zarr_format=3)
+        group = zarr.open_group(zarr.storage.MemoryStore(memory), attributes=attributes)
+        for name, (dims, values) in {**arrays.variables, **arrays.coords}.items():
+            kind = str if values.dtype == object else values.dtype
+            # Every chunk is a file, so that none of an older group can take its place.
+            made = group.create_array(
+                name,
+                shape=values.shape,
+                chunks=values.shape,
+                dtype=kind,
+                dimension_names=dims,
+                config={"write_empty_chunks": True},
+            )
+            made[...] = values
+        zarr.consolidate_metadata(group.store)
     return {name: content.to_bytes() for name, content in memory.items()}

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,9 @@ from sparsetoken.losses import Loss
 from sparsetoken.model.models import MODELS, Attention, Model, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.simulation.alignment import AlignmentPlan
 from sparsetoken.simulation.setting import Setting
+from sparsetoken.simulation.trial import TrialPlan
 from sparsetoken.sweep.parameters import (
     QUANTITIES,
     RESULTS,
@@ -29,11 +31,10 @@ from sparsetoken.sweep.parameters import (
 from sparsetoken.work import canonical_text, digest
 
 ROLES = ("x", "y", "curves", "value")
-Point = dict[str, Any]
 
 
 class Call(NamedTuple):
-    """All that the results at a point depend on, but for the number of a trial."""
+    """All that a result depends on, and a hash of it but for the number of the trial."""
 
     experiment: str
     quantity: str
@@ -42,38 +43,41 @@ class Call(NamedTuple):
     trained: Any  # TwoSteps, or a Model
     readout: Any  # a Readout, or None
     options: Any  # the tolerance, or the Setting of simulations
+    key: str = ""
+    trial: int = 0
 
     @property
-    def key(self) -> str:
-        """A hash of the call; points that differ in nothing that matters have the same."""
-        return digest(canonical_text(described(tuple(self))))
+    def name(self) -> str:
+        """The name of the result; points that differ in nothing that matters have the same."""
+        return f"{self.key}.{self.trial}"
 
     @property
     def series(self) -> str:
-        """A text that agrees for predictions that one computation gives."""
+        """A text that agrees for results that are computed together."""
         if self.readout is None or self.quantity == "simulation":
-            return canonical_text(described(tuple(self)))
+            return self.key
         return canonical_text(described((*self[:5], self.readout.loss, self.options)))
+
+    def plan(self, budget: int | None) -> TrialPlan | None:
+        """Return how trials with a readout run; `InvalidInput` if trials exceed the budget."""
+        if self.quantity == "theory":
+            return None
+        if self.experiment == "alignment":
+            AlignmentPlan(self.problem, self.trained, self.options, budget)
+            return None
+        return TrialPlan(self.problem, self.trained, self.readout, self.options, budget)
 
 
 def described(value: Any) -> Any:
-    """Return a value as JSON has it; a loss is its name and a digest of what it computes."""
+    """Return a value as JSON: of a class what a sweep can vary, of a loss its label."""
     if isinstance(value, Loss):
         return value.label
     if isinstance(value, tuple):
         return [described(entry) for entry in value]
-    kind: Any = type(value)
-    return _described(value) if dataclasses.is_dataclass(kind) else value
-
-
-def _described(value: Any) -> dict[str, Any]:
-    """Return the fields that a sweep can vary: numbers, words, losses and the query of a model."""
-    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if not dataclasses.is_dataclass(value):
+        return value
+    fields = {field.name: vars(value)[field.name] for field in dataclasses.fields(value)}
     kinds = str, int, float, Loss
-    kind: Any = type(value)
-    for name in own(kind):
-        if not isinstance(fields[name], kinds):  # what a word stands for
-            fields[name] = vars(value)[name]
     used = {n: described(v) for n, v in fields.items() if n == "query" or isinstance(v, kinds)}
     return {"model": value.name, **used} if isinstance(value, Model) else used
 
@@ -129,69 +133,47 @@ class Grid:
 
     def __post_init__(self) -> None:
         choice("experiment", self.experiment, RESULTS)
+        given = self.quantities if isinstance(self.quantities, (list, tuple)) else ()
+        quantities = tuple(name for name in QUANTITIES if name in given)
+        if not quantities or len(quantities) < len(given):
+            legal = 'a list of "theory", "simulation" or both'
+            raise InvalidInput("quantities", legal, self.quantities)
+        for name, table in (("axes", self.axes), ("fixed", self.fixed)):
+            named = isinstance(table, Mapping) and all(isinstance(key, str) for key in table)
+            if not named or (name == "axes" and not table):
+                remedy = 'Write {"strength": [1.0, 2.0]}, for example.'
+                raise InvalidInput(name, "a dict of parameters and their values", table, remedy)
         put = functools.partial(object.__setattr__, self)
-        put("quantities", self._checked_quantities())
+        put("quantities", quantities)
         put("trials", integer("trials", self.trials, 1))
         put("seed", integer("seed", self.seed, 0))
-        named = isinstance(self.axes, Mapping) and all(isinstance(name, str) for name in self.axes)
-        if not named or not self.axes:
-            remedy = 'Write {"strength": [1.0, 2.0]}, for example.'
-            raise InvalidInput("axes", "a dict of parameters and their values", self.axes, remedy)
-        if not isinstance(self.fixed, Mapping):
-            raise InvalidInput("fixed", "a dict of parameters and their values", self.fixed)
         put("axes", {label: self._values(label, given) for label, given in self.axes.items()})
-        put("fixed", {n: self._typed(f"fixed.{n}", n, value) for n, value in self.fixed.items()})
-        for number, name in enumerate(self.names):
-            if name in self.names[:number]:
-                raise InvalidInput(self.where(name), "on one axis only", "a second axis")
-            if name in self.fixed:
-                raise InvalidInput(f"fixed.{name}", "either an axis or a fixed value", "both")
-        for point in self.points(["model"]):
-            if "model" in (values := self.values(point)):
-                check_names(MODELS[values["model"]])
+        every = {n: (self.experiment, QUANTITIES, f"fixed.{n}", n) for n in self.fixed}
+        put("fixed", {n: typed(*every[n], value) for n, value in self.fixed.items()})
+        names = [*self.names, *self.fixed]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                place = f"fixed.{name}" if name in self.fixed else self.where(name)
+                raise InvalidInput(place, "either on one axis or fixed", "a second time")
         check_plot(self.plot, self.steps, self.experiment)
-
-    def _checked_quantities(self) -> tuple[str, ...]:
-        given = self.quantities
-        listed = isinstance(given, (list, tuple)) and given
-        known = listed and all(name in QUANTITIES for name in given)
-        if not known or len(set(given)) < len(given):
-            raise InvalidInput("quantities", 'a list of "theory", "simulation" or both', given)
-        return tuple(name for name in QUANTITIES if name in given)
 
     def _values(self, label: str, given: Any) -> tuple[Any, ...]:
         """Return the values along an axis, or a tuple of values at each of its steps."""
-        names, where = label.split("+"), self.where(label.partition("+")[0])
-        refuse_disguised(where, given)
+        names = label.split("+")
+        places = [self.where(name) for name in names]
+        refuse_disguised(places[0], given)
         steps = given.tolist() if isinstance(given, np.ndarray) else given
         if isinstance(steps, str) or not isinstance(steps, Sequence) or not steps:
-            raise InvalidInput(where, "a list of one value or more", given)
+            raise InvalidInput(places[0], "a list of one value or more", given)
         rows = [step if len(names) > 1 else (step,) for step in steps]
         if any(not isinstance(row, (list, tuple)) or len(row) != len(names) for row in rows):
-            raise InvalidInput(where, f"a list of tuples of {len(names)} values", given)
-        for name in names:
-            if name not in parameters(self.experiment, self.quantities):
-                self._known(self.where(name), name)
-                got = f"used by neither of: {', '.join(self.quantities)}"
-                legal = "a parameter that a wanted quantity depends on"
-                raise InvalidInput(self.where(name), legal, got)
-        places = [self.where(name) for name in names]
-        checked = tuple(tuple(map(self._typed, places, names, row)) for row in rows)
+            raise InvalidInput(places[0], f"a list of tuples of {len(names)} values", given)
+        check = functools.partial(typed, self.experiment, self.quantities)
+        checked = [tuple(map(check, places, names, row)) for row in rows]
         if len(set(checked)) < len(checked):
-            twice = next(step for i, step in enumerate(checked) if step in checked[:i])
-            raise InvalidInput(where, "without repeated values", list(twice))
-        return checked if len(names) > 1 else tuple(value for (value,) in checked)
-
-    def _known(self, where: str, name: str) -> Any:
-        """Return the declaration of a parameter."""
-        known = parameters(self.experiment)
-        if name not in known:
-            legal = f"a parameter of the experiment {self.experiment}: {', '.join(sorted(known))}"
-            raise InvalidInput(where, legal, name)
-        return known[name]
-
-    def _typed(self, where: str, name: str, value: Any) -> Any:
-        return typed(self._known(where, name), where, value)
+            twice = next(row for number, row in enumerate(checked) if row in checked[:number])
+            raise InvalidInput(places[0], "without repeated values", list(twice))
+        return tuple(row if len(names) > 1 else row[0] for row in checked)
 
     @property
     def steps(self) -> dict[str, tuple[tuple[Any, ...], ...]]:
@@ -227,19 +209,9 @@ class Grid:
                 return f"{'tied' if '+' in label else 'axes'}.{name}"
         return f"fixed.{name}" if name in self.fixed else name
 
-    def points(
-        self, names: Sequence[str] | None = None, *, corners: bool = False
-    ) -> Iterator[Point]:
-        """Yield the values of the axes at each point; the last axis moves fastest.
-
-        With names, only the axes of these move; with `corners`, each is at its first or last step.
-        """
-        moving = [
-            steps if names is None or {*names} & {*label.split("+")} else steps[:1]
-            for label, steps in self.steps.items()
-        ]
-        ends = [tuple(dict.fromkeys((some[0], some[-1]))) if corners else some for some in moving]
-        for chosen in itertools.product(*ends):
+    def points(self) -> Iterator[dict[str, Any]]:
+        """Yield the values of the axes at each point; the last axis moves fastest."""
+        for chosen in itertools.product(*self.steps.values()):
             yield dict(zip(self.names, itertools.chain(*chosen), strict=True))
 
     def values(self, point: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,35 +222,31 @@ class Grid:
             known = known | own(kind)
         return {name: declared.default for name, declared in known.items()} | given
 
-    def calls(
-        self,
-        quantity: str,
-        points: Iterable[Point],
-        check: Callable[[Call], object] = lambda _: None,
-    ) -> Iterator[Call]:
+    def calls(self, quantity: str, budget: int | None = None) -> Iterator[Call]:
         """Yield the call at each point.
 
         Raises
         ------
         InvalidInput
-            If values are not legal together, or the check refuses a call. It has the point.
+            If values are not legal together, or trials exceed the budget. It has the point.
         """
-        for point in points:
+        for point in self.points():
             try:
                 call = self._call(self.values(point), quantity)
-                check(call)
+                call.plan(budget)
             except InvalidInput as error:
                 name, legal, got, remedy = error.args
                 at = ", ".join(f"{n} = {described(value)}" for n, value in point.items())
                 remedy = f"{remedy} So it is at {at}.".lstrip()
                 raise InvalidInput(self.where(str(name).split()[0]), legal, got, remedy) from None
-            yield call
+            yield call._replace(key=digest(canonical_text(described(call[:7]))))
 
     def _call(self, at: Mapping[str, Any], quantity: str) -> Call:
         trained, readout, options = _made(TwoSteps, at), None, None
         versions = VERSIONS[self.experiment], 1
         if self.experiment != "alignment":
             entry, options = MODELS[at["model"]], at["tolerance"]
+            check_names(entry)
             fields = {name: at[name] for name in entry.options if name in at}
             trained = make_model(entry.name, _query(at, trained), **fields)
             versions = versions[0], entry.version
@@ -305,13 +273,11 @@ def _cached(kind: type, *values: Any) -> Any:
 
 
 def _query(at: Mapping[str, Any], steps: TwoSteps) -> Query | TwoSteps:
-    missing = [name for name in ("cosine", "sharpness") if at[name] is None]
-    if len(missing) == 1:
-        given = "sharpness" if missing == ["cosine"] else "cosine"
-        remedy = "Give both, or neither to find the query by two gradient steps."
-        legal = f"given together with {missing[0]}"
-        raise InvalidInput(given, legal, f"no {missing[0]}", remedy)
-    return steps if missing else Query(at["cosine"], at["sharpness"])
+    given = [name for name in ("cosine", "sharpness") if at[name] is not None]
+    if len(given) == 1:
+        remedy = "Without both the query is found by two gradient steps."
+        raise InvalidInput(given[0], "given with both of cosine and sharpness", "one", remedy)
+    return Query(at["cosine"], at["sharpness"]) if given else steps
 
 
 def check_plot(plot: Any, axes: Mapping[str, Any], experiment: str) -> None:
@@ -321,23 +287,18 @@ def check_plot(plot: Any, axes: Mapping[str, Any], experiment: str) -> None:
     """
     if not isinstance(plot, Mapping):
         raise InvalidInput("plot", "a dict of roles and names", plot)
-    taken: dict[str, str] = {}
+    taken: list[str] = []
     for role, name in plot.items():
         choice(f"plot.{role}", role, ROLES)
-        if not isinstance(name, str):
-            raise InvalidInput(f"plot.{role}", "a text", name)
-        if role == "value" or not name:
+        if role == "value":
+            choice("plot.value", name, RESULTS[experiment])
             continue
         label = next((label for label in axes if name in label.split("+")), None)
-        if label is None:
-            raise InvalidInput(f"plot.{role}", "the name of an axis", name)
-        if label in taken:
-            raise InvalidInput(f"plot.{role}", f"on another axis than {taken[label]}", name)
+        if label is None or label in taken:
+            raise InvalidInput(f"plot.{role}", "the name of an axis, each of another", name)
         place = label.split("+").index(name)
         if role != "curves" and any(isinstance(s[place], (str, Loss)) for s in axes[label]):
             raise InvalidInput(f"plot.{role}", "a numeric axis", name)
-        taken[label] = f"plot.{role}"
-    if plot.get("y") and plot.get("curves"):
+        taken.append(label)
+    if "y" in plot and "curves" in plot:
         raise InvalidInput("plot.curves", "omitted from a heat map (plot.y)", plot["curves"])
-    if plot.get("value"):
-        choice("plot.value", plot["value"], RESULTS[experiment])

@@ -34,12 +34,7 @@ CONVERGED, FAILED, MISSING = "converged", "failed", "missing"
 """The status of a result is a `StatusCode`, failed where an error was raised, or missing."""
 
 _PREDICTING = {
-    "tolerance": Parameter(
-        "tolerance",
-        "tolerance, an upper bound on twice the numerical error",
-        default=1e-4,
-        range=Range(above=0, below=1),
-    )
+    "tolerance": Parameter("tolerance", default=1e-4, range=Range(above=0, below=1)),
 }
 _SAMPLING = {
     "dimension": Parameter("dimension", "embedding dimension", "d", 1000, whole=True),
@@ -48,10 +43,7 @@ _SAMPLING = {
 }
 """The arguments of `predict` and `simulate`."""
 
-_RESERVED = {
-    *("experiment", "version", "quantity", "seed", "trial", "result", "status", "message"),
-    *("seconds", "computed_with"),
-}
+_RESERVED = {"experiment", "quantity", "seed", "specification", "trial", "status", "message"}
 """The names that sweeps have for something else, which no field of a model can have."""
 
 
@@ -99,32 +91,27 @@ def own(kind: Any) -> dict[str, Parameter]:
     return fields
 
 
-@functools.cache
-def _shared() -> set[str]:
-    """Return the parameters of all models, whose names no field of a model can have."""
-    kinds = (SparseTokenProblem, TwoSteps, Readout)
-    names = {name for kind in kinds for name in own(kind)}
-    return names | {"model", *parameters_of(Query), *_PREDICTING, *_SAMPLING}
-
-
+@functools.lru_cache(maxsize=64)
 def check_names(entry: ModelEntry) -> None:
     """Raise `InvalidInput` if a model has a field of a name that sweeps use themselves."""
+    taken = _RESERVED | {*_parameters("learning", QUANTITIES, ())}
     for name in entry.options:
-        if name in _RESERVED | _shared() or name.startswith(QUANTITIES):
+        if name in taken or name.startswith(QUANTITIES):
             remedy = "Sweeps have that name for something else: rename the field."
             raise InvalidInput("model", "one without this field", name, remedy)
 
 
-def typed(declared: Parameter, where: str, given: Any) -> Any:
+def typed(experiment: str, quantities: Sequence[str], where: str, name: str, given: Any) -> Any:
     """Return a legal value in the type of its parameter, so that 5 and 5.0 are one value."""
-    if given is None and declared.default is None:
-        return None
-    whole = declared.whole and isinstance(given, float) and given.is_integer()
+    known = parameters(experiment, quantities)
+    if name not in known:
+        legal = f"a parameter of the {' or '.join(quantities)} of {experiment}: "
+        raise InvalidInput(where, legal + ", ".join(sorted(known)), name)
+    whole = known[name].whole and isinstance(given, float) and given.is_integer()
     try:
-        value = declared.checked(int(given) if whole else given)
+        value = known[name].checked(int(given) if whole else given)
     except InvalidInput as error:
-        _, legal, got, remedy = error.args
-        raise InvalidInput(where, legal, got, remedy) from None
+        raise InvalidInput(where, *error.args[1:]) from None
     if isinstance(value, Loss):
         return value if value.digest else value.name
     return value + 0.0 if isinstance(value, float) else value  # the sum turns -0.0 into 0.0

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import itertools
 import pickle
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sparsetoken.base.validation import InvalidInput, integer
-from sparsetoken.sweep.compute import Item, Piece, check, computed, in_pieces, row_of
-from sparsetoken.sweep.dataset import read_kept, require_memory, statuses_of, zarr_files
+from sparsetoken.sweep.compute import Piece, computed, in_pieces, row_of
+from sparsetoken.sweep.dataset import read_kept, require_memory, zarr_files
 from sparsetoken.sweep.grid import Call, Grid, described
 from sparsetoken.sweep.parameters import CONVERGED, FAILED, MISSING, parameters
-from sparsetoken.sweep.store import PIECES, opened, write_arrays, write_specification
-from sparsetoken.work import Folder, Kept, Result, require_executor, timed
+from sparsetoken.sweep.store import ARRAYS, PIECES, opened, write_specification
+from sparsetoken.work import Kept, Result, require_executor, timed
 
 LONG, MOST_TIMED = 2.0, 20
 
@@ -59,66 +58,34 @@ class Counts(NamedTuple):
 
 
 class _Work:
-    """The calls of a grid, all of which are legal, and the status of each result."""
+    """The distinct results of a grid by name: their calls, and the number of all by status."""
 
     def __init__(self, grid: Grid, kept: Kept, budget: int | None, *, mend: bool = False) -> None:
-        self.grid, self.calls, self.keys = grid, dict[str, Call](), dict[str, list[str]]()
-        for quantity in grid.quantities:
-            calls = list(grid.calls(quantity, grid.points(), lambda call: check(call, budget)))
-            self.keys[quantity] = [call.key for call in calls]
-            self.calls |= zip(self.keys[quantity], calls, strict=True)
-        points = collections.Counter(itertools.chain(*self.keys.values()))
-        self.weights = {item.name: points[item.key] for item in self._items()}
-        known = kept.read(self.weights, mend=mend)
-        self.statuses = dict.fromkeys(self.weights, MISSING)
-        self.statuses |= {key: status_of(result) for key, result in known.results.items()}
-        self._sums: collections.Counter[str] = collections.Counter()
-        for key, status in self.statuses.items():
-            self._sums[status] += self.weights[key]
+        self.points = {quantity: list(grid.calls(quantity, budget)) for quantity in grid.quantities}
+        self.calls: dict[str, Call] = {}
+        self._weights = collections.Counter[str]()
+        for call in (call for some in self.points.values() for call in some):
+            for trial in range(grid.trials_of(call.quantity)):
+                one = call._replace(trial=trial)
+                self.calls[one.name] = one
+                self._weights[one.name] += 1
+        self.statuses = dict.fromkeys(self.calls, MISSING)
+        self._sums = collections.Counter({MISSING: self._weights.total()})
+        known = kept.read(self.calls, mend=mend)
         self.damaged = known.damaged
+        self.add(known.results)
 
-    def _items(self) -> Iterator[Item]:
-        for key, call in self.calls.items():
-            for trial in range(self.grid.trials_of(call.quantity)):
-                yield Item(key, call, trial)
-
-    def lacking(self, wanted: set[str]) -> list[Item]:
-        """Return the distinct results that have one of these statuses."""
-        return [item for item in self._items() if self.statuses[item.name] in wanted]
-
-    def end(self, key: str, result: Result) -> None:
-        """Count a result that is there from here on."""
-        self._sums[self.statuses[key]] -= self.weights[key]
-        self.statuses[key] = status_of(result)
-        self._sums[self.statuses[key]] += self.weights[key]
+    def add(self, results: Mapping[str, Result]) -> None:
+        """Count results that are there from here on."""
+        for name, result in results.items():
+            self._sums[self.statuses[name]] -= self._weights[name]
+            self.statuses[name] = FAILED if result.error else result.value["status"]
+            self._sums[self.statuses[name]] += self._weights[name]
 
     @property
     def counts(self) -> Counts:
         """The counts of all results."""
         return Counts.of(self._sums)
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """The specification that is kept, as JSON."""
-        grid, rest = self.grid, self.grid.values({}).items()
-        axes = {label: described(steps) for label, steps in grid.steps.items()}
-        used = parameters(grid.experiment)
-        fixed = {n: described(v) for n, v in rest if n in used and n not in grid.names}
-        return {
-            "experiment": grid.experiment,
-            "quantities": list(grid.quantities),
-            "axes": axes,
-            "fixed": {name: value for name, value in fixed.items() if value is not None},
-            "trials": grid.trials,
-            "seed": grid.seed,
-            "plot": dict(grid.plot),
-            "keys": self.keys,
-        }
-
-
-def status_of(result: Result) -> str:
-    """Return the status of a result that is kept."""
-    return FAILED if result.error else result.value["status"]
 
 
 def run(
@@ -191,42 +158,45 @@ def run(
     kept = Kept(folder / PIECES, row_of)
     work = _Work(grid, kept, memory_budget, mend=True)
     if executor is not None and not isinstance(require_executor(executor), ThreadPoolExecutor):
-        points = [*grid.points(["loss", "model"])]
-        calls = [call for quantity in grid.quantities for call in grid.calls(quantity, points)]
-        pickle.dumps(Piece.of([Item("", call) for call in calls]))
-    write_specification(folder, work.about)
+        pickle.dumps([Piece(calls) for calls in work.points.values()])  # refused before it begins
+    about = _about(grid, work)
+    write_specification(folder, about)
     if work.damaged:
         on_damaged(work.damaged)
     on_counts(work.counts)
     wanted = {MISSING, FAILED} if retry_failed else {MISSING}
-    pieces = list(in_pieces(work.lacking(wanted), memory_budget))
+    lacking = (call for name, call in work.calls.items() if work.statuses[name] in wanted)
+    pieces = list(in_pieces(lacking, memory_budget))
     first = random.randrange(max(1, len(pieces)))  # so that two runs at once do little twice
     for results in kept.fill(computed, pieces[first:] + pieces[:first], executor, width):
-        for key, result in results.items():
-            work.end(key, result)
+        work.add(results)
         on_counts(work.counts)
-    return _ended(folder, kept, work)
+    arrays, damaged = read_kept(kept, about)
+    write_specification(folder, about)  # another run may have written its own
+    folder.replace(ARRAYS, zarr_files(arrays), "zarr.json")
+    return Counts.of(arrays.statuses, damaged)
 
 
-def _ended(folder: Folder, kept: Kept, work: _Work) -> Counts:
-    """Leave the named arrays of what is kept, and count it."""
-    dataset, damaged = read_kept(kept, work.about)
-    write_specification(folder, work.about)  # another run may have written its own
-    write_arrays(folder, zarr_files(dataset))
-    return Counts.of(statuses_of(dataset), damaged)
+def _about(grid: Grid, work: _Work) -> dict[str, Any]:
+    """Return the specification that is kept, as JSON."""
+    used, rest = parameters(grid.experiment), grid.values({}).items()
+    fixed = {n: described(v) for n, v in rest if n in used and n not in grid.names}
+    return {
+        "experiment": grid.experiment,
+        "quantities": list(grid.quantities),
+        "axes": {label: described(steps) for label, steps in grid.steps.items()},
+        "fixed": {name: value for name, value in fixed.items() if value is not None},
+        "trials": grid.trials,
+        "seed": grid.seed,
+        "plot": dict(grid.plot),
+        "keys": {quantity: [c.key for c in calls] for quantity, calls in work.points.items()},
+    }
 
 
 def count(grid: Grid, store: Path | str, memory_budget: int | None = None) -> Counts:
     """Check all points of a grid, and count what a store has of its results."""
     folder = opened(store, write=True)
     return _Work(grid, Kept(folder / PIECES, row_of), memory_budget).counts
-
-
-def check_corners(grid: Grid, memory_budget: int | None = None) -> None:
-    """Check the points where each axis is at its first or last step."""
-    for quantity in grid.quantities:
-        points = grid.points(corners=True)
-        collections.deque(grid.calls(quantity, points, lambda c: check(c, memory_budget)), 0)
 
 
 def seconds_of(grid: Grid, memory_budget: int | None = None) -> float:
@@ -237,26 +207,23 @@ def seconds_of(grid: Grid, memory_budget: int | None = None) -> float:
     """
     total = 0.0
     for quantity, number in grid.rows.items():
-        each = []
         for share in (0, 0.5, 1):
-            items = _sample(grid, quantity, share)
-            done = timed(computed, Piece.of(items, memory_budget))
+            calls = _sample(grid, quantity, share, memory_budget)
+            done = timed(computed, Piece(calls, memory_budget))
             if done.seconds <= LONG:
-                done = timed(computed, Piece.of(items, memory_budget))
-            each.append(done.seconds / len(items))
-        total += number * sum(each) / len(each)
+                done = timed(computed, Piece(calls, memory_budget))
+            total += number * done.seconds / len(calls) / 3
     return total
 
 
-def _sample(grid: Grid, quantity: str, share: float) -> list[Item]:
-    """Return some results of a point, and of predictions along an axis."""
+def _sample(grid: Grid, quantity: str, share: float, budget: int | None) -> list[Call]:
+    """Return the calls of some results of a point, and of predictions along an axis."""
     along = next((name for name in ("alpha1", "ridge") if name in grid.axes), [*grid.axes][-1])
     axes = {}
     for label, steps in grid.axes.items():
         most = MOST_TIMED if label == along and quantity == "theory" else 1
         first = max(0, min(int(share * (len(steps) - 1)), len(steps) - most))
         axes[label] = steps[first : first + most]
-    part = dataclasses.replace(grid, axes=axes, trials=min(grid.trials, MOST_TIMED), plot={})
-    calls = part.calls(quantity, part.points())
-    trials = range(part.trials_of(quantity))
-    return [Item(call.key, call, trial) for call in calls for trial in trials]
+    part = dataclasses.replace(grid, axes=axes, plot={})
+    trials = range(min(part.trials_of(quantity), MOST_TIMED))
+    return [call._replace(trial=n) for call in part.calls(quantity, budget) for n in trials]

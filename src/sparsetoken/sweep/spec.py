@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.base.validation import InvalidInput, choice, integer, real
+from sparsetoken.base.validation import InvalidInput, choice, integer, one_line, real
 from sparsetoken.sweep.grid import Grid
 
 KEYS = ("experiment", "quantities", "trials", "seed", "fixed", "axes", "tied", "plot")
@@ -52,15 +52,10 @@ def read_spec(path: Path | str) -> Grid:
     with placed(path):
         try:
             return grid_of(tomllib.loads(_text(path)))
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidInput(str(path), "a TOML file", str(error)) from None
         except InvalidInput:
             raise
-        except ValueError:  # of Python, for integers of more than 4300 digits
-            legal = "of integers of at most 128 bits"
-            raise InvalidInput(str(path), legal, "a longer one") from None
-        except RecursionError:
-            raise InvalidInput(str(path), "a TOML file of few levels", "lists in lists") from None
+        except (ValueError, RecursionError) as error:  # also of Python, for integers of 4300 digits
+            raise InvalidInput(str(path), "a TOML file", one_line(error)) from None
 
 
 @contextlib.contextmanager
@@ -69,12 +64,12 @@ def placed(path: Path) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        name, legal, got, remedy = error.args
+        name, *rest = error.args
         line = line_of(_text(path), name)
         if not line and name.partition(".")[0] not in KEYS:
             raise
         place = f"{path}, line {line}, {name}" if line else f"{path}, {name}"
-        raise InvalidInput(place, legal, got, remedy) from None
+        raise InvalidInput(place, *rest) from None
 
 
 def _text(path: Path) -> str:
@@ -86,6 +81,20 @@ def _text(path: Path) -> str:
         raise InvalidInput("SPEC", "a TOML file that can be read", f"{path}: {error}") from None
 
 
+def line_of(text: str, name: str) -> int | None:
+    """Return the line, from 1, of a key such as axes.alpha1.points or of the table that has it."""
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        plain = re.sub(r"[\s\"']", "", line)
+        if header := re.match(r"\[+([^\]]+)\]", plain):
+            table = f"{header[1]}."
+        given = re.match(r"[\w.+-]+(?==)", plain)
+        if name in ((header and header[1]), (given and table + given[0])):
+            return number
+    parent = name.rpartition(".")[0]
+    return line_of(text, parent) if parent else None
+
+
 def grid_of(table: Mapping[str, Any]) -> Grid:
     """Return the grid that a table describes; errors name the key."""
     for key in table:
@@ -94,10 +103,21 @@ def grid_of(table: Mapping[str, Any]) -> Grid:
     if "experiment" not in table:
         raise InvalidInput("experiment", "given", "no such key")
     given = {key: table[key] for key in ("quantities", "trials", "seed") if key in table}
-    fixed, plot = _table(table, "fixed"), _table(table, "plot")
-    axes = {name: _steps(name, values) for name, values in _table(table, "axes").items()}
-    axes |= _tied(table)
-    return Grid(table["experiment"], axes, fixed, plot=plot, **given)
+    fixed, axes, plot = (_table(table, key) for key in ("fixed", "axes", "plot"))
+    steps = {name: _steps(name, values) for name, values in axes.items()}
+    tied = table.get("tied", [])
+    if not isinstance(tied, list) or not all(isinstance(lists, dict) and lists for lists in tied):
+        raise InvalidInput("tied", "tables: [[tied]]", tied)
+    for lists in tied:
+        place = f"tied.{next(iter(lists))}"
+        for name, values in _table({"tied": lists}, "tied").items():
+            if not isinstance(values, list) or not values:
+                raise InvalidInput(f"tied.{name}", "a list of one value or more", values)
+        if len(lists) < 2 or len(set(map(len, lists.values()))) != 1:
+            got = ", ".join(f"{name}: {len(values)}" for name, values in lists.items())
+            raise InvalidInput(place, "one of two lists or more, of equal length", got)
+        steps["+".join(lists)] = list(zip(*lists.values(), strict=True))
+    return Grid(table["experiment"], steps, fixed, plot=plot, **given)
 
 
 def _table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -108,27 +128,6 @@ def _table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
         if "+" in name:  # which joins the names of tied parameters
             raise InvalidInput(f"{key}.{name}", "the name of a parameter", name)
     return entries
-
-
-def _tied(table: Mapping[str, Any]) -> dict[str, Any]:
-    tables = table.get("tied", [])
-    if not isinstance(tables, list) or not all(isinstance(item, dict) for item in tables):
-        raise InvalidInput("tied", "tables: [[tied]]", tables)
-    axes: dict[str, Any] = {}
-    for lists in tables:
-        if len(lists) < 2:
-            raise InvalidInput("tied", "two parameters or more that move together", list(lists))
-        for name, values in _table({"tied": lists}, "tied").items():
-            if not isinstance(values, list) or not values:
-                raise InvalidInput(f"tied.{name}", "a list of one value or more", values)
-        if len(set(map(len, lists.values()))) != 1:
-            got = ", ".join(f"{name}: {len(values)}" for name, values in lists.items())
-            raise InvalidInput(f"tied.{next(iter(lists))}", "lists of equal length", got)
-        label = "+".join(lists)
-        if label in axes:
-            raise InvalidInput(f"tied.{next(iter(lists))}", "on one axis only", "a second axis")
-        axes[label] = list(zip(*lists.values(), strict=True))
-    return axes
 
 
 def _steps(name: str, values: Any) -> Any:
@@ -146,32 +145,3 @@ def _steps(name: str, values: Any) -> Any:
         raise InvalidInput(where, "above 0 at both ends of a logarithmic axis", tuple(ends))
     with np.errstate(over="ignore", invalid="ignore"):  # no parameter may be that large
         return [float(f"{value:.12g}") for value in SCALES[scale](*ends, points)]
-
-
-def line_of(text: str, name: str) -> int | None:
-    """Return the line, from 1, where a key such as ``axes.alpha1`` stands, or None."""
-    *tables, key = name.split(".")
-    line = _find(text, tables, key)
-    while line is None and tables:  # a key of an inline table is on the line of the table
-        *tables, key = tables
-        line = _find(text, tables, key)
-    return line
-
-
-def _find(text: str, tables: list[str], key: str) -> int | None:
-    here: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[\[?\s*([\w.\"' -]+?)\s*\]\]?\s*(#|$)", line)
-        if header:
-            here = _parts(header[1])
-            if here == [*tables, key]:
-                return number
-            continue
-        given = re.match(r"\s*([\w.\"'-]+)\s*=", line)
-        if given and [*here, *_parts(given[1])] == [*tables, key]:
-            return number
-    return None
-
-
-def _parts(dotted: str) -> list[str]:
-    return [part.strip().strip("\"'") for part in dotted.split(".")]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,11 +32,11 @@ def opened(path: Path | str, *, write: bool = False) -> Folder:
     if "zarr.json" in names:
         got = f"{folder.path}, a Zarr group, such as a store of an earlier version"
         raise InvalidInput("store", "a sweep of this version", got, OLDER)
-    if write and any(not name.startswith(f".{Path(SPEC).stem}.") for name in names):
-        legal = "a store, or a folder that is empty or not there"
-        raise InvalidInput("store", legal, f"{folder.path}, a folder of other files")
     if not write:
         raise InvalidInput("store", "a sweep that has run", f"{folder.path}, which has none")
+    if any(not name.startswith((".sweep.", ".unfinished-")) for name in names):
+        legal = "a store, or a folder that is empty or not there"
+        raise InvalidInput("store", legal, f"{folder.path}, a folder of other files")
     return folder
 
 
@@ -66,36 +63,3 @@ def specification(folder: Folder) -> dict[str, Any]:
         pass
     remedy = "Run the same sweep again: it rewrites it, and keeps all results."
     raise Failure(f"{SPEC} in {folder.path} is damaged. {remedy}")
-
-
-def write_arrays(folder: Folder, files: Mapping[str, bytes]) -> None:
-    """Replace the named arrays by these files; a Zarr group without its root cannot be opened."""
-    if "://" in folder.path:
-        arrays = folder / ARRAYS
-        arrays.remove("zarr.json")
-        for name in sorted(files, key="zarr.json".__eq__):  # the root last
-            arrays.write(name, files[name])
-        return
-    with folder.explained():
-        write_folder(Path(folder.path, ARRAYS), files)
-
-
-def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder aside, then put it in the place of an older one."""
-    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{Path(SPEC).stem}."))
-    try:
-        for name, content in files.items():
-            file = aside / "new" / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-        with contextlib.suppress(FileNotFoundError):
-            path.rename(aside / "old")
-        try:
-            (aside / "new").rename(path)
-        except OSError:
-            if not path.exists():  # else another run that ends now has left its own
-                with contextlib.suppress(OSError):
-                    (aside / "old").rename(path)
-                raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)

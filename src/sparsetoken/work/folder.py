@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sparsetoken.base.files import require_regular, written_whole
+from sparsetoken.base.files import folder_written_whole, require_regular, written_whole
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import Failure, InvalidInput, one_line
 
@@ -28,7 +29,7 @@ class Folder:
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.path = str(path).removeprefix("file://")
+        self.path = re.sub(r"^(file|local)://", "", str(path))
         self._remote: Any = None
         if not self.path:
             raise InvalidInput("store", "a folder, or a URL of fsspec", "")
@@ -90,6 +91,17 @@ class Folder:
                 return
             with written_whole(Path(self.path, name)) as path:
                 path.write_bytes(content)
+
+    def replace(self, name: str, files: Mapping[str, bytes], last: str) -> None:
+        """Replace what is in a folder within this one; in a bucket the last file makes it valid."""
+        if self._remote is None:
+            with self.explained():
+                folder_written_whole(Path(self.path, name), files)
+            return
+        inner = self / name
+        inner.remove(last)
+        for file in sorted(files, key=last.__eq__):
+            inner.write(file, files[file])
 
     def remove(self, name: str) -> None:
         """Remove a file, unless another run has done so."""

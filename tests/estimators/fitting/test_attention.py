@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from sparsetoken.bags import Bags, as_bags
+from sparsetoken.bags import Bags
 from sparsetoken.estimators.fitting.attention import GRID, attend
 from sparsetoken.estimators.fitting.linear_fit import gain
-from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
 from sparsetoken.estimators.fitting.task import Task
-from sparsetoken.losses import get_loss
+from tasks_of_bags import task_of
 
 N = 80
 FOLDS = np.arange(N) // 2 % 4  # of both classes
@@ -26,13 +24,7 @@ def drawn(seed: int, signal: float = 4.0, holder: int = 1, loss: str = "logistic
     bags = [rng.standard_normal((rng.integers(3, 12), 5)) for _ in range(N)]
     for bag, label in zip(bags, y, strict=True):
         bag[-1, 0] += signal * (label == holder)
-    return task_of(as_bags(bags), 2.0 * y - 1, loss, **given)
-
-
-def task_of(bags: Bags, y: np.ndarray, loss: str = "logistic", ridge: object = "auto") -> Task:
-    ones = np.ones(len(y))
-    features = BagFeatures(bags, Standardization.of(bags, ones, True))
-    return Task(features, Samples(y, ones, ones), get_loss(loss), ridge)
+    return task_of(bags, 2.0 * y - 1, loss=loss, **given)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "square"])
@@ -76,7 +68,7 @@ def test_a_sparse_token_is_found_in_either_class(holder: int) -> None:
     direction = fit.exponent * fit.readout.w
     # The tokens that weigh most are those of the signal.
     assert direction[0] > 0.9 * np.linalg.norm(direction)
-    scores = task.features.projection.projected(direction[:, None])[0]
+    scores = task.tokens.projected(direction[:, None])[0]
     assert task.spread(scores) == pytest.approx(fit.sharpness, rel=1e-6)
 
 
@@ -85,7 +77,7 @@ def test_labels_of_the_mean_token_give_no_gain() -> None:
     for seed in range(5):
         X = np.random.default_rng(seed).standard_normal((N, 10, 4))
         y = np.where(X.mean(axis=1)[:, 0] > 0, 1.0, -1.0)
-        gains.append(attend(task_of(as_bags(X), y), FOLDS).gain)
+        gains.append(attend(task_of(X, y), FOLDS).gain)
     # Pooling is the truth: attention of least sharpness comes near to it.
     assert max(gains) < 2
 
@@ -97,5 +89,5 @@ def test_bags_of_one_token_have_nothing_to_attend_to(temperature: object) -> Non
     task = task_of(Bags(tokens, np.arange(N + 1)), y)
     fit = attend(task, FOLDS, temperature)
     assert (fit.exponent, fit.sharpness, fit.gain) == (0, 0, 0)
-    np.testing.assert_array_equal(fit.readout.w, task.calibrated_fit.w)
+    np.testing.assert_array_equal(fit.readout.w, task.calibrated(task.mean_fit).w)
     assert not fit.token_scores.any()

@@ -13,9 +13,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 from sklearn.linear_model import Ridge
 
-from sparsetoken.bags import as_bags
 from sparsetoken.estimators.fitting import signal_test
-from sparsetoken.estimators.fitting.samples import Samples
 from sparsetoken.estimators.fitting.signal_test import (
     FOLDS,
     SHARPNESS,
@@ -23,15 +21,9 @@ from sparsetoken.estimators.fitting.signal_test import (
     STEPS,
     signal_pvalue,
 )
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
-from sparsetoken.losses import get_loss
-
-
-def task_of(bags: object, y: np.ndarray, weight: np.ndarray | None = None) -> Task:
-    flat, weight = as_bags(bags), np.ones(len(y)) if weight is None else weight
-    features = BagFeatures(flat, Standardization.of(flat, weight, True))
-    return Task(features, Samples(2.0 * y - 1, weight, np.ones(len(y))), get_loss("logistic"), 0.1)
+from tasks_of_bags import task_of
 
 
 def ragged(seed: int, n: int, d: int) -> list[np.ndarray]:
@@ -41,42 +33,37 @@ def ragged(seed: int, n: int, d: int) -> list[np.ndarray]:
 
 def slow_statistics(task: Task, orders: np.ndarray) -> np.ndarray:
     """Return the statistics of tokens by a loop over orders, sides, steps and bags."""
-    share, scaling, bags = task.samples.share, task.features.standardization, task.bags
-    z = [(bag - scaling.mean) / scaling.scale for bag in bags]
-    centre = share @ np.stack([bag.mean(axis=0) for bag in z])
+    tokens, bags = task.tokens, task.bags
+    z = [(bag - tokens.mean) / tokens.scale for bag in bags]
+    centre = np.stack([bag.mean(axis=0) for bag in z]).mean(axis=0)
     z = [bag - centre for bag in z]
     n = len(z)
     fold = np.random.RandomState(1).permutation(n) % FOLDS
-    tokens = [bags.sizes[fold == f].sum() for f in range(FOLDS)]
-    first = [bag for bag, f in zip(z, fold, strict=True) if f == np.argmax(tokens)]
+    counts = [bags.sizes[fold == f].sum() for f in range(FOLDS)]
+    first = [bag for bag, f in zip(z, fold, strict=True) if f == np.argmax(counts)]
     found = np.empty((len(orders), STEPS + 1, 2, len(SIDES)))
     for p, t in enumerate(orders):
         for j, side in enumerate(SIDES):
             averages = np.stack([bag.mean(axis=0) for bag in z])
             for step in range(STEPS + 1):
-                parts = (share * t)[:, None] * (averages - share @ averages)
+                parts = t[:, None] * (averages - averages.mean(axis=0)) / n
                 w = [parts[fold != f].sum(axis=0) for f in range(FOLDS)]
-                spread = (np.concatenate(first) @ w[np.argmax(tokens)]).std()
+                spread = (np.concatenate(first) @ w[np.argmax(counts)]).std()
                 k = side * SHARPNESS / spread
                 u = [k * bag @ w[f] for bag, f in zip(z, fold, strict=True)]
                 lse = [logsumexp(one, b=1 / len(one)) for one in u]
                 for i, m in enumerate(([one.mean() for one in u], lse)):
-                    found[p, step, i, j] = side * correlation(t, m, share)
+                    found[p, step, i, j] = side * np.corrcoef(t, m)[0, 1]
                 averages = np.stack([softmax(u[i]) @ z[i] for i in range(n)])
     return found[:, [0, STEPS]].reshape(len(orders), -1)
-
-
-def correlation(a: np.ndarray, b: list[float], share: np.ndarray) -> float:
-    a, b = a - share @ a, b - share @ b
-    return float(share @ (a * b) / math.sqrt((share @ a**2) * (share @ b**2)))
 
 
 def test_statistics_are_those_of_a_loop_over_bags() -> None:
     n, rng = 24, np.random.default_rng(0)
     y, bags = np.arange(n) % 2, ragged(0, n, 3)
-    task = task_of([bag + 100 for bag in bags], y, rng.uniform(0.5, 2, len(y)))
+    task = task_of([bag + 100 for bag in bags], 2.0 * y - 1)
     orders = np.stack([rng.permutation(2.0 * y - 1) for _ in range(4)])
-    orders -= (orders @ task.samples.share)[:, None]
+    orders -= orders.mean(axis=1, keepdims=True)
     found = signal_test._token_statistics(task, orders)
     # Rounding of values 100 deviations from 0, after three rounds of exponentials.
     np.testing.assert_allclose(found, slow_statistics(task, orders), atol=1e-10)
@@ -85,23 +72,20 @@ def test_statistics_are_those_of_a_loop_over_bags() -> None:
 @pytest.mark.parametrize("columns", [3, 30])  # fewer and more than samples
 def test_left_out_predictions_are_those_of_fits_without_the_sample(columns: int) -> None:
     rng, n = np.random.default_rng(0), 12
-    F, weight = rng.standard_t(4, (n, columns)), rng.uniform(0.5, 2, n)
+    F = rng.standard_t(4, (n, columns))
     F[:, 0] = 1.0  # a constant column tells nothing
-    share = weight / weight.sum()
     orders = np.stack([rng.choice([-1.0, 1.0], n) for _ in range(3)])
-    orders -= (orders @ share)[:, None]
-    moved = F - share @ F
-    deviation = np.sqrt(share @ np.square(moved))
-    Z = moved[:, 1:] / deviation[1:]
-    ridge = (weight / weight.mean()) @ np.square(Z).sum(axis=1) / n
+    orders -= orders.mean(axis=1, keepdims=True)
+    Z = (F[:, 1:] - F[:, 1:].mean(axis=0)) / F[:, 1:].std(axis=0)
+    ridge = np.square(Z).sum() / n
     slow = np.empty((3, n))
     for row, target in zip(slow, orders, strict=True):
         for i in range(n):
             rest = np.arange(n) != i
             fit = Ridge(alpha=ridge, fit_intercept=False)
-            fit.fit(Z[rest], target[rest], sample_weight=(share * n)[rest])
+            fit.fit(Z[rest], target[rest])
             row[i] = fit.predict(Z[[i]])[0]
-    found = signal_test._left_out_predictions(F, orders, share)
+    found = signal_test._left_out_predictions(F, orders)
     np.testing.assert_allclose(found, slow, atol=1e-10)
 
 
@@ -115,7 +99,7 @@ def test_the_level_is_that_of_an_exact_test(law: str) -> None:
             X = rng.standard_normal((20, 3, 4)) * [10, 1, 0.1, 0.01] + rng.standard_normal(
                 (20, 1, 4)
             )
-        pvalues[i] = signal_pvalue([task_of(X, (np.arange(20) % 4 == 0).astype(int))])
+        pvalues[i] = signal_pvalue([task_of(X, 2.0 * (np.arange(20) % 4 == 0) - 1)])
     for level in (0.05, 0.2):
         # Three and a half binomial deviations: 1 test in 4000 fails by chance.
         slack = 3.5 * math.sqrt(level * (1 - level) / draws)
@@ -129,12 +113,12 @@ def test_tokens_of_either_class_are_found(sign: int) -> None:
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((100, 10, 10)), np.arange(100) % 2
         X[y == (sign > 0), 0, 0] += 4
-        assert signal_pvalue([task_of(X, y)]) <= 0.02
+        assert signal_pvalue([task_of(X, 2.0 * y - 1)]) <= 0.02
 
 
 def test_parts_of_the_orders_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = np.random.default_rng(0).standard_normal((40, 5, 4)), np.arange(40) % 2
-    task = task_of(X, y)
+    task = task_of(X, 2.0 * y - 1)
     whole, sides = signal_test._all_statistics(task)
     assert sides.tolist() == [0, 0, *(1, -1) * 4]
     monkeypatch.setattr(signal_test, "VALUES", 4000)  # eight parts, one block for each fold
@@ -150,7 +134,7 @@ def test_big_bags_are_tested_all_of_them(budget: float, monkeypatch: pytest.Monk
     X[y == 1] += 0.3
     monkeypatch.setattr(signal_test, "WORK", budget)
     monkeypatch.setattr(signal_test, "VALUES", 20_000)  # one bag at a time, and half the orders
-    assert signal_pvalue([task_of(X, y)]) == 1 / 100
+    assert signal_pvalue([task_of(X, 2.0 * y - 1)]) == 1 / 100
 
 
 def test_one_token_of_twenty_is_found_among_few_bags() -> None:
@@ -160,7 +144,7 @@ def test_one_token_of_twenty_is_found_among_few_bags() -> None:
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((90, 20, 200)), np.arange(90) % 2
         X[y == 1, 0, 0] += 5
-        found += signal_pvalue([task_of(X, y)]) < 0.05
+        found += signal_pvalue([task_of(X, 2.0 * y - 1)]) < 0.05
     assert found >= 4
 
 
@@ -172,7 +156,8 @@ def test_weights_of_classes_make_no_signal() -> None:
         X, y = rng.standard_normal((40, 4, 3)), (np.arange(40) < 6).astype(int)
         balanced = np.where(y, 1 / 0.15, 1 / 0.85)
         samples = Samples(2.0 * y - 1, balanced, balanced)
-        found += signal_pvalue([dataclasses.replace(task_of(X, y), samples=samples)]) < 0.05
+        task = dataclasses.replace(task_of(X, 2.0 * y - 1), samples=samples)
+        found += signal_pvalue([task]) < 0.05
     assert found <= 6  # the binomial of 30 and .05 exceeds it with probability .0006
 
 
@@ -180,6 +165,6 @@ def test_weights_play_no_part() -> None:
     rng, n = np.random.default_rng(1), 20
     X, y = rng.standard_normal((n, 3, 4)), np.arange(n) % 2
     X[y == 1] += 0.3
-    task = task_of(X, y)
+    task = task_of(X, 2.0 * y - 1)
     known = Samples(2.0 * y - 1, 1.0 + 8 * y, np.ones(n))  # such weights know the labels
     assert signal_pvalue([dataclasses.replace(task, samples=known)]) == signal_pvalue([task])

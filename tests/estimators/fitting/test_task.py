@@ -7,13 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sparsetoken.bags import as_bags
 from sparsetoken.estimators.fitting.linear_fit import choose_ridge
 from sparsetoken.estimators.fitting.queries import tied
-from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures, Standardization
 from sparsetoken.estimators.fitting.task import Task
-from sparsetoken.losses import get_loss
+from tasks_of_bags import task_of
 
 
 def drawn(seed: int, effect: float, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -29,9 +26,7 @@ def drawn(seed: int, effect: float, n: int = 60) -> tuple[np.ndarray, np.ndarray
 
 
 def task(X: np.ndarray, y: np.ndarray, rescale: bool = True) -> Task:
-    bags, ones = as_bags(X), np.ones(len(y))
-    features = BagFeatures(bags, Standardization.of(bags, ones, True))
-    return Task(features, Samples(2.0 * y - 1, ones, ones), get_loss("logistic"), "auto", rescale)
+    return task_of(X, 2.0 * y - 1, rescale=rescale)
 
 
 def test_effects_of_bags_on_columns_without_a_signal_do_not_drown_it() -> None:
@@ -40,18 +35,18 @@ def test_effects_of_bags_on_columns_without_a_signal_do_not_drown_it() -> None:
         (X, y), (test, truth) = drawn(seed, 3.0), drawn(100 + seed, 3.0, 500)
         for rescale, found in errors.items():
             one = task(X, y, rescale)
-            fit, z = one.mean_fit, task(X, y).features.standardization
+            fit, z = one.mean_fit, task(X, y).tokens
             means = (test.mean(axis=1) - z.mean) / z.scale
             found.append(np.mean((means @ fit.w + fit.b > 0) != truth))
-            assert one.rescaled == rescale
+            assert np.ndim(fit.scale) == rescale
     # Here 0.18 and 0.29, in every draw the first is less; the error of each mean is 0.01.
     assert np.mean(errors[True]) < np.mean(errors[False]) - 0.05
 
 
 def test_weights_act_on_the_features_given() -> None:
     one = task(*drawn(0, 3.0))
-    F = one.features.means
-    scales = one.scales(F)
+    F = one.tokens.means
+    scales = one.mean_fit.scale
     least = 1 / np.sqrt(10)  # of the mean of ten independent tokens
     np.testing.assert_allclose(scales, np.maximum(F.std(axis=0), least), rtol=1e-12)
     slow = choose_ridge(F / scales, one.samples, one.loss, 0.1)
@@ -68,5 +63,4 @@ def test_columns_that_hardly_differ_between_bags_are_not_blown_up() -> None:
     X, y = drawn(0, 3.0)
     X[:, :, 0] = np.tile([-1.0, 1.0], 5) + 1e-6 * X[:, :, 0]  # every bag has the same mean
     one = task(X, y)
-    assert one.rescaled
-    assert one.scales(one.features.means).min() == pytest.approx(1 / np.sqrt(10))
+    assert one.mean_fit.scale.min() == pytest.approx(1 / np.sqrt(10))

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.token_counts import CountedTokens
-from sparsetoken.estimators.fitting.tokens import STRENGTH, TokenOdds, fit_odds
+from sparsetoken.estimators.fitting.targets import Samples
+from sparsetoken.estimators.fitting.tokens import STRENGTH, CountedTokens, TokenOdds, fit_odds
 
 TRUTH = np.array([2.5, 1.2, -4.0, 0.9])  # a, a0, c
 

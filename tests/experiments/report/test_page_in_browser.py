@@ -29,7 +29,7 @@ def page(browser, request, address):
 
 
 def test_the_numbers_of_a_figure_are_a_table(page, fakes):
-    details = page.locator('[data-table="numbers-alignment"]')
+    details = page.locator("#numbers-alignment")
     details.locator("summary").click()
     lines = details.locator("tbody tr")
     measured = fakes["alignment"].where("simulated")
@@ -61,12 +61,13 @@ def test_the_page_is_no_wider_than_the_screen(page):
 
 
 def test_the_filter_leaves_the_claims_of_a_source(page):
-    rows = page.locator("tr[data-kinds]")
+    rows = page.locator("tr[data-source]")
     everything = rows.count()
-    page.locator("#filter").select_option("Corollary")
-    assert 0 <= page.locator("tr[data-kinds]:visible").count() < everything
+    page.locator("#filter").select_option("Theorem")
+    expect(page.locator("tr[data-source]:visible")).to_have_count(1)
+    expect(page.locator("tr[data-source]:visible")).to_contain_text("query-alignment")
     page.locator("#filter").select_option("")
-    assert page.locator("tr[data-kinds]:visible").count() == everything
+    assert page.locator("tr[data-source]:visible").count() == everything
 
 
 def test_a_link_to_a_claim_opens_its_comparisons(page):

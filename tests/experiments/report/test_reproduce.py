@@ -17,10 +17,8 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core import rules
 from sparsetoken.experiments.core.finite_dimension import Shift
-from sparsetoken.experiments.core.plans import computed_with
 from sparsetoken.experiments.core.rows import Row
 from sparsetoken.experiments.core.words import (
-    change,
     expected_text,
     found_text,
     maths,
@@ -29,6 +27,7 @@ from sparsetoken.experiments.core.words import (
     shifted,
 )
 from sparsetoken.experiments.report import reproduce
+from sparsetoken.experiments.report.reproduce import computed_with
 from sparsetoken.work import Result
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -346,7 +345,7 @@ def test_formulas_on_the_page(text, page):
 def test_an_error_that_is_not_0_is_never_written_as_0(error, text):
     row = Row("simulated", "test_error", 0.04321, error)
     assert plus_minus(row, 3) == text
-    assert change(row, 3) == f"+{text}"
+    assert plus_minus(row, 3, sign="+") == f"+{text}"
 
 
 @pytest.mark.parametrize(
@@ -367,6 +366,7 @@ def test_what_was_compared_is_said_where_digits_are_the_same():
     assert (expected_text(near), found_text(near)) == ("1.0000", "off by 4.0·10⁻⁹")
     same = dataclasses.replace(near, measured=1.0)
     assert found_text(same) == "the same"
+    assert found_text(dataclasses.replace(same, standard_error=0.1)) == "1.0000"
     off = dataclasses.replace(near, measured=1.001)
     assert found_text(off) == "1.0010"
 

@@ -7,15 +7,11 @@ import math
 import pytest
 
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.core.maps import Along, draw_map
 from sparsetoken.experiments.core.rows import Row, Rows, averaged
-from sparsetoken.experiments.report.tables import (
-    beside_theory,
-    figure_table,
-    row_tables,
-    trial_table,
-)
+from sparsetoken.experiments.report.files import figure_table, row_tables, trial_table
+from sparsetoken.experiments.report.page import beside_theory
 from sparsetoken.figures import style
+from sparsetoken.figures.curves import Along, draw_map
 
 draw = EXPERIMENTS["alignment"].figures["alignment"]
 

@@ -1,8 +1,7 @@
 """How estimators find their weights: pure functions and frozen records.
 
-Nothing here validates what a user gave, warns, or is a scikit-learn estimator; that is the part
-of `sparsetoken.estimators`, which are shells over these functions. In the order in which a fit
-uses them: `samples` (labels and weights), `standardization`, `features` (mean tokens and column
-maxima), `linear_fit` (readout and ridge), `task`, `queries`, `likelihood`, `attention`,
-`stacking`, and `signal_test`.
+Nothing here warns or is a scikit-learn estimator; that is the part of `sparsetoken.estimators`,
+which are shells over these functions. In the order in which a fit uses them: `targets` (labels,
+numbers and weights, checked), `standard_tokens` (mean tokens and column maxima), `linear_fit`
+(readout and ridge), `task`, `queries`, `attention`, `tokens`, `stacking`, and `signal_test`.
 """

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from sparsetoken.estimators.fitting.likelihood import likelihood_fits, likelihood_queries
-from sparsetoken.estimators.fitting.linear_fit import LinearFit, gain
-from sparsetoken.estimators.fitting.queries import Queries, tied, two_steps, unit_queries
-from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.bags.segments import segment_log_mean_exp
+from sparsetoken.estimators.fitting.linear_fit import LinearFit, fit_single_features, gain
+from sparsetoken.estimators.fitting.queries import likelihood_queries, tied, two_steps, unit_queries
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 
 GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the sharpness, the standard deviation of token scores
@@ -111,58 +111,55 @@ def attend(
     n, d = len(folds), task.bags.dimension
     if task.bags.sizes.max() == 1:
         zeros = np.zeros((n, 2), task.bags.dtype)
-        return AttentionFit(task.calibrated_fit, 0.0, 0.0, 0.0, np.zeros((2, d)), zeros)
+        return AttentionFit(task.calibrated(task.mean_fit), 0.0, 0.0, 0.0, np.zeros((2, d)), zeros)
     subsets = [folds != j for j in range(folds.max() + 1)]
     subsets.append(np.ones(n, dtype=bool))
     grid = GRID if isinstance(temperature, str) else (temperature,)
-    mean = _unseen(unit_queries(task, tied(task, subsets)), folds, task, 1.0)
+    mean = _unseen(task, tied(task, subsets), folds, 1.0)
     choices = _tried(task, [mean, mean.times(-1.0)], grid)
     first = _best(choices, task.samples)
     start, k = (first.direction, first.sharpness) if first else (mean, 1.0)
     refined = likelihood_queries(task, subsets, k * start.queries, start.sign)
-    choices += _tried(task, [_unseen(one, folds, task, start.sign) for one in refined], grid)
+    choices += _tried(task, [_unseen(task, one, folds, start.sign) for one in refined], grid)
     choice = _best(choices, task.samples)
-    steps = _unseen(unit_queries(task, two_steps(task, subsets)), folds, task, 1.0)
+    steps = _unseen(task, two_steps(task, subsets), folds, 1.0)
     towards = float(np.sign(steps.queries[:, -1] @ task.mean_fit.w))
+    exponent = sharpness = gained = 0.0
     if choice is None:
-        off = mean.times(0.0)
-        return _fit_of(task.calibrated_fit, 0.0, 0.0, 0.0, [off, steps.times(towards)])
-    k, direction = choice.sharpness, choice.direction
-    readout = task.calibrated(choice.fit)
-    slope = float(readout.w[0])
-    both = [direction.times(k), steps.times(towards * direction.sign)]
-    readout = dataclasses.replace(readout, w=slope * both[0].queries[:, -1])
-    gained = gain(choice.fit, task.mean_fit, task.samples)
-    return _fit_of(readout, 1 / slope if slope else 0.0, k if slope else 0.0, gained, both)
-
-
-def _fit_of(
-    readout: LinearFit,
-    exponent: float,
-    sharpness: float,
-    gained: float,
-    both: list[_Direction],
-) -> AttentionFit:
+        readout = task.calibrated(task.mean_fit)
+        both = [mean.times(0.0), steps.times(towards)]
+    else:
+        readout, k = task.calibrated(choice.fit), choice.sharpness
+        both = [choice.direction.times(k), steps.times(towards * choice.direction.sign)]
+        slope = float(readout.w[0])
+        exponent, sharpness = (1 / slope, k) if slope else (0.0, 0.0)
+        readout = dataclasses.replace(readout, w=slope * both[0].queries[:, -1])
+        gained = gain(choice.fit, task.mean_fit, task.samples)
     directions = np.stack([one.queries[:, -1] for one in both])
     scores = np.stack([one.scores for one in both], axis=1)
     return AttentionFit(readout, exponent, sharpness, gained, directions, scores)
 
 
-def _unseen(queries: Queries, folds: Int[np.ndarray, " n"], task: Task, sign: float) -> _Direction:
+def _unseen(
+    task: Task, Q: Float[np.ndarray, "d S"], folds: Int[np.ndarray, " n"], sign: float
+) -> _Direction:
     """Return queries, with the scores of tokens by those found without their fold."""
+    queries, scores = unit_queries(task, Q)
     fold_of_token = np.repeat(folds, task.bags.sizes)[:, None]
-    scores = np.take_along_axis(queries.scores, fold_of_token, axis=1)[:, 0]
-    return _Direction(queries.Q, scores, sign)
+    return _Direction(queries, np.take_along_axis(scores, fold_of_token, axis=1)[:, 0], sign)
 
 
 def _tried(task: Task, directions: Iterable[_Direction], grid: Iterable[float]) -> list[_Choice]:
-    """Return every direction at every sharpness."""
+    """Return every direction at every sharpness, with slope and intercept of its pooled scores.
+
+    They are scores of queries that have not seen their bags, which these calibrate.
+    """
     pairs = [(one, k) for one in directions for k in grid]
-
-    def sharpened() -> Iterator[Float[np.ndarray, " N"]]:
-        return (one.scores * one.scores.dtype.type(k) for one, k in pairs)
-
-    fits = likelihood_fits(sharpened(), task)
+    pooled = [
+        segment_log_mean_exp(one.scores * one.scores.dtype.type(k), task.bags.offsets)
+        for one, k in pairs
+    ]
+    fits = fit_single_features(np.stack(pooled).astype(np.float64), task.samples, task.loss)
     return [_Choice(one, k, fit) for (one, k), fit in zip(pairs, fits, strict=True)]
 
 

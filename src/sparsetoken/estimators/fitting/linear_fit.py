@@ -12,7 +12,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize, minimize_scalar
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.losses import Loss
 from sparsetoken.numerics.erm import FeatureMatrix, fit_readout
 from sparsetoken.numerics.leave_one_out import left_out_scores
@@ -20,15 +20,7 @@ from sparsetoken.numerics.leave_one_out import left_out_scores
 TOLERANCE = 1e-8
 FLAT = 1e-3  # ridge of the slope of one feature, in units of its variance
 SEARCH_TOLERANCE = 1e-5  # of fits whose left-out loss is only compared
-DECADES = (
-    -4.0,
-    -3.0,
-    -2.0,
-    -1.0,
-    0.0,
-    1.0,
-    2.0,
-)  # of the ridge, in units of the variance of the features
+DECADES = tuple(map(float, range(-4, 3)))  # of the ridge, over the variance of the features
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,6 +38,8 @@ class LinearFit:
         computed, as for a loss without a second derivative.
     left_out_scores : array of shape (n,), optional
         The scores that have these losses.
+    scale : array of shape (m,) or 1
+        What the features were divided by for the fit.
     """
 
     w: Float[np.ndarray, " m"]
@@ -53,6 +47,7 @@ class LinearFit:
     ridge: float
     left_out: Float[np.ndarray, " n"] | None = None
     left_out_scores: Float[np.ndarray, " n"] | None = None
+    scale: Float[np.ndarray, " m"] | float = 1.0
 
     def left_out_loss(self, samples: Samples) -> float:
         """Return the weighted mean of the left-out losses; nan if they were not computed."""
@@ -102,35 +97,28 @@ def require_smooth(loss: Loss) -> None:
         raise InvalidInput("loss", legal, loss.name, "Or give both as numbers.")
 
 
-def fit_weighted(
-    features: Float[np.ndarray, "n m"] | FeatureMatrix,
-    samples: Samples,
-    loss: Loss,
-    ridge: float,
-    tolerance: float = TOLERANCE,
-) -> LinearFit:
-    """Minimise ``sum_i s_i l(y_i, <w, F_i> + b) + (ridge/2) |w|^2``, s the shares of weight."""
-    fit = fit_readout(features, samples.y, _weighted(samples, loss), ridge, tolerance)
-    return LinearFit(fit.w, fit.b, ridge)
-
-
-def _fit_and_leave_out(
+def fit_linear(
     matrix: FeatureMatrix,
     samples: Samples,
     loss: Loss,
     ridge: float,
     tolerance: float = SEARCH_TOLERANCE,
+    leave_out: bool = True,
 ) -> LinearFit:
-    """Fit as `fit_weighted` does, with the left-out losses if the loss is smooth.
+    """Minimise ``sum_i s_i l(y_i, <w, F_i> + b) + (ridge/2) |w|^2``, s the shares of weight.
 
-    A sample that alone determines a direction has an infinite loss.
+    With `leave_out` and a smooth loss also find the left-out losses; that of a sample that alone
+    determines a direction is infinite.
     """
-    if not loss.smooth:
-        return fit_weighted(matrix, samples, loss, ridge, tolerance)
-    weighted, y = _weighted(samples, loss), samples.y
+    weighted, y = _WeightedLoss(loss, samples.share * len(samples.y)), samples.y
     fit = fit_readout(matrix, y, weighted, ridge, tolerance)
+    if not (leave_out and loss.smooth):
+        return LinearFit(fit.w, fit.b, ridge)
     scores = left_out_scores(matrix.F, y, weighted, ridge, fit)
-    return LinearFit(fit.w, fit.b, ridge, _losses(scores, samples, loss), scores)
+    with np.errstate(invalid="ignore", over="ignore"):
+        losses = np.asarray(loss.value(y, scores))
+    losses = np.where(np.isfinite(losses), losses, np.inf)
+    return LinearFit(fit.w, fit.b, ridge, losses, scores)
 
 
 def fit_single_features(
@@ -145,22 +133,9 @@ def fit_single_features(
     variance = np.square(x - (x @ share)[:, None]) @ share
     ridges = FLAT * np.where(variance > 0, variance, 1.0)
     return [
-        _fit_and_leave_out(FeatureMatrix(F), samples, loss, ridge, TOLERANCE)
+        fit_linear(FeatureMatrix(F), samples, loss, ridge, TOLERANCE)
         for F, ridge in zip(x[:, :, None], ridges.tolist(), strict=True)
     ]
-
-
-def _losses(
-    scores: Float[np.ndarray, "*K n"], samples: Samples, loss: Loss
-) -> Float[np.ndarray, "*K n"]:
-    """Return the losses of scores, infinite where they are not finite."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        losses = np.asarray(loss.value(samples.y, scores))
-    return np.where(np.isfinite(losses), losses, np.inf)
-
-
-def _weighted(samples: Samples, loss: Loss) -> _WeightedLoss:
-    return _WeightedLoss(loss, samples.share * len(samples.y))
 
 
 def choose_ridge(
@@ -187,16 +162,18 @@ def choose_ridge(
         If the ridge is to be chosen for a loss without a second derivative.
     """
     if ridge != "auto":
-        return _fit_and_leave_out(FeatureMatrix(features), samples, loss, float(ridge), TOLERANCE)
+        return fit_linear(FeatureMatrix(features), samples, loss, float(ridge), TOLERANCE)
     require_smooth(loss)
-    matrix = FeatureMatrix(features)
-    unit = mean_variance(features, samples)
+    matrix, share = FeatureMatrix(features), samples.share
+    squares = np.square(features - share @ features).sum(axis=1)
+    variance = float(share @ squares) / features.shape[1]
+    unit = variance if 0 < variance < math.inf else 1.0
     tried: dict[float, LinearFit] = {}
 
     def best_of(exponents: Iterable[float]) -> float:
         """Try some more, and return the exponent of least loss; of equal ones the largest."""
         for e in exponents:
-            tried[e] = _fit_and_leave_out(matrix, samples, loss, unit * 10.0**e)
+            tried[e] = fit_linear(matrix, samples, loss, unit * 10.0**e)
         return min(sorted(tried, reverse=True), key=lambda e: tried[e].left_out_loss(samples))
 
     best = best_of(DECADES)
@@ -255,19 +232,7 @@ def gain(fit: LinearFit, other: LinearFit, samples: Samples) -> float:
     """
     if fit.left_out is None or other.left_out is None:
         return float("nan")
-    return standard_errors(other.left_out - fit.left_out, samples)
-
-
-def standard_errors(gains: Float[np.ndarray, " n"], samples: Samples) -> float:
-    """Return the weighted mean of what each bag gains, in its standard errors."""
+    gains = other.left_out - fit.left_out
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = samples.share @ gains
         return float(mean / np.linalg.norm(samples.share * (gains - mean)))
-
-
-def mean_variance(features: Float[np.ndarray, "n m"], samples: Samples) -> float:
-    """Return the weighted mean variance of the columns, or 1 where it is 0 or not finite."""
-    share = samples.share
-    mean = share @ features
-    variance = float(share @ np.square(features - mean).sum(axis=1)) / features.shape[1]
-    return variance if variance > 0 and math.isfinite(variance) else 1.0

@@ -1,4 +1,9 @@
-"""Queries from labels: two gradient steps, or the direction of the readout of the mean token."""
+"""Queries from labels: two gradient steps, the readout of the mean token, likelihood pooling.
+
+Likelihood pooling scores a bag by the log mean exp of one linear score of its tokens. With one
+informative token among Gaussian ones the log odds of a bag are log mean_l exp(<v, z_l>) + b,
+v = S^-1 mu: one direction v for query and readout.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +11,47 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from sparsetoken.bags.segments import segment_mean
-from sparsetoken.estimators.fitting.linear_fit import SEARCH_TOLERANCE, fit_weighted
-from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.linear_fit import fit_linear
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.losses import Loss
+from sparsetoken.numerics.descents import descend_together
+from sparsetoken.numerics.erm import FeatureMatrix
 
 Subsets = Sequence[Bool[np.ndarray, " n"]]
 STEP = 0.5  # size of the gradient step on readout and bias
+STRENGTHS = (4.5, 1.5, 0.5)  # of the prior of v, in deviations of a token; a decade of the ridge
+STEPS, TOLERANCE = 40, 1e-4  # of a direction that is only compared by left-out loss
+LEAST_STEPS, WORK = 8, 2e10  # products in all steps: about ten seconds; with more, fewer steps
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Queries:
-    """Queries of sharpness 1, one for each subset of the bags.
+def unit_queries(
+    task: Task, Q: Float[np.ndarray, "d S"]
+) -> tuple[Float[np.ndarray, "d S"], Float[np.ndarray, "N S"]]:
+    """Divide queries so that the scores of all tokens have deviation 1, and return these too.
 
-    Attributes
-    ----------
-    Q : array of shape (d, S)
-    scores : array of shape (N, S)
-        Of all tokens, with standard deviation 1 (0 for a query of norm 0).
+    A query of norm 0 stays as it is.
     """
+    # By the norm first: float32 scores of a query of small steps would lose digits.
+    norm = np.linalg.norm(Q, axis=0)
+    unit = Q / np.where(norm > 0, norm, 1.0)
+    tokens, dtype = task.tokens, task.bags.dtype
+    offset = np.array([tokens.offset(q) for q in unit.T])
+    scores = task.bags.tokens @ tokens.coefficients(unit.T).T.astype(dtype) + offset.astype(dtype)
+    spread = np.array([task.spread(column) for column in scores.T])
+    scale = np.where(spread > 0, spread, 1.0)
+    scores /= scale.astype(dtype)
+    return unit / scale, scores
 
-    Q: Float[np.ndarray, "d S"]
-    scores: Float[np.ndarray, "N S"]
+
+def _shares(samples: Samples, subsets: Subsets) -> Float[np.ndarray, "S n"]:
+    """Return the share of each sample in the weight of each subset."""
+    weight = np.stack([samples.weight * subset for subset in subsets])
+    return weight / weight.sum(axis=1, keepdims=True)
 
 
 def two_steps(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
@@ -43,45 +65,124 @@ def two_steps(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
     each subset.
     """
     bags, samples, loss = task.bags, task.samples, task.loss
-    scaling, means, y = task.features.standardization, task.features.means, samples.y
-    parts = np.stack([_share(samples, subset) for subset in subsets])
+    tokens, means, y = task.tokens, task.tokens.means, samples.y
+    parts = _shares(samples, subsets)
     h0 = np.asarray(loss.slope(y, np.zeros(len(y))))
     W1 = -STEP * (parts * h0) @ means
     b1 = -STEP * parts @ h0
     h = parts * np.asarray(loss.slope(y, W1 @ means.T + b1[:, None]))
     # The scores are centred in each bag, so that the mean which z subtracts from x drops out.
-    weights = bags.tokens @ scaling.coefficients(W1).T.astype(bags.dtype)
+    weights = bags.tokens @ tokens.coefficients(W1).T.astype(bags.dtype)
     weights -= np.repeat(segment_mean(weights, bags.offsets), bags.sizes, axis=0)
     weights *= np.repeat((h / bags.sizes).T.astype(bags.dtype), bags.sizes, axis=0)
     moved = (weights.T @ bags.tokens).astype(np.float64)
-    return -(moved / scaling.scale).T
+    return -(moved / tokens.scale).T
 
 
 def tied(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
     """Return the readout of the mean token that each of several subsets of the bags gives."""
-    scales, samples = task.scales(task.features.means), task.samples
-    means, loss, ridge = task.features.means / scales, task.loss, task.mean_fit.ridge
-    fits = [
-        fit_weighted(means[subset], samples.take(subset), loss, ridge, SEARCH_TOLERANCE)
-        for subset in subsets
-    ]
-    return np.stack([fit.w / scales for fit in fits], axis=1)
+    samples, loss, ridge, scale = task.samples, task.loss, task.mean_fit.ridge, task.mean_fit.scale
+    means = task.tokens.means / scale
+    matrices = ((FeatureMatrix(means[subset]), samples.take(subset)) for subset in subsets)
+    fits = [fit_linear(F, part, loss, ridge, leave_out=False) for F, part in matrices]
+    return np.stack([fit.w / scale for fit in fits], axis=1)
 
 
-def _share(samples: Samples, subset: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    weight = samples.weight * subset
-    return weight / weight.sum()
+@dataclasses.dataclass(frozen=True, eq=False)
+class LikelihoodProblem:
+    """The regularised objectives of several subsets of the bags and several ridges.
+
+    Equation: likelihood-pooling. Each is
+    ``sum_i s_i l(y_i, c log mean_l exp(<v, z_il>) + b) + (ridge/2) |v|^2`` with c = 1 where the
+    second class holds the tokens and c = -1 where the first does; s_i are the shares of weight.
+
+    Attributes
+    ----------
+    tokens : StandardTokens
+    y : array of shape (n,)
+    shares : array of shape (S, n)
+        Of the weight of each bag in each problem.
+    ridges : array of shape (S,)
+    sign : float
+        c.
+    loss : Loss
+    """
+
+    tokens: StandardTokens
+    y: Float[np.ndarray, " n"]
+    shares: Float[np.ndarray, "S n"]
+    ridges: Float[np.ndarray, " S"]
+    sign: float
+    loss: Loss
+
+    def value_and_gradient(
+        self, points: Float[np.ndarray, "s m"], of: Int[np.ndarray, " s"]
+    ) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s m"]]:
+        """Return values and exact gradients of some problems at rows (v, b).
+
+        The tokens are read twice. The gradient of log mean exp is the mean token under the
+        softmax of the scores.
+        """
+        V, b, shares, ridges = points[:, :-1], points[:, -1], self.shares[of], self.ridges[of]
+        bags, moved = self.tokens.bags, self.tokens.centre
+        starts, sizes = bags.offsets[:-1], bags.sizes
+        u = self.tokens.projected(V.T)
+        top = np.maximum.reduceat(u, starts, axis=1)
+        a = np.exp(u - np.repeat(top, sizes, axis=1))
+        total = np.add.reduceat(a, starts, axis=1)
+        m = top + np.log(total / sizes) + (V @ moved)[:, None]
+        f = self.sign * m.astype(np.float64) + b[:, None]
+        h = shares * np.asarray(self.loss.slope(self.y, f))
+        on = self.sign * h
+        a *= np.repeat((on / total).astype(a.dtype), sizes, axis=1)
+        on_v = self.tokens.summed(a) + on.sum(axis=1)[:, None] * moved
+        on_v += ridges[:, None] * V
+        values = (shares * np.asarray(self.loss.value(self.y, f))).sum(axis=1)
+        values += 0.5 * ridges * np.einsum("ij,ij->i", V, V)
+        return values, np.concatenate([on_v, h.sum(axis=1)[:, None]], axis=1)
 
 
-def unit_queries(task: Task, Q: Float[np.ndarray, "d S"]) -> Queries:
-    """Divide queries so that the scores they give the tokens have standard deviation 1."""
-    # By the norm first: float32 scores of a query of small steps would lose digits.
-    norm = np.linalg.norm(Q, axis=0)
-    unit = Q / np.where(norm > 0, norm, 1.0)
-    scaling, dtype = task.features.standardization, task.bags.dtype
-    offset = np.array([scaling.offset(q) for q in unit.T])
-    scores = task.bags.tokens @ scaling.coefficients(unit.T).T.astype(dtype) + offset.astype(dtype)
-    spread = np.array([task.spread(column) for column in scores.T])
-    scale = np.where(spread > 0, spread, 1.0)
-    scores /= scale.astype(dtype)
-    return Queries(unit / scale, scores)
+def likelihood_queries(
+    task: Task, subsets: Subsets, starts: Float[np.ndarray, "d S"], sign: float
+) -> list[Float[np.ndarray, "d S"]]:
+    """Return the directions v that subsets of the bags give, for each ridge that is tried.
+
+    Parameters
+    ----------
+    task : Task
+    subsets : list of S bool arrays of shape (n,)
+    starts : array of shape (d, S)
+        Where each descent starts: the problem is not convex.
+    sign : float
+        1 where the second class holds the tokens, -1 where the first does.
+    """
+    samples, ridges = task.samples, _ridges(task, len(subsets))
+    problem = LikelihoodProblem(
+        task.tokens,
+        samples.y,
+        np.tile(_shares(samples, subsets), (len(ridges), 1)),
+        np.repeat(ridges, len(subsets)),
+        sign,
+        task.loss,
+    )
+    start = np.concatenate([starts, np.zeros((1, len(subsets)))]).T
+    work = float(task.bags.tokens.size * len(problem.ridges))
+    steps = int(np.clip(WORK / work, LEAST_STEPS, STEPS))
+    minima = descend_together(
+        problem.value_and_gradient, np.tile(start, (len(ridges), 1)), steps, TOLERANCE
+    )
+    return [group.T for group in np.split(minima.points[:, :-1], len(ridges))]
+
+
+def _ridges(task: Task, subsets: int) -> Float[np.ndarray, " r"]:
+    """Return d / (n strength^2): the prior that token scores have that standard deviation.
+
+    Where there is no time for all of them it is the middle one: with many bags per dimension
+    it is never far from the best.
+    """
+    if not isinstance(task.ridge, str):
+        return np.array([task.ridge])
+    n, d = float(task.samples.sample_weight.sum()), task.bags.dimension
+    work = float(task.bags.tokens.size * subsets * len(STRENGTHS) * STEPS)
+    strengths = STRENGTHS if work < WORK else STRENGTHS[1:2]
+    return task.tokens.variance * d / (n * np.square(strengths))

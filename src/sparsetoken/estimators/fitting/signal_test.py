@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,6 @@ from jaxtyping import Float, Int
 from scipy.linalg import cho_factor, cho_solve
 
 from sparsetoken.bags import Bags
-from sparsetoken.estimators.fitting.samples import Samples
 from sparsetoken.estimators.fitting.task import MOST, Task
 
 PERMUTATIONS = 99
@@ -53,7 +51,7 @@ def signal_pvalue(tasks: Sequence[Task]) -> float:
     float
         A multiple of 1/100.
     """
-    statistics_of_tasks = [_all_statistics(_unweighted(task)) for task in tasks]
+    statistics_of_tasks = [_all_statistics(task) for task in tasks]
     standard = _standardized(
         np.concatenate([statistics for statistics, _ in statistics_of_tasks], axis=1)
     )
@@ -75,14 +73,15 @@ def _all_statistics(task: Task) -> tuple[Float[np.ndarray, "P K"], Float[np.ndar
 
     The side is 1 or -1 for tokens of the second or the first class, and 0 for both.
     """
-    orders, share, features = _orders(task), task.samples.share, task.features
-    pooled = [features.means, *([features.largest] if features.means.size <= MOST else [])]
-    statistics = [
-        _correlations(_left_out_predictions(one, orders, share), orders, share)[:, None]
-        for one in pooled
-    ]
+    orders, tokens = _orders(task.samples.y), task.tokens
+    pooled = [tokens.means, *([tokens.largest] if tokens.means.size <= MOST else [])]
+    predictions = [_left_out_predictions(one, orders) for one in pooled]
+    statistics = [_correlations(one, orders)[:, None] for one in predictions]
     sides = np.zeros(len(statistics))
-    if _work(len(task.bags.tokens), task.bags.dimension) <= WORK:
+    # Each turn takes three products with the tokens, the last scores one; the weights of a token
+    # take as long as some 500 operations in each step.
+    each = 2 * (3 * STEPS + 1) * task.bags.dimension + 1500
+    if len(SIDES) * (PERMUTATIONS + 1.0) * len(task.bags.tokens) * each <= WORK:
         queries = len(SIDES) * FOLDS * task.bags.dimension  # values, of each order
         parts = np.array_split(orders, -(-2 * queries * len(orders) // VALUES))
         statistics.append(np.concatenate([_token_statistics(task, part) for part in parts]))
@@ -90,73 +89,54 @@ def _all_statistics(task: Task) -> tuple[Float[np.ndarray, "P K"], Float[np.ndar
     return np.concatenate(statistics, axis=1), sides
 
 
-def _work(tokens: int, dimension: int) -> float:
-    """Return how many operations the scores of all tokens take, for all orders.
-
-    Each turn takes three products with the tokens, the last scores take one. The weights of a
-    token take as long as some 500 operations in each step.
-    """
-    products = 3 * STEPS + 1
-    return len(SIDES) * (PERMUTATIONS + 1.0) * tokens * (2 * products * dimension + 1500)
-
-
 def _left_out_predictions(
-    features: Float[np.ndarray, "n m"],
-    orders: Float[np.ndarray, "P n"],
-    share: Float[np.ndarray, " n"],
+    features: Float[np.ndarray, "n m"], orders: Float[np.ndarray, "P n"]
 ) -> Float[np.ndarray, "P n"]:
     """Return what a ridge regression of each row of targets predicts of the samples it left out.
 
     Columns are standardised, and the ridge is the mean squared norm of the samples: the
     direction is between that of least squares and that of the difference of means.
     """
-    n = len(share)
-    moved = features - share @ features
-    deviation = np.sqrt(share @ np.square(moved))
-    F = moved / np.where(deviation > 1e-12 * np.abs(features).max(initial=0), deviation, np.inf)
-    F *= np.sqrt(share * n)[:, None]
+    n, deviation = len(features), features.std(axis=0)
+    varies = deviation > 1e-12 * np.abs(features).max(initial=0)
+    F = (features - features.mean(axis=0)) / np.where(varies, deviation, np.inf)
     ridge = float(np.square(F).sum() / n) or 1.0
-    root = np.sqrt(share * n)
-    targets = orders * root
     if n <= F.shape[1]:
         K = F @ F.T
         hat = np.eye(n) - ridge * cho_solve(cho_factor(K + ridge * np.eye(n)), np.eye(n))
-        fitted, own = targets @ hat, np.diag(hat)
+        fitted, own = orders @ hat, np.diag(hat)
     else:
         inner = F.T @ F
         inner[np.diag_indices_from(inner)] += ridge
         solved = cho_solve(cho_factor(inner), F.T)
-        fitted, own = targets @ F @ solved, np.einsum("nm,mn->n", F, solved)
-    return (fitted - targets * own) / (1 - own) / root
+        fitted, own = orders @ F @ solved, np.einsum("nm,mn->n", F, solved)
+    return (fitted - orders * own) / (1 - own)
 
 
-def _unweighted(task: Task) -> Task:
-    """Return the task with equal weights: the level is exact only if they know no labels."""
-    y = task.samples.y
-    return dataclasses.replace(task, samples=Samples(y, np.ones(len(y)), np.ones(len(y))))
+def _orders(y: Float[np.ndarray, " n"]) -> Float[np.ndarray, "P n"]:
+    """Return the labels, and the same in random orders, each less their mean.
 
-
-def _orders(task: Task) -> Float[np.ndarray, "P n"]:
-    """Return the labels, and the same in random orders, each less its mean."""
-    rng, y = np.random.RandomState(0), task.samples.y
+    The level is exact only if nothing else knows the labels: weights play no part.
+    """
+    rng = np.random.RandomState(0)
     orders = np.stack([y, *(rng.permutation(y) for _ in range(PERMUTATIONS))])
-    return orders - (orders @ task.samples.share)[:, None]
+    return orders - orders.mean(axis=1, keepdims=True)
 
 
 def _token_statistics(task: Task, orders: Float[np.ndarray, "P n"]) -> Float[np.ndarray, "P K"]:
     """Return the correlations with scores by mean tokens, for each side, and by turned queries."""
-    share, means, bags = task.samples.share, task.features.means, task.bags
-    fold = np.random.RandomState(1).permutation(len(share)) % FOLDS
-    means = means - share @ means
+    bags, n = task.bags, len(task.bags)
+    fold = np.random.RandomState(1).permutation(n) % FOLDS
+    means = task.tokens.means - task.tokens.means.mean(axis=0)
     # Both sides begin with the difference of the mean tokens.
-    queries = np.stack([(orders * share * (fold == f)) @ means for f in range(FOLDS)])
+    queries = np.stack([(orders / n * (fold == f)) @ means for f in range(FOLDS)])
     Q = np.stack([queries] * len(SIDES)).astype(bags.dtype)
     blocks, statistics = _blocks(bags, fold, len(orders)), []
     for step in range(STEPS + 1):
-        scores, Q = _scored(task, orders * share, Q, blocks, turn=step < STEPS)
+        scores, Q = _scored(task, orders / n, Q, blocks, turn=step < STEPS)
         if step in (0, STEPS):
             statistics += [
-                side * _correlations(m, orders, share)
+                side * _correlations(m, orders)
                 for of_pooling in scores
                 for side, m in zip(SIDES, of_pooling, strict=True)
             ]
@@ -187,12 +167,12 @@ def _scored(
     The queries Q of a side are sums over folds, of which that of the bag is left out. The tokens
     are read once. Scores are divided by their deviation in the first block.
     """
-    scaling, share, dtype = task.features.standardization, task.samples.share, task.bags.dtype
-    middle = (scaling.mean + scaling.scale * (share @ task.features.means)).astype(dtype)
-    scale, pull = scaling.scale.astype(dtype), pull.astype(dtype)
+    tokens, dtype = task.tokens, task.bags.dtype
+    middle = (tokens.mean + tokens.scale * tokens.means.mean(axis=0)).astype(dtype)
+    scale, pull = tokens.scale.astype(dtype), pull.astype(dtype)
     pooled, turned = np.empty((2, len(Q), *pull.shape)), np.zeros_like(Q)
     total, sharpness = Q.sum(axis=1), [np.empty(0)] * len(Q)
-    average, weight = np.zeros_like(total), share.astype(dtype)
+    average = np.zeros_like(total)
     for place, (f, rows) in enumerate(blocks):
         bags = task.bags[rows]
         z, sizes, starts = (bags.tokens - middle) / scale, bags.sizes, bags.offsets[:-1]
@@ -209,20 +189,18 @@ def _scored(
             pooled[1, side][:, rows] = top + np.log(sums / sizes)
             if turn:
                 u /= np.repeat(sums, sizes, axis=1)
-                average[side] += (u * np.repeat(weight[rows], sizes)) @ z
+                average[side] += u @ z
                 u *= np.repeat(pull[:, rows], sizes, axis=1)
                 turned[side, f] += u @ z
     # Pooled bags are centred, or queries would tell of the share of each class in a fold.
     for f, rows in blocks:
-        turned[:, f] -= pull[:, rows].sum(axis=1)[:, None] * average
+        turned[:, f] -= pull[:, rows].sum(axis=1)[:, None] * (average / len(task.bags))
     return pooled, turned
 
 
 def _correlations(
-    pooled: Float[np.ndarray, "P n"],
-    orders: Float[np.ndarray, "P n"],
-    share: Float[np.ndarray, " n"],
+    pooled: Float[np.ndarray, "P n"], orders: Float[np.ndarray, "P n"]
 ) -> Float[np.ndarray, " P"]:
-    moved = pooled - (pooled @ share)[:, None]
-    norm = np.sqrt((np.square(moved) @ share) * (np.square(orders) @ share))
-    return np.einsum("pn,pn,n->p", orders, moved, share) / np.where(norm > 0, norm, 1.0)
+    moved = pooled - pooled.mean(axis=1, keepdims=True)
+    norm = np.sqrt(np.square(moved).sum(axis=1) * np.square(orders).sum(axis=1))
+    return np.einsum("pn,pn->p", orders, moved) / np.where(norm > 0, norm, 1.0)

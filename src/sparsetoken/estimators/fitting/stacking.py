@@ -7,7 +7,7 @@ from jaxtyping import Float, Int, Shaped
 from scipy.optimize import minimize, minimize_scalar
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.losses import Loss
 
 FOLDS = 10

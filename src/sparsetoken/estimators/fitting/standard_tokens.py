@@ -1,34 +1,42 @@
-"""Standardised tokens without a copy of them: scales, products with directions, bag features."""
+"""Standardised tokens without a copy of them: products, mean tokens and maxima, chunk by chunk.
+
+Moments are in float64 whatever the tokens are, and products in the dtype of the tokens.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_deviation, segment_max, segment_mean
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators.fitting import moments
+
+CHUNK = 1 << 18  # values worked on together: 2 MB in float64
+NEAR = 0.9  # of the mean square of a column is that of its mean: three standard deviations
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Standardization:
+class StandardTokens:
     """Standardised tokens z = (x - mean) / scale, column by column; only x is stored.
 
     Attributes
     ----------
+    bags : Bags
     mean, scale : array of shape (d,)
         Over all tokens, each weighted as its bag. The scale of constant columns is 1.
     """
 
+    bags: Bags
     mean: Float[np.ndarray, " d"]
     scale: Float[np.ndarray, " d"]
 
     @classmethod
-    def of(cls, bags: Bags, weight: Float[np.ndarray, " n"], standardize: bool) -> Standardization:
+    def of(cls, bags: Bags, weight: Float[np.ndarray, " n"], standardize: bool) -> StandardTokens:
         """Learn mean and scale of the columns, or return those that change nothing.
 
         Raises
@@ -38,13 +46,11 @@ class Standardization:
         """
         if not isinstance(standardize, (bool, np.bool_)):
             raise InvalidInput("standardize", "True or False", standardize)
-        d = bags.dimension
         if not standardize:
-            return cls(np.zeros(d), np.ones(d))
+            return cls(bags, np.zeros(bags.dimension), np.ones(bags.dimension))
         share = np.repeat(weight / (weight @ bags.sizes), bags.sizes)
-        mean, variance = moments.mean_and_variance(bags.tokens, share)
-        # A weighted mean of equal values is exact to a few roundings, not to one.
-        return cls(mean, moments.scales(np.sqrt(variance), mean, bags.dtype, roundings=4))
+        mean, variance = mean_and_variance(bags.tokens, share)
+        return cls(bags, mean, scales(np.sqrt(variance), mean, bags.dtype))
 
     def coefficients(self, v: Float[np.ndarray, "*K d"]) -> Float[np.ndarray, "*K d"]:
         """Return what acts on x as directions v act on z: <z, v> = <x, coefficients> + offset."""
@@ -54,130 +60,112 @@ class Standardization:
         """Return <z, v> - <x, coefficients(v)>, the same number for all tokens."""
         return -float(self.mean @ (v / self.scale))
 
-    def means(self, means: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
-        """Return mean tokens z from those of x, in float64."""
-        return (means - self.mean) / self.scale
-
-
-NEAR = 0.9  # of the mean square of a column is that of its mean: three standard deviations
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Projection:
-    """The tokens as a linear map; far from their mean float32 products would lose digits.
-
-    Attributes
-    ----------
-    bags : Bags
-    standardization : Standardization
-    """
-
-    bags: Bags
-    standardization: Standardization
-
-    @functools.cached_property
-    def moments(self) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
-        """Mean and variance of the tokens, each of which counts alike."""
-        tokens = self.bags.tokens
-        return moments.mean_and_variance(tokens, np.ones(len(tokens)))
-
-    @property
-    def centre(self) -> Float[np.ndarray, " d"]:
-        """The mean of the tokens, in their dtype."""
-        return self.moments[0].astype(self.bags.dtype)
-
-    @functools.cached_property
-    def rest(self) -> Float[np.ndarray, " d"]:
-        """What products of the tokens leave to take off the result: the centre, or 0.
-
-        It is the centre where no column is far from 0: this spares a copy, for at most two bits.
-        """
-        mean, variance = self.moments
-        near = (1 - NEAR) * np.square(mean) <= NEAR * variance
-        # Products of larger tokens overflow in float32, though not those of tokens less the mean.
-        large = np.square(mean) + variance > np.finfo(self.bags.dtype).max / len(self.bags.tokens)
-        safe = bool((near & ~large).all())
-        return self.centre if safe else np.zeros_like(self.centre)
-
-    @property
-    def moved(self) -> Float[np.ndarray, " d"]:
-        """The standardised token at the centre: what `projected` leaves out."""
-        return (self.centre - self.standardization.mean) / self.standardization.scale
-
-    def projected(self, directions: Float[np.ndarray, "d k"]) -> Float[np.ndarray, "k N"]:
-        """Return the products of the tokens, less the centre, with directions of z."""
-        tokens = self.bags.tokens
-        raw = (directions / self.standardization.scale[:, None]).astype(tokens.dtype)
-        projected = np.empty((raw.shape[1], len(tokens)), tokens.dtype)
-        for rows in moments.chunks(tokens):
-            projected[:, rows] = (self._less(rows) @ raw - self.rest @ raw).T
-        return projected
-
-    def summed(self, weights: Float[np.ndarray, "k N"]) -> Float[np.ndarray, "k d"]:
-        """Return the weighted sums of the scaled tokens less the centre."""
-        tokens = self.bags.tokens
-        total = np.zeros((len(weights), tokens.shape[1]))
-        for rows in moments.chunks(tokens):
-            total += weights[:, rows] @ self._less(rows)
-        total -= weights.sum(axis=1, dtype=float)[:, None] * self.rest
-        return total / self.standardization.scale
-
-    def _less(self, rows: slice) -> Float[np.ndarray, "k d"]:
-        """Return tokens less what is taken off them before a product."""
-        tokens = self.bags.tokens[rows]
-        return tokens if self.rest.any() else tokens - self.centre
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class BagFeatures:
-    """One row of features for each bag, made of its tokens.
-
-    Attributes
-    ----------
-    bags : Bags
-    standardization : Standardization
-    """
-
-    bags: Bags
-    standardization: Standardization
-
     @functools.cached_property
     def means(self) -> Float[np.ndarray, "n d"]:
-        """The mean standardised token of each bag."""
-        return self.standardization.means(segment_mean(self.bags.tokens, self.bags.offsets))
+        """The mean token of each bag."""
+        return (segment_mean(self.bags.tokens, self.bags.offsets) - self.mean) / self.scale
 
     @functools.cached_property
     def largest(self) -> Float[np.ndarray, "n d"]:
-        """The largest value of each standardised column within each bag."""
-        scaling, tokens = self.standardization, self.bags.tokens
-        return (segment_max(tokens, self.bags.offsets) - scaling.mean) / scaling.scale
+        """The largest value of each column within each bag."""
+        return (segment_max(self.bags.tokens, self.bags.offsets) - self.mean) / self.scale
 
-    @functools.cached_property
     def summary(self) -> Float[np.ndarray, "n m"]:
-        """Mean, largest, smallest value and deviation of each standardised column; log size.
-
-        Of bags of one token it is the token, with m = d, else m = 4 d + 1.
-        """
-        if self.bags.sizes.max() == 1:
-            return self.means
-        scaling, tokens, offsets = self.standardization, self.bags.tokens, self.bags.offsets
-        smallest = (-segment_max(-tokens, offsets) - scaling.mean) / scaling.scale
-        means = segment_mean(tokens, offsets)
-        deviations = segment_deviation(tokens, means, offsets) / scaling.scale
+        """Return mean, largest, smallest value and deviation of each column; log size."""
+        tokens, offsets = self.bags.tokens, self.bags.offsets
+        smallest = (-segment_max(-tokens, offsets) - self.mean) / self.scale
+        deviations = segment_deviation(tokens, segment_mean(tokens, offsets), offsets) / self.scale
         sizes = np.log(self.bags.sizes)[:, None]
         return np.concatenate([self.means, self.largest, smallest, deviations, sizes], axis=1)
 
     @functools.cached_property
-    def projection(self) -> Projection:
-        """The standardised tokens as a linear map."""
-        return Projection(self.bags, self.standardization)
+    def _moments(self) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+        """Mean and variance of x, in which each token counts alike."""
+        return mean_and_variance(self.bags.tokens, np.ones(len(self.bags.tokens)))
 
     @functools.cached_property
-    def token_variance(self) -> float:
-        """The mean variance of the columns of the tokens, in the scale of the fit."""
-        variance = self.projection.moments[1]
-        return float((variance / np.square(self.standardization.scale)).mean()) or 1.0
+    def variance(self) -> float:
+        """The mean variance of the columns of z."""
+        return float((self._moments[1] / np.square(self.scale)).mean()) or 1.0
 
-    def take(self, rows: Shaped[np.ndarray, " m"]) -> BagFeatures:
-        """Return those of some bags; rows are positions or a mask."""
-        return dataclasses.replace(self, bags=self.bags[rows])
+    @functools.cached_property
+    def _centre(self) -> tuple[Float[np.ndarray, " d"], bool]:
+        """The mean of x in its dtype, and whether products may leave it to be subtracted later.
+
+        They may where no column is far from 0: this spares a copy, for at most two bits.
+        """
+        mean, variance = self._moments
+        near = (1 - NEAR) * np.square(mean) <= NEAR * variance
+        return mean.astype(self.bags.dtype), bool(near.all())
+
+    @property
+    def centre(self) -> Float[np.ndarray, " d"]:
+        """The standardised token at the mean of x: what `projected` and `summed` leave out."""
+        return (self._centre[0] - self.mean) / self.scale
+
+    def _chunks(self) -> Iterator[tuple[slice, Float[np.ndarray, "m d"]]]:
+        centre, later = self._centre
+        for rows in chunks(self.bags.tokens):
+            yield rows, self.bags.tokens[rows] if later else self.bags.tokens[rows] - centre
+
+    def projected(self, directions: Float[np.ndarray, "d k"]) -> Float[np.ndarray, "k N"]:
+        """Return the products of z, less the centre, with directions; float32 loses no digits."""
+        centre, later = self._centre
+        raw = (directions / self.scale[:, None]).astype(self.bags.dtype)
+        found = np.empty((raw.shape[1], len(self.bags.tokens)), raw.dtype)
+        for rows, x in self._chunks():
+            found[:, rows] = (x @ raw - later * centre @ raw).T
+        return found
+
+    def summed(self, weights: Float[np.ndarray, "k N"]) -> Float[np.ndarray, "k d"]:
+        """Return the weighted sums of z less the centre."""
+        centre, later = self._centre
+        total = np.zeros((len(weights), len(self.mean)))
+        for rows, x in self._chunks():
+            total += weights[:, rows] @ x
+        if later:
+            total -= weights.sum(axis=1, dtype=float)[:, None] * centre
+        return total / self.scale
+
+
+def chunks(tokens: Float[np.ndarray, "N d"]) -> Iterator[slice]:
+    """Return runs of rows that together are all tokens."""
+    step = max(1, CHUNK // tokens.shape[1])
+    return (slice(start, start + step) for start in range(0, len(tokens), step))
+
+
+def mean_and_variance(
+    tokens: Float[np.ndarray, "N d"], weight: Float[np.ndarray, " N"]
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """Return weighted mean and variance of each column, in one pass over the tokens.
+
+    Both are exact for a constant column. Mean and sum of squares of a chunk join those of the
+    chunks before it (Chan, Golub and LeVeque, 1983), so that no digits cancel.
+    """
+    centre, squares, total = tokens[0].astype(np.float64), np.zeros(tokens.shape[1]), 0.0
+    for rows in chunks(tokens):
+        share, first = weight[rows], tokens[rows][0].astype(np.float64)
+        more = float(share.sum())
+        if more == 0:
+            continue
+        moved = tokens[rows] - first
+        shift = share @ moved / more
+        moved -= shift
+        step = first + shift - centre
+        total += more
+        squares += share @ np.square(moved, out=moved) + np.square(step) * (more - more**2 / total)
+        centre += step * (more / total)
+    return centre, squares / total
+
+
+def scales(
+    deviation: Float[np.ndarray, " d"], mean: Float[np.ndarray, " d"], dtype: np.dtype
+) -> Float[np.ndarray, " d"]:
+    """Return what to divide columns by: their standard deviation, or 1 if they are constant.
+
+    A column is constant if its deviation is at most four roundings of its mean: that of equal
+    values with weights is exact to a few roundings, not to one.
+    """
+    number = np.finfo(dtype)
+    constant = deviation <= np.maximum(4 * number.eps * np.abs(mean), number.tiny)
+    return np.where(constant, 1.0, deviation)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated, choose_ridge, gain
-from sparsetoken.estimators.fitting.samples import Samples
-from sparsetoken.estimators.fitting.standard_tokens import BagFeatures
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.losses import Loss
 
 MOST = 2_000_000  # column maxima, n d: with more the time of a fit goes into their readout
@@ -26,7 +25,7 @@ class Task:
 
     Attributes
     ----------
-    features : BagFeatures
+    tokens : StandardTokens
     samples : Samples
     loss : Loss
     ridge : float or "auto"
@@ -35,7 +34,7 @@ class Task:
         The penalty is then in that scale; weights always act on the features given.
     """
 
-    features: BagFeatures
+    tokens: StandardTokens
     samples: Samples
     loss: Loss
     ridge: float | Literal["auto"]
@@ -44,37 +43,22 @@ class Task:
     @property
     def bags(self) -> Bags:
         """The bags that features are made of."""
-        return self.features.bags
+        return self.tokens.bags
 
     @functools.cached_property
     def mean_fit(self) -> LinearFit:
-        """The readout of the mean token."""
-        return self._mean_fit[0]
-
-    @functools.cached_property
-    def rescaled(self) -> bool:
-        """Whether readouts are fitted in the scale of the features, not that of the tokens."""
-        return self._mean_fit[1]
-
-    @functools.cached_property
-    def _mean_fit(self) -> tuple[LinearFit, bool]:
-        """The readout of the mean token in the better scale, and whether that is its own.
+        """The readout of the mean token, in the better of two scales.
 
         Columns that differ between bags for any reason get small weights in the scale of mean
         tokens, large ones in that of tokens. The latter must gain one standard error: it
         errs far more where it is wrong.
         """
-        means = self.features.means
-        plain = self._chosen(means)
+        means = self.tokens.means
+        plain = self._chosen(means, 1.0)
         if not self.rescale or self.bags.sizes.max() == 1:
-            return plain, False
-        own = _in_scale(means, self._deviations(means), self._chosen)
-        return (plain, False) if gain(plain, own, self.samples) > 1 else (own, True)
-
-    @functools.cached_property
-    def calibrated_fit(self) -> LinearFit:
-        """The same with honest probabilities, unless its ridge is given."""
-        return self.calibrated(self.mean_fit)
+            return plain
+        own = self._chosen(means, self._deviations(means))
+        return plain if gain(plain, own, self.samples) > 1 else own
 
     def calibrated(self, fit: LinearFit) -> LinearFit:
         """Return a readout with honest probabilities, unless its ridge is given."""
@@ -86,16 +70,15 @@ class Task:
         With `rescale` each of these features is divided by its deviation over the bags. Its
         probabilities are honest, unless its ridge is given.
         """
-        both = np.concatenate([self.features.means, self.features.largest], axis=1)
-        scale = self._deviations(both) if self.rescale else np.ones(both.shape[1])
-        return self.calibrated(_in_scale(both, scale, self._chosen))
+        both = np.concatenate([self.tokens.means, self.tokens.largest], axis=1)
+        return self.calibrated(self._chosen(both, self._deviations(both) if self.rescale else 1.0))
 
-    def scales(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
-        """Return what the columns of features are divided by for a readout."""
-        return self._deviations(features) if self.rescaled else np.ones(features.shape[1])
-
-    def _chosen(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
-        return choose_ridge(features, self.samples, self.loss, self.ridge)
+    def _chosen(
+        self, features: Float[np.ndarray, "n d"], scale: Float[np.ndarray, " d"] | float
+    ) -> LinearFit:
+        """Return a readout of scaled features, as weights of the features given."""
+        fit = choose_ridge(features / scale, self.samples, self.loss, self.ridge)
+        return dataclasses.replace(fit, w=fit.w / scale, scale=scale)
 
     def _deviations(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
         """Return deviations over bags, at least that of a mean of independent tokens.
@@ -113,18 +96,3 @@ class Task:
         share = np.repeat(weight / (weight @ sizes), sizes)
         moved = scores.astype(np.float64) - float(scores[0])  # equal scores become exact zeros
         return float(np.sqrt(share @ np.square(moved - share @ moved)))
-
-    def take(self, rows: Shaped[np.ndarray, " m"]) -> Task:
-        """Return the task of some bags; rows are positions or a mask."""
-        features, samples = self.features.take(rows), self.samples.take(rows)
-        return dataclasses.replace(self, features=features, samples=samples)
-
-
-def _in_scale(
-    features: Float[np.ndarray, "n d"],
-    scale: Float[np.ndarray, " d"],
-    fit: Callable[[Float[np.ndarray, "n d"]], LinearFit],
-) -> LinearFit:
-    """Return what a fit makes of scaled features, as weights of the features given."""
-    scaled = fit(features / scale)
-    return dataclasses.replace(scaled, w=scaled.w / scale)

@@ -224,9 +224,9 @@ def read_sets(folder: Path, positive: str = "") -> list[BagSet | LeftOut]:
     if positive and not used:
         legal = "a label of a file of more than two classes"
         raise InvalidInput("positive", legal, positive, "Two classes need no label.")
-    first = sets[0]
-    if isinstance(first, LeftOut) and all(isinstance(one, LeftOut) for one in sets):
-        remedy = f"None of its files can be forecast. {first.set}: {first.reason}"
+    left = [one for one in sets if isinstance(one, LeftOut)]
+    if len(left) == len(sets):
+        remedy = f"None of its files can be forecast. {left[0].set}: {left[0].reason}"
         raise InvalidInput("bags", legal, str(folder), remedy)
     return sets
 

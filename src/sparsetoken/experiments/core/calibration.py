@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+import statistics
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from sparsetoken.experiments.core.claims import Comparison
+from sparsetoken.experiments.core.claims import Comparison, largest_z
 from sparsetoken.experiments.core.finite_dimension import SHIFTS, Shift
 from sparsetoken.experiments.core.rows import Row
 from sparsetoken.experiments.core.rules import LARGEST_Z
@@ -17,23 +19,16 @@ from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLACK, COLOURS
 
 
-@dataclasses.dataclass(frozen=True)
-class Scatter:
+class Scatter(NamedTuple):
     """The z of comparisons with a simulation without a bound below which differences do not count.
 
     Raw ones are without the shift of finite dimension; a correct theory has standard normal z. A z
     of exactly 0 is that of a one-sided comparison, and is omitted and counted as bounded.
     """
 
-    z: tuple[float, ...]
-    raw: tuple[float, ...]
+    z: list[float]
+    raw: list[float]
     bounded: int
-
-    @property
-    def spreads(self) -> dict[str, float]:
-        """The standard deviations of z and raw by name; nan of fewer than two numbers."""
-        both = {"z": self.z, "raw": self.raw}
-        return {n: float(np.std(x)) if len(x) > 1 else math.nan for n, x in both.items()}
 
     @property
     def largest(self) -> float:
@@ -43,34 +38,30 @@ class Scatter:
     @property
     def chance(self) -> float:
         """The probability that the same number of standard normals includes a larger |z|."""
-        return float(-np.expm1(len(self.z) * np.log1p(-2 * stats.norm.sf(self.largest))))
+        return _any_beyond(self.largest, len(self.z))
+
+    @property
+    def false_alarm(self) -> float:
+        """The chance that a correct theory exceeds the bound in one comparison at least."""
+        return _any_beyond(LARGEST_Z, len(self.z) + self.bounded)
 
     def beyond(self, z: float) -> tuple[int, float]:
         """Return the number of comparisons beyond z, and that expected of standard normals."""
         return sum(abs(value) > z for value in self.z), len(self.z) * 2 * stats.norm.sf(z)
 
-    @property
-    def mean(self) -> float:
-        """The mean of z; nan of none."""
-        return float(np.mean(self.z)) if self.z else math.nan
 
-    @property
-    def false_alarm(self) -> float:
-        """The chance that a correct theory exceeds the bound in one comparison at least."""
-        count = len(self.z) + self.bounded
-        return float(-np.expm1(count * np.log1p(-2 * stats.norm.sf(LARGEST_Z))))
+def _any_beyond(z: float, count: int) -> float:
+    return float(-np.expm1(count * np.log1p(-2 * stats.norm.sf(z))))
 
 
 def scatter_of(comparisons: Iterable[Comparison]) -> Scatter:
     """Return the scatter of the comparisons with a simulation."""
     judged = [c for c in comparisons if math.isfinite(c.z) and math.isfinite(c.raw_z)]
     free = [c for c in judged if c.allowance == 0 and c.raw_z]
-    z, raw = tuple(c.z for c in free), tuple(c.raw_z for c in free)
-    return Scatter(z, raw, len(judged) - len(free))
+    return Scatter([c.z for c in free], [c.raw_z for c in free], len(judged) - len(free))
 
 
-@dataclasses.dataclass(frozen=True)
-class Quantity:
+class Quantity(NamedTuple):
     """The comparisons of one quantity with simulations, the largest |z| among them.
 
     Detectable is the relative error of a formula that fails a comparison: the median over
@@ -78,7 +69,7 @@ class Quantity:
     gives. The shift is the c of finite dimension that is used.
     """
 
-    count: int
+    comparisons: int
     largest: float
     detectable: float
     shift: Shift | None
@@ -86,23 +77,19 @@ class Quantity:
 
 def by_quantity(comparisons: Iterable[Comparison]) -> dict[str, Quantity]:
     """Return the comparisons with a simulation by quantity, the most frequent first."""
-    groups: dict[str, list[Comparison]] = {}
-    for c in comparisons:
-        if math.isfinite(c.z):
-            groups.setdefault(c.quantity, []).append(c)
-    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
-    return {name: _summary(name, some) for name, some in ordered}
-
-
-def _summary(name: str, some: Sequence[Comparison]) -> Quantity:
-    sizes = [
-        (c.allowance + LARGEST_Z * math.hypot(c.standard_error, c.numerical_error, c.shift_error))
-        / abs(c.theory)
-        for c in some
-        if c.theory and math.isfinite(c.standard_error)
-    ]
-    detectable = float(np.median(sizes)) if sizes else math.nan
-    return Quantity(len(some), max(abs(c.z) for c in some), detectable, SHIFTS.get(name))
+    judged = [c for c in comparisons if math.isfinite(c.z)]
+    quantities = {}
+    for name, count in Counter(c.quantity for c in judged).most_common():
+        some = [c for c in judged if c.quantity == name]
+        errors = ((c.standard_error, c.numerical_error, c.shift_error) for c in some)
+        sizes = [
+            (c.allowance + LARGEST_Z * math.hypot(*error)) / abs(c.theory)
+            for c, error in zip(some, errors, strict=True)
+            if c.theory and math.isfinite(c.standard_error)
+        ]
+        detectable = statistics.median(sizes) if sizes else math.nan
+        quantities[name] = Quantity(count, largest_z(some), detectable, SHIFTS.get(name))
+    return quantities
 
 
 EDGE = 5.0  # of the histogram; what lies beyond is counted at the edge

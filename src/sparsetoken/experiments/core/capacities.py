@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.rows import CONVERGED, REDUCED, Row, Rows, predicted
+from sparsetoken.experiments.core.finite_dimension import fit_power
+from sparsetoken.experiments.core.rows import CONVERGED, REDUCED, THEORY, Row, Rows, predicted
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
 
@@ -71,6 +72,37 @@ def fitted_transitions(shares: Rows, *names: str) -> Rows:
             Row("fitted", "width", fit.width, fit.width_error, *sizes),
         ]
     return Rows(transitions)
+
+
+def width_power(fits: Rows, *names: str) -> Row:
+    """Return the mean power of the number of features that the widths follow, by precision.
+
+    The fits are those of `fitted_transitions`.
+    """
+    powers, widths = [], fits.where(quantity="width")
+    for _, some in widths.by(*names):
+        known = [(row["features"], row.value, row.error) for row in some if row.converged]
+        if len(known) > 1:
+            powers.append(fit_power(*zip(*known, strict=True)))
+    weights = np.array([power.error**-2 for power in powers])
+    mean = float(weights @ [power.value for power in powers] / weights.sum())
+    sizes = max(widths.distinct("features")), sum(row.trials for row in widths)
+    return Row("fitted", "power", mean, float(weights.sum() ** -0.5), {}, REDUCED, *sizes)
+
+
+def covers_share(counted: Rows) -> tuple[Row, Row]:
+    """Return Cover's mean share of separable sets, exact at every size, and that of all counted.
+
+    n points in general position with random labels are separable by m weights and a bias
+    with chance P(Binomial(n - 1, 1/2) <= m).
+    """
+    sets = np.array([row.trials for row in counted])
+    samples = np.array([round(row["alpha1"] * row.dimension) for row in counted])
+    chance = stats.binom.cdf([row["features"] for row in counted], samples - 1, 0.5)
+    error = math.sqrt(np.sum(chance * (1 - chance) * sets)) / sets.sum()
+    exact, mean = (float(np.average(x, weights=sets)) for x in (chance, [r.value for r in counted]))
+    share = counted[-1].but(value=mean, error=float(error), trials=int(sets.sum()))
+    return Row(THEORY, "separable", exact), share
 
 
 class Threshold(NamedTuple):

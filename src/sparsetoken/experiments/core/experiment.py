@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput, choice
-from sparsetoken.experiments.core.claims import Claim, Comparison
+from sparsetoken.experiments.core.claims import DERIVED, MEASURED, OWN, Claim, Comparison
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
 from sparsetoken.results import Simulation
 from sparsetoken.results.record import Record
@@ -24,7 +24,9 @@ from sparsetoken.work import canonical_text, digest
 FORMAT = 3
 """Raised when the rows of all work change, such as by a field of `Row`."""
 
-_CLAIM = re.compile(r"^## (Claim|Question): (.*)\n\s*((?:.+\n?)+)", re.MULTILINE)
+_CLAIM = re.compile(
+    r"^## (Claim|Question): (.*)\n\s*((?:.+\n?)+)(?:\n+Source: (.*); (.*))?", re.MULTILINE
+)
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")  # in the text of what Python cannot write
 
@@ -134,12 +136,8 @@ class Size(NamedTuple):
 
 def profiles(**sizes: Any) -> Mapping[str, Sizes]:
     """Return the sizes of the two profiles, each by its name: a `Size`, or one value for both."""
-
-    def chosen(profile: str) -> Sizes:
-        pairs = {n: s if isinstance(s, Size) else Size(s, s) for n, s in sizes.items()}
-        return Sizes(**{name: getattr(size, profile) for name, size in pairs.items()})
-
-    return {profile: chosen(profile) for profile in Size._fields}
+    pairs = {n: s if isinstance(s, Size) else Size(s, s) for n, s in sizes.items()}
+    return {p: Sizes(**{n: getattr(s, p) for n, s in pairs.items()}) for p in Size._fields}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,9 +162,9 @@ class Experiment:
     page : Path, optional
         Its words: a Jinja template of Markdown, by default the file beside that of `work`, of the
         same name. Its parts, by their headings, are the title with the setting; each claim under
-        Claim: NAME, or Question: NAME with the question as its first paragraph and then the
-        answer; what was Found; what is Left to the paper profile; and the caption of each figure
-        under Figure: NAME.
+        Claim: NAME, with a paragraph Source: RESULT; STATUS if it comes from elsewhere; each
+        question under Question: NAME, as the first paragraph, and then the answer; what was Found;
+        what is Left to the paper profile; and the caption of each figure under Figure: NAME.
     version : int
         Raised when its rows would change: those of another version are computed anew.
     set_work : callable, optional
@@ -202,8 +200,14 @@ class Experiment:
     def claims(self) -> tuple[Claim, ...]:
         """The claims and questions, in the order of the page."""
         return tuple(
-            Claim(name.strip(), " ".join(text.split()), kind == "Question")
-            for kind, name, text in _CLAIM.findall(self.text)
+            Claim(
+                name.strip(),
+                " ".join(text.split()),
+                kind == "Question",
+                source or OWN,
+                status or (MEASURED if kind == "Question" else DERIVED),
+            )
+            for kind, name, text, source, status in _CLAIM.findall(self.text)
         )
 
     @property

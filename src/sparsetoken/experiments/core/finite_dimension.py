@@ -72,12 +72,10 @@ def fit_power(sizes: Sequence[int], values: Sequence[float], errors: Sequence[fl
 
 def _line(x: Sequence[float], y: Sequence[float], errors: Sequence[float]) -> tuple[Limit, Limit]:
     """Return intercept and slope of the weighted least-squares line."""
-    e = np.asarray(errors)
-    scaled = np.stack([np.ones(len(x)), np.asarray(x, dtype=float)], axis=1) / e[:, None]
-    covariance = np.linalg.inv(scaled.T @ scaled)
-    first, second = covariance @ scaled.T @ (np.asarray(y) / e)
-    first_error, second_error = np.sqrt(np.diag(covariance)).tolist()
-    return Limit(float(first), first_error), Limit(float(second), second_error)
+    weights = 1 / np.asarray(errors)
+    (slope, intercept), covariance = np.polyfit(x, y, 1, w=weights, cov="unscaled")
+    slope_error, error = np.sqrt(np.diag(covariance)).tolist()
+    return Limit(float(intercept), error), Limit(float(slope), slope_error)
 
 
 def pooled_shift(fits: Sequence[tuple[float, float]]) -> Shift:

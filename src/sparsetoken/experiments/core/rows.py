@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -75,43 +75,21 @@ class Row:
         return dataclasses.replace(self, **{"at": {**self.at, **at}, **fields})
 
 
-class Rows(Sequence[Row]):
-    """Rows in their order, chosen by series, quantity and coordinates.
+class Rows(tuple[Row, ...]):
+    """Rows in their order, chosen by series, quantity and coordinates."""
 
-    Parameters
-    ----------
-    rows : iterable of Row
-    """
+    __slots__ = ()
 
-    def __init__(self, rows: Iterable[Row] = ()) -> None:
-        self._rows = tuple(rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> Rows: ...
-    def __getitem__(self, index: int | slice) -> Row | Rows:
-        return self._rows[index] if isinstance(index, int) else Rows(self._rows[index])
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __add__(self, other: Iterable[Row]) -> Rows:
-        return Rows((*self._rows, *other))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Rows) and self._rows == other._rows
-
-    def __hash__(self) -> int:
-        return hash(self._rows)
+    def __add__(self, other: Iterable[Row]) -> Rows:  # type: ignore[override]
+        return Rows((*self, *other))
 
     def where(self, series: str | None = None, quantity: str | None = None, **wanted: Any) -> Rows:
         """Return the rows of a series and a quantity, with these fields and coordinates.
 
         A row without a wanted coordinate is none of them.
         """
-        wanted |= {"series": series} if series is not None else {}
-        wanted |= {"quantity": quantity} if quantity is not None else {}
+        given = {"series": series, "quantity": quantity}
+        wanted |= {name: value for name, value in given.items() if value is not None}
         return Rows(
             row for row in self if all(_knows(row, n) and row[n] == v for n, v in wanted.items())
         )
@@ -193,11 +171,9 @@ def measured(
     **at: Any,
 ) -> Row:
     """Return the row of the mean of one quantity of a result of `sparsetoken.simulation`."""
-    values = tuple(getattr(result.trials, quantity).tolist())
-    mean = float(getattr(result.mean, quantity))
-    error = float(getattr(result.standard_error, quantity))
-    status = str(result.status.code)
-    return Row(series, quantity, mean, error, at, engine, dimension, len(values), status, values)
+    sizes: dict[str, Any] = {"dimension": dimension, "engine": engine}
+    values, status = getattr(result.trials, quantity).tolist(), str(result.status.code)
+    return averaged(values, quantity, series, status=status, **sizes, **at)
 
 
 def averaged(

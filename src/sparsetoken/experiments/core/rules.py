@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from scipy import stats
 
@@ -48,18 +48,6 @@ RULE = (
 )
 
 
-class Place(TypedDict, total=False):
-    """What a comparison is of, as the fields of `Comparison`; the curve is by default the quantity.
-
-    The key says whether it stands for its claim.
-    """
-
-    curve: str
-    where: str
-    x: float
-    key: bool
-
-
 def against_simulation(
     claim: str,
     theory: Row,
@@ -69,7 +57,7 @@ def against_simulation(
     shift: Shift | None = None,
     size: float | None = None,
     bound: float = 0.0,
-    **place: Unpack[Place],
+    **place: Any,
 ) -> Comparison:
     """Compare a simulated number with the theory in the same setting.
 
@@ -86,7 +74,7 @@ def against_simulation(
     bound : float
         A difference up to this does not count; the reason stands beside the call.
     **place
-        As in `Place`.
+        What it is of: the curve, where, x and key of `Comparison`.
 
     Raises
     ------
@@ -123,21 +111,10 @@ def _score(
     left = measured.value - theory.value - shift
     excess = max(abs(left) - bound, 0.0)
     scale = math.hypot(measured.error, theory.error, shift_error)
+    t = excess / scale if scale else math.inf if excess > 0 else 0.0
     # Only the standard error is estimated from trials (Welch and Satterthwaite).
     freedom = (measured.trials - 1) * ((scale / measured.error) ** 4 if measured.error > 0 else 1.0)
-    return math.copysign(normal_score(_ratio(excess, scale), freedom), left)
-
-
-def _verdict(sound: bool, true: bool) -> str:
-    if not sound:
-        return NOT_CONVERGED
-    return HOLDS if true else FAILS
-
-
-def _ratio(excess: float, scale: float) -> float:
-    if scale > 0 or math.isnan(scale):
-        return excess / scale
-    return math.inf if excess > 0 else 0.0
+    return math.copysign(normal_score(t, freedom), left)
 
 
 def normal_score(t: float, freedom: float) -> float:
@@ -150,6 +127,10 @@ def normal_score(t: float, freedom: float) -> float:
     return float(stats.norm.isf(stats.t.sf(t, freedom)))
 
 
+def _verdict(sound: bool, true: bool) -> str:
+    return (HOLDS if true else FAILS) if sound else NOT_CONVERGED
+
+
 def against_value(
     claim: str,
     quantity: str,
@@ -160,7 +141,7 @@ def against_value(
     error: float = 0.0,
     converged: bool = True,
     engine: str = COMPUTED,
-    **place: Unpack[Place],
+    **place: Any,
 ) -> Comparison:
     """Compare a number with an expected one, where no standard error decides.
 
@@ -179,7 +160,7 @@ def against_value(
     engine : str
         What `value` was made by, as in `Comparison`.
     **place
-        As in `Place`.
+        As of `against_simulation`.
     """
     near = abs(value - expected) <= allowance + 3 * error
     return Comparison(
@@ -211,9 +192,7 @@ def fraction_true(claim: str, quantity: str, true: Sequence[bool], **given: Any)
     return dataclasses.replace(comparison, cases=len(true))
 
 
-def report_only(
-    claim: str, measured: Row, *, quantity: str = "", **place: Unpack[Place]
-) -> Comparison:
+def report_only(claim: str, measured: Row, *, quantity: str = "", **place: Any) -> Comparison:
     """Report a measured number that no theorem predicts; parameters as of `against_simulation`."""
     return Comparison(
         claim=claim,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jinja2
+import numpy as np
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
@@ -53,11 +53,6 @@ def plus_minus(row: Row, digits: int, scale: float = 1.0, sign: str = "") -> str
     if 0 < error < 0.5 * 10.0**-digits:
         digits = min(math.ceil(-math.log10(error)), 12)
     return f"{scale * row.value:{sign}.{digits}f} ± {error:.{digits}f}".replace("-", "−")
-
-
-def change(row: Row, digits: int, scale: float = 1.0) -> str:
-    """Return a measured difference times a scale with its sign, and its standard error."""
-    return plus_minus(row, digits, scale, "+")
 
 
 def shifted(comparison: Comparison) -> str:
@@ -122,23 +117,23 @@ def inline(html: str) -> Markup:
     return Markup(re.sub(r"</?p>", " ", html).strip())
 
 
-def script_json(values: Any) -> Markup:
-    """Return JSON that may stand in an element of the page."""
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c"))
+def deviation(values: Sequence[float]) -> float:
+    """Return the standard deviation of numbers; nan of fewer than two."""
+    return float(np.std(values)) if len(values) > 1 else math.nan
 
 
 FILTERS = {
     "expected": expected_text,
     "found": found_text,
     "inline": inline,
-    "script_json": script_json,
     "number": number,
     "g": lambda value, digits=6: f"{value:.{digits}g}".replace("-", "−"),
     "f": lambda value, digits: f"{value:.{digits}f}".replace("-", "−"),
     "percent": lambda value: "–" if math.isnan(value) else f"{100 * value:.2g} %",
     "pm": plus_minus,
-    "change": change,
+    "change": functools.partial(plus_minus, sign="+"),
+    "mean": lambda values: float(np.mean(values)) if values else math.nan,
+    "deviation": deviation,
     "shifted": shifted,
     "words": words,
     "maths": maths,
@@ -156,8 +151,6 @@ MARKS = {
 }
 """What the marks of a figure are, by the engines that measured its rows."""
 
-SETTING, HEADLINE = "Setting", "Headline"
-
 _HEADING = re.compile(r"^##? +(.*)$", re.MULTILINE)
 _OPEN, _CLOSE = {"_": "\ue000", "^": "\ue001"}, {"_": "\ue002", "^": "\ue003"}
 _TAGS = dict(zip("\ue000\ue001\ue002\ue003", ("<sub>", "<sup>", "</sub>", "</sup>"), strict=True))
@@ -170,17 +163,19 @@ def words_of(
 
     What stands under the title has the name Setting. Under Headline: CLAIM is one sentence of what
     was found; the experiments that have one stand at the top of the report. The template sees the
-    constants of the module of the experiment, which have names in capitals, the sizes as `sizes`,
-    `rows`, `findings`, ``compared(claim=...)``, the comparisons with such fields, the `largest`
-    |z|, `marks`, the sentences that explain the marks of a figure, and what `Experiment.words`
-    returns by its names.
+    constants of the module of the experiment, which have names in capitals, its public functions,
+    the sizes as `sizes`, `rows`, `findings`, ``compared(claim=...)``, the comparisons with such
+    fields, the `largest` |z|, `marks`, the sentences that explain the marks of a figure, and what
+    `Experiment.words` returns by its names.
     """
 
     def compared(**fields: Any) -> list[Comparison]:
         return [c for c in comparisons if all(getattr(c, n) == v for n, v in fields.items())]
 
     module = getattr(experiment.work, "__globals__", {})
-    seen = {name: value for name, value in module.items() if name.isupper()}
+    home = module.get("__name__")
+    own = {n for n, value in module.items() if getattr(value, "__module__", None) == home}
+    seen = {n: value for n, value in module.items() if n.isupper() or (n in own and n[0] != "_")}
     seen |= {"sizes": sizes, "rows": rows, "marks": _marks(rows)}
     seen["findings"] = findings(experiment.claims, comparisons)
     seen |= {"compared": compared, "largest": largest_z(comparisons)}
@@ -193,7 +188,7 @@ def parts_of(template: str, seen: Mapping[str, Any]) -> dict[str, Markup]:
     # The parser of Markdown lets no HTML through.
     text = environment("experiments/core", False).from_string(template).render(**seen)
     _, _, *pieces = _HEADING.split(text)
-    names = [SETTING, *(name.strip() for name in pieces[1::2])]
+    names = ["Setting", *(name.strip() for name in pieces[1::2])]
     return {name: markdown(part) for name, part in zip(names, pieces[0::2], strict=True)}
 
 

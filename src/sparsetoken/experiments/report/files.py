@@ -1,4 +1,4 @@
-"""The files of a report in its folder, written all or none."""
+"""The files of a report, written all or none: images, claims, and tables of numbers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.experiments.core.claims import Comparison, Finding, source_of
+from sparsetoken.experiments.core.claims import Comparison, Finding
 from sparsetoken.experiments.core.rows import Rows
 from sparsetoken.experiments.report.page import Picture
-from sparsetoken.experiments.report.tables import figure_table, row_tables, trial_table
+from sparsetoken.figures.curves import Plotted
 
 WORK = "work"
 """The folder of the kept pieces of work."""
 
 REMEDY = "Choose another with --out."
+ROW_COLUMNS = ("series", "quantity", "value", "error", "engine", "dimension", "trials", "status")
+PLACES = ("panel", "curve", "x_name", "x", "y_name", "y")
 
 
 def writable_folder(out: str | os.PathLike[str], files: Iterable[str]) -> Path:
@@ -83,11 +87,8 @@ def files_of(
 
 def finding_row(finding: Finding) -> dict[str, Any]:
     """Return a claim and its verdict as JSON values."""
-    row, source = dataclasses.asdict(finding.claim), source_of(finding.claim)
     return {
-        **row,
-        "source": source.name,
-        "status": source.status,
+        **dataclasses.asdict(finding.claim),
         "comparisons": len(finding.comparisons),
         "evidence": finding.evidence,
         "verdict": finding.verdict,
@@ -103,3 +104,41 @@ def comparison_row(comparison: Comparison) -> dict[str, Any]:
     row = {"statement": row.pop("claim"), **row, "evidence": comparison.evidence}
     lacking = {n for n, v in row.items() if isinstance(v, float) and not math.isfinite(v)}
     return {name: None if name in lacking else value for name, value in row.items()}
+
+
+def row_tables(rows: Mapping[str, Rows]) -> dict[str, str]:
+    """Return a table of the rows of each experiment, by the name of its file.
+
+    It has series, quantity and all coordinates, then what was found.
+    """
+    tables = {}
+    for name, own_rows in rows.items():
+        at = dict.fromkeys(n for row in own_rows for n in row.at)
+        columns = [*ROW_COLUMNS[:2], *at, *ROW_COLUMNS[2:]]
+        tables[f"{name}.csv"] = _csv(
+            {n: row.at.get(n) if n in at else row[n] for n in columns} for row in own_rows
+        )
+    return tables
+
+
+def trial_table(rows: Mapping[str, Rows]) -> str:
+    """Return the value of every trial; row is the number of the row in its table, from 0."""
+    return _csv(
+        {"experiment": name, "row": number}
+        | {n: row[n] for n in ("series", "quantity", "engine", "dimension")}
+        | {"trial": trial, "value": value}
+        for name, own_rows in rows.items()
+        for number, row in enumerate(own_rows)
+        for trial, value in enumerate(row.values)
+    )
+
+
+def figure_table(shown: Iterable[Plotted]) -> str:
+    """Return all that a figure shows, with its panel, its curve and its place."""
+    return _csv(
+        {n: getattr(one, n) for n in PLACES} | {n: one.row[n] for n in ROW_COLUMNS} for one in shown
+    )
+
+
+def _csv(lines: Iterable[Mapping[str, Any]]) -> str:
+    return pd.DataFrame(list(lines)).to_csv(index=False, lineterminator="\n")

@@ -5,45 +5,38 @@ from __future__ import annotations
 import base64
 import dataclasses
 import io
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
-from sparsetoken.experiments.core.calibration import by_quantity, draw_scatter, scatter_of
+from sparsetoken.experiments.core.calibration import by_quantity, scatter_of
 from sparsetoken.experiments.core.claims import (
     EVIDENCE,
-    KINDS,
-    PAPER,
+    OWN,
     VERDICTS,
-    Comparison,
     Finding,
     evidence_of,
     findings,
-    source_of,
     verdict_of,
 )
 from sparsetoken.experiments.core.experiment import Experiment
-from sparsetoken.experiments.core.rows import Rows
+from sparsetoken.experiments.core.rows import THEORY, Rows
 from sparsetoken.experiments.core.rules import RULE
 from sparsetoken.experiments.core.words import (
-    HEADLINE,
     environment,
-    expected_text,
-    found_text,
-    maths,
-    number,
-    shifted,
-    subject,
     words_of,
 )
-from sparsetoken.experiments.report.tables import beside_theory
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Plot, Plotted
 
 SCATTER = "z_values"
-DPI, QUALITY = 130, 60  # of images
+Z_TITLE = "Histogram of z over all comparisons with a simulation, beside the standard normal law."
+DPI, QUALITY = 130, 50  # of images
+KINDS = ("Proposition", "Theorem", "Corollary", "Conjecture", "Figure", OWN)
+"""Of sources, by which the table of claims is filtered."""
 OPENING = "learning-curves"
 """The experiment whose first figure opens the page."""
 
@@ -57,21 +50,10 @@ class Section:
     words: Mapping[str, Markup]
     pictures: Mapping[str, Picture]
 
-    def answer(self, finding: Finding) -> Markup | str:
-        """Return the answer to an open question in words; empty for other claims."""
-        text = self.words.get(f"Question: {finding.claim.name}", "")
-        return Markup(text.partition("</p>")[2])  # what follows the question
-
     @property
-    def headline_name(self) -> str:
-        """The heading of its headline, which names a claim; empty if it has none."""
-        return next((name for name in self.words if name.startswith(f"{HEADLINE}: ")), "")
-
-    @property
-    def headline(self) -> Finding:
-        """The claim of its headline, with its comparisons."""
-        name = self.headline_name.removeprefix(f"{HEADLINE}: ")
-        return next(finding for finding in self.findings if finding.claim.name == name)
+    def headline(self) -> Finding | None:
+        """The claim of its headline, with its comparisons; None if it has none."""
+        return next((f for f in self.findings if f"Headline: {f.claim.name}" in self.words), None)
 
     @property
     def verdict(self) -> str:
@@ -120,13 +102,6 @@ def section(experiment: Experiment, profile: str, rows: Rows) -> Section:
     return Section(experiment, findings(experiment.claims, comparisons), said, drawn)
 
 
-def scatter_picture(sections: Sequence[Section]) -> Picture:
-    """Plot the scatter of the comparisons of all sections with simulations."""
-    comparisons = [c for s in sections for finding in s.findings for c in finding.comparisons]
-    title = "Histogram of z over all comparisons with a simulation, beside the standard normal law."
-    return picture(draw_scatter, scatter_of(comparisons), title)
-
-
 def _title(caption: Markup) -> str:
     """Return the first sentence of a caption as plain text."""
     text = " ".join(caption.striptags().split())
@@ -134,59 +109,45 @@ def _title(caption: Markup) -> str:
 
 
 def page(
-    sections: Sequence[Section],
-    facts: Mapping[str, str],
-    profile: str,
-    scatter: Picture | None = None,
+    sections: Sequence[Section], scatter: Picture, facts: Mapping[str, str], profile: str
 ) -> str:
-    """Return the page as HTML, with what is to be known of the run.
-
-    By default `scatter_picture` draws the scatter.
-    """
-    all_findings = [finding for s in sections for finding in s.findings]
-    comparisons = [c for finding in all_findings for c in finding.comparisons]
-    scatter = scatter or scatter_picture(sections)
-    pictures = {n: p for s in sections for n, p in s.pictures.items()} | {SCATTER: scatter}
+    """Return the page as HTML, with what is to be known of the run."""
+    found = [finding for s in sections for finding in s.findings]
+    comparisons = [c for finding in found for c in finding.comparisons]
     open_ones = [s for s in sections if s.experiment.open]
-    parts = (
-        ("The theory, checked", [s for s in sections if not s.experiment.open]),
-        ("Beyond the theorems", open_ones),
-    )
-    cards = [s for s in sections if s.headline_name and s.pictures]
-    first = next((s for s in cards if s.experiment.name == OPENING), None)
-    tops = {
-        s.experiment.name: next(iter(s.pictures)) for s in (*cards, *open_ones[-1:]) if s.pictures
+    parts = {
+        "The theory, checked": [s for s in sections if not s.experiment.open],
+        "Beyond the theorems": open_ones,
     }
-    opening = {tops[OPENING]} if first else set()
+    cards = [s for s in sections if s.headline and s.pictures]
+    first = next((s for s in cards if s.experiment.name == OPENING), None)
+    topped = [s for s in (*cards, *open_ones[-1:]) if s.pictures]
+    tops = {s.experiment.name: next(iter(s.pictures)) for s in topped}
+    shown = {*tops.values()}
     if first:  # its first picture is figure 1, and another one stands in its card
-        tops[OPENING] = list(first.pictures)[-1 if len(first.pictures) < 2 else 1]
-    return (
-        environment(".", True)
-        .get_template("experiments/report/report.html")
-        .render(
-            parts=[(title, some) for title, some in parts if some],
-            cards=cards,
-            first=first,
-            tops=tops,
-            open_ones=open_ones,
-            shown={*tops.values(), *opening},
-            counts={v: sum(f.verdict == v for f in all_findings) for v in VERDICTS},
-            evidence=EVIDENCE,
-            compared=evidence_of(comparisons),
-            best={k: sum(f.best_evidence == k for f in all_findings) for k in EVIDENCE},
-            rule=RULE,
-            facts=facts,
-            kinds=KINDS,
-            paper=PAPER,
-            source_of=source_of,
-            tables=_tables(all_findings, pictures),
-            short=SHORT,
-            scatter=scatter,
-            spread=scatter_of(comparisons),
-            quantities=by_quantity(comparisons),
-            profile=profile,
-        )
-    )
+        tops[OPENING] = [*first.pictures, *first.pictures][1]
+        shown.add(tops[OPENING])
+    seen = {
+        "parts": [(title, some) for title, some in parts.items() if some],
+        "cards": cards,
+        "first": first,
+        "tops": tops,
+        "open_ones": open_ones,
+        "shown": shown,
+        "evidence": EVIDENCE,
+        "rule": RULE,
+        "kinds": KINDS,
+        "findings": found,
+        "verdicts": VERDICTS,
+        "compared": evidence_of(comparisons),
+        "beside_theory": beside_theory,
+        "short": SHORT,
+        "scatter": scatter,
+        "spread": scatter_of(comparisons),
+        "quantities": by_quantity(comparisons),
+    }
+    template = environment(".", True).get_template("experiments/report/report.html")
+    return template.render(facts=facts, profile=profile, **seen)
 
 
 SHORT = {
@@ -198,45 +159,15 @@ SHORT = {
 """Kinds of evidence in the cells of tables."""
 
 
-COMPARED = (
-    "verdict, quantity, where, theory, measured, std. error, shift of finite d, z without, z, "
-    "evidence"
-)
-SHOWN = "panel, curve, place, theory, measured, std. error"
+def beside_theory(shown: Sequence[Plotted]) -> list[tuple[Plotted | None, Plotted | None]]:
+    """Return what a figure shows of measurements, each after the theory at its place, if any.
+
+    Where nothing was measured it is all of the theory.
+    """
+    known = {_place(one): one for one in shown if one.row.engine == THEORY}
+    measured = [one for one in shown if one.row.engine != THEORY]
+    return [(known.get(_place(one)), one) for one in measured] or [(one, None) for one in shown]
 
 
-def _tables(
-    all_findings: Sequence[Finding], pictures: Mapping[str, Picture]
-) -> dict[str, list[Sequence[str]]]:
-    """Return the tables of comparisons and of figures, the first row its head; cells are HTML."""
-    tables: dict[str, list[Sequence[str]]] = {}
-    for f in all_findings:
-        cells = (_comparison_cells(c) for c in f.comparisons)
-        tables[f"claim-{f.claim.name}"] = [COMPARED.split(", "), *cells]
-    for name, one in pictures.items():
-        pairs = (_shown_cells(*pair) for pair in beside_theory(one.shown))
-        tables[f"numbers-{name}"] = [SHOWN.split(", "), *pairs]
-    return tables
-
-
-def _comparison_cells(c: Comparison) -> list[str]:
-    return [
-        c.verdict,
-        subject(c),
-        maths(c.where),
-        *(expected_text(c), found_text(c), number(c.standard_error), shifted(c)),
-        *(number(value, 1) for value in (c.raw_z, c.z)),
-        SHORT[c.evidence],
-    ]
-
-
-def _shown_cells(theory: Plotted | None, measured: Plotted | None) -> list[str]:
-    one = measured or theory
-    assert one is not None
-    at = f"{one.x_name} = {one.x:g}" + (f", {one.y_name} = {one.y:g}" if one.y_name else "")
-    texts = (one.panel, one.curve, at)
-    numbers = (
-        number(theory.row.value) if theory else "",
-        *((number(measured.row.value), number(measured.row.error)) if measured else ("", "")),
-    )
-    return [*(maths(text.replace("$", "")) for text in texts), *numbers]
+def _place(one: Plotted) -> tuple[Any, ...]:
+    return one.panel, one.curve, one.x, None if math.isnan(one.y) else one.y

@@ -1,33 +1,20 @@
 "use strict";
 {
-  const tables = JSON.parse(document.getElementById("tables").textContent);
-
   // Figures that stand at the top of the page are shown again in their sections.
   for (const image of document.querySelectorAll("img[data-same]")) {
     image.hidden = false;
     image.src = document.getElementById(`figure-${image.dataset.same}`).src;
   }
 
-  const badge = (verdict) => `<span class="verdict ${verdict.replace(" ", "-")}">${verdict}</span>`;
-  const draw = (details) => {
-    if (details.querySelector("table") || !(details.dataset.table in tables)) return;
-    const [head, ...rows] = tables[details.dataset.table];
-    const judged = details.classList.contains("comparisons");
-    const numeric = (i) => (i > 2 && i < 9 ? ' class="n"' : "");
-    const line = (cells, tag) => `<tr>${cells.map((cell, i) => `<${tag}${numeric(i)}>${cell}</${tag}>`).join("")}</tr>`;
-    const body = rows.map(([first, ...others]) => line([judged ? badge(first) : first, ...others], "td"));
-    details.insertAdjacentHTML("beforeend",
-      `<div class="scroll"><table class="claims"><thead>${line(head, "th")}</thead><tbody>${body.join("")}</tbody></table></div>`);
-  };
-  for (const details of document.querySelectorAll("details[data-table]")) {
-    details.addEventListener("toggle", () => { if (details.open) draw(details); });
+  for (const template of document.querySelectorAll("details > template")) {
+    template.parentElement.addEventListener("toggle", () => template.replaceWith(template.content), { once: true });
   }
 
   const filter = document.getElementById("filter");
   filter.closest("p").hidden = false;
   filter.addEventListener("change", () => {
-    for (const row of document.querySelectorAll("tr[data-kinds]")) {
-      row.hidden = filter.value !== "" && !row.dataset.kinds.split("|").includes(filter.value);
+    for (const row of document.querySelectorAll("tr[data-source]")) {
+      row.hidden = !row.dataset.source.includes(filter.value.toLowerCase());
     }
   });
 
@@ -35,7 +22,6 @@
     const target = document.getElementById(location.hash.slice(1));
     if (target && target.tagName === "DETAILS") {
       target.open = true;
-      draw(target);
       target.scrollIntoView();
     }
   };

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import json
 import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import NamedTuple
 
 from sparsetoken.base.validation import Failure, InvalidInput, choice, integer, one_line
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.bag_sets import BagSet, LeftOut
+from sparsetoken.experiments.core.calibration import draw_scatter, scatter_of
 from sparsetoken.experiments.core.claims import HOLDS, VERDICTS, Comparison, Finding, evidence_of
-from sparsetoken.experiments.core.experiment import Experiment
-from sparsetoken.experiments.core.plans import computed_with, finish
-from sparsetoken.experiments.core.rows import Rows
+from sparsetoken.experiments.core.experiment import Experiment, Piece
+from sparsetoken.experiments.core.rows import Rows, from_json, to_json
 from sparsetoken.experiments.report.files import WORK, files_of, writable_folder, write_files
-from sparsetoken.experiments.report.page import SCATTER, Section, page, scatter_picture, section
+from sparsetoken.experiments.report.page import SCATTER, Z_TITLE, Section, page, picture, section
 from sparsetoken.numerics.threads import kernels
-from sparsetoken.work import package_version
+from sparsetoken.work import Kept, Result, RunStopped, package_version
 
 PROFILES = ("quick", "paper")
 PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib")
+COMPUTE, MACHINE = ("python", "numpy", "scipy", "jax"), ("linear algebra", "system", "machine")
+"""What is said of the environment of kept work, with and without its name."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,7 +148,7 @@ def reproduce(
     folder = writable_folder(out, ("report.html", "claims.json", *images))
     facts, start = _facts(profile, seed), time.monotonic()
     plan = {experiment.name: experiment.plan(profile, seed, sets) for experiment in chosen}
-    done = finish(folder / WORK, plan, executor, workers, progress)
+    done = _finish(folder / WORK, plan, executor, workers, progress)
     rows = {
         name: Rows(row for p in some for row in done.kept[p.key].value)
         for name, some in plan.items()
@@ -155,13 +159,69 @@ def reproduce(
         facts["taken from earlier runs"] = f"{done.resumed} of {len(done.kept)} pieces of work"
     sections = [_section(experiment, profile, rows[experiment.name]) for experiment in chosen]
     findings = tuple(f for s in sections for f in s.findings)
-    scatter = scatter_picture(sections)
+    comparisons = [c for finding in findings for c in finding.comparisons]
+    scatter = picture(draw_scatter, scatter_of(comparisons), Z_TITLE)
     pictures = {n: p for s in sections for n, p in s.pictures.items()} | {SCATTER: scatter}
     files = files_of(pictures, findings, rows, facts)
-    files["report.html"] = page(sections, facts, profile, scatter).encode()
+    files["report.html"] = page(sections, scatter, facts, profile).encode()
     write_files(folder, files)
     report = folder / "report.html"
     return Reproduction(findings, report, seconds, done.resumed, len(done.kept), done.damaged)
+
+
+class Finished(NamedTuple):
+    """The results of all pieces by key, and the numbers of stored and damaged ones."""
+
+    kept: Mapping[str, Result]
+    resumed: int
+    damaged: int
+
+
+def _finish(
+    folder: Path,
+    plan: Mapping[str, Sequence[Piece]],
+    executor: Executor | None,
+    workers: int,
+    progress: Callable[[str, float, float], None],
+) -> Finished:
+    """Do the work of a plan that is missing from the folder, most expensive first, and keep it.
+
+    Equal pieces are done once; nothing is locked, so that two runs at once do some work twice.
+    Progress is told of the cost of all that has ended. An error of a piece is raised as
+    `RunStopped` when the others are done.
+    """
+    pieces = {piece.key: (name, piece) for name, some in plan.items() for piece in some}
+    store = Kept(folder, from_json)
+    results, damaged = store.read(pieces, mend=True)
+    kept = {key: results[key] for key in pieces if key in results and not results[key].error}
+    resumed, fallen = len(kept), ""
+    total = sum(piece.cost for _, piece in pieces.values())
+    done = sum(pieces[key][1].cost for key in kept)
+    if kept:
+        progress(pieces[list(kept)[-1]][0], done, total)
+    left = [piece for key, (_, piece) in pieces.items() if key not in kept]
+    for batch in store.fill(_outcome, sorted(left, key=lambda p: -p.cost), executor, workers):
+        for key, result in batch.items():
+            name, piece = pieces[key]
+            done += piece.cost
+            if result.error:
+                fallen = fallen or f"{piece.name} has no result. {result.error}"
+            else:
+                kept[key] = result
+            progress(name, done, total)
+    if fallen:
+        raise RunStopped(fallen)
+    return Finished(kept, resumed, damaged)
+
+
+def _outcome(piece: Piece) -> dict[str, Result]:
+    """Return the rows of a piece as JSON has them, or the error that it raises, by its key."""
+    try:
+        # What no file can hold is an error of the piece.
+        rows = json.loads(json.dumps(to_json(piece.run())))
+    except Exception as error:
+        return {piece.key: Result(error=one_line(error))}
+    return {piece.key: Result(rows)}
 
 
 def _section(experiment: Experiment, profile: str, rows: Rows) -> Section:
@@ -202,3 +262,17 @@ def _commit() -> str:
     except (OSError, subprocess.SubprocessError):
         return "none"
     return completed.stdout.strip()
+
+
+def computed_with(kept: Iterable[Result]) -> str:
+    """Return environment and duration of the stored pieces of work, from their files."""
+    seconds: dict[str, list[float]] = {}
+    for one in kept:
+        known = [f"{name} {one.environment[name]}" for name in COMPUTE if name in one.environment]
+        known += [one.environment[name] for name in MACHINE if name in one.environment]
+        seconds.setdefault(", ".join(known) or "not known", []).append(one.seconds)
+    return "; ".join(
+        f"{len(some)} piece{'s' * (len(some) != 1)} of work, "
+        f"{sum(some) / 60:.1f} min one after another: {said}"
+        for said, some in seconds.items()
+    )

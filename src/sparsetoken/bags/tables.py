@@ -1,0 +1,336 @@
+"""Bags from rows with bag ids: arrays, and frames of pandas or polars."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparsetoken.bags.container import Bags, offsets_of
+from sparsetoken.bags.convert import (
+    as_bags,
+    as_floats,
+    check_columns,
+    check_finite,
+    missing,
+    refuse_masked,
+)
+from sparsetoken.bags.labelled import LabelledBags, LeakWarning, some
+from sparsetoken.bags.segments import segment_max
+from sparsetoken.base.machine import needed
+from sparsetoken.base.validation import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas
+
+Columns = Sequence[str | int] | None
+
+LABELS = ("label", "y")  # names that a column of labels has by default
+
+
+def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> LabelledBags:
+    """Return bags from rows with bag ids, and the label of each bag if labels are given.
+
+    Parameters
+    ----------
+    tokens : array of shape (N, d)
+    bag_ids : array of shape (N,)
+        Ints or strings, in any order. Where the rows of a bag do not stand together, tokens
+        are copied, sorted once; `LabelledBags.rows` says where each was.
+    labels : mapping, pandas.Series or array, optional
+        From ids to labels, where a Series has ids as its index; or an array or Series of shape
+        (N,), alike in all rows of a bag. An array of shape (n,) is taken only where ids first
+        appear in sorted order: else it cannot be known which label is of which bag.
+
+    Returns
+    -------
+    LabelledBags
+        ``bags, ids``, or ``bags, y, ids`` with labels: in the order in which ids first appear;
+        tokens of a bag keep theirs.
+
+    Warns
+    -----
+    LeakWarning
+        If one column, or the number of tokens, gives the labels away: see `separating_columns`.
+
+    Raises
+    ------
+    InvalidInput
+        If an id is missing, the lengths differ, a value is NaN or infinite, or a bag has no
+        label or two.
+
+    See Also
+    --------
+    from_frame : Bags from a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.bags import from_long
+    >>> bags, y, ids = from_long(np.eye(3), ["b", "a", "b"], labels={"a": 0, "b": 1})
+    >>> ids.tolist(), y.tolist(), bags[0].shape
+    (['b', 'a'], [1, 0], (2, 3))
+    """
+    return grouped(tokens, bag_ids, labels).warned()
+
+
+def from_frame(
+    frame: pandas.DataFrame, bag: str = "bag", *, labels: Any = None, columns: Columns = None
+) -> LabelledBags:
+    """Return bags from a pandas or polars frame with one row for each token.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame or polars.DataFrame
+    bag : str
+        The column of bag ids, in any order.
+    labels : str, mapping, pandas.Series or array, optional
+        The column of labels, alike in all rows of a bag; else as in `from_long`.
+    columns : list of str, or str, optional
+        The columns of the embedding, or the one column that holds it as a list. The default
+        is all but those of ids and labels.
+
+    Returns
+    -------
+    LabelledBags
+        ``bags, ids``, or ``bags, y, ids`` with labels.
+
+    Warns
+    -----
+    LeakWarning
+        If one column, or the number of tokens, gives the labels away; where labels are not of a
+        column, if one has a single value in each bag, as labels have.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is not there or not of numbers, two have one name, one named label or y is left
+        among those of the tokens, the frame is lazy, and as `from_long`.
+
+    See Also
+    --------
+    to_frame : The reverse.
+    from_long : Bags from rows with bag ids.
+    read : Bags from a file.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sparsetoken.bags import from_frame
+    >>> frame = pd.DataFrame({"slide": ["s7", "s7", "s2"], "x": [0.1, 0.2, 0.3], "sick": [1, 1, 0]})
+    >>> bags, y, ids = from_frame(frame, "slide", labels="sick")
+    >>> ids.tolist(), y.tolist()
+    (['s7', 's2'], [1, 0])
+    """
+    refuse_masked("frame", frame)
+    if type(frame).__module__.partition(".")[0] == "polars":
+        frame = frame.to_pandas()
+    if not hasattr(frame, "columns"):
+        remedy = "from_long takes arrays, read a file."
+        raise InvalidInput("frame", "of pandas or polars", type(frame).__name__, remedy)
+    found = from_rows("frame", frame, bag, labels, columns, _all_but_labels)
+    if not isinstance(labels, str):
+        _tell_constant(found)
+    return found.warned()
+
+
+def to_frame(
+    bags: Any, ids: Any = None, *, bag: str = "bag", columns: Sequence[str] | None = None
+) -> pandas.DataFrame:
+    """Return bags as a pandas frame with one row for each token; `from_frame` reads it back.
+
+    Parameters
+    ----------
+    bags : any form of bags
+    ids : array of shape (n,), optional
+        The default is 0 to n - 1.
+    bag : str
+        Name of the column of ids, the first.
+    columns : list of d str, optional
+        Names of the other columns. The default is x0 to x(d-1).
+
+    Raises
+    ------
+    InvalidInput
+        If names or ids do not fit the bags, or pandas is not installed.
+
+    See Also
+    --------
+    from_frame : The reverse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.bags import as_bags, to_frame
+    >>> list(to_frame(as_bags([np.zeros((2, 2))])).columns)
+    ['bag', 'x0', 'x1']
+    """
+    pandas, bags = needed("pandas", "to make frames", "data"), as_bags(bags)
+    d = bags.dimension
+    names = [f"x{k}" for k in range(d)] if columns is None else list(columns)
+    if len(names) != d or len({bag, *names}) != d + 1:
+        raise InvalidInput("columns", f"{d} different names other than {bag}", names)
+    refuse_masked("ids", ids)
+    own = np.arange(len(bags)) if ids is None else np.asarray(ids)
+    if own.shape != (len(bags),) or len(set(own.tolist())) < len(bags):
+        got = f"shape {own.shape}, {len(set(own.ravel().tolist()))} different ids"
+        raise InvalidInput("ids", f"{len(bags)} different values, one for each bag", got)
+    frame = pandas.DataFrame(bags.tokens, columns=names)
+    frame.insert(0, bag, np.repeat(own, bags.sizes))
+    return frame
+
+
+def grouped(
+    tokens: Any,
+    bag_ids: Any,
+    labels: Any,
+    name: str = "labels",
+    columns: Sequence[str] = (),
+    left_out: Sequence[str] = (),
+) -> LabelledBags:
+    """Return bags of the rows of each id, in the order in which ids first appear.
+
+    All tables end here; the name is that of the labels in messages.
+    """
+    refuse_masked("bag_ids", bag_ids, "Leave out rows without an id.")
+    tokens, ids = as_floats(tokens, name="tokens"), np.asarray(bag_ids)
+    if tokens.ndim != 2 or not tokens.size:
+        raise InvalidInput("tokens", "an array of shape (N, d), not empty", f"shape {tokens.shape}")
+    if ids.shape != tokens.shape[:1]:
+        raise InvalidInput("bag_ids", f"one for each of {len(tokens)} tokens", f"shape {ids.shape}")
+    if (gone := missing(ids)).any():
+        row = int(gone.argmax())
+        raise InvalidInput("bag_ids", "without missing values", f"{ids[row]} in row {row}")
+    runs = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))  # where another id begins
+    number: dict[Any, int] = {}
+    codes = [number.setdefault(one, len(number)) for one in ids[runs].tolist()]
+    code = np.repeat(codes, np.diff(np.append(runs, len(ids))))
+    rows = np.argsort(code, kind="stable")
+    bags = Bags(tokens if len(number) == len(runs) else tokens[rows], offsets_of(np.bincount(code)))
+    check_finite(bags)
+    ids = ids[rows[bags.offsets[:-1]]]
+    return LabelledBags.of(bags, ids, labels, name, rows, columns, left_out)
+
+
+def from_rows(
+    what: str,
+    frame: Any,
+    bag: str,
+    labels: Any,
+    columns: Columns,
+    default: Callable[[Any, list[str]], list[str]],
+) -> LabelledBags:
+    """Return bags of a pandas frame with one row for each token.
+
+    Messages call it `what`. Labels that are a text name a column. Where no columns of the tokens
+    are given, `default` picks them among those of neither ids nor labels.
+    """
+    check_columns(what, frame)
+    names, label = (
+        [str(name) for name in frame.columns],
+        labels if isinstance(labels, str) else None,
+    )
+    frame = frame[:]  # a view
+    frame.columns = names
+    for name in (bag, bag if label is None else label):
+        check_present(what, "column", name, names, _of_index(frame))
+    if bag == label:
+        raise InvalidInput("labels", "another column than that of the bag ids", bag)
+    others = [name for name in names if name not in (bag, label)]
+    used = default(frame, others) if columns is None else chosen(columns, others)
+    left_out = [name for name in others if name not in used]
+    tokens, ids = _tokens(frame, used), frame[bag].to_numpy()
+    if label is None:
+        return grouped(tokens, ids, labels, "labels", used, left_out)
+    return grouped(tokens, ids, frame[label].to_numpy(), f"column {label}", used, left_out)
+
+
+def check_present(
+    what: str, kind: str, name: str, names: Collection[str], remedy: str = ""
+) -> None:
+    """Raise `InvalidInput` if a table has no array or column of a name."""
+    if name not in names:
+        got = f"{kind}s " + ", ".join(list(names)[:20])
+        keywords = () if remedy else ("labels=", "bag=")
+        remedy = remedy or f"{{}} and {{}} name the {kind}s of labels and bag ids."
+        raise InvalidInput(what, f"with the {kind} {name}", got, remedy, *keywords)
+
+
+def chosen(columns: Sequence[str | int], names: Sequence[str]) -> list[str]:
+    """Return the columns of the tokens that are asked for, or raise `InvalidInput`."""
+    wanted = [columns] if isinstance(columns, str) else [str(column) for column in columns]
+    if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(names):
+        raise InvalidInput("columns", f"different ones of {some(names)}", ", ".join(wanted))
+    return wanted
+
+
+def _all_but_labels(frame: Any, names: list[str]) -> list[str]:
+    for name in names:
+        if name in LABELS:
+            remedy = f'labels="{name}" takes it as labels, columns= names those of tokens.'
+            raise InvalidInput("columns", "those of the tokens", f"one named {name}", remedy)
+    return names
+
+
+def numbers_or_vectors(frame: Any, names: list[str]) -> list[str]:
+    """Return the columns of numbers, or the one of vectors; never a second label."""
+    names = [name for name in names if name not in LABELS]
+    vectors = [name for name in names if _of_vectors(frame[name])]
+    numbers = [name for name in names if _of_numbers(frame[name])]
+    if bool(vectors) == bool(numbers) or len(vectors) > 1:
+        legal = "with columns of numbers, or one column of vectors"
+        got = f"numbers: {some(numbers) or 'none'}; vectors: {some(vectors) or 'none'}"
+        raise InvalidInput("FILE", legal, got, "{} names the columns of the tokens.", "columns=")
+    return vectors or numbers
+
+
+def _tokens(frame: Any, used: list[str]) -> np.ndarray:
+    """Return the tokens: of columns of numbers, or of the one column that holds vectors."""
+    if len(used) == 1 and _of_vectors(frame[used[0]]):
+        try:
+            return np.stack(frame[used[0]].to_list())
+        except (ValueError, TypeError) as error:
+            legal = "of vectors of one dimension"
+            raise InvalidInput(f"column {used[0]}", legal, f"others ({error})") from None
+    for name in used:
+        if not _of_numbers(frame[name]):
+            remedy = "Name the columns of the embedding in `columns`."
+            got = f"dtype {frame[name].dtype}"
+            raise InvalidInput(f"column {name}", "of real numbers", got, remedy)
+    return frame[used].to_numpy()
+
+
+def _of_vectors(column: Any) -> bool:
+    """Whether the values of a column are vectors, as far as the first one says."""
+    first = next((value for value in column if value is not None), None)
+    return hasattr(first, "__len__") and not isinstance(first, (str, bytes))
+
+
+def _of_numbers(column: Any) -> bool:
+    return getattr(column.dtype, "kind", "O") in "biuf"
+
+
+def _of_index(frame: Any) -> str:
+    """Return the remedy for columns that stand in the index of a frame, "" if none does."""
+    named = [str(name) for name in frame.index.names if name is not None]
+    return f"The index of the table is {some(named)}; save it with reset_index()." * bool(named)
+
+
+def _tell_constant(found: LabelledBags) -> None:
+    """Warn of columns that have one value in each bag, and not the same in all."""
+    bags, several = found.bags, found.bags.sizes > 1
+    if 2 * several.sum() <= len(bags):
+        return
+    least = np.stack([bag.min(axis=0) for bag in bags])[several]
+    most = segment_max(bags.tokens, bags.offsets)[several]
+    constant = (least == most).all(axis=0) & (most != most[:1]).any(axis=0)
+    names = [found.columns[k] for k in np.flatnonzero(constant).tolist()]
+    if names:
+        warnings.warn(
+            f"Columns with one value in each bag, as labels and ids have, are among those of the "
+            f"tokens: {some(names)}. labels= names that of the labels, columns= those of tokens.",
+            LeakWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,226 @@
+"""Labels, numbers and weights: what a fit knows of its samples besides their tokens."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
+
+from sparsetoken.bags import Bags
+from sparsetoken.bags.convert import as_floats, check_labels, refuse_missing
+from sparsetoken.base.validation import InvalidInput
+
+LARGEST_TARGET = 1e100  # squares stay finite
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Samples:
+    """Labels and weights of the samples of a two-class problem, or of a regression.
+
+    Attributes
+    ----------
+    y : array of shape (n,), in {-1, +1}, or real numbers for a regression
+    weight : array of shape (n,)
+        How much each sample counts, > 0: its sample weight times the weight of its class.
+    class_weight : array of shape (n,)
+        The weight of the class of each sample. Leave-one-out leaves a sample out with its whole
+        weight, as if copies of it were kept in one fold.
+    """
+
+    y: Float[np.ndarray, " n"]
+    weight: Float[np.ndarray, " n"]
+    class_weight: Float[np.ndarray, " n"]
+
+    def take(self, rows: Shaped[np.ndarray, " m"]) -> Samples:
+        """Return those of some samples; rows are positions or a mask."""
+        return Samples(self.y[rows], self.weight[rows], self.class_weight[rows])
+
+    @functools.cached_property
+    def share(self) -> Float[np.ndarray, " n"]:
+        """The weights, divided by their sum."""
+        return self.weight / self.weight.sum()
+
+    @property
+    def sample_weight(self) -> Float[np.ndarray, " n"]:
+        """The weights less those of the classes."""
+        return self.weight / self.class_weight
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Targets:
+    """What is to be predicted of the samples that have any weight.
+
+    Attributes
+    ----------
+    used : bool array of shape (m,)
+        Whether each sample that was given has any weight. The other arrays leave the rest out.
+    weight : array of shape (n,)
+        The sample weights, > 0, as `effective_weights` scales them.
+    given : array of shape (n,)
+        Labels or numbers.
+    problems : list of Samples
+        What is fitted, each by itself, one for each column of scores: one problem for two classes
+        and for numbers, else one for each class against the rest.
+    constants : list of float
+        The score of each problem that knows of no token: log odds of the class, or the mean.
+    classes : array of shape (K,)
+        The labels in order; empty for numbers.
+    number : int array of shape (n,)
+        The place of each label among the classes, 0 for numbers.
+    shift, scale : float
+        A score z of a problem stands for shift + scale z in what was given.
+    """
+
+    used: Bool[np.ndarray, " m"]
+    weight: Float[np.ndarray, " n"]
+    given: Shaped[np.ndarray, " n"]
+    problems: list[Samples]
+    constants: list[float]
+    classes: Shaped[np.ndarray, " K"]
+    number: Int[np.ndarray, " n"]
+    shift: float = 0.0
+    scale: float = 1.0
+
+    @property
+    def numbers(self) -> bool:
+        """Whether numbers are to be predicted, not classes."""
+        return not len(self.classes)
+
+    @property
+    def strata(self) -> Shaped[np.ndarray, " n"]:
+        """Of what kind each sample is: its label. Folds hold as many of each kind."""
+        return self.number if self.numbers else self.given
+
+    def in_units(self, scores: Any) -> Any:
+        """Return what scores of the problems stand for."""
+        return self.shift + self.scale * scores
+
+
+def effective_weights(weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Return weights > 0 in a scale in which their sum is the effective sample size.
+
+    That is (sum w)^2 / sum w^2 (L. Kish, 1965): the number of equally weighted samples whose mean
+    varies as much. Equal weights, of whatever size, become 1.
+    """
+    relative = weight / weight.max()
+    return relative * (relative.sum() / np.square(relative).sum())
+
+
+def read_classes(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Targets:
+    """Check labels and weights against the bags.
+
+    Raises
+    ------
+    ValueError
+        If y is missing, masked, of another length, not of classes, or of one class only; or if
+        weights are of another length, negative or not finite, or for a class that y lacks.
+    """
+    if y is None:
+        raise ValueError("This classifier requires y to be passed, but the target y is None.")
+    check_labels(y)
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(bags, y)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        remedy = "BagRegressor predicts numbers."
+        raise InvalidInput("y", "of class labels", str(error), remedy) from None
+    weight = read_weights(bags, sample_weight)
+    used = weight > 0
+    classes, number = np.unique(y[used], return_inverse=True)
+    if len(classes) < 2:
+        got = f"1 class, {classes[0]}" if len(classes) else "no weight on any class"
+        raise InvalidInput("y", "of at least two classes with weight", got)
+    every = np.unique(y).tolist()
+    if isinstance(class_weight, dict) and (unknown := [c for c in class_weight if c not in every]):
+        legal = f"a dict with keys among the classes of y, {every}"
+        raise InvalidInput("class_weight", legal, f"keys {unknown}")
+    factors = _factors(class_weight, classes)
+    return of_classes(used, effective_weights(weight[used]), classes, number, factors)
+
+
+def of_classes(
+    used: Bool[np.ndarray, " m"],
+    weight: Float[np.ndarray, " n"],
+    classes: Shaped[np.ndarray, " K"],
+    number: Int[np.ndarray, " n"],
+    factors: Float[np.ndarray, " K"] | None,
+) -> Targets:
+    """Return the targets of labels whose classes have weights, or None: both sides count alike."""
+    problems, constants = [], []
+    for c in [1] if len(classes) == 2 else range(len(classes)):
+        plus = number == c
+        if factors is None:
+            total = np.bincount(plus, weight)
+            factor = (total.sum() / (2 * total))[plus.astype(int)]
+        else:
+            factor = factors[number]
+        one = Samples(2.0 * plus - 1, weight * factor, factor)
+        problems.append(one)  # the log odds of equal classes are exactly 0
+        constants.append(float(np.log(one.weight[plus].sum() / one.weight[~plus].sum())))
+    return Targets(used, weight, classes[number], problems, constants, classes, number)
+
+
+def read_numbers(bags: Bags, y: Any, sample_weight: Any) -> Targets:
+    """Check numbers to predict and weights; they are fitted in units of their standard deviation.
+
+    Raises
+    ------
+    ValueError
+        If y is missing, masked, of another length, or not of finite numbers of a magnitude that
+        can be squared; or if weights are of another length, negative, not finite, or all 0.
+    """
+    if y is None:
+        raise ValueError("This regressor requires y to be passed, but the target y is None.")
+    y = column_or_1d(as_floats(y, np.float64, "y"), warn=True)
+    check_consistent_length(bags, y)
+    refuse_missing(y, range(len(y)))
+    assert_all_finite(y, input_name="y")
+    if np.abs(y).max() > LARGEST_TARGET:
+        legal = f"of magnitude at most {LARGEST_TARGET:g}"
+        raise InvalidInput("y", legal, f"{np.abs(y).max():.3g}", "Take other units.")
+    weight = read_weights(bags, sample_weight)
+    used = weight > 0
+    if not used.any():
+        raise InvalidInput("sample_weight", "of at least one bag > 0", "all 0")
+    y, weight = y[used], effective_weights(weight[used])
+    share, first = weight / weight.sum(), float(y[0])  # equal numbers become exact zeros
+    shift = first + float(share @ (y - first))
+    scale = float(np.sqrt(share @ np.square(y - shift))) or 1.0
+    one = Samples((y - shift) / scale, weight, np.ones(len(y)))
+    return Targets(used, weight, y, [one], [0.0], y[:0], np.zeros(len(y), int), shift, scale)
+
+
+def read_weights(bags: Bags, sample_weight: Any) -> Float[np.ndarray, " n"]:
+    """Return one weight for each bag, 1 by default.
+
+    Raises
+    ------
+    ValueError
+        If weights are of another length, negative, masked or not finite.
+    """
+    if sample_weight is not None:
+        given = as_floats(sample_weight, np.float64, "sample_weight")
+        sample_weight = given if given.ndim else given.item()
+    return _check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True)
+
+
+def _factors(class_weight: Any, classes: np.ndarray) -> Float[np.ndarray, " K"] | None:
+    """Return the weight of each class, or None for 'balanced'."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return None
+    if class_weight is None or isinstance(class_weight, dict):
+        given = class_weight or {}
+        weights = np.array([float(given.get(c, 1.0)) for c in classes.tolist()])
+        if np.isfinite(weights).all() and (weights > 0).all():
+            return weights
+    legal = "None, 'balanced' or a dict from class to a weight > 0"
+    raise InvalidInput("class_weight", legal, class_weight)
