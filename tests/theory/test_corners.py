@@ -15,7 +15,18 @@ PROBLEM = st.SparseTokenProblem(6, 2, 3.0, 0.4)
 
 @pytest.mark.parametrize(
     ("model", "loss"),
-    [*((st.Attention, loss) for loss in LOSSES), (st.Elementwise, "logistic")],
+    [
+        *((st.Attention, loss) for loss in LOSSES),
+        *((st.Elementwise, loss) for loss in LOSSES if loss != "hinge"),
+        pytest.param(
+            *(st.Elementwise, "hinge"),
+            marks=pytest.mark.xfail(
+                strict=True,
+                raises=AssertionError,
+                reason="at s = 1 the hinge loss stops where the objective is 2e-5 too high",
+            ),
+        ),
+    ],
 )
 def test_a_query_near_the_signal_at_infinite_data(model, loss):
     """No noise is left in the way at s = 1; w_2 vanishes as the root of 1 - s."""

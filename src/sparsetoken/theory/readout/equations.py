@@ -127,12 +127,36 @@ class SaddleEquations:
         value, by_pull = self.response(pull, load)
         change = self._pull_moved(state, hessian)
         change[:J, :J] += (pull.kappa @ self.removed.reshape(-1, J * J)).reshape(J, J)
-        residual, jacobian, rest = state.vector, np.eye(len(hessian)), self._but_bias
-        residual[rest] -= value
-        jacobian[rest] -= by_pull @ change
+        residual, jacobian, rest = np.empty(len(hessian)), np.zeros_like(hessian), self._but_bias
+        residual[rest], by_state, by_value = self._compared(state.vector[rest], value)
+        jacobian[rest, rest] = by_state
+        jacobian[rest] -= by_value[:, None] * (by_pull @ change)
         residual[J], jacobian[J] = gradient[J], hessian[J]
         jacobian[J, J] = max(float(jacobian[J, J]), _FLAT)
         return residual, jacobian
+
+    def _compared(
+        self, state: np.ndarray, value: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the residual of all but b, its slopes in the state, and minus those in the value.
+
+        Norms are compared as such and chi relatively: both are then nearly straight in the
+        curvatures and the forces, and Newton's method takes fewer steps.
+        """
+        norms, ratios = slice(self.J, self.J + self.K), slice(self.J + self.K, None)
+        residual, by_state, by_value = state - value, np.ones_like(value), np.ones_like(value)
+        there = (state > 0) & (value > 0)
+        x, v = np.where(there, state, 1.0), np.where(there, value, 1.0)
+        # an unknown that is 0 is not solved for
+        a, b = np.sqrt(x[norms]), np.sqrt(v[norms])
+        plain = ~there[norms]
+        residual[norms] = np.where(plain, residual[norms], a - b)
+        by_state[norms] = np.where(plain, 1.0, 0.5 / a)
+        by_value[norms] = np.where(plain, 1.0, 0.5 / b)
+        residual[ratios] /= v[ratios]
+        by_state[ratios] = 1 / v[ratios]
+        by_value[ratios] = x[ratios] / v[ratios] ** 2
+        return residual, by_state, by_value
 
     def scramble_steps(self, x: np.ndarray, load: Load, mu: float) -> np.ndarray:
         """Return the Newton step from a solution to that of each scramble, of shape (S, N)."""
@@ -140,9 +164,12 @@ class SaddleEquations:
         gradients = self.means.at(state, mu).gradient
         mean = gradients.mean(axis=0)
         _, jacobian = self.system(x, load, mu)
-        by_pull = self.response(self._pull(state, mean), load).jacobian
+        value, by_pull = self.response(self._pull(state, mean), load)
+        _, _, by_value = self._compared(state.vector[self._but_bias], value)
         residuals = (gradients - mean).T
-        residuals[self._but_bias] = -by_pull @ self._pull_moved(state, residuals)
+        residuals[self._but_bias] = (
+            -by_value[:, None] * by_pull @ self._pull_moved(state, residuals)
+        )
         steps, free = np.zeros_like(residuals), self.free(x)
         steps[free] = -np.linalg.solve(jacobian, residuals[free])
         return steps.T
