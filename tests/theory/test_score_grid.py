@@ -8,8 +8,10 @@ from sparsetoken.losses import CustomLoss, get_loss
 from sparsetoken.model.models import Attention, Elementwise
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
+from sparsetoken.theory.features import IsotropicFeatures
 from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.readout.equations import IsotropicEquations, Load
+from sparsetoken.theory.readout.equations import Load
+from sparsetoken.theory.readout.means import LossMeans, OrderParameters
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import solve_readout
 from sparsetoken.theory.score_grid import COARSE, FINE, PLAIN, ScoreGrid
@@ -33,7 +35,7 @@ class NoGrid:
 
 def means_of(law, loss):
     """Return the means of a loss on a grid, and those over all nodes."""
-    ours, direct = (IsotropicEquations(FeatureNodes.from_law(law), loss).means for _ in range(2))
+    ours, direct = (LossMeans(FeatureNodes.from_law(law), loss) for _ in range(2))
     direct._grids = NoGrid()
     return ours, direct
 
@@ -47,12 +49,13 @@ def _float64():
 @pytest.mark.parametrize("shape", [COARSE, PLAIN, FINE])
 @pytest.mark.parametrize(("letters", "query", "alpha1", "ridge"), SETTINGS)
 def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge, shape):
+    features = IsotropicFeatures(Attention(), SparseTokenProblem(*letters), query)
     law = feature_law(Attention(), SparseTokenProblem(*letters), query, 512)
-    equations = IsotropicEquations(FeatureNodes.from_law(law), get_loss("logistic"))
+    equations = features.equations(FeatureNodes.from_law(law), get_loss("logistic"))
     x = solve_readout(equations, Load(alpha1, ridge)).x
     means, over_nodes = means_of(law, get_loss("logistic"))
-    for at in (x, x * [0.5, 1.5, 0.8, 0.5, 2.0]):
-        state = equations.state(at, alpha1)
+    for at in (x, x * [0.5, 1.5, 0.8, 0.5, 0.3]):
+        state = equations.state(at)
         grid = means._on(ScoreGrid(law, shape), state, 0.0)
         if grid is None:  # at a solution only the coarse grid, with a query that is not blunt
             assert shape == COARSE or (shape == PLAIN and at is not x)
@@ -68,7 +71,8 @@ def test_nodes_without_features_are_on_the_finer_grid():
     # ReLU weights of two tokens are both 0 in a quarter of the negatives: log C is no place
     relu, problem = Elementwise(activation="relu"), SparseTokenProblem(2, 1, 3.0, 0.5)
     law = feature_law(relu, problem, Query(0.8, 1.0), 512)
-    equations = IsotropicEquations(FeatureNodes.from_law(law), get_loss("logistic"))
+    features = IsotropicFeatures(relu, problem, Query(0.8, 1.0))
+    equations = features.equations(FeatureNodes.from_law(law), get_loss("logistic"))
     assert not law.C.all()
     found = solve_readout(equations, Load(2.0, 0.01))
     assert found.converged
@@ -116,7 +120,6 @@ def test_what_is_not_resolved_is_summed_over_all_nodes():
     sharp = CustomLoss("sharp_bend", lambda y, z: jax.numpy.logaddexp(0.0, -300.0 * y * z) / 300.0)
     problem = SparseTokenProblem(6, 2, 2.0, 0.3)
     law = feature_law(Attention(), problem, Query(0.6, 1.5), 128)
-    equations = IsotropicEquations(FeatureNodes.from_law(law), sharp)
-    state = equations.state(np.array([3.0, 3.0, -1.0, 1e-4, 1.0]), 4.0)
+    state = OrderParameters(np.array([3.0, 3.0]), -1.0, np.array([9.0]), np.array([5e-5]))
     found, direct = (means.at(state, 0.0) for means in means_of(law, sharp))
     np.testing.assert_array_equal(found.gradient, direct.gradient)

@@ -43,6 +43,9 @@ class Response(NamedTuple):
     jacobian: np.ndarray
 
 
+_Three = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Directions:
     """Columns of M, of which some may be random.
@@ -78,9 +81,20 @@ class Covariances(abc.ABC):
     dimension: int
     count: int
 
+    def response(
+        self, pull: Pull, ridge: float, n: float, removed: np.ndarray | None = None
+    ) -> Response:
+        """Return the readout under a pull, with as many directions J as the pull has.
+
+        Where something is `removed`, of shape (K, J, J), the norms are those of the covariances
+        ``G_k - M removed_k M^T``.
+        """
+        forms, traces = self._sums(pull, ridge)
+        return _assembled(pull, n, forms, traces, removed)
+
     @abc.abstractmethod
-    def response(self, pull: Pull, ridge: float, n: float) -> Response:
-        """Return the readout under a pull, with as many directions as the pull has."""
+    def _sums(self, pull: Pull, ridge: float) -> tuple[_Three, _Three]:
+        """Return the forms and the traces, as of `_assembled`."""
 
     @abc.abstractmethod
     def overlaps(self, pull: Pull, ridge: float) -> np.ndarray:
@@ -118,10 +132,7 @@ class Covariances(abc.ABC):
 
 
 def _assembled(
-    pull: Pull,
-    n: float,
-    forms: tuple[np.ndarray, np.ndarray, np.ndarray],
-    traces: tuple[np.ndarray, np.ndarray, np.ndarray],
+    pull: Pull, n: float, forms: _Three, traces: _Three, removed: np.ndarray | None
 ) -> Response:
     """Put gradient and Hessian of F together.
 
@@ -134,12 +145,18 @@ def _assembled(
     one, two, three = (t / n for t in traces)
     J, K = len(eta), len(rho)
     p, q, chi = slice(0, J), slice(J, J + K), slice(J + K, J + 2 * K)
-    value = np.concatenate([A @ eta, along @ eta + two @ rho, one])
+    left = along
+    if removed is not None:
+        turned = removed @ (A @ eta)
+        left = along - turned @ A  # before eta: what is equal leaves no rounding
+    value = np.concatenate([A @ eta, left @ eta + two @ rho, one])
     jacobian = np.zeros((J + 2 * K, J + 2 * K))
     jacobian[p, p] = A
     jacobian[p, q] = -along.T
-    jacobian[q, p] = 2 * along
+    jacobian[q, p] = 2 * left
     jacobian[q, q] = -2 * (curved + three @ rho)
+    if removed is not None:
+        jacobian[q, q] += 2 * turned @ along.T
     jacobian[q, chi] = two
     jacobian[chi, q] = -two
     return Response(value, jacobian)
@@ -173,18 +190,17 @@ class CommutingCovariances(Covariances):
     def _inverse(self, pull: Pull, ridge: float) -> np.ndarray:
         return 1 / (ridge + pull.kappa @ self.eigenvalues)
 
-    def response(self, pull: Pull, ridge: float, n: float) -> Response:
+    def _sums(self, pull: Pull, ridge: float) -> tuple[_Three, _Three]:
         eta, J = pull.eta, len(pull.eta)
         h = self._inverse(pull, ridge)
         scaled = self.eigenvalues * h  # eigenvalues of G_k H^-1
-        two = scaled @ scaled.T
-        three = np.einsum("id,jd,kd->ijk", scaled, scaled, scaled, optimize=True)
+        squared = scaled[:, None] * scaled
         products = self._products[:J, :J]
         A = products @ h
         pulled = np.einsum("ijd,j->id", products, eta) * h
         along = scaled @ pulled.T
         curved = (scaled * (eta @ pulled)) @ scaled.T
-        return _assembled(pull, n, (A, along, curved), (scaled.sum(axis=1), two, three))
+        return (A, along, curved), (scaled.sum(axis=1), squared.sum(axis=2), squared @ scaled.T)
 
     def overlaps(self, pull: Pull, ridge: float) -> np.ndarray:
         h = self._inverse(pull, ridge)
@@ -248,7 +264,7 @@ class FullCovariances(Covariances):
         self._rest = [self._basis.T @ G @ self._basis for G in matrices[1:]]
         self.directions = directions.rotated(self._basis)
         self._last: tuple[bytes, np.ndarray] | None = None
-        self._answer: tuple[bytes, Response] | None = None
+        self._answer: tuple[bytes, tuple[_Three, _Three]] | None = None
 
     def _inverse(self, pull: Pull, ridge: float) -> np.ndarray:
         """Return H^-1; the last one is kept, since a solution is asked about more than once."""
@@ -279,13 +295,13 @@ class FullCovariances(Covariances):
                 A[j, i] += value
         return A
 
-    def response(self, pull: Pull, ridge: float, n: float) -> Response:
-        key = np.concatenate([*pull, [ridge, n]]).tobytes()
+    def _sums(self, pull: Pull, ridge: float) -> tuple[_Three, _Three]:
+        key = np.concatenate([pull.eta, pull.kappa, [ridge]]).tobytes()
         if self._answer is None or self._answer[0] != key:
-            self._answer = key, self._response(pull, ridge, n)
+            self._answer = key, self._sums_of(pull, ridge)
         return self._answer[1]
 
-    def _response(self, pull: Pull, ridge: float, n: float) -> Response:
+    def _sums_of(self, pull: Pull, ridge: float) -> tuple[_Three, _Three]:
         eta, J, K = pull.eta, len(pull.eta), self.count
         inverse = self._inverse(pull, ridge)
         R = [self._first[:, None] * inverse, *(G @ inverse for G in self._rest)]  # G_k H^-1
@@ -312,7 +328,7 @@ class FullCovariances(Covariances):
                         for place in itertools.permutations((j, k, m)):
                             three[place] = value
                 curved[k, m] = curved[m, k] = bent
-        return _assembled(pull, n, (self._form(inverse, J, J), along, curved), (one, two, three))
+        return (self._form(inverse, J, J), along, curved), (one, two, three)
 
     def overlaps(self, pull: Pull, ridge: float) -> np.ndarray:
         columns = self.directions.mean.shape[1]

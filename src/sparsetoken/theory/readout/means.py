@@ -23,6 +23,7 @@ from sparsetoken.theory.score_grid import (
 )
 
 _LEAST_VARIANCE = 1e-300
+_NARROW = 1e-8  # the root of the rounding of a mean
 _NEAR = 3e-6  # relative: no farther than the last Newton step goes, in squares of norms
 # nodes from which a grid is less work, and from which the finer grid is, in any case
 _MANY, _VERY_MANY = 1024, 2**14
@@ -183,7 +184,9 @@ class LossMeans:
         covariance = self.nodes.covariance
         J, K = len(covariance), self._squares.shape[2]
         ab, p, q, chi = slice(J + 1), slice(J), slice(J + 1, J + 1 + K), slice(J + 1 + K, None)
-        quarter, half = (s.Dgg - s.D) / (4 * T**2), 0.5 / T
+        # second differences in T are rounding where it is so narrow
+        half = np.where(T > _NARROW, 0.5 / T, 0.0)
+        quarter = (s.Dgg - s.D) * half**2
         (mm,) = _sums(products.AA, [s.D])
         slope, ms, mv = _sums(products.AB, [s.p, s.Dg * half, s.pD])
         M, D, pp, ss, vv, sv = _sums(products.BB, [s.M, s.D, s.pp, quarter, s.ppD, s.pDg * half])

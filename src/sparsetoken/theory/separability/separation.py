@@ -14,7 +14,7 @@ from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.readout.covariances import CommutingCovariances
-from sparsetoken.theory.readout.equations import Load, SpectrumEquations
+from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SOLUTION_STEP, SaddlePoint, solve_readout
 
@@ -53,7 +53,7 @@ def most_separable(
     |w|^2, so that by Euler's theorem a solution has the ridge 0.
 
     The first covariance is the identity, to which the ridge adds; `removed` is as of
-    `SpectrumEquations`. The search starts at `near`, the separation of other nodes of the law, or
+    `SaddleEquations`. The search starts at `near`, the separation of other nodes of the law, or
     else follows readouts of the margin 1 from few samples.
     """
     law = (nodes, covariances, removed)
@@ -107,7 +107,7 @@ def _from_small_loads(way: _EquationsAtNorm, limit: _EquationsAtNorm) -> NewtonR
         load *= 2
 
 
-class _EquationsAtNorm(SpectrumEquations):
+class _EquationsAtNorm(SaddleEquations):
     """The readouts of a given nu_1 that give scores a margin, and the n and ridge they belong to.
 
     The unknowns are (p, b, nu) / nu_1 with 1/n in the place of nu_1, and chi / chi_1 with the
@@ -163,13 +163,13 @@ class _EquationsAtNorm(SpectrumEquations):
         scale[: self._ridge_at] = norm
         known = x.copy()
         known[self.samples_at] = known[self._ridge_at] = 1.0
-        state = self.state(scale * known, n)
+        state = self.state(scale * known)
         _, gradients, hessians = self.means.at(state, 0.0)
         gradient = gradients.mean(axis=0) if scramble is None else gradients[scramble]
         residual, jacobian = self._coupled(state, gradient, hessians.mean(axis=0), Load(n, ridge))
-        jacobian *= scale
+        jacobian *= scale * self.tangent(scale * known)
         pull = self._pull(state, gradient)
-        response = self.covariances.response(pull, ridge, n)
+        response = self.response(pull, Load(n, ridge))
         q, chi, rest = slice(J, J + K), slice(J + K, J + 2 * K), slice(J + 1, None)
         # The response is linear in 1/n, and a ridge acts as more kappa_1.
         jacobian[:, [self.samples_at, self._ridge_at]] = 0.0
