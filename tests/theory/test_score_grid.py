@@ -54,8 +54,8 @@ def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge, sh
     equations = features.equations(FeatureNodes.from_law(law), get_loss("logistic"))
     x = solve_readout(equations, Load(alpha1, ridge)).x
     means, over_nodes = means_of(law, get_loss("logistic"))
-    for at in (x, x * [0.5, 1.5, 0.8, 0.5, 0.3]):
-        state = equations.state(at)
+    for at in (x, x * [0.5, 1.5, 0.8, 0.5, 3.0]):
+        state = equations.state(at, alpha1)
         grid = means._on(ScoreGrid(law, shape), state, 0.0)
         if grid is None:  # at a solution only the coarse grid, with a query that is not blunt
             assert shape == COARSE or (shape == PLAIN and at is not x)

@@ -60,10 +60,9 @@ def damped_newton(
         error is of the order of its square.
     """
     x = np.array(start, dtype=float)
-    gradient, jacobian = system(x)
+    step = _step(*system(x))
     residual = np.inf
     for iteration in range(1, _MAX_STEPS + 1):
-        step = _solve(jacobian, -gradient)
         scale = _scale(x, positive)
         residual = float(np.linalg.norm(step / scale))
         if residual <= tolerance:
@@ -74,14 +73,13 @@ def damped_newton(
         damping = longest
         while True:
             trial = x + damping * step
-            gradient, jacobian = system(trial)
-            norm = np.linalg.norm(_solve(jacobian, -gradient) / scale)
-            if norm <= (1 - damping / 20) * residual:
+            next_step = _step(*system(trial))
+            if np.linalg.norm(next_step / scale) <= (1 - damping / 20) * residual:
                 break
             damping /= 2
             if not damping >= _MIN_DAMPING * longest:
                 return NewtonResult(x, residual, iteration, False)
-        x = trial
+        x, step = trial, next_step
     return NewtonResult(x, residual, _MAX_STEPS, False)
 
 
@@ -89,16 +87,16 @@ def newton_norm(
     x: Vector, gradient: Vector, jacobian: Float[np.ndarray, "n n"], positive: tuple[int, ...] = ()
 ) -> float:
     """Return the relative norm of the Newton step from x, as `damped_newton` measures it."""
-    return float(np.linalg.norm(_solve(jacobian, -gradient) / _scale(x, positive)))
+    return float(np.linalg.norm(_step(gradient, jacobian) / _scale(x, positive)))
 
 
-def _solve(jacobian: np.ndarray, right: np.ndarray) -> np.ndarray:
-    if np.all(np.isfinite(jacobian)) and np.all(np.isfinite(right)):
+def _step(gradient: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
+    if np.isfinite(jacobian).all() and np.isfinite(gradient).all():
         try:
-            return np.linalg.solve(jacobian, right)
+            return np.linalg.solve(jacobian, -gradient)
         except np.linalg.LinAlgError:
             pass
-    return np.full_like(right, np.inf)
+    return np.full_like(gradient, np.inf)
 
 
 def _scale(x: np.ndarray, positive: tuple[int, ...]) -> np.ndarray:

@@ -102,7 +102,7 @@ class LearningCurve:
             same = self._tested == self._problem
             tested = law if same else self._features.nodes(self._tested, points)
             equations = self._features.equations(law, self._loss)
-            self._levels[points] = _Level(tested, equations, SolvedLoads(equations.positive))
+            self._levels[points] = _Level(tested, equations, SolvedLoads(equations.bias_at + 1))
         return self._levels[points]
 
     def _start(self, points: int, load: Load, fewer: SaddlePoint | None) -> SaddlePoint:
@@ -119,7 +119,7 @@ class LearningCurve:
                 continue
             away = guess.distance + (0.0 if known == points else 0.1 * _NODES_APART)
             if away < distance:
-                state = here.equations.state(guess.x)
+                state = here.equations.state(guess.x, load.samples)
                 best, distance = SaddlePoint(guess.x, state, load, 0.0, math.inf, 0, True), away
         if best is not None:
             return best

@@ -14,6 +14,7 @@ from sparsetoken.theory.readout.means import LossMeans, OrderParameters
 from sparsetoken.theory.readout.nodes import FeatureNodes
 
 _ROUNDING = 1e-13  # relative, of a sum or a squared norm
+_LEAST = 1e-12  # relative, of a norm
 _FLAT = 1e-9  # the least curvature in b where a loss is straight
 
 
@@ -37,12 +38,12 @@ class SaddleEquations:
 
     Equation: general-convex-readout. The features are ``f = M a + sum_k C_k G_k^(1/2) h_k``.
     Symbols: p = M^T w, nu_k^2 = w^T G_k w; eta, kappa_k, r_k as in docs/notation.md. With eta,
-    kappa and r put in, the unknowns x are (p, b, nu, chi).
+    kappa and r put in, the unknowns x are (p, b, nu, 1/(n chi)).
 
     Equation: stage-four-potential. Isotropic tokens are one covariance of one eigenvalue.
 
     Equation: population-risk. At infinite data chi is 0, and so is nu where no noise is in the way,
-    as where the query is the signal. An unknown that is 0 stays so.
+    as where the query is the signal. A nu that is 0 stays so.
 
     The first J directions of the covariances are those of the nodes. The covariances of the
     features are ``G_k - M removed_k M^T``, `removed` being of shape (K, J, J): a few directions
@@ -57,37 +58,31 @@ class SaddleEquations:
         removed: np.ndarray | None = None,
     ) -> None:
         self.nodes, self.loss, self.means = nodes, loss, LossMeans(nodes, loss)
-        self.J, self.K = nodes.a.shape[2], nodes.C.shape[2]
-        self.covariances = covariances
-        self.removed = np.zeros((self.K, self.J, self.J)) if removed is None else removed
-        self._but_bias = np.delete(np.arange(self.J + 1 + 2 * self.K), self.J)
+        self.covariances, self._removed = covariances, removed
+        self.J, self.K = J, K = nodes.a.shape[2], nodes.C.shape[2]
+        self.norms, self.chi = slice(J + 1, J + 1 + K), slice(J + 1 + K, None)
+        # eta, 0, kappa and rho by the gradient of the mean loss
+        self._by_gradient = np.repeat([-1.0, 0.0, 2.0, -2.0], [J, 1, K, K])
 
     @property
     def bias_at(self) -> int:
         """The place of b among the unknowns."""
         return self.J
 
-    def free(self, x: np.ndarray) -> np.ndarray:
-        """Return which unknowns to solve for: p, b and all others but zeros."""
-        free: np.ndarray = x != 0
-        free[: self.J + 1] = True
-        return free
+    def positive(self, x: np.ndarray) -> tuple[int, ...]:
+        """Return the places of unknowns > 0: of nu, but for zeros, and 1/(n chi)."""
+        return tuple(i for i in range(self.J + 1, len(x)) if x[i] != 0)
 
-    def positive(self, samples: float) -> tuple[int, ...]:
-        """Return the places of unknowns > 0."""
-        end = self.J + 1 + 2 * self.K
-        return tuple(range(self.J + 1, end)) if math.isfinite(samples) else ()
-
-    def state(self, x: np.ndarray) -> OrderParameters:
+    def state(self, x: np.ndarray, samples: float) -> OrderParameters:
         """Return what the scores depend on."""
-        p, b, nu, chi = np.split(x, np.cumsum([self.J, 1, self.K]))
-        return OrderParameters(p, float(b[0]), nu**2, chi)
+        p, b, nu, inverse = x[: self.J], float(x[self.J]), x[self.norms], x[self.chi]
+        return OrderParameters(p, b, nu**2, 1 / (samples * inverse))
 
-    def tangent(self, x: np.ndarray) -> np.ndarray:
+    def tangent(self, x: np.ndarray, samples: float) -> np.ndarray:
         """Return the derivative of each number of the state in its unknown."""
         tangent = np.ones(len(x))
-        norms = slice(self.J + 1, self.J + 1 + self.K)
-        tangent[norms] = 2 * x[norms]
+        tangent[self.norms] = 2 * x[self.norms]
+        tangent[self.chi] = -1 / (samples * x[self.chi] ** 2)
         return tangent
 
     def pull(self, state: OrderParameters, mu: float) -> Pull:
@@ -95,84 +90,83 @@ class SaddleEquations:
         return self._pull(state, self.means.at(state, mu).gradient.mean(axis=0))
 
     def _pull(self, state: OrderParameters, gradient: np.ndarray) -> Pull:
-        J, K = self.J, self.K
-        kappa = np.maximum(2 * gradient[J + 1 : J + 1 + K], 0.0)
-        rho = np.maximum(-2 * gradient[J + 1 + K :], 0.0)
-        return Pull(kappa @ (self.removed @ state.p) - gradient[:J], kappa, rho)
+        eta = -gradient[: self.J]
+        kappa = np.maximum(2 * gradient[self.norms], 0.0)
+        if self._removed is not None:
+            eta += kappa @ (self._removed @ state.p)
+        return Pull(eta, kappa, np.maximum(-2 * gradient[self.chi], 0.0))
 
     def _pull_moved(self, state: OrderParameters, gradients: np.ndarray) -> np.ndarray:
-        """Return changes (J + 2 K, m) of a pull with changes (N, m) of the gradient of the loss."""
-        p, _, kappa, chi = np.split(gradients, np.cumsum([self.J, 1, self.K]))
-        turned = self.removed @ state.p
-        return np.concatenate([2 * turned.T @ kappa - p, 2 * kappa, -2 * chi])
+        """Return changes (N, m) of a pull with changes (N, m) of the gradient of the loss."""
+        moved = self._by_gradient[:, None] * gradients
+        if self._removed is not None:
+            moved[: self.J] += (self._removed @ state.p).T @ moved[self.norms]
+        return moved
 
     def response(self, pull: Pull, load: Load) -> Response:
         """Return the readout under a pull."""
-        return self.covariances.response(pull, load.ridge, load.samples, self.removed)
+        return self.covariances.response(pull, load.ridge, load.samples, self._removed)
 
     def system(self, x: np.ndarray, load: Load, mu: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the residual of the equations and its Jacobian, in the free unknowns."""
-        state, free = self.state(x), self.free(x)
+        """Return the residual of the equations and its Jacobian in the unknowns.
+
+        They are compared in units in which they are nearly straight in the curvatures and the
+        forces: p and nu over n chi_1, and 1/(n chi).
+        """
+        J, norms, chi = self.J, self.norms, self.chi
+        state, tangent = self.state(x, load.samples), self.tangent(x, load.samples)
         _, gradients, hessians = self.means.at(state, mu)
-        residual, jacobian = self._coupled(
-            state, gradients.mean(axis=0), hessians.mean(axis=0), load
-        )
-        return residual[free], (jacobian * self.tangent(x))[free][:, free]
+        gradient, hessian = _mean(gradients), _mean(hessians)
+        value, moved = self._coupled(state, gradient, hessian, load)
+        moved *= tangent
+        value = value.copy()  # the covariances may keep it
+        met = value[norms] > (_LEAST * x[norms]) ** 2
+        value[norms] = np.sqrt(np.where(met, value[norms], 0.0))
+        value[chi] = 1 / value[chi]
+        slopes = np.ones(len(x))
+        slopes[norms] = np.divide(0.5, value[norms], out=np.zeros(self.K), where=met)
+        slopes[chi] = -(value[chi] ** 2)
+        residual, jacobian = x - value, -slopes[:, None] * moved
+        jacobian.flat[:: len(x) + 1] += 1.0
+        first = J + 1 + self.K
+        jacobian[:first] -= residual[:first, None] * (moved[first] * value[first])
+        residual[:first] *= value[first]
+        jacobian[:first] *= value[first]
+        residual[J], jacobian[J] = gradient[J], hessian[J] * tangent
+        jacobian[J, J] = max(float(hessian[J, J]), _FLAT)
+        zeros = [i for i in range(self.J + 1, len(x)) if x[i] == 0]
+        if zeros:
+            residual[zeros] = jacobian[zeros] = jacobian[:, zeros] = 0.0
+            jacobian[zeros, zeros] = 1.0
+        return residual, jacobian
 
     def _coupled(
         self, state: OrderParameters, gradient: np.ndarray, hessian: np.ndarray, load: Load
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the residual and its derivatives in the numbers of the state."""
+        """Return the response of the readout to the samples, and its derivatives in the state."""
         J, pull = self.J, self._pull(state, gradient)
         value, by_pull = self.response(pull, load)
         change = self._pull_moved(state, hessian)
-        change[:J, :J] += (pull.kappa @ self.removed.reshape(-1, J * J)).reshape(J, J)
-        residual, jacobian, rest = np.empty(len(hessian)), np.zeros_like(hessian), self._but_bias
-        residual[rest], by_state, by_value = self._compared(state.vector[rest], value)
-        jacobian[rest, rest] = by_state
-        jacobian[rest] -= by_value[:, None] * (by_pull @ change)
-        residual[J], jacobian[J] = gradient[J], hessian[J]
-        jacobian[J, J] = max(float(jacobian[J, J]), _FLAT)
-        return residual, jacobian
-
-    def _compared(
-        self, state: np.ndarray, value: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the residual of all but b, its slopes in the state, and minus those in the value.
-
-        Norms are compared as such and chi relatively: both are then nearly straight in the
-        curvatures and the forces, and Newton's method takes fewer steps.
-        """
-        norms, ratios = slice(self.J, self.J + self.K), slice(self.J + self.K, None)
-        residual, by_state, by_value = state - value, np.ones_like(value), np.ones_like(value)
-        there = (state > 0) & (value > 0)
-        x, v = np.where(there, state, 1.0), np.where(there, value, 1.0)
-        # an unknown that is 0 is not solved for
-        a, b = np.sqrt(x[norms]), np.sqrt(v[norms])
-        plain = ~there[norms]
-        residual[norms] = np.where(plain, residual[norms], a - b)
-        by_state[norms] = np.where(plain, 1.0, 0.5 / a)
-        by_value[norms] = np.where(plain, 1.0, 0.5 / b)
-        residual[ratios] /= v[ratios]
-        by_state[ratios] = 1 / v[ratios]
-        by_value[ratios] = x[ratios] / v[ratios] ** 2
-        return residual, by_state, by_value
+        if self._removed is not None:
+            change[:J, :J] += (pull.kappa @ self._removed.reshape(-1, J * J)).reshape(J, J)
+        return value, by_pull @ change
 
     def scramble_steps(self, x: np.ndarray, load: Load, mu: float) -> np.ndarray:
         """Return the Newton step from a solution to that of each scramble, of shape (S, N)."""
-        state = self.state(x)
+        state = self.state(x, load.samples)
         gradients = self.means.at(state, mu).gradient
-        mean = gradients.mean(axis=0)
+        mean = _mean(gradients)
         _, jacobian = self.system(x, load, mu)
-        value, by_pull = self.response(self._pull(state, mean), load)
-        _, _, by_value = self._compared(state.vector[self._but_bias], value)
-        residuals = (gradients - mean).T
-        residuals[self._but_bias] = (
-            -by_value[:, None] * by_pull @ self._pull_moved(state, residuals)
-        )
-        steps, free = np.zeros_like(residuals), self.free(x)
-        steps[free] = -np.linalg.solve(jacobian, residuals[free])
-        return steps.T
+        apart = (gradients - mean).T
+        _, by_pull = self.response(self._pull(state, mean), load)
+        residuals = -by_pull @ self._pull_moved(state, apart)
+        norms, inverse = x[self.norms], x[self.chi]
+        slopes = np.divide(0.5, norms, out=np.zeros_like(norms), where=norms != 0)
+        residuals[self.norms] *= slopes[:, None]
+        residuals[self.chi] *= -(inverse[:, None] ** 2)
+        residuals[: self.J + 1 + self.K] *= inverse[0]
+        residuals[self.J] = apart[self.J]
+        return -np.linalg.solve(jacobian, residuals).T
 
     def explicit(self, load: Load, mu: float, relative: float) -> tuple[np.ndarray, float]:
         """Return a solution to first order at a large ridge, and that ridge.
@@ -194,9 +188,13 @@ class SaddleEquations:
         rho = np.einsum("sn,snk->k", w * slope**2, nodes.C**2)
         pull = Pull(eta, np.zeros(self.K), rho)
         value, _ = self.response(pull, load._replace(ridge=large))
-        p, q, chi = np.split(value, [self.J, self.J + self.K])
+        p, q = value[: self.J], value[self.norms]
         met = q > _ROUNDING / large**2 * np.maximum(cov.largest, 0.0)
         q = np.maximum(q, 1e-12 * max(float(q.max()), 1e-288))
         if math.isinf(samples):
             q[~met] = 0.0
-        return np.concatenate([p, [bias], np.sqrt(q), chi]), large
+        return np.concatenate([p, [bias], np.sqrt(q), 1 / value[self.chi]]), large
+
+
+def _mean(scrambles: np.ndarray) -> np.ndarray:
+    return np.asarray(np.add.reduce(scrambles) / len(scrambles))

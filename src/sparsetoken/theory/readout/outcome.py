@@ -92,7 +92,7 @@ def moved_errors(
     steps = equations.scramble_steps(saddle.x, saddle.load, saddle.smoothing)
     slopes = _slopes(tested, saddle.state, scores)
     n = len(slopes)
-    return steps[:, :n] @ (slopes * equations.tangent(saddle.x)[:n])
+    return steps[:, :n] @ (slopes * equations.tangent(saddle.x, saddle.load.samples)[:n])
 
 
 def _slopes(nodes: FeatureNodes, state: OrderParameters, scores: ScoreLaw) -> np.ndarray:

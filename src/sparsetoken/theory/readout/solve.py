@@ -39,10 +39,6 @@ class SaddlePoint:
     iterations: int
     converged: bool
 
-    def fits(self, load: Load) -> bool:
-        """Return whether the solution of a load may be like this one: chi is 0 at infinite data."""
-        return bool(self.x[-1] > 0) == math.isfinite(load.samples)
-
 
 @with_x64
 def solve_readout(
@@ -60,7 +56,7 @@ def solve_readout(
     """
     spent = 0 if start is None else start.iterations
     solver = _Solver(equations, load, tolerance, spent)
-    if start is not None and start.converged and start.fits(load):
+    if start is not None and start.converged:
         near = solver.newton(start.x, load.ridge, start.smoothing)
         # With so many nodes the full continuation would be too slow where a warm start fails.
         if near.converged or equations.nodes.y.size > _MANY_NODES:
@@ -77,7 +73,9 @@ def _from_large_ridge(solver: _Solver) -> SaddlePoint:
     mu = 0.0 if equations.loss.smooth else _FIRST_SMOOTHING
     for relative in _LARGE_RIDGES:
         x, large = equations.explicit(load, mu, relative)
-        if not np.delete(x, equations.bias_at).any():  # nothing pulls: only the bias learns
+        if (
+            not x[: equations.bias_at].any() and not x[equations.norms].any()
+        ):  # nothing pulls: only the bias learns
             alone, _ = equations.explicit(load, 0.0, relative)
             x[equations.bias_at] = alone[equations.bias_at]
             return solver.solved(NewtonResult(x, 0.0, 0, True), 0.0)
@@ -87,7 +85,7 @@ def _from_large_ridge(solver: _Solver) -> SaddlePoint:
     if not first.converged:
         return solver.solved(first, mu)
     enough = _LAST_RIDGE * large if load.ridge == 0 else None
-    path = _Continuation(large, first.x, list(equations.positive(load.samples)))
+    path = _Continuation(large, first.x, list(equations.positive(first.x)))
     down, _ = follow(
         lambda at, t: path.extended(solver.newton(path.guess(t), t, mu), t),
         first,
@@ -125,36 +123,29 @@ class _Solver:
     def newton(self, x: np.ndarray, ridge: float, mu: float) -> NewtonResult:
         """Solve at a ridge and a smoothing: roughly on the way, else to the tolerance."""
         equations, load = self.equations, self.load._replace(ridge=ridge)
-        free, whole = equations.free(x), np.zeros_like(x)
-        first = equations.bias_at + 1
-
-        def system(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            whole[free] = at
-            return equations.system(whole, load, mu)
-
         result = damped_newton(
-            system,
-            x[free],
-            positive=tuple(range(first, int(free.sum()))) if self.relative else (),
+            lambda at: equations.system(at, load, mu),
+            x,
+            positive=equations.positive(x) if self.relative else (),
             cautious=(equations.bias_at,),
             tolerance=self._tolerance if load == self.load else ROUGH_STEP,
         )
         self._spent += result.iterations
-        whole[free] = result.x
-        whole[first:] = np.abs(whole[first:])
-        return result._replace(x=whole)
+        first = equations.bias_at + 1
+        result.x[first:] = np.abs(result.x[first:])
+        return result
 
     def solved(self, result: NewtonResult, mu: float) -> SaddlePoint:
         """Return a result as a saddle point."""
         x, load = result.x, self.load
-        state = self.equations.state(x)
+        state = self.equations.state(x, load.samples)
         return SaddlePoint(x, state, load, mu, result.residual, self._spent, result.converged)
 
 
 class _Continuation:
     """Solutions at falling ridges, and where the next one is: powers of the ridge.
 
-    Where the data can be fitted chi grows like 1/ridge; elsewhere it tends to a limit.
+    Where the data can be fitted 1/chi falls with the ridge; elsewhere it tends to a limit.
     """
 
     def __init__(self, ridge: float, x: np.ndarray, positive: list[int]) -> None:
@@ -182,5 +173,4 @@ class _Continuation:
 def newton_distance(equations: SaddleEquations, saddle: SaddlePoint, load: Load) -> float:
     """Return the relative norm of the Newton step from a point to the saddle point of a load."""
     residual, jacobian = equations.system(saddle.x, load, saddle.smoothing)
-    free, positive = equations.free(saddle.x), equations.positive(load.samples)
-    return newton_norm(saddle.x[free], residual, jacobian, positive)
+    return newton_norm(saddle.x, residual, jacobian, equations.positive(saddle.x))
