@@ -149,7 +149,7 @@ def follow(
     return result._replace(iterations=total), at
 
 
-_MAX_STEPS = 200  # bisection alone narrows 1e9 to one ulp in fewer than 100
+_MOST_HALVINGS = 200  # bisection alone narrows 1e9 to one ulp in fewer than 100
 
 
 def increasing_root(function: Callable[[Any], tuple[Any, Any]], low: Any, high: Any) -> jax.Array:
@@ -166,7 +166,7 @@ def increasing_root(function: Callable[[Any], tuple[Any, Any]], low: Any, high: 
     def unfinished(state: tuple) -> jax.Array:
         *_, z, move, step = state
         width = 2 * jnp.finfo(z.dtype).eps * jnp.maximum(jnp.abs(z), 1e-3)
-        return (step < _MAX_STEPS) & jnp.any(jnp.abs(move) > width)
+        return (step < _MOST_HALVINGS) & jnp.any(jnp.abs(move) > width)
 
     def advance(state: tuple) -> tuple:
         low, high, z, move, step = state
