@@ -143,9 +143,10 @@ class _Solver:
 
 
 class _Continuation:
-    """Solutions at falling ridges, and where the next one is: powers of the ridge.
+    """Solutions at falling ridges, and where the next one is.
 
-    Where the data can be fitted 1/chi falls with the ridge; elsewhere it tends to a limit.
+    Where the data can be fitted 1/chi falls like the ridge; elsewhere it tends to a limit. The
+    guess is in the middle, in powers of the ridge.
     """
 
     def __init__(self, ridge: float, x: np.ndarray, positive: list[int]) -> None:
@@ -163,8 +164,8 @@ class _Continuation:
         before, y = self._known[0]
         if last == before or ridge == 0:
             return x
-        step = math.log(ridge / last) / math.log(last / before)
-        guess = x + min(step, 1.0) * (x - y)
+        step = min(math.log(ridge / last) / math.log(last / before), 0.5)
+        guess = x + step * (x - y)
         some = self._positive
         guess[some] = x[some] * (x[some] / y[some]) ** step
         return guess
