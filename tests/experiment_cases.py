@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sparsetoken.experiments.core.claims import Comparison
+from sparsetoken.experiments.core.rows import Row, Rows
 
 
 class Wrong(NamedTuple):
@@ -18,13 +19,17 @@ class Wrong(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Small sizes, what the words say, what fails, and which comparisons hold at this size."""
+    """Small sizes, what the words say, what fails, and which comparisons hold at this size.
+
+    Words may be made of the rows. Figures have so many entries in their legends.
+    """
 
     small: dict[str, Any]
-    words: tuple[tuple[str, str], ...] = ()
+    words: tuple[tuple[str, str | Callable[[Rows], str]], ...] = ()
     wrong: tuple[Wrong, ...] = ()
     holding: Callable[[Comparison], bool] = lambda c: False
     seed: int = 0
+    legends: tuple[tuple[str, int], ...] = ()
 
 
 def every(comparison: Comparison) -> bool:
@@ -35,6 +40,17 @@ def every(comparison: Comparison) -> bool:
 def computed(comparison: Comparison) -> bool:
     """Whether its size does not matter: no simulation is compared."""
     return comparison.engine == "computed"
+
+
+def pm(row: Row) -> str:
+    """Return a measured number as the words write it."""
+    return f"{row.value:.4f} ± {row.error:.4f}"
+
+
+def best_step(rows: Rows) -> str:
+    """Return the least predicted error of the fastest query, and its step."""
+    best = min(rows.where("theory", "test_error", **FAST), key=lambda row: row.value)
+    return f"{best.value:.4f}, {best['step']} "
 
 
 LOSS = {"series": "simulated", "quantity": "training_loss"}
@@ -162,6 +178,12 @@ CASES = {
             ("Setting", "d = 100, 4 trials"),
             ("Setting", "gated networks use those of two units"),
             ("Found", "an upper bound on the minimum"),
+            ("Found", lambda rows: f"{rows.one('floor').value:.4f}"),
+            *(
+                (f"Question: {name}",
+                    lambda rows: f"{rows.one('theory', 'test_error', **PLACE).value:.4f}")
+                for name in ("gated-attention", "token-found", "networks-and-tokens")
+            ),
         ),
         (
             Wrong("network-descent", {"series": "theory", "quantity": "attended", **PLACE},
@@ -214,7 +236,12 @@ CASES = {
     ),
     "data-reuse": Case(
         dict(loads=(2.0,), dimension=40, trials=5, replicas=2, samples=160, far_trials=3),
-        (("Setting", "5 trials, d = 40; below load 1, d is 40 divided by the load"),),
+        (
+            ("Setting", "5 trials, d = 40; below load 1, d is 40 divided by the load"),
+            ("Found", lambda rows: pm(rows.one("trained", "test_error", arm="reused", load=2.0))),
+            ("Found",
+                lambda rows: f"reused {rows.one('theory', 'test_error', alpha=2.0).value:.4f}"),
+        ),
         (
             Wrong("reuse-of-data", ERRORS, lambda v: 0.4),
             Wrong("reuse-or-splitting", ERRORS, lambda v: 0.4),
@@ -222,6 +249,7 @@ CASES = {
         ),
         every,
         seed=4,
+        legends=(("data_reuse", 6),),
     ),
     "joint-training": Case(
         # Six steps are enough for a minimum with the fastest query.
@@ -229,6 +257,7 @@ CASES = {
         (
             ("Setting", "d = 100 (5 trials)"),
             ("Found", "of the gap), the Bayes-optimal learner"),
+            ("Found", best_step),
         ),
         (
             Wrong("joint-descent", {"series": "theory", "quantity": "training_loss", **FAST},
@@ -252,7 +281,11 @@ CASES = {
     ),
     "growing-length": Case(
         dict(ratios=(0.1, 0.2), dimensions=(20, 40), trials=2, alignment_trials=20),
-        (("Setting", "L/d = 0.1, 0.2; d = 20, 40"),),
+        (
+            ("Setting", "L/d = 0.1, 0.2; d = 20, 40"),
+            ("Found",
+                lambda rows: pm(rows.one("simulated", "test_error", arm="growing", length=8))),
+        ),
         seed=4,
     ),
     "real-tokens": Case(

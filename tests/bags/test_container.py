@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.validation import InvalidInput
@@ -114,11 +113,6 @@ def test_pickling_keeps_all_and_a_slice_takes_its_own_tokens_only(bags: Bags) ->
     many = as_bags(np.ones((1000, 5, 2)))
     assert pickle.loads(pickle.dumps(many[3:5])).equals(many[3:5])
     assert len(pickle.dumps(many[3:5])) < 2000
-
-
-def test_an_estimator_of_tables_is_told_so(bags: Bags) -> None:
-    with pytest.raises(TypeError, match="Bags are not a table"):
-        LogisticRegression().fit(bags, np.arange(5) % 2)
 
 
 @pytest.mark.parametrize(

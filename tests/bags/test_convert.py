@@ -151,6 +151,8 @@ def test_masked_rows_of_a_list_are_refused():
     for X in ([row, row], [[row, row], [row, row]]):
         with pytest.raises(InvalidInput, match="without masked values"):
             as_bags(X)
+    X = np.ma.array(np.ones((2, 3, 2)), mask=False)  # nothing is hidden
+    assert as_bags(X).equals(as_bags(X.data))
 
 
 def test_ragged_bags_take_no_layout() -> None:

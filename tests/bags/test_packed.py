@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsetoken.bags import Bags, as_bags, pack, packed, read
-from sparsetoken.bags.mapped import is_mapped
+from sparsetoken.bags import pack, packed, read
+from sparsetoken.bags.container import is_mapped
 from sparsetoken.base.validation import InvalidInput
 
 SIZES = {"normal_1": 3, "tumour_1": 2, "tumour_2": 4}
@@ -197,11 +197,3 @@ def test_a_cut_map_is_refused(tmp_path: Path) -> None:
         file.truncate(200)
     with pytest.raises(InvalidInput, match="of bags and labels that can be read"):
         read(where)
-
-
-def test_bags_over_a_map_are_not_copied(tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.ones((4, 3, 2), np.float32))
-    array = np.load(tmp_path / "x.npy", mmap_mode="r")
-    flat = array.reshape(12, 2)
-    for bags in (as_bags(array), as_bags(Bags(flat, np.array([0, 5, 12])))):
-        assert is_mapped(bags.tokens)

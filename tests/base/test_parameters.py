@@ -145,8 +145,14 @@ def test_the_page_has_a_control_for_each_slider_it_shows():
     assert {" ".join(control) for control in controls()} == {keys}
 
 
+def row(owner, one):
+    meaning = one.help.partition(". ")[0].replace("|", r"\|")
+    legal = one.legal.removeprefix("a finite number in ")
+    return f"| ${one.letter}$ | `{owner}.{one.name}` | {meaning} | {legal} |"
+
+
 def test_the_page_on_notation_holds_the_declarations():
     page = Path(__file__).parents[2].joinpath("docs", "notation.md").read_text(encoding="utf-8")
     kinds = (*STAGES, Elementwise)
-    rows = [one.row(kind.__name__) for kind, one in DECLARED if kind in kinds and one.letter]
+    rows = [row(kind.__name__, one) for kind, one in DECLARED if kind in kinds and one.letter]
     assert [row for row in rows if row not in page] == []

@@ -134,8 +134,8 @@ def test_scores_are_those_of_scikit_learn(long, data):
 
 
 @pytest.mark.parametrize("model", ["vectorized", "attention"])
-def test_other_models_and_a_test_share(dense, model):
-    found = run("fit", dense, "--model", model, "--test-size", 0.3, "--folds", 2, "--json")
+def test_other_models(dense, model):
+    found = run("fit", dense, "--model", model, "--folds", 2, "--json")
     assert found.exit_code == 0, found.stderr
     values = json.loads(found.stdout)
     assert list(values["scores"]) == [model, "pooled"]
@@ -197,7 +197,7 @@ ROWS = X.reshape(-1, 3)
 SPREAD = np.tile(np.arange(24), 2)
 
 
-@pytest.mark.parametrize("command", ["diagnose", "forecast", "fit"])
+@pytest.mark.parametrize("command", ["diagnose", "fit"])
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
@@ -222,7 +222,6 @@ def test_a_file_that_does_not_fit_is_one_message(command, arrays, words, tmp_pat
         assert word in found.stderr
 
 
-@pytest.mark.parametrize("command", ["diagnose", "fit"])
 @pytest.mark.parametrize(
     ("name", "content", "word"),
     [
@@ -233,7 +232,7 @@ def test_a_file_that_does_not_fit_is_one_message(command, arrays, words, tmp_pat
         ("objects.npz", "objects", "can be read"),
     ],
 )
-def test_a_file_that_cannot_be_read(command, name, content, word, tmp_path):
+def test_a_file_that_cannot_be_read(name, content, word, tmp_path):
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
     path = tmp_path / name
@@ -241,7 +240,7 @@ def test_a_file_that_cannot_be_read(command, name, content, word, tmp_path):
         np.savez(path, X=np.array([1, "a", None], dtype=object), y=Y)
     elif content is not None:
         path.write_bytes(content)
-    found = run(command, path)
+    found = run("forecast", path)
     assert found.exit_code == 2
     assert found.stdout == ""
     assert word in found.stderr
@@ -316,7 +315,6 @@ def test_columns_are_chosen_and_leaks_are_told(command, parquet):
         ("fit", ["--model", "max"], "--model"),
         ("fit", ["--folds", 1], "--folds"),
         ("fit", ["--folds", 40], "40 folds"),
-        ("fit", ["--test-size", 1.5], "--test-size"),
         ("fit", ["--seed", -1], "--seed"),
         ("fit", ["--out", "no/such/folder/model.skops"], "--out"),
         ("fit", ["--label", "z"], "array z"),

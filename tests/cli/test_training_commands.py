@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attention_descent import attention_descent
-from command_line import invoke
+from command_line import invoke as run
 from sparsetoken import Descent, SparseTokenProblem, theory
 from sparsetoken.model import networks
 
@@ -33,10 +33,6 @@ COLUMNS = {
 }
 
 
-def run(*arguments):
-    return invoke(*arguments)
-
-
 def test_descend_keys_and_values():
     found = run("descend", *TASK, "--steps", 3, "--start-w", 0.3, "--start-q", 0.5, "--json")
     assert found.exit_code == 0
@@ -53,8 +49,8 @@ def test_descend_keys_and_values():
     assert last["product_wq"] == expected.weights.gram[3, 0, 1]
 
 
-def test_descend_with_schedules_threads_and_trials():
-    arguments = ["--steps", 2, "--eta-w", "1,0.5", "--workers", 2, "--tolerance", 0.01]
+def test_descend_with_schedules_and_trials():
+    arguments = ["--steps", 2, "--eta-w", "1,0.5", "--tolerance", 0.01]
     sampled = ["--dimension", 30, "--trials", 2, "--seed", 1]
     found = run("descend", *TASK, *arguments, *sampled, "--json")
     assert found.exit_code == 0
@@ -92,20 +88,7 @@ def test_the_keys_of_each_network(network):
 
 def test_a_network_descends_as_in_python():
     arguments = ["--network", "gated", "--hidden", 1, "--rate", "3,3,2", "--rate-c", "1,0.5"]
-    more = [
-        "--start",
-        "0.4,0.4,0.3",
-        "--start-overlaps=-0.1,0,0",
-        "--start-c=-0.3,0.8",
-        "--decay",
-        "0.1,0.2,0.3",
-        "--steps",
-        2,
-        "--alpha",
-        3,
-        "--momentum",
-        0.2,
-    ]
+    more = ["--start", "0.4,0.4,0.3", "--steps", 2, "--alpha", 3, "--momentum", 0.2]
     found = run("descend", *TASK, *arguments, *more, "--tolerance", 0.01, "--json")
     descent = Descent(
         networks.Gated(hidden=1),
@@ -114,9 +97,6 @@ def test_a_network_descends_as_in_python():
         rates=[3.0, 3.0, 2.0],
         rate_c=[1.0, 0.5],
         start=[0.4, 0.4, 0.3],
-        start_overlaps=[-0.1, 0.0, 0.0],
-        start_c=[-0.3, 0.8],
-        decay=[0.1, 0.2, 0.3],
         momentum=0.2,
     )
     expected = theory.descend(SparseTokenProblem(4, 1, 2.0), descent, tolerance=0.01)
@@ -124,8 +104,6 @@ def test_a_network_descends_as_in_python():
     assert row["test_error"] == expected.test_error[2]
     assert row["overlap_v"] == expected.weights.overlaps[2, 0, 0]
     assert row["u"] == expected.weights.c[2, 1]
-    first = json.loads(found.stdout)["steps"][0]
-    assert [first["b"], first["u"]] == pytest.approx([-0.3, 0.8])  # a mean over replicas rounds
 
 
 def test_a_network_that_diverges_says_at_which_step():
@@ -149,11 +127,6 @@ def test_a_network_that_diverges_says_at_which_step():
         (["--network", "gated", "--model", "elementwise"], "--model has no effect"),
         (["--network", "heads", "--heads", 0], "--heads must be an integer in"),
         (["--network", "self_attention", "--dimension", 4], "dimension (d)"),
-        (["--network", "softmax", "--start-overlaps", "1,2,3"], "--start-overlaps must be"),
-        (["--network", "gated", "--start-c", "0,1"], "--start-c must be 3 numbers: b, u1, u2"),
-        (["--network", "softmax", "--start-c", "zero"], "--start-c must be numbers"),
-        (["--network", "softmax", "--decay", "0,1,2"], "2 numbers with commas between, for the"),
-        (["--decay", 1], "Add --network softmax"),
         (["--rate", 1], "Add --network softmax"),
     ],
 )
@@ -179,7 +152,6 @@ def test_floor_keys():
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["descend", "--steps", 0], "steps"),
         (["descend", "--eta-w", "1,2,3"], "--eta-w"),
         (["descend", "--eta-q", "fast"], "--eta-q"),
         (["descend", "--loss", "hinge"], "loss"),

@@ -1,13 +1,26 @@
 """Bags with a signal, for all tests of estimators."""
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from sparsetoken import BagClassifier, BagRegressor
 from sparsetoken.bags import Bags, as_bags
+from sparsetoken.estimators import PooledForestClassifier
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
+
+
+FEW = functools.partial(PooledForestClassifier, n_estimators=10)
+
+
+@pytest.fixture(autouse=True)
+def _few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of the trees of an average, which take most of the time of a small fit."""
+    monkeypatch.setattr(BagClassifier, "_kinds", BagClassifier._kinds._replace(forest=FEW))
+    monkeypatch.setattr(BagRegressor._kinds.forest, "n_estimators", 10)
 
 
 @pytest.fixture(scope="session")

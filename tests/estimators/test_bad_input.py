@@ -158,24 +158,6 @@ def test_a_class_weight_of_one_class_is_enough(cube: Cube, model: BaseEstimator)
     clone(model).set_params(class_weight={1: 9.0}).fit(*cube)
 
 
-def test_padding_is_counted_in_the_index_of_a_token() -> None:
-    mask = np.array([[True, True, True], [False, True, True]])
-    X = np.ones((2, 3, 2))
-    X[1, 2, 0] = np.nan
-    with pytest.raises(InvalidInput, match="nan at bag 1, token 2, column 0"):
-        as_bags(X, mask)
-
-
-def test_masks_of_other_shape_and_bags_of_padding_only() -> None:
-    X = np.ones((4, 3, 2))
-    with pytest.raises(InvalidInput, match=r"mask must be a bool array of shape \(4, 3\)"):
-        as_bags(X, np.ones((4, 2), bool))
-    mask = np.ones((4, 3), bool)
-    mask[2] = False
-    with pytest.raises(InvalidInput, match="bag 2 must be of at least one token"):
-        as_bags(X, mask)
-
-
 @pytest.mark.parametrize(
     ("X", "message"),
     [
@@ -317,9 +299,11 @@ def test_warnings_of_a_fit_name_the_line_that_called_it(cube: Cube) -> None:
     with pytest.warns(PaddingWarning) as padded:
         PooledLinearClassifier().fit(_padded(X), y)
     noise = np.random.default_rng(1).standard_normal(X.shape)
-    with pytest.warns(QueryWarning) as queried:
-        AttentionClassifier().fit(noise, y)
-    assert {one.filename for one in (*padded, *queried)} == {__file__}
+    assert {one.filename for one in padded} == {__file__}
+    for model in (AttentionClassifier(), BagClassifier(), BagRegressor()):
+        with pytest.warns(QueryWarning) as queried:
+            model.fit(noise, y)
+        assert {one.filename for one in queried} == {__file__}
 
 
 @by_model
@@ -361,10 +345,3 @@ def test_losses_that_some_choices_exclude(cube: Cube) -> None:
     fitted = PooledLinearClassifier(loss="square").fit(*cube)
     with pytest.raises(AttributeError, match="predict_proba"):
         fitted.predict_proba(cube[0])
-
-
-def test_flat_rows_and_masks_of_nothing_are_read(cube: Cube) -> None:
-    X, y = cube
-    flat = PooledLinearClassifier(n_tokens=3).fit(X, y)
-    assert flat.predict(X.reshape(20, 12)).shape == (20,)
-    assert PooledLinearClassifier().fit(np.ma.array(X), y).predict(X).shape == (20,)

@@ -128,18 +128,6 @@ def test_pooling_is_ridge_regression_on_mean_tokens(standardize: bool) -> None:
 
 
 @by_kind
-def test_weights_are_copies_at_a_given_ridge(kind: type) -> None:
-    X, y = drawn(0, 60)
-    times = np.random.default_rng(0).integers(0, 4, 60)
-    again = np.repeat(np.arange(60), times)
-    weighted = given(kind, 0.3).fit(X, y, sample_weight=times)
-    repeated = given(kind, 0.3).fit(X[again], y[again])
-    # Both searches end at a relative gradient of 1e-8.
-    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-6)
-    assert weighted.n_bags_ == pytest.approx(times.sum() ** 2 / (times**2).sum())
-
-
-@by_kind
 def test_left_out_predictions_have_not_seen_their_number(kind: type) -> None:
     X, y = drawn(0, 60)
     model, rest = given(kind, 0.1, False).fit(X, y), np.arange(60) != 7

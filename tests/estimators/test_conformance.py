@@ -1,7 +1,5 @@
 """The rules of scikit-learn, checked by scikit-learn."""
 
-import functools
-
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
@@ -10,7 +8,6 @@ from sklearn.utils.estimator_checks import check_estimator
 from sparsetoken import estimators
 from sparsetoken.estimators import (
     AttentionClassifier,
-    BagClassifier,
     BagPooling,
     PooledForestClassifier,
     PooledLinearClassifier,
@@ -19,7 +16,6 @@ from sparsetoken.estimators import (
 )
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__]
-KINDS += estimators.BagRegressor._kinds.values()
 EVERY = [
     kind()
     for kind in KINDS
@@ -34,15 +30,6 @@ OTHERS = [
     PooledLinearClassifier(ridge=0.1, loss="hinge", class_weight="balanced"),
     AttentionClassifier(2.0, loss="square", standardize=False, class_weight="balanced"),
 ]
-
-
-FEW = functools.partial(PooledForestClassifier, n_estimators=10)  # trees: the rules are the same
-
-
-@pytest.fixture(autouse=True)
-def _few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(BagClassifier._kinds, "forest", FEW)
-    monkeypatch.setattr(estimators.BagRegressor._kinds["forest"], "n_estimators", 10)
 
 
 # Copies of a bag are other bags to leave-one-out and to a bootstrap; its weight is left out whole.

@@ -19,7 +19,6 @@ from sparsetoken.estimators import BagPooling, PooledLinearClassifier, TokenTran
 from sparsetoken.estimators.saving import load, save
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__]
-KINDS += estimators.BagRegressor._kinds.values()
 EVERY = [kind() for kind in KINDS if not issubclass(kind, Warning) and kind != TokenTransformer]
 EVERY += [TokenTransformer(StandardScaler()), TokenTransformer(PCA(whiten=True))]
 

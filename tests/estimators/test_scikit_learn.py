@@ -1,6 +1,5 @@
 """The habits of scikit-learn: pipelines, searches, weights, copies, over ragged bags."""
 
-import pickle
 from collections.abc import Callable
 
 import joblib
@@ -34,15 +33,6 @@ WITHOUT_FOLDS = [
     VectorizedLinearClassifier(loss="square"),
     MaxPooledClassifier(loss="squared_hinge"),
 ]
-
-
-@pytest.mark.parametrize("model", EVERY, ids=str)
-def test_copies_and_second_fits_answer_alike(draw: Draw, model: BaseEstimator) -> None:
-    bags, y = draw(sizes=(4, 4), strength=6.0)
-    fitted = clone(model).fit(bags, y)
-    expected = fitted.decision_function(bags)
-    for one in (pickle.loads(pickle.dumps(fitted)), clone(fitted).fit(bags, y)):
-        assert np.array_equal(one.decision_function(bags), expected)
 
 
 def test_ragged_bags_in_a_pipeline_and_a_search(draw: Draw) -> None:

@@ -110,6 +110,7 @@ def test_they_are_the_formula_for_ragged_bags_and_masks(draw: Draw) -> None:
         np.testing.assert_array_equal(p, other)
     tops = [one[0] for one in model.top_tokens(bags)]
     assert tops == [p.argmax() for p in chances]
+    assert tops == [one[0] for one in model.top_tokens(wide.array, mask=wide.mask)]
     three, classes = draw(150, classes=3, sizes=(3, 8), strength=6.0)
     model = BagClassifier().fit(three, classes)
     chances = model.predict_token_proba(three)

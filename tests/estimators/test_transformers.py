@@ -10,9 +10,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import StandardScaler
 
 from sparsetoken.bags import Bags, as_bags
@@ -121,26 +119,6 @@ def test_names_of_features() -> None:
     both = FeatureUnion([("mean", BagPooling()), ("max", BagPooling("max"))]).fit(bags)
     assert both.get_feature_names_out().tolist()[3:5] == ["mean__x3", "max__x0"]
     assert both.transform(bags).shape == (40, 8)
-
-
-def test_scikit_learn_chooses_and_validates_over_every_form() -> None:
-    labels = np.arange(40) % 2
-    raised = _bags().tokens + 3 * np.repeat(labels, _bags().sizes)[:, None]
-    bags = _bags().with_tokens(raised)
-    pipeline = make_pipeline(SCALER, WHITENER, BagPooling(), LogisticRegression())
-    boxed = np.empty(40, object)
-    boxed[:] = bags.to_list()
-    scores = [
-        cross_val_score(pipeline, X, labels, error_score="raise")
-        for X in (bags, bags.to_list(), boxed)
-    ]
-    assert scores[0].mean() > 0.6  # half of the labels by chance
-    assert np.array_equal(scores[0], scores[1])
-    assert np.array_equal(scores[0], scores[2])
-    cube = np.random.default_rng(0).standard_normal((40, 6, 4))
-    cross_validate(pipeline, cube, labels, error_score="raise")
-    search = GridSearchCV(pipeline, {"bagpooling__pool": ["mean", "max"]}, error_score="raise")
-    assert search.fit(bags, labels).predict(bags).shape == (40,)
 
 
 @pytest.mark.parametrize("estimator", EVERY, ids=str)

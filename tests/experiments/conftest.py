@@ -1,6 +1,8 @@
 """What the tests of experiments share."""
 
 import functools
+import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 
 from experiment_cases import CASES
+from sparsetoken.base.files import written_whole
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.claims import verdict_of
 from sparsetoken.experiments.core.experiment import Experiment
@@ -38,14 +41,25 @@ def sizes_of() -> Callable[..., SimpleNamespace]:
 
 
 @pytest.fixture(scope="session")
-def done(sizes_of: Callable, rows_of: Callable) -> Callable[[str], tuple[SimpleNamespace, Rows]]:
-    """Return the small sizes and the rows of an experiment in the table, which are made once."""
+def done(
+    sizes_of: Callable, rows_of: Callable, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[SimpleNamespace, Rows]]:
+    """Return the small sizes and the rows of an experiment in the table, which are made once.
+
+    Processes that share the tests share the rows: the parent of their folders is that of the run.
+    """
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
 
     @functools.cache
     def of(name: str) -> tuple[SimpleNamespace, Rows]:
-        case = CASES[name]
+        case, kept = CASES[name], shared / f"rows of {name}.json"
         sizes = sizes_of(EXPERIMENTS[name], **case.small)
-        return sizes, rows_of(EXPERIMENTS[name], sizes, seed=case.seed)
+        if not kept.exists():
+            rows = rows_of(EXPERIMENTS[name], sizes, seed=case.seed)
+            with written_whole(kept) as path:
+                path.write_text(json.dumps(to_json(rows)), "utf-8")
+        return sizes, from_json(json.loads(kept.read_bytes()))
 
     return of
 

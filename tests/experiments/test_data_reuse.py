@@ -5,7 +5,7 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken.experiments.core.references import PROBLEM
-from sparsetoken.experiments.data_reuse import EXPERIMENT, reuse_trial, steps_of
+from sparsetoken.experiments.data_reuse import reuse_trial, steps_of
 from sparsetoken.model.stages import Readout
 from sparsetoken.simulation.seeds import Stream, seed_of
 from sparsetoken.simulation.tensors import TensorEngine
@@ -42,11 +42,3 @@ def test_the_descent_finds_the_query_of_two_steps(rows):
     for row in rows.where("theory", "cosine"):
         expected = st.align(PROBLEM, steps_of(row["alpha"])).cosine
         assert row.value == pytest.approx(expected, abs=4 * row.error + 1e-4)
-
-
-def test_the_words_have_the_numbers_of_the_rows(rows, sizes, said_of):
-    words = said_of(EXPERIMENT, sizes, rows)
-    end = rows.one("trained", "test_error", arm="reused", load=2.0)
-    assert f"{end.value:.4f} ± {end.error:.4f}" in words["Found"]
-    assert f"reused {rows.one('theory', 'test_error', alpha=2.0).value:.4f}" in words["Found"]
-    assert len(EXPERIMENT.figures["data_reuse"](rows).figure.legends[0].get_texts()) == 6

@@ -16,7 +16,9 @@ def test_claims_hold_and_the_words_say_so(name, done, said_of):
     assert {c.verdict for c in comparisons if case.holding(c)} <= {HOLDS, BY_EXPERIMENT}
     words = said_of(experiment, sizes, rows)
     for part, said in case.words:
-        assert said in words[part]
+        assert (said if isinstance(said, str) else said(rows)) in words[part]
+    for name, entries in case.legends:
+        assert len(experiment.figures[name](rows).figure.legends[0].get_texts()) == entries
 
 
 @pytest.mark.parametrize(

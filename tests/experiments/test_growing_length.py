@@ -57,9 +57,3 @@ def test_the_power_is_the_one_that_made_the_differences(rows, sizes, changed, sa
             1e-3 * math.hypot(1, 2**power) / math.log(2), rel=1e-3
         )
     assert f"{power:.2f} ± " in said_of(EXPERIMENT, sizes, rows)["Found"]
-
-
-def test_the_words(rows, sizes, said_of):
-    words = said_of(EXPERIMENT, sizes, rows)
-    end = rows.one("simulated", "test_error", arm="growing", length=8)
-    assert f"{end.value:.4f} ± {end.error:.4f}" in words["Found"]

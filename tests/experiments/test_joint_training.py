@@ -5,7 +5,6 @@ import pytest
 import sparsetoken as st
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.joint_training import (
-    EXPERIMENT,
     descent_of,
     rises,
     stops,
@@ -43,9 +42,3 @@ def test_the_stop_is_where_the_predicted_error_is_least(rows, changed):
         ["tensors", "reduced"],
     )
     assert rises(best, last)
-
-
-def test_words_and_figure(rows, sizes, said_of):
-    words = said_of(EXPERIMENT, sizes, rows)
-    best = min(rows.where("theory", "test_error", **FAST), key=lambda row: row.value)
-    assert f"{best.value:.4f}, {best['step']} " in words["Found"]

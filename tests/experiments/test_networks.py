@@ -6,7 +6,6 @@ import pytest
 import sparsetoken as st
 from sparsetoken.experiments.networks import (
     BOTH,
-    EXPERIMENT,
     HEADS,
     NETWORKS,
     OVERLAP,
@@ -45,11 +44,3 @@ def test_the_least_error_of_one_head_is_above_that_of_two(rows):
     assert two < one / 2
     trained = rows.where("theory", "test_error", setting=BOTH)
     assert all(row.value > two for row in trained)
-
-
-def test_words_and_figure(rows, sizes, said_of):
-    words = said_of(EXPERIMENT, sizes, rows)
-    value = rows.one("theory", "test_error", **PLACE).value
-    for part in ("gated-attention", "token-found", "networks-and-tokens"):
-        assert f"{value:.4f}" in words[f"Question: {part}"]
-    assert f"{rows.one('floor').value:.4f}" in words["Found"]

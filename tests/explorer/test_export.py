@@ -43,6 +43,7 @@ def text(tmp_path_factory):
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(written, "capacity", once)
+        patch.setattr(written, "LOADS", (0.25, 1.0, 4.0, 10.0))
         patch.setattr("sparsetoken.explorer.views.NETWORK_REPLICAS", 2)
         path = export(tmp_path_factory.mktemp("site") / "new", GRIDS)
     assert counts == [(i, 5) for i in range(1, 6)]  # not the one with R > L

@@ -1,28 +1,20 @@
 """The server without a browser: what it answers, and what it refuses."""
 
-import asyncio
 import contextlib
 import json
 import re
 import socket
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import sparsetoken as st
-from sparsetoken.explorer import Settings, server
+from sparsetoken.explorer import Settings, views
 from sparsetoken.explorer.server import LONGEST, create_app
 from sparsetoken.theory import predict_readouts
 
 testclient = pytest.importorskip("starlette.testclient")
-
-
-def run(coroutine):
-    """Run a coroutine in a thread: a browser of other tests has a loop in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()
 
 
 @pytest.fixture(scope="module")
@@ -103,56 +95,6 @@ def test_half_open_requests_keep_nobody_out(address):
             assert answer.status == 200
 
 
-def asked(app, *messages):
-    """Return the status of the answer to a request that goes no further than its messages."""
-    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "root_path": ""}
-    scope["headers"] = [(b"host", b"localhost:8765")]
-    left, sent = list(messages), []
-
-    async def receive():
-        return left.pop(0) if left else await asyncio.Event().wait()
-
-    async def send(message):
-        sent.append(message)
-
-    run(app(scope, receive, send))
-    return sent[0]["status"]
-
-
-def test_a_request_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(server, "PATIENCE", 0.05)
-    part = {"type": "http.request", "body": b"{", "more_body": True}
-    assert asked(create_app(8765), part) == 408
-
-
-def test_a_connection_without_a_request_is_closed(monkeypatch):
-    from uvicorn import Config
-    from uvicorn.server import ServerState
-
-    monkeypatch.setattr(server, "PATIENCE", 0.05)
-    config = Config(create_app(8765), log_config=None)
-
-    async def opened_and_silent():
-        def prompt():
-            return server.Prompt(config, ServerState(), {})
-
-        async with await asyncio.get_running_loop().create_server(prompt, "127.0.0.1") as found:
-            reader, writer = await asyncio.open_connection(*found.sockets[0].getsockname())
-            writer.write(b"GET / HTTP/1.1")
-            assert await asyncio.wait_for(reader.read(), 30) == b""  # a busy machine
-            writer.close()
-
-    run(opened_and_silent())
-
-
-def test_a_place_is_needed_and_given_back(monkeypatch):
-    app, whole = create_app(8765), {"type": "http.request"}
-    monkeypatch.setattr(server, "PLACES", 1)
-    assert [asked(app, whole) for _ in range(2)] == [200, 200]
-    monkeypatch.setattr(server, "PLACES", 0)
-    assert asked(app, whole) == 503
-
-
 def test_forms_of_other_sites_and_unknown_views_are_refused(client):
     assert client.post("/api/coarse", data={"a": "b"}).status_code == 400
     assert client.post("/api/view/nothing", json={}).status_code == 400
@@ -161,7 +103,9 @@ def test_forms_of_other_sites_and_unknown_views_are_refused(client):
     assert client.get("/api/coarse").status_code == 405
 
 
-def test_exact_curves_are_those_of_predict(client):
+def test_exact_curves_are_those_of_predict(client, monkeypatch):
+    monkeypatch.setattr(views, "LOADS", (0.25, 4.0))
+    monkeypatch.setattr(views, "FLOOR_LOADS", (0.25, 4.0))
     found = events(
         client.post("/api/view/curves", json={"settings": {"strength": 4.0, "alpha1": 3.0}})
     )
@@ -193,9 +137,9 @@ def test_exact_curves_are_those_of_predict(client):
 
 
 def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
-    from sparsetoken.explorer import views
-
-    monkeypatch.setattr(views, "LOADS", (1.0,))
+    for name in ("LOADS", "FLOOR_LOADS"):
+        monkeypatch.setattr(views, name, (1.0,))
+    monkeypatch.setattr(views, "MODELS", ("attention", "pooled"))
     values = {"bag_effect": 1.0, "alpha1": 0.25, "length": 4}
     found = events(client.post("/api/view/curves", json={"settings": values}))
     refused = {event["model"] for event in found if event["kind"] == "refused"}
@@ -205,8 +149,6 @@ def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
 
 
 def test_the_phase_diagram_has_a_row_for_each_value(client, monkeypatch):
-    from sparsetoken.explorer import views
-
     monkeypatch.setattr(views, "CELLS", 4)
     monkeypatch.setitem(views.PHASE_AXES, "positive_rate", np.array([0.2, 0.5, 0.7]))
     values = {"query": "given", "loss": "square", "ridge": 1.0, "length": 3, "strength": 4.0}
@@ -263,8 +205,6 @@ def test_a_descent_that_diverges_says_so(client):
 
 
 def test_courses_of_networks_are_those_of_descend(client, monkeypatch):
-    from sparsetoken.explorer import views
-
     monkeypatch.setattr(views, "NETWORK_REPLICAS", 2)
     values = {"length": 3, "descent_steps": 2, "network_hidden": 1, "network_start": 2.0}
     floor, *courses = events(client.post("/api/view/networks", json={"settings": values}))
@@ -284,8 +224,6 @@ def test_courses_of_networks_are_those_of_descend(client, monkeypatch):
 
 
 def test_networks_that_diverge_say_so_and_steep_spectra_have_no_floor(client, monkeypatch):
-    from sparsetoken.explorer import views
-
     monkeypatch.setattr(views, "NETWORK_REPLICAS", 2)
     values = {"network_rate": 10.0, "network_start": 10.0, "loss": "square", "length": 3}
     values |= {"descent_steps": 10, "spectrum": 0.5}

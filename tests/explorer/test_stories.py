@@ -1,5 +1,6 @@
 """The stories, step by step, on a page without a server."""
 
+import functools
 import itertools
 import re
 
@@ -7,10 +8,18 @@ import pytest
 
 from sparsetoken.explorer.export import LOADS, export
 from sparsetoken.explorer.settings import PRESETS, Settings
+from sparsetoken.theory import descend
 
 sync_api = pytest.importorskip("playwright.sync_api")
 expect = sync_api.expect
 expect.set_options(timeout=60_000)  # a busy machine; nothing is judged by time
+
+FEW_LOADS = (1.0, 2.0, 4.0, 10.0)
+
+
+@functools.cache
+def rough(problem, trained, **_):
+    return descend(problem, trained, replicas=2)
 
 
 def walk(story):
@@ -47,9 +56,10 @@ def test_every_step_lies_on_the_grid_of_its_story(story):
 def page(browser, tmp_path_factory):
     grids = {story["name"]: values_of(story) for story in PRESETS}
     with pytest.MonkeyPatch.context() as patch:
-        # No step looks at capacities, and two replicas know what the steps say.
+        # No step looks at capacities or other loads, and two replicas know what the steps say.
         patch.setattr("sparsetoken.explorer.export.capacity", lambda settings: [])
-        patch.setattr("sparsetoken.explorer.views.NETWORK_REPLICAS", 2)
+        patch.setattr("sparsetoken.explorer.export.LOADS", FEW_LOADS)
+        patch.setattr("sparsetoken.explorer.views.descend", rough)
         path = export(tmp_path_factory.mktemp("site"), grids)
     found, errors = browser.new_page(viewport={"width": 1400, "height": 900}), []
     found.on("pageerror", lambda error: errors.append(error))

@@ -122,8 +122,6 @@ def test_columns_and_weights_have_one_readout_for_each_of_three_classes():
         ({"start_c": [-2e5]}, "at most 100000; got 200000"),
         ({"loss": _Unhashable()}, "lambda scores, y: own(scores, y)"),
         ({"rate_c": [0.1, 0.2]}, "rate_c"),
-        ({"momentum": 1.0}, "momentum"),
-        ({"batches": 0}, "batches"),
         ({"loss": "absolute"}, "loss"),
         ({"loss": "hinge"}, "continuous"),
         ({"rate_c": [1.0, -1.0, 1.0]}, "rate_c entry"),

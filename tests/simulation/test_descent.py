@@ -92,24 +92,29 @@ def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("problem", "descent"),
+    ("problem", "descent", "engine"),
     [
-        (SparseTokenProblem(4, 2, 2.5, 0.4), attention_descent(2.0, 6, start_w=0.3, start_q=0.5)),
-        (SparseTokenProblem(5, 1, 3.0, 0.4), attention_descent(3.0, 5, **START)),
+        (
+            SparseTokenProblem(4, 2, 2.5, 0.4),
+            attention_descent(2.0, 6, start_w=0.3, start_q=0.5),
+            "reduced",
+        ),
+        (SparseTokenProblem(5, 1, 3.0, 0.4), attention_descent(3.0, 5, **START), "tensors"),
         (
             SparseTokenProblem(4, 2, 2.0, 0.5),
             attention_descent(
                 1.5, 6, 0.7, 3.0, 0.3, beta=1.2, momentum=0.4, decay_w=0.1, batches=2,
                 loss="square",
             ),
+            "tensors",
         ),
         (
             SparseTokenProblem(3, 1, 3.0, 0.3),
             attention_descent(2.0, 5, 1.0, 3.0, 0.5, start_q=0.5, activation="sigmoid"),
+            "reduced",
         ),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("engine", ["tensors", "reduced"])
 def test_theory_predicts_what_is_simulated(problem, descent, engine):
     """Within 4 standard errors of both and the finite-size correction, of order 1/d."""
     d = 250

@@ -53,7 +53,6 @@ SHARED = st.SparseTokenProblem(3, 1, 3.0, 0.5, tokens=BLOCKS)
     ("task", "model", "dimension"),
     [
         (PROBLEM, SOFTMAX, 3),  # fewer dimensions than directions
-        (PROBLEM, SOFTMAX, 30),
         (PROBLEM, FROM_ZERO, 7),
         (PROBLEM, attention_descent(2.0, 4, activation="erf", **BATCHES), 12),
         (PROBLEM, st.Descent(st.networks.Gated(2), 2.0, 3, 1.5, momentum=0.3, batches=2), 20),

@@ -67,6 +67,18 @@ def test_neighbouring_numbers_draw_the_same_random_numbers(change, engine):
         assert one[name] == pytest.approx(two[name], abs=1e-6), name
 
 
+@pytest.mark.parametrize("engine", ["reduced", "tensors"])
+@pytest.mark.parametrize("model", ["attention", "pooled", "elementwise", "hard_attention"])
+def test_the_training_does_not_depend_on_the_test(model, engine):
+    shifted = SparseTokenProblem(9, 2, 2.5, 0.3)
+    here, there = (run(model, engine=engine, test_problem=p) for p in (None, shifted))
+    for one, two in zip(here.trials, there.trials, strict=True):
+        assert one.overlaps == two.overlaps
+        assert one.training_loss == two.training_loss
+        assert one.test_error != two.test_error
+    assert run(model, engine=engine, test_problem=PROBLEM) == here
+
+
 @pytest.mark.parametrize("change", [{"seed": 1}, {"engine": "tensors"}])
 def test_seed_and_engine_give_independent_numbers(change):
     assert run(**change).trials[0].training_loss != run().trials[0].training_loss

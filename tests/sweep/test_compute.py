@@ -11,7 +11,7 @@ import pytest
 from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps, simulation, theory
 from sparsetoken.model.models import Attention, make_model
 from sparsetoken.sweep import Grid
-from sparsetoken.sweep.compute import Piece, computed, in_pieces, row_of
+from sparsetoken.sweep.compute import Piece, checked_result, computed, in_pieces
 
 FIXED_PROBLEM = {"length": 4, "informative": 1, "positive_rate": 0.4}
 FIXED = {**FIXED_PROBLEM, "loss": "square"}
@@ -45,7 +45,7 @@ def compute(calls):
     """Return the values of results, none of which may fail, as what is kept of them has them."""
     found = computed(pickle.loads(pickle.dumps(Piece(calls))))
     assert [*found] == [call.name for call in calls]
-    return [row_of(json.loads(json.dumps(one.value))) for one in found.values()]
+    return [checked_result(json.loads(json.dumps(one.value))) for one in found.values()]
 
 
 @pytest.mark.parametrize("model", ["attention", "pooled", "vectorized", "elementwise"])
@@ -189,6 +189,6 @@ def test_what_cannot_be_read_in_a_worker_is_the_error_of_its_results():
 )
 def test_what_is_no_row_is_refused(changes):
     whole = {"status": "converged", "message": "", "cosine": 0.5}
-    assert row_of(whole) == whole
+    assert checked_result(whole) == whole
     with pytest.raises((ValueError, TypeError, AttributeError)):
-        row_of(whole | changes)
+        checked_result(whole | changes)

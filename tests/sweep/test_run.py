@@ -1,13 +1,10 @@
 """Runs: any executor, any order, deaths of workers, several runs at once."""
 
-import dataclasses
-import os
 import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-import cloudpickle
 import numpy as np
 import pytest
 import xarray as xr
@@ -22,7 +19,7 @@ GRIDS = {
         {"strength": [1.0, 1.6, 2.2, 2.8, 3.4, 4.0], "length": [2, 4, 8]},
         {"dimension": 12},
         quantities=("theory", "simulation"),
-        trials=100,
+        trials=30,
     ),
     "learning": Grid(
         "learning",
@@ -95,45 +92,6 @@ def test_what_does_not_depend_on_an_axis_is_computed_once(tmp_path, monkeypatch)
     assert (names.count("attention"), names.count("pooled")) == (10, 2)
     table = to_frame(tmp_path / "s.zarr").query("model == 'pooled'")
     assert table["test_error"].nunique() == 2
-
-
-class Sent:
-    """A function of this test that worker processes can call."""
-
-    def __init__(self, function):
-        self.function = function
-
-    def __call__(self, *arguments):
-        return self.function(*arguments)
-
-    def __reduce__(self):
-        return cloudpickle.loads, (cloudpickle.dumps(self.function),)
-
-
-def dying(some):
-    """Kill the worker where strength is 4."""
-    from sparsetoken.sweep.compute import computed
-
-    if any(c.problem.strength == 4.0 and c.quantity == "theory" for c in some.read().calls):
-        os._exit(9)
-    return computed(some)
-
-
-def test_a_piece_that_kills_its_worker_three_times_is_failed(tmp_path, pool, monkeypatch):
-    monkeypatch.setitem(compute.MOST_PREDICTIONS, "alignment", 3)
-    grid = dataclasses.replace(GRID, axes={"strength": [1, 2, 3, 4], "length": [2, 4, 8]})
-    with monkeypatch.context() as patch:
-        patch.setattr("sparsetoken.sweep.runs.computed", Sent(dying))
-        found = run(grid, tmp_path / "s.zarr", pool)
-    assert found.failed == 3
-    assert found.left == 0
-    told = to_frame(tmp_path / "s.zarr").query("status == 'failed'")
-    assert set(told["strength"]) == {4.0}
-    assert told["message"].str.contains("died 3 times").all()
-    assert told["cosine"].isna().all()
-    assert run(grid, tmp_path / "s.zarr").failed == 3
-    assert run(grid, tmp_path / "s.zarr", retry_failed=True).failed == 0
-    assert run(grid, tmp_path / "s.zarr").failed == 0
 
 
 def failing(tmp_path):

@@ -77,16 +77,6 @@ def test_steps_are_even_with_twelve_digits_and_include_the_ends(tmp_path):
     assert steps('{ from = 0.5, to = 8, points = 5, scale = "logarithmic" }') == [0.5, 1, 2, 4, 8]
 
 
-@pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
-@pytest.mark.parametrize("key", ["length", "dimension"])
-def test_no_integer_is_infinite(tmp_path, number, key):
-    text = GOOD.replace("dimension = 20", f"{key} = {number}")
-    with pytest.raises(InvalidInput, match=rf"line 8, fixed.{key} must be an integer"):
-        read(tmp_path, text)
-    with pytest.raises(InvalidInput, match=rf"fixed.{key} must be an integer"):
-        Grid("learning", {"alpha1": [1.0, 2.0]}, {key: float(number)}, ("simulation",))
-
-
 def test_the_example_has_2000_points():
     example = Path(__file__).parents[2] / "examples" / "sweep.toml"
     grid = read_spec(example)
@@ -97,30 +87,23 @@ def test_the_example_has_2000_points():
 @pytest.mark.parametrize(
     ("old", "new", "line", "key"),
     [
-        ("trials = 3", "trials = -3", 3, "trials"),
         ("trials = 3", "trails = 3", 3, "trails"),
-        ('"learning"', '"lerning"', 1, "experiment"),
         ("dimension = 20", "dimensions = 20", 8, "fixed.dimensions"),
-        ("dimension = 20", "alpha1 = 2", 8, "fixed.alpha1"),
         ("dimension = 20", "dimension = 20\ncosine = 0.5", 9, "fixed.cosine"),
         ('["attention", "pooled"]', "[]", 11, "axes.model"),
         ("points = 3", "points = 0", 12, "axes.alpha1.points"),
         ("points = 3, ", "", 12, "axes.alpha1"),
         ('"logarithmic"', '"cubic"', 12, "axes.alpha1.scale"),
-        ('"logarithmic"', "[]", 12, "axes.alpha1.scale"),
         ("from = 1, to = 4", "from = 0, to = 4", 12, "axes.alpha1"),
         ("points = 3", "points = 100001", 12, "axes.alpha1.points"),
         ("to = 4", "to = inf", 12, "axes.alpha1.to"),
         ("from = 1, to = 2,", "from = -1e308, to = 1e308,", 13, "axes.strength"),
         ("informative = [1, 2]", "informative = [1, 2, 3]", 16, "tied.length"),
         ("informative = [1, 2]", "informative = 3", 17, "tied.informative"),
-        ("informative = [1, 2]", "informative = []", 17, "tied.informative"),
         ("informative = [1, 2]", "strength = [1, 2]", 13, "axes.strength"),
         ("strength = {", '"strength+ridge" = {', 13, "axes.strength+ridge"),
         ("informative = [1, 2]", "informative = [1, 5]", 17, "tied.informative"),
         ('x = "alpha1"', 'x = "beta"', 20, "plot.x"),
-        ('x = "alpha1"', 'z = "alpha1"', 20, "plot.z"),
-        ('x = "alpha1"', "x = 3", 20, "plot.x"),
         ("seed = 5", 'seed = 5\naxes.loss = ["hinge"]\n', 5, None),
     ],
 )

@@ -5,7 +5,6 @@ import json
 import os
 import random
 import shutil
-import sqlite3
 
 import pytest
 import xarray as xr
@@ -115,19 +114,6 @@ def test_what_is_no_store_is_refused_and_stays(tmp_path):
     with pytest.raises(InvalidInput, match="a folder, or a URL"):
         run(GRID, folder / "thesis.txt")
     assert (folder / "thesis.txt").read_text() == "mine"
-
-
-def test_stores_of_earlier_versions_are_refused_with_the_remedy(tmp_path):
-    old = tmp_path / "old.zarr"
-    xr.Dataset({"theory": ("strength", [1.0])}).to_zarr(old, consolidated=False)
-    with sqlite3.connect(tmp_path / "old.db") as file:
-        file.execute("CREATE TABLE results (x)")
-    (tmp_path / "old.zarr.zip").write_bytes(b"PK\5\6" + bytes(18))
-    for place in (old, tmp_path / "old.db", tmp_path / "old.zarr.zip"):
-        for use in (lambda place=place: run(GRID, place), lambda place=place: to_xarray(place)):
-            with pytest.raises(InvalidInput, match="version that wrote this one exports it"):
-                use()
-    assert not (old / "pieces").exists()
 
 
 def test_what_an_interrupted_start_leaves_is_a_store(path, tmp_path):

@@ -3,7 +3,6 @@
 Equations: capacity, feature-law.
 """
 
-import dataclasses
 import itertools
 import math
 
@@ -19,9 +18,8 @@ from sparsetoken.model.stages import Query
 from sparsetoken.theory import capacity
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.separability import training_sets
+from sparsetoken.theory.separability.drawn_law import drawn_law
 from sparsetoken.theory.separability.proposal import Proposal
-from sparsetoken.theory.separability.sampled_violation import sampled_violation
-from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes
 from sparsetoken.theory.separability.violation import Expansion, expansion, squared_violation
 
 
@@ -48,6 +46,7 @@ def test_reference_points(point, value, digit):
 @pytest.mark.parametrize("s", [-1.0, 0.3])
 def test_without_signal_two_samples_per_dimension(s, k):
     """Cover's count: random labels on points in general position."""
+    assert load("hard_attention", 7, 2, 0.5, 0.0, s, 1.0).capacity == pytest.approx(2, rel=1e-4)
     assert load("attention", 7, 2, 0.5, 0.0, s, k).capacity == pytest.approx(2, rel=1e-4)
     assert load("pooled", 7, 2, 0.5, 0.0).capacity == pytest.approx(2, rel=1e-12)
     assert load("vectorized", 7, 2, 0.5, 0.0).capacity == pytest.approx(14, rel=1e-12)
@@ -123,6 +122,42 @@ def test_tiny_features_can_be_separated():
     assert found.capacity == pytest.approx(2, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("letters", "s", "k"),
+    [((50, 12, 3.07, 0.35), 0.74, 0.88), ((20, 6, 4.05, 0.3), 0.83, 0.72)],
+)
+def test_violations_that_hardly_a_plain_node_has_are_found_in_a_few_rounds(letters, s, k):
+    """More than 500 samples per dimension, against plain nodes at the solution of another law."""
+    found = capacity(SparseTokenProblem(*letters), Attention(Query(s, k)), tolerance=1e-2)
+    assert found.status.converged
+    assert found.capacity > 500
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3])
+def test_a_mean_without_variance_is_not_called_converged(tolerance):
+    """L = 2: E[1/C^2] is infinite. Sets of 10^3 to 10^6 plain draws give 73 to 112."""
+    found = load("elementwise", 2, 2, 0.5, 4.0, 0.6, 1.0, activation="linear", tolerance=tolerance)
+    assert not found.status.converged
+    assert 73 < found.capacity < 112
+    assert found.numerical_error > 0.01 * found.capacity
+
+
+@pytest.mark.parametrize(
+    ("point", "activation"),
+    [
+        (("elementwise", 10, 5, 0.23, 2.4, -0.2, 2.25), "erf"),
+        (("elementwise", 2, 1, 0.7, 2.74, -0.08, 0.64), "linear"),
+        (("elementwise", 3, 2, 0.48, 0.95, 0.38, 2.18), "linear"),
+    ],
+)
+def test_errors_of_rare_violations_are_as_stated(point, activation):
+    """Means rest on few samples of small weights."""
+    rough, fine = (load(*point, activation=activation, tolerance=t) for t in (1e-2, 5e-3))
+    error = math.hypot(rough.numerical_error, fine.numerical_error)
+    # Three standard errors over 16 scrambles: by chance once in a hundred settings.
+    assert rough.capacity == pytest.approx(fine.capacity, abs=3 * error)
+
+
 def test_bad_input():
     with pytest.raises(InvalidInput, match="model"):
         load("linear", 3, 1, 0.2, 0.0)
@@ -179,7 +214,7 @@ def test_well_separated_classes():
     pooled = load("pooled", 13, 8, 0.33, 7.39)
     assert found.status.converged
     assert math.log(found.capacity) == pytest.approx(math.log(pooled.capacity), rel=1e-3)
-    sharper = load("attention", 13, 8, 0.33, 7.39, 0.98, 0.0366)
+    sharper = load("attention", 13, 8, 0.33, 7.39, 0.98, 0.0366, tolerance=1e-3)
     assert sharper.status.converged
     assert sharper.capacity > pooled.capacity
 
@@ -237,42 +272,26 @@ def test_derivatives_of_the_violation():
         assert here.hessian[i] == pytest.approx(slope, abs=1e-8)
 
 
-@pytest.mark.parametrize("coordinates", ["ordered", "summed"])
-@pytest.mark.parametrize("label", [1, -1])
-def test_nodes_of_any_proposal_have_the_law_of_the_features(coordinates, label):
-    """Means of the scalars over nodes of a moved and correlated proposal, against plain nodes."""
+def test_nodes_of_any_proposal_have_the_law_of_the_features():
+    """Means of the scalars over nodes of moved and correlated proposals, against plain nodes."""
     problem, query = SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.2)
-    features = feature_law(Attention(), problem, query, 64).features
-    size = len(Proposal.standard(6).mean)
-    root = np.linalg.cholesky(0.9 * np.eye(size) + 0.1)
-    moved = Proposal(np.linspace(-0.2, 0.3, size), root)
     plain = feature_law(Attention(), problem, query, 2**12)
-    of_class = plain.y[0] == label
-    chance = 0.3 if label > 0 else 0.7
-    sums = {name: np.zeros((SCRAMBLES, 2)) for name in ("weight", "along", "across", "C")}
-    for block in ClassNodes(features, label, moved, coordinates, 0).blocks(2**10):
-        for name, of_scramble in sums.items():
-            values = getattr(block.law, name)[0] if name != "weight" else 1.0
-            weight = block.law.weight[0] / (chance * 2**10)
-            of_scramble[block.scramble] += [np.sum(weight * values**p) for p in (1, 2)]
-    for name, of_scramble in sums.items():
-        known = getattr(plain, name)[:, of_class] if name != "weight" else np.ones((8, 1))
-        for power in (1, 2):
-            ours, theirs = of_scramble[:, power - 1], np.mean(known**power, axis=1)
-            error = math.hypot(ours.std(ddof=1) / 4, theirs.std(ddof=1) / math.sqrt(8))
-            # Five standard errors: 28 comparisons.
-            assert ours.mean() == pytest.approx(theirs.mean(), abs=5 * error + 1e-12)
-
-
-def test_coordinates_cannot_change_the_capacity():
-    problem, query = SparseTokenProblem(8, 3, 2.0, 0.3), Query(0.6, 0.8)
-    features = feature_law(Attention(), problem, query, 64).features
-    values = [
-        sampled_violation(dataclasses.replace(features, coordinates=(c,)), 2e-4)
-        for c in ("ordered", "summed")
-    ]
-    error = math.hypot(*(v.value * v.error for v in values))
-    assert values[0].value == pytest.approx(values[1].value, abs=4 * error)
+    root = np.linalg.cholesky(0.9 * np.eye(6) + 0.1)
+    proposals = {
+        1: Proposal(np.linspace(-0.2, 0.3, 6), root),
+        -1: Proposal(np.linspace(0.2, -0.3, 6), root, plain=0.4),
+    }
+    law, _ = drawn_law(plain.features, proposals, {1: 2**10, -1: 2**11}, 0)
+    for label in (1, -1):
+        ours, theirs = ((one.y[0] == label) for one in (law, plain))
+        for name, power in itertools.product(("along", "across", "C"), (0, 1, 2)):
+            values = [
+                np.sum(one.weight[:, own] * getattr(one, name)[:, own] ** power, axis=1)
+                for one, own in ((law, ours), (plain, theirs))
+            ]
+            error = math.hypot(*(v.std(ddof=1) / math.sqrt(len(v)) for v in values))
+            # Five standard errors: 18 comparisons.
+            assert values[0].mean() == pytest.approx(values[1].mean(), abs=5 * error + 1e-12)
 
 
 @pytest.mark.parametrize(("lost", "code"), [(1, "converged"), (16, "no_limit")])

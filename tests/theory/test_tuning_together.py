@@ -160,11 +160,11 @@ def test_a_descent_that_diverges_is_no_candidate():
 
 
 def test_the_search_of_rates_of_any_network():
-    given = st.Descent(st.networks.Gated(2), alpha=2.0, steps=6, rates=0.5, rate_c=[0.2, 0.4] * 3)
-    found = st.tuning.best_descent(PROBLEM, given, evaluations=8, replicas=4)
+    given = st.Descent(st.networks.Gated(2), alpha=2.0, steps=4, rates=0.5, rate_c=[0.2, 0.4] * 2)
+    found = st.tuning.best_descent(PROBLEM, given, evaluations=6, replicas=2)
     descent = found.descent
-    before = st.theory.descend(PROBLEM, given, replicas=4)
-    assert found.evaluations == 8
+    before = st.theory.descend(PROBLEM, given, replicas=2)
+    assert found.evaluations == 6
     assert found.course.test_error[-1] < before.test_error.min() - 2 * before.numerical_error
     rates = np.array(descent.rates)
     assert rates.shape == (descent.steps, 5)

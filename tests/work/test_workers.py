@@ -122,10 +122,10 @@ def test_a_death_loses_no_task(tmp_path):
 
 def test_an_innocent_task_beside_killers_is_never_given_up():
     with WorkerPool(2) as processes:
-        found = dict(completed(Died({0, 1, 2, 5}), range(7), processes, 2))
+        found = dict(completed(Died({0, 2}), range(4), processes, 2))
     given_up = {task for task, result in found.items() if isinstance(result, WorkerDied)}
-    assert given_up == {0, 1, 2, 5}
-    assert {task: found[task] for task in (3, 4, 6)} == {3: 9, 4: 16, 6: 36}
+    assert given_up == {0, 2}
+    assert (found[1], found[3]) == (1, 9)
     assert "died 3 times" in str(found[0])
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import math
+import mmap
+import shutil
+import tempfile
 from collections.abc import Iterator
 from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sparsetoken.bags.mapped import is_mapped, scratch
 from sparsetoken.base.validation import InvalidInput
 
 _CHUNK = 1 << 18  # values looked at together: they stay in the cache of the processor
+_LARGE = 1 << 26  # bytes from which a copy of a memory map goes to a file
 
 
 class Padded(NamedTuple):
@@ -71,9 +75,17 @@ class Bags:
     offsets: Int[np.ndarray, " bounds"]
 
     def __post_init__(self) -> None:
-        _check_tokens(self.tokens)
-        offsets = np.asarray(self.offsets)
-        _check_offsets(offsets, len(self.tokens))
+        tokens, offsets = self.tokens, np.asarray(self.offsets)
+        kind = isinstance(tokens, np.ndarray) and tokens.dtype in (np.float32, np.float64)
+        if not (kind and tokens.ndim == 2 and tokens.flags.c_contiguous):
+            legal = "a C-contiguous float32 or float64 array of shape (N, d)"
+            remedy = "as_bags makes bags of other arrays."
+            raise InvalidInput("tokens", legal, _kind_of(tokens), remedy)
+        whole = offsets.dtype.kind in "iu" and offsets.ndim == 1 and offsets.size > 0
+        rising = whole and (offsets[1:] > offsets[:-1]).all()
+        if not rising or (offsets[0], offsets[-1]) != (0, len(tokens)):
+            legal = f"integers from 0 to the number of tokens, {len(tokens)}, strictly increasing"
+            raise InvalidInput("offsets", legal, _kind_of(offsets), "No bag is empty.")
         object.__setattr__(self, "offsets", offsets.astype(np.int64, copy=False))
 
     def __len__(self) -> int:
@@ -219,18 +231,26 @@ def offsets_of(sizes: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n+1"]:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
-def _check_tokens(tokens: Any) -> None:
-    legal = "a C-contiguous float32 or float64 array of shape (N, d)"
-    kind = isinstance(tokens, np.ndarray) and tokens.dtype in (np.float32, np.float64)
-    if not (kind and tokens.ndim == 2 and tokens.flags.c_contiguous):
-        raise InvalidInput("tokens", legal, _kind_of(tokens), "as_bags makes bags of other arrays.")
+def is_mapped(array: Any) -> bool:
+    """Whether an array is a view of a memory map."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, mmap.mmap)
 
 
-def _check_offsets(offsets: np.ndarray, N: int) -> None:
-    legal = f"integers from 0 to the number of tokens, {N}, strictly increasing"
-    whole = offsets.dtype.kind in "iu" and offsets.ndim == 1 and offsets.size > 0
-    if not whole or offsets[0] != 0 or offsets[-1] != N or (offsets[1:] <= offsets[:-1]).any():
-        raise InvalidInput("offsets", legal, _kind_of(offsets), "No bag is empty.")
+def scratch(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Return an array to write to: a large one in a temporary file that ends with the array.
+
+    What is picked from a memory map may not fit into memory either. Where the disk of temporary
+    files (TMPDIR) has no room it is in memory.
+    """
+    size = math.prod(shape) * dtype.itemsize
+    if size < _LARGE or shutil.disk_usage(tempfile.gettempdir()).free < size:
+        return np.empty(shape, dtype)
+    with tempfile.TemporaryFile() as file:
+        file.truncate(size)
+        # No np.memmap: joblib would look for the name of its file.
+        return np.ndarray(shape, dtype, mmap.mmap(file.fileno(), size))
 
 
 def _kind_of(value: Any) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from sparsetoken.bags.container import Bags, offsets_of
 from sparsetoken.base.validation import InvalidInput, integer, refuse_disguised
 
-_CHUNK = 1 << 20  # values looked at together
 _MASK = "Give X.filled(0), with mask=~X.mask.all(axis=2) if whole tokens are masked."
 
 
@@ -64,12 +64,23 @@ def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None) -> Bags:
         raise TypeError("X is sparse; bags are dense. Use X.toarray().")
     refuse_others(X)
     if isinstance(X, Bags) or is_list_of_bags(X):
-        _refuse_layout(mask, n_tokens)
+        for name, value in (("mask", mask), ("n_tokens", n_tokens)):
+            if value is not None:
+                remedy = "The bags already say which tokens they have."
+                raise InvalidInput(name, "None for ragged bags", type(value).__name__, remedy)
         # New bags, whose values are looked at again: they may have changed in place.
         bags = X.with_tokens(X.tokens) if isinstance(X, Bags) else _from_list(X)
-        check_finite(bags)
-        return bags
-    return _from_array(as_floats(X), mask, n_tokens)
+    else:
+        array = _three_dimensional(as_floats(X), n_tokens)
+        n, L, d = array.shape
+        mask = np.ones((n, L), bool) if mask is None else _checked_mask(mask, n, L)
+        sizes = mask.sum(axis=1)
+        if not sizes.all():
+            raise _empty(int(sizes.argmin()), "only padding in the mask")
+        tokens = array.reshape(n * L, d) if mask.all() else array[mask]
+        bags = Bags(tokens, offsets_of(sizes))
+    check_finite(bags, mask)
+    return bags
 
 
 def refuse_others(X: Any) -> None:
@@ -185,13 +196,6 @@ def _depth(value: Any) -> int:
         return 2
 
 
-def _refuse_layout(mask: Any, n_tokens: int | None) -> None:
-    remedy = "The bags already say which tokens they have."
-    for name, value in (("mask", mask), ("n_tokens", n_tokens)):
-        if value is not None:
-            raise InvalidInput(name, "None for ragged bags", type(value).__name__, remedy)
-
-
 def as_floats(X: Any, dtype: Any = None, name: str = "X") -> np.ndarray:
     """Return X as a C-contiguous array of float32 or float64.
 
@@ -235,21 +239,6 @@ def _from_list(X: Sequence) -> Bags:
     return Bags(np.concatenate(arrays), offsets_of(np.array([len(bag) for bag in arrays])))
 
 
-def _from_array(array: np.ndarray, mask: Any, n_tokens: int | None) -> Bags:
-    array = _three_dimensional(array, n_tokens)
-    n, L, d = array.shape
-    if mask is None or (mask := _checked_mask(mask, n, L)).all():
-        bags = Bags(array.reshape(n * L, d), np.arange(n + 1) * L)
-        check_finite(bags)
-        return bags
-    sizes = mask.sum(axis=1)
-    if not sizes.all():
-        raise _empty(int(sizes.argmin()), "only padding in the mask")
-    bags = Bags(array[mask], offsets_of(sizes))
-    check_finite(bags, lambda row: int(np.flatnonzero(mask)[row] % L))
-    return bags
-
-
 def _three_dimensional(array: np.ndarray, n_tokens: int | None) -> np.ndarray:
     if array.ndim not in (2, 3):
         legal = "an array of shape (n, L, d) or (n, d), or a list of arrays of shape (L_i, d)"
@@ -285,34 +274,22 @@ def _empty(bag: int, got: str) -> InvalidInput:
     return InvalidInput(f"bag {bag}", "of at least one token", got, "Leave empty bags out.")
 
 
-def check_finite(bags: Bags, token_of: Any = None) -> None:
+def check_finite(
+    bags: Bags, mask: Bool[np.ndarray, "n L"] | None = None, file: Path | None = None
+) -> None:
     """Refuse NaN and infinity.
-
-    Parameters
-    ----------
-    bags : Bags
-    token_of : callable, optional
-        Maps a row of `bags.tokens` to the number of the token in what the user gave.
 
     Raises
     ------
     InvalidInput
-        With bag, token and column of the first such value, counted from 0.
+        With bag, token and column of the first such value, counted from 0: the token as in what
+        was given with a mask, and no bag if it is that of a file.
     """
-    bad = None if np.isfinite(bags.extremes).all() else first_not_finite(bags.tokens)
-    if bad is not None:
-        row, column = bad
-        bag = int(np.searchsorted(bags.offsets, row, side="right")) - 1
-        token = token_of(row) if token_of else row - int(bags.offsets[bag])
-        got = f"{bags.tokens[row, column]} at bag {bag}, token {token}, column {column}"
-        raise InvalidInput("X", "finite (no NaN, no infinity)", got, "Count starts at 0.")
-
-
-def first_not_finite(tokens: Float[np.ndarray, "N d"]) -> tuple[int, int] | None:
-    """Return row and column of the first value that is NaN or infinite, or None."""
-    step = max(1, _CHUNK // tokens.shape[1])
-    for start in range(0, len(tokens), step):
-        bad = np.argwhere(~np.isfinite(tokens[start : start + step]))
-        if len(bad):
-            return start + int(bad[0, 0]), int(bad[0, 1])
-    return None
+    if np.isfinite(bags.extremes).all():
+        return
+    for i, bag in enumerate(bags):
+        for token, column in np.argwhere(~np.isfinite(bag)).tolist():
+            at = token if mask is None else np.flatnonzero(mask[i])[token]
+            name, place = ("X", f"bag {i}, ") if file is None else (f"FILE {file}", "")
+            got = f"{bag[token, column]} at {place}token {at}, column {column}"
+            raise InvalidInput(name, "finite (no NaN, no infinity)", got, "Count starts at 0.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 import zipfile
 from collections.abc import Collection
@@ -119,9 +120,9 @@ def loaded(path: str | Path, labels: Any, bag: str, columns: Columns) -> Labelle
     else:
         require_regular("FILE", path)
     try:
-        if path.is_dir():
-            return _from_folder(path, labels, columns)
-        return (_from_arrays if ending == ".npz" else _from_parquet)(path, labels, bag, columns)
+        if path.is_dir() or ending == ".npz":
+            return _from_arrays(path, labels, bag, columns)
+        return _from_parquet(path, labels, bag, columns)
     except InvalidInput:
         raise
     except (MemoryError, RuntimeError, TypeError, ValueError) as error:  # of odd values
@@ -129,38 +130,59 @@ def loaded(path: str | Path, labels: Any, bag: str, columns: Columns) -> Labelle
 
 
 def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledBags:
-    with refused("FILE", _LEGAL, path), zipfile.ZipFile(path) as packed:
-        sizes = [member.file_size for member in members_of(path, packed).values()]
-        check_unpacked(path, sum(sizes), _FEWER)
-    with np.load(path, allow_pickle=False) as stored:
+    """Return the bags of a folder or a zip file of .npy files."""
+    packed, source = path.is_dir(), "labels"
+    if packed and columns is not None:
+        remedy = "Pack files that hold these columns alone."
+        raise InvalidInput("columns", "None for a packed folder", columns, remedy)
+    files = sorted(one.name for one in path.glob("*.npy")) if packed else _members(path)
+    names = [name.removesuffix(".npy") for name in files]
 
-        def array(name: str) -> np.ndarray:
-            check_present(f"FILE {path.name}", "array", name, stored.files)
-            return _array(path, stored, name)
+    def array(name: str) -> np.ndarray:
+        check_present(f"FILE {path.name}", "array", name, names)
+        return _array(path, name)
 
-        X, source = array("X"), "labels"
-        if isinstance(labels, str):
-            label = _label_name(path, stored.files, labels, "y")
-            labels, source = array(label), f"array {label}"
-        if X.ndim == 3:
-            bags = as_bags(X, array("mask") if "mask" in stored.files else None)
-            found = LabelledBags.of(bags, np.arange(len(bags)), labels, source)
-        else:
-            found = grouped(X, array(bag), labels, source)
+    def of_bags(bags: Bags, ids: np.ndarray) -> LabelledBags:
+        return LabelledBags.of(bags, ids, labels, source)
+
+    if isinstance(labels, str):
+        label = _label_name(path, names, labels, LABEL)
+        labels, source = array(label), f"array {label}"
+        if packed:  # they were written in the order of the ids
+            labels = dict(zip(array(IDS).tolist(), labels.tolist(), strict=True))
+    if packed:
+        return of_bags(Bags(array(TOKENS), array(OFFSETS)), array(IDS))
+    if (X := array("X")).ndim == 3:
+        bags = as_bags(X, array("mask") if "mask" in names else None)
+        found = of_bags(bags, np.arange(len(bags)))
+    else:
+        found = grouped(X, array(bag), labels, source)
     return found if columns is None else found.only(chosen(columns, found.columns))
 
 
-def _array(path: Path, stored: Any, name: str) -> np.ndarray:
-    """Return an array of numbers or texts."""
-    with refused("FILE", _LEGAL, path), warnings.catch_warnings():
+def _members(path: Path) -> list[str]:
+    with refused("FILE", _LEGAL, path), zipfile.ZipFile(path) as packed:
+        members = members_of(path, packed)
+    check_unpacked(path, sum(member.file_size for member in members.values()), _FEWER)
+    return list(members)
+
+
+def _array(path: Path, name: str) -> np.ndarray:
+    """Return an array of numbers or texts of a zip file, or of a folder, where tokens are a map."""
+    file = path / f"{name}.npy" if path.is_dir() else path
+    require_regular("FILE", file)
+    with contextlib.ExitStack() as stack, refused("FILE", _LEGAL, file):
+        stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore", UserWarning)  # of headers that Python 2 wrote
         try:
-            array = stored[name]
+            array = np.load(file, mmap_mode="r" if name == TOKENS else None, allow_pickle=False)
+            if file == path:
+                array = stack.enter_context(array)[name]
         except ValueError as error:
             if "pickle" not in str(error):
                 raise
             remedy = f"It holds Python objects, or no arrays. {_PLAIN}"
-            raise InvalidInput("FILE", _LEGAL, str(path), remedy) from None
+            raise InvalidInput("FILE", _LEGAL, str(file), remedy) from None
     if not isinstance(array, np.ndarray) or array.dtype.kind == "V":
         got = str(getattr(array, "dtype", "bytes without a header of NumPy"))
         raise InvalidInput(f"array {name}", "an array of numbers or texts", got, _PLAIN)
@@ -168,28 +190,6 @@ def _array(path: Path, stored: Any, name: str) -> np.ndarray:
         check_unpacked(path, array.nbytes + 8 * array.size, _FEWER)
     check_text(f"array {name}", array)
     return array
-
-
-def _from_folder(path: Path, labels: Any, columns: Columns) -> LabelledBags:
-    def array(name: str) -> np.ndarray:
-        stored = [one.stem for one in sorted(path.glob("*.npy"))]
-        check_present(f"FILE {path.name}", "array", name, stored)
-        file = path / f"{name}.npy"
-        require_regular("FILE", file)
-        with refused("FILE", _LEGAL, file):
-            values = np.load(file, mmap_mode="r" if name == TOKENS else None, allow_pickle=False)
-        check_text(f"array {name}", values)
-        return values
-
-    if columns is not None:
-        remedy = "Pack files that hold these columns alone."
-        raise InvalidInput("columns", "None for a packed folder", columns, remedy)
-    bags, ids, source = Bags(array(TOKENS), array(OFFSETS)), array(IDS), "labels"
-    if isinstance(labels, str):  # they were written in the order of the ids
-        label = labels or LABEL
-        of_bags, source = array(label).tolist(), f"array {label}"
-        labels = dict(zip(ids.tolist(), of_bags, strict=True))
-    return LabelledBags.of(bags, ids, labels, source)
 
 
 def _from_parquet(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledBags:

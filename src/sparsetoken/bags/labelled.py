@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import as_labels, check_labels, missing, refuse_masked, refuse_missing
+from sparsetoken.bags.convert import as_labels, check_labels, refuse_masked, refuse_missing
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
 from sparsetoken.base.validation import InvalidInput
 
@@ -171,27 +171,27 @@ def labels_of(
         If a bag has no label or two, or it cannot be known which label is of which bag.
     """
     refuse_masked(name, labels)
-    n, N = len(ids), len(rows)
+    n, N, known = len(ids), len(rows), ids.tolist()
     if hasattr(labels, "index") and hasattr(labels, "to_dict"):
-        labels = _of_series(labels, ids, N, name)
+        labels = _of_series(labels, known, N, name)
     if isinstance(labels, Mapping):
-        absent = [one for one in ids.tolist() if one not in labels]
+        absent = [one for one in known if one not in labels]
         if absent:
             raise InvalidInput(name, "one for each bag", f"none for bag {absent[0]}")
-        y = as_labels([labels[one] for one in ids.tolist()])
-    elif (y := as_labels(labels)).shape == (N,):
-        y = _one_of_each(y[rows], offsets, ids, rows, name)
-    elif y.shape != (n,):
+        labels = [labels[one] for one in known]
+    elif (given := as_labels(labels)).shape == (N,):
+        labels = _one_of_each(given[rows], offsets, ids, rows, name)
+    elif given.shape != (n,):
         legal = f"one for each of {n} bags or {N} tokens, or a mapping from ids"
-        raise InvalidInput(name, legal, f"shape {y.shape}")
+        raise InvalidInput(name, legal, f"shape {given.shape}")
     elif not _rising(ids):
         legal = "a mapping from ids, or of bags with ids that rise"
-        got = f"one for each bag in an unknown order; ids first appear as {some(ids.tolist())}"
+        got = f"one for each bag in an unknown order; ids first appear as {some(known)}"
         remedy = "Use dict(zip(ids, labels)), or sort the tokens by id."
         raise InvalidInput(name, legal, got, remedy)
-    check_labels(y, name, ids)
-    if y.dtype == object:
-        y = np.array(y.tolist())
+    check_labels(labels, name, ids)
+    y = as_labels(labels)
+    y = np.array(y.tolist()) if y.dtype == object else y
     infinite = y.dtype.kind == "f" and not np.isfinite(y).all()
     if y.ndim != 1 or y.dtype.kind not in "biufU" or infinite:
         got = "infinity" if infinite else f"dtype {y.dtype}, shape {y.shape}"
@@ -199,34 +199,31 @@ def labels_of(
     return y
 
 
-def _of_series(labels: Any, ids: np.ndarray, N: int, name: str) -> Any:
+def _of_series(labels: Any, ids: list[Any], N: int, name: str) -> Any:
     """Return a Series as a mapping from ids if they are its index, else its values.
 
     A Series with a label for each of N tokens is a column of the table: its index numbers rows,
     though integer ids may be among the numbers.
     """
-    index = labels.index
-    if not (index.is_unique and set(ids.tolist()) <= set(index)):
-        return labels.to_numpy()
-    if len(labels) == N == len(ids) and list(index) != ids.tolist():
+    by_id = labels.index.is_unique and set(ids) <= set(labels.index)
+    if by_id and len(labels) == N == len(ids) and list(labels.index) != ids:
         got = "a Series with a label for each bag and for each token"
         remedy = "labels.to_dict() has ids for keys, labels.to_numpy() stands by rows."
         raise InvalidInput(name, "of one possible order", got, remedy)
-    return labels.to_numpy() if len(labels) == N else labels.to_dict()
+    return labels.to_dict() if by_id and len(labels) != N else labels.to_numpy()
 
 
 def _one_of_each(
     labels: np.ndarray, offsets: np.ndarray, ids: np.ndarray, rows: np.ndarray, name: str
 ) -> np.ndarray:
     """Return the label of each bag, which all of its tokens have."""
-    sizes, y = np.diff(offsets), labels[offsets[:-1]]
-    if missing(labels).any():
-        refuse_missing(labels, np.repeat(ids, sizes), name)
-    differs = labels != np.repeat(y, sizes)
+    owner = np.repeat(np.arange(len(ids)), np.diff(offsets))
+    y = labels[offsets[:-1]]
+    refuse_missing(labels, ids[owner], name)
+    differs = labels != y[owner]
     if differs.any():
         token = int(np.argmax(differs))
-        bag = ids[np.searchsorted(offsets, token, side="right") - 1]
-        got = f"two labels in bag {bag}, the second in row {rows[token]}"
+        got = f"two labels in bag {ids[owner[token]]}, the second in row {rows[token]}"
         raise InvalidInput(name, "one label for each bag", got)
     return y
 

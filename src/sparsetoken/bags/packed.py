@@ -6,20 +6,38 @@ speed of the disk, or from the cache of the system, and are never in memory as a
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
-from sparsetoken.bags.container import offsets_of
+from sparsetoken.bags.container import Bags, offsets_of
+from sparsetoken.bags.convert import as_floats, check_finite
 from sparsetoken.bags.labelled import labels_of, some
-from sparsetoken.bags.token_files import ENDINGS, TokenFile
+from sparsetoken.base.files import require_regular
+from sparsetoken.base.machine import needed
 from sparsetoken.base.progress import progress_of
+from sparsetoken.base.untrusted import (
+    LARGEST_NUMBER,
+    check_inflated,
+    check_unpacked,
+    padded_size,
+    refused,
+)
 from sparsetoken.base.validation import InvalidInput
+
+ENDINGS = (".npy", ".h5", ".hdf5", ".zarr")
+
+_LEGAL = "of an array that can be read"
+_DEFLATE, _FLETCHER = 1, 3  # numbers of filters in HDF5
+_SMALL = 1 << 17  # bytes of a deflated chunk, which becomes 1032 times as large at the most
 
 TOKENS, OFFSETS, IDS, LABEL = "tokens", "offsets", "ids", "y"
 """The arrays of a packed folder, each in an .npy file of its own; that of labels may be absent."""
@@ -86,18 +104,32 @@ def pack(
     >>> shutil.rmtree(packed)
     """
     folder = Path(to)
-    _check_place(folder)
-    tokens = [TokenFile.of(path, dataset) for path in _paths(files)]
-    ids, offsets = _ids(tokens), offsets_of(np.array([one.shape[0] for one in tokens]))
-    shape, dtype = (int(offsets[-1]), tokens[0].shape[1]), tokens[0].dtype
-    _check_alike(tokens)
-    y = None if labels is None else labels_of(labels, offsets, ids, np.arange(shape[0]))
-    _check_disk(folder, shape[0] * shape[1] * dtype.itemsize)
-    aside = folder.resolve().parent / f".{folder.name}.{secrets.token_hex(4)}"
+    if folder.exists():
+        raise InvalidInput("to", "a path that is not there yet", str(folder), "Name another one.")
+    parent = folder.resolve().parent
+    if not parent.is_dir():
+        raise InvalidInput("to", "in a folder that is there", str(folder))
+    paths = _paths(files)
+    sizes, d, dtype = _layout(paths, dataset)
+    ids, offsets = np.array([path.stem for path in paths]), offsets_of(np.array(sizes))
+    N = int(offsets[-1])
+    y = None if labels is None else labels_of(labels, offsets, ids, np.arange(N))
+    size, free = N * d * dtype.itemsize, shutil.disk_usage(parent).free
+    if size > free:
+        legal = f"on a disk with {size / 1e9:.3g} GB free, the size of the tokens"
+        raise InvalidInput("to", legal, f"{free / 1e9:.3g} GB at {folder}")
+    aside = parent / f".{folder.name}.{secrets.token_hex(4)}"
     try:
         aside.mkdir()
-        with (aside / f"{TOKENS}.npy").open("wb") as file:
-            _write_tokens(file, tokens, shape)
+        with (aside / f"{TOKENS}.npy").open("wb") as file, progress_of("files", len(paths)) as done:
+            kind = np.lib.format.dtype_to_descr(dtype)
+            header = {"descr": kind, "fortran_order": False, "shape": (N, d)}
+            np.lib.format.write_array_header_1_0(file, header)
+            for path, L in zip(paths, sizes, strict=True):
+                _tokens(path, dataset, (L, d), dtype).tofile(file)
+                done()
+            file.flush()
+            os.fsync(file.fileno())
         arrays = {OFFSETS: offsets, IDS: ids, **({} if y is None else {LABEL: y})}
         for name, values in arrays.items():
             np.save(aside / f"{name}.npy", values, allow_pickle=False)
@@ -110,69 +142,145 @@ def pack(
 
 
 def _paths(files: str | Path | Iterable[str | Path]) -> list[Path]:
-    """Return the files of a folder, or those that are listed."""
+    """Return the files of a folder, or those that are listed, of different names."""
     endings = ", ".join(ENDINGS)
-    if isinstance(files, str | Path) and Path(files).suffix.lower() not in ENDINGS:
-        folder = Path(files)
-        if not folder.is_dir():
-            raise InvalidInput("files", "a folder that is there, or paths", str(files))
-        inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-        paths = [path for path in inside if path.suffix.lower() in ENDINGS]
-        if not paths:
-            got = f"{folder} with {some([path.name for path in inside]) or 'nothing'}"
-            raise InvalidInput("files", f"a folder with files that end in {endings}", got)
-        return paths
-    paths = [Path(files)] if isinstance(files, str | Path) else [Path(path) for path in files]
+    listed: Any = files
+    if isinstance(files, str | Path):
+        folder, listed = Path(files), [files]
+        if folder.suffix.lower() not in ENDINGS:
+            if not folder.is_dir():
+                raise InvalidInput("files", "a folder that is there, or paths", str(files))
+            inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+            listed = [path for path in inside if path.suffix.lower() in ENDINGS]
+            if not listed:
+                got = f"{folder} with {some([path.name for path in inside]) or 'nothing'}"
+                raise InvalidInput("files", f"a folder with files that end in {endings}", got)
+    paths = [Path(path) for path in listed]
     if not paths:
         raise InvalidInput("files", "at least one path", "none")
     for path in paths:
         if path.suffix.lower() not in ENDINGS or not path.exists():
             got = f"{path}" if path.exists() else f"{path}, which is not there"
             raise InvalidInput("files", f"paths that end in {endings}", got)
+    name, count = Counter(path.stem for path in paths).most_common(1)[0]
+    if count > 1:
+        got = f"several files {name}"
+        raise InvalidInput("files", "of different names without their endings", got)
     return paths
 
 
-def _ids(tokens: Sequence[TokenFile]) -> np.ndarray:
-    ids = np.array([one.path.stem for one in tokens])
-    names, counts = np.unique(ids, return_counts=True)
-    if (counts > 1).any():
-        got = f"several files {names[counts.argmax()]}"
-        raise InvalidInput("files", "of different names without their endings", got)
-    return ids
+def _layout(paths: Sequence[Path], dataset: str) -> tuple[list[int], int, np.dtype]:
+    """Return how many tokens each file has, and their d and dtype, in which all are alike."""
+    sizes, kinds = [], []
+    for path in paths:
+        with _token_array(path, dataset) as array:
+            L, d = array.shape
+            kinds.append((d, as_floats(np.empty(0, array.dtype)).dtype))
+        if kinds[-1] != kinds[0]:
+            legal = "of d = {} and {}".format(*kinds[0]) + f", as {paths[0].name}"
+            got = "d = {} and {}".format(*kinds[-1])
+            raise InvalidInput(f"FILE {path}", legal, got, "All bags have tokens of one kind.")
+        sizes.append(L)
+    return sizes, *kinds[0]
 
 
-def _check_alike(tokens: Sequence[TokenFile]) -> None:
-    """Refuse files of another d or dtype than the first."""
-    first = tokens[0]
-    for one in tokens:
-        if (one.shape[1], one.dtype) != (first.shape[1], first.dtype):
-            legal = f"of d = {first.shape[1]} and {first.dtype}, as {first.path.name}"
-            got = f"d = {one.shape[1]} and {one.dtype}"
-            raise InvalidInput(f"FILE {one.path}", legal, got, "All bags have tokens of one kind.")
+def _tokens(path: Path, dataset: str, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    """Read the tokens of one file, which are finite and of the shape that it had before."""
+    with _token_array(path, dataset) as array:
+        tokens = as_floats(array[...])
+    if (tokens.shape, tokens.dtype) != (shape, dtype):
+        got = f"{tokens.dtype} of shape {tokens.shape}"
+        raise InvalidInput(f"FILE {path}", f"as it was before: {dtype} of shape {shape}", got)
+    check_finite(Bags(tokens, np.array([0, len(tokens)])), file=path)
+    return tokens
 
 
-def _check_place(folder: Path) -> None:
-    if folder.exists():
-        raise InvalidInput("to", "a path that is not there yet", str(folder), "Name another one.")
-    if not folder.resolve().parent.is_dir():
-        raise InvalidInput("to", "in a folder that is there", str(folder))
+@contextlib.contextmanager
+def _token_array(path: Path, dataset: str = "") -> Iterator[Any]:
+    """Open the array of tokens of a file, which is read where it is sliced.
+
+    Parameters
+    ----------
+    path : Path
+    dataset : str
+        The array in an .h5 file or a .zarr group; "" for the only one.
+
+    Raises
+    ------
+    InvalidInput
+        If the file holds no array of real numbers of shape (L, d), or several, or cannot be read.
+    """
+    # A damaged part is met where it is read, so that the reading stands inside, too.
+    with contextlib.ExitStack() as stack, refused("FILE", _LEGAL, path):
+        array = _array(path, dataset, stack)
+        if not (_of_tokens(array) and min(array.shape) > 0):
+            legal = "with real numbers of shape (L, d), L and d at least 1"
+            raise InvalidInput(f"FILE {path}", legal, f"{array.dtype} of shape {array.shape}")
+        yield array
 
 
-def _check_disk(folder: Path, size: int) -> None:
-    free = shutil.disk_usage(folder.resolve().parent).free
-    if size > free:
-        legal = f"on a disk with {size / 1e9:.3g} GB free, the size of the tokens"
-        raise InvalidInput("to", legal, f"{free / 1e9:.3g} GB at {folder}")
+def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
+    if path.suffix.lower() == ".zarr":
+        needed("zarr", "to read .zarr arrays", "data")
+        from sparsetoken.base.chunks import arrays_in, guarded
+
+        stored = arrays_in(path)
+        tokens = stored[""] if "" in stored else _member(path, dataset, stored)
+        return guarded(path, tokens) if _of_tokens(tokens) else tokens
+    require_regular("FILE", path)
+    if path.suffix.lower() == ".npy":
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    h5py = needed("h5py", "to read .h5 files", "data")
+    arrays: dict[str, Any] = {}
+
+    def keep(name: str, one: Any) -> None:  # links to other files are not visited
+        if isinstance(one, h5py.Dataset):
+            arrays[name] = one
+
+    stack.enter_context(h5py.File(path, "r")).visititems(keep)
+    tokens = _member(path, dataset, arrays)
+    if tokens.external or tokens.is_virtual:
+        got = f"{tokens.name}, whose values are in other files"
+        raise InvalidInput(f"FILE {path}", "of an array with its own values", got)
+    if _of_tokens(tokens):
+        check_unpacked(path, padded_size(tokens.shape, tokens.chunks or tokens.shape))
+        _check_deflated(tokens)
+    return tokens
 
 
-def _write_tokens(file: BinaryIO, tokens: Sequence[TokenFile], shape: tuple[int, int]) -> None:
-    """Write an .npy file, one bag at a time, down to the disk."""
-    kind = np.lib.format.dtype_to_descr(tokens[0].dtype)
-    header = {"descr": kind, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, header)
-    with progress_of("files", len(tokens)) as done:
-        for one in tokens:
-            one.tokens().tofile(file)
-            done()
-    file.flush()
-    os.fsync(file.fileno())
+def _check_deflated(array: Any) -> None:
+    """Raise an error if a deflated chunk of an .h5 array unpacks to more than it declares."""
+    plan = array.id.get_create_plist()
+    filters = [plan.get_filter(i)[0] for i in range(plan.get_nfilters())]
+    if _DEFLATE not in filters:
+        return
+    large: list[tuple[int, ...]] = []
+    array.id.chunk_iter(lambda one: large.append(one.chunk_offset) if one.size > _SMALL else None)
+    place, most = filters.index(_DEFLATE), LARGEST_NUMBER * math.prod(array.chunks)
+    for offset in large:
+        left_out, content = array.id.read_direct_chunk(offset)
+        after = [number for i, number in enumerate(filters) if i > place and not left_out >> i & 1]
+        if left_out >> place & 1:
+            continue
+        if after not in ([], [_FLETCHER]):
+            raise InvalidInput("filters", "deflate, with a checksum alone after it", filters)
+        check_inflated(content[: len(content) - 4 * len(after)], most)
+
+
+def _member(path: Path, dataset: str, arrays: Mapping[str, Any]) -> Any:
+    """Return the array of a name, or the only one that may be tokens."""
+    if dataset:
+        if dataset.strip("/") not in arrays:
+            legal, got = f"with the array {dataset}", some(sorted(arrays)) or "no array"
+            raise InvalidInput(f"FILE {path}", legal, got)
+        return arrays[dataset.strip("/")]
+    possible = [name for name, one in arrays.items() if _of_tokens(one)]
+    if len(possible) != 1:
+        legal, got = "of one array of shape (L, d)", some(sorted(possible)) or "none"
+        remedy = "dataset= names that of the tokens." if possible else ""
+        raise InvalidInput(f"FILE {path}", legal, got, remedy)
+    return arrays[possible[0]]
+
+
+def _of_tokens(array: Any) -> bool:
+    return len(array.shape or ()) == 2 and np.dtype(array.dtype).kind in "biuf"

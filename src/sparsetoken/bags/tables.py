@@ -228,23 +228,21 @@ def from_rows(
     are given, `default` picks them among those of neither ids nor labels.
     """
     check_columns(what, frame)
-    names, label = (
-        [str(name) for name in frame.columns],
-        labels if isinstance(labels, str) else None,
-    )
+    names = [str(name) for name in frame.columns]
     frame = frame[:]  # a view
     frame.columns = names
-    for name in (bag, bag if label is None else label):
+    given = [bag, labels] if isinstance(labels, str) else [bag]
+    for name in given:
         check_present(what, "column", name, names, _of_index(frame))
-    if bag == label:
+    if bag in given[1:]:
         raise InvalidInput("labels", "another column than that of the bag ids", bag)
-    others = [name for name in names if name not in (bag, label)]
+    others = [name for name in names if name not in given]
     used = default(frame, others) if columns is None else chosen(columns, others)
     left_out = [name for name in others if name not in used]
-    tokens, ids = _tokens(frame, used), frame[bag].to_numpy()
-    if label is None:
-        return grouped(tokens, ids, labels, "labels", used, left_out)
-    return grouped(tokens, ids, frame[label].to_numpy(), f"column {label}", used, left_out)
+    source = "labels"
+    if isinstance(labels, str):
+        labels, source = frame[labels].to_numpy(), f"column {labels}"
+    return grouped(_tokens(frame, used), frame[bag].to_numpy(), labels, source, used, left_out)
 
 
 def check_present(

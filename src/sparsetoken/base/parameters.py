@@ -233,12 +233,6 @@ class Parameter:
         array = " or array" if self.arrays else ""
         return f"float{schedule}{array}{self.legal.removeprefix('a finite number')}"
 
-    def row(self, owner: str) -> str:
-        """Return a row of the table of notation, without its last column."""
-        meaning = self.help.partition(". ")[0].replace("|", r"\|")
-        legal = self.legal.removeprefix("a finite number in ")
-        return f"| ${self.letter}$ | `{owner}.{self.name}` | {meaning} | {legal} |"
-
 
 def _plain(letter: str) -> str:
     return re.sub(r"_(\d)", r"\1", letter.replace("\\", ""))

@@ -204,7 +204,7 @@ def real(
     >>> real("ridge", 1, 0.0)
     1.0
     """
-    legal = legal_real(low, high, open_low=open_low, open_high=open_high, infinite=infinite)
+    legal = legal_real(low, high, open_low, open_high, infinite)
     if infinite and isinstance(value, numbers.Real) and value == math.inf:
         return math.inf
     if not _is_number(value, numbers.Real):
@@ -221,14 +221,7 @@ def real(
     return number
 
 
-def legal_real(
-    low: float = -math.inf,
-    high: float = math.inf,
-    *,
-    open_low: bool = False,
-    open_high: bool = False,
-    infinite: bool = False,
-) -> str:
+def legal_real(low: float, high: float, open_low: bool, open_high: bool, infinite: bool) -> str:
     """Return the legal values of `real` in words."""
     if low == -math.inf and high == math.inf:
         return "a finite number"

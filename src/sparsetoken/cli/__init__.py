@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
 import sys
+
+from sparsetoken.cli.ending import end
 
 __all__ = ["main"]
 
@@ -36,14 +36,5 @@ def _stopped(number: int, _: object) -> None:
     interpreter that ends in the middle of its work. What a command has finished it has
     written; only worker processes end and give their semaphores back here.
     """
-    if "multiprocessing.resource_tracker" in sys.modules:
-        # An import that the signal interrupts may fail here, and must not swallow the signal.
-        with contextlib.suppress(BaseException):
-            from sparsetoken.work import end_workers
-
-            end_workers()
-    if sys.stderr is not None:  # else 2 may be the number of another file
-        show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
-        with contextlib.suppress(OSError):  # a terminal that was closed
-            os.write(2, f"{show_cursor}\n{ENDINGS[signal.Signals(number).name]}.\n".encode())
-    os._exit(128 + number)
+    show_cursor = "\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else ""
+    end(f"{show_cursor}\n{ENDINGS[signal.Signals(number).name]}.", 128 + number)

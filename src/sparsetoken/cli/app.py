@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import shutil
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from sparsetoken.base.validation import closest
+from sparsetoken.cli.ending import end
 from sparsetoken.cli.output import message
 
 if TYPE_CHECKING:
@@ -139,20 +139,13 @@ def _version() -> str:
 
 
 def _not_written(error: OSError) -> NoReturn:
-    if "sparsetoken.work" in sys.modules:
-        from sparsetoken.work import end_workers
-
-        end_workers()
     if error.errno in (errno.EMFILE, errno.ENFILE):
         text = (
             f"Error: no more files can be opened: {error}. `ulimit -n` tells and raises the limit."
         )
     else:
         text = f"Error: standard output or a file cannot be written: {error}."
-    with contextlib.suppress(OSError):
-        if sys.stderr is not None:  # else 2 may be the number of another file
-            os.write(2, f"{text}\n".encode(errors="backslashreplace"))
-    os._exit(1)  # what is left in the buffer of standard output can never be written
+    end(text, 1)  # what is left in the buffer of standard output can never be written
 
 
 def cache_folder(environ: MutableMapping[str, str]) -> Path:

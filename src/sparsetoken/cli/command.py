@@ -153,12 +153,21 @@ def _option(declared: Parameter, panel: str, optional: bool) -> inspect.Paramete
     default = None if optional or declared.default is REQUIRED else declared.default
     if declared.per_step:
         default = f"{default:g}"
-    legal = f"{declared.symbol}, {declared.help}; {declared.legal}.".lstrip(", ")
     group = Group(panel, sort_key=list(PANELS.values()).index(panel))
-    option = Option(option_name(declared.name), help=legal, group=group)
+    option = _described(declared, group)
     annotation: Any = Annotated[kind | None if default is None else kind, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(declared.name, keyword, default=default, annotation=annotation)
+
+
+def option_of(kind: Any, name: str, group: str) -> Option:
+    """Return the option of one field of a class, for a command that takes no whole value of it."""
+    return _described(parameters_of(kind)[name], group)
+
+
+def _described(declared: Parameter, group: Group | str) -> Option:
+    legal = f"{declared.symbol}, {declared.help}; {declared.legal}.".lstrip(", ")
+    return Option(option_name(declared.name), help=legal, group=group)
 
 
 def _exact(parameter: inspect.Parameter) -> inspect.Parameter:

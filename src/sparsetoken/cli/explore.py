@@ -85,14 +85,13 @@ def _server(listening: socket.socket) -> Callable[[], None]:
 
     uvicorn = needed("uvicorn", "to serve the page", "explore")
     needed("starlette", "to serve the page", "explore")
-    from sparsetoken.explorer.server import Prompt, create_app
+    from sparsetoken.explorer.server import create_app
 
     # A thread that solves exactly shall not hold up one that answers a slider.
     sys.setswitchinterval(SWITCH)
     app = create_app(listening.getsockname()[1])
-    config = uvicorn.Config(
-        app, http=Prompt, log_level="warning", access_log=False, server_header=False
-    )
+    options = {"log_level": "warning", "access_log": False, "server_header": False}
+    config = uvicorn.Config(app, http="h11", **options)
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # a signal ends it as any other command
     return lambda: server.run(sockets=[listening])

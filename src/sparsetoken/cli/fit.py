@@ -20,13 +20,8 @@ if TYPE_CHECKING:
     from sparsetoken.bags import LabelledBags
 
 FOLDS, SHOWN_BAGS, SHOWN_TOKENS = 10, 3, 3
-FITTED = {
-    "ridge": "ridge_",
-    "sharpness": "sharpness_",
-    "gain": "gain_",
-    "signal_pvalue": "signal_pvalue_",
-}
-"""The reported values of a fitted model for each class, if any, and their attributes."""
+FITTED = ("ridge", "sharpness", "gain", "signal_pvalue")
+"""The reported values of a fitted model for each class, if any; an attribute ends in _."""
 
 
 @command
@@ -40,13 +35,6 @@ def fit(
         Option(
             help="Folds of the cross-validation, at least 2. By default 10, as in `forecast`, or "
             "as many as the rarest class has bags."
-        ),
-    ] = None,
-    test_size: Annotated[
-        float | None,
-        Option(
-            help="Fraction of the bags, in (0, 1), held out for testing in each of --folds random "
-            "splits.",
         ),
     ] = None,
     out: Annotated[
@@ -67,10 +55,11 @@ def fit(
     Example: sparsetoken fit bags.npz --out model.skops
     """
     import numpy as np
+    from sklearn.model_selection import StratifiedKFold
 
     from sparsetoken.base.files import require_place
     from sparsetoken.base.progress import progress_of
-    from sparsetoken.base.validation import choice, integer
+    from sparsetoken.base.validation import InvalidInput, choice, integer
     from sparsetoken.estimators import QueryWarning
     from sparsetoken.estimators.fitting.targets import read_classes
     from sparsetoken.estimators.saving import save
@@ -82,10 +71,12 @@ def fit(
         require_place("--out", out, file)
     data = source.read(file)
     read_classes(data.bags, data.y, None, None)  # numbers are no classes
-    if folds is None:
-        rarest = int(np.unique(data.y, return_counts=True)[1].min())
-        folds = FOLDS if test_size is not None else min(FOLDS, max(rarest, 2))
-    splits = _splits(data.y, folds, test_size, seed)
+    classes, counts = np.unique(data.y, return_counts=True)
+    folds = min(FOLDS, max(int(counts.min()), 2)) if folds is None else folds
+    if counts.min() < folds:
+        rare = f"{counts.min()} of class {classes[counts.argmin()]}"
+        raise InvalidInput("bags", f"at least {folds} of each class for {folds} folds", rare)
+    splits = StratifiedKFold(folds, shuffle=True, random_state=seed)
     models = dict.fromkeys((model, "pooled"))  # one model, if it is mean pooling
     with progress_of("fits", 1 + len(models) * folds) as done, warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryWarning)  # the summary says what attention gains
@@ -106,10 +97,8 @@ def fit(
         "bags": len(data.bags),
         "classes": [str(c) for c in fitted.classes_],
         "scores": scores,
-        **{
-            name: list(getattr(fitted, one)) for name, one in FITTED.items() if hasattr(fitted, one)
-        },
-        **_weights(fitted),
+        **{n: list(getattr(fitted, f"{n}_")) for n in FITTED if hasattr(fitted, f"{n}_")},
+        **({"weights": _weights(fitted)} if hasattr(fitted, "weights_") else {}),
         **({"summary": fitted.summary()} if hasattr(fitted, "summary") else {}),
         "top_tokens": _top_tokens(fitted, data),
         "saved": str(out) if out is not None and not failure else None,
@@ -127,25 +116,6 @@ def _estimator(model: str, seed: int) -> Any:
 
     kind = BagClassifier if model == "bag" else MODELS[model].resolve("estimator")
     return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
-
-
-def _splits(y: np.ndarray, folds: int, test_size: float | None, seed: int) -> Any:
-    import numpy as np
-    from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
-
-    from sparsetoken.base.validation import InvalidInput, real
-
-    classes, counts = np.unique(y, return_counts=True)
-    rare = f"{counts.min()} of class {classes[counts.argmin()]}"
-    if test_size is None:
-        if counts.min() < folds:
-            raise InvalidInput("bags", f"at least {folds} of each class for {folds} folds", rare)
-        return StratifiedKFold(folds, shuffle=True, random_state=seed)
-    share = real("--test-size", test_size, 0.0, 1.0, open_low=True, open_high=True)
-    if share * counts.min() < 1 or (1 - share) * counts.min() < 2:
-        legal = f"enough of each class for 1 to test and 2 to train with --test-size {share:g}"
-        raise InvalidInput("bags", legal, rare)
-    return StratifiedShuffleSplit(folds, test_size=share, random_state=seed)
 
 
 def _scores(
@@ -202,10 +172,7 @@ def _of_last_class(values: np.ndarray) -> np.ndarray:
 
 def _weights(fitted: Any) -> dict[str, Any]:
     """Return the weight of each member of a stacked classifier, by name."""
-    if not hasattr(fitted, "weights_"):
-        return {}
-    named = zip(fitted.member_names_, fitted.weights_.tolist(), strict=True)
-    return {"weights": dict(named)}
+    return dict(zip(fitted.member_names_, fitted.weights_.tolist(), strict=True))
 
 
 def _lines(values: dict[str, Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -112,10 +111,7 @@ def _number(value: Any) -> Any:
 
 
 class ProgressLines:
-    """Writes a line to standard error at intervals, with the remaining time.
-
-    It is written after so many seconds of the clock, or when so large a share of the work is done.
-    """
+    """Writes a line to standard error after so many seconds, with the remaining time."""
 
     def __init__(
         self,
@@ -124,23 +120,19 @@ class ProgressLines:
         *,
         clock: Callable[[], float] = time.monotonic,
         seconds: float = 30.0,
-        share: float = math.inf,
     ) -> None:
         self.total: float | None = total
-        self._what, self._clock = what, clock
-        self._seconds, self._share = seconds, share
+        self._what, self._clock, self._seconds = what, clock, seconds
         self._last = self._start = clock()
-        self._done = self._told = 0.0
+        self._done = 0.0
         self._begun: float | None = None
 
     @classmethod
-    def unless_terminal(
-        cls, what: str, total: float, *, seconds: float = 30.0, share: float = math.inf
-    ) -> Bar:
+    def unless_terminal(cls, what: str, total: float) -> Bar:
         """Return a bar on a terminal, lines elsewhere."""
         if sys.stderr is not None and sys.stderr.isatty():
             return terminal_bar(what, total)
-        return cls(what, total, seconds=seconds, share=share)
+        return cls(what, total)
 
     def update(self, n: float = 1) -> None:
         """Count pieces of work, and report them if a line is due."""
@@ -150,8 +142,8 @@ class ProgressLines:
         now, share = self._clock(), self._done / self.total
         if self._begun is None:  # what earlier runs did says nothing of the speed of this one
             self._start, self._begun = now, share
-        if now - self._last >= self._seconds or share - self._told >= self._share - 1e-9:
-            self._last, self._told = now, share
+        if now - self._last >= self._seconds:
+            self._last = now
             left = self._left(now, share, self._begun)
             message(f"{100 * share:.0f} % done{left} ({self._what})")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import sys
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter as Option
 
-from sparsetoken.base.progress import progress_of, showing
+from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
-from sparsetoken.cli.output import Answer, ProgressLines, message, table
+from sparsetoken.cli.output import Answer, message, table
 from sparsetoken.work import executor_of
 
 if TYPE_CHECKING:
@@ -73,7 +72,6 @@ def reproduce(
             message(f"Skipped: {one.set}. {one.reason}")
     with (
         executor_of(workers, cluster) as (executor, calls),
-        showing(functools.partial(ProgressLines.unless_terminal, seconds=10.0, share=0.05)),
         progress_of("experiments", 0) as progress,
     ):
         result = run(

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter as Option
 
 from sparsetoken.base.files import require_place, written_whole
-from sparsetoken.base.progress import progress_of, showing
+from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import Failure, InvalidInput, integer
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
-from sparsetoken.cli.output import Answer, ProgressLines, message, table
+from sparsetoken.cli.output import Answer, message, table
 
 if TYPE_CHECKING:
     from sparsetoken.sweep import Counts, Grid
@@ -110,11 +110,7 @@ def _run(
     from sparsetoken import sweep as sweeps
     from sparsetoken.work import executor_of
 
-    with (
-        executor_of(workers, address) as (executor, calls),
-        showing(ProgressLines.unless_terminal),
-        progress_of("results", 0) as progress,
-    ):
+    with executor_of(workers, address) as (executor, calls), progress_of("results", 0) as progress:
 
         def show(counts: Counts) -> None:
             fallen = f", {counts.failed} failed" if counts.failed else ""
@@ -175,9 +171,9 @@ def results(
     if export is not None:
         dataset.check_export(export, store)
     arrays, damaged = dataset.read(store)
-    statuses, failures = arrays.statuses, collections.Counter[str]()
-    for quantity, messages in arrays.words("message").items():
-        pairs = zip(messages, arrays.words("status")[quantity], strict=True)
+    statuses, failures = dataset.statuses(arrays), collections.Counter[str]()
+    for quantity, messages in dataset.words(arrays, "message").items():
+        pairs = zip(messages, dataset.words(arrays, "status")[quantity], strict=True)
         failures.update(text for text, status in pairs if status == "failed")
     values: dict[str, Any] = Counts.of(statuses, damaged)._asdict()
     del statuses["missing"]

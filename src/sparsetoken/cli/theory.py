@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ from cyclopts import Parameter as Option
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import command, numbers, option_name
+from sparsetoken.cli.command import command, numbers, option_name, option_of
 from sparsetoken.cli.output import Answer, shortfall, table
 from sparsetoken.model.models import Elementwise
 from sparsetoken.model.problem import SparseTokenProblem
@@ -23,13 +24,8 @@ if TYPE_CHECKING:
 Tolerance = Annotated[
     float,
     Option(
-        help="Tolerance: an upper bound on twice the numerical error of the test error.",
-    ),
-]
-CapacityTolerance = Annotated[
-    float,
-    Option(
-        help="Tolerance: an upper bound on twice the relative numerical error of the capacity.",
+        help="Tolerance: an upper bound on twice the numerical error of the test error, or the "
+        "relative one of the capacity.",
     ),
 ]
 
@@ -50,14 +46,8 @@ def on_device(name: str | None) -> Iterator[None]:
 
 def with_options(advice: Sequence[str]) -> list[str]:
     """Return advice about query and ridge with the names of the options."""
-    lines = []
-    for text in advice:
-        for field in ("eta_b", "eta_q", "positive_rate"):
-            text = text.replace(field, option_name(field))
-        for field in ("alpha0", "beta"):
-            text = text.replace(f" {field}", f" --{field}")
-        lines.append(f"Advice: {text}")
-    return lines
+    fields = r"\b(eta_b|eta_q|positive_rate|alpha0|beta)\b"
+    return [f"Advice: {re.sub(fields, lambda m: option_name(m[0]), text)}" for text in advice]
 
 
 def answer(title: str, result: Any, names: Sequence[str], advice: Sequence[str] = ()) -> Answer:
@@ -147,7 +137,7 @@ def capacity(
     query: Query | None,
     steps: TwoSteps,
     elementwise: Elementwise,
-    tolerance: CapacityTolerance = 1e-4,
+    tolerance: Tolerance = 1e-4,
     device: o.Device = None,
 ) -> Answer:
     """Predict the largest load n/d at which the training set is linearly separable.
@@ -189,10 +179,10 @@ def represent(
         float, Option(help="Target test error, in [1e-4, min(pi, 1 - pi)).")
     ] = 0.01,
     informative: Annotated[
-        int, Option(help="R, tokens that carry the signal, 1 to L.")
+        int, option_of(SparseTokenProblem, "informative", "Task")
     ] = SparseTokenProblem.informative,
     positive_rate: Annotated[
-        float, Option(help="pi, probability of the label +1, in (0, 1).")
+        float, option_of(SparseTokenProblem, "positive_rate", "Task")
     ] = SparseTokenProblem.positive_rate,
     sharpness: Annotated[float, Option(help="k of attention with fixed sharpness.")] = 1.0,
 ) -> Answer:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter as Option
 
-from sparsetoken.base.parameters import parameters_of
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, choice, integer, real
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import PANELS, Given, command, numbers, option_name
+from sparsetoken.cli.command import PANELS, Given, command, numbers, option_name, option_of
 from sparsetoken.cli.output import Answer, pairs, shortfall, table
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.networks import (
@@ -46,17 +43,15 @@ NETWORKS: dict[str, tuple[type[Architecture], tuple[str, ...]]] = {
     "self_attention": (SelfAttention, ("rank",)),
 }
 """The networks, and the options that are fields of each."""
-_OF_ALL = ("rate", "rate_c", "start", "start_overlaps", "start_c", "decay")
+_OF_ALL = ("rate", "rate_c", "start")
 _OF_ONE = {name for _, own in NETWORKS.values() for name in own}
 _OF_NETWORKS = {*_OF_ALL, *_OF_ONE} - {"beta"}
-_OF_MODELS = {f"{name}_{weight}" for name in ("eta", "start", "decay") for weight in "wq"}
+_OF_MODELS = {f"{name}_{weight}" for name in ("eta", "start") for weight in "wq"}
 _OF_MODELS |= {"model", "activation", "eta_b"}
-_ACTIVATIONS = parameters_of(Elementwise)["activation"].choices
 _MODEL = "Without --network (step sizes: one number, or a comma-separated list with one per step)"
 _NETWORK = "With --network"
 _ETA = "Step size of the {}."
 _START = "Length of the {} before the first step, orthogonal to the signal."
-_DECAY = "Weight decay of the {}."
 
 
 @command
@@ -65,20 +60,13 @@ def descend(
     model: Annotated[str, Option(group=_MODEL, help="attention or elementwise.")] = "attention",
     problem: SparseTokenProblem,
     descent: Descent,
-    beta: Annotated[
-        float, Option(group=PANELS["Descent"], help="β, inverse temperature of attention; > 0.")
-    ] = 1.0,
-    activation: Annotated[
-        str,
-        Option(group=_MODEL, help="Of elementwise attention: " + ", ".join(_ACTIVATIONS)),
-    ] = "erf",
+    beta: Annotated[float, option_of(Softmax, "beta", PANELS["Descent"])] = 1.0,
+    activation: Annotated[str, option_of(Elementwise, "activation", _MODEL)] = "erf",
     eta_w: Annotated[str, Option(group=_MODEL, help=_ETA.format("readout"))] = "1",
     eta_q: Annotated[str, Option(group=_MODEL, help=_ETA.format("query"))] = "4",
     eta_b: Annotated[str, Option(group=_MODEL, help=_ETA.format("bias"))] = "0.5",
     start_w: Annotated[float, Option(group=_MODEL, help=_START.format("readout"))] = 0.0,
     start_q: Annotated[float, Option(group=_MODEL, help=_START.format("query"))] = 0.0,
-    decay_w: Annotated[float, Option(group=_MODEL, help=_DECAY.format("readout"))] = 0.0,
-    decay_q: Annotated[float, Option(group=_MODEL, help=_DECAY.format("query"))] = 0.0,
     network: Annotated[
         str | None,
         Option(
@@ -87,9 +75,9 @@ def descend(
             "of this network instead of --model.",
         ),
     ] = None,
-    heads: Annotated[int, Option(group=_NETWORK, help="Number of heads of the network heads.")] = 2,
-    hidden: Annotated[int, Option(group=_NETWORK, help="Number of hidden units of gated.")] = 2,
-    rank: Annotated[int, Option(group=_NETWORK, help="Rank of self_attention.")] = 2,
+    heads: Annotated[int, option_of(Softmax, "heads", _NETWORK)] = 2,
+    hidden: Annotated[int, option_of(Gated, "hidden", _NETWORK)] = 2,
+    rank: Annotated[int, option_of(SelfAttention, "rank", _NETWORK)] = 2,
     rate: Annotated[
         str,
         Option(
@@ -107,36 +95,16 @@ def descend(
             "default norms that break the symmetries of the network.",
         ),
     ] = None,
-    start_overlaps: Annotated[
-        str,
-        Option(
-            group=_NETWORK,
-            help="Overlap of all columns with the signal before the first step, or a "
-            "comma-separated list.",
-        ),
-    ] = "0",
-    start_c: Annotated[
-        str | None,
-        Option(
-            group=_NETWORK,
-            help="Further weights before the first step, separated by commas: b of softmax, heads "
-            "and self_attention; b, u1, u2, ... of gated; by default the network's own.",
-        ),
-    ] = None,
-    decay: Annotated[
-        str,
-        Option(
-            group=_NETWORK,
-            help="Weight decay of all columns, or a comma-separated list.",
-        ),
-    ] = "0",
     tolerance: Annotated[
         float, Option(help="Tolerance: an upper bound on twice the numerical error at every step.")
     ] = 1e-3,
-    workers: o.Workers = 1,
-    dimension: Annotated[int | None, Option(group=EXPERIMENT, help="d, at least 3.")] = None,
-    trials: Annotated[int | None, Option(group=EXPERIMENT, help="Independent repetitions.")] = None,
-    seed: Annotated[int | None, Option(group=EXPERIMENT, help="Seed of all trials.")] = None,
+    dimension: Annotated[
+        int, Option(group=EXPERIMENT, help="d, at least 3.")
+    ] = o.DEFAULT_DIMENSION,
+    trials: Annotated[
+        int, Option(group=EXPERIMENT, help="Independent repetitions.")
+    ] = o.DEFAULT_TRIALS,
+    seed: Annotated[int, Option(group=EXPERIMENT, help="Seed of all trials.")] = 0,
     engine: Annotated[str, Option(group=EXPERIMENT, help=o.ENGINES)] = "tensors",
     given: Given,
 ) -> Answer:
@@ -157,7 +125,6 @@ def descend(
             "rates": {"w": in_turn("--eta-w", eta_w), "q": in_turn("--eta-q", eta_q)},
             "rate_c": in_turn("--eta-b", eta_b),
             "start": {"w": size("--start-w", start_w), "q": size("--start-q", start_q)},
-            "decay": {"w": size("--decay-w", decay_w), "q": size("--decay-q", decay_q)},
         }
     else:
         kind, own = NETWORKS[network]
@@ -170,19 +137,19 @@ def descend(
             "network": built,
             "rates": of_columns("--rate", rate),
             "start": None if start is None else of_columns("--start", start),
-            "start_overlaps": of_columns("--start-overlaps", start_overlaps, low=-LARGEST_VALUE),
-            "start_c": None if start_c is None else _reals("--start-c", start_c),
-            "decay": of_columns("--decay", decay),
         }
     trained = dataclasses.replace(descent, **fields)
     from sparsetoken import simulation, theory
     from sparsetoken.results.simulation import standard_error
+    from sparsetoken.simulation.descent import DescentPlan
+    from sparsetoken.simulation.setting import Setting
 
-    integer("workers", workers, 1)
-    sampling = _sampling(problem, trained, engine, dimension=dimension, trials=trials, seed=seed)
-    threads = ThreadPoolExecutor(workers) if workers > 1 else contextlib.nullcontext()
-    with threads as executor:
-        path = theory.descend(problem, trained, tolerance=tolerance, executor=executor)
+    choice("engine", engine, ("tensors", "reduced"))
+    sampled = bool(given & {"dimension", "trials", "seed"})
+    if sampled:  # theory may take long, so what simulation refuses is refused now
+        integer("trials", trials, 1)
+        DescentPlan(problem, trained, Setting(dimension, seed, engine))
+    path = theory.descend(problem, trained, tolerance=tolerance)
     steps = _rows(_quantities(path, network), _states(path.training_loss))
     values: dict[str, Any] = {
         "steps": steps,
@@ -196,18 +163,20 @@ def descend(
     advice += [f"Advice: {note}" for note in path.notes]
     fallen = shortfall(path.status)
     lines = _lines("Gradient descent on all weights", steps)
-    if sampling:
-        sampled = simulation.descend(problem, trained, engine=engine, **sampling)
-        over_trials = _quantities(sampled.trials, network)
-        states = _states(sampled.mean.training_loss)
+    if sampled:
+        ran = simulation.descend(
+            problem, trained, dimension=dimension, trials=trials, seed=seed, engine=engine
+        )
+        over_trials = _quantities(ran.trials, network)
+        states = _states(ran.mean.training_loss)
         means, errors = (
             _rows({name: reduce(values, axis=0) for name, values in over_trials.items()}, states)
             for reduce in (np.mean, standard_error)
         )
         both = [pairs(*rows) for rows in zip(means, errors, strict=True)]
         both = [row | {"step": step} for step, row in enumerate(both)]
-        values["simulation"] = {"steps": both, "status": sampled.status}
-        fallen = fallen or shortfall(sampled.status)
+        values["simulation"] = {"steps": both, "status": ran.status}
+        fallen = fallen or shortfall(ran.status)
         lines += _lines("Means of the trials", means)
         lines += _lines("Their standard errors", errors)
     return Answer("", values, lines, advice=advice, shortfall=fallen)
@@ -228,35 +197,12 @@ def _require_own(network: str | None, given: Given) -> None:
         raise InvalidInput(f"options of --network {network}", legal, option_name(name), remedy)
 
 
-def _reals(name: str, text: str, *limits: float) -> list[float]:
-    return [real(name, x, *limits) for x in numbers(name, text, float)]
-
-
-def _one_or_each(
-    name: str, text: str, most: int, what: str, low: float = 0.0
-) -> float | list[float]:
+def _one_or_each(name: str, text: str, most: int, what: str) -> float | list[float]:
     """Return one number for all columns or steps, or one for each."""
-    entries = _reals(name, text, low, LARGEST_VALUE)
+    entries = [real(name, x, 0.0, LARGEST_VALUE) for x in numbers(name, text, float)]
     if len(entries) not in (1, most):
         raise InvalidInput(name, f"a number, or {most} numbers with commas between, {what}", text)
     return entries[0] if len(entries) == 1 else entries
-
-
-def _sampling(
-    problem: SparseTokenProblem, trained: Descent, engine: str, **given: int | None
-) -> dict[str, Any]:
-    """Return the sizes of the requested simulation; theory may take long, so check now."""
-    from sparsetoken.simulation.descent import DescentPlan
-    from sparsetoken.simulation.setting import Setting
-
-    choice("engine", engine, ("tensors", "reduced"))
-    if all(value is None for value in given.values()):
-        return {}
-    defaults = {"dimension": o.DEFAULT_DIMENSION, "trials": o.DEFAULT_TRIALS, "seed": 0}
-    sizes = {name: defaults[name] if value is None else value for name, value in given.items()}
-    integer("trials", sizes["trials"], 1)
-    DescentPlan(problem, trained, Setting(sizes["dimension"], sizes["seed"], engine))
-    return sizes
 
 
 def _quantities(path: Any, network: str | None) -> dict[str, np.ndarray]:

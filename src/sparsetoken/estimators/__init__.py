@@ -4,14 +4,11 @@ Every estimator takes bags in any form that `sparsetoken.bags.as_bags` takes. Cl
 regressors take a mask in fit and predict; elsewhere convert once: ``as_bags(X, mask)``.
 """
 
-from sparsetoken.estimators.attention import (
-    AttentionClassifier,
-    QueryWarning,
-)
+from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.bag_classifier import BagClassifier
 from sparsetoken.estimators.bag_regressor import BagRegressor
 from sparsetoken.estimators.forest import PooledForestClassifier
-from sparsetoken.estimators.inputs import PaddingWarning, TableWarning
+from sparsetoken.estimators.inputs import PaddingWarning, QueryWarning, TableWarning
 from sparsetoken.estimators.linear import (
     MaxPooledClassifier,
     PooledLinearClassifier,

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
@@ -28,18 +28,25 @@ from sparsetoken.estimators.fitting.linear_fit import require_smooth
 from sparsetoken.estimators.fitting.stacking import fold_numbers
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.inputs import QueryWarning
 from sparsetoken.losses import Loss
-
-
-class QueryWarning(UserWarning):
-    """Attention does not beat mean pooling on held-out bags, or is off.
-
-    Silence it with ``warnings.simplefilter("ignore", QueryWarning)``.
-    """
 
 
 class TokenOrder(BagEstimator):
     """Finds and ranks the tokens of each bag by a score of each token."""
+
+    n_folds: int
+    random_state: RandomState
+    progress: bool
+
+    def _folds(
+        self, targets: Targets, needed: bool
+    ) -> tuple[Int[np.ndarray, " n"], np.random.RandomState]:
+        """Return the fold of each bag, one for all if nothing needs two bags of each class."""
+        n_folds, rng = integer("n_folds", self.n_folds, 2), generator_of(self.random_state)
+        if not needed:
+            return np.zeros(len(targets.given), dtype=int), rng
+        return fold_numbers(targets.strata, n_folds, rng), rng
 
     def top_tokens(self, X: Any, k: int = 1, mask: Any = None) -> list[np.ndarray]:
         """Return the positions of the k tokens that count most in each bag, the first the most.
@@ -80,42 +87,36 @@ class Attention(TokenOrder, ReadoutEstimator):
     """The score of a bag is (1/s) log mean_l exp(s <x_l, w>) + b."""
 
     temperature: float | Auto
-    n_folds: int
-    random_state: RandomState
-    progress: bool
     exponent_: np.ndarray
     sharpness_: np.ndarray
     gain_: np.ndarray
     token_range_: np.ndarray
 
-    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        require_smooth(loss)
-        temperature = auto_or_positive("temperature", self.temperature)
-        tasks, rng = self._tasks(bags, targets, loss), generator_of(self.random_state)
-        n_folds = integer("n_folds", self.n_folds, 2)
-        folds = np.zeros(len(bags), dtype=int)
-        if bags.sizes.max() > 1:  # nothing else needs two bags of each class
-            folds = fold_numbers(targets.strata, n_folds, rng)
-        fits = []
-        with progress_of("fits", len(tasks), self.progress) as done:
-            for task in tasks:
-                fits.append(attend(task, folds, temperature))
-                done()
-        self._keep(fits, tasks[0], targets)
-        for name, gain in zip(self._names(), self.gain_.tolist(), strict=True):
-            if bags.sizes.max() > 1 and not gain > 1:
-                warnings.warn(self._no_gain(name, gain), QueryWarning, stacklevel=4)
-
-    def _keep(self, fits: list[AttentionFit], task: Task, targets: Targets) -> None:
-        """Set the fitted attributes."""
-        bags = task.bags
-        readouts = [fit.readout for fit in fits]
-        self._keep_readouts(readouts, task.tokens, targets)
+    def _fit_tasks(
+        self, tasks: list[Task], targets: Targets, fits: list[AttentionFit] | None = None
+    ) -> list[str]:
+        """Fit, or take the fits that are known."""
+        bags, fits = tasks[0].bags, self._attended(tasks, targets) if fits is None else fits
+        self._keep_readouts([fit.readout for fit in fits], tasks[0].tokens, targets)
         self.exponent_ = np.array([fit.exponent / targets.scale for fit in fits], bags.dtype)
         self.sharpness_ = np.array([fit.sharpness for fit in fits])
         self.gain_ = np.array([fit.gain for fit in fits])
         products = bags.tokens @ self.coef_.T
         self.token_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
+        gains = zip(self._names(), self.gain_.tolist(), strict=True)
+        several = bags.sizes.max() > 1
+        return [self._no_gain(*one) for one in gains if several and not one[1] > 1]
+
+    def _attended(self, tasks: list[Task], targets: Targets) -> list[AttentionFit]:
+        require_smooth(tasks[0].loss)
+        temperature = auto_or_positive("temperature", self.temperature)
+        folds, _ = self._folds(targets, needed=tasks[0].bags.sizes.max() > 1)
+        fits = []
+        with progress_of("fits", len(tasks), self.progress) as done:
+            for task in tasks:
+                fits.append(attend(task, folds, temperature))
+                done()
+        return fits
 
     def _no_gain(self, name: Any, gain: float) -> str:
         return (

@@ -16,8 +16,7 @@ from sparsetoken.estimators.fitting.targets import Targets, effective_weights, o
 from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.linear import MaxPooledClassifier, PooledLinearClassifier
-from sparsetoken.estimators.stack import BagStack, Directions
-from sparsetoken.losses import Loss
+from sparsetoken.estimators.stack import BagStack, Found, Kinds
 
 LEAST = 1e-6  # probability that a member of a user is taken to give at least
 
@@ -100,13 +99,13 @@ class BagClassifier(BagStack, BaseBagClassifier):
     (True, 0)
     """
 
-    _kinds = {  # noqa: RUF012
-        "forest": PooledForestClassifier,
-        "mean": PooledLinearClassifier,
-        "maxima": MaxPooledClassifier,
-        "attention": AttentionClassifier,
-    }
-    _dummy = DummyClassifier
+    _kinds = Kinds(
+        PooledLinearClassifier,
+        MaxPooledClassifier,
+        AttentionClassifier,
+        PooledForestClassifier,
+        DummyClassifier,
+    )
     _method = "predict_proba"
 
     def __init__(
@@ -125,25 +124,25 @@ class BagClassifier(BagStack, BaseBagClassifier):
         self.random_state = random_state
         self.progress = progress
 
-    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+    def _fit(self, bags: Bags, targets: Targets) -> list[str]:
         classes, number = self.classes_, targets.number
         if len(classes) > 2:  # weights change what the rest of the classes is made of
-            super()._fit(bags, targets, loss)
-            return
+            return super()._fit(bags, targets)
         weight = targets.weight.copy()
         for c in range(2):
             weight[number == c] = effective_weights(weight[number == c])
         rates = of_classes(targets.used, weight, classes, number, np.ones(2))
-        super()._fit(bags, rates, loss)
+        doubts = super()._fit(bags, rates)
         # Other rates of two classes move the log odds and change nothing else (Elkan, 2001).
         self.intercept_ = np.array(targets.constants) - np.array(rates.constants)
         self.left_out_scores_ = self.left_out_scores_ + self.intercept_
+        return doubts
 
-    def _keep_token_scores(self, found: list[Directions]) -> int:
+    def _keep_token_scores(self, found: list[Found]) -> int:
         """Take the form of the tokens whose probabilities predict the labels best."""
-        fits = [list(map(token_fit, form.tasks, form.attention)) for form in found]
+        fits = [[token_fit(*one) for one in of_form] for of_form in found]
         best = int(np.argmin([sum(fit.loss for fit in of_form) for of_form in fits]))
-        task, best_fits = found[best].tasks[0], fits[best]
+        task, best_fits = found[best][0][0], fits[best]
         coef = task.tokens.coefficients(np.stack([fit.w for fit in best_fits]))
         self.token_coef_ = coef.astype(task.bags.dtype)
         odds_of = np.zeros((4, len(best_fits), max(len(fit.odds) for fit in best_fits)))

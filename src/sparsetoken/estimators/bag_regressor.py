@@ -14,15 +14,13 @@ from sparsetoken.estimators.attention import Attention
 from sparsetoken.estimators.base import Auto, BaseBagRegressor, RandomState
 from sparsetoken.estimators.forest import PooledForest
 from sparsetoken.estimators.linear import MaxPooled, MeanPooled
-from sparsetoken.estimators.stack import BagStack, Directions
+from sparsetoken.estimators.stack import BagStack, Found, Kinds
 
 
 class _Part(BaseBagRegressor):
     """A regressor of one pooling, with the default parameters of the classifier."""
 
     n_tokens = None
-    ridge: float | Auto = "auto"
-    standardize = True
     temperature: float | Auto = "auto"
     n_folds = 8
     n_estimators = 100
@@ -87,13 +85,9 @@ class BagRegressor(BagStack, BaseBagRegressor):
     True
     """
 
-    _kinds = {  # noqa: RUF012
-        "forest": ForestRegressor,
-        "mean": MeanRegressor,
-        "maxima": MaximaRegressor,
-        "attention": AttentionRegressor,
-    }
-    _dummy = DummyRegressor
+    _kinds = Kinds(
+        MeanRegressor, MaximaRegressor, AttentionRegressor, ForestRegressor, DummyRegressor
+    )
     _method = "predict"
 
     def __init__(
@@ -110,9 +104,9 @@ class BagRegressor(BagStack, BaseBagRegressor):
         self.random_state = random_state
         self.progress = progress
 
-    def _keep_token_scores(self, found: list[Directions]) -> int:
+    def _keep_token_scores(self, found: list[Found]) -> int:
         """Take the attention of least left-out loss."""
-        pairs = [(form.tasks[0], form.attention[0]) for form in found]
+        pairs = [of_form[0] for of_form in found]
         losses = [fit.readout.left_out_loss(task.samples) for task, fit in pairs]
         task, fit = pairs[best := int(np.argmin(losses))]
         coef = task.tokens.coefficients(fit.directions[:1])

@@ -23,6 +23,7 @@ from sparsetoken.estimators.fitting.targets import Targets, read_classes, read_n
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.inputs import (
     PaddingWarning,
+    QueryWarning,
     TableWarning,
     TakesBags,
     all_or_nothing,
@@ -55,6 +56,8 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     intercept_: np.ndarray
     left_out_scores_: np.ndarray | None
     loss: Loss | str
+    ridge: float | Auto = "auto"
+    standardize: bool = True
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, mask: Any = None) -> Self:
@@ -100,7 +103,9 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
         check_magnitude(bags)
         # Products go chunk by chunk: too small to be shared among threads.
         with one_thread():
-            self._fit(bags, targets, get_loss(self.loss))
+            doubts = self._fit(bags, targets)
+        for doubt in doubts:
+            warnings.warn(doubt, QueryWarning, stacklevel=3)
         return self
 
     _kind_of_name = "Class"
@@ -109,9 +114,20 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     def _targets(self, bags: Bags, y: Any, sample_weight: Any) -> Targets:
         """Check labels or numbers, and weights."""
 
+    def _fit(self, bags: Bags, targets: Targets) -> list[str]:
+        """Set the fitted attributes, and return what to warn of."""
+        return self._fit_tasks(self._tasks(bags, targets), targets)
+
+    def _tasks(self, bags: Bags, targets: Targets) -> list[Task]:
+        """Return what is fitted for each column of scores."""
+        loss, ridge = get_loss(self.loss), auto_or_positive("ridge", self.ridge)
+        tokens = StandardTokens.of(bags, targets.weight, self.standardize)
+        rescale = ridge == "auto" and self.standardize
+        return [Task(tokens, one, loss, ridge, rescale) for one in targets.problems]
+
     @abc.abstractmethod
-    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        """Set the fitted attributes."""
+    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
+        """Fit one score for each task."""
 
     @abc.abstractmethod
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
@@ -222,17 +238,8 @@ class BaseBagRegressor(RegressorMixin, BagEstimator):
 class ReadoutEstimator(BagEstimator):
     """An estimator with one linear readout for each column of scores."""
 
-    ridge: float | Auto
-    standardize: bool
     coef_: np.ndarray
     ridge_: np.ndarray
-
-    def _tasks(self, bags: Bags, targets: Targets, loss: Loss) -> list[Task]:
-        """Return what is fitted for each column of scores."""
-        ridge = auto_or_positive("ridge", self.ridge)
-        tokens = StandardTokens.of(bags, targets.weight, self.standardize)
-        rescale = ridge == "auto" and self.standardize
-        return [Task(tokens, one, loss, ridge, rescale) for one in targets.problems]
 
     def _keep_readouts(
         self, fits: list[LinearFit], tokens: StandardTokens, targets: Targets

@@ -19,8 +19,8 @@ from sparsetoken.estimators.base import (
 )
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated, fit_single_features
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
-from sparsetoken.estimators.fitting.targets import Samples, Targets
-from sparsetoken.losses import Loss
+from sparsetoken.estimators.fitting.targets import Targets
+from sparsetoken.estimators.fitting.task import Task
 
 UNIT = 2.0**20  # parts of the deviation of y to which trees see it
 LARGEST_SAMPLE = 1000  # bags of a bootstrap sample: bounds the time of a tree
@@ -37,14 +37,11 @@ class PooledForest(BagEstimator):
     column_scale_: np.ndarray
     feature_range_: np.ndarray
 
-    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        self._fit_tokens(StandardTokens.of(bags, targets.weight, standardize=True), targets, loss)
-
-    def _fit_tokens(self, tokens: StandardTokens, targets: Targets, loss: Loss) -> None:
+    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
         """Fit the trees, and the scale of their scores by out-of-bag predictions."""
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-        numbers = targets.numbers
+        numbers, tokens = targets.numbers, tasks[0].tokens
         F = tokens.summary() if tokens.bags.sizes.max() > 1 else tokens.means
         self.column_mean_, self.column_scale_ = tokens.mean, tokens.scale
         self.feature_range_ = np.stack([F.min(axis=0), F.max(axis=0)])
@@ -61,22 +58,13 @@ class PooledForest(BagEstimator):
             warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
             self.forest_.fit(F, y, sample_weight=targets.weight)
         out_of_bag = self._out_of_bag(targets.weight)
-        found = zip(out_of_bag.T, targets.problems, targets.constants, strict=True)
-        fits = [self._calibrated(z, samples, constant, loss) for z, samples, constant in found]
+        found = zip(out_of_bag.T, tasks, targets.constants, strict=True)
+        fits = [_calibrated(*one) for one in found]
         self.slope_ = targets.scale * np.array([fit.w[0] for fit in fits])
         self.intercept_ = targets.in_units(np.array([fit.b for fit in fits]))
         known = [fit.left_out_scores for fit in fits if fit.left_out_scores is not None]  # all are
         self.left_out_scores_ = targets.in_units(np.stack(known, axis=1))
-
-    @staticmethod
-    def _calibrated(
-        z: Float[np.ndarray, " n"], samples: Samples, constant: float, loss: Loss
-    ) -> LinearFit:
-        """Return slope and intercept of least left-out loss; trees that mislead have none."""
-        (fit,) = fit_single_features(z[None], samples, loss)
-        if fit.w[0] <= 0:
-            return LinearFit(np.zeros(1), constant, fit.ridge, None, np.full(len(z), constant))
-        return calibrated(fit, samples, loss)
+        return []
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         tokens = StandardTokens(bags, self.column_mean_, self.column_scale_)
@@ -104,6 +92,14 @@ class PooledForest(BagEstimator):
         """Return log odds of probabilities as far from 0 and 1 as n bags can tell."""
         chances = chances[:, 1:] if chances.shape[1] == 2 else chances
         return logit((self.n_bags_ * chances + 1) / (self.n_bags_ + 2))
+
+
+def _calibrated(z: Float[np.ndarray, " n"], task: Task, constant: float) -> LinearFit:
+    """Return slope and intercept of least left-out loss; trees that mislead have none."""
+    (fit,) = fit_single_features(z[None], task.samples, task.loss)
+    if fit.w[0] <= 0:
+        return LinearFit(np.zeros(1), constant, fit.ridge, None, np.full(len(z), constant))
+    return calibrated(fit, task.samples, task.loss)
 
 
 class PooledForestClassifier(PooledForest, BaseBagClassifier):

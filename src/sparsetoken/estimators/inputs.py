@@ -38,6 +38,13 @@ class PaddingWarning(UserWarning):
     """
 
 
+class QueryWarning(UserWarning):
+    """Attention does not beat mean pooling on held-out bags, or is off.
+
+    Silence it with ``warnings.simplefilter("ignore", QueryWarning)``.
+    """
+
+
 class TableWarning(UserWarning):
     """An array of shape (n, d) is taken as n bags of one token each.
 

@@ -25,13 +25,10 @@ from sparsetoken.losses import Loss
 class MeanPooled(ReadoutEstimator):
     """The score is linear in the mean token."""
 
-    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        self._fit_tasks(self._tasks(bags, targets, loss), targets)
-
-    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> None:
-        """Fit the readout of each task."""
+    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
         fits = [task.calibrated(task.mean_fit) for task in tasks]
         self._keep_readouts(fits, tasks[0].tokens, targets)
+        return []
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         return self._moved(self._of_means(bags), bags)
@@ -47,8 +44,7 @@ class MaxPooled(MeanPooled):
     largest_coef_: np.ndarray
     largest_range_: np.ndarray
 
-    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> None:
-        """Fit the readout of each task."""
+    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
         tokens, fits = tasks[0].tokens, [task.largest_fit() for task in tasks]
         dtype, d = tokens.bags.dtype, tokens.bags.dimension
         means = [dataclasses.replace(fit, w=fit.w[:d]) for fit in fits]
@@ -60,6 +56,7 @@ class MaxPooled(MeanPooled):
         largest = tokens.largest * tokens.scale + tokens.mean
         products = largest.astype(dtype) @ self.largest_coef_.T
         self.largest_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
+        return []
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         largest = segment_max(bags.tokens, bags.offsets) @ self._in(bags, self.largest_coef_).T
@@ -232,9 +229,9 @@ class VectorizedLinearClassifier(MeanPooled, _LinearClassifier):
     True
     """
 
-    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+    def _fit(self, bags: Bags, targets: Targets) -> list[str]:
         self.bag_size_ = bags.common_size
-        super()._fit(self._rows(bags), targets, loss)
+        return super()._fit(self._rows(bags), targets)
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         return super()._scores(self._rows(bags))

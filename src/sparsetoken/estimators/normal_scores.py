@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from sparsetoken.bags.mapped import is_mapped, scratch
+from sparsetoken.bags.container import is_mapped, scratch
 from sparsetoken.base.validation import generator_of, integer, real
 from sparsetoken.estimators.base import RandomState
 from sparsetoken.estimators.fitting.standard_tokens import chunks, mean_and_variance, scales

@@ -176,7 +176,7 @@ def _own_types() -> set[str]:
 
     stacks = (estimators.BagClassifier, estimators.BagRegressor)
     kinds = [getattr(estimators, name) for name in estimators.__all__]
-    kinds += [kind for stack in stacks for kind in stack._kinds.values()]
+    kinds += [kind for stack in stacks for kind in stack._kinds]
     return {f"{kind.__module__}.{kind.__qualname__}" for kind in kinds if isinstance(kind, type)}
 
 

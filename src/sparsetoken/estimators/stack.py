@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import functools
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -15,27 +14,36 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
 from sparsetoken.base.progress import progress_of
-from sparsetoken.base.validation import InvalidInput, generator_of, integer
-from sparsetoken.estimators.attention import Attention, QueryWarning, TokenOrder
-from sparsetoken.estimators.base import RandomState
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators.attention import Attention, TokenOrder
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
 from sparsetoken.estimators.fitting.signal_test import signal_pvalue
-from sparsetoken.estimators.fitting.stacking import fold_numbers, shrunk_weights
+from sparsetoken.estimators.fitting.stacking import shrunk_weights
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import MOST, Task
 from sparsetoken.estimators.normal_scores import TokenNormalScores
-from sparsetoken.losses import Loss
 
 VALUES = 1 << 26  # of tokens, up to which members are fitted to normal scores: a copy of 256 MB
 LEVEL = 0.05  # p-value from which a warning is given
 CONSTANT = "constant"
 NORMAL = " of normal scores"
-POOLINGS = ("mean", "maxima", "attention")
-TAKEN = (CONSTANT, "size", "forest", *POOLINGS, *(name + NORMAL for name in POOLINGS))
-
+TAKEN = ("constant", "size", "forest", "mean", "maxima", "attention")
 
 Form = Literal["tokens", "normal scores", "log sizes", "bags"]
 """What a member acts on: the last is for members of a user, by the methods of scikit-learn."""
+
+Found = list[tuple[Task, AttentionFit]]
+"""Attention to the tokens, or to their normal scores, for each column of scores."""
+
+
+class Kinds(NamedTuple):
+    """The estimators that are averaged, and those of scikit-learn for no token at all."""
+
+    mean: type
+    maxima: type
+    attention: type
+    forest: type
+    constant: type
 
 
 class _Member(NamedTuple):
@@ -47,20 +55,10 @@ class _Member(NamedTuple):
     left_out: Float[np.ndarray, "n K"]
 
 
-class Directions(NamedTuple):
-    """Attention to the tokens, or to their normal scores, for each column of scores."""
-
-    tasks: list[Task]
-    attention: list[AttentionFit]
-
-
 class BagStack(TokenOrder):
     """An average of a constant, linear estimators of bags, trees, and members of a user."""
 
     members: Sequence[tuple[str, Any]]
-    n_folds: int
-    random_state: RandomState
-    progress: bool
     member_names_: list[str]
     member_losses_: np.ndarray
     members_: dict[str, Any]
@@ -71,30 +69,27 @@ class BagStack(TokenOrder):
     orders_normal_scores_: bool
     normal_scores_: TokenNormalScores | None
     _forms: dict[str, Form]
-    _kinds: ClassVar[dict[str, type]]
-    _dummy: ClassVar[type]
+    _kinds: ClassVar[Kinds]
     _method: ClassVar[str]
 
-    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        own, n_folds = self._own_members(), integer("n_folds", self.n_folds, 2)
-        rng = generator_of(self.random_state)
-        folds = np.zeros(len(bags), dtype=int)
-        if own or bags.sizes.max() > 1:  # nothing else needs them, or two bags of each class
-            folds = fold_numbers(targets.strata, n_folds, rng)
+    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
+        own, bags = self._own_members(), tasks[0].bags
+        folds, rng = self._folds(targets, needed=bool(own) or bags.sizes.max() > 1)
         self.normal_scores_ = _normal_scores(bags, targets, rng)
-        both: tuple[Form, ...] = ("tokens", "normal scores")
-        forms = both[:1] if self.normal_scores_ is None else both
-        # Members share the fit to the mean token: all take the tasks of the first.
-        mean = self._kinds["mean"]()
-        tasks = [mean._tasks(self._formed(bags, form), targets, loss) for form in forms]
-        of_column, found = list(zip(*tasks, strict=True)), []
+        # Members share the fit to the mean token: all take the same tasks.
+        forms: dict[Form, list[Task]] = {"tokens": tasks}
+        if self.normal_scores_ is not None:
+            formed = self._formed(bags, "normal scores")
+            forms["normal scores"] = self._tasks(formed, targets)
+        found: list[Found] = []
         with progress_of("fits", 2 + len(forms) + len(own), self.progress) as done:
+            of_column = zip(*forms.values(), strict=True)
             self.signal_pvalue_ = np.array([signal_pvalue(each) for each in of_column])
             done()
-            members = list(self._alone(bags, targets, tasks[0], rng))
+            members = list(self._alone(tasks, targets, rng))
             done()
-            for form, each in zip(forms, tasks, strict=True):
-                found.append(Directions(each, [attend(task, folds) for task in each]))
+            for form, each in forms.items():
+                found.append([(task, attend(task, folds)) for task in each])
                 members += self._poolings(form, found[-1], targets)
                 done()
             for name, one in own:
@@ -104,60 +99,56 @@ class BagStack(TokenOrder):
         self.members_ = {member.name: member.estimator for member in members}
         self._forms = {member.name: member.form for member in members}
         self.orders_normal_scores_ = self._keep_token_scores(found) > 0
-        self._weigh(members, tasks[0], targets)
-        for name, p in zip(self._names(), self.signal_pvalue_.tolist(), strict=True):
-            if p >= LEVEL:
-                text = (
-                    f"{self._kind_of_name} {name}: no signal is found (p = {p:.2g}); it may have "
-                    "nothing to do with the tokens. Take more bags, or test on others."
-                )
-                warnings.warn(text, QueryWarning, stacklevel=4)
+        self._weigh(members, tasks, targets)
+        pvalues = zip(self._names(), self.signal_pvalue_.tolist(), strict=True)
+        return [
+            f"{self._kind_of_name} {name}: no signal is found (p = {p:.2g}); it may have "
+            "nothing to do with the tokens. Take more bags, or test on others."
+            for name, p in pvalues
+            if p >= LEVEL
+        ]
 
     def _alone(
-        self, bags: Bags, targets: Targets, tasks: list[Task], rng: np.random.RandomState
+        self, tasks: list[Task], targets: Targets, rng: np.random.RandomState
     ) -> Iterator[_Member]:
         """Return what is fitted once: the class rate or the mean, size of the bag, and trees."""
-        dummy = self._dummy().fit(bags, targets.given, sample_weight=targets.weight)
+        bags = tasks[0].bags
+        dummy = self._kinds.constant().fit(bags, targets.given, sample_weight=targets.weight)
         # As of the other members, level (and slope) are those of least loss of all bags.
         scores = np.tile(targets.in_units(np.array(targets.constants)), (len(bags), 1))
         yield _Member(CONSTANT, "bags", dummy, scores)
-        loss = tasks[0].loss
         if bags.sizes.min() < bags.sizes.max():
-            sizes = self._formed(bags, "log sizes")
-            size = self._part("mean", sizes)
-            size._fit(sizes, targets, loss)
-            yield _Member("size", "log sizes", size, size.left_out_scores_)
+            sizes = self._tasks(self._formed(bags, "log sizes"), targets)
+            yield self._fitted("size", "log sizes", self._kinds.mean(), sizes, targets)
         if tasks[0].tokens.means.size <= MOST:
-            forest = self._part("forest", bags)
+            forest = self._kinds.forest()
             forest.random_state = rng.randint(2**31 - 1)
-            forest._fit_tokens(tasks[0].tokens, targets, loss)
-            yield _Member("forest", "tokens", forest, forest.left_out_scores_)
+            yield self._fitted("forest", "tokens", forest, tasks, targets)
 
-    def _poolings(self, form: Form, found: Directions, targets: Targets) -> Iterator[_Member]:
+    def _poolings(self, form: Form, found: Found, targets: Targets) -> Iterator[_Member]:
         """Return mean pooling, column maxima and attention of one form of the tokens."""
-        task, bags = found.tasks[0], found.tasks[0].bags
-        several = bags.sizes.max() > 1
-        for kind in POOLINGS if several else POOLINGS[:1]:
-            if kind == "maxima" and task.tokens.means.size > MOST:
-                continue
-            member = self._part(kind, bags)
-            if kind == "attention":
-                member._keep(found.attention, task, targets)
-            else:
-                member._fit_tasks(found.tasks, targets)
-            name = kind if form == "tokens" else kind + NORMAL
-            yield _Member(name, form, member, member.left_out_scores_)
+        tasks, fits = map(list, zip(*found, strict=True))
+        more = "" if form == "tokens" else NORMAL
+        yield self._fitted(f"mean{more}", form, self._kinds.mean(), tasks, targets)
+        if tasks[0].bags.sizes.max() == 1:
+            return
+        if tasks[0].tokens.means.size <= MOST:
+            yield self._fitted(f"maxima{more}", form, self._kinds.maxima(), tasks, targets)
+        attention = self._kinds.attention()
+        yield self._fitted(f"attention{more}", form, attention, tasks, targets, fits)
 
-    def _part(self, kind: str, bags: Bags) -> Any:
+    def _fitted(
+        self, name: str, form: Form, estimator: Any, tasks: list[Task], *given: Any
+    ) -> _Member:
         """Return a member that knows what all have in common, so that it can be used by itself."""
-        member = self._kinds[kind]()
-        member.n_bags_, member.n_features_in_ = self.n_bags_, bags.dimension
+        estimator.n_bags_, estimator.n_features_in_ = self.n_bags_, tasks[0].bags.dimension
         if hasattr(self, "classes_"):
-            member.classes_ = self.classes_
-        return member
+            estimator.classes_ = self.classes_
+        estimator._fit_tasks(tasks, *given)
+        return _Member(name, form, estimator, estimator.left_out_scores_)
 
     @abc.abstractmethod
-    def _keep_token_scores(self, found: list[Directions]) -> int:
+    def _keep_token_scores(self, found: list[Found]) -> int:
         """Set what orders tokens, and return which of the forms it acts on."""
 
     def _weigh(self, members: list[_Member], tasks: list[Task], targets: Targets) -> None:
@@ -188,8 +179,9 @@ class BagStack(TokenOrder):
         except (TypeError, ValueError):
             raise InvalidInput("members", legal, self.members) from None
         names = [name for name, _ in pairs]
-        if len({*names, *TAKEN}) < len(names) + len(TAKEN):
-            taken = f"Names that are taken: {', '.join(TAKEN)}."
+        reserved = (*TAKEN, *(name + NORMAL for name in TAKEN[-3:]))
+        if len({*names, *reserved}) < len(names) + len(reserved):
+            taken = f"Names that are taken: {', '.join(reserved)}."
             raise InvalidInput("members", legal, names, taken)
         for name, member in pairs:
             if not isinstance(name, str) or not hasattr(member, method):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import threading
@@ -18,7 +17,6 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sparsetoken.base.tables import json_text
 from sparsetoken.base.validation import InvalidInput, choice
@@ -31,25 +29,8 @@ if TYPE_CHECKING:
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 """The names by which a browser on this machine may call the server."""
 LONGEST = 4096  # bytes of a request
-PATIENCE = 5.0  # seconds for a request to arrive whole
-PLACES = 64
-"""Requests that may be answered at once, each of which has arrived whole."""
 OPTIONS = {"phase": ("axis",), "simulation": ("dimension", "trials", "seed")}
 """What a request for a view may say besides the settings."""
-
-
-class Prompt(H11Protocol):
-    """HTTP on connections that are closed if no request begins in time."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection."""
-        super().connection_made(transport)
-
-        def close_if_idle() -> None:
-            if not self.cycle:
-                transport.close()
-
-        self.loop.call_later(PATIENCE, close_if_idle)
 
 
 class _Guard:
@@ -57,14 +38,12 @@ class _Guard:
 
     A page of another site can point its own name at this machine, so the Host header must be
     one of ours; and it can send simple requests, so those that compute must be JSON, which
-    browsers do not send across sites unasked. A request takes one of `PLACES` only once it has
-    arrived whole, so that connections on which nothing comes keep nobody out.
+    browsers do not send across sites unasked.
     """
 
     def __init__(self, app: ASGIApp, port: int) -> None:
         self._app = app
         self._hosts = {f"{host}:{port}" for host in HOSTS}
-        self._taken = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
@@ -77,25 +56,7 @@ class _Guard:
         elif refusal := self._refusal(Request(scope).headers):
             await refusal(scope, receive, send)
         else:
-            await self._answer(scope, receive, with_headers)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            async with asyncio.timeout(PATIENCE):
-                arrived = [await _whole(receive)]
-        except TimeoutError:
-            return await _error(408, "The request did not arrive whole.")(scope, receive, send)
-        if self._taken >= PLACES:
-            return await _error(503, "Too many requests at once.")(scope, receive, send)
-
-        async def again() -> Message:
-            return arrived.pop() if arrived else await receive()
-
-        self._taken += 1
-        try:
-            await self._app(scope, again, send)
-        finally:
-            self._taken -= 1
+            await self._app(scope, receive, with_headers)
 
     def _refusal(self, headers: Headers) -> Response | None:
         host = headers.get("host", "")
@@ -114,18 +75,6 @@ _HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 ]
-
-
-async def _whole(receive: Receive) -> Message:
-    """Return a request with all of its body, or with what shows that it is too long."""
-    body, more = b"", True
-    while more and len(body) <= LONGEST:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return message
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-    return {"type": "http.request", "body": body}
 
 
 def _error(status: int, text: str) -> JSONResponse:
@@ -190,9 +139,11 @@ async def _given(request: Request, *options: str) -> tuple[Settings, dict[str, A
     """Return the settings and options in the JSON object that a request carries."""
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         raise InvalidInput("Content-Type", "application/json", "another type")
-    text = await request.body()
-    if len(text) > LONGEST:
-        raise InvalidInput("body", f"at most {LONGEST} bytes", "more")
+    text = b""
+    async for part in request.stream():
+        text += part
+        if len(text) > LONGEST:
+            raise InvalidInput("body", f"at most {LONGEST} bytes", "more")
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):

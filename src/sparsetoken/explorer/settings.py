@@ -208,14 +208,12 @@ class Settings:
 
     def descent(self) -> Descent:
         """Return the descent of attention from 0, on n1/d samples per dimension."""
-        return Descent(
-            Softmax(beta=self["beta"]),
-            alpha=self["alpha1"],
-            steps=self["descent_steps"],
-            rates={"w": self["descent_eta_w"], "q": self["descent_eta_q"]},
-            start=0.0,
-            loss=self["loss"],
-        )
+        rates = {"w": self["descent_eta_w"], "q": self["descent_eta_q"]}
+        return self._descent(Softmax(beta=self["beta"]), rates, 0.0)
+
+    def _descent(self, network: Architecture, rates: Any, start: Any) -> Descent:
+        sizes = {"alpha": self["alpha1"], "steps": self["descent_steps"], "loss": self["loss"]}
+        return Descent(network, rates=rates, start=start, **sizes)
 
     def networks(self) -> dict[str, Descent]:
         """Return the descent of each network, with the samples and steps of `descent`."""
@@ -227,17 +225,11 @@ class Settings:
         }
         if self["network_heads"] == 1:
             del kinds["heads"]  # the same as softmax
-        return {
-            name: Descent(
-                network,
-                alpha=self["alpha1"],
-                steps=self["descent_steps"],
-                rates=self["network_rate"],
-                start=[self["network_start"] * norm for norm in network.start_norms(outputs=1)],
-                loss=self["loss"],
-            )
-            for name, network in kinds.items()
-        }
+        descents = {}
+        for name, network in kinds.items():
+            start = [self["network_start"] * norm for norm in network.start_norms(outputs=1)]
+            descents[name] = self._descent(network, self["network_rate"], start)
+        return descents
 
 
 @functools.lru_cache(maxsize=16)

@@ -18,7 +18,7 @@ from sparsetoken.base.validation import LARGEST_LOAD, InvalidInput, choice, inte
 from sparsetoken.explorer.settings import DIMENSION, Settings
 from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.results import Prediction, Weights
+from sparsetoken.results import Course, Prediction
 from sparsetoken.results.simulation import standard_error
 from sparsetoken.simulation.setting import Setting
 from sparsetoken.simulation.trial import TrialPlan
@@ -199,16 +199,8 @@ def descent(settings: Settings) -> Events:
     problem, trained = settings.problem(), settings.descent()
     for replicas in (2, None):
         result = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=replicas)
-        course = _named(result, "test_error", "training_loss")
-        course["cosine"] = result.weights.cosines[..., 0, 0]
-        kept = np.isfinite(result.training_loss)  # until it diverges
-        yield {
-            "kind": "descent",
-            "coarse": replicas is not None,
-            **{name: values[kept] for name, values in course.items()},
-            **_named(result, "numerical_error", "best_step", "status"),
-            "message": result.status.remedy,
-        }
+        known = {"coarse": replicas is not None, "message": result.status.remedy}
+        yield {"kind": "descent", **known, **_course(result, result.weights.cosines[..., 0, 0])}
         if result.status == "no_limit":
             return
 
@@ -221,22 +213,20 @@ def networks(settings: Settings) -> Events:
         yield {"kind": "floor", **_named(least, "test_error", "status")}
     for name, trained in settings.networks().items():
         result = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=NETWORK_REPLICAS)
-        course = _named(result, "test_error", "training_loss", "attended")
-        course["cosine"] = _alignment(result.weights, trained.network.readouts(outputs=1))
-        kept = np.isfinite(result.training_loss)  # until it diverges
-        yield {
-            "kind": "course",
-            "network": name,
-            **{quantity: values[kept] for quantity, values in course.items()},
-            **_named(result, "numerical_error", "best_step", "status"),
-            "notes": [note for note in (result.status.remedy, *result.notes) if note],
-        }
+        # The largest cosine, in size, of the signal and a column that attention depends on.
+        readouts = trained.network.readouts(outputs=1)
+        queries = np.abs(np.delete(result.weights.cosines[..., 0], readouts, axis=-1))
+        notes = [note for note in (result.status.remedy, *result.notes) if note]
+        known = {"kind": "course", "network": name, "notes": notes}
+        yield {**known, **_course(result, queries.max(axis=-1), "attended")}
 
 
-def _alignment(weights: Weights, readouts: Sequence[int]) -> np.ndarray:
-    """Return the largest cosine, in size, of the signal and a column that attention depends on."""
-    queries = np.delete(weights.cosines[..., 0], readouts, axis=-1)
-    return np.abs(queries).max(axis=-1)
+def _course(result: Course, cosine: np.ndarray, *more: str) -> dict[str, Any]:
+    """Return what the page shows of a course until it diverges."""
+    course = {**_named(result, "test_error", "training_loss", *more), "cosine": cosine}
+    kept = np.isfinite(result.training_loss)
+    shown = {quantity: values[kept] for quantity, values in course.items()}
+    return {**shown, **_named(result, "numerical_error", "best_step", "status")}
 
 
 def simulation(settings: Settings, dimension: int = 200, trials: int = 8, seed: int = 0) -> Events:

@@ -17,7 +17,8 @@ from sparsetoken.estimators import (
     QueryWarning,
 )
 from sparsetoken.forecasting.inputs import Labelled
-from sparsetoken.forecasting.measures import Excess, Spreads, auc, influences, placements
+from sparsetoken.forecasting.measures import Excess, auc, excess, influences, placements, spreads
+from sparsetoken.results.simulation import standard_error
 
 MODELS = ("bag", "attention", "pooled")
 """`BagClassifier`, its member with attention alone, and its member with mean pooling."""
@@ -29,11 +30,6 @@ _MANY = 200  # bags from which fewer rounds tell enough
 # Folds of a round, and rounds for few and for many bags. A round of k folds trains on all but
 # one of them: on a half, two thirds and nine tenths of the pilot.
 _ROUNDS = ((2, 4, 2), (3, 2, 1), (10, 1, 1))
-
-
-def standard_error(values: Float[np.ndarray, " n"]) -> float:
-    """Return the standard error of a mean over bags."""
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,7 +56,7 @@ class HeldOut:
     @property
     def gain_error(self) -> float:
         """Standard error over bags of how much less often the average errs than mean pooling."""
-        return standard_error(self.shares["pooled"][-1] - self.shares["bag"][-1])
+        return float(standard_error(self.shares["pooled"][-1] - self.shares["bag"][-1]))
 
     @property
     def measured(self) -> Float[np.ndarray, " J"]:
@@ -88,9 +84,9 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
     wrong = {model: np.zeros(shape) for model in MODELS}
     right = {model: np.zeros(shape) for model in FITTED}
     tested, trained = np.zeros(shape), np.zeros((len(_ROUNDS), 2))
-    spreads = Spreads(n)
+    spread = np.full((len(splits), n), np.nan)
     with progress_of("fits", len(splits), progress) as done:
-        for k, train in splits:
+        for fit, (k, train) in enumerate(splits):
             place = places[k]
             bags, truth = data.bags[train], data.positive[train]
             rest, hidden = data.bags[~train], data.positive[~train]
@@ -110,14 +106,14 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
                     right[model][place, ~train] += placements(scores, hidden)
             if place == len(_ROUNDS) - 1:
                 pooled = list(fitted.members_.values())[mean]
-                spreads.add(pooled, bags[~truth], rest, ~train)
+                spread[fit, ~train] = spreads(pooled, bags[~truth], rest)
             tested[place, ~train] += 1
             trained[place] += train.sum(), 1
             done()
     sizes = np.round(trained[:, 0] / trained[:, 1])
     shares = {model: counts / tested for model, counts in wrong.items()}
     placed = {model: sums / tested for model, sums in right.items()}
-    return HeldOut(sizes, shares, placed, data.positive, spreads.excess(data.positive))
+    return HeldOut(sizes, shares, placed, data.positive, excess(spread, data.positive))
 
 
 def _splits(data: Labelled, seed: int) -> Iterator[tuple[int, Bool[np.ndarray, " n"]]]:

@@ -23,7 +23,6 @@ class Labelled:
 
     bags: Bags
     positive: Bool[np.ndarray, " n"]
-    classes: np.ndarray
 
 
 def read_labelled(bags: Any, y: Any) -> Labelled:
@@ -45,7 +44,7 @@ def read_labelled(bags: Any, y: Any) -> Labelled:
         raise InvalidInput("bags", f"at least {LEAST_BAGS} of each class", got, remedy)
     if (read.tokens == read.tokens[0]).all():
         raise InvalidInput("bags", "of tokens that are not all equal", "equal tokens")
-    return Labelled(read, targets.number == 1, targets.classes)
+    return Labelled(read, targets.number == 1)
 
 
 LONGEST = 200  # longer bags count as so long: the curves hardly change, their time does

@@ -7,11 +7,12 @@ from numbers import Integral
 from typing import Any
 
 from sparsetoken.base.validation import InvalidInput, generator_of, integer, refuse_disguised
-from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors, standard_error
+from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import BagLaw, Labelled, bag_law, read_labelled
 from sparsetoken.forecasting.posterior import Posterior, fit_posterior
 from sparsetoken.forecasting.results import Forecast, ForecastPoint, Measured
-from sparsetoken.results import Status, StatusCode
+from sparsetoken.results import CONVERGED, Status, StatusCode
+from sparsetoken.results.simulation import standard_error
 
 _TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
 _MULTIPLES = (1, 2, 4)
@@ -136,7 +137,11 @@ def assembled(
     """Return the forecast at some sizes, with advice about it."""
     n, rate = len(data.bags), float(data.positive.mean())
     guess = min(rate, 1 - rate)
-    measured = _measured(held_out)
+    last = {model: held_out.shares[model][-1] for model in MODELS}
+    measured = {
+        model: Measured(int(held_out.sizes[-1]), float(wrong.mean()), float(standard_error(wrong)))
+        for model, wrong in last.items()
+    }
     errors = {model: one.error for model, one in measured.items()}
     at = {size: posterior.continued(size, n, errors) for size in sizes}
     curves = {model: tuple(ForecastPoint(n, *at[n][model]) for n in sizes) for model in MODELS}
@@ -153,24 +158,18 @@ def assembled(
     )
 
 
-def _measured(held_out: HeldOut) -> dict[str, Measured]:
-    n, last = int(held_out.sizes[-1]), {m: held_out.shares[m][-1] for m in MODELS}
-    return {m: Measured(n, float(wrong.mean()), standard_error(wrong)) for m, wrong in last.items()}
-
-
 def _status(measured: dict[str, Measured], posterior: Posterior) -> Status:
     """Compare the curves with what was measured at the most training bags."""
-    worst, where = 0.0, ""
+    gaps = []
     for model, one in measured.items():
         curve = posterior.errors(one.n)[model].value
         # A share of 0 or 1 has no spread over bags.
         error = max(one.standard_error, 1 / (one.n + 2))
-        gap = abs(curve - one.error) / error
-        if gap > worst:
-            worst = gap
-            where = f"{model}: curve {curve:.3f}, cross-validated {one.error:.3f}"
+        where = f"{model}: curve {curve:.3f}, cross-validated {one.error:.3f}"
+        gaps.append((abs(curve - one.error) / error, where))
+    worst, where = max(gaps)
     if worst <= _BEYOND_NOISE:
-        return Status(StatusCode.CONVERGED)
+        return CONVERGED
     remedy = f"The curves miss the cross-validated errors beyond noise ({where}): trust the latter."
     return Status(StatusCode.DISAGREES, remedy)
 

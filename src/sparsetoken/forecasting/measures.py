@@ -73,47 +73,35 @@ class Excess:
     standard_error: float
 
 
-class Spreads:
-    """The variance of the token scores in each of n bags, by readouts that had not seen it."""
+def spreads(
+    classifier: PooledLinearClassifier, negative: Bags, bags: Bags
+) -> Float[np.ndarray, " n"]:
+    """Return the variance of the token scores in each bag; nan for bags of one token.
 
-    def __init__(self, n: int) -> None:
-        self._sum, self._count = np.zeros(n), np.zeros(n)
-
-    def add(
-        self,
-        classifier: PooledLinearClassifier,
-        negative: Bags,
-        rest: Bags,
-        rows: Bool[np.ndarray, " n"],
-    ) -> None:
-        """Add what a readout says of the rest of the bags; negative training bags give the unit."""
-        unit = _mean(_variances(classifier, negative))
-        if unit > 0:
-            variances = _variances(classifier, rest) / unit
-            there = np.isfinite(variances)
-            self._sum[rows] += np.where(there, variances, 0.0)
-            self._count[rows] += there
-
-    def excess(self, positive: Bool[np.ndarray, " n"]) -> Excess:
-        """Compare the two classes."""
-        parts = [rows & (self._count > 0) for rows in (positive, ~positive)]
-        values = [self._sum[rows] / self._count[rows] for rows in parts]
-        if min(map(len, values)) < 2:
-            return Excess(0.0, np.inf)
-        plus, minus = values
-        variance = plus.var(ddof=1) / len(plus) + minus.var(ddof=1) / len(minus)
-        return Excess(float(plus.mean() - minus.mean()), float(np.sqrt(variance)))
+    Negative training bags give its unit.
+    """
+    unit = _variances(classifier, negative)
+    unit = unit[np.isfinite(unit)].sum() / max(np.isfinite(unit).sum(), 1)
+    return _variances(classifier, bags) / unit if unit > 0 else np.full(len(bags), np.nan)
 
 
 def _variances(classifier: PooledLinearClassifier, bags: Bags) -> Float[np.ndarray, " n"]:
-    """Return the variance of the scores in each bag; nan for bags of one token."""
     scores = classifier.token_logits(bags)
     return np.array([one.var(ddof=1) if len(one) > 1 else np.nan for one in scores])
 
 
-def _mean(values: Float[np.ndarray, " n"]) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else 0.0
+def excess(spread: Float[np.ndarray, "K n"], positive: Bool[np.ndarray, " n"]) -> Excess:
+    """Compare the two classes in mean spreads by readouts that had not seen the bags, or nan."""
+    known = np.isfinite(spread)
+    count = known.sum(axis=0)
+    total = np.where(known, spread, 0.0).sum(axis=0)
+    plus, minus = (
+        total[rows] / count[rows] for rows in (positive & (count > 0), ~positive & (count > 0))
+    )
+    if min(len(plus), len(minus)) < 2:
+        return Excess(0.0, np.inf)
+    variance = plus.var(ddof=1) / len(plus) + minus.var(ddof=1) / len(minus)
+    return Excess(float(plus.mean() - minus.mean()), float(np.sqrt(variance)))
 
 
 def excess_of(

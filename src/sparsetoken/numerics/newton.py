@@ -37,6 +37,7 @@ def damped_newton(
     positive: tuple[int, ...] = (),
     cautious: tuple[int, ...] = (),
     tolerance: float = 1e-6,
+    least: float = 1e-12,
 ) -> NewtonResult:
     """Solve gradient(x) = 0 by Newton's method, damped until the next step is shorter.
 
@@ -58,12 +59,14 @@ def damped_newton(
     tolerance : float
         Bound on the relative norm of the last step. The step is taken, so that the
         error is of the order of its square.
+    least : float
+        Shared scale of unknowns that are smaller, as a solution at 0 has it.
     """
     x = np.array(start, dtype=float)
     step = _step(*system(x))
     residual = np.inf
     for iteration in range(1, _MAX_STEPS + 1):
-        scale = _scale(x, positive)
+        scale = _scale(x, positive, least)
         residual = float(np.linalg.norm(step / scale))
         if residual <= tolerance:
             return NewtonResult(x + step, residual, iteration, True)
@@ -99,8 +102,8 @@ def _step(gradient: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
     return np.full_like(gradient, np.inf)
 
 
-def _scale(x: np.ndarray, positive: tuple[int, ...]) -> np.ndarray:
-    scale = np.full_like(x, max(float(np.linalg.norm(x)), 1e-12))
+def _scale(x: np.ndarray, positive: tuple[int, ...], least: float = 1e-12) -> np.ndarray:
+    scale = np.full_like(x, max(float(np.linalg.norm(x)), least))
     scale[list(positive)] = x[list(positive)]
     return scale
 

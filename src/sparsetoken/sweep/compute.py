@@ -111,14 +111,14 @@ def _tried(calls: Sequence[Call], budget: int | None) -> dict[str, Result]:
     """Return the results of a series; each by itself if one fails."""
     names = [call.name for call in calls]
     try:
-        return dict(zip(names, map(Result, _rows(calls, budget)), strict=True))
+        return dict(zip(names, map(Result, _numbers(calls, budget)), strict=True))
     except Exception as error:
         if len(calls) == 1:
             return {names[0]: Result(error=one_line(error))}
         return {name: one for call in calls for name, one in _tried([call], budget).items()}
 
 
-def _rows(calls: Sequence[Call], budget: int | None) -> list[dict[str, Any]]:
+def _numbers(calls: Sequence[Call], budget: int | None) -> list[dict[str, Any]]:
     """Return the results of a series: numbers by name, with status and message."""
     call = calls[0]
     if call.quantity == "simulation":
@@ -134,7 +134,7 @@ def _rows(calls: Sequence[Call], budget: int | None) -> list[dict[str, Any]]:
         along = Readout(call.readout.loss, *pairs)
         found = theory.predict(call.problem, call.trained, along, tolerance=call.options)
     records = [record.items() for record in found.records()]
-    return [_row({n: one for n, one in items if n not in found.coords}) for items in records]
+    return [_values({n: one for n, one in items if n not in found.coords}) for items in records]
 
 
 def _trial(call: Call, plan: TrialPlan | None) -> dict[str, Any]:
@@ -143,22 +143,24 @@ def _trial(call: Call, plan: TrialPlan | None) -> dict[str, Any]:
         alignment = call.options.start(call.problem, call.trial).train_query(call.trained)
         values = {"cosine": alignment.query.cosine, "sharpness": alignment.query.sharpness}
         names = ("overlap", "norm", "readout_cosine")
-        return _row(values | {name: getattr(alignment, name) for name in names})
+        return _values(values | {name: getattr(alignment, name) for name in names})
     if call.experiment == "capacity":
         design = plan.draw(call.trial).design
-        return _row({"separable": simulation.is_separable(design.features, design.labels)})
+        return _values({"separable": simulation.is_separable(design.features, design.labels)})
     trial = plan.run(call.trial)
-    return _row(trial.outcome.to_dict(), trial.status, trial.status.remedy)
+    return _values(trial.outcome.to_dict(), trial.status, trial.status.remedy)
 
 
-def _row(values: Mapping[str, Any], status: Any = "converged", message: str = "") -> dict[str, Any]:
+def _values(
+    values: Mapping[str, Any], status: Any = "converged", message: str = ""
+) -> dict[str, Any]:
     """Return a result as JSON values; what is not a number is left out."""
     numbers = {n: float(one) for n, one in values.items() if n not in _WORDS and one == one}
     message = " ".join(str(values.get("message", message)).split())
     return {"status": str(values.get("status", status)), "message": message, **numbers}
 
 
-def row_of(value: Any) -> dict[str, Any]:
+def checked_result(value: Any) -> dict[str, Any]:
     """Return a kept result, or raise an error if it is none that this module makes."""
     if value["status"] not in STATUSES or not value["message"].isprintable():
         raise ValueError("no status and message")

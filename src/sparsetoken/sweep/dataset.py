@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import math
 import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from sparsetoken.base.files import folder_written_whole, require_place, written_
 from sparsetoken.base.machine import machine_memory, needed
 from sparsetoken.base.untrusted import refused
 from sparsetoken.base.validation import Failure, InvalidInput
-from sparsetoken.sweep.compute import row_of
+from sparsetoken.sweep.compute import checked_result
 from sparsetoken.sweep.parameters import FAILED, MISSING, RESULTS
 from sparsetoken.sweep.store import PIECES, opened, specification
 from sparsetoken.work import Kept, Result, canonical_text
@@ -28,25 +29,6 @@ if TYPE_CHECKING:
 ENDINGS = (".csv", ".parquet", ".nc", ".zarr", ".zarr.zip")
 BYTES = 100  # of a number in memory, as an object and in the copies that tables make
 _MISSING = Result()
-
-
-class Arrays(NamedTuple):
-    """The arguments of an xarray Dataset; each array is given with its dimensions."""
-
-    variables: dict[str, tuple[tuple[str, ...], np.ndarray]]
-    coords: dict[str, tuple[tuple[str, ...], np.ndarray]]
-    attributes: dict[str, Any]
-
-    def words(self, name: str) -> dict[str, list[str]]:
-        """Return the statuses or messages of each quantity that has some."""
-        ending = f"_{name}"
-        own = {n: values for n, (_, values) in self.variables.items() if n.endswith(ending)}
-        return {n.removesuffix(ending): values.ravel().tolist() for n, values in own.items()}
-
-    @property
-    def statuses(self) -> collections.Counter[str]:
-        """The number of results with each status."""
-        return collections.Counter(word for own in self.words("status").values() for word in own)
 
 
 def to_xarray(store: Path | str) -> xr.Dataset:
@@ -87,12 +69,11 @@ def to_xarray(store: Path | str) -> xr.Dataset:
     ...     to_xarray(f"{folder}/sweep")["theory_cosine"].dims
     ('strength',)
     """
-    xr = needed("xarray", "to read sweeps", "data")
-    arrays, damaged = read(store)
+    dataset, damaged = read(store)
     if damaged:
         remedy = "Rerun the sweep to recompute what they held."
         raise Failure(f"{damaged} files in {store} are damaged. {remedy}")
-    return xr.Dataset(*arrays)
+    return dataset
 
 
 def to_frame(store: Path | str) -> pd.DataFrame:
@@ -128,16 +109,17 @@ def to_frame(store: Path | str) -> pd.DataFrame:
     return table(to_xarray(store))
 
 
-def read(store: Path | str) -> tuple[Arrays, int]:
+def read(store: Path | str) -> tuple[xr.Dataset, int]:
     """Return what a store has of its last sweep, and the number of its damaged files."""
     folder = opened(store)
     about = specification(folder)
     with refused("store", "a sweep that can be read", Path(folder.path)):
-        return read_kept(Kept(folder / PIECES, row_of), about)
+        return read_kept(Kept(folder / PIECES, checked_result), about)
 
 
-def read_kept(kept: Kept, about: Mapping[str, Any]) -> tuple[Arrays, int]:
+def read_kept(kept: Kept, about: Mapping[str, Any]) -> tuple[xr.Dataset, int]:
     """Return what is kept of the sweep of a specification, as `read`."""
+    xr = needed("xarray", "to read sweeps", "data")
     axes, trials = about["axes"], about["trials"]
     shape = {label: len(steps) for label, steps in axes.items()}
     shapes = {q: shape | {"trial": trials} if q == "simulation" else shape for q in about["keys"]}
@@ -161,7 +143,18 @@ def read_kept(kept: Kept, about: Mapping[str, Any]) -> tuple[Arrays, int]:
     coords |= {name: ((), _array(one)) for name, one in sorted(about["fixed"].items())}
     text = canonical_text({name: one for name, one in about.items() if name != "keys"})
     attributes = {name: about[name] for name in ("experiment", "seed")} | {"specification": text}
-    return Arrays(variables, coords, attributes), known.damaged
+    return xr.Dataset(variables, coords, attributes), known.damaged
+
+
+def words(dataset: xr.Dataset, name: str) -> dict[str, list[str]]:
+    """Return the statuses or messages of each quantity that has some."""
+    own = {str(n): one.values for n, one in dataset.items() if str(n).endswith(f"_{name}")}
+    return {n.removesuffix(f"_{name}"): values.ravel().tolist() for n, values in own.items()}
+
+
+def statuses(dataset: xr.Dataset) -> collections.Counter[str]:
+    """Return the number of results with each status."""
+    return collections.Counter(itertools.chain(*words(dataset, "status").values()))
 
 
 def _array(given: Any) -> np.ndarray:
@@ -221,57 +214,48 @@ def check_export(path: Path, store: Path | str) -> None:
         needed("pyarrow", "to write Parquet files", "data")
 
 
-def export(arrays: Arrays, path: Path) -> None:
-    """Write named arrays to a file or, as .zarr, to a folder.
+def export(dataset: xr.Dataset, path: Path) -> None:
+    """Write a Dataset to a file or, as .zarr, to a folder.
 
     The same results give the same bytes; netCDF is of version 3.
     """
     ending = path.suffix.lower()
     if ending == ".zarr":
-        folder_written_whole(path, zarr_files(arrays))
+        folder_written_whole(path, zarr_files(dataset))
         return
     with written_whole(path) as aside:
         if ending == ".zip":
             with zipfile.ZipFile(aside, "w") as file:
-                for name, content in sorted(zarr_files(arrays).items()):
+                for name, content in sorted(zarr_files(dataset).items()):
                     file.writestr(zipfile.ZipInfo(name), content)
-            return
-        dataset = needed("xarray", "to export sweeps", "data").Dataset(*arrays)
-        if ending == ".csv":
+        elif ending == ".csv":
             table(dataset).to_csv(aside, index=False, lineterminator="\n")
         elif ending == ".parquet":
             table(dataset).to_parquet(aside, index=False)
         else:  # of netCDF 3, whose integers have 32 bits
-            words = {n: one.astype(str) for n, one in dataset.items() if one.dtype == object}
+            texts = {n: one.astype(str) for n, one in dataset.items() if one.dtype == object}
             large = {
                 name: one.astype(float)
                 for name, one in dataset.coords.items()
                 if one.dtype.kind in "iu" and (abs(one) >= 2**31).any()
             }
-            dataset = dataset.assign(words).assign_coords(large)
+            dataset = dataset.assign(texts).assign_coords(large)
             dataset = dataset.assign_attrs(seed=str(dataset.attrs["seed"]))
             dataset.to_netcdf(aside, engine="scipy", format="NETCDF3_64BIT")
 
 
-def zarr_files(arrays: Arrays) -> dict[str, bytes]:
-    """Return named arrays as the files of a Zarr group (version 3), by name."""
+def zarr_files(dataset: xr.Dataset) -> dict[str, bytes]:
+    """Return a Dataset as the files of a Zarr group (version 3), by name."""
     zarr = needed("zarr", "to keep named arrays", "data")
     memory: dict[str, Any] = {}
-    attributes = {**arrays.attributes, "coordinates": " ".join(arrays.coords)}  # as xarray has them
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # texts and consolidated metadata are not standard yet
-        group = zarr.open_group(zarr.storage.MemoryStore(memory), attributes=attributes)
-        for name, (dims, values) in {**arrays.variables, **arrays.coords}.items():
-            kind = str if values.dtype == object else values.dtype
-            # Every chunk is a file, so that none of an older group can take its place.
-            made = group.create_array(
-                name,
-                shape=values.shape,
-                chunks=values.shape,
-                dtype=kind,
-                dimension_names=dims,
-                config={"write_empty_chunks": True},
-            )
-            made[...] = values
-        zarr.consolidate_metadata(group.store)
+        # Every chunk is a file, so that none of an older group can take its place.
+        dataset.to_zarr(
+            zarr.storage.MemoryStore(memory),
+            mode="w",
+            write_empty_chunks=True,
+            zarr_format=3,
+            consolidated=True,
+        )
     return {name: content.to_bytes() for name, content in memory.items()}

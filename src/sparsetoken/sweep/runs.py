@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sparsetoken.base.validation import InvalidInput, integer
-from sparsetoken.sweep.compute import Piece, computed, in_pieces, row_of
-from sparsetoken.sweep.dataset import read_kept, require_memory, zarr_files
+from sparsetoken.sweep.compute import Piece, checked_result, computed, in_pieces
+from sparsetoken.sweep.dataset import read_kept, require_memory, statuses, zarr_files
 from sparsetoken.sweep.grid import Call, Grid, described
 from sparsetoken.sweep.parameters import CONVERGED, FAILED, MISSING, parameters
 from sparsetoken.sweep.store import ARRAYS, PIECES, opened, write_specification
@@ -155,7 +155,7 @@ def run(
     integer("workers", width, 1)
     require_memory(sum(grid.rows.values()), grid.experiment)
     folder = opened(store, write=True)
-    kept = Kept(folder / PIECES, row_of)
+    kept = Kept(folder / PIECES, checked_result)
     work = _Work(grid, kept, memory_budget, mend=True)
     if executor is not None and not isinstance(require_executor(executor), ThreadPoolExecutor):
         pickle.dumps([Piece(calls) for calls in work.points.values()])  # refused before it begins
@@ -171,10 +171,10 @@ def run(
     for results in kept.fill(computed, pieces[first:] + pieces[:first], executor, width):
         work.add(results)
         on_counts(work.counts)
-    arrays, damaged = read_kept(kept, about)
+    dataset, damaged = read_kept(kept, about)
     write_specification(folder, about)  # another run may have written its own
-    folder.replace(ARRAYS, zarr_files(arrays), "zarr.json")
-    return Counts.of(arrays.statuses, damaged)
+    folder.replace(ARRAYS, zarr_files(dataset), "zarr.json")
+    return Counts.of(statuses(dataset), damaged)
 
 
 def _about(grid: Grid, work: _Work) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def _about(grid: Grid, work: _Work) -> dict[str, Any]:
 def count(grid: Grid, store: Path | str, memory_budget: int | None = None) -> Counts:
     """Check all points of a grid, and count what a store has of its results."""
     folder = opened(store, write=True)
-    return _Work(grid, Kept(folder / PIECES, row_of), memory_budget).counts
+    return _Work(grid, Kept(folder / PIECES, checked_result), memory_budget).counts
 
 
 def seconds_of(grid: Grid, memory_budget: int | None = None) -> float:

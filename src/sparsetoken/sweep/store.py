@@ -14,24 +14,16 @@ PIECES, SPEC, ARRAYS = "pieces", "sweep.json", "results.zarr"
 LARGEST = 1 << 26
 """The largest size of the specification in bytes, which has the keys of all points."""
 
-OLDER = (
-    "Use another --store; the version that wrote this one exports it: sparsetoken results STORE "
-    "--export OUT.csv."
-)
-
 
 def opened(path: Path | str, *, write: bool = False) -> Folder:
     """Return the folder of a sweep, or raise `InvalidInput` if it is something else."""
     folder = Folder(path)
     local = "://" not in folder.path and Path(folder.path)
     if local and local.exists() and not local.is_dir():
-        raise InvalidInput("store", "a folder, or a URL of fsspec", f"{local}, a file", OLDER)
+        raise InvalidInput("store", "a folder, or a URL of fsspec", f"{local}, a file")
     names = folder.names()
     if SPEC in names or PIECES in names:
         return folder
-    if "zarr.json" in names:
-        got = f"{folder.path}, a Zarr group, such as a store of an earlier version"
-        raise InvalidInput("store", "a sweep of this version", got, OLDER)
     if not write:
         raise InvalidInput("store", "a sweep that has run", f"{folder.path}, which has none")
     if any(not name.startswith((".sweep.", ".unfinished-")) for name in names):

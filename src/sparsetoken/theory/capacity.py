@@ -23,19 +23,17 @@ from sparsetoken.theory.features import QueriedFeatures
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.laws.hard import sharp_law
 from sparsetoken.theory.query import advice_on, working_query
-from sparsetoken.theory.readout.curve import FIRST_POINTS, LAST_POINTS
-from sparsetoken.theory.readout.nodes import FeatureNodes
-from sparsetoken.theory.readout.rare import drawn_nodes, effective_share
-from sparsetoken.theory.separability.proposal import LABELS, Proposal, fitted_proposals
-from sparsetoken.theory.separability.sampled_violation import sampled_violation
+from sparsetoken.theory.separability.search import separation_by_nodes, separation_of_features
 from sparsetoken.theory.separability.separation import most_separable, violations
-from sparsetoken.theory.separability.violation import LeastViolation, violation_of
+from sparsetoken.theory.separability.training_sets import separation_of_sets
+from sparsetoken.theory.separability.violation import (
+    Separation,
+    least_violation,
+    separation_of_sharp,
+)
 from sparsetoken.theory.spectrum import gain, spectrum_of, whitened
 
 _FEW = 64  # nodes, to see whether a law is exact
-_MORE = 4  # times as many points where they are not enough
-_RARE = 0.5  # effective share of plain nodes below which drawn ones spread less
-_PILOT = 256  # nodes for each class and scramble that proposals are fitted to
 _NOT_SOLVED = Status(StatusCode.MAX_ITERATIONS, "The minimum was not reached; change the query.")
 
 
@@ -162,77 +160,55 @@ def _of_one(
     law = feature_law(model, problem, query, _FEW)
     if law.featureless:
         return Capacity(0.0, 0.0, 0.0, 0, CONVERGED)
-    violation = _least_violation(problem, model, query, law, tolerance)
-    alpha = law.weights_per_dimension / violation.value
-    status = _status(violation.error, tolerance, violation.caution)
-    return Capacity(
-        alpha, alpha * violation.error, violation.residual, violation.iterations, status
-    )
-
-
-def _least_violation(
-    problem: SparseTokenProblem,
-    model: Model,
-    query: Query | None,
-    law: FeatureLaw,
-    tolerance: float,
-) -> LeastViolation:
     if law.exact or law.features is None:
-        return violation_of(law)
+        return _result(least_violation(law), tolerance, law.weights_per_dimension)
     # Beyond the second token the weights are of the order of 1/sharpness^2 on average, and what
     # they change in a squared violation is a share of the same size.
     if isinstance(model, Attention) and query is not None and query.sharpness**2 * tolerance > 1:
-        violation = violation_of(*sharp_law(problem, query))
-        if 2 * violation.error <= tolerance:
-            return violation
-    return sampled_violation(law.features, tolerance)
+        sharp = separation_of_sharp(*sharp_law(problem, query))
+        if 2 * sharp.error <= tolerance:
+            return _result(sharp, tolerance, 1)
+    if law.features.sees_mean:  # otherwise the weights add up to 1, and C >= 1/sqrt(L)
+        separation, caution = separation_of_sets(law.features, tolerance)
+    else:
+        separation, caution = separation_of_features(law.features, tolerance), ""
+    return _result(separation, tolerance, 1, caution)
 
 
 def _of_two(problem: SparseTokenProblem, model: QueriedModel, tolerance: float) -> Capacity:
-    """Return the capacity of features with two covariances, by as many nodes as it takes.
-
-    Plain nodes find a solution. Where a small part of them has the violated margins, more nodes
-    are drawn where the last solution has them.
-    """
+    """Return the capacity of features with two covariances."""
     features = QueriedFeatures(problem, model)
     if features.sees_effect:
         remedy = "Its weights see what the tokens of a sample share; leave between out."
         legal = f"without a between covariance for the capacity of {model.name}"
         raise InvalidInput("tokens", legal, problem.tokens, remedy)
-
-    def drawn(
-        proposals: dict[int, Proposal], points: int, stage: int
-    ) -> tuple[FeatureNodes, np.ndarray]:
-        tokens = features.tokens(problem)
-        assert tokens is not None
-        return drawn_nodes(features, problem, tokens, proposals, "ordered", points, stage)
-
+    tokens = features.tokens(problem)
     covariances = whitened(features.spectrum, features.covariances.directions)
-    points, nodes = FIRST_POINTS, features.nodes(problem, FIRST_POINTS)
-    proposals, rare = dict.fromkeys(LABELS, Proposal.standard(problem.length)), False
-    separation = most_separable(nodes, covariances, features.removed)
-    while not (nodes.exact or points >= LAST_POINTS or 2 * separation.error <= tolerance):
-        rare = separation.converged and (
-            rare or effective_share(violations(nodes, separation)) < _RARE
-        )
-        points *= _MORE
-        if rare:
-            few, leading = drawn(proposals, _PILOT, 0)
-            shares = np.split(violations(few, separation), len(LABELS), axis=1)
-            proposals = fitted_proposals(leading, shares)
-            # Half as many points: drawn nodes have twice as many scrambles.
-            nodes, _ = drawn(proposals, points // 2, 1)
-        else:
-            nodes = features.nodes(problem, points)
-        near = separation if separation.converged else None
-        separation = most_separable(nodes, covariances, features.removed, near)
-    alpha = separation.samples / covariances.dimension if separation.converged else math.nan
+
+    def solve(law: FeatureLaw, near: Separation | None) -> tuple[Separation, np.ndarray]:
+        known = near if near is not None and near.converged else None
+        nodes = features.of_law(problem, law)
+        found = most_separable(nodes, covariances, features.removed, known)
+        return found, violations(nodes, found)
+
+    if tokens is None:
+        nodes = features.nodes(problem, _FEW)
+        separation = most_separable(nodes, covariances, features.removed)
+    else:
+        separation = separation_by_nodes(tokens, tolerance, solve)
+    return _result(separation, tolerance, 1 / covariances.dimension)
+
+
+def _result(
+    separation: Separation, tolerance: float, per_sample: float, caution: str = ""
+) -> Capacity:
+    alpha = per_sample * separation.samples if math.isfinite(separation.error) else math.nan
     return Capacity(
         capacity=alpha,
         numerical_error=alpha * separation.error,
         residual=separation.residual,
         iterations=separation.iterations,
-        status=_status(separation.error, tolerance),
+        status=_status(separation.error, tolerance, caution),
     )
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -76,14 +76,6 @@ class FeatureLaw:
         return not self.C.any()
 
 
-Coordinates = Literal["ordered", "summed"]
-"""What the leading coordinates stand for in each group of tokens (with the signal, without).
-
-``ordered``: the largest tokens, which decide sharp weights. ``summed``: the sum of the
-tokens, which decides smooth ones.
-"""
-
-
 @dataclasses.dataclass(frozen=True)
 class TokenFeatures:
     """The map from the tokens of a sample to the three scalars of its feature.
@@ -97,10 +89,9 @@ class TokenFeatures:
     sees_mean : bool
         Whether a shift of all projections changes the weights. Where it does not and the
         weights add up to 1, the mean of the noise, N(0, 1/L), is integrated exactly.
-    coordinates : tuple of {"ordered", "summed"}
-        Worth trying where nodes are drawn from a proposal.
-    vanish : bool
-        Whether all weights of a sample are 0 at times, so that the capacity is 0 in the limit.
+    codimension : float
+        Of the projections of a token at which its weight is 0: 0 for a range, 1 for single ones,
+        inf where there are none.
     up_to_factor : bool
         Whether the weights of each sample are known up to a factor > 0 only.
     token_weight : callable, optional
@@ -128,8 +119,7 @@ class TokenFeatures:
     query: Query
     weigh: Callable[[np.ndarray], np.ndarray]
     sees_mean: bool
-    coordinates: tuple[Coordinates, ...] = ("summed", "ordered")
-    vanish: bool = False
+    codimension: float = math.inf
     up_to_factor: bool = False
     token_weight: Callable[[np.ndarray, np.ndarray | float], np.ndarray] | None = None
 
@@ -193,14 +183,14 @@ class TokenFeatures:
         )
 
     @property
+    def inverse_moments(self) -> float:
+        """The number p from which on E[C^-p] is infinite, as all tokens can have the weight 0."""
+        return self.codimension * self.problem.length
+
+    @property
     def most_drawn(self) -> int:
         """The size of groups up to which tokens are drawn one by one."""
         return _ONE_BY_ONE if self.token_weight else self.problem.length
-
-    @property
-    def tried(self) -> tuple[Coordinates, ...]:
-        """The coordinates worth trying; sums over small tokens are among the ordered ones."""
-        return ("ordered",) if self.problem.length > self.most_drawn else self.coordinates
 
     def layout(self, label: int) -> Layout:
         """Return which coordinates stand for which tokens of this class."""

@@ -11,8 +11,7 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, QueryVector, TwoSteps
 from sparsetoken.results import Prediction
 from sparsetoken.theory.alignment.limit import query_law
-from sparsetoken.theory.alignment.sign import sign_boundary
-from sparsetoken.theory.alignment.two_steps import align
+from sparsetoken.theory.alignment.two_steps import align, sign_boundary
 from sparsetoken.theory.spectrum import spectrum_of
 
 _BLUNT = 0.2  # of the sharpness: the weights of two tokens then seldom differ by a half

@@ -7,19 +7,16 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 
 from sparsetoken.work.calls import (
-    Done,
     RunStopped,
     WorkerDied,
     completed,
-    environment,
     package_version,
-    peak_memory,
     require_executor,
     timed,
 )
 from sparsetoken.work.cluster import connected
 from sparsetoken.work.folder import Folder
-from sparsetoken.work.kept import Kept, Known, Result, canonical_text, digest
+from sparsetoken.work.kept import Kept, Result, canonical_text, digest
 from sparsetoken.work.pool import (
     WorkerPool,
     end_workers,
@@ -28,25 +25,20 @@ from sparsetoken.work.pool import (
 )
 
 __all__ = [
-    "Done",
     "Folder",
     "Kept",
-    "Known",
     "Result",
     "RunStopped",
     "WorkerDied",
     "WorkerPool",
     "canonical_text",
     "completed",
-    "connected",
     "digest",
     "end_workers",
-    "environment",
     "executor_of",
     "memory_share",
     "one_thread_each",
     "package_version",
-    "peak_memory",
     "require_executor",
     "timed",
 ]

@@ -6,7 +6,6 @@ import collections
 import dataclasses
 import functools
 import itertools
-import json
 import os
 import platform
 import queue
@@ -36,11 +35,11 @@ class WorkerDied(Failure):
 
 
 class Done(NamedTuple):
-    """A result with the seconds it took, the environment as JSON, and the memory of the worker."""
+    """A result with the seconds it took, the environment, and the memory of the worker."""
 
     result: Any
     seconds: float
-    environment: str
+    environment: dict[str, str]
     memory: int
 
 
@@ -155,13 +154,12 @@ def package_version(name: str = "sparsetoken") -> str:
 
 
 @functools.cache
-def environment() -> str:
-    """Return versions, host and kernels of the linear algebra as JSON."""
+def environment() -> dict[str, str]:
+    """Return versions, host and kernels of the linear algebra."""
     facts = {name: package_version(name) for name in PACKAGES}
     facts |= {"python": platform.python_version(), "host": platform.node()}
     facts |= {"machine": platform.machine(), "system": platform.system()}
-    facts["linear algebra"] = kernels()
-    return json.dumps(facts, sort_keys=True)
+    return facts | {"linear algebra": kernels()}
 
 
 def peak_memory() -> int:

@@ -196,7 +196,7 @@ class Kept:
             if isinstance(done, WorkerDied):
                 results = {key: Result(error=str(done)) for key in piece.keys}
             else:
-                facts = {"seconds": done.seconds, "environment": json.loads(done.environment)}
+                facts = {"seconds": done.seconds, "environment": done.environment}
                 results = {key: one._replace(**facts) for key, one in done.result.items()}
             self.write(results)
             yield {

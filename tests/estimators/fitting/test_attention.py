@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from sparsetoken.bags import Bags
-from sparsetoken.estimators.fitting.attention import GRID, attend
+from sparsetoken.estimators.fitting.attention import attend
 from sparsetoken.estimators.fitting.linear_fit import gain
 from sparsetoken.estimators.fitting.task import Task
 from tasks_of_bags import task_of
@@ -58,20 +57,6 @@ def test_left_out_scores_are_of_pooled_scores_that_have_not_seen_the_bag() -> No
     assert fit.gain > 3
 
 
-@pytest.mark.parametrize("holder", [0, 1])
-def test_a_sparse_token_is_found_in_either_class(holder: int) -> None:
-    task = drawn(2, holder=holder)
-    fit = attend(task, FOLDS)
-    assert np.sign(fit.exponent) == 2 * holder - 1
-    assert fit.sharpness in GRID
-    assert fit.sharpness >= 1
-    direction = fit.exponent * fit.readout.w
-    # The tokens that weigh most are those of the signal.
-    assert direction[0] > 0.9 * np.linalg.norm(direction)
-    scores = task.tokens.projected(direction[:, None])[0]
-    assert task.spread(scores) == pytest.approx(fit.sharpness, rel=1e-6)
-
-
 def test_labels_of_the_mean_token_give_no_gain() -> None:
     gains = []
     for seed in range(5):
@@ -80,14 +65,3 @@ def test_labels_of_the_mean_token_give_no_gain() -> None:
         gains.append(attend(task_of(X, y), FOLDS).gain)
     # Pooling is the truth: attention of least sharpness comes near to it.
     assert max(gains) < 2
-
-
-@pytest.mark.parametrize("temperature", ["auto", 2.0])
-def test_bags_of_one_token_have_nothing_to_attend_to(temperature: object) -> None:
-    y = np.where(np.arange(N) % 2, 1.0, -1.0)
-    tokens = np.random.default_rng(0).standard_normal((N, 3)) + y[:, None]
-    task = task_of(Bags(tokens, np.arange(N + 1)), y)
-    fit = attend(task, FOLDS, temperature)
-    assert (fit.exponent, fit.sharpness, fit.gain) == (0, 0, 0)
-    np.testing.assert_array_equal(fit.readout.w, task.calibrated(task.mean_fit).w)
-    assert not fit.token_scores.any()

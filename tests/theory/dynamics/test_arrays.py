@@ -37,7 +37,6 @@ def test_each_point_is_what_it_is_alone(plane):
     np.testing.assert_array_equal(plane[1, 0].weights.c, alone.weights.c)
     assert plane[1, 0] == alone
     assert plane.converged
-    assert plane.converged
 
 
 def test_pictures(plane):
@@ -82,7 +81,6 @@ def test_a_point_that_diverges_leaves_the_others():
     assert found[1].status.code is StatusCode.NO_LIMIT
     assert (found.status == "no_limit").tolist() == [False, True]
     assert not found.converged
-    assert not found.converged
     last = found.isel(step=-1)
     assert np.isnan(last.test_error[1])
     assert "diverges" in last[1].status.remedy
@@ -108,16 +106,3 @@ def test_simulations_of_several_descents():
     np.testing.assert_array_equal(found[1].mean.test_error, alone.mean.test_error)
     assert found[1] == alone
     assert len(found.to_frame()) == 6
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"rate_c": [[0.1], [-0.2]]}, "rate_c entry"),
-        ({"momentum": [[1.0]]}, "momentum"),
-        ({"alpha": [0.0, 1.0]}, "alpha"),
-    ],
-)
-def test_bad_arrays_are_one_error(fields, words):
-    with pytest.raises(InvalidInput, match=words):
-        _descent(**fields)

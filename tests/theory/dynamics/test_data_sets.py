@@ -44,7 +44,7 @@ LAST = networks.Network(lambda H, c: H[-1, 0] * H[:, 1].sum() + c[0], columns=["
     ("problem", "trained", "count"),
     [
         # The limit has a test error of .153 after 4 steps, .032 below.
-        (spiked(60, 10.0, length=4, strength=6.0), descent(1.0, 0.6, alpha=2.0, steps=5), 128),
+        (spiked(60, 10.0, length=4, strength=6.0), descent(1.0, 0.6, alpha=2.0, steps=5), 64),
         (
             spiked(60, 12.0, between=np.full(60, 0.5), length=4),
             descent(0.5, 0.2, alpha=2.0, steps=5, batches=2, momentum=0.3, decay=0.1),

@@ -29,83 +29,6 @@ LOPSIDED = CustomLoss(
 )
 
 
-def squared(path):
-    """The quantities of the reference tables: Gram matrices instead of lengths."""
-    values = quantities(path)
-    return values | {"ww": values["norm_w"] ** 2, "qq": values["norm_q"] ** 2}
-
-
-COLUMNS = (
-    "test_error",
-    "training_loss",
-    "overlap_w",
-    "overlap_q",
-    "ww",
-    "product_wq",
-    "qq",
-    "bias",
-)
-# From a solution of the equations with memory and response by random-sign tangents, six runs of
-# 40000 trajectories: values, and standard errors to one digit.
-FIRST = {
-    2: [
-        (0.34267, 0.60464, 0.22996, 0.09901, 0.21178, -0.07279, 0.37945, -0.09232),
-        (0.001, 0.0001, 0.0008, 0.002, 0.0003, 0.002, 0.001, 0.001),
-    ],
-    6: [
-        (0.26735, 0.35722, 0.71804, 0.73986, 1.2924, -0.25554, 2.26936, -0.27798),
-        (0.0006, 0.0002, 0.001, 0.002, 0.003, 0.004, 0.005, 0.001),
-    ],
-    11: [
-        (0.27215, 0.21941, 1.05925, 1.02658, 3.03296, -0.84113, 4.96067, -0.45004),
-        (0.0009, 0.0005, 0.002, 0.006, 0.007, 0.007, 0.04, 0.001),
-    ],
-}
-SECOND = {
-    5: [
-        (0.32292, 0.53441, 0.40796, 0.38315, 0.29738, 0.14423, 0.27116, -0.04698),
-        (0.001, 0.0003, 0.0005, 0.001, 0.0004, 0.001, 0.001, 0.001),
-    ],
-    19: [
-        (0.26529, 0.14525, 1.19136, 0.95053, 2.97321, -0.0967, 4.55252, -0.44439),
-        (0.002, 0.0001, 0.0009, 0.004, 0.005, 0.004, 0.03, 0.002),
-    ],
-}
-
-
-@pytest.mark.parametrize(
-    ("problem", "descent", "reference"),
-    [
-        (PROBLEM, JOINT, FIRST),
-        (
-            SparseTokenProblem(8, 2, 2.5, 0.5),
-            attention_descent(1.5, 19, 0.5, 2.0, 0.5, start_w=0.1, start_q=0.1),
-            SECOND,
-        ),
-    ],
-    ids=["first", "second"],
-)
-def test_reference_trajectories(problem, descent, reference):
-    """Within 4 standard errors of both, and what the reference has as an error of order 1/n.
-
-    Its means over 40000 trajectories have an error of relative order steps/40000 in what
-    follows from them.
-    """
-    found = descend(problem, descent, replicas=12)
-    values, errors = squared(found), squared_errors(found)
-    for step, (expected, spread) in reference.items():
-        for name, value, error in zip(COLUMNS, expected, spread, strict=True):
-            allowance = 4 * math.hypot(error, errors[name][step]) + 2e-3 * abs(value) + 2e-5
-            assert values[name][step] == pytest.approx(value, abs=allowance), (step, name)
-
-
-def squared_errors(found):
-    values, errors = quantities(found), quantities(found.errors)
-    for name, norm in (("ww", "norm_w"), ("qq", "norm_q")):
-        errors[name] = 2 * values[norm] * errors[norm]
-    return errors
-
-
 @pytest.mark.parametrize(
     ("problem", "steps"),
     [
@@ -275,13 +198,9 @@ def test_a_readout_follows_the_descent():
     assert tested == after
 
 
-@pytest.mark.parametrize(("steps", "word"), [(15000, "length"), (90000, "steps of a descent")])
-def test_too_many_steps(steps, word):
-    with pytest.raises(InvalidInput, match=word):
-        descend(PROBLEM, dataclasses.replace(JOINT, steps=steps))
-
-
 def test_bad_values():
+    with pytest.raises(InvalidInput, match="steps of a descent"):
+        descend(PROBLEM, dataclasses.replace(JOINT, steps=90000))
     with pytest.raises(InvalidInput, match="tolerance"):
         descend(PROBLEM, JOINT, tolerance=0.0)
     with pytest.raises(InvalidInput, match="replicas"):

@@ -212,14 +212,11 @@ def test_overlaps_of_the_start_are_followed():
     assert found.weights.norms[0] == pytest.approx([math.hypot(0.4, 0.5), 0.4])
     beside = descend(PROBLEM, st.Descent(networks.Softmax(), **given), replicas=4)
     assert found.test_error[3] < beside.test_error[3] - 0.01
-    for engine, trials in (("tensors", 6), ("reduced", 20)):
-        measured = simulation.descend(
-            PROBLEM, descent, dimension=500, trials=trials, engine=engine, seed=3
-        )
-        for name in ("test_error", "training_loss"):
-            error = np.hypot(getattr(found.errors, name), getattr(measured.standard_error, name))
-            distance = abs(getattr(found, name) - getattr(measured.mean, name))
-            assert (distance <= 4 * error + 3e-3).all(), (engine, name)  # 1.5/d
+    measured = simulation.descend(PROBLEM, descent, dimension=300, trials=8, engine="tensors")
+    for name in ("test_error", "training_loss"):
+        error = np.hypot(getattr(found.errors, name), getattr(measured.standard_error, name))
+        distance = abs(getattr(found, name) - getattr(measured.mean, name))
+        assert (distance <= 4 * error + 5e-3).all(), name  # 1.5/d
 
 
 HEADS = {"network": networks.Softmax(2), "alpha": 4.0, "steps": 16, "rates": [1.2, 1.2, 0.6, 0.6]}
@@ -344,13 +341,6 @@ def test_a_descent_near_a_divergence_keeps_what_is_known():
 @pytest.mark.parametrize(
     ("task", "descent", "words"),
     [
-        (PROBLEM, {"network": networks.Gated(2), "start": [0.1, 0.2]}, "5 numbers"),
-        (PROBLEM, {"network": networks.Gated(2), "rates": [1.0, 2.0]}, "v1, v2, g1, g2, w"),
-        (PROBLEM, {"network": networks.Gated(2), "start_c": [1.0]}, "3 numbers: b, u1, u2"),
-        (PROBLEM, {"rates": {"q": 1.0}}, "no number for w"),
-        (PROBLEM, {"rates": {"q": 1.0, "w": 1.0, "v": 1.0}}, "a number for v"),
-        (PROBLEM, {"alpha": 0.0}, "alpha"),
-        (CLASSES, {"loss": "square"}, "logistic"),
         (
             dataclasses.replace(PROBLEM, length=500),
             {"network": networks.Network(lambda H, c: (H**3).sum(), 250), "steps": 2},
@@ -363,7 +353,7 @@ def test_a_descent_near_a_divergence_keeps_what_is_known():
         ),
     ],
 )
-def test_bad_descents_are_one_error(task, descent, words):
+def test_descents_that_are_too_large_are_refused(task, descent, words):
     with pytest.raises(InvalidInput, match=words):
         descend(task, st.Descent(**descent))
 

@@ -15,7 +15,7 @@ from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import align, capacity, predict
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.laws.hard import sharp_law
-from sparsetoken.theory.separability.sampled_violation import sampled_violation
+from sparsetoken.theory.separability.search import separation_of_features
 
 SETTINGS = [
     ((6, 2, 2.0, 0.3), 0.7),
@@ -167,6 +167,6 @@ def test_capacity_of_sharp_softmax_by_sampling(letters, cosine):
     problem, query = SparseTokenProblem(*letters), Query(cosine, 100.0)
     found = capacity(problem, Attention(query), tolerance=2e-3)
     law = feature_law(Attention(), problem, query, 64)
-    sampled = sampled_violation(law.features, 2e-4)
-    apart = abs(found.capacity * sampled.value - 1)
+    sampled = separation_of_features(law.features, 2e-4)
+    apart = abs(found.capacity / sampled.samples - 1)
     assert apart <= found.numerical_error / found.capacity + 4 * sampled.error

@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.results import StatusCode
 from sparsetoken.theory.oracle import bayes, bayes_error
 
@@ -43,13 +44,17 @@ def test_short_sequences_by_all_sets_of_positions(length, informative, strength,
     assert abs(found.test_error - mean) < 4 * math.hypot(error, found.numerical_error)
 
 
-@pytest.mark.parametrize(("length", "informative", "strength"), [(200, 3, 2.6), (400, 8, 1.7)])
-def test_the_rest_enters_through_its_sums(length, informative, strength, monkeypatch):
+@pytest.mark.parametrize(
+    ("length", "informative", "strength", "effect"),
+    [(200, 3, 2.6, None), (200, 1, 4.0, [2.0, 2.0]), (400, 8, 1.7, [2.0, 2.0])],
+)
+def test_the_rest_enters_through_its_sums(length, informative, strength, effect, monkeypatch):
     """With all tokens drawn one by one nothing is approximated."""
-    problem = SparseTokenProblem(length, informative, strength)
+    tokens = TokenCovariance([1.0, 1.0], effect, [1.0, 0.0])
+    problem = SparseTokenProblem(length, informative, strength, tokens=tokens)
     found = bayes_error(problem)
     monkeypatch.setattr(bayes, "_LARGEST_TOKENS", length)
-    exact = bayes_error(problem, points=1024)
+    exact = bayes_error(problem, points=512)
     error = math.hypot(found.numerical_error, exact.numerical_error)
     assert found.test_error == pytest.approx(exact.test_error, abs=4 * error)
 

@@ -14,7 +14,7 @@ from scipy.stats import multivariate_normal, norm
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.simulation.message_passing import message_passing
-from sparsetoken.theory.oracle import bayes, bayes_error, learning_error
+from sparsetoken.theory.oracle import bayes_error, learning_error
 
 
 def law(d, seed, *, effect):
@@ -75,19 +75,6 @@ def test_signals_of_all_tokens_need_no_noise_within_bags():
     assert bayes_error(problem).test_error == pytest.approx(norm.cdf(-separation / 2), rel=1e-12)
     with pytest.raises(InvalidInput, match="with an inverse"):
         bayes_error(dataclasses.replace(problem, informative=2))
-
-
-def test_the_rest_of_long_bags_enters_through_its_sums(monkeypatch):
-    """With all tokens drawn one by one nothing is approximated."""
-    tokens = st.TokenCovariance(np.ones(3), np.full(3, 2.0), signal=[1.0, 0.0, 0.0])
-    for length, informative, strength in ((200, 1, 4.0), (400, 8, 1.7)):
-        problem = st.SparseTokenProblem(length, informative, strength, tokens=tokens)
-        found = bayes_error(problem)
-        with monkeypatch.context() as patched:
-            patched.setattr(bayes, "_LARGEST_TOKENS", length)
-            exact = bayes_error(problem, points=512)
-        error = math.hypot(found.numerical_error, exact.numerical_error)
-        assert found.test_error == pytest.approx(exact.test_error, abs=4 * error)
 
 
 @pytest.mark.parametrize("theta", [1e-9, 1e-8, 1e-6])

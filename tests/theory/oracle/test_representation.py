@@ -164,6 +164,12 @@ def test_growth_laws_are_recovered():
         assert (fits[name].intercept, fits[name].slope) == pytest.approx((1.5, 0.7), rel=1e-9)
         assert fits[name].residual < 1e-12
         assert all(fit.residual > 1e-3 for law, fit in fits.items() if law != name)
+        some = strengths * np.array([1.1, 0.9, 1.0, 1.2, 0.8])
+        fit = growth.fit_growth(lengths, some)[name]
+        columns = np.stack([np.ones(5), law(np.array(lengths, dtype=float))]) / some
+        left = fit.intercept * columns[0] + fit.slope * columns[1] - 1  # relative
+        assert columns @ left == pytest.approx(0, abs=1e-12)
+        assert fit.residual == pytest.approx(np.sqrt(np.mean(left**2)), rel=1e-9)
     assert growth.growth_exponent(lengths, np.sqrt(lengths)) == pytest.approx(0.5)
 
 

@@ -74,10 +74,10 @@ const BODY = {
     `    st.networks.SelfAttention(${s.network_rank}),`,
     ")",
     "for network in kinds:",
-    `    start = ${float(s.network_start)} * np.array(network.lengths(outputs=1))`,
+    `    start = ${float(s.network_start)} * np.array(network.start_norms(outputs=1))`,
     `    steps = st.Descent(network, alpha=${float(s.alpha1)}, steps=${s.descent_steps}, rates=${float(s.network_rate)}, start=start, loss="${s.loss}")`,
     "    course = st.descend(problem, steps, tolerance=5e-3, replicas=8)",
-    "    print(network.name, course.test_error, course.best_step)",
+    "    print(type(network).__name__, course.test_error, course.best_step)",
   ],
   bag: (s) => (s.query === "given" ? ["print(query)"] : ["print(st.align(problem, query).query)"]),
 };

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +20,9 @@ from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.spectrum import TokenSpectrum, spectrum_of, times, trace
 
 LEAST_DIRECTIONS = 50.0
-"""Effective directions from which on a query may be replaced by its limit, see there."""
+"""Effective directions from which on a query may be replaced by its limit: the logarithm of the
+sharpness has a standard deviation of at most 1/10, which moves the mean of a smooth function by its
+curvature times half the square, 1/200."""
 
 DRAWS = 2048
 """Draws of the query that means are taken over; each costs some O(d) operations."""
@@ -33,36 +35,10 @@ _LABELS = np.array([[1.0], [-1.0]])  # a row for each class
 def effective_directions(problem: SparseTokenProblem, query: TwoSteps | Query) -> float:
     """Return the dimension at which the query of isotropic tokens fluctuates as much as this one.
 
-    The limit replaces forms of the query q ~ N(m, Q) by their means, as if many directions
-    carried its scatter. The variance of q^T S q, S = S_w, is 2 tr((SQ)^2) + 4 m^T S Q S m around
-    m^T S m + tr(SQ); the first number is
-
-        r_k = 2 E[q^T S q]^2 / Var(q^T S q),
-
-    the effective rank tr(SQ)^2/tr((SQ)^2) if m = 0, and d for isotropic tokens. A given cosine
-    leaves a uniform direction, of norm 1: there it is infinite for isotropic tokens. The standard
-    deviation of the logarithm of the sharpness is 1/sqrt(2 r_k). The second is that of the
-    signal in the scores, tau = theta <q, xi>/sigma,
-
-        r_tau = E[q^T S q] xi^T S^-1 xi / (xi^T Q xi),
-
-    which does not change under linear maps of the tokens as tau does not, and is d over the
-    squared sine for isotropic ones. It is infinite for a given cosine. The smaller one counts.
-    The width w1^T G w1 of the scores of the first readout fluctuates less: where scatter
-    decides, Q has the factor S^2 G or S, and SQ is as steep as G^2 or steeper.
-
-    Below `LEAST_DIRECTIONS` = 50 the query is called random: the standard deviation of the
-    logarithm of the sharpness is then above 1/10, and a smooth function of it has a mean that
-    is off the limit by its curvature times half the square, 1/200. The number tells whether
-    what the limit says is right in the mean; one query varies by the first order, more. It
-    grows like d for spectra that are flat, and stays bounded for (j + 1)^-a with a > 1/2, of
-    which the limit d -> infinity at a fixed shape does not exist.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-        Its tokens have a covariance.
-    query : TwoSteps or Query
+    It is r of docs/equations.md, random-query. The limit replaces forms of the query q ~ N(m, Q) by
+    their means, as if many directions carried its scatter: that of q^T S q, S = S_w, has the
+    variance 2 tr((SQ)^2) + 4 m^T S Q S m around m^T S m + tr(SQ). A given cosine leaves a uniform
+    direction, of norm 1; among isotropic tokens the number is then infinite.
     """
     spectrum = spectrum_of(problem)
     S, xi = spectrum.within, spectrum.signal
@@ -157,12 +133,10 @@ def align_over_draws(
 ) -> Alignment:
     """Return means over draws of D0 at the dimension of the tokens, and the cosine's spread."""
     drawn = drawn_queries(problem, steps, draws, seed)
+    names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
+    means: dict[str, Any] = {name: float(getattr(drawn, name).mean()) for name in names}
     return Alignment(
-        cosine=float(drawn.cosine.mean()),
-        overlap=float(drawn.overlap.mean()),
-        norm=float(drawn.norm.mean()),
-        sharpness=float(drawn.sharpness.mean()),
-        readout_cosine=float(drawn.readout_cosine.mean()),
+        **means,
         rate=math.nan,
         status=CONVERGED,
         spread=float(np.std(drawn.cosine)),
@@ -258,7 +232,9 @@ def trained_vectors(
     at = b1 + _ratio(np.einsum("nd,cnd->cn", w1, noise), sizes)
     at[0] += R / L * o
     spread = s1 * np.sqrt(np.maximum(1 - _ratio(np.ones_like(sizes), sizes), 0.0))
-    P, Q, A = _sums(loss, _Scores(sizes, at, spread, o, s), R * (1 - R / L), L, normal[:, :3])
+    mean, covariance = _sums(loss, sizes, at, spread, *_of_a_sample(o, s, R * (1 - R / L), L))
+    P, Q, A = mean + np.einsum("nij,nj->in", _root(np.moveaxis(covariance, -1, 0)), normal[:, :3])
+    A = np.maximum(A, 0.0)
     along = S * _ratio(w1.T, s).T
     rest = np.sqrt(S) * rest
     rest -= along * _ratio(np.einsum("nd,nd->n", w1, rest), s)[:, None]
@@ -267,49 +243,44 @@ def trained_vectors(
     return step * q, _ratio(w1 @ xi, np.linalg.norm(w1, axis=1))
 
 
-class _Scores(NamedTuple):
-    """What the scores of the first readout are, for each class (rows) and draw.
+def _of_a_sample(o: np.ndarray, s: np.ndarray, V: float, L: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and covariances of what P, Q and A have of a sample besides h, by class.
 
-    Numbers of samples, mean and spread of their scores; of each draw the overlap <w1, mu> and the
-    width s of the noise of a token's score.
+    With p ~ N(0, 1) the part of x along v/sqrt(V) and |x|^2 ~ chi^2 of L - 1, uncorrelated, they
+    are s sqrt(V) p + V o on positives; s |x|^2 + o sqrt(V) p on positives, s |x|^2 on others; and
+    s^2 |x|^2 + (2 s o sqrt(V) p + V o^2) on positives.
     """
-
-    sizes: np.ndarray
-    mean: np.ndarray
-    spread: np.ndarray
-    overlap: np.ndarray
-    width: np.ndarray
+    none = np.zeros_like(o)
+    positive = [
+        [V * o, math.sqrt(V) * s, none],
+        [none, math.sqrt(V) * o, s],
+        [V * o**2, 2 * math.sqrt(V) * s * o, s**2],
+    ]
+    negative = [[none, none, none], [none, none, s], [none, none, s**2]]
+    # In 1, p and |x|^2, for each class and draw.
+    linear = np.moveaxis(np.array([positive, negative]), 0, 2)
+    mean, varied = linear[:, 0] + (L - 1) * linear[:, 2], linear[:, 1:]
+    return mean, np.einsum("iu...,ju...,u->ij...", varied, varied, np.array([1.0, 2.0 * (L - 1)]))
 
 
 def _sums(
-    loss: Loss, scores: _Scores, V: float, L: int, normal: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return draws of P, Q and A of `trained_vectors`.
+    loss: Loss,
+    sizes: np.ndarray,
+    at: np.ndarray,
+    spread: np.ndarray,
+    mean: np.ndarray,
+    covariance: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means and covariances of P, Q and A of `trained_vectors`.
 
-    Each is a sum of powers (1, 1, 2) of h times a function of the centred noise, which is
-    independent of h. With p ~ N(0, 1) the part of x along v/sqrt(V) and |x|^2 ~ chi^2 of L - 1:
-    s sqrt(V) p + V o on positives; s |x|^2 + o sqrt(V) p on positives, s |x|^2 on others; and
-    |a|^2 = s^2 |x|^2 + (2 s o sqrt(V) p + V o^2) on positives.
+    Each is a sum over the samples of a class of powers (1, 1, 2) of h, at scores of a mean and a
+    spread, times independent numbers.
     """
-    o = np.stack([scores.overlap, 0 * scores.overlap])
-    V_of = np.array([[V], [0.0]]) * np.ones_like(o)
-    s = np.broadcast_to(scores.width, o.shape)
-    mean = np.stack([V_of * o, s * (L - 1), s**2 * (L - 1) + V_of * o**2])
-    covariance = np.empty((3, 3, *o.shape))
-    covariance[0, 0] = s**2 * V_of
-    covariance[0, 1] = s * o * V_of
-    covariance[0, 2] = 2 * s**2 * o * V_of
-    covariance[1, 1] = 2 * s**2 * (L - 1) + o**2 * V_of
-    covariance[1, 2] = 2 * s**3 * (L - 1) + 2 * s * o**2 * V_of
-    covariance[2, 2] = 2 * s**4 * (L - 1) + 4 * s**2 * o**2 * V_of
-    for i, j in ((1, 0), (2, 0), (2, 1)):
-        covariance[i, j] = covariance[j, i]
-    y = np.broadcast_to(_LABELS, o.shape)
-    exact = smoothed_at(loss, y, scores.mean, scores.spread, np.zeros_like(o))
-    total = (scores.sizes * mean * np.stack([exact.p, exact.p, exact.pp])).sum(axis=1)
+    y = np.broadcast_to(_LABELS, at.shape)
+    exact = smoothed_at(loss, y, at, spread, np.zeros_like(at))
+    total = (sizes * mean * np.stack([exact.p, exact.p, exact.pp])).sum(axis=1)
     g, weight = gaussian_panels()
-    h = loss.slope(y[..., None], scores.mean[..., None] + scores.spread[..., None] * g)
-    h = np.asarray(h, dtype=float)
+    h = np.asarray(loss.slope(y[..., None], at[..., None] + spread[..., None] * g), dtype=float)
     powers = [1, 1, 2]
     moments = [(h**k) @ weight for k in range(5)]
     shares = [(h**k) @ (weight * g) for k in range(3)]  # what the mean score has fixed
@@ -318,10 +289,7 @@ def _sums(
         for j, b in enumerate(powers):
             own = moments[a + b] - moments[a] * moments[b] - shares[a] * shares[b]
             varied[i, j] = moments[a + b] * covariance[i, j] + own * mean[i] * mean[j]
-    varied = (scores.sizes * varied).sum(axis=2)
-    root = _root(np.moveaxis(varied, -1, 0))
-    drawn = total + np.einsum("nij,nj->in", root, normal)
-    return drawn[0], drawn[1], np.maximum(drawn[2], 0.0)
+    return total, (sizes * varied).sum(axis=2)
 
 
 def _root(covariances: np.ndarray) -> np.ndarray:

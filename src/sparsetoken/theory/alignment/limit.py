@@ -62,24 +62,17 @@ def query_law(
         raise InvalidInput("tokens", "Isotropic() here", problem.tokens, remedy)
     check_query(query, problem.tokens)
     spectrum = spectrum_of(problem)
-    law = _directed(spectrum, query) if isinstance(query, QueryVector) else _cone(spectrum, query)
+    if isinstance(query, QueryVector):
+        q = spectrum.turned(np.array(query.direction))
+        law = QueryLaw(q, np.zeros(len(q)), query.sharpness)
+    else:  # a unit vector, whose rest is uniform beside the signal
+        s, xi = query.cosine, spectrum.signal
+        law = QueryLaw(s * xi, (1 - s**2) * (1 - xi**2) / (len(xi) - 1), query.sharpness)
     if law.width(spectrum) <= 0:
         remedy = "Add a little to the diagonal of the within covariance, or turn the query."
         legal = "a direction in which the tokens of a sample vary"
         raise InvalidInput("query", legal, "q^T S q = 0", remedy)
     return law
-
-
-def _directed(spectrum: TokenSpectrum, query: QueryVector) -> QueryLaw:
-    q = spectrum.turned(np.array(query.direction))
-    return QueryLaw(q, np.zeros(len(q)), query.sharpness)
-
-
-def _cone(spectrum: TokenSpectrum, query: Query) -> QueryLaw:
-    """Return a unit vector of a given cosine, whose rest is uniform beside the signal."""
-    s, xi = query.cosine, spectrum.signal
-    beside = (1 - s**2) * (1 - xi**2) / (len(xi) - 1)
-    return QueryLaw(s * xi, beside, query.sharpness)
 
 
 class FirstStep(NamedTuple):

@@ -87,9 +87,6 @@ def nodes_with_effect(
     return FeatureNodes(a, amplitudes, y, weight, np.zeros((3, 3)))
 
 
-_BLUNT = 1.0  # sharpness below which the sum of the tokens may rule the weights
-
-
 def softmax_law(
     model: QueriedModel, problem: SparseTokenProblem, query: Query, points: int
 ) -> FeatureLaw:
@@ -104,17 +101,18 @@ def softmax_law(
         along, across = (theta * part * R / L for part in (s, math.sqrt(1 - s**2)))
         law = two_nodes(problem, along, across, 1 / math.sqrt(L))
         return dataclasses.replace(law, gaussian_variance=1 / L)
-    blunt = k < _BLUNT
     features = TokenFeatures(
         problem,
         query,
         lambda t: model.weights(k * t),
         sees_mean=False,
-        coordinates=("summed", "ordered") if blunt else ("ordered",),
         token_weight=lambda t, other: np.exp(k * (t - other)),
     )
     return sampled_law(features, points)
 
+
+_CODIMENSIONS = {"relu": 0, "linear": 1, "tanh": 1}
+"""Of the zeros of phi; others have none."""
 
 _LARGEST_LOG_WEIGHT = 300.0  # squares are finite
 
@@ -137,7 +135,7 @@ def elementwise_law(
         query,
         lambda t: model.weights(k * t),
         sees_mean=True,
-        vanish=name == "relu",  # all projections of a sample are negative at times, at every L
+        codimension=_CODIMENSIONS.get(name, math.inf),
         token_weight=lambda t, _: phi(k * t) / problem.length,
     )
     law = sampled_law(features, points)

@@ -15,7 +15,7 @@ from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_pro
 from sparsetoken.model.values import require_numbers
 from sparsetoken.numerics.quadrature import sobol_sequence
 from sparsetoken.results import CONVERGED, Status, StatusCode
-from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
+from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, error_of_sum
 from sparsetoken.theory.spectrum import strengths_of
 
 MORE_POINTS = "Take more points."
@@ -152,7 +152,7 @@ def _one_token(problem: SparseTokenProblem, finest: int) -> float:
     def token(t: np.ndarray) -> np.ndarray:
         return np.exp(np.minimum(theta * t - theta**2 / 2 - odds, LARGEST_EXPONENT)) - 1
 
-    return min(mistake_chances(token, problem, finest).error(pi), pi, 1 - pi)
+    return min(error_of_sum(token, problem, finest), pi, 1 - pi)
 
 
 def _sampled(problem: SparseTokenProblem, points: int, mean: float) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput, reals
 
 GROWTH_LAWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "sqrt(2 log L)": lambda L: np.sqrt(2 * np.log(L)),
@@ -70,10 +70,8 @@ def fit_growth(
     L, theta = _checked(lengths, strengths)
     fits = {}
     for name, law in GROWTH_LAWS.items():
-        columns = np.stack([np.ones_like(L), law(L)], axis=1) / theta[:, None]
-        (intercept, slope), *_ = np.linalg.lstsq(columns, np.ones_like(L), rcond=None)
-        residual = columns @ np.array([intercept, slope]) - 1
-        rms = float(np.sqrt(np.mean(residual**2)))
+        slope, intercept = np.polyfit(law(L), theta, 1, w=1 / theta)
+        rms = float(np.sqrt(np.mean(((intercept + slope * law(L)) / theta - 1) ** 2)))
         fits[name] = GrowthFit(name, float(intercept), float(slope), rms)
     return fits
 
@@ -117,17 +115,11 @@ def growth_exponent(lengths: Sequence[int], strengths: Sequence[float] | np.ndar
 def _checked(
     lengths: Sequence[int], strengths: Sequence[float] | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    L, theta = _numbers("lengths", lengths), _numbers("strengths", strengths)
-    if L.ndim != 1 or len(L) < 3 or not np.all(L >= 2):
+    L = np.array(reals("lengths", lengths, 2.0))
+    theta = np.array(reals("strengths", strengths, 0.0, open_low=True))
+    if L.ndim != 1 or len(L) < 3:
         raise InvalidInput("lengths", "at least 3 lengths >= 2", lengths)
-    if theta.shape != L.shape or not np.all(np.isfinite(theta) & (theta > 0)):
+    if theta.shape != L.shape:
         remedy = "Omit lengths without a critical strength."
         raise InvalidInput("strengths", "a positive number for each length", strengths, remedy)
     return L, theta
-
-
-def _numbers(name: str, values: Sequence[float] | np.ndarray) -> np.ndarray:
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):  # no numbers, or rows of different lengths
-        raise InvalidInput(name, "a sequence of numbers", values) from None

@@ -14,7 +14,7 @@ from scipy.special import expit
 from sparsetoken.base.validation import LARGEST_LOAD, integer, real
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.model.values import require_numbers
-from sparsetoken.results import Record, Status, StatusCode
+from sparsetoken.results import CONVERGED, Record, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.oracle.bayes import (
     MORE_POINTS,
@@ -157,21 +157,17 @@ def learning_error(
     floor = _error_at(problem, Q, share)
     moved = _error_at(problem, max(Q - error, 0.0), share).test_error
     numerical = math.hypot(floor.numerical_error, moved - floor.test_error)
+    status = accuracy_status(floor.test_error, numerical)
+    if max(np.ptp(best), np.ptp(reached)) > _APART:
+        status = Status(StatusCode.TOLERANCE_NOT_REACHED, MORE_POINTS)
     return LearningError(
         test_error=floor.test_error,
         cosine=math.sqrt(Q),
         oracle_error=oracle.test_error,
         reachable_cosine=math.sqrt(reached.mean()),
         numerical_error=numerical,
-        status=_status(max(np.ptp(best), np.ptp(reached)), numerical, floor, oracle),
+        status=next((one for one in (status, oracle.status) if not one.converged), CONVERGED),
     )
-
-
-def _status(apart: float, numerical: float, *errors: BayesError) -> Status:
-    if apart > _APART:
-        return Status(StatusCode.TOLERANCE_NOT_REACHED, MORE_POINTS)
-    own = accuracy_status(errors[0].test_error, numerical)
-    return next((e.status for e in errors if not e.status.converged), own)
 
 
 def _error_at(problem: SparseTokenProblem, Q: float, share: float) -> BayesError:
@@ -209,22 +205,13 @@ class SignalPrior(NamedTuple):
     kept: Float[np.ndarray, " m"]
     variance: Float[np.ndarray, " m"]
 
-    def known(self, gamma: float, chance: float, total: float = 1.0) -> Float[np.ndarray, " m"]:
-        """Return the squared norm of the posterior mean along each direction, d times.
+    def gain(self, gamma: float, chance: float) -> Float[np.ndarray, " m"]:
+        """Return variances times precisions along each direction.
 
-        The precision gamma comes from positives, where the effect takes nothing of it, and of that
-        the part `chance` from mean tokens; `total` is the squared norm of the signal.
+        The precision gamma comes from positives, and the effect takes of its part `chance`, that of
+        mean tokens. The posterior mean has d times the squared norm ``tau gain / (1 + gain)``.
         """
-        gain = self._precision(gamma, chance) * self.variance
-        return total * self.variance * gain / (1 + gain)
-
-    def slope(self, gamma: float, chance: float) -> float:
-        """Return the derivative by gamma of the mean of `known`."""
-        gain = self._precision(gamma, chance) * self.variance
-        return float(np.mean((self.variance / (1 + gain)) ** 2))
-
-    def _precision(self, gamma: float, chance: float) -> np.ndarray:
-        return np.maximum(gamma - chance * (1 - self.kept), 0.0)
+        return np.maximum(gamma - chance * (1 - self.kept), 0.0) * self.variance
 
 
 def signal_prior(kept: Float[np.ndarray, " m"], share: float) -> SignalPrior:
@@ -256,30 +243,29 @@ def signal_prior(kept: Float[np.ndarray, " m"], share: float) -> SignalPrior:
     return SignalPrior(kept, weights(tilt))
 
 
-class _Solution(NamedTuple):
-    """Q of the posterior, where message passing ends, and P/Q of the posterior."""
-
-    overlap: float
-    reachable: float
-    share: float
-
-
 def _solution(
     problem: SparseTokenProblem, alpha: float, prior: SignalPrior, nodes: TokenNodes
-) -> _Solution:
+) -> tuple[float, float, float]:
+    """Return Q of the posterior, Q where message passing ends, and P/Q of the posterior."""
     pi, theta, R, L = problem.letters
     scale = theta**2 * alpha * pi
     low, high = scale * R * R / L, scale * R
 
-    def overlap(gamma: float, total: float = 1.0) -> float:
-        return float(np.mean(prior.known(gamma, low, total)))
+    def known(gamma: float) -> np.ndarray:
+        gain = prior.gain(gamma, low)
+        return prior.variance * gain / (1 + gain)
 
     def excess(gamma: float) -> float:
-        return scale * position_overlap(problem, overlap(gamma, theta**2), nodes) - gamma
+        snr = theta**2 * float(np.mean(known(gamma)))
+        return scale * position_overlap(problem, snr, nodes) - gamma
 
-    def solution(best: float, least: float) -> _Solution:
-        Q, P = overlap(best), float(np.mean(prior.kept * prior.known(best, low)))
-        return _Solution(Q, overlap(least), P / Q if Q > 0 else 1.0)
+    def energy_slope(gamma: float) -> float:
+        dQ = float(np.mean((prior.variance / (1 + prior.gain(gamma, low))) ** 2))
+        return 0.5 * excess(gamma) * dQ
+
+    def solution(best: float, least: float) -> tuple[float, float, float]:
+        Q, P = float(np.mean(known(best))), float(np.mean(prior.kept * known(best)))
+        return Q, float(np.mean(known(least))), P / Q if Q > 0 else 1.0
 
     if R == L or low == 0:  # all positions are known, or theta^2 is 0 to rounding
         return solution(high, high)
@@ -295,7 +281,6 @@ def _solution(
     best = 0
     for i in range(1, len(roots)):
         between = np.linspace(roots[best], roots[i], _SCAN)
-        slope = [0.5 * excess(gamma) * prior.slope(gamma, low) for gamma in between]
-        if np.trapezoid(slope, between) > 0:
+        if np.trapezoid([energy_slope(gamma) for gamma in between], between) > 0:
             best = i
     return solution(roots[best], roots[0])

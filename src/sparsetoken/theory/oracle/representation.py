@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import scipy
@@ -29,15 +28,17 @@ from sparsetoken.results import CONVERGED, Status
 from sparsetoken.theory.oracle.bayes import accuracy_status, normal_error
 from sparsetoken.theory.oracle.score_tests import OracleTests, oracle_tests
 from sparsetoken.theory.oracle.token_sums import (
+    TokenFunction,
     chance_of_rest,
     check_length,
+    error_of_sum,
     mean_of_sum,
-    mistake_chances,
 )
 
 _SEARCH, _CHECK, _FINAL = 10, 12, 13  # log2 of lattice points
 _ACCURACY = 0.01  # relative; a larger numerical error is not called converged
 _NEAR = 0.05  # of the logarithm of a sharpness: the error is flat to second order
+_STEP = 1.6  # between best sharpnesses of similar problems
 _SPREADS = 48  # numbers of positions tried for a vectorized readout
 
 
@@ -68,16 +69,6 @@ class Representation:
     positions: int
     numerical_error: float
     status: Status
-
-
-class Candidate(NamedTuple):
-    """A test: its error, sharpness, level and threshold, and the error of a check."""
-
-    error: float
-    sharpness: float
-    level: float
-    threshold: float
-    check: float
 
 
 @np.errstate(under="ignore")
@@ -123,14 +114,7 @@ def best_error(
         sharpness = real("sharpness", sharpness, 0.0)
         if isinstance(model, QueriedModel):
             model.check_sharpness(sharpness, problem.strength)
-    if isinstance(model, Vectorized):
-        return _vectorized(problem)
-    best = best_test(model, problem, sharpness)
-    numerical = abs(best.error - best.check)
-    remedy = "The sum over tokens is too uneven for its lattice; use a smaller sharpness."
-    status = accuracy_status(best.error, numerical, _ACCURACY, remedy)
-    k = math.nan if isinstance(model, Pooled) else best.sharpness
-    return Representation(best.error, k, best.threshold, problem.length, numerical, status)
+    return best_test(model, problem, sharpness)
 
 
 def check_model(model: Model) -> None:
@@ -146,48 +130,41 @@ def best_test(
     problem: SparseTokenProblem,
     sharpness: float | None = None,
     near: float | None = None,
-    *,
-    rough: bool = False,
-) -> Candidate:
-    """Return the best test of a model other than ``vectorized``.
-
-    A sharpness within a factor 1.6 of the best one saves the search. A rough test is the best one
-    of few sharpnesses.
-    """
-    one_token = isinstance(model, Attention) and problem.length == 1 and sharpness is None
-    if isinstance(model, Pooled) or one_token or (sharpness == 0 and _weighs_alike(model)):
-        return _mean_test(problem)
-    if isinstance(model, HardAttention) and problem.strength > 0:
-        largest, constant = _largest_token_test(problem), _always(problem, math.inf)
-        return largest if largest.error < constant.error else constant
-    if problem.strength == 0 or sharpness == 0:
-        return _always(problem, sharpness or 0.0)
-    tests = oracle_tests(model, problem)
-    if sharpness is not None:
-        candidates = [_best_level(tests, problem, sharpness)]
-    else:
-        candidates = [_best_level(tests, problem, _best_sharpness(tests, problem, near, rough))]
-        if _weighs_alike(model):
-            candidates.append(_mean_test(problem))
-        if isinstance(model, Attention) or _is_exponential(model):
-            candidates.append(_largest_token_test(problem))
-    return min([*candidates, _always(problem, sharpness or 0.0)], key=lambda test: test.error)
+) -> Representation:
+    """Return the best test of a model; a best sharpness of a similar problem saves the search."""
+    if isinstance(model, Pooled):
+        return dataclasses.replace(_mean_test(problem), sharpness=math.nan)
+    if isinstance(model, Vectorized):
+        return _vectorized(problem)
+    if isinstance(model, Attention) and problem.length == 1 and sharpness is None:
+        sharpness = 0.0  # all are alike
+    free, hard = sharpness is None, isinstance(model, HardAttention)
+    tests = []
+    if problem.strength > 0 and sharpness != 0 and not hard:
+        sums = oracle_tests(model, problem)
+        k = _best_sharpness(sums, problem, near) if sharpness is None else sharpness
+        tests.append(_best_level(sums, problem, k))
+    if (sharpness == 0 or (free and not hard)) and _weighs_alike(model):
+        tests.append(_mean_test(problem))
+    if problem.strength > 0 and sharpness != 0 and (hard or (free and _is_exponential(model))):
+        tests.append(_largest_token_test(problem))
+    tests.append(_always(problem, math.inf if hard else sharpness or 0.0))
+    return min(tests, key=lambda test: test.test_error)
 
 
 @np.errstate(under="ignore")
-def error_of_test(model: Model, problem: SparseTokenProblem, test: Candidate) -> float:
+def error_of_test(model: Model, problem: SparseTokenProblem, test: Representation) -> float:
     """Return the error of a given test, found at another strength, in `problem`."""
-    pi, theta, R, L = problem.letters
     k, c = test.sharpness, test.threshold
     if abs(c) == math.inf:
-        return pi if c > 0 else 1 - pi
-    if k == 0:
-        root = math.sqrt(L)
-        return float(pi * ndtr(root * c - theta * R / root) + (1 - pi) * ndtr(-root * c))
+        return problem.positive_rate if c > 0 else 1 - problem.positive_rate
+    if isinstance(model, Vectorized):
+        return _spread_error(problem, test.positions, c)
+    if isinstance(model, Pooled) or k == 0:
+        return _spread_error(problem, problem.length, math.sqrt(problem.length) * c)
     if k == math.inf:
         return _largest_token_error(problem, c)
-    tests = oracle_tests(model, problem)
-    return mistake_chances(tests.token(k, test.level), problem, _FINAL).error(pi)
+    return error_of_sum(oracle_tests(model, problem).token(k, c), problem, _FINAL)
 
 
 def _weighs_alike(model: Model) -> bool:
@@ -196,17 +173,24 @@ def _weighs_alike(model: Model) -> bool:
 
 
 def _is_exponential(model: Model) -> bool:
-    return isinstance(model, Elementwise) and model.activation == "exp"
+    return isinstance(model, Attention) or (
+        isinstance(model, Elementwise) and model.activation == "exp"
+    )
 
 
-def _always(problem: SparseTokenProblem, sharpness: float) -> Candidate:
+def _exact(
+    problem: SparseTokenProblem, error: float, sharpness: float, threshold: float
+) -> Representation:
+    return Representation(error, sharpness, threshold, problem.length, 0.0, CONVERGED)
+
+
+def _always(problem: SparseTokenProblem, sharpness: float) -> Representation:
     """Return the test that always answers with the larger class."""
     pi = problem.positive_rate
-    threshold = -math.inf if pi > 0.5 else math.inf
-    return Candidate(min(pi, 1 - pi), sharpness, threshold, threshold, min(pi, 1 - pi))
+    return _exact(problem, min(pi, 1 - pi), sharpness, -math.inf if pi > 0.5 else math.inf)
 
 
-def _mean_test(problem: SparseTokenProblem) -> Candidate:
+def _mean_test(problem: SparseTokenProblem) -> Representation:
     """Return the best test of the mean token: normal in both classes.
 
     Equation: pooled-representation.
@@ -215,12 +199,11 @@ def _mean_test(problem: SparseTokenProblem) -> Candidate:
     snr = theta * R / math.sqrt(L)
     if snr == 0:
         return _always(problem, 0.0)
-    error = normal_error(pi, snr)
     threshold = (snr / 2 - math.log(pi / (1 - pi)) / snr) / math.sqrt(L)
-    return Candidate(error, 0.0, threshold, threshold, error)
+    return _exact(problem, normal_error(pi, snr), 0.0, threshold)
 
 
-def _largest_token_test(problem: SparseTokenProblem) -> Candidate:
+def _largest_token_test(problem: SparseTokenProblem) -> Representation:
     """Return the best test max_l t_l > c, the limit of infinite sharpness.
 
     Equation: largest-token-test.
@@ -229,8 +212,8 @@ def _largest_token_test(problem: SparseTokenProblem) -> Candidate:
     def error(c: float) -> float:
         return _largest_token_error(problem, c)
 
-    c = _least(error, np.linspace(-3.0, max(problem.strength, 6.0) + 3.0, 33))
-    return Candidate(error(c), math.inf, c, c, error(c))
+    c = _least(error, np.linspace(-3.0, max(problem.strength, 6.0) + 3.0, 33), 1e-5)
+    return _exact(problem, error(c), math.inf, c)
 
 
 def _largest_token_error(problem: SparseTokenProblem, c: float) -> float:
@@ -239,40 +222,51 @@ def _largest_token_error(problem: SparseTokenProblem, c: float) -> float:
     return float(pi * miss - (1 - pi) * np.expm1(L * log_ndtr(c)))
 
 
-def _least(error: Callable[[float], float], grid: np.ndarray) -> float:
+def _least(error: Callable[[float], float], grid: Iterable[float], xatol: float) -> float:
     """Return the minimum of a function with one valley, flat outside it."""
-    at = int(np.argmin([error(float(x)) for x in grid]))
-    ends = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, len(grid) - 1)])
-    return _least_between(error, ends, 1e-5)
-
-
-def _least_between(
-    error: Callable[[float], float], ends: tuple[float, float], xatol: float
-) -> float:
-    minimum = scipy.optimize.minimize_scalar(
-        error, bounds=ends, method="bounded", options={"xatol": xatol}
+    points = [float(x) for x in grid]
+    at = int(np.argmin([error(x) for x in points]))
+    return _least_between(
+        error, points[max(at - 1, 0)], points[min(at + 1, len(points) - 1)], xatol
     )
-    return float(minimum.x)
 
 
-def _best_level(
-    tests: OracleTests, problem: SparseTokenProblem, k: float, finest: int = _FINAL
-) -> Candidate:
-    """Return the best test of sharpness k, its error on 2^finest lattice points.
+def _least_between(error: Callable[[float], float], low: float, high: float, xatol: float) -> float:
+    options = {"xatol": xatol}
+    found = scipy.optimize.minimize_scalar(
+        error, bounds=(low, high), method="bounded", options=options
+    )
+    return float(found.x)
 
-    The useful levels lie around the medians of the two classes.
-    """
-    low, high = tests.levels(k)
+
+def _best_level(tests: OracleTests, problem: SparseTokenProblem, k: float) -> Representation:
+    """Return the best test of sharpness k."""
     # A coarse lattice is uneven where k is large: a final level is not chosen by it.
-    search = _CHECK if finest == _FINAL else _SEARCH
+    c = _threshold(tests, problem, k, _CHECK, 2e-3)
+    token = tests.token(k, c)
+    error, check = (error_of_sum(token, problem, finest) for finest in (_FINAL, _CHECK))
+    numerical = abs(error - check)
+    remedy = "The sum over tokens is too uneven for its lattice; use a smaller sharpness."
+    status = accuracy_status(error, numerical, _ACCURACY, remedy)
+    return Representation(error, k, c, problem.length, numerical, status)
+
+
+def _threshold(
+    tests: OracleTests, problem: SparseTokenProblem, k: float, finest: int, tolerance: float
+) -> float:
+    """Return the best threshold on 2^finest points; levels that matter lie around the medians."""
+    low, high = tests.levels(k)
+
+    def token(u: float) -> TokenFunction:
+        return tests.token(k, tests.threshold(k, u))
 
     def median(positive: bool) -> float:
         def above_median(u: float) -> float:
-            below = chance_of_rest(tests.token(k, u), problem, positive=positive, finest=search)
+            below = chance_of_rest(token(u), problem, positive=positive, finest=finest)
             return 0.0 if 0.3 < below < 0.7 else below - 0.5  # near enough
 
         def below_mean(u: float) -> float:
-            return -mean_of_sum(tests.token(k, u), problem, positive=positive, finest=_SEARCH)
+            return -mean_of_sum(token(u), problem, positive=positive, finest=_SEARCH)
 
         # Sums of many tokens are near normal: where their mean is 0, their median almost is.
         start = _rising_root(below_mean, low, high, 1e-4)
@@ -281,21 +275,14 @@ def _best_level(
             return start
         return _rising_root(above_median, *((low, start) if side > 0 else (start, high)), 1e-7)
 
-    medians = [median(positive) for positive in (False, True)]
-    gap = max(abs(medians[1] - medians[0]), 1e-6)
-    pi = problem.positive_rate
-
-    def error(u: float, finest: int) -> float:
-        return mistake_chances(tests.token(k, u), problem, finest).error(pi)
+    first, last = sorted(median(positive) for positive in (False, True))
+    gap = max(last - first, 1e-6)
 
     def log_error(u: float) -> float:  # nearer to a parabola
-        return math.log(error(u, search) + 1e-15)
+        return math.log(error_of_sum(token(u), problem, finest) + 1e-15)
 
-    ends = (max(low, min(medians) - gap), min(high, max(medians) + gap))
-    u = _least_between(log_error, ends, (2e-3 if finest == _FINAL else 2e-2) * gap)
-    least = error(u, finest)
-    check = error(u, _CHECK) if finest == _FINAL else least
-    return Candidate(least, k, u, tests.threshold(k, u), check)
+    ends = max(low, first - gap), min(high, last + gap)
+    return tests.threshold(k, _least_between(log_error, *ends, tolerance * gap))
 
 
 def _rising_root(function: Callable[[float], float], low: float, high: float, xtol: float) -> float:
@@ -307,26 +294,21 @@ def _rising_root(function: Callable[[float], float], low: float, high: float, xt
     return float(scipy.optimize.brentq(function, low, high, xtol=xtol))
 
 
-def _best_sharpness(
-    tests: OracleTests, problem: SparseTokenProblem, near: float | None, rough: bool
-) -> float:
+def _best_sharpness(tests: OracleTests, problem: SparseTokenProblem, near: float | None) -> float:
     low, high = np.log(tests.sharpness)
     if low == high:
         return math.exp(low)
 
-    def error(log_k: float, finest: int = _CHECK) -> float:
-        return math.log(_best_level(tests, problem, math.exp(log_k), finest).error + 1e-15)
+    def error(log_k: float) -> float:
+        k = math.exp(log_k)
+        token = tests.token(k, _threshold(tests, problem, k, _SEARCH, 2e-2))
+        return math.log(error_of_sum(token, problem, _CHECK) + 1e-15)
 
     if near is None or not low < math.log(max(near, 1e-300)) < high:  # at an end: 0 or infinity
-        grid = np.linspace(low, high, 2 + math.ceil((high - low) / (2.2 if rough else 1.1)))
-        at = int(np.argmin([error(float(x), _SEARCH if rough else _CHECK) for x in grid]))
-        if rough:
-            return math.exp(grid[at])
-        ends = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, len(grid) - 1)])
-    else:
-        middle = math.log(near)
-        ends = max(low, middle - math.log(1.6)), min(high, middle + math.log(1.6))
-    return math.exp(_least_between(error, ends, _NEAR))
+        grid = np.linspace(low, high, 2 + math.ceil((high - low) / 1.1))
+        return math.exp(_least(error, grid, _NEAR))
+    ends = max(low, math.log(near / _STEP)), min(high, math.log(near * _STEP))
+    return math.exp(_least_between(error, *ends, _NEAR))
 
 
 def _vectorized(problem: SparseTokenProblem) -> Representation:
@@ -339,7 +321,7 @@ def _vectorized(problem: SparseTokenProblem) -> Representation:
     L = problem.length
     spreads = np.unique(np.round(np.geomspace(1, L, min(L, _SPREADS))).astype(int))
     tests = [(*_spread_test(problem, int(m)), int(m)) for m in spreads]
-    error, threshold, m = min([*tests, (*_always(problem, 0.0)[:1], math.inf, L)])
+    error, threshold, m = min([*tests, (_always(problem, 0.0).test_error, math.inf, L)])
     return Representation(error, math.nan, threshold, m, 0.0, CONVERGED)
 
 
@@ -362,9 +344,12 @@ def _spread_test(problem: SparseTokenProblem, m: int) -> tuple[float, float]:
     def log_ratio(b: float) -> float:
         return float(np.logaddexp.reduce(log_chance + b * snr)) - odds
 
-    low, high = -40.0, float(snr[-1]) + 40.0
-    if log_ratio(low) >= 0 or log_ratio(high) <= 0:
-        b = low if log_ratio(low) >= 0 else high
-    else:
-        b = scipy.optimize.brentq(log_ratio, low, high, xtol=1e-12)
-    return float(pi * chance @ ndtr(b - snr) + (1 - pi) * ndtr(-b)), float(b)
+    b = _rising_root(log_ratio, -40.0, float(snr[-1]) + 40.0, 1e-12)
+    return _spread_error(problem, m, b), b
+
+
+def _spread_error(problem: SparseTokenProblem, m: int, b: float) -> float:
+    """Return the error of the test that the sum over m positions / sqrt(m) exceeds b."""
+    pi, theta, R, L = problem.letters
+    counts, chance = _counts_among(L, R, m)
+    return float(pi * chance @ ndtr(b - theta * counts / math.sqrt(m)) + (1 - pi) * ndtr(-b))

@@ -20,9 +20,9 @@ _NOISE = 9.0  # no projection of noise is larger
 class OracleTests:
     """The tests of a model with q and w along xi, by sharpness k and level u.
 
-    `token` maps (k, u) to x: the test calls positive where sum_l x(t_l) > 0, less often as u grows.
-    `levels` maps k to an interval of u that holds every useful test, and `threshold` maps (k, u) to
-    the threshold of the model's own score <w, f_q(X)>, w = xi. Between the two values of
+    `token` maps k and the threshold c of the model's own score <w, f_q(X)>, w = xi, to x: the test
+    calls positive where sum_l x(t_l) > 0. `threshold` maps (k, u) to c, which rises with u, and
+    `levels` k to an interval of u that holds every useful test. Between the two values of
     `sharpness` k is searched; the tests beyond are as good as at the ends, or known in closed form.
     """
 
@@ -70,8 +70,7 @@ def _elementwise(problem: SparseTokenProblem, activation: str) -> OracleTests:
     def size(k: float) -> float:
         return float(np.mean(np.abs(g(k, np.array([-1.0, 1.0]))))) / math.sqrt(L)
 
-    def token(k: float, u: float) -> TokenFunction:
-        c = size(k) * math.sinh(u)
+    def token(k: float, c: float) -> TokenFunction:
         return lambda t: g(k, t) - c
 
     def levels(k: float) -> tuple[float, float]:

@@ -17,11 +17,10 @@ from sparsetoken.base.validation import InvalidInput, integer, real, refuse_disg
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, Elementwise, Model, Pooled, Vectorized
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.results import Status, StatusCode
+from sparsetoken.results import CONVERGED, Status, StatusCode
 from sparsetoken.theory.oracle.bayes import bayes_error
 from sparsetoken.theory.oracle.representation import (
-    Candidate,
-    best_error,
+    Representation,
     best_test,
     check_model,
     error_of_test,
@@ -47,7 +46,8 @@ CURVES = {
 """The curves that are usually compared."""
 
 _TOLERANCE = 1e-4  # relative, of the strength
-_LAST_STEP = 2e-3  # relative; what another round would gain is of the order of its square
+_GAIN = 1e-3  # of the level, which moves the strength by less than its tolerance
+_GROWTH = 1.6  # of strengths, until the level is reached
 _ROUNDS = 12
 _LARGEST = 1e6
 _POINTS = 1024  # nodes of the Bayes error for 1 < R < L
@@ -148,93 +148,65 @@ def critical_strength(
     if sharpness is not None:
         real("sharpness", sharpness, 0.0)
     if model is None:
-        return _by_root(problem, level, lambda p: bayes_error(p, points=_POINTS).test_error)
-    if isinstance(model, (Pooled, Vectorized)):
-        return _by_root(problem, level, lambda p: best_error(p, model).test_error)
-    return _by_descent(model, problem, level, sharpness)
+        return _solved(problem, level, _bayes, lambda at, _: _bayes(at).test_error)
+    error = functools.partial(error_of_test, model)
+    return _solved(problem, level, functools.partial(best_test, model, sharpness=sharpness), error)
 
 
-def _at(problem: SparseTokenProblem, theta: float) -> SparseTokenProblem:
-    return dataclasses.replace(problem, strength=theta)
+def _bayes(problem: SparseTokenProblem, near: float | None = None) -> Representation:
+    error = bayes_error(problem, points=_POINTS).test_error
+    return Representation(error, math.nan, math.nan, problem.length, 0.0, CONVERGED)
 
 
-def _by_root(
-    problem: SparseTokenProblem, level: float, error: Callable[[SparseTokenProblem], float]
-) -> CriticalStrength:
-    @functools.cache
-    def excess(theta: float) -> float:
-        return math.log(error(_at(problem, theta)) + 1e-12) - math.log(level)
-
-    low, high = 0.0, 2.0
-    while excess(high) > 0:
-        low, high = high, 1.6 * high
-        if high > _LARGEST:
-            return _not_reached()
-    theta = scipy.optimize.brentq(excess, low, high, rtol=_TOLERANCE)
-    return CriticalStrength(theta, math.nan, _TOLERANCE * theta, Status(StatusCode.CONVERGED))
-
-
-def _not_reached() -> CriticalStrength:
-    remedy = "No strength up to 1e6 attains the error level; raise the level."
-    return CriticalStrength(math.nan, math.nan, math.nan, Status(StatusCode.NO_LIMIT, remedy))
-
-
-def _by_descent(
-    model: Model, problem: SparseTokenProblem, level: float, sharpness: float | None
+def _solved(
+    problem: SparseTokenProblem,
+    level: float,
+    best: Callable[..., Representation],
+    error: Callable[[SparseTokenProblem, Representation], float],
 ) -> CriticalStrength:
     """Descend from a strength that is enough.
 
-    A rough test there reaches the level at a smaller strength already; the best test
-    at that strength leads further down. The error is flat at its minimum over tests, so
+    A good test there, of a sharpness near 1, reaches the level at a smaller strength already; the
+    best test at that strength leads further down. The error is flat at its minimum over tests, so
     this converges like Newton's method.
     """
 
-    def best(theta: float, near: float | None = None, rough: bool = False) -> Candidate:
-        return best_test(model, _at(problem, theta), sharpness, near, rough=rough)
+    def at(theta: float) -> SparseTokenProblem:
+        return dataclasses.replace(problem, strength=theta)
 
+    def score(error: float) -> float:  # rises about in proportion to theta, from 0
+        return float(ndtri(np.clip(0.5 * error / ceiling, 1e-15, 0.9)))
+
+    ceiling, near = min(problem.positive_rate, 1 - problem.positive_rate), None
     theta = 2 * math.sqrt(2 * math.log(problem.length)) + 1
-    test = best(theta, rough=True)
-    while test.error > level:
-        # The normal score of the error rises about in proportion to theta.
-        ceiling = min(problem.positive_rate, 1 - problem.positive_rate)
-        score = max(ndtri(0.5 * test.error / ceiling) / ndtri(0.5 * level / ceiling), 1e-3)
-        theta *= min(max(1.2 / score, 1.2), 8.0)
+    test = best(at(theta), near=1.0)
+    while test.test_error > level:
+        theta *= _GROWTH
         if theta > _LARGEST:
-            return _not_reached()
-        test = best(theta, rough=True)
-    near = None
-    for round in range(_ROUNDS):
+            remedy = "No strength up to 1e6 attains the error level; raise the level."
+            return CriticalStrength(
+                math.nan, math.nan, math.nan, Status(StatusCode.NO_LIMIT, remedy)
+            )
+        test = best(at(theta), near=1.0)
+    for _ in range(_ROUNDS):
 
-        @functools.cache
-        def excess(trial: float, test: Candidate = test) -> float:
-            error = error_of_test(model, _at(problem, trial), test)
-            return math.log(error + 1e-15) - math.log(level)
+        def excess(trial: float, test: Representation = test) -> float:
+            return score(error(at(trial), test)) - score(level)
 
-        # The first strength is more than enough; a better test leads little further down.
-        step = 0.02 if round > 0 else 0.25
-        low = (1 - step) * theta
-        while excess(low) < 0:
-            step *= 4
-            low = max(1 - step, 0.0) * theta
-        last, theta = theta, scipy.optimize.brentq(excess, low, theta, rtol=1e-6)
-        if round > 0 and last - theta <= _LAST_STEP * theta:
-            return _descended(model, problem, theta, test)
-        improved = best(theta, near)
-        if improved.error >= level:
-            return _descended(model, problem, theta, test)
-        test, near = improved, improved.sharpness
-    status = Status(StatusCode.MAX_ITERATIONS, "The best test keeps changing; try another level.")
-    return CriticalStrength(theta, test.sharpness, math.nan, status)
-
-
-def _descended(
-    model: Model, problem: SparseTokenProblem, theta: float, test: Candidate
-) -> CriticalStrength:
-    steps = np.array([0.99, 1.01]) * theta
-    low, high = (error_of_test(model, _at(problem, t), test) for t in steps)
+        theta = scipy.optimize.brentq(excess, 0.0, theta, rtol=_TOLERANCE / 10)
+        better = best(at(theta), near=near)
+        if better.test_error >= (1 - _GAIN) * level:
+            break
+        test, near = better, better.sharpness
+    else:
+        status = Status(
+            StatusCode.MAX_ITERATIONS, "The best test keeps changing; try another level."
+        )
+        return CriticalStrength(theta, test.sharpness, math.nan, status)
+    low, high = (error(at(share * theta), test) for share in (0.99, 1.01))
     slope = (low - high) / (0.02 * theta)
-    error = abs(test.error - test.check) / max(slope, 1e-12) + _TOLERANCE * theta
-    status = Status(StatusCode.CONVERGED)
-    if error > 0.02 * theta:
+    numerical = test.numerical_error / max(slope, 1e-12) + _TOLERANCE * theta
+    status = CONVERGED
+    if numerical > 0.02 * theta:
         status = Status(StatusCode.TOLERANCE_NOT_REACHED, "Give a smaller fixed sharpness.")
-    return CriticalStrength(theta, test.sharpness, float(error), status)
+    return CriticalStrength(theta, test.sharpness, numerical, status)

@@ -26,17 +26,6 @@ _IMPOSSIBLE = 1e-40  # chance that all values are negative, where it no longer c
 _NEGLIGIBLE = -45.0  # log of the characteristic function where it no longer counts
 
 
-class MistakeChances(NamedTuple):
-    """Probabilities of the two errors of a test, positive where sum_l x(t_l) > 0."""
-
-    miss: float
-    alarm: float
-
-    def error(self, positive_rate: float) -> float:
-        """Return the test error."""
-        return positive_rate * self.miss + (1 - positive_rate) * self.alarm
-
-
 def check_length(length: int) -> None:
     """Refuse lengths at which rounding errors affect the law of a sum.
 
@@ -48,10 +37,8 @@ def check_length(length: int) -> None:
     integer("length (L)", length, 1, _LONGEST, "Rounding errors would affect longer sums.")
 
 
-def mistake_chances(
-    token: TokenFunction, problem: SparseTokenProblem, finest: int = _FINEST
-) -> MistakeChances:
-    """Return the error probabilities of the test sum_l x(t_l) > 0.
+def error_of_sum(token: TokenFunction, problem: SparseTokenProblem, finest: int = _FINEST) -> float:
+    """Return the error of the test that calls positive where sum_l x(t_l) > 0.
 
     The tokens t_l are N(0, 1), those that carry the signal N(theta, 1). The function x is below
     e^300 in size, and bounded below on the line or falling no faster than linearly. `finest` is
@@ -59,36 +46,42 @@ def mistake_chances(
 
     Equation: token-sum-law.
     """
-    return MistakeChances(
-        miss=chance_of_rest(token, problem, positive=True, finest=finest),
-        alarm=1 - chance_of_rest(token, problem, positive=False, finest=finest),
+    miss, rest = (
+        chance_of_rest(token, problem, positive=positive, finest=finest)
+        for positive in (True, False)
     )
+    return problem.positive_rate * miss + (1 - problem.positive_rate) * (1 - rest)
 
 
 def chance_of_rest(
     token: TokenFunction, problem: SparseTokenProblem, *, positive: bool, finest: int = _FINEST
 ) -> float:
     """Return P(sum_l x(t_l) <= 0) in one class."""
-    _, theta, R, L = problem.letters
-    z, chance = _normal_cells(2**finest)
-    if not positive or theta == 0:
-        return _not_positive([(token(z), chance, L)], 2**finest)
-    groups = [(token(theta + z), chance, R)]
-    if L > R:
-        groups.insert(0, (token(z), chance, L - R))
-    return _not_positive(groups, 2**finest)
+    return _not_positive(_groups(token, problem, positive, finest), 2**finest)
 
 
 def mean_of_sum(
     token: TokenFunction, problem: SparseTokenProblem, *, positive: bool, finest: int = _FINEST
 ) -> float:
     """Return E[sum_l x(t_l)] in one class."""
+    groups = _groups(token, problem, positive, finest)
+    return sum(count * float(chance @ x) for x, chance, count in groups)
+
+
+Group = tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"], int]
+"""Values that tokens have, their chances, and how many such tokens there are."""
+
+
+def _groups(
+    token: TokenFunction, problem: SparseTokenProblem, positive: bool, finest: int
+) -> list[Group]:
+    """Return the tokens of one class without and with the signal."""
     _, theta, R, L = problem.letters
     z, chance = _normal_cells(2**finest)
-    mean = float(chance @ token(z))
     if not positive or theta == 0:
-        return L * mean
-    return (L - R) * mean + R * float(chance @ token(theta + z))
+        return [(token(z), chance, L)]
+    own = (token(theta + z), chance, R)
+    return [(token(z), chance, L - R), own] if L > R else [own]
 
 
 @functools.lru_cache(maxsize=4)
@@ -99,11 +92,8 @@ def _normal_cells(count: int) -> tuple[np.ndarray, np.ndarray]:
     return z, density / density.sum()
 
 
-Group = tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"], int]
-
-
 def _not_positive(groups: list[Group], size: int) -> float:
-    """Return P(S <= 0) for a sum S of independent values: (values, chances, how many).
+    """Return P(S <= 0) for the sum S of some groups.
 
     A value so large that the others cannot undo it decides by itself. It is left out, and
     what remains is light-tailed: the lattice needs to reach only from the least likely

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float
@@ -33,49 +33,34 @@ class Proposal:
     plain: float = 0.0
 
     @classmethod
-    def standard(cls, size: int) -> Proposal:
-        """Return the law that the coordinates have."""
-        size = min(size, _LEADING)
-        return cls(np.zeros(size), np.eye(size))
+    def of_classes(cls, length: int) -> dict[int, Proposal]:
+        """Return the law that the coordinates have, by label."""
+        size = min(length, _LEADING)
+        return dict.fromkeys(LABELS, cls(np.zeros(size), np.eye(size)))
+
+    @property
+    def standard(self) -> bool:
+        """Whether the law is N(0, I)."""
+        return not self.mean.any()
 
     @classmethod
     def fitted(
-        cls, z: Float[np.ndarray, "n size"], share: Float[np.ndarray, " n"]
-    ) -> dict[str, Proposal]:
-        """Return laws with the moments of points z, each counted by its share.
+        cls, z: Float[np.ndarray, "n size"], share: Float[np.ndarray, " n"], plain: float = 0.0
+    ) -> Proposal:
+        """Return the law with the moments of points z, each counted by its share.
 
-        Moments of few effective points are drawn towards those of N(0, I). ``all`` has all the
-        moments. ``two`` and ``four`` have those of the coordinates that differ most from N(0, 1),
-        and ``moved`` the means of four: the fewer weights depend on, the better Sobol points do.
+        Moments of few effective points are drawn towards those of N(0, I).
         """
         size, total = z.shape[1], float(share.sum())
         if not 0 < total < math.inf:
-            return {"all": cls.standard(size)}
+            return cls(np.zeros(size), np.eye(size), plain)
         p = share / total
         effective = 1 / float(np.sum(p**2))
         trust = effective / (effective + size + 5)
         mean = p @ z
         apart = z - mean
         covariance = trust * (apart.T @ (apart * p[:, None])) + (1 - trust) * np.eye(size)
-        mean = trust * mean
-        variance = np.diag(covariance)
-        first = np.argsort(-(mean**2 + variance - 1 - np.log(variance)), kind="stable")
-        whole = cls(mean, _root(covariance))
-        return {
-            "all": whole,
-            "two": whole._only(first[:2], covariance),
-            "four": whole._only(first[:4], covariance),
-            "moved": whole._only(first[:4], None),
-        }
-
-    def _only(self, kept: np.ndarray, covariance: np.ndarray | None) -> Proposal:
-        """Return the law in which the other coordinates are N(0, 1)."""
-        mean, root = np.zeros_like(self.mean), np.eye(len(self.mean))
-        mean[kept] = self.mean[kept]
-        if covariance is not None:
-            block = np.ix_(kept, kept)
-            root[block] = _root(covariance[block])
-        return Proposal(mean, root)
+        return cls(trust * mean, _root(covariance), plain)
 
     def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coordinates and the logs of N(0, I) density over the law's density."""
@@ -94,14 +79,30 @@ class Proposal:
         return z, -np.logaddexp(math.log(self.plain), math.log(1 - self.plain) + log_own)
 
 
-def fitted_proposals(
-    leading: Float[np.ndarray, "classes n size"], shares: Sequence[np.ndarray], plain: float = 0.0
+def refitted(
+    proposals: Mapping[int, Proposal],
+    leading: Mapping[int, Float[np.ndarray, "n size"]],
+    shares: Mapping[int, Float[np.ndarray, "scrambles nodes"]],
+    *,
+    plain: float = 0.0,
+    even: float = 1.0,
 ) -> dict[int, Proposal]:
-    """Return proposals with all moments of the leading coordinates of each class, by label."""
+    """Return proposals by label from the shares in a mean of nodes that others have drawn.
+
+    A class that is drawn from its own law with an effective share of nodes above `even` keeps it.
+    """
     return {
-        label: dataclasses.replace(Proposal.fitted(z, share.ravel())["all"], plain=plain)
-        for label, z, share in zip(LABELS, leading, shares, strict=True)
+        label: own
+        if own.standard and effective_share(shares[label]) > even
+        else Proposal.fitted(leading[label], shares[label].ravel(), plain)
+        for label, own in proposals.items()
     }
+
+
+def effective_share(share: np.ndarray) -> float:
+    """Return the effective number of nodes over their number."""
+    total = float(np.sum(share))
+    return 1 / (share.size * float(np.sum((share / total) ** 2))) if total > 0 else 0.0
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:

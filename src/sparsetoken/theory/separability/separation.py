@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -18,23 +17,10 @@ from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SOLUTION_STEP, SaddlePoint, solve_readout
+from sparsetoken.theory.separability.violation import Separation
 
 _FIRST_LOAD = 0.5  # samples per dimension; where noise has all directions, 1 can be separated
 _LONG = 50.0  # times the first norm; from there a margin of 0 is near
-
-
-class Separation(NamedTuple):
-    """The most samples that can be separated, and the relative standard error from scrambles.
-
-    The rest is as of `NewtonResult`.
-    """
-
-    samples: float
-    error: float
-    x: np.ndarray
-    residual: float
-    iterations: int
-    converged: bool
 
 
 @with_x64

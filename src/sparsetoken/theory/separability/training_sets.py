@@ -15,13 +15,65 @@ from jaxtyping import Float
 
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.feature_law import COLUMNS, FeatureLaw, TokenFeatures
+from sparsetoken.theory.separability.drawn_law import SCRAMBLES, drawn_law
 from sparsetoken.theory.separability.proposal import LABELS, Proposal
-from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes, drawn_law
-from sparsetoken.theory.separability.violation import Expansion, expansion, least_violation
+from sparsetoken.theory.separability.search import separation_of_features
+from sparsetoken.theory.separability.violation import (
+    Expansion,
+    Separation,
+    expansion,
+    least_violation,
+)
 
 _STAGE = 99  # of nodes that nothing else is found with
 _ERRORS = 4.0  # standard errors of a median within which it may be the limit
 _SHORTEST = 1e-6  # stands for the norm 0, over the median: it forbids a bias that matters
+_ROUGH, _LAST = 1e-3, 2**12  # largest tolerance, and most nodes, of a limit that is compared
+_SAMPLES = 2**11, 2**14  # of these sets at least, and at most
+_LEAST_DIMENSION = 100  # of these sets, at the capacity
+
+
+def separation_of_sets(features: TokenFeatures, tolerance: float) -> tuple[Separation, str]:
+    """Return the separation of features whose norms are not bounded away from 0, and a caution.
+
+    The least violation may rest on samples that hardly a training set holds. If `TrainingSets` do
+    not agree with it, theirs is returned, with a caution and with the distance from the limit as
+    its error. Where there are more than a hundred samples per dimension no training sets are drawn.
+    """
+    sets = TrainingSets.of(features, _SAMPLES[0])
+    limit = Separation(0.0, 0.0, np.zeros(3), 0.0, 0, True)
+    if features.codimension > 0 and sets.median != 0:
+        limit = separation_of_features(features, min(tolerance, _ROUGH), _LAST)
+    # E[1/C^2] diverges as slowly as a logarithm, of which no number of nodes says how far it goes.
+    slowly = features.inverse_moments == 2
+    samples = _LEAST_DIMENSION * limit.samples
+    if slowly:
+        samples = min(samples, _SAMPLES[1])
+    elif samples > _SAMPLES[1]:
+        return separation_of_features(features, tolerance), ""
+    if samples > sets.samples:
+        sets = TrainingSets.of(features, 2 ** math.ceil(math.log2(samples)))
+    if math.isnan(sets.median):  # nothing that the limit could be compared with
+        caution = "No training set was solved; count separable ones with simulation.is_separable."
+        return limit, caution
+    if not sets.agree(limit.samples):
+        return _of_sets(sets, limit)
+    if slowly:
+        return limit._replace(error=max(limit.error, sets.error / sets.median)), ""
+    return limit if 2 * limit.error <= tolerance else separation_of_features(
+        features, tolerance
+    ), ""
+
+
+def _of_sets(sets: TrainingSets, limit: Separation) -> tuple[Separation, str]:
+    """Return the separation of half of the sets, which is not the limit."""
+    known = math.isfinite(limit.error) and sets.median > 0
+    error = abs(1 - limit.samples / sets.median) if known else 1.0
+    return limit._replace(samples=sets.median, error=error), (
+        "Rare samples, all of whose weights are small, rule the capacity: half of the training "
+        f"sets of {sets.samples} samples are separable at {sets.median:.4g} samples per weight, of "
+        "larger ones fewer. Count those of your size with simulation.is_separable."
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,9 +90,8 @@ class TrainingSets:
     @classmethod
     def of(cls, features: TokenFeatures, samples: int) -> TrainingSets:
         """Draw sets of an even number of samples, a scramble of plain nodes for each."""
-        standard, coordinates = Proposal.standard(features.problem.length), features.tried[0]
-        nodes = [ClassNodes(features, y, standard, coordinates, _STAGE) for y in LABELS]
-        law, _ = drawn_law(nodes, samples // 2)
+        proposals = Proposal.of_classes(features.problem.length)
+        law, _ = drawn_law(features, proposals, dict.fromkeys(LABELS, samples // 2), _STAGE)
         each = ({c: getattr(law, c)[i : i + 1] for c in COLUMNS} for i in range(SCRAMBLES))
         capacities = [_capacity(dataclasses.replace(law, **own)) for own in each]
         return cls(samples, np.array(capacities))
@@ -54,16 +105,19 @@ class TrainingSets:
     def _found(self) -> Float[np.ndarray, " some"]:
         return self.capacities[np.isfinite(self.capacities)]
 
+    @property
+    def error(self) -> float:
+        """The standard error of the median: it has pi/2 times the variance of a mean."""
+        return math.sqrt(math.pi / 2 / SCRAMBLES) * float(np.std(self._found))
+
     def agree(self, capacity: float) -> bool:
         """Return whether a capacity is that of half of the sets.
 
         It may be as far away as the transition of n samples is wide, of relative order n^(-1/2),
         or as the median is uncertain.
         """
-        # A median has pi/2 times the variance of a mean.
-        error = math.sqrt(math.pi / 2 / SCRAMBLES) * float(np.std(self._found))
         width = self.median / math.sqrt(self.samples)
-        return abs(self.median - capacity) <= max(width, _ERRORS * error)
+        return abs(self.median - capacity) <= max(width, _ERRORS * self.error)
 
 
 def _capacity(law: FeatureLaw) -> float:
@@ -89,8 +143,9 @@ def _capacity(law: FeatureLaw) -> float:
                 lambda x: Expansion.of(expansion(x, there).mean(axis=0)).system(), at
             )
 
-    first, _ = least_violation(scaled(1.0))
-    solution, last = follow(newton, first, 1.0, 0.0, enough=float(C.min()))
+    first = least_violation(scaled(1.0))
+    at_start = NewtonResult(first.x, first.residual, first.iterations, first.converged)
+    solution, last = follow(newton, at_start, 1.0, 0.0, enough=float(C.min()))
     # The few samples that are still scaled change the value by less than the transition is wide.
     few = np.count_nonzero(last > C) <= math.sqrt(C.size)
     # A bias near 0 is not known to the accuracy of the shortest features.

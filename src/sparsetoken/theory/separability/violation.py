@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +12,7 @@ from scipy.special import ndtr
 
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.separability.proposal import LABELS, effective_share
 
 # Row and column of the six entries of a symmetric matrix of size three.
 _ROW, _COLUMN = np.triu_indices(3)
@@ -19,29 +21,24 @@ _LEAST_CURVATURE = 1e-12
 # Share of the first penalty below which the next is 0. Violations of well separated
 # classes are as small as 1e-20, and so are their curvatures.
 _LAST_PENALTY = 1e-40
+# Weights and bias below which they are 0: the noise of a score at w_2 = 0 is 1.
+_NOTHING = 1e-8
 
 
-Penalised = tuple[NewtonResult, float]
-"""A minimum over (w_1, w_2, b) of a mean violation and t |(w_1, w_2, b)|^2 / 2, and t.
+class Separation(NamedTuple):
+    """The most samples that can be separated, and the relative standard error from scrambles.
 
-It has converged where t is 0.
-"""
-
-
-@dataclasses.dataclass(frozen=True)
-class LeastViolation:
-    """The least mean squared violation: one over the capacity, per weight of a dimension.
-
-    The error is relative, and inf where the value is not the minimum. The residual is the relative
-    norm of the last Newton step on the last pilot; iterations are Newton steps in all. A caution
-    says where the value is that of training sets of some size, and the error how far the limit is.
+    Samples are per trained weight, or as of `SpectrumEquations`. The rest is as of `NewtonResult`.
+    Where a search ended early, x is the minimum with the penalty t |x|^2 / 2.
     """
 
-    value: float
+    samples: float
     error: float
+    x: np.ndarray
     residual: float
     iterations: int
-    caution: str = ""
+    converged: bool
+    penalty: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,43 +95,40 @@ def expansion(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, 
     slope_M = (d * law.along, d * law.across, d)
     slope_T = (q * x[0] / T, x[1] / T, 0.0)
     by_M, by_T = 2 * excess, 2 * T * Phi
-    columns = [np.maximum(M * excess + T**2 * Phi, 0.0)]
-    columns += [by_M * m + by_T * t for m, t in zip(slope_M, slope_T, strict=True)]
+
+    def total(column: np.ndarray) -> np.ndarray:
+        return np.sum(law.weight * column, axis=-1)
+
+    sums = [total(np.maximum(M * excess + T**2 * Phi, 0.0))]
+    sums += [total(by_M * m + by_T * t) for m, t in zip(slope_M, slope_T, strict=True)]
     across_T = 2 * (Phi - M / T * phi) - by_T / T
     for i, j in zip(_ROW, _COLUMN, strict=True):
         second = 2 * Phi * slope_M[i] * slope_M[j] + across_T * slope_T[i] * slope_T[j]
         second += 2 * phi * (slope_M[i] * slope_T[j] + slope_M[j] * slope_T[i])
         if i == j < 2:
             second += by_T / T * (q if i == 0 else 1.0)
-        columns.append(second)
-    return np.stack([np.sum(law.weight * c, axis=-1) for c in columns], axis=-1)
-
-
-def effective_number(weight: Float[np.ndarray, "*n"]) -> float:
-    """Return how many equal weights a sum of weights >= 0 rests on: (sum p)^2 / sum p^2."""
-    p = weight / weight.max()
-    return float(p.sum()) ** 2 / float(np.sum(p**2))
-
-
-def effective_nodes(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> float:
-    """Return the effective number of violated nodes, for the class where it is less."""
-    share = law.weight * squared_violation(x, law)
-    return min(effective_number(share[law.y == label]) for label in (1, -1))
+        sums.append(total(second))
+    return np.stack(sums, axis=-1)
 
 
 def least_violation(
     law: FeatureLaw,
-    start: Penalised | None = None,
+    near: Separation | None = None,
     *,
     least_nodes: float = 0.0,
-) -> Penalised:
+    finite_below: float = math.inf,
+) -> Separation:
     """Minimise over (w_1, w_2, b); if that fails at once, along a falling penalty (t/2) |x|^2.
 
-    The path begins at `start`, a minimum nearby with its penalty, or else at 0; if that is none of
-    this law it comes back. Nodes whose margin is kept say little of the law: where
-    `effective_nodes` would be fewer than `least_nodes`, the penalty stops falling, and the result
-    is not converged.
+    The path begins at `near`, a minimum nearby with its penalty, or else at 0; if that is none of
+    this law it comes back. Nodes whose margin is kept say little of the law: where those of a class
+    that violate it would be fewer, in effect, than `least_nodes`, the penalty stops falling, and
+    the result is not converged.
+
+    E[C^-p] is finite for p < `finite_below`. Up to 4 violations have no variance, and their mean is
+    as uncertain as its largest term.
     """
+    origin = np.zeros(3)
 
     def newton(at: np.ndarray, t: float) -> NewtonResult:
         def system(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -144,38 +138,66 @@ def least_violation(
 
         # A step too far is refused by its norm.
         with np.errstate(all="ignore"):
-            result = damped_newton(system, at)
-            enough = least_nodes == 0 or effective_nodes(result.x, law) >= least_nodes
+            result = damped_newton(system, at, least=_NOTHING)
+            enough = least_nodes == 0 or _effective_nodes(result.x, law) >= least_nodes
         return result._replace(converged=result.converged and enough)
 
-    origin = np.zeros(3)
-    at = origin if start is None else start[0].x
-    near = newton(at, 0.0)
-    if near.converged:
-        return near, 0.0
-    size = float(np.trace(Expansion.of(expansion(origin, law).mean(axis=0)).hessian))
-    large = 10 * size if start is None else start[1]
-    first = newton(at, large)
-    if start is not None and not first.converged:
-        spent = near.iterations + first.iterations
-        return start[0]._replace(iterations=spent, converged=False), large
-    return follow(newton, first, large, 0.0, enough=_LAST_PENALTY * size)
+    result, penalty = newton(origin if near is None else near.x, 0.0), 0.0
+    if not result.converged:
+        size = float(np.trace(Expansion.of(expansion(origin, law).mean(axis=0)).hessian))
+        large = 10 * size if near is None else near.penalty
+        first = newton(origin if near is None else near.x, large)
+        if near is not None and not first.converged:
+            return near._replace(error=math.inf, converged=False, iterations=first.iterations)
+        result, penalty = follow(newton, first, large, 0.0, enough=_LAST_PENALTY * size)
+    sums = expansion(result.x, law)
+    value, spread = _jackknife(sums) if len(sums) > 1 else (float(sums[0, 0]), 0.0)
+    if finite_below <= 4:
+        largest = float((law.weight * squared_violation(result.x, law)).max())
+        spread = max(spread, largest / len(sums))
+    if near is not None:  # one of other nodes is too far from the minimum for these
+        others = float((law.weight * squared_violation(near.x, law)).sum(axis=1).mean())
+        spread = math.hypot(spread, others - float(sums[:, 0].mean()))
+    known = result.converged and value > 0
+    samples = 1 / value if value > 0 else math.inf
+    return Separation(samples, spread / value if known else math.inf, *result, penalty)
 
 
-def violation_of(
-    law: FeatureLaw, left_out: Float[np.ndarray, "s n"] | float = 0.0
-) -> LeastViolation:
-    """Return the least violation over a law that is known.
+def _jackknife(sums: Float[np.ndarray, "s 10"]) -> tuple[float, float]:
+    """Return the least value by the jackknife over scrambles, and its standard error.
 
-    `left_out` is the share by which the law may be wrong at each node. Its mean over samples, or
-    over violations, is the error.
+    The minimum of these scrambles is too small for others, to second order by half of the mean of
+    g H^-1 g, where g are gradients of scrambles, over one less than their number.
     """
-    minimum, _ = least_violation(law)
-    share = law.weight * squared_violation(minimum.x, law)
+    least, scrambles = Expansion.of(sums.mean(axis=0)), len(sums)
+    gradients = sums[:, 1:4]
+    steps = np.linalg.solve(least.system()[1], gradients.T).T
+    bias = np.sum(gradients * steps) / (2 * scrambles * (scrambles - 1))
+    return least.value + float(bias), float(np.std(sums[:, 0], ddof=1)) / math.sqrt(scrambles)
+
+
+def separation_of_sharp(law: FeatureLaw, left_out: Float[np.ndarray, "s n"]) -> Separation:
+    """Return the separation of a law that is known up to a share `left_out` at each node.
+
+    The mean of the share over samples, or over violations, is the error.
+    """
+    separation = least_violation(law)
+    share = law.weight * squared_violation(separation.x, law)
     means = [float(np.sum(p * left_out) / p.sum()) for p in (law.weight, share)]
-    value = Expansion.of(expansion(minimum.x, law)[0]).value
-    error = max(means) if minimum.converged else math.inf
-    return LeastViolation(value, error, minimum.residual, minimum.iterations)
+    return separation._replace(error=max(means) if separation.converged else math.inf)
+
+
+def _effective_nodes(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> float:
+    """Return the effective number of violated nodes, for the class where it is less."""
+    shares = by_label(law.weight * squared_violation(x, law), law.y).values()
+    return min(share.size * effective_share(share) for share in shares)
+
+
+def by_label(
+    values: Float[np.ndarray, "s n"], y: Float[np.ndarray, "s n"]
+) -> dict[int, Float[np.ndarray, "s m"]]:
+    """Return values of the nodes of each class, which stand in the same places in all scrambles."""
+    return {label: values[:, y[0] == label] for label in LABELS}
 
 
 def _margin(x: np.ndarray, law: FeatureLaw) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -24,18 +24,6 @@ Point = tuple[float, ...]
 """Logarithms of what is searched; of a share its logit."""
 
 
-class Evaluated(Protocol):
-    """The test error of a point; its status is NO_LIMIT where a descent diverges."""
-
-    @property
-    def test_error(self) -> float: ...  # noqa: D102
-    @property
-    def status(self) -> Status: ...  # noqa: D102
-
-
-Result = TypeVar("Result", bound=Evaluated)
-
-
 class Range(NamedTuple):
     """Where a number is searched, in logarithms, and what to do if its best value is an end."""
 
@@ -49,11 +37,11 @@ class Range(NamedTuple):
         return [(x,) for x in np.linspace(self.low, self.high, _SCAN).tolist()]
 
 
-class Optimum(NamedTuple, Generic[Result]):
-    """The best point of a search, its test error, and how the search ended."""
+class Optimum(NamedTuple):
+    """The best point of a search, its result, and how the search ended."""
 
     point: Point
-    result: Result
+    result: Any
     evaluations: int
     status: Status
 
@@ -63,16 +51,17 @@ class _OutOfEvaluations(Exception):
 
 
 def search(
-    evaluate: Callable[[Point], Result],
+    evaluate: Callable[[Point], Any],
     ranges: Sequence[Range],
     starts: Sequence[Point],
     evaluations: int = _MOST,
     done: Progress = SILENT,
     *,
     smooth: bool = True,
-) -> Optimum[Result]:
+) -> Optimum:
     """Follow quadratic models of the test error from the best of some starts, by COBYQA.
 
+    A result has a test error and a status, NO_LIMIT where a descent diverges.
     The ranges are widened to hold the starts, which are tried in any case. Evaluations are the most
     points that are tried. If the test error is not smooth, kinks may end a search early: it then
     starts again from its best point until that gains nothing.
@@ -81,7 +70,7 @@ def search(
     ----------
     T. M. Ragonneau, Model-based derivative-free optimization methods and software, 2022.
     """
-    tried: dict[Point, Result] = {}
+    tried: dict[Point, Any] = {}
     most = max(evaluations, len(starts))
 
     def error(at: Point | np.ndarray) -> float:
