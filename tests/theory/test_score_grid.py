@@ -8,8 +8,10 @@ from sparsetoken.losses import CustomLoss, get_loss
 from sparsetoken.model.models import Attention, Elementwise
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
+from sparsetoken.theory.features import IsotropicFeatures
 from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.readout.equations import IsotropicEquations, Load
+from sparsetoken.theory.readout.equations import Load
+from sparsetoken.theory.readout.means import LossMeans, OrderParameters
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import solve_readout
 from sparsetoken.theory.score_grid import COARSE, FINE, PLAIN, ScoreGrid
@@ -30,7 +32,7 @@ def nodes_of(model, letters, query, points=512):
 
 def means_of(nodes, loss):
     """Return the means of a loss on a grid, and those over all nodes."""
-    ours, direct = (IsotropicEquations(nodes, loss).means for _ in range(2))
+    ours, direct = (LossMeans(nodes, loss) for _ in range(2))
     direct._shapes = []
     return ours, direct
 
@@ -45,11 +47,12 @@ def _float64():
 @pytest.mark.parametrize(("letters", "query", "alpha1", "ridge"), SETTINGS)
 def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge, shape):
     nodes = nodes_of(Attention(), letters, query)
-    equations = IsotropicEquations(nodes, get_loss("logistic"))
+    features = IsotropicFeatures(Attention(), SparseTokenProblem(*letters), query)
+    equations = features.equations(nodes, get_loss("logistic"))
     x = solve_readout(equations, Load(alpha1, ridge)).x
     means, over_nodes = means_of(nodes, get_loss("logistic"))
     means._shapes = [shape]
-    for at in (x, x * [0.5, 1.5, 0.8, 0.5, 2.0]):
+    for at in (x, x * [0.5, 1.5, 0.8, 0.5, 3.0]):
         state = equations.state(at, alpha1)
         grid = means._on_a_grid(state, 0.0)
         if grid is None:  # at a solution only the coarse grid, with a query that is not blunt
@@ -64,8 +67,10 @@ def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge, sh
 
 def test_nodes_without_features_are_on_the_finer_grid():
     # ReLU weights of two tokens are both 0 in a quarter of the negatives: log C is no place
-    nodes = nodes_of(Elementwise(activation="relu"), (2, 1, 3.0, 0.5), Query(0.8, 1.0))
-    equations = IsotropicEquations(nodes, get_loss("logistic"))
+    relu, letters, query = Elementwise(activation="relu"), (2, 1, 3.0, 0.5), Query(0.8, 1.0)
+    nodes = nodes_of(relu, letters, query)
+    features = IsotropicFeatures(relu, SparseTokenProblem(*letters), query)
+    equations = features.equations(nodes, get_loss("logistic"))
     assert not nodes.C.all()
     found = solve_readout(equations, Load(2.0, 0.1))
     assert found.converged
@@ -111,6 +116,6 @@ def test_what_is_not_resolved_is_summed_over_all_nodes():
     # a bend 300 times narrower than the scores: the grid cannot see it
     sharp = CustomLoss("sharp_bend", lambda y, z: jax.numpy.logaddexp(0.0, -300.0 * y * z) / 300.0)
     nodes = nodes_of(*BLUNT, points=128)
-    state = IsotropicEquations(nodes, sharp).state(np.array([3.0, 3.0, -1.0, 1e-4, 1.0]), 4.0)
+    state = OrderParameters(np.array([3.0, 3.0]), -1.0, np.array([9.0]), np.array([5e-5]))
     found, direct = (means.at(state, 0.0) for means in means_of(nodes, sharp))
     np.testing.assert_array_equal(found.gradient, direct.gradient)
