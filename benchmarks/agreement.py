@@ -126,7 +126,7 @@ def queries(index: int) -> Iterator[Row]:
     again = np.random.default_rng(18).choice(errors, (1000, draws)).std(axis=1, ddof=1)
     error = known.numerical_error
     yield row("mean over queries", known.test_error, error, mean, sd / math.sqrt(draws), draws)
-    # The spline over directions may leave out a twentieth of the spread.
+    # The fit to few draws knows the spread to a twentieth.
     spread_error = float(np.std(np.log(again)))
     yield row("log spread", math.log(known.spread), 0.05, math.log(sd), spread_error, draws)
 

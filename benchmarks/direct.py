@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from sparsetoken import Attention, Query, Readout, SparseTokenProblem, TwoSteps, Vectorized
 from sparsetoken.losses import Loss
-from sparsetoken.losses.compiled import smoothed_at
+from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.model.models import Model
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory import FeatureLaw

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from sparsetoken.losses.compiled import smoothed_at
+from sparsetoken.losses.gaussian_means import smoothed_at
 
 
 class Potential:

@@ -20,7 +20,10 @@ BAGS = """
 import numpy as np
 X, y = np.random.default_rng(0).standard_normal((40, 4, 3)), np.arange(40) % 2
 """
-PREDICTION = "st.predict(st.SparseTokenProblem(), readout=st.Readout())"
+PREDICTION = """
+for loss in ("logistic", "hinge", "squared_hinge", "square"):
+    st.predict(st.SparseTokenProblem(), readout=st.Readout(loss))
+"""
 
 
 def run(code: str) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss, get_loss
 from sparsetoken.losses.built_in import SquareLoss
-from sparsetoken.losses.compiled import smoothed_at
+from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.losses.logistic import LogisticLoss
 
 BUILT_IN = ["square", "logistic", "hinge", "squared_hinge"]

@@ -21,9 +21,8 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.results import StatusCode
 from sparsetoken.theory import approach_to_infinite_data, capacity, predict
-from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.readout.equations import IsotropicEquations, Load
-from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.features import IsotropicFeatures
+from sparsetoken.theory.readout.equations import Load
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import solve_readout
 
@@ -245,12 +244,12 @@ def test_the_rate_of_infinite_data_is_that_of_the_solutions(model):
     model = make_model(model, QUERY)
     found = approach_to_infinite_data(PROBLEM, model)
     with jax.enable_x64(True):
-        law = feature_law(model, PROBLEM, model.query, 2048)
-        nodes = FeatureNodes.from_law(law)
-        equations = IsotropicEquations(nodes, get_loss("square"))
+        features = IsotropicFeatures(model, PROBLEM, model.query)
+        nodes = features.nodes(PROBLEM, 2048)
+        equations = features.equations(nodes, get_loss("square"))
 
         def error(alpha):
-            found = solve_readout(equations, Load(alpha / law.weights_per_dimension, 0.0))
+            found = solve_readout(equations, Load(features.samples(alpha), 0.0))
             return scores_on(nodes, found.state).test_error()
 
         limit = error(math.inf)

@@ -8,8 +8,10 @@ from sparsetoken.losses import CustomLoss, get_loss
 from sparsetoken.model.models import Attention, Elementwise
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
+from sparsetoken.theory.features import IsotropicFeatures
 from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.readout.equations import IsotropicEquations, Load
+from sparsetoken.theory.readout.equations import Load
+from sparsetoken.theory.readout.means import LossMeans, OrderParameters
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import solve_readout
 from sparsetoken.theory.score_grid import COARSE, FINE, PLAIN, ScoreGrid
@@ -24,17 +26,14 @@ SETTINGS = [
 ]
 
 
-class NoGrid:
-    """In the place of the grids of a law: none."""
-
-    def __iter__(self):
-        return iter(())
+def nodes_of(model, letters, query, points=512):
+    return FeatureNodes.from_law(feature_law(model, SparseTokenProblem(*letters), query, points))
 
 
-def means_of(law, loss):
+def means_of(nodes, loss):
     """Return the means of a loss on a grid, and those over all nodes."""
-    ours, direct = (IsotropicEquations(FeatureNodes.from_law(law), loss).means for _ in range(2))
-    direct._grids = NoGrid()
+    ours, direct = (LossMeans(nodes, loss) for _ in range(2))
+    direct._shapes = []
     return ours, direct
 
 
@@ -47,13 +46,15 @@ def _float64():
 @pytest.mark.parametrize("shape", [COARSE, PLAIN, FINE])
 @pytest.mark.parametrize(("letters", "query", "alpha1", "ridge"), SETTINGS)
 def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge, shape):
-    law = feature_law(Attention(), SparseTokenProblem(*letters), query, 512)
-    equations = IsotropicEquations(FeatureNodes.from_law(law), get_loss("logistic"))
+    nodes = nodes_of(Attention(), letters, query)
+    features = IsotropicFeatures(Attention(), SparseTokenProblem(*letters), query)
+    equations = features.equations(nodes, get_loss("logistic"))
     x = solve_readout(equations, Load(alpha1, ridge)).x
-    means, over_nodes = means_of(law, get_loss("logistic"))
-    for at in (x, x * [0.5, 1.5, 0.8, 0.5, 2.0]):
+    means, over_nodes = means_of(nodes, get_loss("logistic"))
+    means._shapes = [shape]
+    for at in (x, x * [0.5, 1.5, 0.8, 0.5, 3.0]):
         state = equations.state(at, alpha1)
-        grid = means._on(ScoreGrid(law, shape), state, 0.0)
+        grid = means._on_a_grid(state, 0.0)
         if grid is None:  # at a solution only the coarse grid, with a query that is not blunt
             assert shape == COARSE or (shape == PLAIN and at is not x)
             assert query.sharpness > 0.1
@@ -66,57 +67,55 @@ def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge, sh
 
 def test_nodes_without_features_are_on_the_finer_grid():
     # ReLU weights of two tokens are both 0 in a quarter of the negatives: log C is no place
-    relu, problem = Elementwise(activation="relu"), SparseTokenProblem(2, 1, 3.0, 0.5)
-    law = feature_law(relu, problem, Query(0.8, 1.0), 512)
-    equations = IsotropicEquations(FeatureNodes.from_law(law), get_loss("logistic"))
-    assert not law.C.all()
-    found = solve_readout(equations, Load(2.0, 0.01))
+    relu, letters, query = Elementwise(activation="relu"), (2, 1, 3.0, 0.5), Query(0.8, 1.0)
+    nodes = nodes_of(relu, letters, query)
+    features = IsotropicFeatures(relu, SparseTokenProblem(*letters), query)
+    equations = features.equations(nodes, get_loss("logistic"))
+    assert not nodes.C.all()
+    found = solve_readout(equations, Load(2.0, 0.1))
     assert found.converged
-    grid, direct = (means.at(found.state, 0.0) for means in means_of(law, get_loss("logistic")))
-    for ours, expected in zip(grid, direct, strict=True):
-        assert np.abs(ours - expected).max() <= 1e-7 * np.abs(expected).max()
+    ours, direct = means_of(nodes, get_loss("logistic"))
+    assert ours._on_a_grid(found.state, 0.0) is not None
+    for one, expected in zip(ours.at(found.state, 0.0), direct.at(found.state, 0.0), strict=True):
+        assert np.abs(one - expected).max() <= 1e-7 * np.abs(expected).max()
+
+
+BLUNT = (Attention(), (6, 2, 2.0, 0.3), Query(0.6, 1.5))
 
 
 @pytest.mark.parametrize("shape", [COARSE, PLAIN, FINE])
-@pytest.mark.parametrize("a", [(0.7, -1.2, 0.4), (0.1, 2.0, -1.0), (-0.5, 0.0, 0.0)])
+@pytest.mark.parametrize("a", [(0.7, -1.2, 0.4), (1e-9, 2.0, -1.0), (-0.5, 0.0, 0.0)])
 def test_weights_on_the_grid_reproduce_polynomials(a, shape):
-    problem, query = SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.5)
-    law = feature_law(Attention(), problem, query, 512)
-    views = ScoreGrid(law, shape).views(np.array(a))
-    features = np.stack([law.along, law.across, np.ones_like(law.C)])
-    m = np.tensordot(np.array(a), features, axes=1)
+    nodes, a = nodes_of(*BLUNT), np.array(a)
+    grid = ScoreGrid(nodes, shape).points(a[:2], a[2])
+    features = np.concatenate([nodes.a, np.ones_like(nodes.C)], axis=2)
+    m, C = features @ a, nodes.C[..., 0]
+    on_grid = (grid.m**3 * shape.of_norm(grid.C)[:, None] ** 2).ravel()
     for p in range(3):
         for q in range(3):
-            found = 0.0
-            for view in views:
-                f = view.m**3 * shape.of_norm(view.C)[:, None] ** 2
-                found = found + view.moments[:, p, q] @ f.ravel()
-            weight = law.weight * features[p] * features[q]
-            expected = np.sum(weight * m**3 * shape.of_norm(law.C) ** 2, axis=1)
+            weight = nodes.weight * features[..., p] * features[..., q]
+            expected = np.sum(weight * m**3 * shape.of_norm(C) ** 2, axis=1)
+            found = grid.moments[:, p, q] @ on_grid
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_equal_scores_have_no_grid():
-    law = feature_law(Attention(), SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.5), 512)
-    assert ScoreGrid(law).views(np.array([0.0, 0.0, 1.0])) is None
+    assert ScoreGrid(nodes_of(*BLUNT), PLAIN).points(np.zeros(2), 1.0) is None
 
 
 def test_a_function_with_a_step_is_not_resolved():
-    law = feature_law(Attention(), SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.5), 512)
-    grid = ScoreGrid(law)
-    views = grid.views(np.array([1.0, 1.0, 0.0]))
-    m = np.stack([view.rows[1] for view in views])
-    smooth = np.stack([m, np.exp(-m), 0 * m + np.stack([view.C[:, None] ** 2 for view in views])])
-    assert grid.resolved_by(smooth, grid.shape)
-    assert not grid.resolved_by(np.concatenate([smooth, np.tanh(50 * (m[None] - 0.1))]), grid.shape)
+    grid = ScoreGrid(nodes_of(*BLUNT), PLAIN)
+    _, C, m, _ = grid.points(np.ones(2), 0.0)
+    smooth = np.stack([m, np.exp(-m), 0 * m + C[:, None] ** 2])
+    assert grid.resolved_by(smooth, PLAIN)
+    assert not grid.resolved_by(smooth, COARSE._replace(scores=4))
+    assert not grid.resolved_by(np.concatenate([smooth, np.tanh(50 * (m[None] - 0.1))]), PLAIN)
 
 
 def test_what_is_not_resolved_is_summed_over_all_nodes():
     # a bend 300 times narrower than the scores: the grid cannot see it
     sharp = CustomLoss("sharp_bend", lambda y, z: jax.numpy.logaddexp(0.0, -300.0 * y * z) / 300.0)
-    problem = SparseTokenProblem(6, 2, 2.0, 0.3)
-    law = feature_law(Attention(), problem, Query(0.6, 1.5), 128)
-    equations = IsotropicEquations(FeatureNodes.from_law(law), sharp)
-    state = equations.state(np.array([3.0, 3.0, -1.0, 1e-4, 1.0]), 4.0)
-    found, direct = (means.at(state, 0.0) for means in means_of(law, sharp))
+    nodes = nodes_of(*BLUNT, points=128)
+    state = OrderParameters(np.array([3.0, 3.0]), -1.0, np.array([9.0]), np.array([5e-5]))
+    found, direct = (means.at(state, 0.0) for means in means_of(nodes, sharp))
     np.testing.assert_array_equal(found.gradient, direct.gradient)

@@ -20,7 +20,7 @@ from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory.readout.covariances import covariances
-from sparsetoken.theory.readout.equations import Load, SpectrumEquations
+from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import performance
 from sparsetoken.theory.readout.solve import solve_readout
@@ -77,7 +77,7 @@ def predict_errors(at: dict[str, Any], bags: tuple[int, ...], law_bags: int) -> 
     G = np.array([np.cov(plus.T), np.cov(minus.T)])
     which = np.eye(2)
     nodes = FeatureNodes.of(which, which, [1, -1], [0.5, 0.5])
-    readout = SpectrumEquations(nodes, get_loss(LOSS), covariances(G, M))
+    readout = SaddleEquations(nodes, get_loss(LOSS), covariances(G, M))
     solved = None
     for n in bags:
         solved = solve_readout(readout, Load(float(n), RIDGE), solved)

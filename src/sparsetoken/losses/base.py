@@ -207,9 +207,10 @@ class Loss(abc.ABC):
 
 def smoothed_means(loss: Any, p: Any, D: Any, v: Any, g: Any, weight: Any) -> Smoothed:
     """Average the integrands of `Smoothed` over the last axis, with nodes g."""
+    einsum = namespace(p).einsum
 
     def mean(values: Any) -> Any:
-        return (weight * values).sum(axis=-1)
+        return values @ weight if weight.ndim == 1 else einsum("...n,...n->...", values, weight)
 
     return Smoothed(
         M=mean(loss + 0.5 * v * p**2),

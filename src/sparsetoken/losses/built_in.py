@@ -33,9 +33,6 @@ class SquareLoss(Loss):
     def dual(self, y: Any, omega: Any, v: Any) -> Any:
         return (omega - y) / (1 + v)
 
-    def dual_slope(self, y: Any, omega: Any, v: Any) -> Any:
-        return 1 / (1 + v + 0 * omega)
-
     def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:
         D = 1 / (1 + v)
         p = D * (m - y)

@@ -59,10 +59,11 @@ class HingeLoss(Loss):
         # D times the law of g:
         bend = (0.5 * (stop - start) / T)[..., None] * weights * normal_density(g)
 
-        def middle(values: Any) -> Any:
-            return (bend * values).sum(axis=-1)
+        def mean(first: Any, second: Any) -> Any:
+            return xp.einsum("...n,...n->...", first, second)
 
-        D, xD, xxD = middle(1.0), middle(x), middle(x**2)
+        bend_x, bend_g = bend * x, bend * g
+        D, xD, xxD = bend.sum(axis=-1), bend_x.sum(axis=-1), mean(bend_x, x)
         below = ndtr(a)
         linear = T * (b * below + normal_density(a)) - 0.5 * v * below
         return Smoothed(
@@ -70,10 +71,10 @@ class HingeLoss(Loss):
             p=-y * (below + v * xD),
             pp=below + v * xxD,
             D=D,
-            Dg=y * middle(g),
-            Dgg=middle(g**2),
+            Dg=y * bend_g.sum(axis=-1),
+            Dgg=mean(bend_g, g),
             pD=-y * xD,
-            pDg=-middle(x * g),
+            pDg=-mean(bend_x, g),
             ppD=xxD,
         )
 
@@ -99,9 +100,6 @@ class SquaredHingeLoss(Loss):
 
     def dual(self, y: Any, omega: Any, v: Any) -> Any:
         return -y * namespace(y, omega, v).maximum(0.0, 1 - y * omega) / (1 + v)
-
-    def dual_slope(self, y: Any, omega: Any, v: Any) -> Any:
-        return namespace(y, omega, v).where(y * omega < 1, 1 / (1 + v), 0.0)
 
     def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:
         # In the margin u = y m + T g, the dual is -T (b - g)/(1 + v) for g < b, else 0.

@@ -10,9 +10,10 @@ import scipy
 
 from sparsetoken.losses.base import Loss, Smoothed, smoothed_means
 from sparsetoken.numerics.backend import namespace
-from sparsetoken.numerics.quadrature import clustered_gaussian
+from sparsetoken.numerics.quadrature import clustered_gaussian, even_gaussian, even_nodes
 
 _HALLEY_STEPS = 3
+_FEW_VALUES = 2**14  # at evenly spaced nodes, which are exact to rounding
 
 
 class LogisticLoss(Loss):
@@ -43,8 +44,12 @@ class LogisticLoss(Loss):
         return loss, -y * s, bend / (1 + v * bend)
 
     def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:
-        y, m, T, v = namespace(y, m, T, v).broadcast_arrays(y, m, T, v)
-        g, weight = _bent_rule(y * m, T, v)  # g of the margin y omega: y times that of omega
+        xp = namespace(y, m, T, v)
+        y, m, T, v = xp.broadcast_arrays(y, m, T, v)
+        nodes = even_nodes(T, self.strip) if xp is np else math.inf
+        few = y.size * nodes <= _FEW_VALUES
+        # g of the margin y omega: y times that of omega
+        g, weight = even_gaussian(int(nodes)) if few else _bent_rule(y * m, T, v)
         y, m, T, v = (a[..., None] for a in (y, m, T, v))
         _, s, loss = _solve(y * m + T * g, v)
         bend = s * (1 - s)

@@ -63,10 +63,9 @@ def damped_newton(
         Shared scale of unknowns that are smaller, as a solution at 0 has it.
     """
     x = np.array(start, dtype=float)
-    gradient, jacobian = system(x)
+    step = _step(*system(x))
     residual = np.inf
     for iteration in range(1, _MAX_STEPS + 1):
-        step = _solve(jacobian, -gradient)
         scale = _scale(x, positive, least)
         residual = float(np.linalg.norm(step / scale))
         if residual <= tolerance:
@@ -77,14 +76,13 @@ def damped_newton(
         damping = longest
         while True:
             trial = x + damping * step
-            gradient, jacobian = system(trial)
-            norm = np.linalg.norm(_solve(jacobian, -gradient) / scale)
-            if norm <= (1 - damping / 20) * residual:
+            next_step = _step(*system(trial))
+            if np.linalg.norm(next_step / scale) <= (1 - damping / 20) * residual:
                 break
             damping /= 2
             if not damping >= _MIN_DAMPING * longest:
                 return NewtonResult(x, residual, iteration, False)
-        x = trial
+        x, step = trial, next_step
     return NewtonResult(x, residual, _MAX_STEPS, False)
 
 
@@ -92,16 +90,16 @@ def newton_norm(
     x: Vector, gradient: Vector, jacobian: Float[np.ndarray, "n n"], positive: tuple[int, ...] = ()
 ) -> float:
     """Return the relative norm of the Newton step from x, as `damped_newton` measures it."""
-    return float(np.linalg.norm(_solve(jacobian, -gradient) / _scale(x, positive)))
+    return float(np.linalg.norm(_step(gradient, jacobian) / _scale(x, positive)))
 
 
-def _solve(jacobian: np.ndarray, right: np.ndarray) -> np.ndarray:
-    if np.all(np.isfinite(jacobian)) and np.all(np.isfinite(right)):
+def _step(gradient: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
+    if np.isfinite(jacobian).all() and np.isfinite(gradient).all():
         try:
-            return np.linalg.solve(jacobian, right)
+            return np.linalg.solve(jacobian, -gradient)
         except np.linalg.LinAlgError:
             pass
-    return np.full_like(right, np.inf)
+    return np.full_like(gradient, np.inf)
 
 
 def _scale(x: np.ndarray, positive: tuple[int, ...], least: float = 1e-12) -> np.ndarray:
@@ -154,7 +152,7 @@ def follow(
     return result._replace(iterations=total), at
 
 
-_MAX_STEPS = 200  # bisection alone narrows 1e9 to one ulp in fewer than 100
+_MOST_HALVINGS = 200  # bisection alone narrows 1e9 to one ulp in fewer than 100
 
 
 def increasing_root(function: Callable[[Any], tuple[Any, Any]], low: Any, high: Any) -> jax.Array:
@@ -171,7 +169,7 @@ def increasing_root(function: Callable[[Any], tuple[Any, Any]], low: Any, high: 
     def unfinished(state: tuple) -> jax.Array:
         *_, z, move, step = state
         width = 2 * jnp.finfo(z.dtype).eps * jnp.maximum(jnp.abs(z), 1e-3)
-        return (step < _MAX_STEPS) & jnp.any(jnp.abs(move) > width)
+        return (step < _MOST_HALVINGS) & jnp.any(jnp.abs(move) > width)
 
     def advance(state: tuple) -> tuple:
         low, high, z, move, step = state

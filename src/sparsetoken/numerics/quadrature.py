@@ -58,6 +58,19 @@ def gaussian_panels() -> tuple[np.ndarray, np.ndarray]:
     return g, w * normal_density(g)
 
 
+def even_nodes(width: Float[np.ndarray, "*n"], strip: float) -> float:
+    """Return how many evenly spaced g serve a function of each width * g, analytic in a strip."""
+    width = np.clip(width, 1e-100, 1e100)  # their squares are numbers
+    return 2 + float(2 * RANGE * np.max(width / trapezoidal_step(width, strip)))
+
+
+@functools.cache
+def even_gaussian(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the trapezoidal rule for E[f(g)]."""
+    g, step = np.linspace(-RANGE, RANGE, nodes, retstep=True)
+    return g, step * normal_density(g)
+
+
 def clustered_gaussian(
     split: Float[Any, "*n"],
     bends: tuple[Float[Any, "*n"], Float[Any, "*n"]],

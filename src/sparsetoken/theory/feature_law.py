@@ -253,7 +253,6 @@ class Layout:
     def __init__(self, *sizes: int, most: int) -> None:
         self._sizes = sizes
         self._drawn = [size if size <= most else _LARGEST for size in sizes]
-        self.has_small = max(sizes) > most
         pairs = zip(sizes, self._drawn, strict=True)
         ranks = [[*range(drawn), *[0.5] * (SUMS if drawn < size else 0)] for size, drawn in pairs]
         self.dimensions = sum(map(len, ranks))

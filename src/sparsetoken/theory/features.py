@@ -26,11 +26,7 @@ from sparsetoken.theory.readout.covariances import (
     FullCovariances,
     covariances,
 )
-from sparsetoken.theory.readout.equations import (
-    IsotropicEquations,
-    SaddleEquations,
-    SpectrumEquations,
-)
+from sparsetoken.theory.readout.equations import SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import SaddlePoint
@@ -40,24 +36,24 @@ _FEW = 64  # nodes, to know what a law is sampled from
 
 
 class ModelFeatures(abc.ABC):
-    """The features of one model: nodes, equations, and what a readout means in them.
+    """The features of one model: nodes, covariances, and what a readout means in them.
 
-    Attributes
-    ----------
-    weights_per_dimension : int
-        Number of trained weights divided by d: L for ``vectorized``, else 1.
-    noise : float
-        Trace of the covariance of the first noise, over d.
-    inverts : bool
-        Whether features have noise in all directions.
+    What is `removed` is as of `SaddleEquations`. Readouts have `weights_per_dimension` trained
+    weights divided by d: L for ``vectorized``, else 1.
     """
 
-    weights_per_dimension: int = 1
-    noise: float = 1.0
-    inverts: bool = True
+    removed: np.ndarray | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, problem: SparseTokenProblem, covariances: Covariances) -> None:
+        self.problem, self.covariances = problem, covariances
+        self._dimension = len(spectrum_of(problem).within)
+        self.weights_per_dimension = covariances.dimension // self._dimension
         self._known: dict[tuple[SparseTokenProblem, int], FeatureNodes] = {}
+
+    @property
+    def noise(self) -> float:
+        """Trace of the covariance of the first noise, over d."""
+        return float(self.covariances.traces[0]) / self._dimension
 
     def nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
         """Return nodes of the law, also of a problem with other L, R, theta or pi.
@@ -69,29 +65,35 @@ class ModelFeatures(abc.ABC):
             self._known[problem, points] = self._nodes(problem, points)
         return self._known[problem, points]
 
-    @abc.abstractmethod
     def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
         """Return what `nodes` keeps."""
+        return self.of_law(problem, self._law(problem, points))
+
+    @abc.abstractmethod
+    def _law(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
+        """Return the law of isotropic tokens with the same scores."""
 
     def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
         """Return what nodes of the features are sampled from, None where they are not."""
-        return None
+        return self._law(problem, _FEW).features
 
+    @abc.abstractmethod
     def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureNodes:
         """Return the nodes of the features for those of isotropic tokens with the same scores."""
-        return FeatureNodes.from_law(law)
 
-    @abc.abstractmethod
-    def equations(self, nodes: FeatureNodes, loss: Loss) -> SaddleEquations:
-        """Return the equations of a readout on features with these nodes."""
+    def equations(self, nodes: FeatureNodes, loss: Loss, *, rough: bool = False) -> SaddleEquations:
+        """Return the equations of a readout on features with these nodes.
 
-    def rough(self, nodes: FeatureNodes, loss: Loss) -> SaddleEquations:
-        """Return equations of less work whose solution is near, for few nodes."""
-        return self.equations(nodes.coarse(), loss)
+        Rough ones have few of the nodes and take less work; their solution is near.
+        """
+        if rough:
+            few, covariances = nodes.coarse(), self.covariances.commuting()
+            return SaddleEquations(few, loss, covariances, self.removed)
+        return SaddleEquations(nodes, loss, self.covariances, self.removed)
 
-    @abc.abstractmethod
     def samples(self, alpha: float) -> float:
         """Return the number of samples of these equations at a load n1/d."""
+        return alpha * self._dimension
 
     @abc.abstractmethod
     def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
@@ -103,71 +105,10 @@ class ModelFeatures(abc.ABC):
         """Return what the scores of a readout on new data of a problem depend on."""
         return saddle.state
 
-
-class IsotropicFeatures(ModelFeatures):
-    """The features of any model of isotropic tokens, in the directions (qhat, e_2)."""
-
-    def __init__(self, model: Model, problem: SparseTokenProblem, query: Query | None) -> None:
-        super().__init__()
-        self._model, self._query = model, query
-        if model.name == "vectorized":
-            self.weights_per_dimension = problem.length
-
-    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
-        return self.of_law(problem, feature_law(self._model, problem, self._query, points))
-
-    def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
-        """Return what nodes are sampled from."""
-        return feature_law(self._model, problem, self._query, _FEW).features
-
-    def equations(self, nodes: FeatureNodes, loss: Loss) -> SaddleEquations:
-        """Return the potential."""
-        return IsotropicEquations(nodes, loss)
-
-    def samples(self, alpha: float) -> float:
-        """Return the samples over the number of weights."""
-        return alpha / self.weights_per_dimension
-
-    def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
-        """Return a readout in the frame of query and signal."""
-        w1, w2, b, nu, _ = (float(value) for value in saddle.x)
-        return Overlaps(query=w1, orthogonal=w2, noise=nu, bias=b)
-
-
-class CorrelatedFeatures(ModelFeatures):
-    """Features of tokens of a covariance; what is `removed` is as of `SpectrumEquations`."""
-
-    covariances: Covariances
-    removed: np.ndarray | None = None
-
-    def __init__(self, problem: SparseTokenProblem) -> None:
-        super().__init__()
-        self.problem, self.spectrum = problem, spectrum_of(problem)
-        self._dimension = len(self.spectrum.within)
-
-    def _set_covariances(self, covariances: Covariances) -> None:
-        self.covariances = covariances
-        self.inverts = covariances.inverts
-        self.noise = float(covariances.traces[0]) / self._dimension
-        self.weights_per_dimension = covariances.dimension // self._dimension
-
-    def equations(self, nodes: FeatureNodes, loss: Loss) -> SpectrumEquations:
-        """Return the equations."""
-        return SpectrumEquations(nodes, loss, self.covariances, self.removed)
-
-    def rough(self, nodes: FeatureNodes, loss: Loss) -> SaddleEquations:
-        """Return equations of less work, with covariances that commute."""
-        return SpectrumEquations(nodes.coarse(), loss, self.covariances.commuting(), self.removed)
-
-    def samples(self, alpha: float) -> float:
-        """Return the number of samples."""
-        return alpha * self._dimension
-
     def _norms(
         self, equations: SaddleEquations, saddle: SaddlePoint, others: np.ndarray
     ) -> np.ndarray:
         """Return w^T G w for other covariances."""
-        assert isinstance(equations, SpectrumEquations)
         pull = equations.pull(saddle.state, saddle.smoothing)
         return self.covariances.norms(pull, saddle.load.ridge, saddle.load.samples, others)
 
@@ -177,7 +118,43 @@ class CorrelatedFeatures(ModelFeatures):
         return float(self._norms(equations, saddle, ones)[0])
 
 
-class LinearFeatures(CorrelatedFeatures):
+class IsotropicFeatures(ModelFeatures):
+    """The features of any model of isotropic tokens, in the directions (qhat, e_2) or e_2 alone.
+
+    One eigenvalue stands for all. Features of a model with a query have no noise along it.
+    """
+
+    def __init__(self, model: Model, problem: SparseTokenProblem, query: Query | None) -> None:
+        self._model, self._query, self._J = model, query, 1 if query is None else 2
+        frame = Directions(np.zeros((1, self._J)), {(j, j): np.ones(1) for j in range(self._J)})
+        super().__init__(problem, CommutingCovariances(np.ones((1, 1)), frame))
+        self.removed = None if query is None else np.diag([1.0, 0.0])[None]
+        if model.name == "vectorized":
+            self.weights_per_dimension = problem.length
+
+    def _law(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
+        return feature_law(self._model, problem, self._query, points)
+
+    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureNodes:
+        """Return the nodes of the features."""
+        nodes, own = FeatureNodes.from_law(law), slice(2 - self._J, None)
+        return dataclasses.replace(
+            nodes, a=nodes.a[..., own], covariance=nodes.covariance[own, own]
+        )
+
+    def samples(self, alpha: float) -> float:
+        """Return the samples over the number of weights."""
+        return alpha / self.weights_per_dimension
+
+    def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
+        """Return a readout in the frame of query and signal."""
+        (kappa,), (rho,) = equations.pull(saddle.state, saddle.smoothing)[1:]
+        noise = math.sqrt(rho / saddle.load.samples) / (saddle.load.ridge + kappa)
+        along, across = np.append(np.zeros(2 - self._J), saddle.state.p)
+        return Overlaps(float(along), float(across), noise, saddle.state.b)
+
+
+class LinearFeatures(ModelFeatures):
     """A linear model with one covariance, and the signal as its direction.
 
     The mean token has the covariance S_b + S_w/L. As among isotropic tokens its amplitude is
@@ -188,28 +165,32 @@ class LinearFeatures(CorrelatedFeatures):
     """
 
     def __init__(self, problem: SparseTokenProblem, model: Model) -> None:
-        super().__init__(problem)
-        self._model = model
-        xi, first = self.spectrum.signal, self._covariance(problem.length)
+        self._model, self._spectrum = model, spectrum_of(problem)
+        xi, first = self._spectrum.signal, self._covariance(problem.length)
         if model.name == "pooled":
-            self._set_covariances(covariances(first[None], xi[:, None]))
+            super().__init__(problem, covariances(first[None], xi[:, None]))
             return
         if first.ndim == 2:
             first, basis = np.linalg.eigh(first)
             xi = basis.T @ xi
-        differences = np.tile(self.spectrum.within, problem.length - 1)
+        differences = np.tile(self._spectrum.within, problem.length - 1)
         values = np.concatenate([np.maximum(first, 0.0), differences])
         direction = np.concatenate([xi, np.zeros(len(differences))])
-        self._set_covariances(CommutingCovariances(values[None], Directions(direction[:, None])))
+        super().__init__(
+            problem, CommutingCovariances(values[None], Directions(direction[:, None]))
+        )
 
     def _covariance(self, length: int) -> np.ndarray:
-        return length * self.spectrum.mean_token(length)
+        return length * self._spectrum.mean_token(length)
 
-    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+    def _law(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
         # After a training with uniform positions those of a test play no part.
         positions = problem.position_law if problem is self.problem else None
         like = dataclasses.replace(problem, tokens=Isotropic(), position_law=positions)
-        law = feature_law(self._model, like, None, points)
+        return feature_law(self._model, like, None, points)
+
+    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureNodes:
+        """Return the nodes of the features."""
         return FeatureNodes.of(law.across.T, law.C.T, law.y[0], law.weight[0])
 
     def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
@@ -228,7 +209,7 @@ class LinearFeatures(CorrelatedFeatures):
         return saddle.state._replace(q=self._norms(equations, saddle, other))
 
 
-class QueriedFeatures(CorrelatedFeatures):
+class QueriedFeatures(ModelFeatures):
     """Features of models with a query among tokens of covariances S_w and S_b.
 
     Equation: covariance-feature-law, that is ``theta A xi + B u + S zeta u_b`` with the noise
@@ -240,8 +221,8 @@ class QueriedFeatures(CorrelatedFeatures):
     """
 
     def __init__(self, problem: SparseTokenProblem, model: QueriedModel) -> None:
-        super().__init__(problem)
         self._model, self._query = model, query_law(problem, model.query)
+        self.spectrum = spectrum_of(problem)
         self._width = self._query.width(self.spectrum)
         self._effect = 0.0  # sigma_b, where the weights see the effect
         self.sees_effect = self.spectrum.has_effect and model.sees_mean
@@ -250,12 +231,11 @@ class QueriedFeatures(CorrelatedFeatures):
             self._effect = math.sqrt(max(_quadratic(self._query, B), 0.0))
         moved = [(S, self._width), *([(B, self._effect)] if self.sees_effect else [])]
         directions = _directions(self._query, self.spectrum.signal, moved)
-        if not self.spectrum.has_effect:
-            self._set_covariances(CommutingCovariances(S[None], directions))
-        elif B.ndim == 1:
-            self._set_covariances(CommutingCovariances(np.array([S, B]), directions))
+        if self.spectrum.has_effect and B.ndim == 2:
+            super().__init__(problem, FullCovariances(np.array([np.diag(S), B]), directions))
         else:
-            self._set_covariances(FullCovariances(np.array([np.diag(S), B]), directions))
+            both = [S, B] if self.spectrum.has_effect else [S]
+            super().__init__(problem, CommutingCovariances(np.array(both), directions))
         J = 1 + len(moved)
         self.removed = np.zeros((self.covariances.count, J, J))
         for k, (_, width) in enumerate(moved):
@@ -263,14 +243,14 @@ class QueriedFeatures(CorrelatedFeatures):
 
     def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
         if not self.sees_effect:
-            return self.of_law(problem, self._law(problem, points))
+            return super()._nodes(problem, points)
         shift, sharpness = self._projected(problem), self._query.sharpness
         effect = self._effect / self._width if self._width > 0 else 0.0
         return nodes_with_effect(self._model, problem, shift, effect, sharpness, points)
 
     def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
         """Return what nodes are sampled from, None where the weights see an effect."""
-        return None if self.sees_effect else self._law(problem, _FEW).features
+        return None if self.sees_effect else super().tokens(problem)
 
     def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureNodes:
         """Return the nodes of the features for those of isotropic tokens with the same scores."""
@@ -311,7 +291,6 @@ class QueriedFeatures(CorrelatedFeatures):
 
     def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
-        assert isinstance(equations, SpectrumEquations)
         pull = equations.pull(saddle.state, saddle.smoothing)
         signal, *_, w_1 = self.covariances.overlaps(pull, saddle.load.ridge)
         norm = self._query.norm

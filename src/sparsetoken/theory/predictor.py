@@ -118,7 +118,7 @@ class Predictor:
     def _stage(self, readout: Readout) -> Stage:
         if readout.ridge > 0:
             return Stage(readout.loss, readout.ridge)
-        if not self._features.inverts:
+        if not self._features.covariances.inverts:
             legal = "> 0 where features have no noise in some direction"
             remedy = (
                 "Use 1e-6, for example, or add a small constant to the diagonal of the covariance."

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
+import itertools
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-import scipy
 
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, QueryVector, Readout, TwoSteps
-from sparsetoken.results import Overlaps, Prediction
+from sparsetoken.results import Overlaps, Prediction, StatusCode
 from sparsetoken.theory.alignment.draws import (
     DRAWS,
     DrawnQueries,
@@ -25,7 +26,7 @@ from sparsetoken.theory.predictor import Predictor
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.readout.accuracy import TOLERANCE, allowed_error, status_of
 
-_FIRST, _MOST = 12, 48  # draws that the spline goes through; one more check it
+_FIRST, _MOST = 32, 384  # draws that are solved; the first tell the spread to a twentieth
 _SHARE = 0.1  # of the spread, to which the mean over draws is known
 
 
@@ -61,142 +62,98 @@ def predict_over_draws(
     Given the query the theory is exact. The outcome of a readout depends on the query of a
     `TwoSteps` or a `Query` through tau = theta <q, xi>/sigma and the sharpness, which fix the law
     of the scores of tokens, and only weakly on the rest of its direction. So queries are drawn in
-    great number, and readouts solved at a few. A thin-plate spline in (tau, log sharpness) through
-    draws that are far apart, solved with few nodes, is a control variate: its mean over all draws
-    is known, and a linear regression of what it leaves out at a random sample of them gives the
-    rest. The numerical error has the part of the nodes, which all draws have in common, that of
-    the draws and that of the regression. Draws are added, or those of the sample solved with more
-    nodes, until twice that error is allowed by the tolerance or is a tenth of the spread: one
-    experiment has one query, and its test error is off by the spread.
+    great number, and readouts solved at the first of them. A quadratic function of (tau, log
+    sharpness), fitted by least squares, is a control variate: its mean over all draws is known.
+    The numerical error has the part of the nodes, which all draws have in common, that of the
+    draws and that of the fit. More draws are solved, or all with more nodes, until twice that
+    error is allowed by the tolerance or is a tenth of the spread: one experiment has one query,
+    and its test error is off by the spread.
     """
     assert isinstance(model.query, (TwoSteps, Query))
     queries = drawn_queries(problem, model.query, draws)
     if not queries.norm.any():  # no step was made
         limit = Predictor(problem, model, test_problem).predictions(readouts, tolerance)
         return [dataclasses.replace(one, spread=0.0) for one in limit]
-
-    def solver(accuracy: float) -> Callable[[int], list[Prediction]]:
-        last = None
-
-        @functools.cache
-        def solve(draw: int) -> list[Prediction]:
-            nonlocal last
+    columns, last = _quadratic(queries), None
+    number, most, accuracy = min(_FIRST, draws), min(_MOST, draws), math.inf
+    solved: list[list[Prediction]] = []
+    while True:
+        for draw in range(len(solved), number):
             vector = QueryVector(queries.vectors[draw].tolist(), float(queries.sharpness[draw]))
             given = dataclasses.replace(model, query=vector)  # type: ignore[call-arg]
             last = Predictor(problem, given, test_problem, like=last)
-            return last.predictions(readouts, accuracy)
-
-        return solve
-
-    places = _places(queries)
-    order = _far_apart(places, min(_MOST, draws // 2))
-    number, rough = min(_FIRST, len(order)), solver(math.inf)
-    solve = rough
-    while True:
-        chosen = order[:number]
-        fitted = zip(*map(rough, chosen), strict=True)
-        sample = zip(*map(solve, range(number + 1)), strict=True)
-        means = [
-            _Mean(places, chosen, some, tolerance) for some in zip(fitted, sample, strict=True)
+            solved.append(last.predictions(readouts, accuracy))
+        means = [_mean(some, columns, tolerance) for some in zip(*solved, strict=True)]
+        short = [
+            one for one in means if one.prediction.status.code is StatusCode.TOLERANCE_NOT_REACHED
         ]
-        short = [one for one in means if not one.enough]
-        if solve is rough and any(one.nodes > one.sampling for one in short):
-            solve = solver(min(one.tolerance for one in means) / 2)
-        elif short and number < len(order):
-            number = min(2 * number, len(order))
+        if math.isinf(accuracy) and any(one.nodes > one.sampling for one in short):
+            solved, accuracy = [], min(one.tolerance for one in means) / 2
+        elif short and number < most:
+            number = min(2 * number, most)
         else:
-            return [one.prediction(queries) for one in means]
+            cosine = float(np.clip(queries.cosine.mean(), -1.0, 1.0))
+            sharpness = float(queries.sharpness.mean())
+            return [
+                dataclasses.replace(one.prediction, cosine=cosine, sharpness=sharpness)
+                for one in means
+            ]
 
 
-def _places(queries: DrawnQueries) -> np.ndarray:
-    """Return (tau, log sharpness) of each draw in standard deviations, without what is fixed."""
-    places = np.stack([queries.projected, np.log(np.maximum(queries.sharpness, 1e-300))], axis=1)
-    places -= places.mean(axis=0)
-    size = places.std(axis=0)
+def _quadratic(queries: DrawnQueries) -> np.ndarray:
+    """Return the monomials up to degree 2 of tau and the logarithm of the sharpness."""
+    places = np.stack([queries.projected, np.log(np.maximum(queries.sharpness, 1e-300))])
+    places -= places.mean(axis=1, keepdims=True)
+    size = places.std(axis=1)
     varies = size > 1e-9  # rounding
-    return places[:, varies] / size[varies]
-
-
-def _far_apart(places: np.ndarray, number: int) -> list[int]:
-    """Return places, the one nearest to the middle first, each as far from the last as can be."""
-    if not places.shape[1]:
-        return [len(places) - 1]
-    order = [int(np.argmin(np.sum(places**2, axis=1)))]
-    apart = np.full(len(places), np.inf)
-    while len(order) < number:
-        apart = np.minimum(apart, np.sum((places - places[order[-1]]) ** 2, axis=1))
-        order.append(int(np.argmax(apart)))
-    return order
+    linear = [np.ones(places.shape[1]), *places[varies] / size[varies, None]]
+    pairs = itertools.combinations_with_replacement(linear, 2)
+    return np.stack([one * other for one, other in pairs], axis=1)
 
 
 _FIELDS = ("test_error", "training_loss", "training_error", "auc", "susceptibility")
 _OVERLAPS = ("query", "orthogonal", "noise", "bias")
 
 
-class _Mean:
-    """The mean of a readout's outcome over all draws; the chosen and the first are solved."""
+class _Mean(NamedTuple):
+    """A mean over draws; parts of its error, by nodes and by draws, and its tolerance."""
 
-    def __init__(
-        self,
-        places: np.ndarray,
-        chosen: Sequence[int],
-        solved: tuple[Sequence[Prediction], Sequence[Prediction]],
-        tolerance: float,
-    ) -> None:
-        self._solved, sample = (*solved[0], *solved[1]), len(solved[1])
-        values = np.array([_numbers(one) for one in self._solved])
-        infinite = ~np.isfinite(values).all(axis=0)  # the susceptibility, where data can be fitted
-        self.fails = bool(infinite[0])
-        values[:, infinite] = 0.0
-        at, first = np.split(values, [len(chosen)])
-        fitted = np.repeat(at[:1], len(places), axis=0)
-        if places.shape[1]:
-            fitted = scipy.interpolate.RBFInterpolator(
-                places[chosen], at, kernel="thin_plate_spline"
-            )(places)
-        line = np.column_stack([np.ones(len(places)), places])  # their means are 1 and 0
-        inverse = np.linalg.pinv(line[:sample])
-        fitted += line @ (inverse @ (first - fitted[:sample]))
-        left = first[:, 0] - fitted[:sample, 0]
-        missing = float(left @ left) / (sample - line.shape[1])
-        varied = float(np.var(fitted[:, 0]))
-        self._mean = fitted.mean(axis=0)
-        self._mean[infinite] = math.inf
-        self.sampling = math.sqrt(varied / len(places) + missing * float(inverse[0] @ inverse[0]))
-        self.spread = math.sqrt(varied + missing)
-        self.nodes = float(np.mean([one.numerical_error for one in solved[1]]))
-        whole = allowed_error(float(self._mean[0]), 1.0)
-        self.tolerance = max(tolerance, _SHARE * self.spread / whole if whole > 0 else 0.0)
-        basis = f"{len(self._solved)} draws of the query"
-        self._status = status_of(float(self._mean[0]), self._error, self.tolerance, basis)
-
-    @property
-    def _error(self) -> float:
-        return math.hypot(self.nodes, self.sampling)
-
-    @property
-    def enough(self) -> bool:
-        """Whether the error is allowed, or no error is known."""
-        return self.fails or self._status.converged
-
-    def prediction(self, queries: DrawnQueries) -> Prediction:
-        """Return the mean as a prediction."""
-        if self.fails:
-            return next(one for one in self._solved if not math.isfinite(one.test_error))
-        return Prediction(
-            **dict(zip(_FIELDS, self._mean[: len(_FIELDS)].tolist(), strict=True)),
-            overlaps=Overlaps(*self._mean[len(_FIELDS) :].tolist()),
-            numerical_error=self._error,
-            residual=max(one.residual for one in self._solved),
-            iterations=sum(one.iterations for one in self._solved),
-            status=self._status,
-            cosine=float(np.clip(queries.cosine.mean(), -1.0, 1.0)),
-            sharpness=float(queries.sharpness.mean()),
-            spread=self.spread,
-        )
+    prediction: Prediction
+    nodes: float = 0.0
+    sampling: float = 0.0
+    tolerance: float = math.inf
 
 
-def _numbers(prediction: Prediction) -> list[float]:
-    """Return the quantities that are averaged, the test error first."""
-    of_it = [getattr(prediction, name) for name in _FIELDS]
-    return [*of_it, *(getattr(prediction.overlaps, name) for name in _OVERLAPS)]
+def _mean(solved: Sequence[Prediction], columns: np.ndarray, tolerance: float) -> _Mean:
+    """Return the mean over all draws, of which the first are solved; one that fails, if any."""
+    failed = next((one for one in solved if not math.isfinite(one.test_error)), None)
+    if failed is not None:
+        return _Mean(failed)
+    names = [*_FIELDS, *(f"overlaps.{name}" for name in _OVERLAPS)]
+    values = np.array([operator.attrgetter(*names)(one) for one in solved])
+    infinite = ~np.isfinite(values).all(axis=0)  # the susceptibility, where data can be fitted
+    values[:, infinite] = 0.0
+    inverse = np.linalg.pinv(columns[: len(solved)])
+    fitted = columns @ (inverse @ values)
+    left = values[:, 0] - fitted[: len(solved), 0]
+    missing = float(left @ left) / max(len(solved) - columns.shape[1], 1)
+    varied, weights = float(np.var(fitted[:, 0])), columns.mean(axis=0) @ inverse
+    sampling = math.sqrt(varied / len(columns) + missing * float(weights @ weights))
+    spread = math.sqrt(varied + missing)
+    nodes = float(np.mean([one.numerical_error for one in solved]))
+    mean = fitted.mean(axis=0)
+    mean[infinite] = math.inf
+    whole = allowed_error(float(mean[0]), 1.0)
+    tolerance = max(tolerance, _SHARE * spread / whole if whole > 0 else 0.0)
+    error = math.hypot(nodes, sampling)
+    basis = f"{len(solved)} draws of the query"
+    prediction = Prediction(
+        **dict(zip(_FIELDS, mean[: len(_FIELDS)].tolist(), strict=True)),
+        overlaps=Overlaps(*mean[len(_FIELDS) :].tolist()),
+        numerical_error=error,
+        residual=max(one.residual for one in solved),
+        iterations=sum(one.iterations for one in solved),
+        status=status_of(float(mean[0]), error, tolerance, basis),
+        spread=spread,
+    )
+    return _Mean(prediction, nodes, sampling, tolerance)

@@ -19,6 +19,7 @@ _COUNTED, _FAR = 30, 10.0
 _REACH = 7.0  # P(|g| > REACH) = 3e-12
 _FIRST_STEPS, _MOST_STEPS = 24, 1024
 _ENOUGH = 1e-11
+_ROUNDING = 1e-15  # relative: narrower normals are points
 _VALUES = 2**15  # of densities at a time: they stay in the cache
 
 
@@ -129,10 +130,10 @@ class ScoreLaw:
         """
         negative, positive = self._of(-1), self._of(1)
         widths = np.concatenate([negative[1], positive[1]])
-        if not widths.all():
-            return None
         means = np.concatenate([negative[0], positive[0]])
         low, high = float(np.min(means - _REACH * widths)), float(np.max(means + _REACH * widths))
+        if widths.min() <= _ROUNDING * max(abs(low), abs(high)):
+            return None
         steps = _needed_steps(widths / (high - low), np.concatenate([negative[2], positive[2]]))
         if steps is None:
             return None

@@ -12,7 +12,9 @@ from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.numerics.backend import with_x64
+from sparsetoken.theory.features import IsotropicFeatures
 from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.readout.bias import best_bias
 from sparsetoken.theory.readout.covariances import (
     CommutingCovariances,
     Directions,
@@ -20,7 +22,7 @@ from sparsetoken.theory.readout.covariances import (
     Pull,
     covariances,
 )
-from sparsetoken.theory.readout.equations import IsotropicEquations, Load, SpectrumEquations
+from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import solve_readout
 
@@ -60,7 +62,7 @@ def test_full_and_commuting_covariances_agree():
         covariances(G, Directions(basis @ M, turned)),
     ]
     assert isinstance(ways[2], CommutingCovariances)
-    systems = [SpectrumEquations(nodes, get_loss("logistic"), way) for way in ways]
+    systems = [SaddleEquations(nodes, get_loss("logistic"), way) for way in ways]
     found = [solve_readout(equations, Load(3 * d, 0.02)).state for equations in systems]
     pulls = [equations.pull(state, 0.0) for equations, state in zip(systems, found, strict=True)]
     others = np.array([np.eye(d), G[0]])
@@ -84,7 +86,7 @@ def test_every_loss_is_solved_at_every_load(loss, alpha, ridge):
     """The residual is that of the equations themselves, put in plain words once more."""
     nodes, G, M = pooled(8, 1, 3, 0.5)
     cov = covariances(G[None], M)
-    equations = SpectrumEquations(nodes, get_loss(loss), cov)
+    equations = SaddleEquations(nodes, get_loss(loss), cov)
     found = solve_readout(equations, Load(alpha * D, ridge))
     assert found.converged
     (p, _, q, chi), pull = found.state, equations.pull(found.state, found.smoothing)
@@ -100,7 +102,7 @@ def test_every_loss_is_solved_at_every_load(loss, alpha, ridge):
 
 def test_a_start_nearby_changes_nothing():
     nodes, G, M = pooled(8, 1, 3, 0.5)
-    equations = SpectrumEquations(nodes, get_loss("logistic"), covariances(G[None], M))
+    equations = SaddleEquations(nodes, get_loss("logistic"), covariances(G[None], M))
     first = solve_readout(equations, Load(100, 0.01))
     for n in (200, 400):
         near, alone = (solve_readout(equations, Load(n, 0.01), start) for start in (first, None))
@@ -109,41 +111,53 @@ def test_a_start_nearby_changes_nothing():
         assert near.iterations - first.iterations < alone.iterations
 
 
-def attention_law(points=64):
-    problem, query = SparseTokenProblem(6, 2, 3.0, 0.3), Query(0.8, 1.5)
-    return feature_law(Attention(), problem, query, points)
+PROBLEM, QUERY = SparseTokenProblem(6, 2, 3.0, 0.3), Query(0.8, 1.5)
 
 
 @with_x64
 @pytest.mark.parametrize("loss", ["logistic", "square", "hinge", "squared_hinge"])
-@pytest.mark.parametrize("alpha", [0.3, 4.0, np.inf])
-def test_derivatives_of_the_potential(loss, alpha):
-    """Against the potential written out in its own unknowns."""
-    law, mu, ridge = attention_law(), 0.3, 0.02
-    x = np.array([0.7, -0.4, 0.3, 0.6, 0.9])
-    if np.isinf(alpha):
-        x[3:] = 0.0, 1.0
-    equations, oracle = (
-        IsotropicEquations(FeatureNodes.from_law(law), get_loss(loss)),
-        Potential(law, get_loss(loss), alpha),
-    )
-    ours, expected = equations.system(x, Load(alpha, ridge), mu), oracle.system(x, ridge, mu)
-    for mine, other in zip(ours, expected, strict=True):
-        np.testing.assert_allclose(mine, other, rtol=1e-10, atol=1e-13)
-
-
-@pytest.mark.parametrize("loss", ["logistic", "square", "hinge", "squared_hinge"])
 @pytest.mark.parametrize(("alpha", "ridge"), [(0.5, 1e-3), (3.0, 0.05), (np.inf, 0.1)])
-def test_isotropic_noise_is_a_spectrum_of_one_eigenvalue(loss, alpha, ridge):
-    """The potential and the equations of any spectrum have the same solution."""
-    nodes, d = FeatureNodes.from_law(attention_law()), 50
-    removed = np.diag([1.0, 0.0])[None]
-    spectrum = CommutingCovariances(np.ones((1, d)), Directions(np.eye(d)[:, :2]))
-    one = IsotropicEquations(nodes, get_loss(loss))
-    any_spectrum = SpectrumEquations(nodes, get_loss(loss), spectrum, removed)
-    first = solve_readout(one, Load(alpha, ridge)).state
-    second = solve_readout(any_spectrum, Load(alpha * d, ridge)).state
-    np.testing.assert_allclose(first.vector, second.vector, rtol=1e-7, atol=1e-9)
+@pytest.mark.parametrize("query", [QUERY, Query(1.0, 1.5)], ids=["beside", "signal"])
+def test_isotropic_solutions_are_stationary_in_the_potential(loss, alpha, ridge, query):
+    """The potential is written out in its own unknowns (w_1, w_2, b, nu, r)."""
+    features = IsotropicFeatures(Attention(), PROBLEM, query)
+    equations = features.equations(features.nodes(PROBLEM, 64), get_loss(loss))
+    found = solve_readout(equations, Load(alpha, ridge))
+    assert found.converged
+    w, mu = features.overlaps(equations, found), found.smoothing
+    (chi,) = found.state.chi
+    r = w.noise / (chi * np.sqrt(alpha)) if np.isfinite(alpha) else 1.0
+    law = feature_law(Attention(), PROBLEM, query, 64)
+    oracle = Potential(law, get_loss(loss), alpha)
+    gradient, hessian = oracle.system(
+        np.array([w.query, w.orthogonal, w.bias, w.noise, r]), ridge, mu
+    )
+    # the last Newton step is below 1e-6, and the error of the order of its square
+    assert np.abs(np.linalg.solve(hessian, gradient)).max() < 1e-9
+
+
+@with_x64
+@pytest.mark.parametrize("loss", ["logistic", "square", "squared_hinge"])
+@pytest.mark.parametrize("samples", [80.0, np.inf])
+def test_the_jacobian_of_the_equations(loss, samples):
+    """Against differences, with two covariances and a direction that is removed from the first."""
+    rng, d, step = np.random.default_rng(2), 30, 1e-4
+    values, M = rng.uniform(0.1, 2.0, (2, d)), rng.standard_normal((d, 2)) / 3
+    nodes = FeatureNodes.of(
+        [[1.0, 0.2], [0.0, -0.3], [0.4, 1.0]],
+        [[1.0, 0.5], [0.3, 1.0], [0.8, 0.8]],
+        [1, -1, 1],
+        [0.3, 0.5, 0.2],
+    )
+    removed = np.array([[[0.0, 0.0], [0.0, 0.6]], [[0.3, 0.0], [0.0, 0.0]]])
+    way = CommutingCovariances(values, Directions(M))
+    equations = SaddleEquations(nodes, get_loss(loss), way, removed)
+    x, load = np.array([0.7, -0.4, 0.3, 0.6, 0.9, 0.8, 0.5]), Load(samples, 0.2)
+    _, jacobian = equations.system(x, load, 0.3)
+    moved = step * np.eye(len(x))[: len(jacobian)]  # errors of the order of its square
+    ends = [[equations.system(x + h, load, 0.3)[0] for h in (row, -row)] for row in moved]
+    expected = np.array([(up - down) / (2 * step) for up, down in ends]).T
+    np.testing.assert_allclose(jacobian, expected, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize(("K", "random"), [(1, True), (2, True), (3, True), (3, False)])
@@ -161,19 +175,23 @@ def test_the_derivatives_of_the_response(K, random, full):
     scatter = {(1, 1): symmetric[0], (1, 2): 0.1 * Q[1], (2, 2): symmetric[1]} if random else {}
     directions = Directions(rng.standard_normal((d, J)), scatter)
     way = (FullCovariances if full else CommutingCovariances)(G, directions)
-    at = np.concatenate([rng.standard_normal(J), rng.random(K) + 0.5, rng.random(K) + 0.5])
+    at = np.concatenate([rng.standard_normal(J), [0.0], rng.random(2 * K) + 0.5])
 
     def value(x):
-        return way.response(Pull(x[:J], x[J : J + K], x[J + K :]), 0.3, 7.0)
+        return way.response(Pull(x[:J], x[J + 1 : J + 1 + K], x[J + 1 + K :]), 0.3, 7.0)
 
     moved = step * np.eye(len(at))
     expected = np.array([(value(at + h).value - value(at - h).value) / (2 * step) for h in moved]).T
     np.testing.assert_allclose(value(at).jacobian, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_a_readout_that_nothing_pulls_is_zero():
-    nodes, G, M = pooled(8, 1, 0.0, 0.5)
-    equations = SpectrumEquations(nodes, get_loss("logistic"), covariances(G[None], M))
+@pytest.mark.parametrize("loss", ["logistic", "square", "hinge", "squared_hinge"])
+@pytest.mark.parametrize("pi", [0.5, 0.3])
+def test_a_readout_that_nothing_pulls_is_zero(loss, pi):
+    nodes, G, M = pooled(8, 1, 0.0, pi)
+    equations = SaddleEquations(nodes, get_loss(loss), covariances(G[None], M))
     found = solve_readout(equations, Load(np.inf, 0.01))
     assert found.converged
-    assert not found.state.vector.any()
+    p, b, q, chi = found.state
+    assert not np.concatenate([p, q, chi]).any()
+    assert b == best_bias(get_loss(loss), pi)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.losses import Loss
-from sparsetoken.losses.compiled import smoothed_at
+from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem
 from sparsetoken.model.stages import Query, TwoSteps
 from sparsetoken.model.tokens import symmetric_root

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.losses.compiled import smoothed_at
+from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, QueryVector, TwoSteps, check_query

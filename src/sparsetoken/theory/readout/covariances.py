@@ -34,9 +34,10 @@ class Pull(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What the readout becomes under a pull, p = M^T w, then w^T G_k w, then chi_k.
+    """What the readout becomes under a pull, (M^T w, 0, w^T G_k w, n chi_k), of shape (N,).
 
-    The Jacobian has the derivatives of these J + 2 K numbers in (eta, kappa, rho).
+    The Jacobian has the derivatives of these N = J + 1 + 2 K numbers in (eta, 0, kappa, rho); the
+    0 stands in the place of the bias.
     """
 
     value: np.ndarray
@@ -79,8 +80,14 @@ class Covariances(abc.ABC):
     count: int
 
     @abc.abstractmethod
-    def response(self, pull: Pull, ridge: float, n: float) -> Response:
-        """Return the readout under a pull, with as many directions as the pull has."""
+    def response(
+        self, pull: Pull, ridge: float, n: float, removed: np.ndarray | None = None
+    ) -> Response:
+        """Return the readout under a pull, with as many directions J as the pull has.
+
+        Where something is `removed`, of shape (K, J, J), the norms are those of the covariances
+        ``G_k - M removed_k M^T``.
+        """
 
     @abc.abstractmethod
     def overlaps(self, pull: Pull, ridge: float) -> np.ndarray:
@@ -119,29 +126,32 @@ class Covariances(abc.ABC):
 
 def _assembled(
     pull: Pull,
-    n: float,
     forms: tuple[np.ndarray, np.ndarray, np.ndarray],
-    traces: tuple[np.ndarray, np.ndarray, np.ndarray],
+    traces: tuple[np.ndarray, np.ndarray],
+    n: float,
+    removed: np.ndarray | None,
 ) -> Response:
     """Put gradient and Hessian of F together.
 
-    `forms` are ``M^T H^-1 M``, ``M^T H^-1 G_k H^-1 M eta`` (K, J) and
-    ``eta^T M^T H^-1 G_k H^-1 G_l H^-1 M eta``; `traces` are those of the products of one, two
-    and three factors ``G_k H^-1``.
+    `forms` are ``M^T H^-1 M``, ``M^T H^-1 G_k H^-1 M eta`` (K, J) and, of shape (K, K),
+    ``eta^T M^T H^-1 G_k H^-1 G_l H^-1 M eta + sum_m rho_m tr(G_m H^-1 G_k H^-1 G_l H^-1) / n``;
+    `traces` are those of the products of one and two factors ``G_k H^-1``.
     """
     eta, _, rho = pull
-    A, along, curved = forms
-    one, two, three = (t / n for t in traces)
+    A, along, bent = forms
+    one, two = traces
     J, K = len(eta), len(rho)
-    p, q, chi = slice(0, J), slice(J, J + K), slice(J + K, J + 2 * K)
-    value = np.concatenate([A @ eta, along @ eta + two @ rho, one])
-    jacobian = np.zeros((J + 2 * K, J + 2 * K))
-    jacobian[p, p] = A
+    p, q, chi = slice(J), slice(J + 1, J + 1 + K), slice(J + 1 + K, None)
+    value, jacobian = np.zeros(J + 1 + 2 * K), np.zeros((J + 1 + 2 * K, J + 1 + 2 * K))
+    value[p] = A @ eta
     jacobian[p, q] = -along.T
-    jacobian[q, p] = 2 * along
-    jacobian[q, q] = -2 * (curved + three @ rho)
-    jacobian[q, chi] = two
-    jacobian[chi, q] = -two
+    if removed is not None:
+        turned = removed @ value[p]
+        bent = bent - turned @ along.T
+        along = along - turned @ A  # before eta: what is equal leaves no rounding
+    value[q], value[chi] = along @ eta + two @ rho / n, one
+    jacobian[p, p], jacobian[q, p], jacobian[q, q] = A, 2 * along, -2 * bent
+    jacobian[q, chi], jacobian[chi, q] = two / n, -two
     return Response(value, jacobian)
 
 
@@ -173,18 +183,17 @@ class CommutingCovariances(Covariances):
     def _inverse(self, pull: Pull, ridge: float) -> np.ndarray:
         return 1 / (ridge + pull.kappa @ self.eigenvalues)
 
-    def response(self, pull: Pull, ridge: float, n: float) -> Response:
+    def response(
+        self, pull: Pull, ridge: float, n: float, removed: np.ndarray | None = None
+    ) -> Response:
         eta, J = pull.eta, len(pull.eta)
         h = self._inverse(pull, ridge)
         scaled = self.eigenvalues * h  # eigenvalues of G_k H^-1
-        two = scaled @ scaled.T
-        three = np.einsum("id,jd,kd->ijk", scaled, scaled, scaled, optimize=True)
-        products = self._products[:J, :J]
-        A = products @ h
-        pulled = np.einsum("ijd,j->id", products, eta) * h
-        along = scaled @ pulled.T
-        curved = (scaled * (eta @ pulled)) @ scaled.T
-        return _assembled(pull, n, (A, along, curved), (scaled.sum(axis=1), two, three))
+        A = self._products[:J, :J] @ h
+        pulled = (eta @ self._products[:J, :J]) * h
+        bent = (scaled * (eta @ pulled + pull.rho @ scaled / n)) @ scaled.T
+        traces = scaled.sum(axis=1), scaled @ scaled.T
+        return _assembled(pull, (A, scaled @ pulled.T, bent), traces, n, removed)
 
     def overlaps(self, pull: Pull, ridge: float) -> np.ndarray:
         h = self._inverse(pull, ridge)
@@ -279,13 +288,15 @@ class FullCovariances(Covariances):
                 A[j, i] += value
         return A
 
-    def response(self, pull: Pull, ridge: float, n: float) -> Response:
+    def response(
+        self, pull: Pull, ridge: float, n: float, removed: np.ndarray | None = None
+    ) -> Response:
         key = np.concatenate([*pull, [ridge, n]]).tobytes()
         if self._answer is None or self._answer[0] != key:
-            self._answer = key, self._response(pull, ridge, n)
+            self._answer = key, self._response(pull, ridge, n, removed)
         return self._answer[1]
 
-    def _response(self, pull: Pull, ridge: float, n: float) -> Response:
+    def _response(self, pull: Pull, ridge: float, n: float, removed: np.ndarray | None) -> Response:
         eta, J, K = pull.eta, len(pull.eta), self.count
         inverse = self._inverse(pull, ridge)
         R = [self._first[:, None] * inverse, *(G @ inverse for G in self._rest)]  # G_k H^-1
@@ -312,7 +323,8 @@ class FullCovariances(Covariances):
                         for place in itertools.permutations((j, k, m)):
                             three[place] = value
                 curved[k, m] = curved[m, k] = bent
-        return _assembled(pull, n, (self._form(inverse, J, J), along, curved), (one, two, three))
+        forms = self._form(inverse, J, J), along, curved + three @ pull.rho / n
+        return _assembled(pull, forms, (one, two), n, removed)
 
     def overlaps(self, pull: Pull, ridge: float) -> np.ndarray:
         columns = self.directions.mean.shape[1]

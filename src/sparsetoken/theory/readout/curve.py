@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from sparsetoken.losses import Loss
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Outcome
@@ -104,7 +102,7 @@ class LearningCurve:
             same = self._tested == self._problem
             tested = law if same else self._features.nodes(self._tested, points)
             equations = self._features.equations(law, self._loss)
-            self._levels[points] = _Level(tested, equations, SolvedLoads(equations.positive))
+            self._levels[points] = _Level(tested, equations, SolvedLoads(equations.bias_at + 1))
         return self._levels[points]
 
     def _start(self, points: int, load: Load, fewer: SaddlePoint | None) -> SaddlePoint:
@@ -125,7 +123,7 @@ class LearningCurve:
                 best, distance = SaddlePoint(guess.x, state, load, 0.0, math.inf, 0, True), away
         if best is not None:
             return best
-        few = self._features.rough(here.equations.nodes, here.equations.loss)
+        few = self._features.equations(here.equations.nodes, here.equations.loss, rough=True)
         return solve_readout(few, load, self._elsewhere.get(load), ROUGH_STEP)
 
 
@@ -182,8 +180,7 @@ class _Attempt:
         saddle = solve_readout(self._level.equations, self._load, start)
         if not saddle.converged:
             return saddle
-        places = list(self._level.equations.positive(self._load.samples))
-        if saddle.smoothing == 0 and np.all(saddle.x[places] > 0):
+        if saddle.smoothing == 0:
             self._level.solved.add(self._load, saddle.x)
         self._scored = scores = self._scores(saddle)
         self.test_error, self.error = scores.test_error(), self._spread(saddle, scores)

@@ -9,23 +9,13 @@ import numpy as np
 
 from sparsetoken.losses import Loss
 from sparsetoken.losses.base import Smoothed
-from sparsetoken.losses.compiled import smoothed_at, smoothed_rows
-from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.losses.gaussian_means import smoothed_at, smoothed_rows
 from sparsetoken.theory.readout.nodes import FeatureNodes
-from sparsetoken.theory.score_grid import (
-    COARSE,
-    FINE,
-    MIDDLE,
-    PLAIN,
-    GridShape,
-    ScoreGrid,
-    ScoreGrids,
-)
+from sparsetoken.theory.score_grid import ScoreGrid, worthwhile
 
 _LEAST_VARIANCE = 1e-300
-_NEAR = 3e-6  # relative: no farther than the last Newton step goes, in squares of norms
-# nodes from which a grid is less work, and from which the finer grid is, in any case
-_MANY, _VERY_MANY = 1024, 2**14
+_NARROW = 1e-8  # the root of the rounding of a mean
+_NEAR = 3e-7  # relative: so near the Hessian is that of the last point
 
 
 class OrderParameters(NamedTuple):
@@ -64,31 +54,21 @@ class Means(NamedTuple):
         return Means(value, self.gradient + change, self.hessian)
 
 
-class _Products(NamedTuple):
-    """Weight of each point times products of ``A = (a, 1)`` and ``B = (1, C^2)``.
+def _products(moments: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Return the weight of each point times products of pairs of ``u = (a, 1, C^2)``.
 
-    All have the shape (scrambles, J + 1 or K + 1, J + 1 or K + 1, points).
+    They have the shape (scrambles, n, n, points), n = J + 1 + K. The moments are those of (a, 1);
+    C^2 has the shape (..., points, K).
     """
-
-    AA: np.ndarray
-    AB: np.ndarray
-    BB: np.ndarray
-
-    @classmethod
-    def of_moments(cls, AA: np.ndarray, squares: np.ndarray) -> _Products:
-        """Return them for products of A, the last of which is 1, and C^2 of shape (..., K)."""
-        squares = np.moveaxis(squares, -1, -2)
-        B = np.concatenate([np.ones_like(squares[..., :1, :]), squares], axis=-2)
-        AB = AA[:, :, -1, None] * B[..., None, :, :]
-        return cls(AA, AB, AB[:, -1, :, None] * B[..., None, :, :])
-
-
-def _sums(products: np.ndarray, functions: list[np.ndarray]) -> np.ndarray:
-    """Return sums over points of products times each function, (functions, scrambles, i, j)."""
-    scrambles, rows, columns, points = products.shape
-    flat = products.reshape(scrambles, rows * columns, points)
-    sums = flat @ np.stack(functions, axis=-1)
-    return np.moveaxis(sums, -1, 0).reshape(-1, scrambles, rows, columns)
+    scrambles, A, _, points = moments.shape
+    C = np.moveaxis(squares, -1, -2)
+    n = A + C.shape[-2]
+    products = np.empty((scrambles, n, n, points))
+    products[:, :A, :A] = moments
+    products[:, :A, A:] = moments[:, :, -1, None] * C[..., None, :, :]
+    products[:, A:, :A] = np.swapaxes(products[:, :A, A:], 1, 2)
+    products[:, A:, A:] = products[:, A - 1, None, A:] * C[..., :, None, :]
+    return products
 
 
 class LossMeans:
@@ -104,8 +84,15 @@ class LossMeans:
     def __init__(self, nodes: FeatureNodes, loss: Loss) -> None:
         self.nodes, self.loss = nodes, loss
         self._squares = nodes.C**2
-        law = _on_a_grid(nodes)
-        self._grids = None if law is None else ScoreGrids(law, worthwhile(law, loss))
+        # Among sums over points: products of u, and the functions of `_assembled`.
+        J, K = nodes.a.shape[2], nodes.C.shape[2]
+        u = np.array([*range(J + 1), J, *range(J + 1, J + 1 + K), *range(J + 1, J + 1 + K)])
+        kind = np.repeat([0, 1, 2], [J + 1, 1 + K, K])  # (p, b) move m, (t, q) T^2, and chi V
+        second = np.array([[4, 5, 6], [5, 7, 8], [6, 8, 9]])[kind[:, None], kind]
+        self._of_gradient = slice(None), u, J, 1 + kind
+        self._of_hessian = slice(None), u[:, None], u, second
+        self._shapes, self._first = worthwhile(nodes, loss), 0
+        self._grid = functools.cache(functools.partial(ScoreGrid, nodes))
         self._last: tuple[np.ndarray, float, Means] | None = None
 
     def at(self, state: OrderParameters, mu: float) -> Means:
@@ -139,94 +126,62 @@ class LossMeans:
         return [T, mu + squares @ state.chi]
 
     @functools.cached_property
-    def _products(self) -> _Products:
+    def _node_products(self) -> np.ndarray:
         nodes = self.nodes
         A = np.moveaxis(np.concatenate([nodes.a, np.ones((*nodes.y.shape, 1))], axis=2), 2, 1)
-        AA = nodes.weight[:, None, None] * A[:, :, None] * A[:, None]
-        return _Products.of_moments(AA, self._squares)
+        return _products(nodes.weight[:, None, None] * A[:, :, None] * A[:, None], self._squares)
 
     def _at(self, state: OrderParameters, mu: float) -> Means:
-        for grid in self._grids or ():
-            means = self._on(grid, state, mu)
-            if means is not None:
-                return means
+        means = self._on_a_grid(state, mu)
+        if means is not None:
+            return means
         m, T, V = self.scores(state, mu)
-        return self._assembled(
-            state, self._products, smoothed_at(self.loss, self.nodes.y, m, T, V), T
-        )
+        smoothed = smoothed_at(self.loss, self.nodes.y, m, T, V)
+        return self._assembled(state, self._node_products, smoothed, T)
 
-    def _on(self, grid: ScoreGrid, state: OrderParameters, mu: float) -> Means | None:
-        """Return the means from a grid of scores, None where it does not resolve them."""
-        views = grid.views(np.append(state.p, state.b))
-        if views is None:
-            return None
-        y, m, C = (np.concatenate(parts) for parts in zip(*(v.rows for v in views), strict=True))
-        squares = np.column_stack([C**2, np.tile(self._squares[0, 0, 1:], (len(C), 1))])
-        T, V = self._spread(squares, state, mu)
-        s = smoothed_rows(self.loss, y, m, T, V)
-        assert self._grids is not None
-        if not self._grids.resolves(grid, s.reshape(len(s), len(views), -1, s.shape[2])):
-            return None
-        moments = np.concatenate([view.moments for view in views], axis=-1)
-        products = _Products.of_moments(moments, np.repeat(squares, m.shape[1], axis=0))
-        widths = np.repeat(T, m.shape[1])[None]
-        return self._assembled(state, products, Smoothed(*s.reshape(len(s), 1, -1)), widths)
+    def _on_a_grid(self, state: OrderParameters, mu: float) -> Means | None:
+        """Return the means from the coarsest grid that resolves them, None where none does.
+
+        Readouts follow one another closely, so that a grid which was too coarse for the last one
+        is not tried again until a finer grid shows that it would do.
+        """
+        for shape in self._shapes[self._first :]:
+            grid = self._grid(shape)
+            points = grid.points(state.p, state.b)
+            if points is None:
+                return None
+            y, C, m, moments = points
+            squares = np.column_stack([C**2, np.tile(self._squares[0, 0, 1:], (len(C), 1))])
+            T, V = self._spread(squares, state, mu)
+            s = smoothed_rows(self.loss, y, m, T, V)
+            if grid.resolved_by(s, shape):
+                enough = (grid.resolved_by(s, one) for one in self._shapes)
+                self._first = next(i for i, does in enumerate(enough) if does)
+                products = _products(moments, np.repeat(squares, m.shape[1], axis=0))
+                widths = np.repeat(T, m.shape[1])[None]
+                return self._assembled(state, products, Smoothed(*s.reshape(len(s), 1, -1)), widths)
+        return None
 
     def _assembled(
-        self, state: OrderParameters, products: _Products, s: Smoothed, T: np.ndarray
+        self, state: OrderParameters, products: np.ndarray, s: Smoothed, T: np.ndarray
     ) -> Means:
         """Add up over points, whose functions have the shape (scrambles or 1, points).
 
-        A unit step of (p, b) changes m by A, one of q changes T^2 by C^2, one of chi changes V
-        by C^2, and one of p also T^2, by `turn` = 2 covariance p.
+        A unit step of (p, b) changes m by (a, 1), one of (t, q) changes T^2 by (1, C^2), and one of
+        chi changes V by C^2; t = p^T covariance p moves with p.
         """
         covariance = self.nodes.covariance
-        J, K = len(covariance), self._squares.shape[2]
-        ab, p, q, chi = slice(J + 1), slice(J), slice(J + 1, J + 1 + K), slice(J + 1 + K, None)
-        quarter, half = (s.Dgg - s.D) / (4 * T**2), 0.5 / T
-        (mm,) = _sums(products.AA, [s.D])
-        slope, ms, mv = _sums(products.AB, [s.p, s.Dg * half, s.pD])
-        M, D, pp, ss, vv, sv = _sums(products.BB, [s.M, s.D, s.pp, quarter, s.ppD, s.pDg * half])
-        N = J + 1 + 2 * K
-        gradient, hessian = np.zeros((len(M), N)), np.zeros((len(M), N, N))
-        gradient[:, ab] = slope[:, :, 0]
-        gradient[:, q] = 0.5 * D[:, 0, 1:]
-        gradient[:, chi] = -0.5 * pp[:, 0, 1:]
-        hessian[:, ab, ab] = mm
-        hessian[:, q, q], hessian[:, chi, chi] = ss[:, 1:, 1:], vv[:, 1:, 1:]
-        hessian[:, ab, q], hessian[:, ab, chi] = ms[:, :, 1:], -mv[:, :, 1:]
-        hessian[:, q, chi] = -sv[:, 1:, 1:]
-        if covariance.any():
-            turn = 2 * covariance @ state.p
-            mean = D[:, 0, 0, None]
-            gradient[:, p] += 0.5 * mean * turn
-            both = ms[:, :J, 0, None] * turn
-            hessian[:, p, p] += both + np.swapaxes(both, 1, 2)
-            hessian[:, p, p] += ss[:, 0, 0, None, None] * np.outer(turn, turn)
-            hessian[:, p, p] += mean[:, :, None] * covariance
-            hessian[:, p, J] += ms[:, J, 0, None] * turn
-            hessian[:, J, p] = hessian[:, p, J]
-            hessian[:, p, q] += turn[:, None] * ss[:, 0, None, 1:]
-            hessian[:, p, chi] -= turn[:, None] * sv[:, 0, None, 1:]
-        hessian[:, q, ab] = np.swapaxes(hessian[:, ab, q], 1, 2)
-        hessian[:, chi, ab] = np.swapaxes(hessian[:, ab, chi], 1, 2)
-        hessian[:, chi, q] = np.swapaxes(hessian[:, q, chi], 1, 2)
-        return Means(M[:, 0, 0], gradient, hessian)
-
-
-def _on_a_grid(nodes: FeatureNodes) -> FeatureLaw | None:
-    """Return the nodes as a law of two directions and one amplitude, None if they are not."""
-    if nodes.exact or nodes.a.shape[2] != 2 or np.ptp(nodes.C[..., 1:], axis=(0, 1)).any():
-        return None
-    along, across = nodes.a[..., 0], nodes.a[..., 1]
-    return FeatureLaw(along, across, nodes.C[..., 0], nodes.y, nodes.weight)
-
-
-def worthwhile(law: FeatureLaw, loss: Loss) -> list[GridShape]:
-    """Return the grids that may resolve the means at less work than a sum over nodes."""
-    shapes = []
-    if loss.integrates and law.C.size > _MANY and law.C.all():  # log C
-        shapes += [COARSE, PLAIN, MIDDLE]
-    if loss.integrates and law.C.size > (_MANY if loss.strip > 0 else _VERY_MANY):
-        shapes.append(FINE)
-    return shapes
+        J, (scrambles, n, _, points) = len(covariance), products.shape
+        # second differences in T are rounding where it is so narrow
+        half = np.where(T > _NARROW, 0.5 / T, 0.0)
+        by_m, by_t = [s.D, s.Dg * half, -s.pD], [(s.Dgg - s.D) * half**2, -s.pDg * half]
+        functions = np.array([s.M, s.p, 0.5 * s.D, -0.5 * s.pp, *by_m, *by_t, s.ppD])
+        sums = products.reshape(scrambles, n * n, points) @ functions.transpose(1, 2, 0)
+        sums = sums.reshape(scrambles, n, n, -1)
+        gradient, hessian = sums[self._of_gradient], sums[self._of_hessian]
+        turn = np.insert(np.eye(gradient.shape[1] - 1), J + 1, 0.0, axis=0)
+        turn[J + 1, :J] = 2 * covariance @ state.p
+        by_common = 2 * gradient[:, J + 1, None, None] * covariance
+        gradient, hessian = gradient @ turn, turn.T @ hessian @ turn
+        hessian[:, :J, :J] += by_common
+        return Means(sums[:, J, J, 0], gradient, hessian)

@@ -91,7 +91,8 @@ def moved_errors(
     """Return what the readout of each scramble of the training changes in the test error."""
     steps = equations.scramble_steps(saddle.x, saddle.load, saddle.smoothing)
     slopes = _slopes(tested, saddle.state, scores)
-    return steps @ (slopes @ equations.tangent(saddle.x, saddle.load.samples)[: len(slopes)])
+    n = len(slopes)
+    return steps[:, :n] @ (slopes * equations.tangent(saddle.x, saddle.load.samples)[:n])
 
 
 def _slopes(nodes: FeatureNodes, state: OrderParameters, scores: ScoreLaw) -> np.ndarray:

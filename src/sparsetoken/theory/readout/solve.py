@@ -55,35 +55,48 @@ def solve_readout(
     error is of the order of its square.
     """
     spent = 0 if start is None else start.iterations
-    ridge, solver = load.ridge, _Solver(equations, load, tolerance, spent)
-    if start is not None and start.converged and np.all(start.x[list(solver.positive)] > 0):
-        near = solver.newton(start.x, ridge, start.smoothing)
+    solver = _Solver(equations, load, tolerance, spent)
+    if start is not None and start.converged:
+        near = solver.newton(start.x, load.ridge, start.smoothing)
         # With so many nodes the full continuation would be too slow where a warm start fails.
         if near.converged or equations.nodes.y.size > _MANY_NODES:
             return solver.solved(near, start.smoothing)
+    saddle = _from_large_ridge(solver)
+    if saddle.converged or math.isfinite(load.samples):
+        return saddle
+    solver.relative = False
+    return _from_large_ridge(solver)
+
+
+def _from_large_ridge(solver: _Solver) -> SaddlePoint:
+    equations, load = solver.equations, solver.load
     mu = 0.0 if equations.loss.smooth else _FIRST_SMOOTHING
     for relative in _LARGE_RIDGES:
         x, large = equations.explicit(load, mu, relative)
-        if x is None:
-            return _without_pull(equations, load)
+        if (
+            not x[: equations.bias_at].any() and not x[equations.norms].any()
+        ):  # nothing pulls: only the bias learns
+            alone, _ = equations.explicit(load, 0.0, relative)
+            x[equations.bias_at] = alone[equations.bias_at]
+            return solver.solved(NewtonResult(x, 0.0, 0, True), 0.0)
         first = solver.newton(x, large, mu)
         if first.converged:
             break
     if not first.converged:
         return solver.solved(first, mu)
-    enough = _LAST_RIDGE * large if ridge == 0 else None
-    path = _Continuation(large, first.x, list(solver.positive), extrapolates=equations.extrapolates)
+    enough = _LAST_RIDGE * large if load.ridge == 0 else None
+    path = _Continuation(large, first.x, list(equations.positive(first.x)))
     down, _ = follow(
         lambda at, t: path.extended(solver.newton(path.guess(t), t, mu), t),
         first,
         large,
-        ridge,
+        load.ridge,
         enough=enough,
     )
     if mu == 0 or not down.converged:
         return solver.solved(down, mu)
     sharp, mu = follow(
-        lambda at, t: solver.newton(at, ridge, t),
+        lambda at, t: solver.newton(at, load.ridge, t),
         down,
         mu,
         0.0,
@@ -95,45 +108,49 @@ def solve_readout(
 
 
 class _Solver:
-    """Newton's method at one load, with the count of its iterations."""
+    """Newton's method at one load, with the count of its iterations.
+
+    At infinite data nu tends to 0 where the hinge loss gives up; its steps are then not `relative`
+    to itself, as those of unknowns > 0 are.
+    """
 
     def __init__(
         self, equations: SaddleEquations, load: Load, tolerance: float, spent: int
     ) -> None:
-        self._equations, self._load, self._tolerance = equations, load, tolerance
-        self._size, self._spent = equations.size(load.samples), spent
-        self.positive = equations.positive(load.samples)
+        self.equations, self.load, self.relative = equations, load, True
+        self._tolerance, self._spent = tolerance, spent
 
     def newton(self, x: np.ndarray, ridge: float, mu: float) -> NewtonResult:
         """Solve at a ridge and a smoothing: roughly on the way, else to the tolerance."""
-        fixed, load = x[self._size :], self._load._replace(ridge=ridge)
+        equations, load = self.equations, self.load._replace(ridge=ridge)
         result = damped_newton(
-            lambda at: self._equations.system(np.append(at, fixed), load, mu),
-            x[: self._size],
-            positive=self.positive,
-            cautious=(self._equations.bias_at,),
-            tolerance=self._tolerance if load == self._load else ROUGH_STEP,
+            lambda at: equations.system(at, load, mu),
+            x,
+            positive=equations.positive(x) if self.relative else (),
+            cautious=(equations.bias_at,),
+            tolerance=self._tolerance if load == self.load else ROUGH_STEP,
         )
         self._spent += result.iterations
-        return result._replace(x=np.append(result.x, fixed))
+        first = equations.bias_at + 1
+        result.x[first:] = np.abs(result.x[first:])
+        return result
 
     def solved(self, result: NewtonResult, mu: float) -> SaddlePoint:
         """Return a result as a saddle point."""
-        x, load = result.x, self._load
-        state = self._equations.state(x, load.samples)
+        x, load = result.x, self.load
+        state = self.equations.state(x, load.samples)
         return SaddlePoint(x, state, load, mu, result.residual, self._spent, result.converged)
 
 
 class _Continuation:
-    """Solutions at falling ridges, and where the next one is: powers of the ridge.
+    """Solutions at falling ridges, and where the next one is.
 
-    Where the data can be fitted chi grows like 1/ridge; elsewhere it tends to a limit.
+    Where the data can be fitted 1/chi falls like the ridge; elsewhere it tends to a limit. The
+    guess is in the middle, in powers of the ridge.
     """
 
-    def __init__(
-        self, ridge: float, x: np.ndarray, positive: list[int], *, extrapolates: bool
-    ) -> None:
-        self._known, self._positive, self._extrapolates = [(ridge, x)], positive, extrapolates
+    def __init__(self, ridge: float, x: np.ndarray, positive: list[int]) -> None:
+        self._known, self._positive = [(ridge, x)], positive
 
     def extended(self, result: NewtonResult, ridge: float) -> NewtonResult:
         """Return a solution, and remember it if it is one."""
@@ -145,26 +162,16 @@ class _Continuation:
         """Return the place of the solution at a lower ridge."""
         last, x = self._known[-1]
         before, y = self._known[0]
-        if last == before or ridge == 0 or not self._extrapolates:
+        if last == before or ridge == 0:
             return x
-        step = math.log(ridge / last) / math.log(last / before)
-        guess = x + min(step, 1.0) * (x - y)
+        step = min(math.log(ridge / last) / math.log(last / before), 0.5)
+        guess = x + step * (x - y)
         some = self._positive
         guess[some] = x[some] * (x[some] / y[some]) ** step
         return guess
 
 
-def _without_pull(equations: SaddleEquations, load: Load) -> SaddlePoint:
-    """Return the readout that nothing pulls: only its bias learns."""
-    x, _ = equations.explicit(load._replace(samples=1.0), 0.0, 1.0)
-    assert x is not None
-    bias, x = x[equations.bias_at], np.zeros_like(x)
-    x[equations.bias_at] = bias
-    return SaddlePoint(x, equations.state(x, load.samples), load, 0.0, 0.0, 0, True)
-
-
 def newton_distance(equations: SaddleEquations, saddle: SaddlePoint, load: Load) -> float:
     """Return the relative norm of the Newton step from a point to the saddle point of a load."""
     residual, jacobian = equations.system(saddle.x, load, saddle.smoothing)
-    free = saddle.x[: len(residual)]
-    return newton_norm(free, residual, jacobian, equations.positive(load.samples))
+    return newton_norm(saddle.x, residual, jacobian, equations.positive(saddle.x))

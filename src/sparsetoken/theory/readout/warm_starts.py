@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,18 +21,18 @@ class Guess(NamedTuple):
 
 
 class SolvedLoads:
-    """Saddle points by load; `positive` maps numbers of samples to the places of unknowns > 0."""
+    """Saddle points by load; unknowns from a `first` on are > 0 at finite data, else >= 0."""
 
-    def __init__(self, positive: Callable[[float], tuple[int, ...]]) -> None:
-        self._positive = positive
+    def __init__(self, first: int) -> None:
+        self._first = first
         self._loads: list[Load] = []
         self._points: list[np.ndarray] = []
 
     def add(self, load: Load, x: np.ndarray) -> None:
         """Remember a saddle point."""
         logarithms = x.copy()
-        places = list(self._positive(load.samples))
-        logarithms[places] = np.log(x[places])
+        if math.isfinite(load.samples):
+            logarithms[self._first :] = np.log(x[self._first :])
         self._loads.append(load)
         self._points.append(logarithms)
 
@@ -48,8 +47,8 @@ class SolvedLoads:
             guess = self._along([self._loads[i][axis] for i in same], same, load[axis])
             if guess is not None:
                 x = guess.x.copy()
-                places = list(self._positive(load.samples))
-                x[places] = np.exp(x[places])
+                norms = x[self._first :]
+                x[self._first :] = np.exp(norms) if math.isfinite(load.samples) else np.abs(norms)
                 return guess._replace(x=x)
         return None
 

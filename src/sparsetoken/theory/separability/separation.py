@@ -13,7 +13,8 @@ from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.readout.covariances import CommutingCovariances
-from sparsetoken.theory.readout.equations import Load, SpectrumEquations
+from sparsetoken.theory.readout.equations import Load, SaddleEquations
+from sparsetoken.theory.readout.means import OrderParameters
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SOLUTION_STEP, SaddlePoint, solve_readout
 from sparsetoken.theory.separability.violation import Separation
@@ -39,7 +40,7 @@ def most_separable(
     |w|^2, so that by Euler's theorem a solution has the ridge 0.
 
     The first covariance is the identity, to which the ridge adds; `removed` is as of
-    `SpectrumEquations`. The search starts at `near`, the separation of other nodes of the law, or
+    `SaddleEquations`. The search starts at `near`, the separation of other nodes of the law, or
     else follows readouts of the margin 1 from few samples.
     """
     law = (nodes, covariances, removed)
@@ -93,7 +94,7 @@ def _from_small_loads(way: _EquationsAtNorm, limit: _EquationsAtNorm) -> NewtonR
         load *= 2
 
 
-class _EquationsAtNorm(SpectrumEquations):
+class _EquationsAtNorm(SaddleEquations):
     """The readouts of a given nu_1 that give scores a margin, and the n and ridge they belong to.
 
     The unknowns are (p, b, nu) / nu_1 with 1/n in the place of nu_1, and chi / chi_1 with the
@@ -112,16 +113,15 @@ class _EquationsAtNorm(SpectrumEquations):
 
     def described(self, saddle: SaddlePoint) -> tuple[NewtonResult, float]:
         """Return a readout at the ridge 1 in these unknowns, and its nu_1."""
-        x = saddle.x.copy()
-        norm, chi = float(x[self.samples_at]), float(x[self._ridge_at])
-        x[: self._ridge_at] /= norm
-        x[self._ridge_at :] /= chi
-        x[self.samples_at], x[self._ridge_at] = 1 / saddle.load.samples, chi
+        p, b, q, chi = saddle.state
+        norm = math.sqrt(q[0])
+        x = np.concatenate([p / norm, [b / norm], np.sqrt(q) / norm, chi / chi[0]])
+        x[self.samples_at], x[self._ridge_at] = 1 / saddle.load.samples, chi[0]
         return NewtonResult(x, saddle.residual, saddle.iterations, saddle.converged), norm
 
     def at_norm(self, x: np.ndarray, norm: float, tolerance: float) -> NewtonResult:
         """Solve at nu_1 = norm."""
-        positive = [i for i in self.positive(1.0) if i != self._ridge_at]
+        positive = [i for i in self.positive(x) if i != self._ridge_at]
         return damped_newton(
             lambda at: self._conditions(at, norm),
             x,
@@ -144,23 +144,27 @@ class _EquationsAtNorm(SpectrumEquations):
         self, x: np.ndarray, norm: float, scramble: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return residual and Jacobian, the residual at will of one scramble."""
-        J, K, n, ridge = self.J, self.K, 1 / x[self.samples_at], float(x[self._ridge_at])
-        scale = np.ones(len(x))
-        scale[: self._ridge_at] = norm
+        J, n, ridge = self.J, 1 / x[self.samples_at], float(x[self._ridge_at])
         known = x.copy()
         known[self.samples_at] = known[self._ridge_at] = 1.0
-        state = self.state(scale * known, n)
+        p, b, nu, ratios = np.split(known, [J, J + 1, self._ridge_at])
+        state = OrderParameters(norm * p, norm * float(b[0]), (norm * nu) ** 2, ratios)
+        by_unknown = np.repeat([norm, 1.0], [self._ridge_at, self.K])
+        by_unknown[self.norms] *= 2 * norm * nu
         _, gradients, hessians = self.means.at(state, 0.0)
         gradient = gradients.mean(axis=0) if scramble is None else gradients[scramble]
-        residual, jacobian = self._coupled(state, gradient, hessians.mean(axis=0), Load(n, ridge))
-        jacobian *= scale
+        hessian = hessians.mean(axis=0)
+        value, moved = self._coupled(state, gradient, hessian, Load(n, ridge))
+        residual, jacobian = state.vector - value, np.eye(len(x)) - moved
+        residual[self.chi] += value[self.chi] * (1 - 1 / n)
+        jacobian[self.chi] += moved[self.chi] * (1 - 1 / n)
+        residual[J], jacobian[J] = gradient[J], hessian[J]
+        jacobian *= by_unknown
         pull = self._pull(state, gradient)
-        response = self.covariances.response(pull, ridge, n)
-        q, chi, rest = slice(J, J + K), slice(J + K, J + 2 * K), slice(J + 1, None)
+        by_pull = self.response(pull, Load(n, ridge)).jacobian
         # The response is linear in 1/n, and a ridge acts as more kappa_1.
-        jacobian[:, [self.samples_at, self._ridge_at]] = 0.0
-        by_samples = np.concatenate([response.jacobian[q, chi] @ pull.rho, response.value[chi]])
-        jacobian[rest, self.samples_at] = -n * by_samples
-        jacobian[:J, self._ridge_at] = -response.jacobian[:J, J]
-        jacobian[rest, self._ridge_at] = -response.jacobian[J:, J]
+        jacobian[:, self.samples_at] = -n * by_pull[:, self.chi] @ pull.rho
+        jacobian[self.chi, self.samples_at] = -value[self.chi]
+        jacobian[:, self._ridge_at] = -by_pull[:, J + 1]
+        jacobian[self.chi, self._ridge_at] /= n
         return residual, jacobian

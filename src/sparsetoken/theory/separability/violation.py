@@ -28,7 +28,7 @@ _NOTHING = 1e-8
 class Separation(NamedTuple):
     """The most samples that can be separated, and the relative standard error from scrambles.
 
-    Samples are per trained weight, or as of `SpectrumEquations`. The rest is as of `NewtonResult`.
+    Samples are per trained weight, or as of `SaddleEquations`. The rest is as of `NewtonResult`.
     Where a search ended early, x is the minimum with the penalty t |x|^2 / 2.
     """
 

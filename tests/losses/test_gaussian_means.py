@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from sparsetoken.losses import CustomLoss, compiled, get_loss
-from sparsetoken.losses.compiled import smoothed_at, smoothed_rows
+from sparsetoken.losses import CustomLoss, get_loss
+from sparsetoken.losses.gaussian_means import smoothed_at, smoothed_rows
 
 # (widths T, half the range of m, v): bends narrower and wider than the Gaussian
 CASES = [
@@ -51,8 +51,7 @@ def test_logistic_rows_are_exact(T, spread, v):
 
 
 @pytest.mark.parametrize(("T", "spread", "v"), [*CASES, ((10.0, 12.0), 3.0, (50.0, 60.0))])
-def test_few_points_are_exact_and_compile_nothing(T, spread, v, monkeypatch):
-    monkeypatch.setattr(compiled, "_smoothed", None)
+def test_few_points_are_exact(T, spread, v):
     y, m, T, v = rows(T, spread, v)
     T[0], m = 0.0, m[:, 1:2]
     found = np.stack(smoothed_at(get_loss("logistic"), y[:, None], m, T[:, None], v[:, None]))
@@ -77,6 +76,14 @@ def test_other_rows_are_those_of_the_loss(name):
     np.testing.assert_array_equal(
         found, np.stack(smoothed_at(get_loss(name), wide[0], m, *wide[1:]))
     )
+
+
+def test_blocks_of_a_loss_of_ones_own():
+    y, m, T, v = rows((0.3, 1.0), 2.0, (0.1, 1.0), count=14)  # 70 points: one block and a part
+    own = CustomLoss("log", lambda y, z: jax.numpy.logaddexp(0, -y * z))
+    found, expected = (smoothed_rows(loss, y, m, T, v) for loss in (own, get_loss("logistic")))
+    # panels of the general rule against evenly spaced nodes, both exact but for |g| > 7.2
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
 def test_a_width_that_takes_many_nodes_is_left_to_the_loss():
