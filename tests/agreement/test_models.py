@@ -100,7 +100,7 @@ CASES = [
     Case(HardAttention(Query(0.8, 1.0)), (6, 2, 3.0, 0.4), "squared_hinge", 0.1, 1.5),
     Case(HardAttention(STEPS), (5, 1, 4.0, 0.5), "logistic", 0.05, 2.0),
     Case(Elementwise(Query(0.7, 1.0)), (6, 2, 3.0, 0.4), "square", 0.1, 2.0),
-    Case(Elementwise(Query(0.9, 1.0), "relu"), (4, 1, 3.0, 0.5), "logistic", 0.05, 2.0),
+    Case(Elementwise(Query(0.9, 1.0), "relu"), (6, 1, 3.0, 0.5), "logistic", 0.05, 2.0),
     Case(Elementwise(STEPS, "tanh"), (4, 2, 3.0, 0.6), "hinge", 0.1, 1.5),
     Case(Pooled(), (4, 1, 4.0, 0.3), "logistic", 0.05, 2.0),
     Case(Vectorized(), (3, 1, 4.0, 0.4), "square", 0.2, 4.0),

@@ -38,13 +38,13 @@ def test_the_memory_of_new_bags_is_counted():
         tracemalloc.stop()
     assert bags is not None  # alive until here
     # The rest of the forecast is what one call takes while it is scored.
-    forecast = new_bags_bytes(10, 5, count) - new_bags_bytes(10, 5, 0)
+    forecast = new_bags_bytes(law, 5, count) - new_bags_bytes(law, 5, 0)
     assert kept == pytest.approx(forecast, rel=0.01)  # beside a few objects of Python
 
 
 def test_a_network_needs_memory_for_new_bags():
     options = {"dimension": 50, "trials": 1, "progress": False}
     problem = st.SparseTokenProblem(10, 1, 3.0)
-    budget = new_bags_bytes(10, 5, 2**14)
+    budget = new_bags_bytes(training_of(problem, NETWORK).law, 5, 2**14)
     with pytest.raises(InvalidInput, match="memory_budget"):
         st.simulation.descend(problem, NETWORK, **options, memory_budget=budget)

@@ -77,7 +77,7 @@ class DescentPlan:
 
         L, m = self.problem.length, len(training.columns)
         need = self.setting.query_bytes(self.problem, self.descent) + scalar_bytes(L)
-        need += new_bags_bytes(L, m, _new_bags(d))
+        need += new_bags_bytes(training.law, m, _new_bags(d))
         self.setting.require_memory(need, self.problem, self.memory_budget, "alpha")
 
     @functools.cached_property

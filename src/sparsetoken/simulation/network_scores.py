@@ -86,10 +86,13 @@ class Counted(NamedTuple):
     attended: float
 
 
-def new_bags_bytes(length: int, columns: int, count: int) -> int:
+def new_bags_bytes(law: TaskLaw, columns: int, count: int) -> int:
     """Return the peak memory of new bags, with those of one call being scored."""
-    draws = FLOAT * _BAGS * (length + 1) * (columns + 1)  # signals held, noise and kind of a call
-    return draws * (-(-count // _BAGS) + _SCORED)
+    P, L = len(law.directions), law.length
+    noise = (L + 1) * (columns + P * law.sees_noise)
+    # Coefficients, a scale and one more number for each token, of a call.
+    draws = FLOAT * _BAGS * (noise + L * (P + 2 * law.sees_noise) + L / FLOAT + 1)
+    return int(draws * (-(-count // _BAGS) + _SCORED))
 
 
 class _Chunk(NamedTuple):

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr, ndtri
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy import special
 
 from sparsetoken.model.network_checks import is_symmetric, sample_loss
@@ -47,7 +47,7 @@ class _Nodes(NamedTuple):
 
     coefficients: Float[np.ndarray, "n L P"]
     scale: Float[np.ndarray, "n L"]
-    located: Bool[np.ndarray, "n L"]
+    located: Float[np.ndarray, "n L"]
     y: np.ndarray
     normals: Float[np.ndarray, "n entries drawn"]
     uniforms: Float[np.ndarray, "n K-2"]
@@ -138,7 +138,8 @@ def _nodes(
         Z = latent["coefficients"] + scale[..., None] * noise
     y = law.targets(latent, Z)
     coefficients = latent["coefficients"]
-    located = latent.get("located", np.zeros((len(normals), L))) != 0
+    located = latent.get("located", np.zeros((len(normals), L)))
+    located = (located != 0).astype(float)
     if mixed:
         coefficients = np.take_along_axis(coefficients, orders[..., None], axis=1)
         located = np.take_along_axis(located, orders, axis=1)
@@ -186,11 +187,11 @@ def _compiled(
         if weights is None:
             return value, jnp.nan
         most = weights >= weights.max()
-        return value, (most * bag.located).sum() / most.sum()
+        return value, jnp.where(most, bag.located, 0.0).sum() / jnp.where(most, 1.0, 0.0).sum()
 
     def of_state(state: Any, nodes: _Nodes) -> tuple[Any, Any]:
         values, attended = jax.vmap(functools.partial(of_bag, state))(nodes)
-        there = nodes.weights * nodes.located.any(axis=1)
+        there = nodes.weights * nodes.located.max(axis=1)
         return nodes.weights @ values, there @ attended / there.sum()
 
     return jax.jit(lambda states, nodes: jax.lax.map(lambda s: of_state(s, nodes), states))
