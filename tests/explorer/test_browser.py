@@ -199,6 +199,7 @@ def test_copied_python_says_what_the_page_says(page, address, state, monkeypatch
 def test_many_quick_moves_end_with_the_last(page, address):
     page.goto(address)
     drawn(page)
+    first = page.locator("#verdict").inner_text()
     last = page.evaluate("""async () => {
       const slider = document.getElementById("p-strength-slider");
       for (let i = 0; i < 30; i += 1) {
@@ -209,6 +210,7 @@ def test_many_quick_moves_end_with_the_last(page, address):
       return document.getElementById("p-strength").value;
     }""")
     assert float(last) == pytest.approx(69 * 12 / 200, abs=0.01)
+    expect(page.locator("#verdict")).not_to_have_text(first)
     expect(page.locator("#verdict")).not_to_contain_text("quick")
     said = page.locator("#verdict").inner_text()
     page.goto(f"{address}#strength={last}")
