@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import BagClassifier, PooledLinearClassifier
+from sparsetoken.estimators import BagClassifier, PooledLinearClassifier, QueryWarning
 from sparsetoken.experiments.core.bag_sets import MULTIPLES, BagSet, Drawn, LeftOut
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
@@ -101,7 +102,9 @@ def measure_errors(bags: Drawn | BagSet, n: int, draws: int, seed: int) -> Itera
         for model, classifier in zip(
             CLASSIFIERS, (PooledLinearClassifier(), BagClassifier(progress=False)), strict=True
         ):
-            classifier.fit(split.bags, split.positive)
+            with warnings.catch_warnings():  # what the pilot may lack is the subject here
+                warnings.simplefilter("ignore", QueryWarning)
+                classifier.fit(split.bags, split.positive)
             wrong[model].append(classifier.predict(split.rest) != split.truth)
     for model, errors in wrong.items():
         at = {**_place(bags, model), "bags": n}
