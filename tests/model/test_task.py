@@ -50,25 +50,25 @@ MISTAKES = {
     "no coefficients": (with_draw(lambda latent: {"scale": 1}), "one of them `coefficients`"),
     "coefficients of another shape": (
         with_draw(lambda latent: {"coefficients": latent["coefficients"][..., :1]}),
-        "coefficients that draw of a task returns must be of shape (16, 4, 2)",
+        "coefficients that draw of a task returns must be of shape (1024, 4, 2)",
     ),
-    "words": (with_draw(lambda latent: {**latent, "kind": ["a"] * 16}), "real numbers"),
+    "words": (with_draw(lambda latent: {**latent, "kind": ["a"] * 1024}), "real numbers"),
     "a variable of another length": (
         with_draw(lambda latent: {**latent, "kind": np.zeros(3)}),
-        "kind that draw of a task returns must be of shape (16,)",
+        "kind that draw of a task returns must be of shape (1024,)",
     ),
-    "nan": (with_draw(lambda latent: {**latent, "kind": np.full(16, math.nan)}), "finite"),
+    "nan": (with_draw(lambda latent: {**latent, "kind": np.full(1024, math.nan)}), "finite"),
     "a negative scale": (
-        with_draw(lambda latent: {**latent, "scale": -np.ones((16, 4))}),
+        with_draw(lambda latent: {**latent, "scale": -np.ones((1024, 4))}),
         "numbers >= 0; got -1.0",
     ),
     "not deterministic": (
-        with_draw(lambda latent: {**latent, "kind": np.full(16, next(_calls))}),
+        with_draw(lambda latent: {**latent, "kind": np.full(1024, next(_calls))}),
         "a function of its arguments alone",
     ),
     "target raises": (with_target(_raises), "IndexError"),
     "target writes": (with_target(_writes), "leaves its arguments as they are"),
-    "one number": (with_target(lambda latent, Z: 1.0), "an entry for each of 16 bags"),
+    "one number": (with_target(lambda latent, Z: 1.0), "an entry for each of 1024 bags"),
     "target is nan": (with_target(lambda latent, Z: Z[:, 0, 0] * math.nan), "finite numbers"),
     "complex": (with_target(lambda latent, Z: Z[:, 0, 0] * 1j), "real numbers"),
     "of other bags": (
@@ -80,6 +80,29 @@ MISTAKES = {
         "other targets when called again",
     ),
     "no classes": (with_target(target, metric="error"), "must be -1 and 1"),
+    "classes from 1": (
+        with_target(lambda latent, Z: 1 + (Z[:, 0, 1] > 0), outputs=2, metric="error"),
+        "integers 0, ..., 1",
+    ),
+    "a rare tie": (
+        with_target(lambda latent, Z: np.sign(Z[:, 0, 1]) * (Z[:, 0, 0] < 5), metric="error"),
+        "must be -1 and 1",
+    ),
+    "a column": (with_target(lambda latent, Z: Z[:, :1, 1]), "of shape (n,)"),
+    "a metric of NumPy": (
+        with_target(target, metric=lambda output, y: np.abs(np.asarray(output) - y)),
+        "written with jax.numpy",
+    ),
+    "a draw of other rows": (
+        st.Task(
+            4,
+            2,
+            lambda u: {"coefficients": np.zeros((len(u), 4, 2)) + u.mean()},
+            lambda latent, Z: Z[:, 0, 1],
+            uniforms=1,
+        ),
+        "of the row of u of each bag alone",
+    ),
 }
 
 
@@ -96,6 +119,7 @@ def test_a_mistake_in_a_function_is_named(name):
     [
         ({"directions": 0}, "directions of a task"),
         ({"directions": ["a", "a"]}, "words that differ"),
+        ({"directions": [1, 2]}, "words that differ"),
         ({"directions": 2, "metric": "accuracy"}, '"error", a function of (output, y)'),
         ({"directions": 2, "draw": 3}, "a function of (n, rng)"),
         (

@@ -48,3 +48,13 @@ def test_a_network_needs_memory_for_new_bags():
     budget = new_bags_bytes(training_of(problem, NETWORK).law, 5, 2**14)
     with pytest.raises(InvalidInput, match="memory_budget"):
         st.simulation.descend(problem, NETWORK, **options, memory_budget=budget)
+
+
+def test_effects_of_bags_alone_are_shared_by_their_tokens():
+    # without noise within bags the projections of a bag differ by their signals alone
+    law = training_of(st.SparseTokenProblem(5, 1, 0.0), NETWORK).law
+    bags = NewBags(law, 1, 2**13, np.random.default_rng(0))
+    S = np.zeros((1, 1))
+    spread = st.networks.Network(lambda H, c: H[:, 0].max() - H[:, 0].min(), columns=["w"])
+    at = Moments(np.zeros((1, 1)), np.ones((1, 1)), S, S + 1.0)
+    assert bags.counted(spread, at, np.empty(0)).test_error == 0.5  # all scores are 0: ties

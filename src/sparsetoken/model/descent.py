@@ -23,7 +23,7 @@ from sparsetoken.model.architectures.networks import Softmax
 from sparsetoken.model.architectures.own import network_of, require_hashable
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import SMOOTH_LOSSES, smooth_loss
-from sparsetoken.model.task_law import Problem, TaskLaw, law_of
+from sparsetoken.model.task_law import OwnLaw, Problem, TaskLaw, law_of
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -328,8 +328,9 @@ def _of_descent(law: TaskLaw, trained: Any) -> Training:
         legal = f"{len(weights)} numbers: {', '.join(weights)}" if weights else "None"
         raise InvalidInput("start_c", legal, start_c)
     loss = _require_loss(law, trained.loss)
-    if law.metric is None:
-        law = dataclasses.replace(law, metric=loss)
+    if isinstance(law, OwnLaw):
+        classes = law.classes or not getattr(loss, "real_labels", True)
+        law = dataclasses.replace(law, metric=law.metric or loss, classes=classes)
     alpha = real("alpha", trained.alpha, infinite=True)
     if alpha == math.inf and trained.batches > 1:
         legal = "1 with alpha = inf, where each step has samples of its own"
@@ -368,13 +369,14 @@ def _require_symmetric(training: Training, problem: SparseTokenProblem) -> None:
 def _require_loss(law: TaskLaw, loss: Any) -> Any:
     from sparsetoken.losses import Loss
 
-    if law.outputs == 1 and isinstance(loss, Loss) and not loss.real_labels:
-        y = law.some_targets()
-        if y.ndim > 1 or not np.isin(y, (-1, 1)).all():
-            got = f"{loss.name}, with targets of another kind"
-            remedy = "Other targets need loss='square' or a function of (score, y)."
-            raise InvalidInput("loss of targets that are not -1 or 1", "square", got, remedy)
-    if law.outputs > 1 and isinstance(loss, Loss) and loss.name != "logistic":
+    if not isinstance(loss, Loss):
+        return loss
+    y = law.some_targets()
+    if law.outputs == 1 and (y.ndim > 1 or not (loss.real_labels or np.isin(y, (-1, 1)).all())):
+        got = f"{loss.name}, with targets of another kind"
+        remedy = "Numbers need loss='square', of shape (n,), or a function of (score, y)."
+        raise InvalidInput("loss of targets that are not -1 or 1", "square", got, remedy)
+    if law.outputs > 1 and loss.name != "logistic":
         remedy = "Logistic is then cross-entropy; or give a function of the K scores and the class."
         raise InvalidInput("loss of K > 2 classes", "logistic, or a function", loss.name, remedy)
     return loss

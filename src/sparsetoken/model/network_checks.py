@@ -40,6 +40,8 @@ def check_network(network: Architecture, law: TaskLaw, loss: Any) -> None:
         _check(network, law.length, law.outputs)
     if not isinstance(loss, Loss):
         _check_loss(loss, law)
+    if law.metric not in ("error", loss):
+        _check_metric(law.metric, law)
 
 
 @functools.lru_cache(maxsize=64)
@@ -147,3 +149,18 @@ def _check_loss(loss: Callable[[Any, Any], Any], law: TaskLaw) -> None:
             raise InvalidInput("loss", legal, _first_line(error)) from error
         if not np.isfinite(slopes).all():
             raise InvalidInput("loss", "differentiable", "a derivative of nan or inf")
+
+
+@functools.lru_cache(maxsize=64)
+def _check_metric(metric: Callable[[Any, Any], Any], law: TaskLaw) -> None:
+    of_sample = jax.vmap(sample_loss(metric, law.outputs), in_axes=(None, 0))
+    with jax.enable_x64(True):
+        y = jnp.asarray(law.some_targets())
+        try:
+            values = np.asarray(of_sample(jnp.linspace(-1.0, 1.0, law.outputs + 1)[1:], y))
+        except Exception as error:
+            legal = "a function of (output, y) of one bag written with jax.numpy"
+            raise InvalidInput("metric of a task", legal, _first_line(error)) from error
+        if values.shape != (len(y),) or not np.isfinite(values).all():
+            got = f"shape {values.shape[1:]}" if values.shape != (len(y),) else "nan or inf"
+            raise InvalidInput("metric of a task", "a finite number for each bag", got)

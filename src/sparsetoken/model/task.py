@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Latent", "Task"]
 
 MOST_DIRECTIONS = 64
-_BAGS = 16  # drawn to try the functions of a task
+_BAGS = 1024  # drawn to try the functions of a task
 
 Latent = Mapping[str, np.ndarray]
 """Latent variables of n bags by name, arrays whose first axis is the bag."""
@@ -50,7 +50,7 @@ def _directions(given: Any) -> tuple[str, ...]:
     else:
         count = integer("directions of a task", given, 1, MOST_DIRECTIONS)
         names = tuple(str(p + 1) for p in range(count))
-    words = all((isinstance(name, str) and name.isidentifier()) or name.isdigit() for name in names)
+    words = all(isinstance(n, str) and (n.isidentifier() or n.isdigit()) for n in names)
     if not (words and 0 < len(names) == len(set(names)) <= MOST_DIRECTIONS):
         legal = f"up to {MOST_DIRECTIONS} words that differ, or their number"
         raise InvalidInput("directions of a task", legal, given)
@@ -299,18 +299,23 @@ def check_task(task: Task) -> np.ndarray:
             legal = "a function of the latent variables and Z of each bag alone"
             got = "other targets when called again or with other bags beside"
             raise InvalidInput("target of a task", legal, got)
-    if task.metric == "error":
-        _check_classes(task, y)
+    if task.uniforms:
+        u = np.random.default_rng(2).random((_BAGS, task.uniforms))
+        rng = np.random.default_rng(0)
+        whole, half = (task.latent(len(some), rng, some) for some in (u, u[1::2]))
+        if not all(np.allclose(half[name], whole[name][1::2]) for name in whole):
+            legal = "a function of the row of u of each bag alone"
+            raise InvalidInput("draw of a task", legal, "other bags with other rows beside")
     return y
 
 
-def _check_classes(task: Task, y: np.ndarray) -> None:
-    K = task.outputs
+def check_classes(y: np.ndarray, K: int) -> None:
+    """Raise `InvalidInput` unless targets are -1 and 1 of one score, else 0, ..., K - 1."""
     classes = (-1, 1) if K == 1 else range(K)
     whole = K == 1 or y.dtype.kind in "iu"
     if y.ndim > 1 or not whole or not np.isin(y, classes).all():
         legal = "-1 and 1" if K == 1 else f"integers 0, ..., {K - 1}"
         other = np.append(y[~np.isin(y, classes)], np.nan)[0] if y.ndim == 1 else np.nan
         got = f"an array of type {y.dtype} and shape {y.shape}" if np.isnan(other) else other
-        remedy = 'The metric "error" counts wrong classes.'
+        remedy = 'The metric "error" and losses of classes, as logistic, ask for them.'
         raise InvalidInput("target of a task", legal, got, remedy)

@@ -11,7 +11,7 @@ import numpy as np
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.concepts import ConceptProblem, holders, sample_places
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.task import Latent, Task, check_task
+from sparsetoken.model.task import Latent, Task, check_classes, check_task
 from sparsetoken.model.tokens import Isotropic, TokenLaw
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ class KindsLaw(TaskLaw):
 class OwnLaw(TaskLaw):
     """The functions of a `Task`."""
 
-    task: Any = None
+    task: Any = None  # a Task; fields of the base have defaults
+    classes: bool = False
 
     sees_noise, shuffled = True, False
 
@@ -143,19 +144,24 @@ class OwnLaw(TaskLaw):
         return self.task.latent(n, rng)
 
     def targets(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
-        """Return what the user's function returns."""
-        return self.task.targets(latent, Z)
+        """Return what the user's function returns, classes where they must be."""
+        y: np.ndarray = self.task.targets(latent, Z)
+        if self.classes:
+            check_classes(y, self.outputs)
+        return y
 
     def some_targets(self) -> np.ndarray:
-        """Return the targets of a few bags, at which the task was tried."""
-        return check_task(self.task)
+        """Return the targets of the bags at which the task was tried."""
+        y = check_task(self.task)
+        if self.classes:
+            check_classes(y, self.outputs)
+        return y
 
 
 def law_of(problem: Any) -> TaskLaw:
     """Return the law of a task whose fields are numbers, or raise `InvalidInput`."""
     if isinstance(problem, Task):
-        check_task(problem)
-        return OwnLaw(
+        law = OwnLaw(
             problem.length,
             problem.directions,
             (1.0,),
@@ -163,7 +169,10 @@ def law_of(problem: Any) -> TaskLaw:
             problem.tokens,
             problem.metric,
             problem,
+            problem.metric == "error",
         )
+        law.some_targets()  # tries the functions
+        return law
     if isinstance(problem, ConceptProblem):
         names = tuple(str(p + 1) for p in range(len(problem.strengths)))
         return KindsLaw(

@@ -1,6 +1,6 @@
-"""Tasks of papers on solvable attention, as values.
+"""Tasks of papers on solvable attention, and of this library's pages, as values.
 
-Each is a `Task`: its law of bags and its target are small functions, to be read as examples.
+The law of bags and the target are small functions, to be read as examples.
 """
 
 from __future__ import annotations
@@ -139,12 +139,14 @@ class _Positions:
 
     length: int
     strength: float
+    told: int
 
     def __call__(self, u: np.ndarray) -> dict[str, np.ndarray]:
         coefficients = np.zeros((len(u), self.length, self.length + 1))
         places = np.arange(self.length)
         coefficients[:, places, places] = self.strength
-        return {"coefficients": coefficients, "normal": ndtri(u[:, 0])}
+        located = np.tile(places == self.told, (len(u), 1))
+        return {"coefficients": coefficients, "located": located, "normal": ndtri(u[:, 0])}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,7 +192,7 @@ def position(length: int = 5, *, told: int = 3, strength: float = 3.0, noise: fl
     integer("length (L)", length, 1, 63)
     place = integer("told", told, 1, length) - 1
     names = [*(f"position{i + 1}" for i in range(length)), "value"]
-    draw = _Positions(length, _size("strength", strength))
+    draw = _Positions(length, _size("strength", strength), place)
     target = _ValueAt(place, _size("noise", noise))
     return Task(length, names, draw, target, squared_error, uniforms=1)
 

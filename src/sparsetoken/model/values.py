@@ -100,7 +100,7 @@ def _array_paths(value: Any) -> Iterator[list[str]]:
             array = declared.find is None  # and no law over positions, no vector
             if array and (not declared.per_step or isinstance(entry[0], tuple)):
                 yield [field.name]
-        elif dataclasses.is_dataclass(entry):
+        elif dataclasses.is_dataclass(entry) and not callable(entry):  # no user's function
             yield from ([field.name, *rest] for rest in _array_paths(entry))
 
 

@@ -63,8 +63,6 @@ class DescentPlan:
 
     def __post_init__(self) -> None:
         training = self.training
-        if training.alpha == math.inf:
-            raise InvalidInput("alpha", "finite in a simulation", training.alpha)
         require_numbers(self.problem, self.descent)
         least = len(training.start)
         remedy = "The signals and the start take a direction each."
@@ -148,7 +146,8 @@ def followed(data: DescentData, training: Training) -> Iterator[State]:
             new.append((u - step + m * (u - last), u))
         U, before = [u for u, _ in new], [u for _, u in new]
         if training.sphere.any():
-            kept = np.where(training.sphere, _norms(before) / _norms(U), 1.0)
+            ones = np.ones(len(training.sphere))
+            kept = np.divide(_norms(before), _norms(U), out=ones, where=training.sphere)
             U = [u * kept for u in U]
         c, c_before = c - training.rates_c[t] * by_c + m * (c - c_before), c
 
@@ -161,7 +160,7 @@ def _tangential(U: Blocks, by_U: Blocks, sphere: np.ndarray) -> Blocks:
     """Return gradients without their parts along the columns that stay on a sphere."""
     padded = [_grown(u, len(by)) for u, by in zip(U, by_U, strict=True)]
     along = sum(np.einsum("km,km->m", u, by) for u, by in zip(padded, by_U, strict=True))
-    share = np.where(sphere, along / _norms(U) ** 2, 0.0)
+    share = np.divide(along, _norms(U) ** 2, out=np.zeros(len(sphere)), where=sphere)
     return [by - share * u for u, by in zip(padded, by_U, strict=True)]
 
 
@@ -214,7 +213,7 @@ def descend(
 
     Parameters
     ----------
-    problem : SparseTokenProblem or ConceptProblem
+    problem : SparseTokenProblem, ConceptProblem or Task
     descent : Descent
     dimension : int, optional
         d, at least 3, and one for each signal and each column of the start; by default that of

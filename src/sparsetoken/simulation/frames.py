@@ -278,5 +278,7 @@ class Design(NamedTuple):
 
 
 def training_size(alpha: float, dimension: int) -> int:
-    """Return round(alpha d), at least 1."""
+    """Return round(alpha d), at least 1; raise `InvalidInput` for infinite data."""
+    if alpha == math.inf:
+        raise InvalidInput("alpha", "finite in a simulation", alpha)
     return max(1, round(alpha * dimension))

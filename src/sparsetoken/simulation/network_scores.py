@@ -123,12 +123,13 @@ class NewBags:
     def counted(self, network: Architecture, at: Moments, c: np.ndarray) -> Counted:
         """Return the metric and attention of all bags; ties count their part."""
         law = self._law
-        parts = [_Noise(S, self._own) for S in (at.within, at.between) if S.any()]
+        parts = [_Noise(S, self._own) if S.any() else None for S in (at.within, at.between)]
         total, attended, holding = 0.0, 0.0, 0
         for latent, along, beside in self._chunks:
             coefficients = latent["coefficients"]
             scale = latent["scale"][..., None] if "scale" in latent else 1.0
-            noises = [part.drawn(*both) for part, *both in zip(parts, along, beside, strict=False)]
+            pairs = zip(parts, along, beside, strict=True)
+            noises = [part.drawn(*both) for part, *both in pairs if part is not None]
             H = coefficients @ at.overlaps.T + scale * sum(H for _, H in noises)
             Z = coefficients + scale * sum(Z for Z, _ in noises) if self._own else np.empty(0)
             y = law.targets(latent, Z)

@@ -3,6 +3,7 @@
 Equations: joint-descent, network-error.
 """
 
+import dataclasses
 import math
 
 import jax
@@ -212,3 +213,55 @@ def test_columns_on_a_sphere_keep_their_norms():
         st.descend(problem, st.Descent(sphere="k"))
     with pytest.raises(InvalidInput, match="whose start is not 0"):
         st.descend(problem, st.Descent(start={"q": 0.0, "w": 1.0}, sphere="q"))
+
+
+def test_the_population_limit_goes_on_where_columns_lie_along_the_signals():
+    start = {"start": 0.0, "start_overlaps": {"q": {"needle": 0.5}, "w": {"value": 0.3}}}
+    descent = st.Descent(alpha=math.inf, steps=4, **start)
+    course = st.descend(st.tasks.needle_with_value(), descent, replicas=4)
+    assert np.isfinite(course.test_error).all()
+    sparse = st.Descent(alpha=math.inf, steps=4, start=0.0, start_overlaps={"q": 0.5, "w": 0.3})
+    assert np.isfinite(st.descend(st.SparseTokenProblem(5), sparse, replicas=4).test_error).all()
+
+
+def test_a_metric_with_a_jump_has_the_value_of_the_error():
+    def wrong(output, y):
+        return jnp.where(output * y > 0, 0.0, 1.0)
+
+    task, descent = CASES["a class at a marked place"]
+    both = [
+        st.descend(dataclasses.replace(task, metric=metric), descent, replicas=4)
+        for metric in ("error", wrong)
+    ]
+    gap = np.abs(both[0].test_error - both[1].test_error)
+    # The bags, and so the states, are the same; the jump is seen at 16 heights of 4096 bags.
+    assert gap[1:].max() < 1e-3
+
+
+@dataclasses.dataclass(frozen=True)
+class _Located:
+    """A frozen value with a tuple, whose located token is not the first."""
+
+    strengths: tuple[float, ...] = (3.0, 1.0)
+
+    def __call__(self, n, rng):
+        located = np.arange(4) == rng.integers(4, size=(n, 1))
+        coefficients = np.zeros((n, 4, 2))
+        coefficients[located] = self.strengths
+        return {"coefficients": coefficients, "located": located, "place": located.argmax(axis=1)}
+
+
+def _located_value(latent, Z):
+    return Z[np.arange(len(Z)), latent["place"], 1]
+
+
+def test_tokens_are_located_anywhere():
+    task = st.Task(4, ["place", "value"], _Located(), _located_value)
+    descent = st.Descent(alpha=4.0, steps=4, loss="square", rates={"q": 1.0, "w": 0.3}, **START)
+    course = st.descend(task, descent, replicas=8)
+    assert course.dims == ("step",)
+    found = simulation.descend(task, descent, dimension=400, trials=8, engine="reduced", at=[4])
+    gap = abs(found.mean.test_error[-1] - course.test_error[-1])
+    assert gap < 4.5 * found.standard_error.test_error[-1] + 0.01 * course.test_error[-1]
+    gap = abs(found.mean.attended[-1] - course.attended[-1])
+    assert gap < 4.5 * found.standard_error.attended[-1] + 0.01

@@ -59,7 +59,7 @@ def descend(
 
     Parameters
     ----------
-    problem : SparseTokenProblem or ConceptProblem
+    problem : SparseTokenProblem, ConceptProblem or Task
         Its position law is ignored. Covariances within and between bags must commute; more
         than 8 different eigenvalues are gathered into 8 to 32 in the limit, whose error is part of
         the numerical error.

@@ -30,6 +30,7 @@ SCRAMBLES, MOST_SCRAMBLES = 16, 128  # of the nodes of the test error
 _SAFETY = 1.2  # more replicas than the first ones ask for
 _LEAST_KNOWN = 0.3  # relative standard error of a squared norm above which a course is cut
 _SHARE = 0.25  # of the spread over data sets, to which their mean is known
+_ERRORS = 4.0  # standard errors, to which an eigenvalue of the population limit is known
 _ROUNDING = 1e-9  # of the largest squared norm: less may be missing from positivity
 
 
@@ -171,7 +172,7 @@ def _followed(
     places = np.array_split(np.arange(len(courses)), count)
     groups = all_courses.each(lambda x: np.stack([x[own].mean(axis=0) for own in places]))
     reached = all_courses.loss.shape[1]
-    known = reached if plan.samples else _known(groups)
+    known = reached if plan.samples else _known(groups, training)
     if gathering is not None:
         known = min(known, gathering.states.loss.shape[1])
         gathering = gathering.until(known)
@@ -229,18 +230,29 @@ def _on_nodes(training: Training, states: States, tolerance: float) -> NetworkOu
             return outcomes
 
 
-def _known(groups: States) -> int:
+def _known(groups: States, training: Training) -> int:
     """Return how many states are known.
 
     A course that nears a divergence differs from replica to replica. What it has no longer is the
-    mean of anything: twice a whole less its halves is then no covariance of the projections.
+    mean of anything: twice a whole less its halves is then no covariance of the projections. The
+    population limit adds no noise to the columns, which may all lie along few directions: an
+    eigenvalue is then 0, and known to its standard error only.
     """
     bad = np.zeros(groups.loss.shape[1], dtype=bool)
-    for grams in (groups.gram, groups.within, groups.between):
-        mean = grams.mean(axis=0)
-        sizes, errors = (np.diagonal(x, axis1=1, axis2=2) for x in (mean, _standard_error(grams)))
+    own = len(training.law.directions) if training.law.sees_noise else 0  # rows of xi come first
+    columns = slice(own, None)
+    for grams in (
+        groups.gram,
+        groups.within[..., columns, columns],
+        groups.between[..., columns, columns],
+    ):
+        mean, error = grams.mean(axis=0), _standard_error(grams)
+        sizes, errors = (np.diagonal(x, axis1=1, axis2=2) for x in (mean, error))
         bad |= (errors > _LEAST_KNOWN * np.maximum(sizes, 0)).any(axis=1)
-        bad |= np.linalg.eigvalsh(mean)[:, 0] < -_ROUNDING * sizes.max(axis=1)
+        lost = _ROUNDING * sizes.max(axis=1)
+        if training.alpha == math.inf:
+            lost = lost + _ERRORS * np.linalg.norm(error, axis=(1, 2))
+        bad |= np.linalg.eigvalsh(mean)[:, 0] < -lost
     return int(bad.argmax()) if bad.any() else len(bad)
 
 

@@ -21,7 +21,7 @@ from sparsetoken.theory.dynamics.replica import States
 
 POINTS = 512  # of each kind of bag
 OWN_POINTS = 4096  # of a task whose latent variables and noise along the directions are drawn
-_HEIGHTS = 16  # nodes along the one score
+_HEIGHTS = 16  # nodes along the one score, shifted together in each bag
 _SEED = 20250930  # any fixed number: the same new bags in every run
 _STATES = 16  # in one call: descents of any number of steps share what is compiled
 _SINGULAR = 1e-12  # a column with a smaller share of new variance brings none
@@ -42,7 +42,7 @@ class _Nodes(NamedTuple):
     """New bags, with their weights in means.
 
     They have coefficients and scales, places of informative tokens, targets, normals of what is
-    drawn, and uniforms for Genz's products.
+    drawn, and uniforms for Genz's products or the shift of the nodes along a score.
     """
 
     coefficients: Float[np.ndarray, "n L P"]
@@ -50,7 +50,7 @@ class _Nodes(NamedTuple):
     located: Float[np.ndarray, "n L"]
     y: np.ndarray
     normals: Float[np.ndarray, "n entries drawn"]
-    uniforms: Float[np.ndarray, "n K-2"]
+    uniforms: Float[np.ndarray, "n more"]
     weights: Float[np.ndarray, " n"]
 
 
@@ -113,7 +113,8 @@ def _nodes(
 
     The noise along xi has given roots of its covariances, of tokens and of effects of bags.
     """
-    kinds, more, L = len(law.rates), max(law.outputs - 2, 0), law.length
+    kinds, L = len(law.rates), law.length
+    more = max(law.outputs - 2, 0) if law.metric == "error" else 1
     own, dimensions = law.uniforms, law.uniforms + entries * drawn + more
     points = OWN_POINTS if law.sees_noise else POINTS
     if not (dimensions or mixed or law.sees_noise):  # every bag of a kind is alike
@@ -155,8 +156,6 @@ def _compiled(
     L, K, place = law.length, law.outputs, np.argsort(order)
     seen = drawn - (len(law.directions) if law.sees_noise else 0)  # columns that are drawn
     metric = None if law.metric == "error" else sample_loss(law.metric, K)
-    heights, shares = np.polynomial.hermite_e.hermegauss(_HEIGHTS)
-    shares = shares / shares.sum()
 
     def of_bag(state: Any, bag: _Nodes) -> tuple[Any, Any]:
         overlaps, roots, c = state
@@ -180,7 +179,8 @@ def _compiled(
             value = _error(means, spread, bag.y, bag.uniforms)
         elif seen < len(order):
             width = jnp.sqrt((spread**2).sum())
-            value = shares @ jax.vmap(lambda g: metric(means + width * g, bag.y))(heights)
+            heights = ndtri((jnp.arange(_HEIGHTS) + bag.uniforms[0]) / _HEIGHTS)
+            value = jax.vmap(lambda g: metric(means + width * g, bag.y))(heights).mean()
         else:
             value = metric(means, bag.y)
         weights = network.attention(H[:, place], c)

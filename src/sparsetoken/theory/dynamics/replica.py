@@ -134,8 +134,9 @@ class _Population:
         self._halves = len(halves)
         self._length, self._entries = law.length, law.length + atoms.has_effect
         of_step = () if step is None else (step,)
+        first = len(training.start)
         self._normals = [
-            Normals(law, self._entries, size, (replica, half, *of_step)) for half in halves
+            Normals(law, self._entries, size, first, (replica, half, *of_step)) for half in halves
         ]
         self._shares = _shares(kinds, self._normals, training.batches)
         latent = self._latent(size)
@@ -147,7 +148,6 @@ class _Population:
             if self._scale is not None:
                 self._scale = np.take_along_axis(self._scale, order, axis=0)
         self._roots = np.sqrt(atoms.signals)
-        first = len(training.start)
         moving = int(training.moves.sum()) if step is None else 0
         weights = np.tile(self._weight, self._entries)
         self._frames = [
@@ -207,8 +207,8 @@ class _Population:
                 yield np.sum([row[i] * finer[i] for i in used], axis=0)
 
     def _drawn(self, rows: int) -> np.ndarray:
-        parts = [half.take(rows) for half in self._normals]
-        return np.concatenate(parts, axis=2).reshape(rows, -1)
+        drawn = np.concatenate([half.take(rows) for half in self._normals], axis=2)
+        return drawn.reshape(rows, drawn.shape[1] * drawn.shape[2])
 
     def mean(self, values: Float[np.ndarray, " n"]) -> float:
         """Return the mean of a number of each sample."""
@@ -261,7 +261,9 @@ class _Population:
             return [np.zeros((frame.size, len(moves))) for frame in self._frames]
         gradients = []
         along = np.einsum("pln,kln->pk", self._signals, by_H * self._weight)
-        pairs = zip(self._frames, self._fresh(len(by_H)), strict=True)
+        # In the population limit the noise of a gradient is 0, and no direction is new.
+        new = len(by_H) if self._training.alpha < math.inf else 0
+        pairs = zip(self._frames, self._fresh(new), strict=True)
         for i, (frame, fresh) in enumerate(pairs):
             own = frame.add(self._stacked(by_H, i), fresh)
             own[: len(along)] += self._roots[i][:, None] * along

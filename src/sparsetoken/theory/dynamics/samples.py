@@ -29,7 +29,7 @@ class Normals:
     the first steps, where the error falls many times. Later rows are pseudo-random. A row has
     `entries` coordinates of each bag: one for each token, and one for the effect of the bag. Of
     each kind there are `size` samples, a power of two. A path of numbers says which samples they
-    are: replica, half, and step where each has its own.
+    are: replica, half, and step where each has its own. The first rows are taken in one call.
 
     Attributes
     ----------
@@ -39,10 +39,12 @@ class Normals:
         For latent variables of other tasks.
     """
 
-    def __init__(self, law: TaskLaw, entries: int, size: int, path: tuple[int, ...]) -> None:
+    def __init__(
+        self, law: TaskLaw, entries: int, size: int, first: int, path: tuple[int, ...]
+    ) -> None:
         kinds = len(law.rates)
         self._shape, self._kinds = (entries, kinds * size), kinds
-        even = max(_EVEN_ROWS, len(law.directions))
+        even = max(_EVEN_ROWS, first) if law.sees_noise else _EVEN_ROWS
         self._even, self.uniforms, state = _beginning(
             even, law.uniforms, entries, kinds, size, path
         )

@@ -67,7 +67,7 @@ def best_descent(
 
     Parameters
     ----------
-    problem : SparseTokenProblem or ConceptProblem
+    problem : SparseTokenProblem, ConceptProblem or Task
     descent : Descent
         Where the search starts, with the most steps that are taken, at least 3. The rates and the
         decay of the columns of each kind (those whose names differ in digits alone), the rates of
