@@ -130,3 +130,13 @@ def test_every_picture_of_the_gallery_has_a_text():
     scripts = {"_".join(path.stem.split("_")[:2]) for path in DOCS.glob("gallery/plot_*.py")}
     assert set(texts) == scripts
     assert min(map(len, texts.values())) > 60
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("gallery/plot_*.py")), ids=lambda path: path.stem)
+def test_the_gallery_uses_names_that_exist(path):
+    for names in set(re.findall(r"\bst((?:\.\w+)+)", path.read_text("utf-8"))):
+        found = st
+        for name in names.split(".")[1:]:
+            found = getattr(found, name)
+            if isinstance(found, type):  # the rest are attributes of its instances
+                break

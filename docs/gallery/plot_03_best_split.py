@@ -24,11 +24,12 @@ found = st.predict(problem, attention, readout, tolerance=1e-3)
 # %%
 # A search for the best share, to a stated accuracy.
 
-best = st.tuning.best_split(
+best = st.tuning.best_training(
     problem,
-    st.Attention(),
+    st.Attention(st.TwoSteps()),
     st.Readout("logistic", ridge=1e-2),
     total,
+    free=["share"],
     tolerance=1e-3,
 )
 error = best.prediction.test_error
