@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -59,9 +60,9 @@ class _ValueOfFirst:
         return np.asarray(Z[:, 0, 1] + self.noise * latent["normal"])
 
 
-def squared_error(output: object, y: object) -> object:
+def _squared_error(output: Any, y: Any) -> Any:
     """Return (output - y)^2, which is twice the loss named square."""
-    return (output - y) ** 2  # type: ignore[operator]
+    return (output - y) ** 2
 
 
 def single_location_regression(
@@ -96,7 +97,7 @@ def single_location_regression(
     """
     draw = _OneToken(_length(length), _size("strength", strength), _size("scale", scale))
     target = _ValueOfFirst(_size("noise", noise))
-    return Task(length, ["place", "value"], draw, target, squared_error, uniforms=1)
+    return Task(length, ["place", "value"], draw, target, _squared_error, uniforms=1)
 
 
 def _sign_of_first(latent: Latent, Z: np.ndarray) -> np.ndarray:
@@ -194,7 +195,7 @@ def position(length: int = 5, *, told: int = 3, strength: float = 3.0, noise: fl
     names = [*(f"position{i + 1}" for i in range(length)), "value"]
     draw = _Positions(length, _size("strength", strength), place)
     target = _ValueAt(place, _size("noise", noise))
-    return Task(length, names, draw, target, squared_error, uniforms=1)
+    return Task(length, names, draw, target, _squared_error, uniforms=1)
 
 
 def meeting_concepts(

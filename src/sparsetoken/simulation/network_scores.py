@@ -71,8 +71,8 @@ class Moments(NamedTuple):
 
     overlaps: Float[np.ndarray, "m P"]
     gram: Float[np.ndarray, "m m"]
-    within: Float[np.ndarray, "own+m own+m"]
-    between: Float[np.ndarray, "own+m own+m"]
+    within: Float[np.ndarray, "k k"]
+    between: Float[np.ndarray, "k k"]
 
 
 class Counted(NamedTuple):
@@ -123,7 +123,7 @@ class NewBags:
     def counted(self, network: Architecture, at: Moments, c: np.ndarray) -> Counted:
         """Return the metric and attention of all bags; ties count their part."""
         law = self._law
-        parts = [_Noise(S, self._own) if S.any() else None for S in (at.within, at.between)]
+        parts = [_JointNoise(S, self._own) if S.any() else None for S in (at.within, at.between)]
         total, attended, holding = 0.0, 0.0, 0
         for latent, along, beside in self._chunks:
             coefficients = latent["coefficients"]
@@ -157,10 +157,10 @@ class NewBags:
         return np.asarray(scores), None if weights is None else np.asarray(weights)
 
 
-class _Noise:
+class _JointNoise:
     """Noise along xi and U of a covariance: first along xi, then along U given that."""
 
-    def __init__(self, S: Float[np.ndarray, "own+m own+m"], own: int) -> None:
+    def __init__(self, S: Float[np.ndarray, "k k"], own: int) -> None:
         self._root = factor(S[:own, :own])
         self._known = np.linalg.pinv(self._root) @ np.linalg.pinv(self._root.T) @ S[:own, own:]
         rest = S[own:, own:] - S[own:, :own] @ self._known

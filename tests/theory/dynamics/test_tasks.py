@@ -187,6 +187,7 @@ def test_the_population_limit_is_that_of_many_samples():
         for alpha in (1e4, math.inf)
     )
     gap = np.abs(many.test_error - limit.test_error)
+    # 4.5 standard errors at each of four states; n/d = 1e4 is of order 1e-4 from the limit.
     assert np.all(gap < 4.5 * np.hypot(many.errors.test_error, limit.errors.test_error) + 1e-4)
 
 
@@ -261,6 +262,7 @@ def test_tokens_are_located_anywhere():
     course = st.descend(task, descent, replicas=8)
     assert course.dims == ("step",)
     found = simulation.descend(task, descent, dimension=400, trials=8, engine="reduced", at=[4])
+    # 4.5 standard errors of 8 trials, and shifts of order 1/d = 1/400.
     gap = abs(found.mean.test_error[-1] - course.test_error[-1])
     assert gap < 4.5 * found.standard_error.test_error[-1] + 0.01 * course.test_error[-1]
     gap = abs(found.mean.attended[-1] - course.attended[-1])
