@@ -145,6 +145,15 @@ def test_unknown_directions_are_refused_by_name():
         st.descend(with_target(target), descent)
 
 
+@pytest.mark.parametrize(
+    ("columns", "directions"), [(["q", "q_a"], ["b", "a_b"]), (["q"], ["a", "a_se"])]
+)
+def test_overlaps_have_names_that_differ(columns, directions):
+    network = st.networks.Network(lambda H, c: H.sum(), columns=columns)
+    with pytest.raises(InvalidInput, match="name each overlap"):
+        st.descend(st.Task(4, directions, draw, target), st.Descent(network, loss="square"))
+
+
 def test_samples_have_the_moments_that_are_declared():
     def scaled(n, rng):
         return draw(n, rng) | {"scale": np.tile([0.5, 1.0, 2.0, 0.0], (n, 1))}

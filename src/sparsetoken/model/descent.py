@@ -322,6 +322,10 @@ def _of_descent(law: TaskLaw, trained: Any) -> Training:
     norms = trained.network.start_norms(law.outputs)
     if trained.start is not None:
         norms = tuple(_each("start", trained.start, names).tolist())
+    keys = [f"{column}_{direction}" for column in names for direction in law.directions]
+    if len({*keys, *(f"{key}_se" for key in keys)}) < 2 * len(keys):
+        legal = "words that name each overlap, as q_signal, and its error, as q_signal_se, apart"
+        raise InvalidInput("columns and directions", legal, (names, law.directions))
     overlaps = _overlaps(trained.start_overlaps, names, law.directions)
     start_c = trained.network.start(law.outputs) if trained.start_c is None else trained.start_c
     if np.shape(start_c) != (len(weights),):

@@ -150,8 +150,8 @@ class Weights(Record):
     """The columns of U and the further weights, at the start and after each step.
 
     Arrays have axes for columns and signals after the dimensions. Tables have overlap_NAME,
-    cosine_NAME and norm_NAME of each column (overlap_NAME_1, ... of several signals), and the
-    further weights by name.
+    cosine_NAME and norm_NAME of each column (overlap_NAME_DIRECTION where directions have names),
+    and the further weights by name.
     """
 
     overlaps: Numbers = quantity("U^T xi_p, with axes for columns and signals.")
@@ -161,12 +161,14 @@ class Weights(Record):
     c: Numbers = quantity("The further weights.")
     names: tuple[str, ...] = quantity("Of the columns.", column=None)
     weight_names: tuple[str, ...] = quantity("Of the further weights.", column=None)
+    directions: tuple[str, ...] = quantity(
+        "Names of the signals; empty for that of a `SparseTokenProblem`.", column=None
+    )
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return overlaps, cosines and norms of each column, and the further weights, by name."""
         columns: dict[str, np.ndarray] = {}
-        signals = self.overlaps.shape[-1]
-        ends = [f"_{p + 1}" if signals > 1 else "" for p in range(signals)]
+        ends = [f"_{direction}" if direction else "" for direction in self.directions]
         for kind, values in (("overlap", self.overlaps), ("cosine", self.cosines)):
             for j, name in enumerate(self.names):
                 columns |= {f"{kind}_{name}{end}": values[..., j, p] for p, end in enumerate(ends)}

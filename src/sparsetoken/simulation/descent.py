@@ -113,7 +113,7 @@ class DescentPlan:
                 counted[t] = bags.counted(training.network, at, state.c)
         steps: dict[str, Any] = {"dims": ("step",), "coords": {"step": np.arange(shape)}}
         derived = cosines_of(overlaps, gram), norms_of(gram)
-        names = training.columns, training.weights
+        names = training.columns, training.weights, training.law.directions
         weights = Weights(overlaps, *derived, gram, c, *names, **steps)
         return NetworkPath(counted[:, 0], loss, counted[:, 1], weights, **steps)
 

@@ -119,6 +119,8 @@ def test_the_reduced_engine_has_the_law_of_real_tokens(name):
         simulation.descend(task, descent, dimension=40, trials=40, engine=engine, seed=3)
         for engine in ("tensors", "reduced")
     ]
+    names = [f"_{direction}" for direction in task.directions]
+    assert {f"overlap_q{name}" for name in names} < both[0].columns().keys()
     for quantity in ("test_error", "training_loss", "weights.overlaps"):
         means = [np.asarray(_of(one.mean, quantity)) for one in both]
         errors = [np.asarray(_of(one.standard_error, quantity)) for one in both]
@@ -221,6 +223,9 @@ def test_the_population_limit_goes_on_where_columns_lie_along_the_signals():
     descent = st.Descent(alpha=math.inf, steps=4, **start)
     course = st.descend(st.tasks.needle_with_value(), descent, replicas=4)
     assert np.isfinite(course.test_error).all()
+    table = course.to_dict()
+    assert table["overlap_q_needle"] == course.weights.overlaps[:, 0, 0].tolist()
+    assert table["cosine_w_value_se"] == course.errors.weights.cosines[:, 1, 1].tolist()
     sparse = st.Descent(alpha=math.inf, steps=4, start=0.0, start_overlaps={"q": 0.5, "w": 0.3})
     assert np.isfinite(st.descend(st.SparseTokenProblem(5), sparse, replicas=4).test_error).all()
 
