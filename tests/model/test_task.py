@@ -124,7 +124,7 @@ def test_a_mistake_in_a_function_is_named(name):
         ({"directions": 2, "draw": 3}, "a function of (n, rng)"),
         (
             {"directions": 2, "tokens": st.TokenCovariance([1.0, 2.0], signal=[0.0, 1.0])},
-            "one direction among tokens with a covariance",
+            "of shape (2, d), a row for each of 1, 2",
         ),
     ],
 )

@@ -27,6 +27,10 @@ S = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.1], [0.0, 0.1, 0.5]])
         (S, np.eye(2), XI, r"shape \(3, 3\) or \(3,\)"),
         (S, None, XI[:2], "3 numbers"),
         (S, None, 2 * XI, "norm 2"),
+        (S, None, [XI, XI], "rows with an inner product of 1"),
+        (S, None, [XI, 2 * XI], "norm 2"),
+        (S, None, np.zeros((4, 3)), r"shape \(4, 3\)"),
+        (S, None, np.zeros((0, 3)), r"shape \(0, 3\)"),
         (S, None, None, "Give the projections of the signal"),
         ("S", None, XI, "array of numbers"),
         ([1.0, np.nan, 1.0], None, XI, "not finite"),
@@ -35,6 +39,16 @@ S = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.1], [0.0, 0.1, 0.5]])
 def test_bad_covariances(within, between, signal, words):
     with pytest.raises(InvalidInput, match=words):
         TokenCovariance(within, between, signal=signal)
+
+
+def test_several_signals_are_those_of_a_task():
+    assert TokenCovariance(S, signal=[XI]) == TokenCovariance(S, signal=XI)
+    rows = np.eye(3)[:2]
+    tokens = TokenCovariance(S, signal=rows)
+    assert np.array_equal(tokens.signals, rows)
+    assert tokens != TokenCovariance(S, signal=rows[::-1])
+    with pytest.raises(InvalidInput, match=r"shape \(1, d\)"):
+        st.SparseTokenProblem(tokens=tokens)
 
 
 def test_a_covariance_is_a_value():

@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsetoken.base.parameters import SIZES, Linear, Log, Range, parameter, value
 from sparsetoken.base.validation import InvalidInput, Reals, real
-from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw, token_law
+from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw, check_signals, token_law
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -109,6 +109,7 @@ class SparseTokenProblem:
     )
 
     def _check_together(self) -> None:
+        check_signals(self.tokens, ("the signal",))
         L, R = self.length, self.informative
         if R > L:
             remedy = "R counts tokens among the L."

@@ -11,7 +11,7 @@ import numpy as np
 from sparsetoken.base.parameters import Range, parameter, value
 from sparsetoken.base.validation import InvalidInput, integer, one_line
 from sparsetoken.model.architectures.own import require_hashable
-from sparsetoken.model.tokens import Isotropic, TokenLaw, check_dimension, token_law
+from sparsetoken.model.tokens import Isotropic, TokenLaw, check_dimension, check_signals, token_law
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -139,10 +139,7 @@ class Task:
     )
 
     def _check_together(self) -> None:
-        if self.tokens.dimension is not None and len(self.directions) > 1:
-            remedy = "The covariance names the coordinates of one signal."
-            legal = "one direction among tokens with a covariance"
-            raise InvalidInput("directions of a task", legal, self.directions, remedy)
+        check_signals(self.tokens, self.directions)
 
     def latent(
         self, n: int, rng: np.random.Generator, u: Float[np.ndarray, "n k"] | None = None

@@ -62,8 +62,8 @@ class TokenCovariance(TokenLaw):
     """Noise with a covariance within samples, and an effect shared by the tokens of a sample.
 
     The noise of a token is ``e + Z_l``, with ``Z_l ~ N(0, within)`` independent across tokens and
-    one ``e ~ N(0, between)`` for each sample. The signal has a given direction among the
-    eigenvectors.
+    one ``e ~ N(0, between)`` for each sample. The signal, or each of the directions of a task, is
+    given among the eigenvectors.
 
     Parameters
     ----------
@@ -73,14 +73,14 @@ class TokenCovariance(TokenLaw):
     between : array of shape (d, d) or (d,), optional
         Covariance of what the tokens of a sample share; none by default. It need not have the
         eigenvectors of `within`; a vector is a diagonal in the same coordinates.
-    signal : array of shape (d,)
-        xi, a unit vector.
+    signal : array of shape (d,) or (P, d)
+        xi, a unit vector, or the directions of a `Task`, orthonormal rows.
 
     Raises
     ------
     InvalidInput
         If a covariance is not symmetric, not positive semidefinite, of another size or has
-        the trace 0, or the signal is no unit vector of this size.
+        the trace 0, or the signal is no unit vector, nor orthonormal rows, of this size.
 
     See Also
     --------
@@ -106,12 +106,17 @@ class TokenCovariance(TokenLaw):
         put("within", within)
         if self.between is not None:
             put("between", _covariance("between covariance", self.between, d))
-        put("signal", _unit_vector(self.signal, d))
+        put("signal", _orthonormal(self.signal, d))
 
     @property
     def dimension(self) -> int:
         """The dimension d of the tokens."""
         return len(self.within)
+
+    @property
+    def signals(self) -> Float[np.ndarray, "P d"]:
+        """The directions of the signals as rows."""
+        return np.atleast_2d(self.signal)
 
     @functools.cached_property
     def digest(self) -> str:
@@ -176,6 +181,13 @@ def isotropic_only(law: TokenLaw, what: str) -> None:
         raise InvalidInput("tokens", "Isotropic() here", law, remedy)
 
 
+def check_signals(law: TokenLaw, names: tuple[str, ...]) -> None:
+    """Raise `InvalidInput` unless a covariance has a signal for each direction of a task."""
+    if isinstance(law, TokenCovariance) and len(law.signals) != len(names):
+        legal = f"of shape ({len(names)}, d), a row for each of {', '.join(names)}"
+        raise InvalidInput("signal of the tokens", legal, f"shape {law.signal.shape}")
+
+
 def check_dimension(law: TokenLaw, dimension: int) -> None:
     """Raise `InvalidInput` unless the law has tokens of this dimension."""
     if law.dimension not in (None, dimension):
@@ -222,19 +234,26 @@ def _covariance(name: str, value: Any, d: int | None = None) -> np.ndarray:
     return S
 
 
-def _unit_vector(value: Any, d: int) -> np.ndarray:
-    name, legal = "signal (xi)", f"a unit vector of {d} numbers"
+def _orthonormal(value: Any, d: int) -> np.ndarray:
+    """Return a unit vector, or orthonormal rows, of which one alone is a vector."""
+    name, legal = "signal (xi)", f"a unit vector of {d} numbers, or orthonormal rows of these"
     if value is None:
         remedy = "Give the projections of the signal on the eigenvectors: signal=..."
         raise InvalidInput(name, legal, None, remedy)
     xi = _numbers(name, value, legal)
-    if xi.shape != (d,):
+    if xi.ndim not in (1, 2) or xi.shape[-1] != d or not 0 < xi.size <= d**2:
         raise InvalidInput(name, legal, f"shape {xi.shape}")
-    norm = float(np.linalg.norm(xi))
-    if abs(norm - 1) > _UNIT:
+    norms = np.linalg.norm(xi, axis=-1, keepdims=True)
+    off = norms[np.abs(norms - 1) > _UNIT]
+    if off.size:
         remedy = "Divide by the norm; its size is the field strength."
-        raise InvalidInput(name, legal, f"norm {norm:.6g}", remedy)
-    xi /= norm
+        raise InvalidInput(name, legal, f"norm {off[0]:.6g}", remedy)
+    xi /= norms
+    rows = np.atleast_2d(xi)
+    inner = np.abs(rows @ rows.T - np.eye(len(rows))).max()
+    if inner > _UNIT:
+        raise InvalidInput(name, legal, f"rows with an inner product of {inner:.3g} in size")
+    xi = rows[0] if len(rows) == 1 else rows
     xi.flags.writeable = False
     return xi
 

@@ -265,7 +265,9 @@ def frame_of(law: TokenLaw) -> TokenFrame | None:
     """Return the frame of tokens with a covariance; others look the same in every frame."""
     if not isinstance(law, TokenCovariance):
         return None
-    return TokenFrame(law.signal, law.within, np.array(0.0) if law.between is None else law.between)
+    return TokenFrame(
+        law.signals[0], law.within, np.array(0.0) if law.between is None else law.between
+    )
 
 
 class Design(NamedTuple):

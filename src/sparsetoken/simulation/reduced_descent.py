@@ -23,13 +23,13 @@ _DEPENDENT = 1e-10  # slopes with a smaller share of new squares have no new dir
 class Block(NamedTuple):
     """Directions in which the tokens have the same variances, within and between bags.
 
-    The signals are by the norms of their parts in this block.
+    The parts of the signals are columns, in coordinates of k orthonormal directions of the block.
     """
 
     dimension: int
     within: float
     between: float
-    signals: Float[np.ndarray, " P"]
+    signals: Float[np.ndarray, "k P"]
 
 
 def blocks_of(training: Training, dimension: int) -> list[Block]:
@@ -40,9 +40,9 @@ def blocks_of(training: Training, dimension: int) -> list[Block]:
     InvalidInput
         If there are more than 32, or covariances that are no diagonals.
     """
-    tokens, signals = training.law.tokens, len(training.law.directions)
+    tokens = training.law.tokens
     if not isinstance(tokens, TokenCovariance):
-        return [Block(dimension, 1.0, 0.0, np.ones(signals))]
+        return [Block(dimension, 1.0, 0.0, np.eye(len(training.law.directions)))]
     between = np.zeros(dimension) if tokens.between is None else tokens.between
     remedy = "Take engine='tensors'."
     if tokens.within.ndim > 1 or between.ndim > 1:
@@ -53,11 +53,13 @@ def blocks_of(training: Training, dimension: int) -> list[Block]:
         legal = f"of at most {MOST_BLOCKS} different eigenvalues, for the reduced engine"
         raise InvalidInput("tokens", legal, f"{pairs.shape[1]}", remedy)
     group = group.ravel()
-    sizes, shares = np.bincount(group), np.bincount(group, tokens.signal**2)
-    return [
-        Block(int(d), float(within), float(between), np.sqrt([share]))
-        for d, share, (within, between) in zip(sizes, shares, pairs.T, strict=True)
-    ]
+    blocks = []
+    for number, (within_bags, between_bags) in enumerate(pairs.T):
+        parts = tokens.signals[:, group == number].T
+        signals = np.linalg.qr(parts, mode="r")
+        signals = signals * np.where(np.diagonal(signals) < 0, -1, 1)[:, None]
+        blocks.append(Block(len(parts), float(within_bags), float(between_bags), signals))
+    return blocks
 
 
 def reduced_bytes(training: Training, dimension: int) -> int:
@@ -97,8 +99,8 @@ class ReducedData:
 
     def _along_signals(self) -> Float[np.ndarray, "n L P"]:
         """Return Z, the projections of all tokens on the signals."""
-        xi = [block.signals[:, None] * np.eye(len(block.signals)) for block in self._blocks]
-        parts = [np.eye(size, len(x)) @ x for size, x in zip(self._sizes, xi, strict=True)]
+        blocks = zip(self._blocks, self._sizes, strict=True)
+        parts = [_padded(block.signals, size) for block, size in blocks]
         return np.moveaxis(self._signals + self._noise_along(parts), 2, 0).swapaxes(1, 2)
 
     def _noise_along(self, U: Blocks) -> Float[np.ndarray, "m L n"]:
@@ -122,12 +124,12 @@ class ReducedData:
         along, beside = np.split(self._training.start, [count])
         parts, signals, sizes = [], [], []
         for block in self._blocks:
-            named = min(count, block.dimension)
+            named = len(block.signals)
             rows = min(len(beside), block.dimension - named)
             first = self._rng.standard_normal((named, len(beside)))
             rest = _bartlett(block.dimension - named, len(beside), self._rng)[:rows]
             parts.append(np.concatenate([first, rest]))
-            signals.append(np.eye(named + rows, count) * block.signals)
+            signals.append(_padded(block.signals, named + rows))
             sizes.append(named + rows)
         xi = np.concatenate(signals)
         axes = np.linalg.qr(np.column_stack([xi, np.concatenate(parts)]))[0]
@@ -140,10 +142,7 @@ class ReducedData:
 
     def _signal_rows(self, U: Blocks) -> list[np.ndarray]:
         """Return the parts of the signals in each block, shape (k, P)."""
-        return [
-            np.eye(len(u), len(block.signals)) * block.signals
-            for u, block in zip(U, self._blocks, strict=True)
-        ]
+        return [_padded(block.signals, len(u)) for u, block in zip(U, self._blocks, strict=True)]
 
     def moments(self, U: Blocks) -> Moments:
         """Return what the law of the projections of new tokens depends on."""
@@ -151,7 +150,7 @@ class ReducedData:
         own = 0
         if self._training.law.sees_noise:
             U = [np.hstack(both) for both in zip(self._signal_rows(U), U, strict=True)]
-            own = len(self._blocks[0].signals)
+            own = len(self._training.law.directions)
         grams = np.array([u.T @ u for u in U])
         within, between = (
             np.tensordot([getattr(block, name) for block in self._blocks], grams, axes=1)
@@ -198,12 +197,16 @@ class ReducedData:
                     effect = np.sqrt(block.between) * by_H.sum(axis=1, keepdims=True)
                     slopes = np.concatenate([slopes, effect], axis=1)
                 sums = noise.sums(slopes.reshape(len(by_H), -1))
-                named = min(len(along), len(sums))
-                sums[:named] += (block.signals[:, None] * along)[:named]
+                sums[: len(block.signals)] += block.signals @ along
                 by = np.zeros((len(sums), len(moves)))
                 by[:, moves] = sums / size
             blocks.append(by)
         return blocks
+
+
+def _padded(signals: Float[np.ndarray, "k P"], size: int) -> Float[np.ndarray, "size P"]:
+    """Return the parts of the signals in all directions of a block so far."""
+    return np.pad(signals, ((0, size - len(signals)), (0, 0)))
 
 
 class _Noise:

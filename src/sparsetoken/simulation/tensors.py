@@ -15,6 +15,7 @@ from sparsetoken.model.descent import Training
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.model.task_law import Problem, law_of
+from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.simulation.budget import (
     CHUNK_BYTES,
     DEFAULT_BUDGET,
@@ -44,9 +45,8 @@ class TensorEngine:
     def signals(self) -> Float[np.ndarray, "P d"]:
         """The hidden signals, orthonormal rows; where tokens are isotropic they are uniform."""
         law = law_of(self.problem)
-        known = frame_of(law.tokens)
-        if known is not None:
-            return known.signal[None]
+        if isinstance(law.tokens, TokenCovariance):
+            return law.tokens.signals
         shape = self.dimension, len(law.directions)
         normals = stream(self.seed, Stream.SIGNAL).standard_normal(shape)
         if isinstance(self.problem, SparseTokenProblem):

@@ -34,15 +34,15 @@ class TokenSpectrum:
         Eigenvalues.
     between : array of shape (d,) or (d, d)
         Diagonal or full; 0 where samples have no effect of their own.
-    signal : array of shape (d,)
-        Projections of xi.
+    signal : array of shape (d,) or (P, d)
+        Projections of xi, or of the directions of a task.
     basis : array of shape (d, d) or None
         The eigenvectors as columns; None for the coordinates of the user.
     """
 
     within: Float[np.ndarray, " d"]
     between: np.ndarray
-    signal: Float[np.ndarray, " d"]
+    signal: np.ndarray
     basis: np.ndarray | None
 
     @property
@@ -85,7 +85,7 @@ def spectrum_of_tokens(law: TokenLaw) -> TokenSpectrum:
     if between is not None:
         none = basis.T @ parts[1] @ basis
         none = np.maximum(np.diagonal(none), 0.0) if commute else none
-    return TokenSpectrum(values, none, basis.T @ law.signal, basis)
+    return TokenSpectrum(values, none, law.signal @ basis, basis)
 
 
 def full(S: np.ndarray) -> np.ndarray:

@@ -16,6 +16,9 @@ import sparsetoken as st
 from sparsetoken import simulation
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model import networks
+from sparsetoken.theory.dynamics.descend import test_errors as errors_of_limit
+from sparsetoken.theory.dynamics.plan import plan_of
+from sparsetoken.theory.dynamics.replica import run_replica, together
 
 
 def _gated(H, c):
@@ -32,6 +35,18 @@ def _vectors(n, rng):
 
 def _squares(output, y):
     return ((output - y) ** 2).sum()
+
+
+def _with_shares(d):
+    """Two directions with shares of their own in two blocks, in which they are not orthogonal."""
+    low, rng = np.arange(d) < d // 2, np.random.default_rng(5)
+    place = rng.standard_normal(d) * np.where(low, 1.0, 0.35)
+    value = rng.standard_normal(d) * np.where(low, 0.3, 1.0) + 0.5 * place * low
+    signals = np.linalg.qr(np.stack([place, value], axis=1))[0].T
+    within, between = np.where(low, 0.4, 1.6), np.where(low, 0.3, 0.0)
+    tokens = st.TokenCovariance(within, between, signal=signals)
+    draw = st.tasks.needle_with_value(3, strength=3.0).draw
+    return dataclasses.replace(st.tasks.single_location_regression(3), draw=draw, tokens=tokens)
 
 
 START = {"start": {"q": 0.5, "w": 0.3}, "rate_c": 0.3}
@@ -69,6 +84,17 @@ CASES = {
             loss=_squares,
             start={"q": 0.5, "w": 0.3},
             sphere="q",
+        ),
+    ),
+    "directions with shares of their own": (
+        _with_shares(200),
+        st.Descent(
+            alpha=4.0,
+            steps=4,
+            loss="square",
+            rates={"q": 1.5, "w": 0.3},
+            start_overlaps={"q": {"place": 0.4}, "w": {"value": 0.2}},
+            **START,
         ),
     ),
     "tokens with a covariance": (
@@ -112,20 +138,54 @@ def _of(result, path):
     return result
 
 
-@pytest.mark.parametrize("name", ["a number at a marked place", "targets that are vectors"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a number at a marked place",
+        "targets that are vectors",
+        "directions with shares of their own",
+    ],
+)
 def test_the_reduced_engine_has_the_law_of_real_tokens(name):
     task, descent = CASES[name]
     both = [
-        simulation.descend(task, descent, dimension=40, trials=40, engine=engine, seed=3)
+        simulation.descend(
+            task,
+            descent,
+            dimension=task.tokens.dimension or 40,
+            trials=40,
+            engine=engine,
+            at=[descent.steps],
+            seed=3,
+        )
         for engine in ("tensors", "reduced")
     ]
     names = [f"_{direction}" for direction in task.directions]
     assert {f"overlap_q{name}" for name in names} < both[0].columns().keys()
     for quantity in ("test_error", "training_loss", "weights.overlaps"):
-        means = [np.asarray(_of(one.mean, quantity)) for one in both]
-        errors = [np.asarray(_of(one.standard_error, quantity)) for one in both]
+        means = [np.asarray(_of(one.mean, quantity))[-1] for one in both]
+        errors = [np.asarray(_of(one.standard_error, quantity))[-1] for one in both]
         gap = np.abs(means[0] - means[1])
         assert np.all(gap < 5 * np.hypot(*errors) + 1e-12), quantity  # of up to 30 numbers
+
+
+def test_the_limit_knows_the_shares_of_each_direction():
+    _, descent = CASES["directions with shares of their own"]
+    task = _with_shares(1000)
+    states = together([run_replica(plan_of(task, descent), i) for i in range(4)])
+    found = simulation.descend(task, descent, trials=8, engine="reduced", at=[descent.steps])
+    limits = {
+        "test_error": errors_of_limit(task, descent, 4)[None],
+        "training_loss": states.loss,
+        "weights.overlaps": states.overlaps,
+    }
+    for quantity, of_replicas in limits.items():
+        limit = of_replicas.mean(axis=0)[-1]
+        mean, se = (
+            np.asarray(_of(one, quantity))[-1] for one in (found.mean, found.standard_error)
+        )
+        # 5 standard errors of 8 trials at six numbers, half as much for 4 replicas; 1/d shifts.
+        assert np.all(np.abs(mean - limit) < 5 * 1.1 * se + 3 / 1000), (quantity, limit, mean, se)
 
 
 def _closed_form(kappa, nu, rate, steps, strength, scale):

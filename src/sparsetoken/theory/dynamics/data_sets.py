@@ -25,21 +25,24 @@ class DataSet:
         rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(number,)))
         shuffled = not is_symmetric(training.network, law.length, law.outputs)
         latent = law.sample(n, rng, shuffled)
-        signal = latent["coefficients"][..., 0].T  # (L, n)
         self._training, self._spectrum = training, spectrum
-        tokens = self._normals(rng, (*signal.shape, len(spectrum.within)), spectrum.within)
+        self._signals = np.atleast_2d(spectrum.signal)
+        d = len(spectrum.within)
+        tokens = self._normals(rng, (law.length, n, d), spectrum.within)
         if spectrum.has_effect:
             tokens += self._normals(rng, tokens.shape[1:], spectrum.between)
         if "scale" in latent:
             tokens *= latent["scale"].T[..., None].astype(np.float32)
-        tokens += signal[..., None].astype(np.float32) * spectrum.signal.astype(np.float32)
-        self._y = law.targets(latent, (tokens @ spectrum.signal).T[..., None])
+        coefficients = latent["coefficients"].swapaxes(0, 1).astype(np.float32)
+        tokens += coefficients @ self._signals.astype(np.float32)
+        self._y = law.targets(latent, (tokens @ self._signals.T).swapaxes(0, 1))
         self._tokens = tokens.reshape(-1, tokens.shape[-1])
-        # The directions of the start: the signal, and random ones beside it.
-        beside = rng.standard_normal((len(spectrum.within), len(training.start) - 1))
-        axes = np.linalg.qr(np.column_stack([spectrum.signal, beside]))[0]
-        axes *= np.sign(axes[:, 0] @ spectrum.signal)
-        self._start = axes @ training.start
+        # The directions of the start: the signals, and random ones beside them.
+        along, beside = np.split(training.start, [len(self._signals)])
+        axes = np.column_stack([self._signals.T, rng.standard_normal((d, len(beside)))])
+        axes = np.linalg.qr(axes)[0]
+        axes *= np.sign(axes[:, 0] @ self._signals[0])
+        self._start = self._signals.T @ along + axes[:, len(along) :] @ beside
 
     @staticmethod
     def _normals(
@@ -57,16 +60,16 @@ class DataSet:
         """Return the mean of a number of each sample."""
         return float(values.mean())
 
-    def overlaps(self, U: list[np.ndarray]) -> Float[np.ndarray, "m 1"]:
-        """Return U^T xi."""
-        return U[0].T @ self._spectrum.signal[:, None]
+    def overlaps(self, U: list[np.ndarray]) -> Float[np.ndarray, "m P"]:
+        """Return U^T xi_p."""
+        return U[0].T @ self._signals.T
 
     def grams(self, U: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return U^T U, and U^T S_w U and U^T S_b U of xi and U where targets see noise."""
         (u,), law = U, self._spectrum
         seen = u
         if self._training.law.sees_noise:
-            seen = np.column_stack([law.signal, u])
+            seen = np.column_stack([self._signals.T, u])
         with np.errstate(over="ignore", invalid="ignore"):
             return u.T @ u, seen.T * law.within @ seen, seen.T * law.between @ seen
 

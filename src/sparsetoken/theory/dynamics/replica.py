@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from sparsetoken.numerics.products import few_rows
 from sparsetoken.theory.dynamics.data_sets import DataSet
 from sparsetoken.theory.dynamics.frame import Frame
 from sparsetoken.theory.dynamics.plan import Plan
-from sparsetoken.theory.dynamics.samples import Normals, slopes_of
+from sparsetoken.theory.dynamics.samples import EVEN_ROWS, Normals, slopes_of
 
 
 class States(NamedTuple):
@@ -57,12 +57,26 @@ def run_replica(plan: Plan, replica: int) -> States:
     """
     if plan.samples:
         return course(plan, replica, ())
-    courses = [course(plan, replica, halves) for halves in ((0, 1), (0,), (1,))]
-    return together(courses).each(lambda x: 2 * x[0] - 0.5 * (x[1] + x[2]))
+    courses: Iterable[Iterable[States]] = (_states(plan, replica, i) for i in ((0, 1), (0,), (1,)))
+    if plan.training.alpha < math.inf:  # one after the other, for the memory that each keeps
+        courses = map(list, courses)
+    return _stacked(
+        States(*(2 * whole - 0.5 * (one + two) for whole, one, two in zip(*three, strict=True)))
+        for three in zip(*courses, strict=False)  # as far as all of them go
+    )
 
 
 def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
-    """Follow the descent on some halves of the samples of a replica, or on a data set.
+    """Follow the descent on some halves of the samples of a replica, or on a data set."""
+    return _stacked(_states(plan, replica, halves))
+
+
+def _stacked(states: Iterable[States]) -> States:
+    return States(*(np.array(part) for part in zip(*states, strict=True)))
+
+
+def _states(plan: Plan, replica: int, halves: tuple[int, ...]) -> Iterator[States]:
+    """Yield the states of a descent, at the start and after each step.
 
     Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d, or at their n and d. At
     alpha = inf each step has samples of its own.
@@ -77,7 +91,6 @@ def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
     U = before = population.start()
     norms = np.linalg.norm(training.start, axis=0)
     c = c_before = training.start_c
-    states = []
     for t in range(training.steps + 1):
         if fresh and t:
             population = _Population(plan, replica, halves, t)
@@ -86,7 +99,7 @@ def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
         if not (np.isfinite(squares).all() and squares.max() <= LARGEST_VALUE**2):
             break
         losses, by_H, by_c = population.slopes(U, c)
-        states.append((population.mean(losses), population.overlaps(U), *grams, c))
+        yield States(np.array(population.mean(losses)), population.overlaps(U), *grams, c)
         if t == training.steps:
             break
         moves, shares = training.moves[t], population.shares(t)
@@ -108,7 +121,6 @@ def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
         pull = np.array([population.mean(row * shares) for row in by_c])
         step = training.rates_c[t] * pull
         c, c_before = c - step + training.momentum[t] * (c - c_before), c
-    return States(*(np.array(part) for part in zip(*states, strict=True)))
 
 
 def _padded(u: np.ndarray, size: int) -> np.ndarray:
@@ -134,9 +146,11 @@ class _Population:
         self._halves = len(halves)
         self._length, self._entries = law.length, law.length + atoms.has_effect
         of_step = () if step is None else (step,)
-        first = len(training.start)
+        first = even = len(training.start)
+        if step is None:
+            even = max(EVEN_ROWS, first) if law.sees_noise else EVEN_ROWS
         self._normals = [
-            Normals(law, self._entries, size, first, (replica, half, *of_step)) for half in halves
+            Normals(law, self._entries, size, even, (replica, half, *of_step)) for half in halves
         ]
         self._shares = _shares(kinds, self._normals, training.batches)
         latent = self._latent(size)
@@ -147,7 +161,6 @@ class _Population:
             self._signals = np.take_along_axis(self._signals, order[None], axis=1)
             if self._scale is not None:
                 self._scale = np.take_along_axis(self._scale, order, axis=0)
-        self._roots = np.sqrt(atoms.signals)
         moving = int(training.moves.sum()) if step is None else 0
         weights = np.tile(self._weight, self._entries)
         self._frames = [
@@ -181,20 +194,20 @@ class _Population:
     def _projections(self, order: Int[np.ndarray, "L n"] | None) -> Float[np.ndarray, "n L P"]:
         """Return Z: coefficients and the noise along xi, the first rows of all frames."""
         L, Z = self._length, self._signals.copy()
-        for root, frame, within, between in self._parts():
-            noise = frame.tokens[: len(root)].reshape(len(root), self._entries, -1)
+        for xi, frame, within, between in self._parts():
+            noise = frame.tokens[: len(xi)].reshape(len(xi), self._entries, -1)
             own = within * noise[:, :L]
             if between:
                 own = own + between * noise[:, L:]
-            Z += root[:, None, None] * (own if self._scale is None else self._scale * own)
+            Z += np.tensordot(xi.T, own if self._scale is None else self._scale * own, axes=1)
         if order is not None:
             np.put_along_axis(Z, np.broadcast_to(order, Z.shape), Z.copy(), axis=1)
         return np.moveaxis(Z, 2, 0).swapaxes(1, 2)
 
     def _parts(self) -> Iterable[tuple[np.ndarray, Frame, float, float]]:
-        """Yield the roots of the shares of xi, frame, and standard deviations of each atom."""
+        """Yield the parts of xi, frame, and standard deviations of each atom."""
         widths = np.sqrt(self._atoms.within), np.sqrt(self._atoms.between)
-        yield from zip(self._roots, self._frames, *widths, strict=True)
+        yield from zip(self._atoms.signals, self._frames, *widths, strict=True)
 
     def _fresh(self, rows: int) -> Iterable[np.ndarray]:
         """Yield normals for each atom."""
@@ -218,21 +231,21 @@ class _Population:
         """Return the weights before the first step."""
         along, beside = np.split(self._training.start, [len(self._training.law.directions)])
         return [
-            np.concatenate([root[:, None] * along, np.sqrt(share) * beside])
-            for root, share in zip(self._roots, self._atoms.shares, strict=True)
+            np.concatenate([xi @ along, np.sqrt(share) * beside])
+            for xi, share in zip(self._atoms.signals, self._atoms.shares, strict=True)
         ]
 
     def overlaps(self, U: Weights) -> Float[np.ndarray, "m P"]:
         """Return U^T xi_p."""
-        count = self._roots.shape[1]
-        return sum((root[:, None] * u[:count]).T for root, u in zip(self._roots, U, strict=True))
+        return sum(u[: len(xi)].T @ xi for xi, u in zip(self._atoms.signals, U, strict=True))
 
     def grams(self, U: Weights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return U^T U, and U^T S_w U and U^T S_b U of xi and U where targets see noise."""
         own = 0
         if self._training.law.sees_noise:
-            xi = [np.eye(len(u), len(root)) * root for u, root in zip(U, self._roots, strict=True)]
-            U, own = [np.hstack(both) for both in zip(xi, U, strict=True)], self._roots.shape[1]
+            signals = zip(self._atoms.signals, U, strict=True)
+            U = [np.hstack([_padded(xi, len(u)), u]) for xi, u in signals]
+            own = len(self._training.law.directions)
         with np.errstate(over="ignore", invalid="ignore"):
             each = np.array([u.T @ u for u in U])
             gram, within, between = (
@@ -266,7 +279,7 @@ class _Population:
         pairs = zip(self._frames, self._fresh(new), strict=True)
         for i, (frame, fresh) in enumerate(pairs):
             own = frame.add(self._stacked(by_H, i), fresh)
-            own[: len(along)] += self._roots[i][:, None] * along
+            own[: len(along)] += self._atoms.signals[i] @ along
             gradient = np.zeros((frame.size, len(moves)))
             gradient[:, moves] = own
             gradients.append(gradient)

@@ -19,7 +19,7 @@ from sparsetoken.numerics.quadrature import BITS, MOST_DIMENSIONS, sobol_sequenc
 
 _SEED = 20250929  # any fixed number: the same samples in every run
 _LATENT_SEED = 20251126  # of the latent variables of tasks that ask for random numbers
-_EVEN_ROWS = 9  # coordinates drawn evenly: signal, start, and the gradients of three steps
+EVEN_ROWS = 9  # coordinates drawn evenly: signal, start, and the gradients of three steps
 
 
 class Normals:
@@ -28,8 +28,9 @@ class Normals:
     The first rows are a Sobol sequence with a random digital shift in each kind of bag: they decide
     the first steps, where the error falls many times. Later rows are pseudo-random. A row has
     `entries` coordinates of each bag: one for each token, and one for the effect of the bag. Of
-    each kind there are `size` samples, a power of two. A path of numbers says which samples they
-    are: replica, half, and step where each has its own. The first rows are taken in one call.
+    each kind there are `size` samples, a power of two, and `even` rows are spread evenly. A path of
+    numbers says which samples they are: replica, half, and step where each has its own. The first
+    rows are taken in one call.
 
     Attributes
     ----------
@@ -40,11 +41,10 @@ class Normals:
     """
 
     def __init__(
-        self, law: TaskLaw, entries: int, size: int, first: int, path: tuple[int, ...]
+        self, law: TaskLaw, entries: int, size: int, even: int, path: tuple[int, ...]
     ) -> None:
         kinds = len(law.rates)
         self._shape, self._kinds = (entries, kinds * size), kinds
-        even = max(_EVEN_ROWS, first) if law.sees_noise else _EVEN_ROWS
         self._even, self.uniforms, state = _beginning(
             even, law.uniforms, entries, kinds, size, path
         )
@@ -71,7 +71,7 @@ class Normals:
         return np.argsort(self._rng.random((length, self._shape[1])), axis=0)
 
 
-@functools.lru_cache(maxsize=4)  # each replica is followed three times, in a search more often
+@functools.lru_cache(maxsize=4)  # by a whole replica and its halves, in a search more often
 def _beginning(
     most: int, uniforms: int, entries: int, kinds: int, size: int, path: tuple[int, ...]
 ) -> tuple[Float[np.ndarray, "rows entries n"], Float[np.ndarray, "n k"], Any]:

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.task_law import TaskLaw
+from sparsetoken.model.tokens import TokenCovariance, symmetric_root
 from sparsetoken.theory.spectrum import spectrum_of_tokens
 
 ATOMS = 8
@@ -26,8 +27,8 @@ class Atoms(NamedTuple):
         omega, shares of the directions, which add up to 1.
     within, between : arrays of shape (A,)
         Eigenvalues of the covariances within bags, and of what the tokens of a bag share.
-    signals : array of shape (A, P)
-        Shares of |xi_p|^2, which add up to 1 over the atoms.
+    signals : array of shape (A, P, P)
+        The parts of xi_p in each atom, as columns in coordinates of P orthonormal directions.
     groups : array of shape (d,)
         The atom of each direction of a spectrum.
     exact : bool
@@ -37,7 +38,7 @@ class Atoms(NamedTuple):
     shares: Float[np.ndarray, " A"]
     within: Float[np.ndarray, " A"]
     between: Float[np.ndarray, " A"]
-    signals: Float[np.ndarray, "A P"]
+    signals: Float[np.ndarray, "A P P"]
     groups: Int[np.ndarray, " d"]
     exact: bool
 
@@ -67,14 +68,17 @@ def atoms_of(law: TaskLaw, most: int = ATOMS) -> Atoms:
         legal = "covariances within and between that commute, for descent on all weights"
         remedy = "Simulate the descent, which takes any covariance."
         raise InvalidInput("tokens", legal, law.tokens, remedy)
-    signals = np.repeat(spectrum.signal[:, None] ** 2, len(law.directions), axis=1)
-    return _gathered(spectrum.within, spectrum.between, signals, most)
+    if isinstance(law.tokens, TokenCovariance):
+        signals = np.atleast_2d(spectrum.signal)
+        return _gathered(spectrum.within, spectrum.between, signals, most)
+    one, P = np.ones(1), len(law.directions)
+    return Atoms(one, one, np.zeros(1), np.eye(P)[None], np.zeros(1, dtype=int), exact=True)
 
 
 def _gathered(
     within: Float[np.ndarray, " d"],
     between: Float[np.ndarray, " d"],
-    signals: Float[np.ndarray, "d P"],
+    signals: Float[np.ndarray, "P d"],
     most: int,
 ) -> Atoms:
     """Gather eigenvalues that are alike.
@@ -106,7 +110,7 @@ def _gathered(
         count / len(within),
         np.bincount(group, within) / count,
         np.bincount(group, between) / count,
-        np.stack([np.bincount(group, signal) for signal in signals.T], axis=1),
+        np.array([symmetric_root(xi @ xi.T) for xi in (signals[:, own] for own in parts)]),
         group,
         exact=all(np.ptp(points[own], axis=0).max() <= alike for own in parts),
     )
