@@ -56,8 +56,8 @@ def blocks_of(training: Training, dimension: int) -> list[Block]:
     blocks = []
     for number, (within_bags, between_bags) in enumerate(pairs.T):
         parts = tokens.signals[:, group == number].T
-        signals = np.linalg.qr(parts, mode="r")
-        signals = signals * np.where(np.diagonal(signals) < 0, -1, 1)[:, None]
+        root = np.asarray(np.linalg.qr(parts, mode="r"))
+        signals = root * np.where(np.diagonal(root) < 0, -1, 1)[:, None]
         blocks.append(Block(len(parts), float(within_bags), float(between_bags), signals))
     return blocks
 

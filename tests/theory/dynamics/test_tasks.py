@@ -38,11 +38,10 @@ def _squares(output, y):
 
 
 def _with_shares(d):
-    """Two directions with shares of their own in two blocks, in which they are not orthogonal."""
+    """Two directions with shares .7 and .3 of two blocks, in each of which they are parallel."""
     low, rng = np.arange(d) < d // 2, np.random.default_rng(5)
-    place = rng.standard_normal(d) * np.where(low, 1.0, 0.35)
-    value = rng.standard_normal(d) * np.where(low, 0.3, 1.0) + 0.5 * place * low
-    signals = np.linalg.qr(np.stack([place, value], axis=1))[0].T
+    axes = [part / np.linalg.norm(part) for part in rng.standard_normal(d) * np.stack([low, ~low])]
+    signals = np.sqrt([[0.7, 0.3], [0.3, 0.7]]) * [[1, 1], [-1, 1]] @ axes
     within, between = np.where(low, 0.4, 1.6), np.where(low, 0.3, 0.0)
     tokens = st.TokenCovariance(within, between, signal=signals)
     draw = st.tasks.needle_with_value(3, strength=3.0).draw
