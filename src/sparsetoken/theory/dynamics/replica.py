@@ -67,7 +67,11 @@ def run_replica(plan: Plan, replica: int) -> States:
 
 
 def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
-    """Follow the descent on some halves of the samples of a replica, or on a data set."""
+    """Follow the descent on some halves of the samples of a replica, or on a data set.
+
+    Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d, or at their n and d. At
+    alpha = inf each step has samples of its own.
+    """
     return _stacked(_states(plan, replica, halves))
 
 
@@ -76,11 +80,7 @@ def _stacked(states: Iterable[States]) -> States:
 
 
 def _states(plan: Plan, replica: int, halves: tuple[int, ...]) -> Iterator[States]:
-    """Yield the states of a descent, at the start and after each step.
-
-    Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d, or at their n and d. At
-    alpha = inf each step has samples of its own.
-    """
+    """Yield the states of a descent, at the start and after each step."""
     training = plan.training
     fresh = training.alpha == math.inf
     population: _Population | DataSet
