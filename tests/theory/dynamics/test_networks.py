@@ -311,7 +311,7 @@ def test_atoms_that_gather_equal_eigenvalues_change_nothing():
         shares=two[0] / 2,
         within=two[1],
         between=two[2],
-        signals=two[3] / 2,
+        signals=two[3] / np.sqrt(2),
         groups=2 * atoms.groups + np.arange(len(atoms.groups)) % 2,
     )
     matrix = mixing(atoms, fine)
