@@ -10,10 +10,10 @@ from typing import NamedTuple
 from sparsetoken.losses import Loss
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Outcome
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import ModelFeatures
 from sparsetoken.theory.readout.accuracy import allowed_error
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import (
     moved_errors,
     performance,
@@ -130,7 +130,7 @@ class LearningCurve:
 class _Level(NamedTuple):
     """A law of some number of nodes for training and tests, and what has been solved with it."""
 
-    tested: FeatureNodes
+    tested: FeatureLaw
     equations: SaddleEquations
     solved: SolvedLoads
 
