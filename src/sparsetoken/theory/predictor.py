@@ -14,13 +14,13 @@ from sparsetoken.model.stages import Readout
 from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
 from sparsetoken.results.record import fields_of
 from sparsetoken.theory.alignment.draws import randomness_advice
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import model_features
 from sparsetoken.theory.imbalance import imbalance_advice
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.readout.accuracy import status_of
 from sparsetoken.theory.readout.bias import outcome_without_features
 from sparsetoken.theory.readout.curve import FIRST_POINTS, LearningCurve, SolvedPoint
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 
@@ -65,7 +65,7 @@ class Predictor:
         self._fixed, self._points = nodes is not None, nodes or FIRST_POINTS
 
     @property
-    def _first(self) -> FeatureNodes:
+    def _first(self) -> FeatureLaw:
         return self._features.nodes(self.problem, self._points)
 
     def predictions(self, readouts: Sequence[Readout], tolerance: float) -> list[Prediction]:

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.losses import Loss
-from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.feature_law import FeatureLaw
 
 Values = Float[np.ndarray, "functions rows scores"]
 _CHUNK = 1024  # nodes whose polynomials fit into a cache
@@ -44,7 +44,7 @@ MIDDLE = GridShape(48, 24, np.log, np.exp)
 FINE = GridShape(64, 48, np.sqrt, np.square)  # C may be 0 here
 
 
-def worthwhile(nodes: FeatureNodes, loss: Loss) -> list[GridShape]:
+def worthwhile(nodes: FeatureLaw, loss: Loss) -> list[GridShape]:
     """Return shapes that may resolve the means of a loss at less work than a sum over nodes.
 
     The nodes have two directions and one amplitude that varies. The coarser shapes come first.
@@ -76,7 +76,7 @@ class GridPoints(NamedTuple):
 class ScoreGrid:
     """Moves the weights of nodes to a grid of scores and norms."""
 
-    def __init__(self, nodes: FeatureNodes, shape: GridShape) -> None:
+    def __init__(self, nodes: FeatureLaw, shape: GridShape) -> None:
         self._classes = [_Class(nodes, label, shape) for label in (1.0, -1.0)]
         self._to_scores, self._to_norms = map(_to_coefficients, shape[:2])
 
@@ -117,7 +117,7 @@ class _Class:
     are summed over the nodes. They depend on the readout through (e, rho) alone.
     """
 
-    def __init__(self, nodes: FeatureNodes, label: float, shape: GridShape) -> None:
+    def __init__(self, nodes: FeatureLaw, label: float, shape: GridShape) -> None:
         of_label = nodes.y == label
 
         def own(values: np.ndarray) -> np.ndarray:

@@ -21,11 +21,11 @@ from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.results import Status, StatusCode, TaskPrediction, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.readout.accuracy import allowed_error, status_of
 from sparsetoken.theory.readout.covariances import CommutingCovariances, Directions
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import scores_on, standard_error, training_loss
 from sparsetoken.theory.readout.solve import SaddlePoint, solve_readout
 
@@ -149,7 +149,7 @@ def _query_of(task: Problem, names: tuple[str, ...], model: Model) -> TaskQuery 
     return TaskQuery(tuple(given.get(name, 0.0) for name in names), query.sharpness)
 
 
-def task_nodes(law: TaskLaw, model: Model, query: TaskQuery | None, points: int) -> FeatureNodes:
+def task_nodes(law: TaskLaw, model: Model, query: TaskQuery | None, points: int) -> FeatureLaw:
     """Return nodes of the features of a task, so many of each kind of bag and scramble.
 
     The directions are those of the task and, where the query is not among them, the rest of it.
@@ -168,7 +168,7 @@ def task_nodes(law: TaskLaw, model: Model, query: TaskQuery | None, points: int)
             parts.append((*_features(law, model, query, uniforms, rng), weight))
         scrambles.append([np.concatenate(column) for column in zip(*parts, strict=True)])
     a, C, y, weight = (np.stack(column) for column in zip(*scrambles, strict=True))
-    return FeatureNodes(a, C[..., None], y, weight, np.zeros((a.shape[-1], a.shape[-1])))
+    return FeatureLaw(a, C[..., None], y, weight, np.zeros((a.shape[-1], a.shape[-1])))
 
 
 def _uniforms(dimensions: int, rng: np.random.Generator) -> Callable[[int], np.ndarray]:
@@ -205,7 +205,7 @@ def _features(
     return amounts, C, law.targets(latent, Z).astype(float)
 
 
-def _equations(nodes: FeatureNodes, loss: Loss) -> SaddleEquations:
+def _equations(nodes: FeatureLaw, loss: Loss) -> SaddleEquations:
     J = nodes.a.shape[-1]
     frame = Directions(np.zeros((1, J)), {(j, j): np.ones(1) for j in range(J)})
     isotropic = CommutingCovariances(np.ones((1, 1)), frame)
@@ -228,10 +228,10 @@ def _test_error(
     return mean, standard_error(own)
 
 
-def _metric(nodes: FeatureNodes, state: OrderParameters, law: TaskLaw, scramble: int) -> float:
+def _metric(nodes: FeatureLaw, state: OrderParameters, law: TaskLaw, scramble: int) -> float:
     """Return the mean of the metric over the bags of a scramble."""
     here = slice(scramble, scramble + 1)
-    some = FeatureNodes(
+    some = FeatureLaw(
         nodes.a[here], nodes.C[here], nodes.y[here], nodes.weight[here], nodes.covariance
     )
     scores = scores_on(some, state)

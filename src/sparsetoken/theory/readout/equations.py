@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsetoken.losses import Loss
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.readout.bias import best_bias
 from sparsetoken.theory.readout.covariances import Covariances, Pull, Response
 from sparsetoken.theory.readout.means import LossMeans, OrderParameters
-from sparsetoken.theory.readout.nodes import FeatureNodes
 
 _ROUNDING = 1e-13  # relative, of a sum or a squared norm
 _LEAST = 1e-12  # relative, of a norm
@@ -52,7 +52,7 @@ class SaddleEquations:
 
     def __init__(
         self,
-        nodes: FeatureNodes,
+        nodes: FeatureLaw,
         loss: Loss,
         covariances: Covariances,
         removed: np.ndarray | None = None,
