@@ -108,3 +108,16 @@ def test_a_query_of_length_0_pools(loss):
     pooled = st.predict(problem, st.Pooled(), readout)
     assert attention.converged
     assert attention.test_error == pytest.approx(pooled.test_error, abs=1e-8)
+
+
+def test_a_bias_that_no_loss_decides():
+    """Scores far below the margin of the hinge loss, with balanced classes."""
+    problem = st.SparseTokenProblem(10, 1, 3.0, 0.5)
+    hinge, logistic, weaker = (
+        st.predict(problem, st.Pooled(), st.Readout(loss, ridge, 2.0))
+        for loss, ridge in (("hinge", 3.0), ("logistic", 3.0), ("hinge", 0.3))
+    )
+    assert hinge.status == "no_limit"
+    assert "bias" in hinge.status.remedy
+    assert logistic.converged
+    assert weaker.converged

@@ -28,6 +28,11 @@ _NOT_SOLVED = Status(
     StatusCode.MAX_ITERATIONS,
     "The saddle point was not reached; try a larger ridge or, with a query, less sharpness.",
 )
+FREE_BIAS = Status(
+    StatusCode.NO_LIMIT,
+    "The mean loss does not depend on the bias, which chance then decides at every finite "
+    "dimension; lower the ridge, or take a loss that is curved.",
+)
 
 
 class Predictor:
@@ -151,18 +156,17 @@ def _predicted(point: SolvedPoint, stage: Stage, tolerance: float) -> Prediction
     saddle = point.saddle
     if not saddle.converged:
         return without_readout(_NOT_SOLVED, saddle.residual, saddle.iterations)
-    answer = point.outcome()
+    answer, error = point.outcome(), point.numerical_error
+    status = status_of(answer.test_error, error, tolerance, f"{point.nodes} nodes")
     if stage.fits_exactly:
         answer = dataclasses.replace(answer, training_loss=0.0, training_error=0.0)
     return Prediction(
         **fields_of(answer),
         susceptibility=math.inf if stage.fits_exactly else float(saddle.state.chi[0]),
-        numerical_error=point.numerical_error,
+        numerical_error=error,
         residual=saddle.residual,
         iterations=saddle.iterations,
-        status=status_of(
-            answer.test_error, point.numerical_error, tolerance, f"{point.nodes} nodes"
-        ),
+        status=FREE_BIAS if point.bias_is_free else status,
     )
 
 

@@ -22,6 +22,7 @@ from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.results import Status, StatusCode, TaskPrediction, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.predictor import FREE_BIAS
 from sparsetoken.theory.readout.accuracy import allowed_error, status_of
 from sparsetoken.theory.readout.covariances import CommutingCovariances, Directions
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
@@ -102,6 +103,8 @@ def predict_task(
         if saddle.converged:
             basis = f"{equations.nodes.y.size} nodes"
             status = status_of(error, spread, tolerance, basis)
+            if equations.bias_is_free(saddle.state, saddle.smoothing):
+                status = FREE_BIAS
             loss = training_loss(equations, saddle)
         else:
             error = spread = loss = math.nan

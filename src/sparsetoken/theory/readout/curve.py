@@ -37,12 +37,14 @@ class SolvedPoint:
 
     The numerical error is the standard error of the test error: that over the scrambles of the
     nodes, and what all nodes may have missed. The nodes are counted over classes and scrambles.
+    A bias that is free could be another one, with another test error.
     """
 
     saddle: SaddlePoint
     test_error: float
     numerical_error: float
     nodes: int
+    bias_is_free: bool
     outcome: Callable[[], Outcome]
 
 
@@ -181,9 +183,11 @@ class _Attempt:
 
     def complete(self, saddle: SaddlePoint) -> SolvedPoint:
         """Return the solution with all that follows from it."""
-        nodes = self._level.equations.nodes.y.size
+        equations = self._level.equations
+        free = saddle.converged and equations.bias_is_free(saddle.state, saddle.smoothing)
+        nodes = equations.nodes.y.size
         return SolvedPoint(
-            saddle, self.test_error, self.error, nodes, lambda: self._outcome(saddle)
+            saddle, self.test_error, self.error, nodes, free, lambda: self._outcome(saddle)
         )
 
     def _outcome(self, saddle: SaddlePoint) -> Outcome:

@@ -85,6 +85,14 @@ class SaddleEquations:
         tangent[self.chi] = -1 / (samples * x[self.chi] ** 2)
         return tangent
 
+    def bias_is_free(self, state: OrderParameters, mu: float) -> bool:
+        """Return whether scores that are not all alike leave the bias within an interval.
+
+        A loss with a kink is straight between the scores of both classes where these are small.
+        """
+        hessian = _mean(self.means.at(state, mu).hessian)
+        return bool(hessian[self.J, self.J] < _FLAT and (state.p.any() or state.q.any()))
+
     def pull(self, state: OrderParameters, mu: float) -> Pull:
         """Return what the samples do to the readout at a state."""
         return self._pull(state, self.means.at(state, mu).gradient.mean(axis=0))
