@@ -7,7 +7,7 @@ import pytest
 from attention_descent import attention_descent
 from command_line import invoke as run
 from sparsetoken import Descent, SparseTokenProblem, theory
-from sparsetoken.model import networks
+from sparsetoken.model import networks, tasks
 
 TASK = ["--length", "4", "--strength", "2"]
 KEYS = [
@@ -136,6 +136,60 @@ def test_options_that_do_not_fit_the_network_are_refused(arguments, said):
     assert found.stdout == ""
     assert said in found.stderr
     assert found.stderr.count("Error:") == 1
+
+
+def test_a_task_descends_as_in_python():
+    network = ["--rate", "1,0.2", "--rate-c", 0.2, "--start-overlap", 0.3]
+    sizes = ["--length", 4, "--strength", 2.5, "--steps", 2, "--alpha", 3, "--tolerance", 0.05]
+    sampled = ["--dimension", 30, "--trials", 2]
+    task = ["--task", "single_location_regression"]
+    found = run("descend", *task, *sizes, *network, *sampled, "--json")
+    assert found.exit_code == 0
+    values = json.loads(found.stdout)
+    descent = Descent(
+        alpha=3.0,
+        steps=2,
+        rates={"q": 1.0, "w": 0.2},
+        rate_c=0.2,
+        start_overlaps={"q": {"place": 0.3}, "w": 0.0},
+        loss="square",
+    )
+    made = tasks.single_location_regression(length=4, strength=2.5)
+    course = theory.descend(made, descent, tolerance=0.05)
+    last, columns = values["steps"][2], course.columns()
+    for name in ("test_error", "overlap_q_place", "overlap_w_value", "cosine_w_value", "norm_q"):
+        assert last[name] == columns[name][2]
+    simulated = values["simulation"]["steps"][2]["overlap_w_value"]
+    assert abs(simulated["mean"] - last["overlap_w_value"]) < 5 * simulated["standard_error"]
+
+
+@pytest.mark.parametrize("task", tasks.__all__)
+def test_each_task_has_a_course(task):
+    sizes = ["--steps", 1, "--alpha", 0.5, "--tolerance", 0.3]
+    found = run("descend", "--task", task, *sizes, "--network", "gated", "--json")
+    assert found.exit_code == 0
+    assert json.loads(found.stdout)["status"] == "converged"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--task", "majority", "--informative", 2],
+            "--length and --strength; got '--informative'",
+        ),
+        (["--task", "meeting_concepts", "--strength", 2], "must be --length; got '--strength'"),
+        (["--task", "majority", "--eta-w", 2], "--eta-w has no effect"),
+        (["--task", "majority", "--length", 4], "odd"),
+        (["--task", "majorty"], "Did you mean majority?"),
+        (["--task", "position", "--loss", "logistic"], "must be square"),
+        (["--network", "softmax", "--start-overlap", 1], "given with --task"),
+    ],
+)
+def test_options_that_do_not_fit_the_task_are_refused(arguments, said):
+    refused = run("descend", *arguments, "--steps", 1)
+    assert refused.exit_code == 2
+    assert said in refused.stderr
 
 
 def test_floor_keys():
