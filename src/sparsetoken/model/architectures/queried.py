@@ -61,8 +61,8 @@ class QueriedModel(Model, abc.ABC):
     Examples
     --------
     >>> import sparsetoken as st
-    >>> [kind.name for kind in st.model.QueriedModel.__subclasses__()][:3]
-    ['attention', 'hard_attention', 'elementwise']
+    >>> isinstance(st.Attention(), st.model.QueriedModel), st.Attention().sees_mean
+    (True, False)
     """
 
     query: AnyQuery = parameter(
