@@ -327,10 +327,7 @@ def _of_descent(law: TaskLaw, trained: Any) -> Training:
     if np.shape(start_c) != (len(weights),):
         legal = f"{len(weights)} numbers: {', '.join(weights)}" if weights else "None"
         raise InvalidInput("start_c", legal, start_c)
-    loss = _require_loss(law, trained.loss)
-    if isinstance(law, OwnLaw):
-        classes = law.classes or not getattr(loss, "real_labels", True)
-        law = dataclasses.replace(law, metric=law.metric or loss, classes=classes)
+    law, loss = law_for_loss(law, trained.loss), trained.loss
     alpha = real("alpha", trained.alpha, infinite=True)
     if alpha == math.inf and trained.batches > 1:
         legal = "1 with alpha = inf, where each step has samples of its own"
@@ -366,11 +363,26 @@ def _require_symmetric(training: Training, problem: SparseTokenProblem) -> None:
         raise InvalidInput("position_law", "None", problem.position_law, remedy)
 
 
-def _require_loss(law: TaskLaw, loss: Any) -> Any:
+def law_for_loss(law: TaskLaw, loss: Any) -> TaskLaw:
+    """Return the law of a task with a metric, and with classes where the loss asks for them.
+
+    Raises
+    ------
+    InvalidInput
+        If a built-in loss is not one of such targets.
+    """
+    _require_loss(law, loss)
+    if not isinstance(law, OwnLaw):
+        return law
+    classes = law.classes or not getattr(loss, "real_labels", True)
+    return dataclasses.replace(law, metric=law.metric or loss, classes=classes)
+
+
+def _require_loss(law: TaskLaw, loss: Any) -> None:
     from sparsetoken.losses import Loss
 
     if not isinstance(loss, Loss):
-        return loss
+        return
     y = law.some_targets()
     if law.outputs == 1 and (y.ndim > 1 or not (loss.real_labels or np.isin(y, (-1, 1)).all())):
         got = f"{loss.name}, with targets of another kind"
@@ -379,7 +391,6 @@ def _require_loss(law: TaskLaw, loss: Any) -> Any:
     if law.outputs > 1 and loss.name != "logistic":
         remedy = "Logistic is then cross-entropy; or give a function of the K scores and the class."
         raise InvalidInput("loss of K > 2 classes", "logistic, or a function", loss.name, remedy)
-    return loss
 
 
 def _each(name: str, given: Any, columns: tuple[str, ...]) -> Float[np.ndarray, " m"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sparsetoken.base.parameters import (
@@ -20,6 +21,7 @@ from sparsetoken.base.validation import (
     LARGEST_LOAD,
     InvalidInput,
     Reals,
+    real,
     reals,
 )
 from sparsetoken.model.tokens import TokenLaw
@@ -27,7 +29,7 @@ from sparsetoken.model.tokens import TokenLaw
 if TYPE_CHECKING:
     from sparsetoken.losses import Loss
 
-__all__ = ["Query", "QueryVector", "Readout", "TwoSteps"]
+__all__ = ["Query", "QueryCosines", "QueryVector", "Readout", "TwoSteps"]
 
 SMOOTH_LOSSES = ("logistic", "square", "squared_hinge")
 LOSSES = (*SMOOTH_LOSSES, "hinge")
@@ -58,6 +60,18 @@ def _direction(given: Any) -> tuple[float, ...]:
     return tuple(entry / norm for entry in q)
 
 
+def _cosines(given: Any) -> tuple[tuple[str, float], ...]:
+    pairs = dict(given) if isinstance(given, (Mapping, tuple)) else {}
+    if not pairs or not all(isinstance(name, str) for name in pairs):
+        legal = "a mapping from names of directions to numbers"
+        raise InvalidInput("cosines of the query", legal, given)
+    cosines = tuple((n, real(f"cosine of the query with {n}", c)) for n, c in pairs.items())
+    norm = math.hypot(*(c for _, c in cosines))
+    if norm > 1 + _ROUNDING:
+        raise InvalidInput("cosines of the query", "with squares that add up to <= 1", norm**2)
+    return cosines
+
+
 def _steps(of: str, default: float, letter: str, high: float) -> Any:
     return parameter(
         f"step size of the {of}",
@@ -74,6 +88,8 @@ def _loss_that(does: str) -> Any:
         f"loss, {does}", r"\ell", default="logistic", choices=LOSSES, find=_loss, kind=kind
     )
 
+
+_ROUNDING = 1e-12
 
 _SHARPNESS = (
     "sharpness of the softmax, its effective inverse temperature: the standard deviation of the "
@@ -136,6 +152,30 @@ class QueryVector:
         "direction of the query, of any norm > 0, in the coordinates of the signal",
         find=_direction,
         kind="array of shape (d,)",
+    )
+    sharpness: Reals = parameter(_SHARPNESS, "k", default=1.0, range=Range(least=0))
+
+
+@value
+class QueryCosines:
+    """A frozen query among the directions of a `Task`, by its cosine with each.
+
+    See Also
+    --------
+    sparsetoken.Query : A query for the one signal of a `SparseTokenProblem`.
+    sparsetoken.Task : A task of one's own.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.model.QueryCosines({"place": 0.8, "value": 0.1}, sharpness=2.0).cosines
+    (('place', 0.8), ('value', 0.1))
+    """
+
+    cosines: Any = parameter(
+        "<q, xi> / |q| by the names of the directions xi, 0 with those that are left out",
+        find=_cosines,
+        kind="mapping from str to float",
     )
     sharpness: Reals = parameter(_SHARPNESS, "k", default=1.0, range=Range(least=0))
 
@@ -221,7 +261,10 @@ class Readout:
 
 
 def check_query(query: Any, tokens: TokenLaw) -> None:
-    """Raise `InvalidInput` unless a query that is given as a vector is one of these tokens."""
+    """Raise `InvalidInput` unless a query is one of a problem with these tokens."""
+    if isinstance(query, QueryCosines):
+        remedy = "Cosines with several directions belong to a Task."
+        raise InvalidInput("query", "Query(cosine, sharpness) for one signal", query, remedy)
     if not isinstance(query, QueryVector):
         return
     d, size = tokens.dimension, len(query.direction)

@@ -9,6 +9,7 @@ from sparsetoken.results.outcomes import (
     Outcome,
     Overlaps,
     Prediction,
+    TaskPrediction,
     Weights,
 )
 from sparsetoken.results.record import Record
@@ -29,6 +30,7 @@ __all__ = [
     "Simulation",
     "Status",
     "StatusCode",
+    "TaskPrediction",
     "TrialOutcome",
     "Weights",
 ]

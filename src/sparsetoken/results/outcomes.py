@@ -175,6 +175,38 @@ class Weights(Record):
 
 
 @record
+class TaskPrediction(Record):
+    """An outcome of the four stages on a `Task`, predicted by theory.
+
+    See Also
+    --------
+    sparsetoken.predict : The function that returns it.
+    sparsetoken.Task : A task of one's own.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> task = st.tasks.single_location_regression(length=6, strength=3.0)
+    >>> query = st.model.QueryCosines({"place": 0.9}, sharpness=2.0)
+    >>> readout = st.Readout("square", ridge=0.01, alpha1=4.0)
+    >>> found = st.predict(task, st.Attention(query), readout, tolerance=0.02)
+    >>> found.weights.names, found.converged
+    (('q', 'w'), True)
+    """
+
+    test_error: Numbers = quantity("Mean of the metric of the task on new bags.")
+    training_loss: Numbers = quantity("Mean loss over D1, without the ridge term.")
+    weights: Weights = quantity(
+        "Query and readout; the norm of the query is its sharpness. A model without a query has "
+        "none."
+    )
+    numerical_error: Numbers = quantity("Standard error of `test_error` over scrambles of nodes.")
+    residual: Numbers = quantity("Norm of the last Newton step, relative to the unknowns.")
+    iterations: Numbers = quantity("Newton steps in all.")
+    status: Status = quantity("How the computation ended, at each point.")
+
+
+@record
 class NetworkPath(Record):
     """Weights of a network and their test error, at the start and after each step.
 

@@ -67,7 +67,7 @@ def imbalance_advice(
 @functools.lru_cache(maxsize=64)
 def _slope_of_bias(loss: Loss, pi: float) -> float:
     """Return the derivative of the best bias without features by the share of positives."""
-    b = best_bias(loss, pi)
     y, chance = np.array([1.0, -1.0]), np.array([pi, 1 - pi])
+    b = best_bias(loss, y, chance)
     positive, negative = np.asarray(loss.slope(y, np.full(2, b)))
     return float((negative - positive) / (chance @ np.asarray(loss.curvature(y, np.full(2, b)))))

@@ -3,35 +3,65 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, overload
 
 from sparsetoken.base.progress import SILENT, Progress, progress_of
 from sparsetoken.base.validation import InvalidInput, real
+from sparsetoken.model.concepts import ConceptProblem
 from sparsetoken.model.models import Attention, Model, Pooled, entry_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Readout, TwoSteps, require_readout
+from sparsetoken.model.task import Task
+from sparsetoken.model.task_law import Problem
 from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread
-from sparsetoken.results import Prediction
-from sparsetoken.results.record import stacked
+from sparsetoken.results import Prediction, TaskPrediction
+from sparsetoken.results.record import AnyRecord, stacked
 from sparsetoken.theory.predictor import Predictor
 from sparsetoken.theory.query import loss_to_pooling
 from sparsetoken.theory.random_queries import predictions_of
 from sparsetoken.theory.readout.accuracy import TOLERANCE
 
+_TASK_TOLERANCE = 1e-3  # as of descents
+
+
+@overload
+def predict(
+    problem: SparseTokenProblem,
+    model: Model = ...,
+    readout: Readout = ...,
+    *,
+    test_problem: SparseTokenProblem | None = None,
+    tolerance: float = ...,
+    progress: bool = ...,
+) -> Prediction: ...
+
+
+@overload
+def predict(
+    problem: ConceptProblem | Task,
+    model: Model = ...,
+    readout: Readout = ...,
+    *,
+    tolerance: float = ...,
+    progress: bool = ...,
+) -> TaskPrediction: ...
+
 
 @on_one_thread
 @with_x64
 def predict(
-    problem: SparseTokenProblem,
+    problem: Problem,
     model: Model = Attention(),
     readout: Readout = Readout(),
     *,
     test_problem: SparseTokenProblem | None = None,
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
     progress: bool = True,
-) -> Prediction:
+) -> Prediction | TaskPrediction:
     """Predict test error, training loss and AUC of a readout, as n0, n1, d -> infinity.
 
     Any numeric field of problem, model and readout may hold an array; arrays broadcast against one
@@ -41,11 +71,14 @@ def predict(
 
     Parameters
     ----------
-    problem : SparseTokenProblem
-        Its position law is ignored, except for `Vectorized`, where it must be uniform. Among
+    problem : SparseTokenProblem, ConceptProblem or Task
+        The position law is ignored, except for `Vectorized`, where it must be uniform. Among
         tokens of a covariance ridge 0 needs an inverse of it. They have a dimension, at
         which the query of `TwoSteps` is random, as is one given by its cosine: all is then a mean
         over draws of it, and the `spread` says by how much the test error of one draw varies.
+        A task other than the `SparseTokenProblem` has one score and isotropic tokens; its model is
+        `Pooled` or has a query that is given by its cosines or found by a `Descent`, and the ridge
+        is > 0. Its Bayes-optimal error is not known.
     model : Model
         With its query, or the steps that find it. `Elementwise` uses the query that the
         steps find for softmax attention.
@@ -60,17 +93,17 @@ def predict(
         The problem of new data, on which test error and AUC are predicted; by default the
         one trained on. For `Vectorized` it must have the same length. Its tokens have the
         same law.
-    tolerance : float
+    tolerance : float, optional
         Numerical error of the test error that is acceptable, in (0, 1), and a hundredth of the
-        relative one, 1% by default: nodes are added until twice the standard error over
-        scrambles is below both. A mean over draws of a random query is known to a tenth of the
-        spread instead, where that is more.
+        relative one: by default 1e-4, and 1e-3 for tasks other than the `SparseTokenProblem`.
+        Nodes are added until twice the standard error over scrambles is below both. A mean over
+        draws of a random query is known to a tenth of the spread instead, where that is more.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------
-    Prediction
+    Prediction, or TaskPrediction of a task
         Use it only if ``converged``. At ridge 0 and on the threshold the status is NO_LIMIT.
         `advice` explains a poor query; that attention loses to pooling is found for single
         points whose query is trained, not over arrays.
@@ -96,10 +129,15 @@ def predict(
     >>> print(f"{found.test_error:.4f}", found.converged)
     0.2934 True
     """
+    of_task = isinstance(problem, (ConceptProblem, Task))
+    if tolerance is None:
+        tolerance = _TASK_TOLERANCE if of_task else TOLERANCE
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     if test_problem is not None and not isinstance(test_problem, SparseTokenProblem):
         raise InvalidInput("test_problem", "a SparseTokenProblem or None", test_problem)
     require_numbers(test_problem)
+    if isinstance(problem, (ConceptProblem, Task)):
+        return _predict_task(problem, model, readout, test_problem, tolerance, progress)
     require_problem(problem)
     grid = broadcast(problem, model, readout)
     with progress_of("points", len(grid.points), progress) as done:
@@ -109,25 +147,56 @@ def predict(
     return stacked(rows, grid)
 
 
+def _predict_task(
+    task: ConceptProblem | Task,
+    model: Model,
+    readout: Readout,
+    tested: SparseTokenProblem | None,
+    tolerance: float,
+    progress: bool,
+) -> TaskPrediction:
+    from sparsetoken.theory.task_readout import predict_task  # with JAX
+
+    if tested is not None:
+        raise InvalidInput("test_problem", "None for a task", tested)
+    grid = broadcast(task, model, readout)
+    with progress_of("points", len(grid.points), progress) as done:
+        of = functools.partial(predict_task, tolerance=tolerance)
+        return stacked(_together(grid.points, of, done), grid)
+
+
 def _predictions(
     points: Sequence[tuple[SparseTokenProblem, Model, Readout]],
     test_problem: SparseTokenProblem | None,
     tolerance: float,
     progress: Progress = SILENT,
 ) -> list[Prediction]:
-    """Return the prediction at each point; points with the same features are solved together."""
+    """Return the prediction at each point."""
+
+    def of(
+        problem: SparseTokenProblem, model: Model, readouts: Sequence[Readout]
+    ) -> list[Prediction]:
+        return predictions_of(problem, model, test_problem, readouts, tolerance)
+
+    return _together(points, of, progress)
+
+
+def _together(
+    points: Sequence[tuple[Any, Model, Readout]],
+    of: Callable[[Any, Model, Sequence[Readout]], list[AnyRecord]],
+    progress: Progress,
+) -> list[AnyRecord]:
+    """Return the predictions at points; those with the same features are solved together."""
     places: dict[object, list[int]] = {}
     for place, (problem, model, readout) in enumerate(points):
-        require_problem(problem)
         entry_of(model)
         require_readout(readout)
         places.setdefault((problem, model, readout.loss), []).append(place)
-    predictions: dict[int, Prediction] = {}
+    predictions: dict[int, AnyRecord] = {}
     for some in places.values():
         problem, model, _ = points[some[0]]
         readouts = [points[place][2] for place in some]
-        solved = predictions_of(problem, model, test_problem, readouts, tolerance)
-        predictions |= zip(some, solved, strict=True)
+        predictions |= zip(some, of(problem, model, readouts), strict=True)
         progress(len(some))
     return [predictions[place] for place in range(len(points))]
 

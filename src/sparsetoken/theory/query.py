@@ -8,7 +8,7 @@ from sparsetoken.base.validation import LARGEST_VALUE
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query, QueryVector, TwoSteps
+from sparsetoken.model.stages import Query, QueryVector, TwoSteps, check_query
 from sparsetoken.results import Prediction
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.alignment.two_steps import align, sign_boundary
@@ -28,17 +28,19 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     """
     entry_of(model)
     query = model.query
+    check_query(query, problem.tokens)
     if isinstance(query, TwoSteps):
         return align(problem, query).query
     if isinstance(query, Descent):
         from sparsetoken.theory.dynamics import descended_query  # with JAX
 
-        return descended_query(problem, query)
+        (cosine,), sharpness = descended_query(problem, query)
+        return Query(cosine, sharpness)
     if isinstance(query, QueryVector):
         law = query_law(problem, query)
         cosine = law.overlap(spectrum_of(problem)) / law.norm
         return Query(max(-1.0, min(1.0, cosine)), query.sharpness)
-    return query
+    return query if isinstance(query, Query) else None
 
 
 def advice_on(problem: SparseTokenProblem, model: Model, query: Query | None) -> tuple[str, ...]:

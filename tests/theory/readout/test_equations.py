@@ -194,4 +194,4 @@ def test_a_readout_that_nothing_pulls_is_zero(loss, pi):
     assert found.converged
     p, b, q, chi = found.state
     assert not np.concatenate([p, q, chi]).any()
-    assert b == best_bias(get_loss(loss), pi)
+    assert b == best_bias(get_loss(loss), np.array([-1.0, 1.0]), np.array([1 - pi, pi]))

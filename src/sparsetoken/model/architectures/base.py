@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sparsetoken.base.parameters import value
 
 if TYPE_CHECKING:
-    from sparsetoken.model.descent import Descent
+    from sparsetoken.model.architectures.queried import AnyQuery
     from sparsetoken.model.problem import SparseTokenProblem
-    from sparsetoken.model.stages import Query, QueryVector, TwoSteps
 
 __all__ = ["Architecture", "Model", "WeightedSum"]
 
@@ -23,7 +22,7 @@ class Model:
     ----------
     name : str
         The word that the command line, sweeps and JSON use.
-    query : Query or QueryVector or TwoSteps or Descent or None
+    query : Query or QueryVector or QueryCosines or TwoSteps or Descent or None
         The given query, or how it is found; None for a model without one.
 
     See Also
@@ -41,7 +40,7 @@ class Model:
     name: ClassVar[str]
 
     @property
-    def query(self) -> Query | QueryVector | TwoSteps | Descent | None:
+    def query(self) -> AnyQuery | None:
         """The query, or how it is found."""
         return None
 

@@ -16,16 +16,19 @@ from sparsetoken.model.architectures.weights import (
     softmax_weights,
 )
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.stages import Query, QueryVector, TwoSteps
+from sparsetoken.model.stages import Query, QueryCosines, QueryVector, TwoSteps
 
 __all__ = ["Attention", "Elementwise", "HardAttention", "QueriedModel"]
 
 _LARGEST_EXPONENT = 300.0  # e^300 squared is still a float64
 
 
-def _query(given: Any) -> Query | QueryVector | TwoSteps | Descent:
-    if not isinstance(given, (Query, QueryVector, TwoSteps, Descent)):
-        legal = "a Query, a QueryVector, TwoSteps or a Descent"
+AnyQuery = Query | QueryVector | QueryCosines | TwoSteps | Descent
+
+
+def _query(given: Any) -> AnyQuery:
+    if not isinstance(given, AnyQuery):
+        legal = "a Query, a QueryVector, QueryCosines, TwoSteps or a Descent"
         raise InvalidInput("query", legal, given)
     network = given.network if isinstance(given, Descent) else None
     if network is not None and not (isinstance(network, QueryNetwork) and network.heads == 1):
@@ -57,11 +60,11 @@ class QueriedModel(Model, abc.ABC):
     ['attention', 'hard_attention', 'elementwise']
     """
 
-    query: Query | QueryVector | TwoSteps | Descent = parameter(
+    query: AnyQuery = parameter(
         "given query, or how it is found",
         default=TwoSteps(),
         find=_query,
-        kind="Query or QueryVector or TwoSteps or Descent",
+        kind="Query or QueryVector or QueryCosines or TwoSteps or Descent",
     )
     sees_mean: ClassVar[bool] = False
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses.gaussian_means import smoothed_at
+from sparsetoken.model.architectures.queried import AnyQuery
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, QueryVector, TwoSteps, check_query
@@ -44,9 +45,7 @@ class QueryLaw:
         return float(self.mean @ spectrum.signal)
 
 
-def query_law(
-    problem: SparseTokenProblem, query: Query | QueryVector | TwoSteps | Descent
-) -> QueryLaw:
+def query_law(problem: SparseTokenProblem, query: AnyQuery) -> QueryLaw:
     """Return the law of the query of a model.
 
     Raises
@@ -66,6 +65,7 @@ def query_law(
         q = spectrum.turned(np.array(query.direction))
         law = QueryLaw(q, np.zeros(len(q)), query.sharpness)
     else:  # a unit vector, whose rest is uniform beside the signal
+        assert isinstance(query, Query)  # as checked
         s, xi = query.cosine, spectrum.signal
         law = QueryLaw(s * xi, (1 - s**2) * (1 - xi**2) / (len(xi) - 1), query.sharpness)
     if law.width(spectrum) <= 0:

@@ -12,8 +12,6 @@ from jaxtyping import Float
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, integer, real
 from sparsetoken.model.descent import Descent, require_descent
-from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query
 from sparsetoken.model.task_law import Problem
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.backend import with_x64
@@ -142,8 +140,8 @@ def test_errors(task: Problem, trained: Descent, replicas: int) -> Float[np.ndar
 
 
 @functools.lru_cache(maxsize=32)
-def descended_query(problem: SparseTokenProblem, descent: Descent) -> Query:
-    """Return the final query of a descent among isotropic tokens.
+def descended_query(problem: Problem, descent: Descent) -> tuple[tuple[float, ...], float]:
+    """Return the cosines of the final query of a descent with the directions, and its sharpness.
 
     Raises
     ------
@@ -151,8 +149,8 @@ def descended_query(problem: SparseTokenProblem, descent: Descent) -> Query:
         If the descent diverges.
     """
     weights = descend(problem, descent, progress=False).weights
-    cosine, norm = weights.cosines[-1, 0, 0], weights.norms[-1, 0]
-    if not np.isfinite(cosine):
+    cosines, norm = weights.cosines[-1, 0], weights.norms[-1, 0]
+    if not np.isfinite(cosines).all():
         remedy = "Lower the rates or momentum."
         raise InvalidInput("query", "found by a descent that does not diverge", descent, remedy)
-    return Query(cosine, descent.network.beta * norm)  # type: ignore[attr-defined]
+    return tuple(cosines.tolist()), descent.network.beta * norm  # type: ignore[attr-defined]

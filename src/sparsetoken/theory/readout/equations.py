@@ -175,7 +175,8 @@ class SaddleEquations:
         """
         nodes, cov, samples = self.nodes, self.covariances, load.samples
         w = nodes.weight / len(nodes.y)
-        bias = best_bias(self.loss, float(np.sum(w * (nodes.y > 0))), mu)
+        targets, place = np.unique(nodes.y, return_inverse=True)
+        bias = best_bias(self.loss, targets, np.bincount(place.ravel(), w.ravel()), mu)
         slope = self.loss.dual(nodes.y, bias + 0 * nodes.y, mu + 0 * nodes.y)
         squares = np.einsum("sn,snk->k", w, nodes.C**2)
         second = np.einsum("sn,sni,snj->ij", w, nodes.a, nodes.a, optimize=True) + nodes.covariance

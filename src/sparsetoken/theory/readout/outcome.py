@@ -50,15 +50,21 @@ def performance(
     nodes, state, mu = equations.nodes, saddle.state, saddle.smoothing
     own = scores_on(nodes, state) if own is None else own
     tested = own if tested is None else tested
-    value, gradient, _ = equations.means.at(state, mu)
-    # l(y, z*) is the envelope less V p^2/2, whose mean is chi times the gradient in chi.
-    chi = slice(len(state.p) + 1 + len(state.q), None)
-    training_loss = float(value.mean() + gradient.mean(axis=0)[chi] @ state.chi)
     # y z* < 0 where the score of a new sample is beyond the point that the prox maps to 0.
     _, _, V = equations.means.scores(state, mu)
     turn = V * equations.loss.slope(nodes.y, 0 * nodes.y)
     training = dataclasses.replace(own, mean=own.mean - turn)
-    return Performance(tested.test_error(), training_loss, training.test_error(), tested.auc())
+    loss = training_loss(equations, saddle)
+    return Performance(tested.test_error(), loss, training.test_error(), tested.auc())
+
+
+def training_loss(equations: SaddleEquations, saddle: SaddlePoint) -> float:
+    """Return the mean loss of a solution over the training set.
+
+    l(y, z*) is the envelope less V p^2/2, whose mean is chi times the gradient in chi.
+    """
+    value, gradient, _ = equations.means.at(saddle.state, saddle.smoothing)
+    return float(value.mean() + gradient.mean(axis=0)[equations.chi] @ saddle.state.chi)
 
 
 @with_x64
