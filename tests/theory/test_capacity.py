@@ -134,10 +134,9 @@ def test_violations_that_hardly_a_plain_node_has_are_found_in_a_few_rounds(lette
     assert found.capacity > 500
 
 
-@pytest.mark.parametrize("tolerance", [1e-2, 1e-3])
-def test_a_mean_without_variance_is_not_called_converged(tolerance):
+def test_a_mean_without_variance_is_not_called_converged():
     """L = 2: E[1/C^2] is infinite. Sets of 10^3 to 10^6 plain draws give 73 to 112."""
-    found = load("elementwise", 2, 2, 0.5, 4.0, 0.6, 1.0, activation="linear", tolerance=tolerance)
+    found = load("elementwise", 2, 2, 0.5, 4.0, 0.6, 1.0, activation="linear", tolerance=1e-2)
     assert not found.status.converged
     assert 73 < found.capacity < 112
     assert found.numerical_error > 0.01 * found.capacity
@@ -252,7 +251,7 @@ def test_a_bias_that_only_impossible_samples_forbid_is_kept():
 
     Without a bias the least violation is 0.400.
     """
-    found = load("elementwise", 15, 2, 0.52, 3.62, 0.84, 3.05)
+    found = load("elementwise", 15, 2, 0.52, 3.62, 0.84, 3.05, tolerance=1e-2)
     assert 1 / found.capacity == pytest.approx(0.176, abs=0.003)
 
 
