@@ -47,11 +47,14 @@ FINE = GridShape(64, 48, np.sqrt, np.square)  # C may be 0 here
 def worthwhile(nodes: FeatureLaw, loss: Loss) -> list[GridShape]:
     """Return shapes that may resolve the means of a loss at less work than a sum over nodes.
 
-    The nodes have two directions and one amplitude that varies. The coarser shapes come first.
+    The nodes have two directions, one amplitude that varies, and in each scramble equally many of
+    each label. The coarser shapes come first.
     """
     shapes: list[GridShape] = []
     one_varies = not np.ptp(nodes.C[..., 1:], axis=(0, 1)).any()
     if nodes.exact or not loss.integrates or nodes.a.shape[2] != 2 or not one_varies:
+        return shapes
+    if (np.abs(nodes.y) != 1).any() or np.ptp(nodes.y.sum(axis=1)) > 0:
         return shapes
     if nodes.y.size > _MANY and nodes.C[..., 0].all():  # log C
         shapes += [COARSE, PLAIN, MIDDLE]
