@@ -7,7 +7,7 @@ import pytest
 from attention_descent import attention_descent
 from command_line import invoke as run
 from sparsetoken import Descent, SparseTokenProblem, theory
-from sparsetoken.model import networks
+from sparsetoken.model import networks, tasks
 
 TASK = ["--length", "4", "--strength", "2"]
 KEYS = [
@@ -106,6 +106,33 @@ def test_a_network_descends_as_in_python():
     assert row["u"] == expected.weights.c[2, 1]
 
 
+def test_a_task_descends_as_in_python():
+    """A task whose targets are numbers has the square loss; columns go by direction."""
+    arguments = ["--task", "position", "--length", 3, "--strength", 2, "--steps", 2, "--start", 0.4]
+    sampled = ["--dimension", 20, "--trials", 2, "--tolerance", 0.05]
+    found = run("descend", *arguments, *sampled, "--json")
+    assert found.exit_code == 0
+    values = json.loads(found.stdout)
+    descent = Descent(steps=2, loss="square", start=0.4)
+    expected = theory.descend(tasks.position(length=3, strength=2), descent, tolerance=0.05)
+    columns, row = expected.columns(), values["steps"][2]
+    shared = {name for name in columns if name in row}
+    assert {"test_error", "overlap_q_position3", "cosine_w_value", "norm_w", "b"} <= shared
+    assert {name: row[name] for name in shared} == {name: columns[name][2] for name in shared}
+    assert set(values["simulation"]["steps"][2]) == set(row)
+
+
+def test_a_task_keeps_the_network_and_the_loss_that_are_given():
+    arguments = ["--task", "meeting_concepts", "--network", "gated", "--loss", "square"]
+    found = run("descend", *arguments, "--steps", 1, "--tolerance", 0.05, "--json")
+    assert found.exit_code == 0
+    descent = Descent(networks.Gated(hidden=2), steps=1, loss="square")
+    expected = theory.descend(tasks.meeting_concepts(), descent, tolerance=0.05)
+    row = json.loads(found.stdout)["steps"][1]
+    assert row["training_loss"] == expected.training_loss[1]
+    assert row["norm_g2"] == expected.columns()["norm_g2"][1]
+
+
 def test_a_network_that_diverges_says_at_which_step():
     arguments = ["--network", "heads", "--rate", 900, "--loss", "square"]
     found = run("descend", *TASK, *arguments, "--tolerance", 0.05, "--json")
@@ -128,6 +155,12 @@ def test_a_network_that_diverges_says_at_which_step():
         (["--network", "heads", "--heads", 0], "--heads must be an integer in"),
         (["--network", "self_attention", "--dimension", 4], "dimension (d)"),
         (["--rate", 1], "Add --network softmax"),
+        (["--task", "soft"], "--task must be one of majority, meeting_concepts"),
+        (["--task", "majority", "--informative", 2], "--informative has no effect on this task"),
+        (["--task", "meeting_concepts", "--strength", 3], "must be --length; got '--strength'"),
+        (["--task", "majority", "--length", 4], "--length (L) must be odd"),
+        (["--task", "position", "--eta-w", 1], "--eta-w has no effect on this network"),
+        (["--task", "position", "--loss", "logistic"], "must be square; got 'logistic"),
     ],
 )
 def test_options_that_do_not_fit_the_network_are_refused(arguments, said):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter as Option
 
+from sparsetoken.base.parameters import parameters_of
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, choice, integer, real
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import PANELS, Given, command, numbers, option_name, option_of
@@ -23,6 +25,8 @@ from sparsetoken.model.networks import (
     Softmax,
 )
 from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.task import Task
+from sparsetoken.model.task_law import Problem
 
 EXPERIMENT = "Experiment (any of these adds a simulation)"
 SHOWN = (
@@ -50,6 +54,7 @@ _OF_MODELS = {f"{name}_{weight}" for name in ("eta", "start") for weight in "wq"
 _OF_MODELS |= {"model", "activation", "eta_b"}
 _MODEL = "Without --network (step sizes: one number, or a comma-separated list with one per step)"
 _NETWORK = "With --network"
+_OF_TASK = parameters_of(SparseTokenProblem).keys()
 _ETA = "Step size of the {}."
 _START = "Length of the {} before the first step, orthogonal to the signal."
 
@@ -59,6 +64,16 @@ def descend(
     *,
     model: Annotated[str, Option(group=_MODEL, help="attention or elementwise.")] = "attention",
     problem: SparseTokenProblem,
+    task: Annotated[
+        str | None,
+        Option(
+            group=PANELS["SparseTokenProblem"],
+            help="One of sparsetoken.tasks instead: single_location_regression, "
+            "needle_with_value, position, meeting_concepts or majority, with a --length and "
+            "mostly a --strength. The network is softmax by default, and the loss of targets that "
+            "are numbers square.",
+        ),
+    ] = None,
     descent: Descent,
     beta: Annotated[float, option_of(Softmax, "beta", PANELS["Descent"])] = 1.0,
     activation: Annotated[str, option_of(Elementwise, "activation", _MODEL)] = "erf",
@@ -113,7 +128,14 @@ def descend(
     Without --network, it trains readout, query and bias of attention or elementwise attention.
 
     Example: sparsetoken descend --network gated --hidden 2 --alpha 3 --steps 12
+
+    Example: sparsetoken descend --task needle_with_value --length 8 --alpha 4
     """
+    trained_on: Problem = problem
+    if task is not None:
+        trained_on, network = _task(task, problem, given), network or "softmax"
+        if isinstance(trained_on, Task) and trained_on.metric != "error" and "loss" not in given:
+            descent = dataclasses.replace(descent, loss="square")
     _require_own(network, given)
     if network is None:
         choice("--model", model, ("attention", "elementwise"))
@@ -148,8 +170,8 @@ def descend(
     sampled = bool(given & {"dimension", "trials", "seed"})
     if sampled:  # theory may take long, so what simulation refuses is refused now
         integer("trials", trials, 1)
-        DescentPlan(problem, trained, Setting(dimension, seed, engine))
-    path = theory.descend(problem, trained, tolerance=tolerance)
+        DescentPlan(trained_on, trained, Setting(dimension, seed, engine))
+    path = theory.descend(trained_on, trained, tolerance=tolerance)
     steps = _rows(_quantities(path, network), _states(path.training_loss))
     values: dict[str, Any] = {
         "steps": steps,
@@ -165,7 +187,7 @@ def descend(
     lines = _lines("Gradient descent on all weights", steps)
     if sampled:
         ran = simulation.descend(
-            problem, trained, dimension=dimension, trials=trials, seed=seed, engine=engine
+            trained_on, trained, dimension=dimension, trials=trials, seed=seed, engine=engine
         )
         over_trials = _quantities(ran.trials, network)
         states = _states(ran.mean.training_loss)
@@ -180,6 +202,21 @@ def descend(
         lines += _lines("Means of the trials", means)
         lines += _lines("Their standard errors", errors)
     return Answer("", values, lines, advice=advice, shortfall=fallen)
+
+
+def _task(name: str, problem: SparseTokenProblem, given: Given) -> Problem:
+    """Return a task of `sparsetoken.tasks` with the options that it takes."""
+    from sparsetoken.model import tasks
+
+    choice("--task", name, tasks.__all__)
+    made: Any = getattr(tasks, name)
+    options = given & _OF_TASK
+    own = [n for n in inspect.signature(made).parameters if n in _OF_TASK]
+    for unknown in sorted(options - {*own}):
+        legal = ", ".join(map(option_name, own))
+        remedy = f"{option_name(unknown)} has no effect on this task."
+        raise InvalidInput(f"options of --task {name}", legal, option_name(unknown), remedy)
+    return made(**{name: getattr(problem, name) for name in options})
 
 
 def _require_own(network: str | None, given: Given) -> None:
@@ -210,7 +247,7 @@ def _quantities(path: Any, network: str | None) -> dict[str, np.ndarray]:
     weights = path.weights
     quantities = {name: getattr(path, name) for name in ("test_error", "training_loss", "attended")}
     quantities |= weights.columns()
-    if weights.names == ("q", "w"):  # one query
+    if weights.names == ("q", "w") and "cosine_q" in quantities:  # one query, one signal
         quantities |= {"cosine": quantities["cosine_q"], "product_wq": weights.gram[..., 0, 1]}
     quantities["bias"] = quantities["b"]
     return {name: quantities[name] for name in SHOWN} if network is None else quantities
