@@ -267,6 +267,29 @@ CASES = {
         lambda c: c.claim == "joint-descent",
         seed=4,
     ),
+    "tasks": Case(
+        # In six steps the query turns far enough for an excess above its errors.
+        dict(
+            tasks=("single location",), more=(4.0, 8.0), steps=6, replicas=4, tolerance=0.1,
+            tensors=(100, 4), reduced=(400, 6),
+        ),
+        (
+            ("Setting", "d = 100, 4 trials"),
+            ("Setting", "from n/d = 4 on without tokens at d = 400, 6 trials"),
+            ("Found",
+                lambda rows: pm(rows.one("simulated", "test_error", engine="tensors"))),
+            ("Headline: alignment-samples", "the test error after 6 steps"),
+        ),
+        (
+            Wrong("task-descent", {"series": "simulated", "quantity": "overlap_w_value"},
+                lambda v: v + 0.3),
+            Wrong("alignment-samples", {**ERRORS, "step": 6, "alpha": 8.0}, lambda v: v + 0.1),
+            Wrong("finding-costs-more", {"series": "theory", "quantity": "overlap_q_place",
+                "step": 6, "alpha": 2.0}, lambda v: 2 * v),
+        ),
+        every,
+        legends=(("tasks", 10),),
+    ),
     "training-floor": Case(
         dict(
             alphas=(2.0,), searched=(2.0,), steps=8, evaluations=3, dimension=60, trials=5,

@@ -163,14 +163,6 @@ def test_a_task_descends_as_in_python():
     assert abs(simulated["mean"] - last["overlap_w_value"]) < 5 * simulated["standard_error"]
 
 
-@pytest.mark.parametrize("task", tasks.__all__)
-def test_each_task_has_a_course(task):
-    sizes = ["--steps", 1, "--alpha", 0.5, "--tolerance", 0.3]
-    found = run("descend", "--task", task, *sizes, "--network", "gated", "--json")
-    assert found.exit_code == 0
-    assert json.loads(found.stdout)["status"] == "converged"
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

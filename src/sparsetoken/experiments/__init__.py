@@ -53,6 +53,7 @@ _MODULES = (
     "data_reuse",
     "joint_training",
     "networks",
+    "tasks",
     "training_floor",
     "growing_length",
 )

@@ -58,4 +58,4 @@ def _values(path: NetworkPath, quantity: str) -> np.ndarray:
     """Return a quantity over the steps; the cosine is that of the first column, the query."""
     if quantity == "cosine":
         return np.asarray(path.weights.cosines[..., 0, 0])
-    return np.asarray(getattr(path, quantity))
+    return path.columns()[quantity]
