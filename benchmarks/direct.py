@@ -117,26 +117,28 @@ def damped_point(
 
 
 def _scores(law: FeatureLaw, s: State) -> tuple[np.ndarray, np.ndarray]:
-    m = s.w1 * law.along + s.w2 * law.across + s.b
-    return m, np.sqrt(law.gaussian_variance * s.w1**2 + law.C**2 * (s.w2**2 + s.nu**2))
+    m = law.a @ [s.w1, s.w2] + s.b
+    variance = law.covariance[0, 0] * s.w1**2 + law.C[..., 0] ** 2 * (s.w2**2 + s.nu**2)
+    return m, np.sqrt(variance)
 
 
 def _fixed_point(law: FeatureLaw, readout: Readout, s: State, compiled: bool) -> np.ndarray:
     alpha, ridge = readout.alpha1, readout.ridge
     m, T = _scores(law, s)
+    squares, (along, across) = law.C[..., 0] ** 2, np.moveaxis(law.a, -1, 0)
     if compiled:
-        means = smoothed_at(readout.loss, law.y, m, T, s.chi * law.C**2)
+        means = smoothed_at(readout.loss, law.y, m, T, s.chi * squares)
         p, pp, slope = means.p, means.pp, means.D
     else:
-        p, pp, slope = _hermite_means(readout.loss, law.y, m, T, s.chi * law.C**2)
+        p, pp, slope = _hermite_means(readout.loss, law.y, m, T, s.chi * squares)
     weight = law.weight / len(law.C)
-    r = math.sqrt(np.sum(weight * law.C**2 * pp))
-    K, D = np.sum(weight * law.C**2 * slope), np.sum(weight * slope)
+    r = math.sqrt(np.sum(weight * squares * pp))
+    K, D = np.sum(weight * squares * slope), np.sum(weight * slope)
     chi = 1 / (alpha * (ridge + K))
     return np.array(
         [
-            -np.sum(weight * p * law.along) / (ridge + law.gaussian_variance * D),
-            -np.sum(weight * p * law.across) / (ridge + K),
+            -np.sum(weight * p * along) / (ridge + law.covariance[0, 0] * D),
+            -np.sum(weight * p * across) / (ridge + K),
             s.b - np.sum(weight * p) / D,
             r * math.sqrt(alpha) * chi,
             chi,

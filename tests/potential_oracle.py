@@ -17,9 +17,9 @@ class Potential:
 
     def __init__(self, law, loss, alpha):
         self.law, self.loss = law, loss
-        self.sqrt_alpha = math.sqrt(alpha / law.weights_per_dimension)
+        self.C, self.sqrt_alpha = law.C[..., 0], math.sqrt(alpha)
         self.size = 5 if math.isfinite(alpha) else 3
-        a = np.stack([law.along, law.across, np.ones_like(law.C)], axis=1)
+        a = np.stack([law.a[..., 0], law.a[..., 1], np.ones_like(law.y)], axis=1)
         self._moments = law.weight[:, None, None] * a[:, :, None] * a[:, None]
 
     def chi(self, x):
@@ -29,9 +29,9 @@ class Potential:
         """Return means of envelope, gradient and Hessian, scramble by scramble."""
         law = self.law
         w1, w2, b, nu, r = x
-        C, v = law.C, law.gaussian_variance
+        C, v = self.C, law.covariance[0, 0]
         T = np.sqrt(np.maximum(v * w1**2 + C**2 * (w2**2 + nu**2), 1e-300))
-        m = w1 * law.along + w2 * law.across + b
+        m = law.a @ [w1, w2] + b
         s = smoothed_at(self.loss, law.y, m, T, C**2 * self.chi(x) + mu)
         moments = self._moments
         E0, E1 = np.array([w1, 0, 0, 0, 0]), np.array([0, w2, 0, nu, 0])

@@ -30,9 +30,8 @@ from sparsetoken.model.models import (
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.simulation import align, draw_training_set, is_separable, performance, simulate
-from sparsetoken.theory import TokenFeatures, capacity, predict, sampled_law
 from sparsetoken.theory import align as predicted_query
-from sparsetoken.theory.laws.models import queried_law
+from sparsetoken.theory import capacity, predict
 from token_laws import tokens
 
 STEPS = TwoSteps(alpha0=3.0, eta_q=20.0)
@@ -50,17 +49,9 @@ class TopTwo(QueriedModel):
         return chosen
 
 
-def top_two_law(model, problem, query, points):
-    def weigh(t):
-        second = np.partition(t, -2, axis=1)[:, -2:-1]
-        return 0.5 * (t >= second)
-
-    return sampled_law(TokenFeatures(problem, query, weigh, sees_mean=False), points)
-
-
 @pytest.fixture(autouse=True, scope="module")
 def _top_two():
-    register(ModelEntry(TopTwo, theory=top_two_law))
+    register(ModelEntry(TopTwo))
     yield
     del MODELS["top_two"]
 
@@ -325,13 +316,6 @@ def test_where_all_features_are_0_ties_count_one_half(activation, rate, engine):
         if name == "training_error" and rate == 0.5:  # the less frequent class of 120 labels
             allowance += np.sqrt(2 / np.pi) / 2 / np.sqrt(120)
         assert measured == pytest.approx(expected.to_dict()[name], abs=allowance), name
-
-
-def test_the_law_of_a_model_with_a_query_follows_from_its_weights():
-    query, problem = Query(0.8, 1.0), SparseTokenProblem(6, 1, 3.0, 0.4)
-    found, expected = (law(TopTwo(query), problem, query, 64) for law in (queried_law, top_two_law))
-    np.testing.assert_allclose(found.along, expected.along)
-    np.testing.assert_allclose(found.C, expected.C)
 
 
 def test_a_model_from_outside_is_made_by_its_name():

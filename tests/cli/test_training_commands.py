@@ -106,33 +106,6 @@ def test_a_network_descends_as_in_python():
     assert row["u"] == expected.weights.c[2, 1]
 
 
-def test_a_task_descends_as_in_python():
-    """A task whose targets are numbers has the square loss; columns go by direction."""
-    arguments = ["--task", "position", "--length", 3, "--strength", 2, "--steps", 2, "--start", 0.4]
-    sampled = ["--dimension", 20, "--trials", 2, "--tolerance", 0.05]
-    found = run("descend", *arguments, *sampled, "--json")
-    assert found.exit_code == 0
-    values = json.loads(found.stdout)
-    descent = Descent(steps=2, loss="square", start=0.4)
-    expected = theory.descend(tasks.position(length=3, strength=2), descent, tolerance=0.05)
-    columns, row = expected.columns(), values["steps"][2]
-    shared = {name for name in columns if name in row}
-    assert {"test_error", "overlap_q_position3", "cosine_w_value", "norm_w", "b"} <= shared
-    assert {name: row[name] for name in shared} == {name: columns[name][2] for name in shared}
-    assert set(values["simulation"]["steps"][2]) == set(row)
-
-
-def test_a_task_keeps_the_network_and_the_loss_that_are_given():
-    arguments = ["--task", "meeting_concepts", "--network", "gated", "--loss", "square"]
-    found = run("descend", *arguments, "--steps", 1, "--tolerance", 0.05, "--json")
-    assert found.exit_code == 0
-    descent = Descent(networks.Gated(hidden=2), steps=1, loss="square")
-    expected = theory.descend(tasks.meeting_concepts(), descent, tolerance=0.05)
-    row = json.loads(found.stdout)["steps"][1]
-    assert row["training_loss"] == expected.training_loss[1]
-    assert row["norm_g2"] == expected.columns()["norm_g2"][1]
-
-
 def test_a_network_that_diverges_says_at_which_step():
     arguments = ["--network", "heads", "--rate", 900, "--loss", "square"]
     found = run("descend", *TASK, *arguments, "--tolerance", 0.05, "--json")
@@ -155,12 +128,6 @@ def test_a_network_that_diverges_says_at_which_step():
         (["--network", "heads", "--heads", 0], "--heads must be an integer in"),
         (["--network", "self_attention", "--dimension", 4], "dimension (d)"),
         (["--rate", 1], "Add --network softmax"),
-        (["--task", "soft"], "--task must be one of majority, meeting_concepts"),
-        (["--task", "majority", "--informative", 2], "--informative has no effect on this task"),
-        (["--task", "meeting_concepts", "--strength", 3], "must be --length; got '--strength'"),
-        (["--task", "majority", "--length", 4], "--length (L) must be odd"),
-        (["--task", "position", "--eta-w", 1], "--eta-w has no effect on this network"),
-        (["--task", "position", "--loss", "logistic"], "must be square; got 'logistic"),
     ],
 )
 def test_options_that_do_not_fit_the_network_are_refused(arguments, said):
@@ -169,6 +136,60 @@ def test_options_that_do_not_fit_the_network_are_refused(arguments, said):
     assert found.stdout == ""
     assert said in found.stderr
     assert found.stderr.count("Error:") == 1
+
+
+def test_a_task_descends_as_in_python():
+    network = ["--rate", "1,0.2", "--rate-c", 0.2, "--start-overlap", 0.3]
+    sizes = ["--length", 4, "--strength", 2.5, "--steps", 2, "--alpha", 3, "--tolerance", 0.05]
+    sampled = ["--dimension", 30, "--trials", 2]
+    task = ["--task", "single_location_regression"]
+    found = run("descend", *task, *sizes, *network, *sampled, "--json")
+    assert found.exit_code == 0
+    values = json.loads(found.stdout)
+    descent = Descent(
+        alpha=3.0,
+        steps=2,
+        rates={"q": 1.0, "w": 0.2},
+        rate_c=0.2,
+        start_overlaps={"q": {"place": 0.3}, "w": 0.0},
+        loss="square",
+    )
+    made = tasks.single_location_regression(length=4, strength=2.5)
+    course = theory.descend(made, descent, tolerance=0.05)
+    last, columns = values["steps"][2], course.columns()
+    for name in ("test_error", "overlap_q_place", "overlap_w_value", "cosine_w_value", "norm_q"):
+        assert last[name] == columns[name][2]
+    simulated = values["simulation"]["steps"][2]["overlap_w_value"]
+    assert abs(simulated["mean"] - last["overlap_w_value"]) < 5 * simulated["standard_error"]
+
+
+@pytest.mark.parametrize("task", tasks.__all__)
+def test_each_task_has_a_course(task):
+    sizes = ["--steps", 1, "--alpha", 0.5, "--tolerance", 0.3]
+    found = run("descend", "--task", task, *sizes, "--network", "gated", "--json")
+    assert found.exit_code == 0
+    assert json.loads(found.stdout)["status"] == "converged"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--task", "majority", "--informative", 2],
+            "--length and --strength; got '--informative'",
+        ),
+        (["--task", "meeting_concepts", "--strength", 2], "must be --length; got '--strength'"),
+        (["--task", "majority", "--eta-w", 2], "--eta-w has no effect"),
+        (["--task", "majority", "--length", 4], "odd"),
+        (["--task", "majorty"], "Did you mean majority?"),
+        (["--task", "position", "--loss", "logistic"], "must be square"),
+        (["--network", "softmax", "--start-overlap", 1], "given with --task"),
+    ],
+)
+def test_options_that_do_not_fit_the_task_are_refused(arguments, said):
+    refused = run("descend", *arguments, "--steps", 1)
+    assert refused.exit_code == 2
+    assert said in refused.stderr
 
 
 def test_floor_keys():

@@ -14,12 +14,12 @@ sync_api = pytest.importorskip("playwright.sync_api")
 expect = sync_api.expect
 expect.set_options(timeout=60_000)  # a busy machine; nothing is judged by time
 
-FEW_LOADS = (1.0, 2.0, 4.0, 10.0)
+FEW_LOADS = (1.0, 2.0, 4.0)
 
 
 @functools.cache
 def rough(problem, trained, **_):
-    return descend(problem, trained, replicas=2)
+    return descend(problem, trained, replicas=2, tolerance=0.05)
 
 
 def walk(story):
@@ -56,9 +56,10 @@ def test_every_step_lies_on_the_grid_of_its_story(story):
 def page(browser, tmp_path_factory):
     grids = {story["name"]: values_of(story) for story in PRESETS}
     with pytest.MonkeyPatch.context() as patch:
-        # No step looks at capacities or other loads, and two replicas know what the steps say.
+        # No step looks at capacities or other loads, and rough results know what the steps say.
         patch.setattr("sparsetoken.explorer.export.capacity", lambda settings: [])
         patch.setattr("sparsetoken.explorer.export.LOADS", FEW_LOADS)
+        patch.setattr("sparsetoken.explorer.export.TOLERANCE", 1e-2)
         patch.setattr("sparsetoken.explorer.views.descend", rough)
         path = export(tmp_path_factory.mktemp("site"), grids)
     found, errors = browser.new_page(viewport={"width": 1400, "height": 900}), []

@@ -37,7 +37,8 @@ def test_a_row_of_the_table_gives_all_that_it_names(name):
     model = make_model(name)
     assert type(model) is entry.kind
     assert entry_of(model) is entry
-    assert callable(entry.resolve("theory"))
+    law = entry.resolve("theory")
+    assert callable(law) or (law is None and entry.has_query)
     assert isinstance(sampler_of(model, SparseTokenProblem()), FeatureSampler)
     assert entry.summary
     if entry.estimator:

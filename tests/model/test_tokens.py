@@ -47,7 +47,7 @@ def test_several_signals_are_those_of_a_task():
     tokens = TokenCovariance(S, signal=rows)
     assert np.array_equal(tokens.signals, rows)
     assert tokens != TokenCovariance(S, signal=rows[::-1])
-    with pytest.raises(InvalidInput, match=r"shape \(1, d\)"):
+    with pytest.raises(InvalidInput, match=r"shape \(d,\) for one"):
         st.SparseTokenProblem(tokens=tokens)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_norm
+from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 
 
 def test_saddle_of_a_convex_concave_potential():
@@ -74,12 +74,3 @@ def test_follow_stops_where_the_solution_ends():
     # The last ratio tried was at least 1.05.
     assert 1 <= reached < 1.15
     assert end.x[0] == reached
-
-
-def test_the_length_of_a_step_is_relative():
-    jacobian = np.diag([2.0, 1.0])
-    gradient = jacobian @ np.array([0.3, 0.4])
-    assert newton_norm(np.array([3.0, 4.0]), gradient, jacobian) == pytest.approx(0.1)
-    positive = newton_norm(np.array([3.0, 4.0]), gradient, jacobian, positive=(1,))
-    assert positive == pytest.approx(np.hypot(0.3 / 5, 0.1))
-    assert newton_norm(np.ones(2), gradient, np.zeros((2, 2))) == np.inf

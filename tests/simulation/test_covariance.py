@@ -5,7 +5,9 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.frames import frame_of
+from sparsetoken.simulation.reduced import ReducedEngine
 from token_laws import tokens, unit
 
 
@@ -44,3 +46,35 @@ def test_exponential_weights_count_what_samples_share():
     model = st.Elementwise(st.Query(0.8, 5.0), "exp")
     with pytest.raises(InvalidInput, match="sharpness"):
         st.simulate(problem, model, trials=1)
+
+
+def test_features_drawn_without_tokens_have_the_projections_of_their_scalars():
+    """Along the query all is given: nothing but rounding is left."""
+    problem = st.SparseTokenProblem(5, 2, 3.0, 0.4, tokens=tokens(12, effect=4.0, turned=True))
+    sampler = sampler_of(st.Elementwise(st.Query(0.8, 0.7)), problem)
+    frame, trained = frame_of(problem.tokens).facing(
+        frame_of(problem.tokens).given(sampler.model.query, np.random.default_rng(0))
+    )
+    y, q = np.array([1, -1, 1, -1]), trained.direction
+    drawn = sampler.draw(frame, trained, y, np.random.default_rng(1))
+    A, B, _, D, zeta = sampler.scalars(trained, y == 1, np.random.default_rng(1))
+    (noise, _), (effect, _) = frame.along(q), frame.between_along(q)
+    expected = 3.0 * A * (q @ frame.signal) + B * noise + D * zeta * effect
+    np.testing.assert_allclose(drawn @ q, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("law", [st.model.Isotropic(), tokens(12, turned=True)])
+def test_scores_of_the_first_step_add_up_to_those_of_its_readout(law):
+    """The sum of the mean tokens, weighted by the first slopes, is the readout but for the signal.
+
+    So is the same sum of their projections on it: nothing but rounding is left.
+    """
+    problem = st.SparseTokenProblem(4, 1, 3.0, 0.4, tokens=law)
+    engine, steps = ReducedEngine(problem, 12, 0), st.TwoSteps(eta_w=2.0, eta_b=0.3, loss="square")
+    y = np.array([1, -1, -1, 1, 1])
+    w1, slopes = engine._first_step(steps, y, np.random.default_rng(1))
+    scores = slopes + y - 0.3 * np.mean(y)  # without the bias after the step
+    signal = 3.0 / 4 * engine.frame.signal
+    noise = scores - w1 @ signal * (y == 1)
+    total = -len(y) / 2.0 * w1 + np.sum(y == 1) * signal  # the first slopes are -y
+    assert -y @ noise == pytest.approx(total @ w1, rel=1e-10)

@@ -31,13 +31,15 @@ PROBLEM = st.SparseTokenProblem(6, 2, 3.0, 0.4)
 def test_a_query_near_the_signal_at_infinite_data(model, loss):
     """No noise is left in the way at s = 1; w_2 vanishes as the root of 1 - s."""
     readouts = [st.Readout(loss, 0.05, math.inf)]
-    there, *near = (
-        predict_readouts(PROBLEM, model(st.Query(s, 1.5)), readouts, nodes=64)[0]
-        for s in (1.0, 1 - 1e-12, 1 - 1e-8)
-    )
+
+    def at(s):
+        return predict_readouts(PROBLEM, model(st.Query(s, 1.5)), readouts, nodes=64)[0]
+
+    there = at(1.0)
     assert there.converged
     assert there.overlaps.orthogonal == there.overlaps.noise == 0
-    for found, apart in zip(near, (1e-12, 1e-8), strict=True):
+    for apart in (1e-12, 1e-8):
+        found = at(1 - apart)
         assert found.converged
         # to first order in 1 - s, of numbers of order 1
         assert found.training_loss == pytest.approx(there.training_loss, abs=1e-9 + 10 * apart)
@@ -108,3 +110,16 @@ def test_a_query_of_length_0_pools(loss):
     pooled = st.predict(problem, st.Pooled(), readout)
     assert attention.converged
     assert attention.test_error == pytest.approx(pooled.test_error, abs=1e-8)
+
+
+def test_a_bias_that_no_loss_decides():
+    """Scores far below the margin of the hinge loss, with balanced classes."""
+    problem = st.SparseTokenProblem(10, 1, 3.0, 0.5)
+    hinge, logistic, weaker = (
+        st.predict(problem, st.Pooled(), st.Readout(loss, ridge, 2.0))
+        for loss, ridge in (("hinge", 3.0), ("logistic", 3.0), ("hinge", 0.3))
+    )
+    assert hinge.status == "no_limit"
+    assert "bias" in hinge.status.remedy
+    assert logistic.converged
+    assert weaker.converged

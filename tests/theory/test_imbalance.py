@@ -34,7 +34,7 @@ def _readout(ridge):
 
 
 def _scores(found, points=512):
-    return ScoreLaw.of(feature_law(MODEL, PROBLEM, MODEL.query, points), found.overlaps)
+    return ScoreLaw.of_overlaps(feature_law(MODEL, PROBLEM, MODEL.query, points), found.overlaps)
 
 
 def _simulated(problem, ridge):

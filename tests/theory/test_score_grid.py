@@ -12,7 +12,6 @@ from sparsetoken.theory.features import IsotropicFeatures
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.readout.equations import Load
 from sparsetoken.theory.readout.means import LossMeans, OrderParameters
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import solve_readout
 from sparsetoken.theory.score_grid import COARSE, FINE, PLAIN, ScoreGrid
 
@@ -27,7 +26,7 @@ SETTINGS = [
 
 
 def nodes_of(model, letters, query, points=512):
-    return FeatureNodes.from_law(feature_law(model, SparseTokenProblem(*letters), query, points))
+    return feature_law(model, SparseTokenProblem(*letters), query, points)
 
 
 def means_of(nodes, loss):

@@ -23,7 +23,7 @@ SETTINGS = [
 @pytest.mark.parametrize(("model", "letters", "overlaps"), SETTINGS)
 def test_area_is_the_chance_that_a_positive_scores_higher(model, letters, overlaps):
     law = feature_law(model, SparseTokenProblem(*letters), model.query, 512)
-    scores = ScoreLaw.of(law, overlaps)
+    scores = ScoreLaw.of_overlaps(law, overlaps)
     rng = np.random.default_rng(0)
     drawn = []
     for label in (1, -1):

@@ -12,13 +12,14 @@ from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.models import Attention, Elementwise, Pooled
+from sparsetoken.model.models import Attention, Elementwise, Pooled, QueriedModel
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.numerics.quadrature import sobol_sequence
-from sparsetoken.theory import TokenFeatures, capacity, predict, sampled_law
+from sparsetoken.theory import capacity, predict, token_features
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.small_tokens import SUMS, SmallSums
+from sparsetoken.theory.token_features import TokenFeatures
 
 SIZE, LARGEST = 400, 32
 CUT = 1.45  # about where the 32nd largest of 400 is
@@ -95,11 +96,11 @@ def test_means_and_covariances_are_those_of_single_tokens(name):
 def test_moments_of_features_against_tokens_one_by_one(model, informative, monkeypatch):
     problem = SparseTokenProblem(300, informative, 3.0, 0.3)
     short = feature_law(model, problem, model.query, 2**11)
-    monkeypatch.setitem(sampled_law.__globals__, "_ONE_BY_ONE", 300)
+    monkeypatch.setattr(token_features, "_ONE_BY_ONE", 300)
     plain = feature_law(model, problem, model.query, 2**11)
 
     def moments(law):
-        a, o, C = law.along, law.across, law.C
+        (a, o), C = np.moveaxis(law.a, -1, 0), law.C[..., 0]
         for y in (1, -1):
             weight = law.weight * (law.y == y)
             for values in (a, o, C, a**2, a * o, a * C, C**2, a**3, np.tanh(3 * a / C)):
@@ -120,11 +121,18 @@ def test_constant_weights_are_pooling():
     assert found.training_loss == pytest.approx(pooled.training_loss, abs=1e-4)
 
 
+class AbsoluteScores(QueriedModel):
+    sees_mean = True
+
+    def weights(self, scores):
+        return np.abs(scores)
+
+
 def test_tokens_that_must_be_drawn_are_refused_in_too_long_samples():
-    problem = SparseTokenProblem(22_000, 1, 3.0)
-    features = TokenFeatures(problem, Query(0.9, 1.0), np.abs, sees_mean=True)
+    query = Query(0.9, 1.0)
+    features = TokenFeatures(SparseTokenProblem(22_000, 1, 3.0), query, AbsoluteScores(query))
     with pytest.raises(InvalidInput, match="one by one"):
-        sampled_law(features, 64)
+        features.law(64)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +145,7 @@ def test_tokens_that_must_be_drawn_are_refused_in_too_long_samples():
 def test_capacity_against_tokens_one_by_one(model, informative, monkeypatch):
     problem = SparseTokenProblem(160, informative, 3.0, 0.3)
     short = capacity(problem, model, tolerance=2e-3)
-    monkeypatch.setitem(sampled_law.__globals__, "_ONE_BY_ONE", 160)
+    monkeypatch.setattr(token_features, "_ONE_BY_ONE", 160)
     plain = capacity(problem, model, tolerance=2e-3)
     error = math.hypot(short.numerical_error, plain.numerical_error)
     # Four standard errors, and what is left out: less than one part in the number of tokens.

@@ -68,13 +68,20 @@ def _simulated(task, model, readout, d, rng, tests=2000):
     return [wrong.mean(), loss, *(axes[:P] @ fit.w)]
 
 
+def _task(target, **options):
+    return st.Task(4, 1, lambda n, rng: {"coefficients": np.ones((n, 4, 1))}, target, **options)
+
+
+# Scrambles have other numbers of each class: none of their nodes may be exchanged.
+NOISY = _task(lambda latent, Z: np.where(Z[:, 0, 0] > 0.5, 1.0, -1.0), metric="error")
 CASES = [
     (REGRESSION, {"place": 0.7, "value": 0.3}, st.Attention, SQUARE),
     (NEEDLE, {NEEDLE.directions[0]: 0.8}, st.Elementwise, st.Readout("logistic", 0.02, 2.0)),
+    (NOISY, {"1": 0.9}, st.Attention, st.Readout("logistic", 0.05, 2.0)),
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=["regression", "needle"])
+@pytest.mark.parametrize("case", CASES, ids=["regression", "needle", "noisy classes"])
 def test_real_tokens_agree(case):
     task, cosines, kind, readout = case
     model, rng, runs = kind(QueryCosines(cosines, 1.5)), np.random.default_rng(1), 16
@@ -137,8 +144,9 @@ def test_a_metric_with_a_jump():
     assert own.training_loss == known.training_loss
 
 
-def _task(target, **options):
-    return st.Task(4, 1, lambda n, rng: {"coefficients": np.ones((n, 4, 1))}, target, **options)
+def test_the_order_of_cosines_does_not_matter():
+    one, other = {"place": 0.8, "value": 0.1}, {"value": 0.1, "place": 0.8}
+    assert QueryCosines(one) == QueryCosines(other)
 
 
 ATTENTION = st.Attention(QueryCosines({"place": 0.8}))
@@ -180,6 +188,43 @@ ATTENTION = st.Attention(QueryCosines({"place": 0.8}))
                 _task(lambda latent, Z: np.zeros(len(Z), int), outputs=3), st.Pooled()
             ),
             "outputs of a task must be 1",
+        ),
+        (
+            lambda: st.predict(
+                _task(lambda latent, Z: Z[:, 0, 0], metric=lambda o, y: 1.0 if o > y else 0.0),
+                st.Pooled(),
+                SQUARE,
+            ),
+            "written with jax.numpy",
+        ),
+        (
+            lambda: st.predict(
+                _task(lambda latent, Z: Z[:, 0, 0], metric=lambda o, y: o * np.nan),
+                st.Pooled(),
+                SQUARE,
+            ),
+            "a finite number for each bag",
+        ),
+        (
+            lambda: st.predict(
+                REGRESSION,
+                st.Elementwise(QueryCosines({"place": 0.8}, 1000.0), activation="exp"),
+                SQUARE,
+            ),
+            "weights are numbers; got 1000",
+        ),
+        (
+            lambda: st.predict(
+                st.Task(
+                    4,
+                    1,
+                    lambda n, rng: {"coefficients": np.ones((n, 4, 1)), "scale": np.zeros((n, 4))},
+                    lambda latent, Z: Z[:, 0, 0],
+                ),
+                st.Pooled(),
+                SQUARE,
+            ),
+            "> 0 for some tokens",
         ),
         (lambda: st.predict(st.SparseTokenProblem(), ATTENTION), "belong to a Task"),
         (lambda: st.simulate(st.SparseTokenProblem(), ATTENTION), "belong to a Task"),

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter as Option
 
-from sparsetoken.base.parameters import parameters_of
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, choice, integer, real
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import PANELS, Given, command, numbers, option_name, option_of
 from sparsetoken.cli.output import Answer, pairs, shortfall, table
+from sparsetoken.model import tasks
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.networks import (
     Architecture,
@@ -25,8 +25,7 @@ from sparsetoken.model.networks import (
     Softmax,
 )
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.task import Task
-from sparsetoken.model.task_law import Problem
+from sparsetoken.model.task_law import Problem, law_of
 
 EXPERIMENT = "Experiment (any of these adds a simulation)"
 SHOWN = (
@@ -48,13 +47,13 @@ NETWORKS: dict[str, tuple[type[Architecture], tuple[str, ...]]] = {
 }
 """The networks, and the options that are fields of each."""
 _OF_ALL = ("rate", "rate_c", "start")
+_OF_PROBLEM = {"length", "informative", "strength", "positive_rate"}
 _OF_ONE = {name for _, own in NETWORKS.values() for name in own}
 _OF_NETWORKS = {*_OF_ALL, *_OF_ONE} - {"beta"}
 _OF_MODELS = {f"{name}_{weight}" for name in ("eta", "start") for weight in "wq"}
 _OF_MODELS |= {"model", "activation", "eta_b"}
 _MODEL = "Without --network (step sizes: one number, or a comma-separated list with one per step)"
-_NETWORK = "With --network"
-_OF_TASK = parameters_of(SparseTokenProblem).keys()
+_NETWORK = "With --network or --task"
 _ETA = "Step size of the {}."
 _START = "Length of the {} before the first step, orthogonal to the signal."
 
@@ -64,16 +63,6 @@ def descend(
     *,
     model: Annotated[str, Option(group=_MODEL, help="attention or elementwise.")] = "attention",
     problem: SparseTokenProblem,
-    task: Annotated[
-        str | None,
-        Option(
-            group=PANELS["SparseTokenProblem"],
-            help="One of sparsetoken.tasks instead: single_location_regression, "
-            "needle_with_value, position, meeting_concepts or majority, with a --length and "
-            "mostly a --strength. The network is softmax by default, and the loss of targets that "
-            "are numbers square.",
-        ),
-    ] = None,
     descent: Descent,
     beta: Annotated[float, option_of(Softmax, "beta", PANELS["Descent"])] = 1.0,
     activation: Annotated[str, option_of(Elementwise, "activation", _MODEL)] = "erf",
@@ -82,6 +71,22 @@ def descend(
     eta_b: Annotated[str, Option(group=_MODEL, help=_ETA.format("bias"))] = "0.5",
     start_w: Annotated[float, Option(group=_MODEL, help=_START.format("readout"))] = 0.0,
     start_q: Annotated[float, Option(group=_MODEL, help=_START.format("query"))] = 0.0,
+    task: Annotated[
+        str | None,
+        Option(
+            group=PANELS["SparseTokenProblem"],
+            help=f"Another task: {', '.join(tasks.__all__)}. Its --length and --strength are its "
+            "own; the network is softmax unless --network names one.",
+        ),
+    ] = None,
+    start_overlap: Annotated[
+        float,
+        Option(
+            group=PANELS["SparseTokenProblem"],
+            help="With --task: overlap of the first column and the first direction of the task "
+            "before the first step.",
+        ),
+    ] = 0.0,
     network: Annotated[
         str | None,
         Option(
@@ -128,14 +133,14 @@ def descend(
     Without --network, it trains readout, query and bias of attention or elementwise attention.
 
     Example: sparsetoken descend --network gated --hidden 2 --alpha 3 --steps 12
-
-    Example: sparsetoken descend --task needle_with_value --length 8 --alpha 4
     """
-    trained_on: Problem = problem
+    learned: Problem = problem if task is None else _task(task, problem, given)
     if task is not None:
-        trained_on, network = _task(task, problem, given), network or "softmax"
-        if isinstance(trained_on, Task) and trained_on.metric != "error" and "loss" not in given:
+        network = network or "softmax"
+        if "loss" not in given and getattr(learned, "metric", "error") != "error":
             descent = dataclasses.replace(descent, loss="square")
+    elif "start_overlap" in given:
+        raise InvalidInput("--start-overlap", "given with --task", "no --task")
     _require_own(network, given)
     if network is None:
         choice("--model", model, ("attention", "elementwise"))
@@ -160,6 +165,13 @@ def descend(
             "rates": of_columns("--rate", rate),
             "start": None if start is None else of_columns("--start", start),
         }
+        if task is not None:
+            overlap = real("--start-overlap", start_overlap, -LARGEST_VALUE, LARGEST_VALUE)
+            zeros = dict.fromkeys(columns[1:], 0.0)
+            fields["start_overlaps"] = {
+                columns[0]: {law_of(learned).directions[0]: overlap},
+                **zeros,
+            }
     trained = dataclasses.replace(descent, **fields)
     from sparsetoken import simulation, theory
     from sparsetoken.results.simulation import standard_error
@@ -170,8 +182,8 @@ def descend(
     sampled = bool(given & {"dimension", "trials", "seed"})
     if sampled:  # theory may take long, so what simulation refuses is refused now
         integer("trials", trials, 1)
-        DescentPlan(trained_on, trained, Setting(dimension, seed, engine))
-    path = theory.descend(trained_on, trained, tolerance=tolerance)
+        DescentPlan(learned, trained, Setting(dimension, seed, engine))
+    path = theory.descend(learned, trained, tolerance=tolerance)
     steps = _rows(_quantities(path, network), _states(path.training_loss))
     values: dict[str, Any] = {
         "steps": steps,
@@ -187,7 +199,7 @@ def descend(
     lines = _lines("Gradient descent on all weights", steps)
     if sampled:
         ran = simulation.descend(
-            trained_on, trained, dimension=dimension, trials=trials, seed=seed, engine=engine
+            learned, trained, dimension=dimension, trials=trials, seed=seed, engine=engine
         )
         over_trials = _quantities(ran.trials, network)
         states = _states(ran.mean.training_loss)
@@ -205,18 +217,15 @@ def descend(
 
 
 def _task(name: str, problem: SparseTokenProblem, given: Given) -> Problem:
-    """Return a task of `sparsetoken.tasks` with the options that it takes."""
-    from sparsetoken.model import tasks
-
-    choice("--task", name, tasks.__all__)
-    made: Any = getattr(tasks, name)
-    options = given & _OF_TASK
-    own = [n for n in inspect.signature(made).parameters if n in _OF_TASK]
-    for unknown in sorted(options - {*own}):
-        legal = ", ".join(map(option_name, own))
-        remedy = f"{option_name(unknown)} has no effect on this task."
-        raise InvalidInput(f"options of --task {name}", legal, option_name(unknown), remedy)
-    return made(**{name: getattr(problem, name) for name in options})
+    """Return a task by its name, of the length and strength that were given."""
+    make = getattr(tasks, choice("--task", name, tasks.__all__))
+    own = _OF_PROBLEM & {*inspect.signature(make).parameters}
+    for other in sorted(given & (_OF_PROBLEM - own)):
+        legal = " and ".join(map(option_name, sorted(own)))
+        remedy = f"{option_name(other)} has no effect on this task."
+        raise InvalidInput(f"options of --task {name}", legal, option_name(other), remedy)
+    made: Problem = make(**{field: getattr(problem, field) for field in own & given})
+    return made
 
 
 def _require_own(network: str | None, given: Given) -> None:
@@ -247,7 +256,7 @@ def _quantities(path: Any, network: str | None) -> dict[str, np.ndarray]:
     weights = path.weights
     quantities = {name: getattr(path, name) for name in ("test_error", "training_loss", "attended")}
     quantities |= weights.columns()
-    if weights.names == ("q", "w") and "cosine_q" in quantities:  # one query, one signal
+    if "cosine_q" in quantities:  # one query and one signal
         quantities |= {"cosine": quantities["cosine_q"], "product_wq": weights.gram[..., 0, 1]}
     quantities["bias"] = quantities["b"]
     return {name: quantities[name] for name in SHOWN} if network is None else quantities

@@ -19,9 +19,9 @@ from sparsetoken.figures.palette import COLOURS
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.readout.covariances import covariances
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import performance
 from sparsetoken.theory.readout.solve import solve_readout
 
@@ -76,7 +76,7 @@ def predict_errors(at: dict[str, Any], bags: tuple[int, ...], law_bags: int) -> 
     M = np.stack([plus.mean(axis=0) - centre, minus.mean(axis=0) - centre], axis=1)
     G = np.array([np.cov(plus.T), np.cov(minus.T)])
     which = np.eye(2)
-    nodes = FeatureNodes.of(which, which, [1, -1], [0.5, 0.5])
+    nodes = FeatureLaw.of(which, which, [1, -1], [0.5, 0.5])
     readout = SaddleEquations(nodes, get_loss(LOSS), covariances(G, M))
     solved = None
     for n in bags:

@@ -167,7 +167,7 @@ def diverge(model: str) -> Iterator[Row]:
     Above it (load - 1) chi tends to the mean of 1/C^2 over the law of the features.
     """
     law = feature_law(MODELS[model], SQUARE, QUERY, 8192)
-    inverse = np.sum(law.weight / law.C**2, axis=1)
+    inverse = np.sum(law.weight / law.C[..., 0] ** 2, axis=1)
     error = 0.0 if law.exact else float(np.std(inverse, ddof=1) / math.sqrt(len(inverse)))
     yield Row(THEORY, "limit of (α₁ − 1) χ", float(inverse.mean()), error, {"model": model})
     for name, load, ridge, factor in (("above", NEAR, 0.0, NEAR - 1), ("below", FAR, SMALL, SMALL)):

@@ -269,7 +269,7 @@ def imbalance(settings: Settings, name: str, alpha: float, dimension: int) -> tu
     problem, model, readout = settings.problem(), settings.model(name), settings.readout(alpha)
     law = feature_law(model, problem, working_query(problem, model), NODES)
     prediction = predict(problem, model, readout, tolerance=PHASE_TOLERANCE)
-    scores = ScoreLaw.of(law, prediction.overlaps)
+    scores = ScoreLaw.of_overlaps(law, prediction.overlaps)
     return imbalance_advice(scores, readout, problem.positive_rate, dimension)
 
 

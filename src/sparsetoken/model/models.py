@@ -42,10 +42,10 @@ class ModelEntry:
     Parameters
     ----------
     kind : type of Model
-    theory : str or callable
-        ``(model, problem, query, points) -> FeatureLaw``, as ``"module:name"`` or itself; the
-        query is a `Query` with numbers, or None. By default that of a model with a query, from its
-        weights.
+    theory : str or callable, optional
+        ``(model, problem, query) -> FeatureLaw``, as ``"module:name"`` or itself; the query is a
+        `Query` with numbers, or None. Without it the law of a model with a query is sampled from
+        its weights.
     simulation : str or callable
         ``(model, problem) -> FeatureSampler``, as ``"module:name"`` or itself. By default that of a
         model with a query.
@@ -70,7 +70,7 @@ class ModelEntry:
     """
 
     kind: type[Model]
-    theory: str | Callable[..., Any] = "sparsetoken.theory.laws.models:queried_law"
+    theory: str | Callable[..., Any] | None = None
     simulation: str | Callable[..., Any] = "sparsetoken.simulation.features:QueriedSampler"
     summary: str = ""
     estimator: str = ""
@@ -98,11 +98,11 @@ class ModelEntry:
 
 
 def _own(
-    kind: type[Model], law: str, sampler: str, summary: str, estimator: str = ""
+    kind: type[Model], law: str | None, sampler: str, summary: str, estimator: str = ""
 ) -> ModelEntry:
     return ModelEntry(
         kind,
-        f"sparsetoken.theory.laws.{law}",
+        law and f"sparsetoken.theory.laws.{law}",
         f"sparsetoken.simulation.features:{sampler}",
         summary,
         estimator and f"sparsetoken.estimators:{estimator}",
@@ -114,7 +114,7 @@ MODELS: dict[str, ModelEntry] = {
     for entry in (
         _own(
             Attention,
-            "models:softmax_law",
+            None,
             "QueriedSampler",
             "softmax attention",
             "AttentionClassifier",
@@ -135,7 +135,7 @@ MODELS: dict[str, ModelEntry] = {
         ),
         _own(
             Elementwise,
-            "models:elementwise_law",
+            None,
             "QueriedSampler",
             "attention without normalisation",
         ),

@@ -40,8 +40,7 @@ def check_network(network: Architecture, law: TaskLaw, loss: Any) -> None:
         _check(network, law.length, law.outputs)
     if not isinstance(loss, Loss):
         _check_loss(loss, law)
-    if law.metric not in ("error", loss):
-        _check_metric(law.metric, law)
+    check_metric(law, loss)
 
 
 @functools.lru_cache(maxsize=64)
@@ -152,8 +151,11 @@ def _check_loss(loss: Callable[[Any, Any], Any], law: TaskLaw) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def _check_metric(metric: Callable[[Any, Any], Any], law: TaskLaw) -> None:
-    of_sample = jax.vmap(sample_loss(metric, law.outputs), in_axes=(None, 0))
+def check_metric(law: TaskLaw, loss: Any) -> None:
+    """Raise `InvalidInput` unless a user's metric has a finite number for each bag."""
+    if law.metric in ("error", loss):
+        return
+    of_sample = jax.vmap(sample_loss(law.metric, law.outputs), in_axes=(None, 0))
     with jax.enable_x64(True):
         y = jnp.asarray(law.some_targets())
         try:

@@ -65,7 +65,7 @@ def _cosines(given: Any) -> tuple[tuple[str, float], ...]:
     if not pairs or not all(isinstance(name, str) for name in pairs):
         legal = "a mapping from names of directions to numbers"
         raise InvalidInput("cosines of the query", legal, given)
-    cosines = tuple((n, real(f"cosine of the query with {n}", c)) for n, c in pairs.items())
+    cosines = tuple((n, real(f"cosine of the query with {n}", c)) for n, c in sorted(pairs.items()))
     norm = math.hypot(*(c for _, c in cosines))
     if norm > 1 + _ROUNDING:
         raise InvalidInput("cosines of the query", "with squares that add up to <= 1", norm**2)

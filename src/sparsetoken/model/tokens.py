@@ -184,8 +184,10 @@ def isotropic_only(law: TokenLaw, what: str) -> None:
 def check_signals(law: TokenLaw, names: tuple[str, ...]) -> None:
     """Raise `InvalidInput` unless a covariance has a signal for each direction of a task."""
     if isinstance(law, TokenCovariance) and len(law.signals) != len(names):
-        legal = f"of shape ({len(names)}, d), a row for each of {', '.join(names)}"
-        raise InvalidInput("signal of the tokens", legal, f"shape {law.signal.shape}")
+        rows = f"of shape ({len(names)}, d), a row for each of {', '.join(names)}"
+        legal = "of shape (d,) for one direction" if len(names) == 1 else rows
+        remedy = "Several signals belong to a Task with as many directions."
+        raise InvalidInput("signal of the tokens", legal, f"shape {law.signal.shape}", remedy)
 
 
 def check_dimension(law: TokenLaw, dimension: int) -> None:
@@ -253,7 +255,7 @@ def _orthonormal(value: Any, d: int) -> np.ndarray:
     inner = np.abs(rows @ rows.T - np.eye(len(rows))).max()
     if inner > _UNIT:
         raise InvalidInput(name, legal, f"rows with an inner product of {inner:.3g} in size")
-    xi = rows[0] if len(rows) == 1 else rows
+    xi = rows[0].copy() if len(rows) == 1 else rows
     xi.flags.writeable = False
     return xi
 

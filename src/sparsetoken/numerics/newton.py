@@ -86,13 +86,6 @@ def damped_newton(
     return NewtonResult(x, residual, _MAX_STEPS, False)
 
 
-def newton_norm(
-    x: Vector, gradient: Vector, jacobian: Float[np.ndarray, "n n"], positive: tuple[int, ...] = ()
-) -> float:
-    """Return the relative norm of the Newton step from x, as `damped_newton` measures it."""
-    return float(np.linalg.norm(_step(gradient, jacobian) / _scale(x, positive)))
-
-
 def _step(gradient: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
     if np.isfinite(jacobian).all() and np.isfinite(gradient).all():
         try:

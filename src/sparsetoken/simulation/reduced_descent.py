@@ -17,6 +17,7 @@ from sparsetoken.simulation.network_scores import Moments, sums_of
 from sparsetoken.simulation.seeds import Stream, stream
 
 MOST_BLOCKS = 32
+_OF_DIRECTION = 6  # rows of each direction: coefficients, and projections for the targets
 _DEPENDENT = 1e-10  # slopes with a smaller share of new squares have no new direction
 
 
@@ -68,6 +69,7 @@ def reduced_bytes(training: Training, dimension: int) -> int:
     entries = law.length + any(block.between for block in blocks)
     own = len(training.start)
     rows = len(blocks) * (own + 2 * int(training.moves.sum())) + 8 * len(training.columns)
+    rows += _OF_DIRECTION * (len(law.directions) - 1)
     return 8 * training_size(training.alpha, dimension) * entries * rows
 
 

@@ -11,7 +11,7 @@ from sparsetoken.theory.alignment import (
 )
 from sparsetoken.theory.capacity import capacity
 from sparsetoken.theory.critical_cosine import CriticalCosine, critical_cosine
-from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.predict import predict, predict_readouts
 from sparsetoken.theory.rates import Approach, approach_to_infinite_data
 
@@ -29,7 +29,6 @@ __all__ = [
     "CriticalCosine",
     "FeatureLaw",
     "SignBoundary",
-    "TokenFeatures",
     "align",
     "approach_to_infinite_data",
     "capacity",
@@ -37,7 +36,6 @@ __all__ = [
     "descend",
     "predict",
     "predict_readouts",
-    "sampled_law",
     "sign_boundary",
     "sign_margin",
     "small_step_margin",

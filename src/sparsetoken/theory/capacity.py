@@ -20,7 +20,7 @@ from sparsetoken.theory.alignment.draws import randomness_advice
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import QueriedFeatures
-from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.laws import features_of
 from sparsetoken.theory.laws.hard import sharp_law
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.separability.search import separation_by_nodes, separation_of_features
@@ -32,8 +32,8 @@ from sparsetoken.theory.separability.violation import (
     separation_of_sharp,
 )
 from sparsetoken.theory.spectrum import gain, spectrum_of, whitened
+from sparsetoken.theory.token_features import RelativeFeatures
 
-_FEW = 64  # nodes, to see whether a law is exact
 _NOT_SOLVED = Status(StatusCode.MAX_ITERATIONS, "The minimum was not reached; change the query.")
 
 
@@ -157,21 +157,23 @@ def _of_one(
     problem: SparseTokenProblem, model: Model, query: Query | None, tolerance: float
 ) -> Capacity:
     """Return the capacity of the features of isotropic tokens with a known query."""
-    law = feature_law(model, problem, query, _FEW)
-    if law.featureless:
-        return Capacity(0.0, 0.0, 0.0, 0, CONVERGED)
-    if law.exact or law.features is None:
-        return _result(least_violation(law), tolerance, law.weights_per_dimension)
+    found = features_of(model, problem, query)
+    if isinstance(found, FeatureLaw):
+        if found.featureless:
+            return Capacity(0.0, 0.0, 0.0, 0, CONVERGED)
+        weights = model.weights_per_dimension(problem.length)
+        return _result(least_violation(found), tolerance, weights)
     # Beyond the second token the weights are of the order of 1/sharpness^2 on average, and what
     # they change in a squared violation is a share of the same size.
     if isinstance(model, Attention) and query is not None and query.sharpness**2 * tolerance > 1:
         sharp = separation_of_sharp(*sharp_law(problem, query))
         if 2 * sharp.error <= tolerance:
             return _result(sharp, tolerance, 1)
-    if law.features.sees_mean:  # otherwise the weights add up to 1, and C >= 1/sqrt(L)
-        separation, caution = separation_of_sets(law.features, tolerance)
+    features = RelativeFeatures(problem, found.query, found.model)
+    if found.model.sees_mean:  # otherwise the weights add up to 1, and C >= 1/sqrt(L)
+        separation, caution = separation_of_sets(features, tolerance)
     else:
-        separation, caution = separation_of_features(law.features, tolerance), ""
+        separation, caution = separation_of_features(features, tolerance), ""
     return _result(separation, tolerance, 1, caution)
 
 
@@ -192,7 +194,7 @@ def _of_two(problem: SparseTokenProblem, model: QueriedModel, tolerance: float) 
         return found, violations(nodes, found)
 
     if tokens is None:
-        nodes = features.nodes(problem, _FEW)
+        nodes = features.nodes(problem, 1)  # the law is known
         separation = most_separable(nodes, covariances, features.removed)
     else:
         separation = separation_by_nodes(tokens, tolerance, solve)

@@ -16,8 +16,8 @@ from sparsetoken.model.problem import Isotropic, SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.results import Overlaps
 from sparsetoken.theory.alignment.limit import QueryLaw, query_law
-from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures
-from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.laws import feature_law, features_of
 from sparsetoken.theory.laws.models import nodes_with_effect
 from sparsetoken.theory.readout.covariances import (
     CommutingCovariances,
@@ -28,11 +28,11 @@ from sparsetoken.theory.readout.covariances import (
 )
 from sparsetoken.theory.readout.equations import SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import SaddlePoint
 from sparsetoken.theory.spectrum import full, spectrum_of, times
+from sparsetoken.theory.token_features import TokenFeatures
 
-_FEW = 64  # nodes, to know what a law is sampled from
+_ACROSS = np.array([[0.0], [1.0]])  # the frame of models without a query
 
 
 class ModelFeatures(abc.ABC):
@@ -44,18 +44,18 @@ class ModelFeatures(abc.ABC):
 
     removed: np.ndarray | None = None
 
-    def __init__(self, problem: SparseTokenProblem, covariances: Covariances) -> None:
-        self.problem, self.covariances = problem, covariances
+    def __init__(self, problem: SparseTokenProblem, model: Model, covariances: Covariances) -> None:
+        self.problem, self.model, self.covariances = problem, model, covariances
         self._dimension = len(spectrum_of(problem).within)
-        self.weights_per_dimension = covariances.dimension // self._dimension
-        self._known: dict[tuple[SparseTokenProblem, int], FeatureNodes] = {}
+        self.weights_per_dimension = model.weights_per_dimension(problem.length)
+        self._known: dict[tuple[SparseTokenProblem, int], FeatureLaw] = {}
 
     @property
     def noise(self) -> float:
         """Trace of the covariance of the first noise, over d."""
         return float(self.covariances.traces[0]) / self._dimension
 
-    def nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+    def nodes(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
         """Return nodes of the law, also of a problem with other L, R, theta or pi.
 
         Points are those of each class and scramble, a power of two, unless the law is known
@@ -65,23 +65,25 @@ class ModelFeatures(abc.ABC):
             self._known[problem, points] = self._nodes(problem, points)
         return self._known[problem, points]
 
-    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
         """Return what `nodes` keeps."""
-        return self.of_law(problem, self._law(problem, points))
-
-    @abc.abstractmethod
-    def _law(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
-        """Return the law of isotropic tokens with the same scores."""
+        law = feature_law(self.model, *self._like(problem), points)
+        return self.of_law(problem, law)
 
     def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
         """Return what nodes of the features are sampled from, None where they are not."""
-        return self._law(problem, _FEW).features
+        found = features_of(self.model, *self._like(problem))
+        return found if isinstance(found, TokenFeatures) else None
 
     @abc.abstractmethod
-    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureNodes:
+    def _like(self, problem: SparseTokenProblem) -> tuple[SparseTokenProblem, Query | None]:
+        """Return a problem and a query of isotropic tokens with the same scores."""
+
+    @abc.abstractmethod
+    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureLaw:
         """Return the nodes of the features for those of isotropic tokens with the same scores."""
 
-    def equations(self, nodes: FeatureNodes, loss: Loss, *, rough: bool = False) -> SaddleEquations:
+    def equations(self, nodes: FeatureLaw, loss: Loss, *, rough: bool = False) -> SaddleEquations:
         """Return the equations of a readout on features with these nodes.
 
         Rough ones have few of the nodes and take less work; their solution is near.
@@ -125,22 +127,18 @@ class IsotropicFeatures(ModelFeatures):
     """
 
     def __init__(self, model: Model, problem: SparseTokenProblem, query: Query | None) -> None:
-        self._model, self._query, self._J = model, query, 1 if query is None else 2
-        frame = Directions(np.zeros((1, self._J)), {(j, j): np.ones(1) for j in range(self._J)})
-        super().__init__(problem, CommutingCovariances(np.ones((1, 1)), frame))
+        self._query, self._frame = query, _ACROSS if query is None else np.eye(2)
+        J = self._frame.shape[1]
+        frame = Directions(np.zeros((1, J)), {(j, j): np.ones(1) for j in range(J)})
+        super().__init__(problem, model, CommutingCovariances(np.ones((1, 1)), frame))
         self.removed = None if query is None else np.diag([1.0, 0.0])[None]
-        if model.name == "vectorized":
-            self.weights_per_dimension = problem.length
 
-    def _law(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
-        return feature_law(self._model, problem, self._query, points)
+    def _like(self, problem: SparseTokenProblem) -> tuple[SparseTokenProblem, Query | None]:
+        return problem, self._query
 
-    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureNodes:
+    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureLaw:
         """Return the nodes of the features."""
-        nodes, own = FeatureNodes.from_law(law), slice(2 - self._J, None)
-        return dataclasses.replace(
-            nodes, a=nodes.a[..., own], covariance=nodes.covariance[own, own]
-        )
+        return law.turned(self._frame)
 
     def samples(self, alpha: float) -> float:
         """Return the samples over the number of weights."""
@@ -150,7 +148,7 @@ class IsotropicFeatures(ModelFeatures):
         """Return a readout in the frame of query and signal."""
         (kappa,), (rho,) = equations.pull(saddle.state, saddle.smoothing)[1:]
         noise = math.sqrt(rho / saddle.load.samples) / (saddle.load.ridge + kappa)
-        along, across = np.append(np.zeros(2 - self._J), saddle.state.p)
+        along, across = self._frame @ saddle.state.p
         return Overlaps(float(along), float(across), noise, saddle.state.b)
 
 
@@ -165,10 +163,10 @@ class LinearFeatures(ModelFeatures):
     """
 
     def __init__(self, problem: SparseTokenProblem, model: Model) -> None:
-        self._model, self._spectrum = model, spectrum_of(problem)
+        self._spectrum = spectrum_of(problem)
         xi, first = self._spectrum.signal, self._covariance(problem.length)
         if model.name == "pooled":
-            super().__init__(problem, covariances(first[None], xi[:, None]))
+            super().__init__(problem, model, covariances(first[None], xi[:, None]))
             return
         if first.ndim == 2:
             first, basis = np.linalg.eigh(first)
@@ -176,22 +174,20 @@ class LinearFeatures(ModelFeatures):
         differences = np.tile(self._spectrum.within, problem.length - 1)
         values = np.concatenate([np.maximum(first, 0.0), differences])
         direction = np.concatenate([xi, np.zeros(len(differences))])
-        super().__init__(
-            problem, CommutingCovariances(values[None], Directions(direction[:, None]))
-        )
+        directions = Directions(direction[:, None])
+        super().__init__(problem, model, CommutingCovariances(values[None], directions))
 
     def _covariance(self, length: int) -> np.ndarray:
         return length * self._spectrum.mean_token(length)
 
-    def _law(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
+    def _like(self, problem: SparseTokenProblem) -> tuple[SparseTokenProblem, Query | None]:
         # After a training with uniform positions those of a test play no part.
         positions = problem.position_law if problem is self.problem else None
-        like = dataclasses.replace(problem, tokens=Isotropic(), position_law=positions)
-        return feature_law(self._model, like, None, points)
+        return dataclasses.replace(problem, tokens=Isotropic(), position_law=positions), None
 
-    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureNodes:
+    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureLaw:
         """Return the nodes of the features."""
-        return FeatureNodes.of(law.across.T, law.C.T, law.y[0], law.weight[0])
+        return law.turned(_ACROSS)
 
     def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
@@ -221,7 +217,7 @@ class QueriedFeatures(ModelFeatures):
     """
 
     def __init__(self, problem: SparseTokenProblem, model: QueriedModel) -> None:
-        self._model, self._query = model, query_law(problem, model.query)
+        self._query = query_law(problem, model.query)
         self.spectrum = spectrum_of(problem)
         self._width = self._query.width(self.spectrum)
         self._effect = 0.0  # sigma_b, where the weights see the effect
@@ -232,36 +228,34 @@ class QueriedFeatures(ModelFeatures):
         moved = [(S, self._width), *([(B, self._effect)] if self.sees_effect else [])]
         directions = _directions(self._query, self.spectrum.signal, moved)
         if self.spectrum.has_effect and B.ndim == 2:
-            super().__init__(problem, FullCovariances(np.array([np.diag(S), B]), directions))
+            matrices = np.array([np.diag(S), B])
+            super().__init__(problem, model, FullCovariances(matrices, directions))
         else:
             both = [S, B] if self.spectrum.has_effect else [S]
-            super().__init__(problem, CommutingCovariances(np.array(both), directions))
+            super().__init__(problem, model, CommutingCovariances(np.array(both), directions))
         J = 1 + len(moved)
         self.removed = np.zeros((self.covariances.count, J, J))
         for k, (_, width) in enumerate(moved):
             self.removed[k, k + 1, k + 1] = 1.0 if width > 0 else 0.0
 
-    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
         if not self.sees_effect:
             return super()._nodes(problem, points)
+        assert isinstance(self.model, QueriedModel)
         shift, sharpness = self._projected(problem), self._query.sharpness
         effect = self._effect / self._width if self._width > 0 else 0.0
-        return nodes_with_effect(self._model, problem, shift, effect, sharpness, points)
+        return nodes_with_effect(self.model, problem, shift, effect, sharpness, points)
 
     def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
         """Return what nodes are sampled from, None where the weights see an effect."""
         return None if self.sees_effect else super().tokens(problem)
 
-    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureNodes:
-        """Return the nodes of the features for those of isotropic tokens with the same scores."""
-        projected = self._projected(problem)
-        B = law.along - projected * law.across
-        a = np.stack([problem.strength * law.across, B], axis=-1)
-        amplitudes = [law.C, *([np.ones_like(law.C)] if self.spectrum.has_effect else [])]
-        covariance = np.diag([0.0, law.gaussian_variance])
-        return FeatureNodes(
-            a, np.stack(amplitudes, axis=-1), law.y, law.weight, covariance, exact=law.exact
-        )
+    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureLaw:
+        """Return the nodes of the features; of isotropic tokens a is (tau A + B, A)."""
+        law = law.turned(np.array([[0.0, 1.0], [problem.strength, -self._projected(problem)]]))
+        if not self.spectrum.has_effect:
+            return law
+        return dataclasses.replace(law, C=np.concatenate([law.C, np.ones_like(law.C)], axis=-1))
 
     def _projected(self, problem: SparseTokenProblem) -> float:
         """Return tau, the signal of a token along the query in widths of its noise."""
@@ -269,25 +263,12 @@ class QueriedFeatures(ModelFeatures):
             return 0.0
         return float(problem.strength * self._query.overlap(self.spectrum) / self._width)
 
-    def _law(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
-        """Return isotropic tokens with the same scores: along = tau A + B, across = A.
-
-        Raises
-        ------
-        InvalidInput
-            If the weights see what the tokens of a sample share.
-        """
+    def _like(self, problem: SparseTokenProblem) -> tuple[SparseTokenProblem, Query | None]:
         tau = self._projected(problem)
         theta = math.hypot(tau, 1.0)
         pi, _, R, L = problem.letters
         like = SparseTokenProblem(L, R, theta, pi, tokens=Isotropic())
-        query = Query(tau / theta, self._query.sharpness)
-        law = feature_law(self._model, like, query, points)
-        if self.spectrum.has_effect and law.features is not None and law.features.sees_mean:
-            remedy = "Its weights depend on what the tokens of a sample share; omit between."
-            legal = f"without a between covariance for {self._model.name}"
-            raise InvalidInput("tokens", legal, self.problem.tokens, remedy)
-        return law
+        return like, Query(tau / theta, self._query.sharpness)
 
     def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""

@@ -81,7 +81,7 @@ def predict(
         is > 0. Its Bayes-optimal error is not known.
     model : Model
         With its query, or the steps that find it. `Elementwise` uses the query that the
-        steps find for softmax attention.
+        steps find for softmax attention, and any model that of the network of a `Descent`.
     readout : Readout
         Ridge 0 is the limit lambda -> 0+. Below the interpolation
         threshold of the square loss, or the capacity for other losses, the overlaps are then

@@ -14,19 +14,24 @@ from sparsetoken.model.stages import Readout
 from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
 from sparsetoken.results.record import fields_of
 from sparsetoken.theory.alignment.draws import randomness_advice
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import model_features
 from sparsetoken.theory.imbalance import imbalance_advice
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.readout.accuracy import status_of
 from sparsetoken.theory.readout.bias import outcome_without_features
 from sparsetoken.theory.readout.curve import FIRST_POINTS, LearningCurve, SolvedPoint
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 
 _NOT_SOLVED = Status(
     StatusCode.MAX_ITERATIONS,
     "The saddle point was not reached; try a larger ridge or, with a query, less sharpness.",
+)
+FREE_BIAS = Status(
+    StatusCode.NO_LIMIT,
+    "The mean loss does not depend on the bias, which chance then decides at every finite "
+    "dimension; lower the ridge, or take a loss that is curved.",
 )
 
 
@@ -65,7 +70,7 @@ class Predictor:
         self._fixed, self._points = nodes is not None, nodes or FIRST_POINTS
 
     @property
-    def _first(self) -> FeatureNodes:
+    def _first(self) -> FeatureLaw:
         return self._features.nodes(self.problem, self._points)
 
     def predictions(self, readouts: Sequence[Readout], tolerance: float) -> list[Prediction]:
@@ -151,18 +156,17 @@ def _predicted(point: SolvedPoint, stage: Stage, tolerance: float) -> Prediction
     saddle = point.saddle
     if not saddle.converged:
         return without_readout(_NOT_SOLVED, saddle.residual, saddle.iterations)
-    answer = point.outcome()
+    answer, error = point.outcome(), point.numerical_error
+    status = status_of(answer.test_error, error, tolerance, f"{point.nodes} nodes")
     if stage.fits_exactly:
         answer = dataclasses.replace(answer, training_loss=0.0, training_error=0.0)
     return Prediction(
         **fields_of(answer),
         susceptibility=math.inf if stage.fits_exactly else float(saddle.state.chi[0]),
-        numerical_error=point.numerical_error,
+        numerical_error=error,
         residual=saddle.residual,
         iterations=saddle.iterations,
-        status=status_of(
-            answer.test_error, point.numerical_error, tolerance, f"{point.nodes} nodes"
-        ),
+        status=FREE_BIAS if point.bias_is_free else status,
     )
 
 

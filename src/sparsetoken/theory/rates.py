@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ from sparsetoken.model.models import Attention, Model
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.values import require_numbers
 from sparsetoken.results import Overlaps
-from sparsetoken.theory.feature_law import COLUMNS, FeatureLaw
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.query import working_query
 from sparsetoken.theory.score_law import ScoreLaw
@@ -69,20 +68,16 @@ def approach_to_infinite_data(problem: SparseTokenProblem, model: Model = Attent
     require_numbers(problem, model)
     query = working_query(problem, model)
     law = feature_law(model, problem, query, _POINTS)
-    pairs = np.array([_first_order(_scramble(law, i)) for i in range(len(law.C))])
+    pairs = np.array([_first_order(law.part(slice(i, i + 1))) for i in range(len(law.C))])
     mean, count = pairs.mean(axis=0), len(pairs)
     spread = pairs.std(axis=0, ddof=1) / math.sqrt(count) if count > 1 else np.zeros(2)
     if not np.isfinite(mean).all():
         legal = "such that scores of the least-squares readout are spread: |cosine| < 1, theta > 0"
         raise InvalidInput("query and strength", legal, (query and query.cosine, problem.strength))
-    scale = law.weights_per_dimension
+    scale = model.weights_per_dimension(problem.length)
     return Approach(
         float(mean[0]), scale * float(mean[1]), float(spread[0]), scale * float(spread[1])
     )
-
-
-def _scramble(law: FeatureLaw, i: int) -> FeatureLaw:
-    return dataclasses.replace(law, **{name: getattr(law, name)[i : i + 1] for name in COLUMNS})
 
 
 def _first_order(law: FeatureLaw) -> tuple[float, float]:
@@ -93,10 +88,10 @@ def _first_order(law: FeatureLaw) -> tuple[float, float]:
     D = 1/(1 + chi C^2), where chi = 1/(alpha E[C^2]) and
     nu^2 = E[C^2 residual^2]/(alpha E[C^2]^2) to first order.
     """
-    C, y, weight = law.C[0], law.y[0], law.weight[0]
-    F = np.stack([law.along[0], law.across[0], np.ones_like(y)])
+    C, y, weight = law.C[0, :, 0], law.y[0], law.weight[0]
+    F = np.stack([*law.a[0].T, np.ones_like(y)])
     # variances of the Gaussian features
-    spread = np.stack([law.gaussian_variance + 0 * C, C**2, 0 * C])
+    spread = np.stack([law.covariance[0, 0] + 0 * C, C**2, 0 * C])
 
     def moments(D: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return (F * D) @ F.T + np.diag(spread @ D), F @ (D * y)
@@ -107,7 +102,7 @@ def _first_order(law: FeatureLaw) -> tuple[float, float]:
     size = weight @ C**2
     moved = -np.linalg.lstsq(H, g1 - H1 @ x)[0] / size
     noise = weight @ (C**2 * ((x @ F - y) ** 2 + x**2 @ spread)) / size**2
-    scores = ScoreLaw.of(law, Overlaps(x[0], x[1], 0.0, x[2]))
+    scores = ScoreLaw.of_overlaps(law, Overlaps(x[0], x[1], 0.0, x[2]))
     mean, width = scores.mean[0], scores.width[0]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = mean / width

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.losses import Loss
-from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.feature_law import FeatureLaw
 
 Values = Float[np.ndarray, "functions rows scores"]
 _CHUNK = 1024  # nodes whose polynomials fit into a cache
@@ -44,14 +44,17 @@ MIDDLE = GridShape(48, 24, np.log, np.exp)
 FINE = GridShape(64, 48, np.sqrt, np.square)  # C may be 0 here
 
 
-def worthwhile(nodes: FeatureNodes, loss: Loss) -> list[GridShape]:
+def worthwhile(nodes: FeatureLaw, loss: Loss) -> list[GridShape]:
     """Return shapes that may resolve the means of a loss at less work than a sum over nodes.
 
-    The nodes have two directions and one amplitude that varies. The coarser shapes come first.
+    The nodes have two directions, one amplitude that varies, and in each scramble equally many of
+    each label. The coarser shapes come first.
     """
     shapes: list[GridShape] = []
     one_varies = not np.ptp(nodes.C[..., 1:], axis=(0, 1)).any()
     if nodes.exact or not loss.integrates or nodes.a.shape[2] != 2 or not one_varies:
+        return shapes
+    if (np.abs(nodes.y) != 1).any() or np.ptp(nodes.y.sum(axis=1)) > 0:
         return shapes
     if nodes.y.size > _MANY and nodes.C[..., 0].all():  # log C
         shapes += [COARSE, PLAIN, MIDDLE]
@@ -76,7 +79,7 @@ class GridPoints(NamedTuple):
 class ScoreGrid:
     """Moves the weights of nodes to a grid of scores and norms."""
 
-    def __init__(self, nodes: FeatureNodes, shape: GridShape) -> None:
+    def __init__(self, nodes: FeatureLaw, shape: GridShape) -> None:
         self._classes = [_Class(nodes, label, shape) for label in (1.0, -1.0)]
         self._to_scores, self._to_norms = map(_to_coefficients, shape[:2])
 
@@ -117,7 +120,7 @@ class _Class:
     are summed over the nodes. They depend on the readout through (e, rho) alone.
     """
 
-    def __init__(self, nodes: FeatureNodes, label: float, shape: GridShape) -> None:
+    def __init__(self, nodes: FeatureLaw, label: float, shape: GridShape) -> None:
         of_label = nodes.y == label
 
         def own(values: np.ndarray) -> np.ndarray:

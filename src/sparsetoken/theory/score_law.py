@@ -42,11 +42,18 @@ class ScoreLaw:
     weight: Float[np.ndarray, "scrambles nodes"]
 
     @classmethod
-    def of(cls, law: FeatureLaw, w: Overlaps) -> ScoreLaw:
-        """Return the scores of readout w on features of the law."""
-        mean = w.query * law.along + w.orthogonal * law.across + w.bias
-        variance = law.gaussian_variance * w.query**2 + law.C**2 * (w.orthogonal**2 + w.noise**2)
-        return cls(mean, np.sqrt(variance), law.y, law.weight)
+    def of(
+        cls, law: FeatureLaw, p: Float[np.ndarray, " J"], b: float, q: Float[np.ndarray, " K"]
+    ) -> ScoreLaw:
+        """Return the scores on features of a law; p, b and q are as of `OrderParameters`."""
+        variance = float(p @ law.covariance @ p) + law.C**2 @ q
+        return cls(law.a @ p + b, np.sqrt(np.maximum(variance, 0.0)), law.y, law.weight)
+
+    @classmethod
+    def of_overlaps(cls, law: FeatureLaw, w: Overlaps) -> ScoreLaw:
+        """Return the scores of readout w on features of isotropic tokens."""
+        q = np.array([w.orthogonal**2 + w.noise**2])
+        return cls.of(law, np.array([w.query, w.orthogonal]), w.bias, q)
 
     @functools.cached_property
     def errors(self) -> Float[np.ndarray, "scrambles nodes"]:

@@ -15,17 +15,19 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
 from sparsetoken.model.descent import Descent, law_for_loss
 from sparsetoken.model.models import Model, Pooled, QueriedModel
+from sparsetoken.model.network_checks import check_metric
 from sparsetoken.model.stages import Query, QueryCosines, Readout
 from sparsetoken.model.task_law import Problem, TaskLaw, law_of
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.results import Status, StatusCode, TaskPrediction, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
+from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.predictor import FREE_BIAS
 from sparsetoken.theory.readout.accuracy import allowed_error, status_of
 from sparsetoken.theory.readout.covariances import CommutingCovariances, Directions
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import scores_on, standard_error, training_loss
 from sparsetoken.theory.readout.solve import SaddlePoint, solve_readout
 
@@ -75,6 +77,7 @@ def predict_task(
     isotropic_only(law.tokens, "A readout on a task")
     if law.outputs > 1:
         raise InvalidInput("outputs of a task", "1 for a readout", law.outputs)
+    check_metric(law, readouts[0].loss)
     query = _query_of(task, law.directions, model)
     levels: dict[int, SaddleEquations] = {}
     predictions: list[TaskPrediction] = []
@@ -102,6 +105,8 @@ def predict_task(
         if saddle.converged:
             basis = f"{equations.nodes.y.size} nodes"
             status = status_of(error, spread, tolerance, basis)
+            if equations.bias_is_free(saddle.state, saddle.smoothing):
+                status = FREE_BIAS
             loss = training_loss(equations, saddle)
         else:
             error = spread = loss = math.nan
@@ -140,16 +145,19 @@ def _query_of(task: Problem, names: tuple[str, ...], model: Model) -> TaskQuery 
     if isinstance(query, Query) and len(names) == 1:
         query = QueryCosines({names[0]: query.cosine}, query.sharpness)
     if not isinstance(query, QueryCosines):
-        legal = f"QueryCosines of {', '.join(names)}, or a Descent"
+        one = "Query(cosine, sharpness) of the one direction"
+        several = f"QueryCosines of {', '.join(names)}"
+        legal = f"{one if len(names) == 1 else several}, or a Descent"
         raise InvalidInput("query on a task", legal, query)
     given = dict(query.cosines)
     for name in given:
         if name not in names:
-            raise InvalidInput("cosines of the query", f"of {', '.join(names)}", name)
+            legal = f"of {', '.join(names)}" if names[0] else "Query(cosine, sharpness) here"
+            raise InvalidInput("cosines of the query", legal, name)
     return TaskQuery(tuple(given.get(name, 0.0) for name in names), query.sharpness)
 
 
-def task_nodes(law: TaskLaw, model: Model, query: TaskQuery | None, points: int) -> FeatureNodes:
+def task_nodes(law: TaskLaw, model: Model, query: TaskQuery | None, points: int) -> FeatureLaw:
     """Return nodes of the features of a task, so many of each kind of bag and scramble.
 
     The directions are those of the task and, where the query is not among them, the rest of it.
@@ -168,7 +176,13 @@ def task_nodes(law: TaskLaw, model: Model, query: TaskQuery | None, points: int)
             parts.append((*_features(law, model, query, uniforms, rng), weight))
         scrambles.append([np.concatenate(column) for column in zip(*parts, strict=True)])
     a, C, y, weight = (np.stack(column) for column in zip(*scrambles, strict=True))
-    return FeatureNodes(a, C[..., None], y, weight, np.zeros((a.shape[-1], a.shape[-1])))
+    if not np.isfinite(C).all():
+        got = query.sharpness if query is not None else math.nan
+        raise InvalidInput("sharpness on a task", "so small that weights are numbers", got)
+    if not C.any():
+        legal = "> 0 for some tokens that are attended"
+        raise InvalidInput("scale that draw of a task returns", legal, 0.0)
+    return FeatureLaw(a, C[..., None], y, weight, np.zeros((a.shape[-1], a.shape[-1])))
 
 
 def _uniforms(dimensions: int, rng: np.random.Generator) -> Callable[[int], np.ndarray]:
@@ -195,17 +209,18 @@ def _features(
     noise = ndtri(inside[:, law.uniforms :]).reshape(n, L, -1) * scale[..., None]
     Z = latent["coefficients"] + noise[..., :P]
     along = np.concatenate([Z, noise[..., P:]], axis=2)
-    if query is None or not isinstance(model, QueriedModel):
-        a = np.full((n, L), 1 / L)
-    else:
-        direction = np.array([*query.cosines, query.sine])[: along.shape[2]]
-        a = model.weights(query.sharpness * (along @ direction))
-    amounts = np.einsum("nl,nlj->nj", a, along)
-    C = np.sqrt(np.einsum("nl,nl->n", a**2, scale**2))
+    with np.errstate(over="ignore", invalid="ignore"):  # refused where all nodes are known
+        if query is None or not isinstance(model, QueriedModel):
+            a = np.full((n, L), 1 / L)
+        else:
+            direction = np.array([*query.cosines, query.sine])[: along.shape[2]]
+            a = model.weights(query.sharpness * (along @ direction))
+        amounts = np.einsum("nl,nlj->nj", a, along)
+        C = np.linalg.norm(a * scale, axis=1)
     return amounts, C, law.targets(latent, Z).astype(float)
 
 
-def _equations(nodes: FeatureNodes, loss: Loss) -> SaddleEquations:
+def _equations(nodes: FeatureLaw, loss: Loss) -> SaddleEquations:
     J = nodes.a.shape[-1]
     frame = Directions(np.zeros((1, J)), {(j, j): np.ones(1) for j in range(J)})
     isotropic = CommutingCovariances(np.ones((1, 1)), frame)
@@ -228,10 +243,10 @@ def _test_error(
     return mean, standard_error(own)
 
 
-def _metric(nodes: FeatureNodes, state: OrderParameters, law: TaskLaw, scramble: int) -> float:
+def _metric(nodes: FeatureLaw, state: OrderParameters, law: TaskLaw, scramble: int) -> float:
     """Return the mean of the metric over the bags of a scramble."""
     here = slice(scramble, scramble + 1)
-    some = FeatureNodes(
+    some = FeatureLaw(
         nodes.a[here], nodes.C[here], nodes.y[here], nodes.weight[here], nodes.covariance
     )
     scores = scores_on(some, state)

@@ -32,11 +32,11 @@ def violation_of(problem, query, size, points):
     T^2 = w_1^2 c + (C^2 + c)(1 + w_2^2) has no C along the query.
     """
     law = feature_law(st.Attention(query), problem, query, points)
-    wider = law.C**2 + size
+    wider = law.C[..., 0] ** 2 + size
 
     def violation(x):
-        T = np.sqrt(x[0] ** 2 * (size + law.gaussian_variance) + wider * (1 + x[1] ** 2))
-        b = -law.y * (x[0] * law.along + x[1] * law.across + x[2]) / T
+        T = np.sqrt(x[0] ** 2 * (size + law.covariance[0, 0]) + wider * (1 + x[1] ** 2))
+        b = -law.y * (law.a @ x[:2] + x[2]) / T
         mean = T**2 * ((1 + b**2) * norm.cdf(b) + b * norm.pdf(b))
         return float(np.sum(law.weight * mean / wider)) / len(law.y)
 

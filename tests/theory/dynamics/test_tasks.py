@@ -331,3 +331,19 @@ def test_tokens_are_located_anywhere():
     assert gap < 4.5 * found.standard_error.test_error[-1] + 0.01 * course.test_error[-1]
     gap = abs(found.mean.attended[-1] - course.attended[-1])
     assert gap < 4.5 * found.standard_error.attended[-1] + 0.01
+
+
+@pytest.mark.parametrize(("length", "most"), [(200, 36), (2000, 3)])
+def test_directions_that_take_too_much_memory_are_refused(length, most):
+    """With the most directions that the message names, the descent has a plan."""
+
+    def task(directions):
+        def draw(n, rng):
+            return {"coefficients": np.zeros((n, length, directions))}
+
+        return st.Task(length, directions, draw, lambda latent, Z: Z[:, 0, 0])
+
+    descent = st.Descent(loss="square", steps=1)
+    with pytest.raises(InvalidInput, match=f"directions of a task must be at most {most} at"):
+        plan_of(task(64), descent)
+    assert plan_of(task(most), descent).size >= 2

@@ -16,6 +16,7 @@ from sparsetoken.theory import align, capacity, predict
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.laws.hard import sharp_law
 from sparsetoken.theory.separability.search import separation_of_features
+from sparsetoken.theory.token_features import RelativeFeatures
 
 SETTINGS = [
     ((6, 2, 2.0, 0.3), 0.7),
@@ -45,7 +46,7 @@ def test_nodes_have_the_moments_of_the_winning_token(letters, cosine):
         along, across = theta * cosine * A + B, theta * math.sqrt(1 - cosine**2) * A
         here = law.y == y
         weight = law.weight[here]
-        own_along, own_across = law.along[here], law.across[here]
+        own_along, own_across = law.a[here].T
         pairs = [
             (own_along, along),
             (own_along**2, along**2),
@@ -79,7 +80,7 @@ def test_one_token_wins_for_certain(length, strength, cosine):
 def test_one_token_is_pooling():
     problem, law = law_of((1, 1, 2.0, 0.4), 0.6)
     plus = law.y > 0
-    mean = law.weight[plus] @ law.along[plus] / 0.4
+    mean = law.weight[plus] @ law.a[plus][:, 0] / 0.4
     assert mean == pytest.approx(1.2, abs=1e-12)
     found = predict(problem, HardAttention(Query(0.6, 1.0)))
     assert found.test_error == pytest.approx(predict(problem, Pooled()).test_error, abs=1e-9)
@@ -148,7 +149,7 @@ def test_nodes_have_the_moments_of_the_two_largest_tokens(letters, cosine, sharp
         A, B = (np.sum(a * rows[:, :2], axis=1) for rows in (signal, g))
         drawn = theta * cosine * A + B, theta * math.sqrt(1 - cosine**2) * A, np.hypot(*a.T)
         here = law.y == y
-        own = [values[here] for values in (law.along, law.across, law.C)]
+        own = [*law.a[here].T, law.C[here][:, 0]]
         weight = law.weight[here]
         assert weight.sum() == pytest.approx(chance, abs=1e-9)
         for i, j in ((0, None), (1, None), (2, None), (0, 0), (0, 1), (0, 2), (2, 2)):
@@ -166,7 +167,7 @@ def test_nodes_have_the_moments_of_the_two_largest_tokens(letters, cosine, sharp
 def test_capacity_of_sharp_softmax_by_sampling(letters, cosine):
     problem, query = SparseTokenProblem(*letters), Query(cosine, 100.0)
     found = capacity(problem, Attention(query), tolerance=2e-3)
-    law = feature_law(Attention(), problem, query, 64)
-    sampled = separation_of_features(law.features, 2e-4)
+    features = RelativeFeatures(problem, query, Attention())
+    sampled = separation_of_features(features, 2e-4)
     apart = abs(found.capacity / sampled.samples - 1)
     assert apart <= found.numerical_error / found.capacity + 4 * sampled.error

@@ -12,6 +12,7 @@ from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.numerics.backend import with_x64
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import IsotropicFeatures
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.readout.bias import best_bias
@@ -23,7 +24,6 @@ from sparsetoken.theory.readout.covariances import (
     covariances,
 )
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import solve_readout
 
 D = 200
@@ -35,7 +35,7 @@ SIGNAL = np.cos(1.7 * J) / np.linalg.norm(np.cos(1.7 * J))
 
 def pooled(L, R, theta, pi):
     """Nodes, covariance and direction of the mean token, at the reference problem."""
-    nodes = FeatureNodes.of([[1.0], [0.0]], [[1.0], [1.0]], [1, -1], [pi, 1 - pi])
+    nodes = FeatureLaw.of([[1.0], [0.0]], [[1.0], [1.0]], [1, -1], [pi, 1 - pi])
     G = np.diag(SPECTRUM) / L + BETWEEN
     return nodes, G, (theta * R / L * SIGNAL)[:, None]
 
@@ -48,7 +48,7 @@ def test_full_and_commuting_covariances_agree():
     M = rng.standard_normal((d, 2)) / 3
     basis = np.linalg.qr(rng.standard_normal((d, d)))[0]
     G = np.einsum("di,ki,ei->kde", basis, values, basis)
-    nodes = FeatureNodes.of(
+    nodes = FeatureLaw.of(
         [[1.0, 0.2], [0.0, -0.3], [0.4, 1.0]],
         [[1.0, 0.5], [0.3, 1.0], [0.8, 0.8]],
         [1, -1, 1],
@@ -143,7 +143,7 @@ def test_the_jacobian_of_the_equations(loss, samples):
     """Against differences, with two covariances and a direction that is removed from the first."""
     rng, d, step = np.random.default_rng(2), 30, 1e-4
     values, M = rng.uniform(0.1, 2.0, (2, d)), rng.standard_normal((d, 2)) / 3
-    nodes = FeatureNodes.of(
+    nodes = FeatureLaw.of(
         [[1.0, 0.2], [0.0, -0.3], [0.4, 1.0]],
         [[1.0, 0.5], [0.3, 1.0], [0.8, 0.8]],
         [1, -1, 1],

@@ -44,6 +44,10 @@ class Model:
         """The query, or how it is found."""
         return None
 
+    def weights_per_dimension(self, length: int) -> int:
+        """Return the number of trained weights of the readout, divided by the dimension."""
+        return 1
+
     def check_test_problem(self, problem: SparseTokenProblem, tested: SparseTokenProblem) -> None:
         """Raise `InvalidInput` unless a model trained on one problem can be tested on another."""
 

@@ -62,6 +62,10 @@ class Vectorized(Model):
 
     name: ClassVar[str] = "vectorized"
 
+    def weights_per_dimension(self, length: int) -> int:
+        """Return the number of tokens."""
+        return length
+
     def check_test_problem(self, problem: SparseTokenProblem, tested: SparseTokenProblem) -> None:
         """Raise `InvalidInput` if the lengths differ: weights belong to positions."""
         L, length = problem.length, tested.length

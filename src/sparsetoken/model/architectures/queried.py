@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import abc
+import math
+from collections.abc import Callable
 from typing import Any, ClassVar
+
+import numpy as np
 
 from sparsetoken.base.parameters import parameter, value
 from sparsetoken.base.validation import InvalidInput
@@ -13,6 +17,7 @@ from sparsetoken.model.architectures.weights import (
     ACTIVATIONS,
     elementwise_weights,
     largest_weight,
+    relative_elementwise_weights,
     softmax_weights,
 )
 from sparsetoken.model.descent import Descent
@@ -56,8 +61,8 @@ class QueriedModel(Model, abc.ABC):
     Examples
     --------
     >>> import sparsetoken as st
-    >>> [kind.name for kind in st.model.QueriedModel.__subclasses__()][:3]
-    ['attention', 'hard_attention', 'elementwise']
+    >>> isinstance(st.Attention(), st.model.QueriedModel), st.Attention().sees_mean
+    (True, False)
     """
 
     query: AnyQuery = parameter(
@@ -71,6 +76,31 @@ class QueriedModel(Model, abc.ABC):
     @abc.abstractmethod
     def weights(self, scores: Any) -> Any:
         """Return the weights of the tokens, from scores of shape (..., L)."""
+
+    def relative_weights(self, scores: Any) -> Any:
+        """Return the weights times any factor > 0 for each sample.
+
+        The separation of samples asks for no more. A model whose weights overflow or vanish has
+        here what does not.
+        """
+        return self.weights(scores)
+
+    def token_weights(self, length: int) -> Callable[[Any, Any], Any] | None:
+        """Return the weights of tokens by themselves, None where they depend on other tokens.
+
+        They are a function of scores and the score of another token. Where `sees_mean` is false,
+        they are relative to that token, and weights are these over their sum. With it the many
+        small tokens of long samples need not be drawn one by one.
+        """
+        return None
+
+    @property
+    def zero_codimension(self) -> float:
+        """Of the scores of a token at which its weight is 0.
+
+        It is 0 for a range, 1 for single ones and inf where there are none.
+        """
+        return math.inf
 
     def check_sharpness(self, sharpness: float, shift: float) -> None:
         """Raise `InvalidInput` if weights overflow.
@@ -109,6 +139,10 @@ class Attention(QueriedModel):
 
     def weights(self, scores: Any) -> Any:
         return softmax_weights(scores)
+
+    def token_weights(self, length: int) -> Callable[[Any, Any], Any]:
+        """Return e^(score - other)."""
+        return lambda scores, other: np.exp(scores - other)
 
 
 @value
@@ -171,6 +205,19 @@ class Elementwise(QueriedModel):
 
     def weights(self, scores: Any) -> Any:
         return elementwise_weights(scores, self.activation)
+
+    def relative_weights(self, scores: Any) -> Any:
+        """Return the weights up to a factor, from log phi where it spans many orders."""
+        return relative_elementwise_weights(scores, self.activation)
+
+    def token_weights(self, length: int) -> Callable[[Any, Any], Any]:
+        """Return phi(score) / L."""
+        return lambda scores, other: ACTIVATIONS[self.activation](scores) / length
+
+    @property
+    def zero_codimension(self) -> float:
+        """Of the zeros of phi."""
+        return {"relu": 0, "linear": 1, "tanh": 1}.get(self.activation, math.inf)
 
     def check_sharpness(self, sharpness: float, shift: float) -> None:
         """Raise `InvalidInput` if the activation is exp and k (theta |s| + 7) exceeds 300."""

@@ -179,9 +179,7 @@ def _followed(
     groups = groups.each(lambda x: x[:, :known])
     states = all_courses.each(lambda x: x[:, :known].mean(axis=0))
     group_outcomes = _group_outcomes(plan, groups)
-    errors = group_outcomes.test_error
-    excess = _excess(errors.mean(axis=0), _standard_error(errors), tolerance)
-    on_nodes = group_outcomes if plan.samples else _on_nodes(training, states, tolerance, excess)
+    on_nodes = group_outcomes if plan.samples else _on_nodes(training, states, tolerance)
     trajectory = Trajectory(
         plan,
         len(courses),
@@ -216,13 +214,10 @@ def _group_outcomes(plan: Plan, groups: States) -> NetworkOutcome:
     return outcome.each(lambda x: x.reshape(count, known))
 
 
-def _on_nodes(
-    training: Training, states: States, tolerance: float, others: float
-) -> NetworkOutcome:
+def _on_nodes(training: Training, states: States, tolerance: float) -> NetworkOutcome:
     """Return the outcomes of states, with a leading axis for scrambles of nodes.
 
-    Scrambles are doubled until twice their standard error is half of what is allowed, or of the
-    excess of the error by replicas.
+    Scrambles are doubled until twice their standard error is half of what is allowed.
     """
     scrambles: list[NetworkOutcome] = []
     while True:
@@ -231,7 +226,7 @@ def _on_nodes(
         outcomes = NetworkOutcome(*map(np.array, zip(*scrambles, strict=True)))
         errors = outcomes.test_error
         excess = _excess(errors.mean(axis=0), _standard_error(errors), tolerance)
-        if excess <= 0.5 * max(1.0, others) or len(scrambles) >= MOST_SCRAMBLES:
+        if excess <= 0.5 or len(scrambles) >= MOST_SCRAMBLES:
             return outcomes
 
 

@@ -1,34 +1,49 @@
-"""The law of the features of each model, a file for each."""
+"""The law of the features of each model, from its weights or in a form of its own."""
 
 from __future__ import annotations
 
-from sparsetoken.model.models import Model, entry_of
+from sparsetoken.model.models import Model, QueriedModel, entry_of
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.laws.models import equal_weights
+from sparsetoken.theory.token_features import TokenFeatures
 
-__all__ = ["feature_law"]
+__all__ = ["feature_law", "features_of"]
+
+
+def features_of(
+    model: Model, problem: SparseTokenProblem, query: Query | None
+) -> FeatureLaw | TokenFeatures:
+    """Return the law of the features of a model if it is known, else what they are made of.
+
+    Equation: feature-law. The query is the one that the model works with. The position law of the
+    problem is not used but refused where weights belong to positions.
+
+    Raises
+    ------
+    InvalidInput
+        If weights overflow, positions are not uniform or tokens are not isotropic.
+    """
+    isotropic_only(problem.tokens, "This result")
+    own = entry_of(model).resolve("theory")
+    if own is not None:
+        law: FeatureLaw = own(model, problem, query)
+        return law
+    assert isinstance(model, QueriedModel)
+    assert query is not None
+    model.check_sharpness(query.sharpness, problem.strength * abs(query.cosine))
+    features = TokenFeatures(problem, query, model)
+    return equal_weights(features) or features
 
 
 def feature_law(
     model: Model, problem: SparseTokenProblem, query: Query | None, points: int
 ) -> FeatureLaw:
-    """Return nodes of the law of the features of a model.
+    """Return nodes of the law of `features_of`.
 
-    Equation: feature-law.
-
-    Parameters
-    ----------
-    model : Model
-    problem : SparseTokenProblem
-        Its position law is not used but refused where weights belong to positions.
-    query : Query or None
-        The query that the model works with.
-    points : int
-        Nodes for each class and scramble, a power of two. Where the law is known exactly
-        its own nodes are returned instead.
+    Points are those of each class and scramble, a power of two. A law that is known has its own.
     """
-    isotropic_only(problem.tokens, "This result")
-    law: FeatureLaw = entry_of(model).resolve("theory")(model, problem, query, points)
-    return law
+    features = features_of(model, problem, query)
+    return features if isinstance(features, FeatureLaw) else features.law(points)

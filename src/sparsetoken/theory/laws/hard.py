@@ -32,7 +32,7 @@ class SharpLaw(NamedTuple):
     left_out: Float[np.ndarray, "1 nodes"]
 
 
-def hard_law(model: Model, problem: SparseTokenProblem, query: Query, points: int) -> FeatureLaw:
+def hard_law(model: Model, problem: SparseTokenProblem, query: Query) -> FeatureLaw:
     """Return the law of the token with the largest projection on the query.
 
     Equation: hard-attention-law, the limit of infinite sharpness of feature-law: C = 1, and
@@ -74,14 +74,8 @@ def _law(problem: SparseTokenProblem, query: Query, k: float) -> SharpLaw:
                     columns[-1] *= chance
                     rows.append(np.concatenate([columns, np.full((1, columns.shape[1]), y)]))
     A, B, C, left_out, weight, y = np.concatenate(rows, axis=1)[:, None]
-    law = FeatureLaw(
-        along=theta * s * A + B,
-        across=theta * math.sqrt(1 - s**2) * A,
-        C=C,
-        y=y,
-        weight=weight,
-        exact=True,
-    )
+    a = np.stack([theta * s * A + B, theta * math.sqrt(1 - s**2) * A], axis=-1)
+    law = FeatureLaw(a, C[..., None], y, weight, np.zeros((2, 2)), exact=True)
     return SharpLaw(law, left_out)
 
 

@@ -1,43 +1,46 @@
-"""The features of each model: from its weights, of softmax, elementwise and linear models."""
+"""The features of each model: with equal weights, beside an effect of samples, and linear."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
 
 import numpy as np
-from scipy.special import log_expit, log_ndtr, ndtri
+from scipy.special import ndtri
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.architectures.weights import ACTIVATIONS
-from sparsetoken.model.models import Elementwise, Model, QueriedModel
+from sparsetoken.model.models import Model, QueriedModel
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.numerics.quadrature import sobol_sequence
-from sparsetoken.theory.feature_law import (
+from sparsetoken.theory.feature_law import FeatureLaw, two_nodes
+from sparsetoken.theory.token_features import (
     SCRAMBLES,
     SEED,
-    FeatureLaw,
     Layout,
     TokenFeatures,
     refuse_many_tokens,
-    sampled_law,
-    two_nodes,
 )
-from sparsetoken.theory.readout.nodes import FeatureNodes
 
 
-def queried_law(
-    model: QueriedModel, problem: SparseTokenProblem, query: Query, points: int
-) -> FeatureLaw:
-    """Return the law of X^T a with the weights a that the model gives to the scores."""
-    k = query.sharpness
-    features = TokenFeatures(
-        problem, query, lambda t: model.weights(k * t), sees_mean=model.sees_mean
-    )
-    return sampled_law(features, points)
+def equal_weights(features: TokenFeatures) -> FeatureLaw | None:
+    """Return the law of features whose tokens all have one weight, None where they do not.
+
+    They do at sharpness 0, or where one token has all of a weight of 1. The noise of the tokens
+    along the query is then Gaussian, too.
+    """
+    problem, query, model = features.problem, features.query, features.model
+    _, theta, R, L = problem.letters
+    if query.sharpness > 0 and (L > 1 or model.sees_mean):
+        return None
+    weights = features.weights(np.zeros((1, L)))
+    if np.ptp(weights) > 0:
+        return None
+    w, s = float(weights[0, 0]), query.cosine
+    along, across = (w * theta * part * R for part in (s, math.sqrt(1 - s**2)))
+    law = two_nodes(problem, along, across, w * math.sqrt(L))
+    return dataclasses.replace(law, covariance=np.diag([w**2 * L, 0.0]))
 
 
 def nodes_with_effect(
@@ -47,7 +50,7 @@ def nodes_with_effect(
     effect: float,
     sharpness: float,
     points: int,
-) -> FeatureNodes:
+) -> FeatureLaw:
     """Return nodes of the weights of scores ``k (shift v + g + effect zeta)``.
 
     All tokens of a sample have one zeta. The directions are those of the signal, of a token's noise
@@ -84,99 +87,16 @@ def nodes_with_effect(
             classes.append([moved, amplitudes, *sizes])
         scrambles.append([np.concatenate(parts) for parts in zip(*classes, strict=True)])
     a, amplitudes, y, weight = (np.stack(parts) for parts in zip(*scrambles, strict=True))
-    return FeatureNodes(a, amplitudes, y, weight, np.zeros((3, 3)))
+    return FeatureLaw(a, amplitudes, y, weight, np.zeros((3, 3)))
 
 
-def softmax_law(
-    model: QueriedModel, problem: SparseTokenProblem, query: Query, points: int
-) -> FeatureLaw:
-    """Return the law of X^T softmax(beta X q).
-
-    With one token, or at sharpness 0, it is that of the mean token. Softmax does not see the
-    mean of the tokens' noise, so that part of B is integrated exactly.
-    """
-    _, theta, R, L = problem.letters
-    s, k = query.cosine, query.sharpness
-    if L == 1 or k == 0:
-        along, across = (theta * part * R / L for part in (s, math.sqrt(1 - s**2)))
-        law = two_nodes(problem, along, across, 1 / math.sqrt(L))
-        return dataclasses.replace(law, gaussian_variance=1 / L)
-    features = TokenFeatures(
-        problem,
-        query,
-        lambda t: model.weights(k * t),
-        sees_mean=False,
-        token_weight=lambda t, other: np.exp(k * (t - other)),
-    )
-    return sampled_law(features, points)
-
-
-_CODIMENSIONS = {"relu": 0, "linear": 1, "tanh": 1}
-"""Of the zeros of phi; others have none."""
-
-_LARGEST_LOG_WEIGHT = 300.0  # squares are finite
-
-
-def elementwise_law(
-    model: Elementwise, problem: SparseTokenProblem, query: Query, points: int
-) -> FeatureLaw:
-    """Return the law of (1/L) X^T phi(beta X q).
-
-    Raises
-    ------
-    InvalidInput
-        If exponential weights overflow.
-    """
-    model.check_sharpness(query.sharpness, problem.strength * abs(query.cosine))
-    k, name = query.sharpness, model.activation
-    phi = ACTIVATIONS[name]
-    features = TokenFeatures(
-        problem,
-        query,
-        lambda t: model.weights(k * t),
-        sees_mean=True,
-        codimension=_CODIMENSIONS.get(name, math.inf),
-        token_weight=lambda t, _: phi(k * t) / problem.length,
-    )
-    law = sampled_law(features, points)
-    if name in _LOG_WEIGHTS:
-        log_phi = _LOG_WEIGHTS[name]
-        features = dataclasses.replace(
-            features, weigh=lambda t: _within_range(log_phi(k * t)), up_to_factor=True
-        )
-    return dataclasses.replace(law, features=features)
-
-
-def _within_range(log_weights: np.ndarray) -> np.ndarray:
-    """Return weights up to a factor for each sample, so that none overflows or vanishes.
-
-    Only the direction and the norm of a feature relative to one another matter where
-    samples are separated.
-    """
-    top = log_weights.max(axis=1, keepdims=True)
-    limited = np.clip(top, -_LARGEST_LOG_WEIGHT, _LARGEST_LOG_WEIGHT)
-    return np.exp(log_weights - (top - limited))
-
-
-_LOG_WEIGHTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "erf": lambda scores: math.log(2) + log_ndtr(math.sqrt(2) * scores),
-    "exp": lambda scores: scores,
-    "sigmoid": log_expit,
-}
-"""log phi, where phi spans many orders of magnitude."""
-
-
-def pooled_law(
-    model: Model, problem: SparseTokenProblem, query: Query | None, points: int
-) -> FeatureLaw:
+def pooled_law(model: Model, problem: SparseTokenProblem, query: Query | None) -> FeatureLaw:
     """Return the law of the mean token: A = R/L, C = 1/sqrt(L)."""
     _, theta, R, L = problem.letters
     return two_nodes(problem, 0.0, theta * R / L, 1 / math.sqrt(L))
 
 
-def vectorized_law(
-    model: Model, problem: SparseTokenProblem, query: Query | None, points: int
-) -> FeatureLaw:
+def vectorized_law(model: Model, problem: SparseTokenProblem, query: Query | None) -> FeatureLaw:
     """Return the law of the concatenated tokens.
 
     A linear problem in L d dimensions, with a mean of norm theta R / sqrt(L) and unit noise.
@@ -190,5 +110,4 @@ def vectorized_law(
         remedy = "The theory of vectorized takes positions as uniform; simulate instead."
         raise InvalidInput("position_law", "None", problem.position_law, remedy)
     _, theta, R, L = problem.letters
-    law = two_nodes(problem, 0.0, theta * R / math.sqrt(L), 1.0)
-    return dataclasses.replace(law, weights_per_dimension=L)
+    return two_nodes(problem, 0.0, theta * R / math.sqrt(L), 1.0)

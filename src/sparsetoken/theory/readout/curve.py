@@ -10,10 +10,10 @@ from typing import NamedTuple
 from sparsetoken.losses import Loss
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Outcome
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import ModelFeatures
 from sparsetoken.theory.readout.accuracy import allowed_error
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import (
     moved_errors,
     performance,
@@ -22,14 +22,13 @@ from sparsetoken.theory.readout.outcome import (
     standard_error,
 )
 from sparsetoken.theory.readout.rare import drawn_error
-from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, newton_distance, solve_readout
+from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, solve_readout
 from sparsetoken.theory.readout.warm_starts import SolvedLoads
 from sparsetoken.theory.score_law import ScoreLaw
 
 FIRST_POINTS, LAST_POINTS = 512, 2**15  # nodes for each class and scramble
 _MORE = 4  # times as many points where they are not enough
 _NODES_APART = 1e-2  # relative: how far solutions with few and with more nodes are apart
-_NEAR = 0.05  # relative: from here the spread is that of the solution within a factor 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,12 +37,14 @@ class SolvedPoint:
 
     The numerical error is the standard error of the test error: that over the scrambles of the
     nodes, and what all nodes may have missed. The nodes are counted over classes and scrambles.
+    A bias that is free could be another one, with another test error.
     """
 
     saddle: SaddlePoint
     test_error: float
     numerical_error: float
     nodes: int
+    bias_is_free: bool
     outcome: Callable[[], Outcome]
 
 
@@ -73,27 +74,25 @@ class LearningCurve:
         self._levels: dict[int, _Level] = {}
         self._saddles: dict[Load, SaddlePoint] = {}
         self._elsewhere = {} if like is None else like._saddles
-        self._first = self._last = first_points  # the last is that of the point before
+        self._first = first_points
 
     def solve(self, alpha: float, ridge: float) -> SolvedPoint:
         """Return the solution at alpha = n1/d in (0, inf] and a ridge.
 
-        At ridge 0 the loss must have a finite minimum. Float64 must be enabled in JAX.
+        It starts near those of neighbours, with more nodes at that with fewer. At ridge 0 the loss
+        must have a finite minimum. Float64 must be enabled in JAX.
         """
         load = Load(self._features.samples(alpha), ridge)
         points, saddle = self._first, None
         while True:
             level = self._level(points)
             attempt = _Attempt(self._features, self._tested, level, load)
-            start = self._start(points, load, saddle)
+            saddle = attempt.solve(self._start(level, load, saddle))
             last = points >= LAST_POINTS or level.exact or math.isinf(self._tolerance)
-            near = saddle is not None or points < self._last
-            if last or not (near and attempt.has_too_few_nodes(start, self._tolerance)):
-                saddle = attempt.solve(start)
-                done = not saddle.converged or attempt.enough(self._tolerance)
-                if done or attempt.enough_by_drawing(saddle, self._tolerance) or last:
-                    self._last, self._saddles[load] = points, saddle
-                    return attempt.complete(saddle)
+            done = not saddle.converged or attempt.enough(self._tolerance)
+            if done or attempt.enough_by_drawing(saddle, self._tolerance) or last:
+                self._saddles[load] = saddle
+                return attempt.complete(saddle)
             points *= _MORE
 
     def _level(self, points: int) -> _Level:
@@ -105,32 +104,22 @@ class LearningCurve:
             self._levels[points] = _Level(tested, equations, SolvedLoads(equations.bias_at + 1))
         return self._levels[points]
 
-    def _start(self, points: int, load: Load, fewer: SaddlePoint | None) -> SaddlePoint:
-        """Return the start that is probably nearest.
-
-        That is one from neighbours with the same nodes or with others, the solution of this
-        point with fewer nodes, or one of a law of few nodes.
-        """
-        here = self._level(points)
-        best, distance = fewer, math.inf if fewer is None else _NODES_APART
-        for known, level in self._levels.items():
-            guess = level.solved.guess(load)
-            if guess is None:
-                continue
-            away = guess.distance + (0.0 if known == points else 0.1 * _NODES_APART)
-            if away < distance:
-                state = here.equations.state(guess.x, load.samples)
-                best, distance = SaddlePoint(guess.x, state, load, 0.0, math.inf, 0, True), away
-        if best is not None:
-            return best
-        few = self._features.equations(here.equations.nodes, here.equations.loss, rough=True)
+    def _start(self, level: _Level, load: Load, fewer: SaddlePoint | None) -> SaddlePoint:
+        """Return a start: from neighbours with the same nodes, or the solution with fewer nodes."""
+        equations, guess = level.equations, level.solved.guess(load)
+        if guess is not None and (fewer is None or guess.distance < _NODES_APART):
+            state = equations.state(guess.x, load.samples)
+            return SaddlePoint(guess.x, state, load, 0.0, math.inf, 0, True)
+        if fewer is not None:
+            return fewer
+        few = self._features.equations(equations.nodes, self._loss, rough=True)
         return solve_readout(few, load, self._elsewhere.get(load), ROUGH_STEP)
 
 
 class _Level(NamedTuple):
     """A law of some number of nodes for training and tests, and what has been solved with it."""
 
-    tested: FeatureNodes
+    tested: FeatureLaw
     equations: SaddleEquations
     solved: SolvedLoads
 
@@ -156,25 +145,6 @@ class _Attempt:
         state = self._features.state_on(self._problem, self._level.equations, at)
         return scores_on(self._level.tested, state)
 
-    def _spread(self, at: SaddlePoint, scores: ScoreLaw) -> float:
-        """Return the standard error of the test error over scrambles, at a solution or near it."""
-        there = dataclasses.replace(at, load=self._load)
-        return spread_of_test_error(self._level.equations, there, self._level.tested, scores)
-
-    def has_too_few_nodes(self, start: SaddlePoint, tolerance: float) -> bool:
-        """Return whether the nodes are too few for their own solution to pay.
-
-        They are if the spread at a start nearby is twice of what is allowed.
-        """
-        if not start.converged or start.smoothing > 0:
-            return False
-        if newton_distance(self._level.equations, start, self._load) > _NEAR:
-            return False
-        scores = self._scores(start)
-        if _counts_relatively(scores.test_error(), tolerance):
-            return False  # other nodes serve such a test error
-        return self._spread(start, scores) > allowed_error(scores.test_error(), tolerance)
-
     def solve(self, start: SaddlePoint) -> SaddlePoint:
         """Return the solution, and keep it as a neighbour and its numerical error."""
         saddle = solve_readout(self._level.equations, self._load, start)
@@ -183,7 +153,8 @@ class _Attempt:
         if saddle.smoothing == 0:
             self._level.solved.add(self._load, saddle.x)
         self._scored = scores = self._scores(saddle)
-        self.test_error, self.error = scores.test_error(), self._spread(saddle, scores)
+        self.test_error = scores.test_error()
+        self.error = spread_of_test_error(self._level.equations, saddle, self._level.tested, scores)
         if not self._level.tested.exact:
             self.error = math.hypot(self.error, scores.unseen_error())
         return saddle
@@ -212,9 +183,11 @@ class _Attempt:
 
     def complete(self, saddle: SaddlePoint) -> SolvedPoint:
         """Return the solution with all that follows from it."""
-        nodes = self._level.equations.nodes.y.size
+        equations = self._level.equations
+        free = saddle.converged and equations.bias_is_free(saddle.state, saddle.smoothing)
+        nodes = equations.nodes.y.size
         return SolvedPoint(
-            saddle, self.test_error, self.error, nodes, lambda: self._outcome(saddle)
+            saddle, self.test_error, self.error, nodes, free, lambda: self._outcome(saddle)
         )
 
     def _outcome(self, saddle: SaddlePoint) -> Outcome:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsetoken.losses import Loss
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.readout.bias import best_bias
 from sparsetoken.theory.readout.covariances import Covariances, Pull, Response
 from sparsetoken.theory.readout.means import LossMeans, OrderParameters
-from sparsetoken.theory.readout.nodes import FeatureNodes
 
 _ROUNDING = 1e-13  # relative, of a sum or a squared norm
 _LEAST = 1e-12  # relative, of a norm
@@ -52,7 +52,7 @@ class SaddleEquations:
 
     def __init__(
         self,
-        nodes: FeatureNodes,
+        nodes: FeatureLaw,
         loss: Loss,
         covariances: Covariances,
         removed: np.ndarray | None = None,
@@ -84,6 +84,14 @@ class SaddleEquations:
         tangent[self.norms] = 2 * x[self.norms]
         tangent[self.chi] = -1 / (samples * x[self.chi] ** 2)
         return tangent
+
+    def bias_is_free(self, state: OrderParameters, mu: float) -> bool:
+        """Return whether scores that are not all alike leave the bias within an interval.
+
+        A loss with a kink is straight between the scores of both classes where these are small.
+        """
+        hessian = _mean(self.means.at(state, mu).hessian)
+        return bool(hessian[self.J, self.J] < _FLAT and (state.p.any() or state.q.any()))
 
     def pull(self, state: OrderParameters, mu: float) -> Pull:
         """Return what the samples do to the readout at a state."""

@@ -10,7 +10,7 @@ import numpy as np
 from sparsetoken.losses import Loss
 from sparsetoken.losses.base import Smoothed
 from sparsetoken.losses.gaussian_means import smoothed_at, smoothed_rows
-from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.score_grid import ScoreGrid, worthwhile
 
 _LEAST_VARIANCE = 1e-300
@@ -81,7 +81,7 @@ class LossMeans:
     are moved to a grid of scores and amplitudes.
     """
 
-    def __init__(self, nodes: FeatureNodes, loss: Loss) -> None:
+    def __init__(self, nodes: FeatureLaw, loss: Loss) -> None:
         self.nodes, self.loss = nodes, loss
         self._squares = nodes.C**2
         # Among sums over points: products of u, and the functions of `_assembled`.

@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.numerics.backend import with_x64
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.readout.equations import SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import SaddlePoint
 from sparsetoken.theory.score_law import ScoreLaw
 
@@ -26,11 +26,9 @@ class Performance(NamedTuple):
     auc: float
 
 
-def scores_on(nodes: FeatureNodes, state: OrderParameters) -> ScoreLaw:
+def scores_on(nodes: FeatureLaw, state: OrderParameters) -> ScoreLaw:
     """Return the scores of a readout on data with the directions and covariances of the nodes."""
-    variance = float(state.p @ nodes.covariance @ state.p) + nodes.C**2 @ state.q
-    width = np.sqrt(np.maximum(variance, 0.0))
-    return ScoreLaw(nodes.a @ state.p + state.b, width, nodes.y, nodes.weight)
+    return ScoreLaw.of(nodes, state.p, state.b, state.q)
 
 
 @with_x64
@@ -69,7 +67,7 @@ def training_loss(equations: SaddleEquations, saddle: SaddlePoint) -> float:
 
 @with_x64
 def spread_of_test_error(
-    equations: SaddleEquations, saddle: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
+    equations: SaddleEquations, saddle: SaddlePoint, tested: FeatureLaw, scores: ScoreLaw
 ) -> float:
     """Return the standard error of the test error, from independent scrambles.
 
@@ -92,7 +90,7 @@ def standard_error(values: Float[np.ndarray, " n"]) -> float:
 
 @with_x64
 def moved_errors(
-    equations: SaddleEquations, saddle: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
+    equations: SaddleEquations, saddle: SaddlePoint, tested: FeatureLaw, scores: ScoreLaw
 ) -> Float[np.ndarray, " scrambles"]:
     """Return what the readout of each scramble of the training changes in the test error."""
     steps = equations.scramble_steps(saddle.x, saddle.load, saddle.smoothing)
@@ -101,7 +99,7 @@ def moved_errors(
     return steps[:, :n] @ (slopes * equations.tangent(saddle.x, saddle.load.samples)[:n])
 
 
-def _slopes(nodes: FeatureNodes, state: OrderParameters, scores: ScoreLaw) -> np.ndarray:
+def _slopes(nodes: FeatureLaw, state: OrderParameters, scores: ScoreLaw) -> np.ndarray:
     """Return the slopes of the test error in (p, b, q)."""
     width = np.maximum(scores.width, 1e-100)
     ratio = scores.mean / width

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import ModelFeatures
 from sparsetoken.theory.readout.equations import SaddleEquations
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import scores_on, standard_error
 from sparsetoken.theory.readout.solve import SaddlePoint
 from sparsetoken.theory.score_law import ScoreLaw
@@ -31,7 +31,7 @@ _EVENLY = 0.1  # effective share of nodes from which a proposal is where errors 
 class DrawnError(NamedTuple):
     """A test error over drawn nodes, and its standard error over their scrambles."""
 
-    nodes: FeatureNodes
+    nodes: FeatureLaw
     scores: ScoreLaw
     test_error: float
     standard_error: float
@@ -50,15 +50,15 @@ def drawn_error(
     those of wrong samples, found in a few rounds (the cross-entropy method), and as often from
     their own law, so that no weight is above twice that of a plain node. Points, of which no more
     than 8192 are drawn, are those of each class and each of 16 scrambles. It is None where the
-    features are not sampled from tokens, or from weights up to a factor.
+    features are not sampled from tokens.
     """
     tokens = features.tokens(problem)
-    if tokens is None or tokens.up_to_factor:
+    if tokens is None:
         return None
     points, state = min(points, _MOST_POINTS), features.state_on(problem, equations, saddle)
     proposals = Proposal.of_classes(problem.length)
 
-    def drawn(points: int, stage: int) -> tuple[FeatureNodes, ScoreLaw, dict[int, np.ndarray]]:
+    def drawn(points: int, stage: int) -> tuple[FeatureLaw, ScoreLaw, dict[int, np.ndarray]]:
         law, leading = drawn_law(tokens, proposals, dict.fromkeys(LABELS, points), stage)
         nodes = features.of_law(problem, law)
         return nodes, scores_on(nodes, state), leading

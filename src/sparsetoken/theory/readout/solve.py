@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_norm
+from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
 
@@ -169,9 +169,3 @@ class _Continuation:
         some = self._positive
         guess[some] = x[some] * (x[some] / y[some]) ** step
         return guess
-
-
-def newton_distance(equations: SaddleEquations, saddle: SaddlePoint, load: Load) -> float:
-    """Return the relative norm of the Newton step from a point to the saddle point of a load."""
-    residual, jacobian = equations.system(saddle.x, load, saddle.smoothing)
-    return newton_norm(saddle.x, residual, jacobian, equations.positive(saddle.x))

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr, ndtri_exp
 
 from sparsetoken.numerics.quadrature import BITS, sobol_sequence
-from sparsetoken.theory.feature_law import COLUMNS, FeatureLaw, TokenFeatures
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.separability.proposal import Proposal
+from sparsetoken.theory.token_features import TokenFeatures
 
 SCRAMBLES = 16
 _SEED = 20250929  # any fixed number: the same nodes in every run
@@ -37,27 +38,24 @@ def drawn_law(
     densities: those of a scramble add up to about 1. Classes stand one after the other, and in the
     leading coordinates one scramble after the other.
     """
-    blocks = {
-        label: list(_of_class(tokens, label, proposal, points[label], stage))
+    classes = [
+        _of_class(tokens, label, proposal, points[label], stage)
         for label, proposal in proposals.items()
-    }
-
-    def column(name: str) -> np.ndarray:
-        flat = [np.concatenate([getattr(law, name)[0] for law, _ in b]) for b in blocks.values()]
-        return np.concatenate([values.reshape(SCRAMBLES, -1) for values in flat], axis=1)
-
-    along, across, C, y, weight = (column(name) for name in COLUMNS)
-    law = FeatureLaw(along, across, C, y, weight, gaussian_variance=tokens.gaussian_variance)
-    return law, {label: np.concatenate([z for _, z in own]) for label, own in blocks.items()}
+    ]
+    *columns, leading = zip(*classes, strict=True)
+    a, C, y, weight = (np.concatenate(parts, axis=1) for parts in columns)
+    law = FeatureLaw(a, C, y, weight, tokens.covariance)
+    return law, dict(zip(proposals, leading, strict=True))
 
 
 def _of_class(
     tokens: TokenFeatures, label: int, proposal: Proposal, points: int, stage: int
-) -> Iterator[tuple[FeatureLaw, np.ndarray]]:
-    """Yield laws of some nodes of a class at a time, and their leading coordinates."""
+) -> tuple[np.ndarray, ...]:
+    """Return a, C, y and weight of nodes of a class by scrambles, and leading coordinates."""
     pi, layout, size = tokens.problem.positive_rate, tokens.layout(label), len(proposal.mean)
     chance = pi if label > 0 else 1 - pi
     most = 2 ** max(6, int(math.log2(_BLOCK / layout.dimensions)))
+    blocks = []
     for seed in np.random.SeedSequence([_SEED, stage, label > 0]).spawn(SCRAMBLES):
         sobol = sobol_sequence(layout.dimensions, np.random.default_rng(seed))
         for first in range(0, points, most):
@@ -67,7 +65,11 @@ def _of_class(
             logs = np.concatenate([log_ndtr(z), np.log(uniforms[:, size:])], axis=1)
             log_uniforms = functools.partial(np.take, logs, axis=1)
             groups = layout.groups(log_uniforms, functools.partial(_normals, logs))
-            yield tokens.law_of_groups(groups, label, chance / points * np.exp(log_ratio)), z
+            weight = chance / points * np.exp(log_ratio)
+            blocks.append((*tokens.of_groups(groups, label), weight, z))
+    *parts, z = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    a, C, weight = (part.reshape(SCRAMBLES, points, *part.shape[1:]) for part in parts)
+    return a, C, np.full(weight.shape, float(label)), weight, z
 
 
 def _normals(log_uniforms: np.ndarray, columns: np.ndarray) -> np.ndarray:

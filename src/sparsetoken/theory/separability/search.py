@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.separability.drawn_law import drawn_law
 from sparsetoken.theory.separability.proposal import LABELS, Proposal, refitted
 from sparsetoken.theory.separability.violation import (
@@ -16,6 +16,7 @@ from sparsetoken.theory.separability.violation import (
     least_violation,
     squared_violation,
 )
+from sparsetoken.theory.token_features import RelativeFeatures, TokenFeatures
 
 _FIRST, _SOME, _MANY, _LAST = 64, 256, 1024, 2**14  # nodes for each class and scramble
 _LAST_OF_ONE = 2**17  # the same with one covariance, which takes less memory
@@ -81,7 +82,7 @@ def separation_by_nodes(
 
 
 def separation_of_features(
-    features: TokenFeatures, tolerance: float, last: int = _LAST_OF_ONE
+    features: RelativeFeatures, tolerance: float, last: int = _LAST_OF_ONE
 ) -> Separation:
     """Return the separation of features with one covariance."""
 

@@ -12,10 +12,10 @@ from sparsetoken.losses import get_loss
 from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.readout.covariances import CommutingCovariances
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
-from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SOLUTION_STEP, SaddlePoint, solve_readout
 from sparsetoken.theory.separability.violation import Separation
 
@@ -25,7 +25,7 @@ _LONG = 50.0  # times the first norm; from there a margin of 0 is near
 
 @with_x64
 def most_separable(
-    nodes: FeatureNodes,
+    nodes: FeatureLaw,
     covariances: CommutingCovariances,
     removed: np.ndarray | None,
     near: Separation | None = None,
@@ -55,7 +55,7 @@ def most_separable(
     return Separation(samples, error, *result)
 
 
-def violations(nodes: FeatureNodes, separation: Separation) -> Float[np.ndarray, "scrambles nodes"]:
+def violations(nodes: FeatureLaw, separation: Separation) -> Float[np.ndarray, "scrambles nodes"]:
     """Return what each node adds to the mean of (T g - y m)_+^2 at a solution.
 
     That may be one of other nodes of the law.
@@ -103,7 +103,7 @@ class _EquationsAtNorm(SaddleEquations):
 
     def __init__(
         self,
-        nodes: FeatureNodes,
+        nodes: FeatureLaw,
         covariances: CommutingCovariances,
         removed: np.ndarray | None,
         margin: float,

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
-from sparsetoken.theory.feature_law import COLUMNS, FeatureLaw, TokenFeatures
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.separability.drawn_law import SCRAMBLES, drawn_law
 from sparsetoken.theory.separability.proposal import LABELS, Proposal
 from sparsetoken.theory.separability.search import separation_of_features
@@ -24,6 +24,7 @@ from sparsetoken.theory.separability.violation import (
     expansion,
     least_violation,
 )
+from sparsetoken.theory.token_features import RelativeFeatures
 
 _STAGE = 99  # of nodes that nothing else is found with
 _ERRORS = 4.0  # standard errors of a median within which it may be the limit
@@ -33,7 +34,7 @@ _SAMPLES = 2**11, 2**14  # of these sets at least, and at most
 _LEAST_DIMENSION = 100  # of these sets, at the capacity
 
 
-def separation_of_sets(features: TokenFeatures, tolerance: float) -> tuple[Separation, str]:
+def separation_of_sets(features: RelativeFeatures, tolerance: float) -> tuple[Separation, str]:
     """Return the separation of features whose norms are not bounded away from 0, and a caution.
 
     The least violation may rest on samples that hardly a training set holds. If `TrainingSets` do
@@ -42,7 +43,7 @@ def separation_of_sets(features: TokenFeatures, tolerance: float) -> tuple[Separ
     """
     sets = TrainingSets.of(features, _SAMPLES[0])
     limit = Separation(0.0, 0.0, np.zeros(3), 0.0, 0, True)
-    if features.codimension > 0 and sets.median != 0:
+    if features.model.zero_codimension > 0 and sets.median != 0:
         limit = separation_of_features(features, min(tolerance, _ROUGH), _LAST)
     # E[1/C^2] diverges as slowly as a logarithm, of which no number of nodes says how far it goes.
     slowly = features.inverse_moments == 2
@@ -88,12 +89,11 @@ class TrainingSets:
     capacities: Float[np.ndarray, " sets"]
 
     @classmethod
-    def of(cls, features: TokenFeatures, samples: int) -> TrainingSets:
+    def of(cls, features: RelativeFeatures, samples: int) -> TrainingSets:
         """Draw sets of an even number of samples, a scramble of plain nodes for each."""
         proposals = Proposal.of_classes(features.problem.length)
         law, _ = drawn_law(features, proposals, dict.fromkeys(LABELS, samples // 2), _STAGE)
-        each = ({c: getattr(law, c)[i : i + 1] for c in COLUMNS} for i in range(SCRAMBLES))
-        capacities = [_capacity(dataclasses.replace(law, **own)) for own in each]
+        capacities = [_capacity(law.part(slice(i, i + 1))) for i in range(SCRAMBLES)]
         return cls(samples, np.array(capacities))
 
     @property
@@ -126,15 +126,14 @@ def _capacity(law: FeatureLaw) -> float:
     Minima are followed while features that are shorter than a norm are scaled to it, and this
     norm falls from the median to 0.
     """
-    if all(np.any((law.C == 0) & (law.y == label)) for label in LABELS):
+    if all(np.any((law.C[..., 0] == 0) & (law.y == label)) for label in LABELS):
         return 0.0
     median = np.median(law.C)
     C = np.where(law.C > 0, law.C / median, _SHORTEST)
 
     def scaled(norm: float) -> FeatureLaw:
         by = np.maximum(norm / C, 1.0)
-        along, across = (by * part / median for part in (law.along, law.across))
-        return dataclasses.replace(law, along=along, across=across, C=by * C)
+        return dataclasses.replace(law, a=by * law.a / median, C=by * C)
 
     def newton(at: np.ndarray, norm: float) -> NewtonResult:
         there = scaled(norm)

@@ -91,8 +91,9 @@ def expansion(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, 
     M, T = _margin(x, law)
     Phi, phi = _normal(M / T)
     excess = np.maximum(M * Phi + T * phi, 0.0)
-    d, q = -law.y / law.C, law.gaussian_variance / law.C**2
-    slope_M = (d * law.along, d * law.across, d)
+    C = law.C[..., 0]
+    d, q = -law.y / C, law.covariance[0, 0] / C**2
+    slope_M = (d * law.a[..., 0], d * law.a[..., 1], d)
     slope_T = (q * x[0] / T, x[1] / T, 0.0)
     by_M, by_T = 2 * excess, 2 * T * Phi
 
@@ -202,9 +203,9 @@ def by_label(
 
 def _margin(x: np.ndarray, law: FeatureLaw) -> tuple[np.ndarray, np.ndarray]:
     """Return mean M and width T of the violation of each node."""
-    w1, w2, b = x
-    M = -law.y * (w1 * law.along + w2 * law.across + b) / law.C
-    return M, np.sqrt(1 + w2**2 + law.gaussian_variance * (w1 / law.C) ** 2)
+    (w1, w2, b), C = x, law.C[..., 0]
+    M = -law.y * (law.a @ x[:2] + b) / C
+    return M, np.sqrt(1 + w2**2 + law.covariance[0, 0] * (w1 / C) ** 2)
 
 
 def _normal(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
