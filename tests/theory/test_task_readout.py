@@ -124,6 +124,17 @@ def test_arrays_broadcast():
     assert pooled.test_error == pytest.approx(found.test_error[1, 0], abs=5 * both)
 
 
+def test_the_order_of_loads_does_not_matter():
+    model = st.Attention(QueryCosines({"place": 0.8, "value": 0.3}, 2.0))
+    endless, finite = (
+        st.predict(REGRESSION, model, st.Readout("square", 0.05, loads), tolerance=0.05)
+        for loads in ([math.inf, 4.0, 1.0], [1.0, 4.0, math.inf])
+    )
+    # Newton's method ends at steps of 1e-6, whose square is the error.
+    np.testing.assert_allclose(endless.test_error[::-1], finite.test_error, rtol=1e-9)
+    assert finite.iterations[-1] == endless.iterations[0]  # that readout alone
+
+
 def _wrong(output, y):
     return jax.numpy.where(output * y < 0, 1.0, 0.0)
 

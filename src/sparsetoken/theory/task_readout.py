@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -87,6 +88,9 @@ def predict_task(
             remedy = "Use a small ridge such as 1e-6."
             raise InvalidInput("ridge (lambda) on a task", "> 0", readout.ridge, remedy)
         points, load = _FIRST, Load(readout.alpha1, readout.ridge)
+        if saddle is not None:  # at infinite data unknowns are 0 that are not elsewhere
+            finite = math.isfinite(load.samples) and math.isfinite(saddle.load.samples)
+            saddle = dataclasses.replace(saddle, iterations=0) if finite else None
         while True:
             if points not in levels:
                 nodes = task_nodes(law, model, query, points)
