@@ -15,8 +15,8 @@ from sparsetoken.model.stages import Query, Readout
 from sparsetoken.model.values import require_numbers
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.results import Prediction, Status, StatusCode
+from sparsetoken.theory.features import Features
 from sparsetoken.theory.predict import predict, predict_readouts
-from sparsetoken.theory.readout.curve import FIRST_POINTS
 
 _SCAN = (1.0, 0.75, 0.5, 0.25, 0.0)
 _APART = 0.01
@@ -116,7 +116,7 @@ def critical_cosine(
     rough = _RoughGap(problem, readout, sharpness, pooled.test_error)
     bracket = _bracket(rough)
     if isinstance(bracket, Status):  # so few nodes may have missed a crossing
-        rough.nodes = FIRST_POINTS
+        rough.nodes = Features.first_points
         bracket = _bracket(rough)
     if isinstance(bracket, Status):
         return _none(pooled, rough.solved, bracket)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from sparsetoken.model.problem import SparseTokenProblem
 
-_COARSE = 64  # nodes of each class
+_COARSE = 64  # nodes of each class, or sign of targets
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class FeatureLaw:
     C : array of shape (scrambles, nodes, K)
         Amplitudes of the noise, >= 0.
     y : array of shape (scrambles, nodes)
-        Labels in {-1, +1}.
+        Labels in {-1, +1}, or targets of a task.
     weight : array of shape (scrambles, nodes)
         Adds up to 1 in each scramble.
     covariance : array of shape (J, J)
@@ -89,11 +89,13 @@ class FeatureLaw:
 
         The first points of a Sobol sequence are spread evenly themselves.
         """
-        if self.exact:
+        signs = np.sign(self.y[0])
+        kinds = np.unique(signs)[::-1]
+        if self.exact or len(kinds) < len(np.unique(np.sign(self.y))):
             return self
         few, weights = [], []
-        for label in (1.0, -1.0):
-            at = np.flatnonzero(self.y[0] == label)
+        for kind in kinds:
+            at = np.flatnonzero(signs == kind)
             few.append(at[:_COARSE])
             share = self.weight[0, at].sum() / self.weight[0, few[-1]].sum()
             weights.append(share * self.weight[0, few[-1]])

@@ -6,6 +6,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,60 +29,43 @@ from sparsetoken.theory.readout.covariances import (
 )
 from sparsetoken.theory.readout.equations import SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
+from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import SaddlePoint
+from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.theory.spectrum import full, spectrum_of, times
 from sparsetoken.theory.token_features import TokenFeatures
 
 _ACROSS = np.array([[0.0], [1.0]])  # the frame of models without a query
 
 
-class ModelFeatures(abc.ABC):
-    """The features of one model: nodes, covariances, and what a readout means in them.
+class Features(abc.ABC):
+    """The features of one law: nodes, covariances, and the equations of a readout on them.
 
-    What is `removed` is as of `SaddleEquations`. Readouts have `weights_per_dimension` trained
-    weights divided by d: L for ``vectorized``, else 1.
+    What is `removed` is as of `SaddleEquations`. Points are those of each kind of sample and
+    scramble: as many as the first, a power of two, and up to the most where these are not enough.
     """
 
     removed: np.ndarray | None = None
+    first_points = 512
+    most_points = 2**15
 
-    def __init__(self, problem: SparseTokenProblem, model: Model, covariances: Covariances) -> None:
-        self.problem, self.model, self.covariances = problem, model, covariances
-        self._dimension = len(spectrum_of(problem).within)
-        self.weights_per_dimension = model.weights_per_dimension(problem.length)
-        self._known: dict[tuple[SparseTokenProblem, int], FeatureLaw] = {}
+    def __init__(self, problem: Any, covariances: Covariances) -> None:
+        self.problem, self.covariances = problem, covariances
+        self._dimension = covariances.dimension
+        self._known: dict[tuple[Any, int], FeatureLaw] = {}
 
-    @property
-    def noise(self) -> float:
-        """Trace of the covariance of the first noise, over d."""
-        return float(self.covariances.traces[0]) / self._dimension
-
-    def nodes(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
+    def nodes(self, problem: Any, points: int) -> FeatureLaw:
         """Return nodes of the law, also of a problem with other L, R, theta or pi.
 
-        Points are those of each class and scramble, a power of two, unless the law is known
-        exactly.
+        There are so many points, unless the law is known exactly.
         """
         if (problem, points) not in self._known:
             self._known[problem, points] = self._nodes(problem, points)
         return self._known[problem, points]
 
-    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
+    @abc.abstractmethod
+    def _nodes(self, problem: Any, points: int) -> FeatureLaw:
         """Return what `nodes` keeps."""
-        law = feature_law(self.model, *self._like(problem), points)
-        return self.of_law(problem, law)
-
-    def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
-        """Return what nodes of the features are sampled from, None where they are not."""
-        found = features_of(self.model, *self._like(problem))
-        return found if isinstance(found, TokenFeatures) else None
-
-    @abc.abstractmethod
-    def _like(self, problem: SparseTokenProblem) -> tuple[SparseTokenProblem, Query | None]:
-        """Return a problem and a query of isotropic tokens with the same scores."""
-
-    @abc.abstractmethod
-    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureLaw:
-        """Return the nodes of the features for those of isotropic tokens with the same scores."""
 
     def equations(self, nodes: FeatureLaw, loss: Loss, *, rough: bool = False) -> SaddleEquations:
         """Return the equations of a readout on features with these nodes.
@@ -97,15 +81,23 @@ class ModelFeatures(abc.ABC):
         """Return the number of samples of these equations at a load n1/d."""
         return alpha * self._dimension
 
-    @abc.abstractmethod
-    def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
-        """Return a readout in the frame of query and signal."""
+    def scores(self, nodes: FeatureLaw, state: OrderParameters) -> ScoreLaw:
+        """Return the scores of a readout on data with these nodes."""
+        return scores_on(nodes, state)
 
     def state_on(
-        self, problem: SparseTokenProblem, equations: SaddleEquations, saddle: SaddlePoint
+        self, problem: Any, equations: SaddleEquations, saddle: SaddlePoint
     ) -> OrderParameters:
         """Return what the scores of a readout on new data of a problem depend on."""
         return saddle.state
+
+    def tokens(self, problem: Any) -> TokenFeatures | None:
+        """Return what nodes of the features are sampled from, None where they are not."""
+        return None
+
+    def of_law(self, problem: Any, law: FeatureLaw) -> FeatureLaw:
+        """Return the nodes of the features for those of isotropic tokens with the same scores."""
+        return law
 
     def _norms(
         self, equations: SaddleEquations, saddle: SaddlePoint, others: np.ndarray
@@ -114,10 +106,53 @@ class ModelFeatures(abc.ABC):
         pull = equations.pull(saddle.state, saddle.smoothing)
         return self.covariances.norms(pull, saddle.load.ridge, saddle.load.samples, others)
 
-    def _squared_norm(self, equations: SaddleEquations, saddle: SaddlePoint) -> float:
+    def squared_norm(self, equations: SaddleEquations, saddle: SaddlePoint) -> float:
         """Return |w|^2."""
         ones = np.ones((1, self.covariances.dimension))
         return float(self._norms(equations, saddle, ones)[0])
+
+
+def isotropic(directions: int) -> CommutingCovariances:
+    """Return the covariance of isotropic noise beside so many orthonormal directions."""
+    J = directions
+    frame = Directions(np.zeros((1, J)), {(j, j): np.ones(1) for j in range(J)})
+    return CommutingCovariances(np.ones((1, 1)), frame)
+
+
+class ModelFeatures(Features):
+    """The features of one model on the sparse-token task, and what a readout means in them.
+
+    Readouts have `weights_per_dimension` trained weights divided by d: L for ``vectorized``,
+    else 1.
+    """
+
+    def __init__(self, problem: SparseTokenProblem, model: Model, covariances: Covariances) -> None:
+        super().__init__(problem, covariances)
+        self.model = model
+        self._dimension = len(spectrum_of(problem).within)
+        self.weights_per_dimension = model.weights_per_dimension(problem.length)
+
+    @property
+    def noise(self) -> float:
+        """Trace of the covariance of the first noise, over d."""
+        return float(self.covariances.traces[0]) / self._dimension
+
+    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
+        law = feature_law(self.model, *self._like(problem), points)
+        return self.of_law(problem, law)
+
+    def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
+        """Return what nodes of the features are sampled from, None where they are not."""
+        found = features_of(self.model, *self._like(problem))
+        return found if isinstance(found, TokenFeatures) else None
+
+    @abc.abstractmethod
+    def _like(self, problem: SparseTokenProblem) -> tuple[SparseTokenProblem, Query | None]:
+        """Return a problem and a query of isotropic tokens with the same scores."""
+
+    @abc.abstractmethod
+    def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
+        """Return a readout in the frame of query and signal."""
 
 
 class IsotropicFeatures(ModelFeatures):
@@ -128,9 +163,7 @@ class IsotropicFeatures(ModelFeatures):
 
     def __init__(self, model: Model, problem: SparseTokenProblem, query: Query | None) -> None:
         self._query, self._frame = query, _ACROSS if query is None else np.eye(2)
-        J = self._frame.shape[1]
-        frame = Directions(np.zeros((1, J)), {(j, j): np.ones(1) for j in range(J)})
-        super().__init__(problem, model, CommutingCovariances(np.ones((1, 1)), frame))
+        super().__init__(problem, model, isotropic(self._frame.shape[1]))
         self.removed = None if query is None else np.diag([1.0, 0.0])[None]
 
     def _like(self, problem: SparseTokenProblem) -> tuple[SparseTokenProblem, Query | None]:
@@ -192,7 +225,7 @@ class LinearFeatures(ModelFeatures):
     def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
         along = float(saddle.state.p[0])
-        rest = math.sqrt(max(self._squared_norm(equations, saddle) - along**2, 0.0))
+        rest = math.sqrt(max(self.squared_norm(equations, saddle) - along**2, 0.0))
         return Overlaps(0.0, along, rest, saddle.state.b)
 
     def state_on(
@@ -278,7 +311,7 @@ class QueriedFeatures(ModelFeatures):
         s = self._query.overlap(self.spectrum) / norm if norm > 0 else 0.0
         sine = math.sqrt(max(1 - s**2, 0.0))
         w_2 = (signal - s * w_1) / sine if sine > 1e-9 else 0.0
-        rest = math.sqrt(max(self._squared_norm(equations, saddle) - w_1**2 - w_2**2, 0.0))
+        rest = math.sqrt(max(self.squared_norm(equations, saddle) - w_1**2 - w_2**2, 0.0))
         return Overlaps(float(w_1), float(w_2), rest, saddle.state.b)
 
 

@@ -18,21 +18,10 @@ from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import model_features
 from sparsetoken.theory.imbalance import imbalance_advice
 from sparsetoken.theory.query import advice_on, working_query
-from sparsetoken.theory.readout.accuracy import status_of
 from sparsetoken.theory.readout.bias import outcome_without_features
-from sparsetoken.theory.readout.curve import FIRST_POINTS, LearningCurve, SolvedPoint
+from sparsetoken.theory.readout.curve import LearningCurve, SolvedPoint
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
-
-_NOT_SOLVED = Status(
-    StatusCode.MAX_ITERATIONS,
-    "The saddle point was not reached; try a larger ridge or, with a query, less sharpness.",
-)
-FREE_BIAS = Status(
-    StatusCode.NO_LIMIT,
-    "The mean loss does not depend on the bias, which chance then decides at every finite "
-    "dimension; lower the ridge, or take a loss that is curved.",
-)
 
 
 class Predictor:
@@ -67,7 +56,7 @@ class Predictor:
         self._random = randomness_advice(problem, model.query)
         self._features = model_features(model, problem, self.query)
         self._like, self._curves = like, dict[Loss, LearningCurve]()
-        self._fixed, self._points = nodes is not None, nodes or FIRST_POINTS
+        self._fixed, self._points = nodes is not None, nodes or self._features.first_points
 
     @property
     def _first(self) -> FeatureLaw:
@@ -95,11 +84,12 @@ class Predictor:
             return self._with_query(without_readout(stage.status))
         loss, curves = stage.loss, self._curves
         if loss not in curves:
-            law = self._features, self.problem, self.tested
             like = None if self._like is None else self._like._curves.get(loss)
-            curves[loss] = LearningCurve(*law, loss, tolerance, self._points, like)
+            curves[loss] = LearningCurve(
+                self._features, self.tested, loss, tolerance, self._points, like
+            )
         point = curves[loss].solve(readout.alpha1, stage.ridge)
-        return self._with_query(_predicted(point, stage, tolerance), self._more(point, readout))
+        return self._with_query(_predicted(point, stage), self._more(point, readout))
 
     def _with_query(self, prediction: Prediction, more: tuple[str, ...] = ()) -> Prediction:
         """Return a prediction with the query that the model works with, and its advice."""
@@ -152,21 +142,20 @@ class Predictor:
         )
 
 
-def _predicted(point: SolvedPoint, stage: Stage, tolerance: float) -> Prediction:
+def _predicted(point: SolvedPoint, stage: Stage) -> Prediction:
     saddle = point.saddle
     if not saddle.converged:
-        return without_readout(_NOT_SOLVED, saddle.residual, saddle.iterations)
-    answer, error = point.outcome(), point.numerical_error
-    status = status_of(answer.test_error, error, tolerance, f"{point.nodes} nodes")
+        return without_readout(point.status, saddle.residual, saddle.iterations)
+    answer = point.outcome()
     if stage.fits_exactly:
         answer = dataclasses.replace(answer, training_loss=0.0, training_error=0.0)
     return Prediction(
         **fields_of(answer),
         susceptibility=math.inf if stage.fits_exactly else float(saddle.state.chi[0]),
-        numerical_error=error,
+        numerical_error=point.numerical_error,
         residual=saddle.residual,
         iterations=saddle.iterations,
-        status=FREE_BIAS if point.bias_is_free else status,
+        status=point.status,
     )
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sparsetoken.losses import Loss
-from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.results import Outcome
+from sparsetoken.results import Outcome, Status, StatusCode
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.features import ModelFeatures
-from sparsetoken.theory.readout.accuracy import allowed_error
+from sparsetoken.theory.features import Features, ModelFeatures
+from sparsetoken.theory.readout.accuracy import allowed_error, status_of
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.outcome import (
-    moved_errors,
+    own_states,
     performance,
     scores_on,
     spread_of_test_error,
@@ -26,9 +27,18 @@ from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, solve_read
 from sparsetoken.theory.readout.warm_starts import SolvedLoads
 from sparsetoken.theory.score_law import ScoreLaw
 
-FIRST_POINTS, LAST_POINTS = 512, 2**15  # nodes for each class and scramble
 _MORE = 4  # times as many points where they are not enough
 _NODES_APART = 1e-2  # relative: how far solutions with few and with more nodes are apart
+
+_NOT_SOLVED = Status(
+    StatusCode.MAX_ITERATIONS,
+    "The saddle point was not reached; try a larger ridge or, with a query, less sharpness.",
+)
+_FREE_BIAS = Status(
+    StatusCode.NO_LIMIT,
+    "The mean loss does not depend on the bias, which chance then decides at every finite "
+    "dimension; lower the ridge, or take a loss that is curved.",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,22 +46,22 @@ class SolvedPoint:
     """The solution at one load and ridge; use the rest only if the saddle point converged.
 
     The numerical error is the standard error of the test error: that over the scrambles of the
-    nodes, and what all nodes may have missed. The nodes are counted over classes and scrambles.
-    A bias that is free could be another one, with another test error.
+    nodes, and what all nodes may have missed. A bias that is free could be another one, with
+    another test error. The outcome is that of `ModelFeatures`.
     """
 
     saddle: SaddlePoint
+    equations: SaddleEquations
     test_error: float
     numerical_error: float
-    nodes: int
-    bias_is_free: bool
+    status: Status
     outcome: Callable[[], Outcome]
 
 
 class LearningCurve:
     """Readouts of one law and loss at one load and ridge after another.
 
-    Each point has the fewest nodes, from `first_points` for each class and scramble on, with which
+    Each point has the fewest nodes, from `first_points` for each kind and scramble on, with which
     twice the numerical error of its test error is allowed by the tolerance, as of `allowed_error`;
     at inf those are the first nodes. It is solved to the same norm of the last Newton step. Its
     neighbours only give the place where Newton's method starts, so that its solution is the same in
@@ -61,20 +71,19 @@ class LearningCurve:
 
     def __init__(
         self,
-        features: ModelFeatures,
-        problem: SparseTokenProblem,
-        tested: SparseTokenProblem,
+        features: Features,
+        tested: Any,
         loss: Loss,
         tolerance: float,
-        first_points: int = FIRST_POINTS,
+        first_points: int | None = None,
         like: LearningCurve | None = None,
     ) -> None:
-        self._features, self._problem, self._tested = features, problem, tested
+        self._features, self._tested = features, tested
         self._loss, self._tolerance = loss, tolerance
         self._levels: dict[int, _Level] = {}
         self._saddles: dict[Load, SaddlePoint] = {}
         self._elsewhere = {} if like is None else like._saddles
-        self._first = first_points
+        self._first = first_points or features.first_points
 
     def solve(self, alpha: float, ridge: float) -> SolvedPoint:
         """Return the solution at alpha = n1/d in (0, inf] and a ridge.
@@ -82,24 +91,25 @@ class LearningCurve:
         It starts near those of neighbours, with more nodes at that with fewer. At ridge 0 the loss
         must have a finite minimum. Float64 must be enabled in JAX.
         """
-        load = Load(self._features.samples(alpha), ridge)
+        features = self._features
+        load = Load(features.samples(alpha), ridge)
         points, saddle = self._first, None
         while True:
             level = self._level(points)
-            attempt = _Attempt(self._features, self._tested, level, load)
+            attempt = _Attempt(features, self._tested, level, load, self._tolerance)
             saddle = attempt.solve(self._start(level, load, saddle))
-            last = points >= LAST_POINTS or level.exact or math.isinf(self._tolerance)
-            done = not saddle.converged or attempt.enough(self._tolerance)
-            if done or attempt.enough_by_drawing(saddle, self._tolerance) or last:
+            last = _MORE * points > features.most_points or level.exact
+            last |= math.isinf(self._tolerance)
+            done = not saddle.converged or attempt.enough
+            if done or attempt.enough_by_drawing(saddle) or last:
                 self._saddles[load] = saddle
                 return attempt.complete(saddle)
             points *= _MORE
 
     def _level(self, points: int) -> _Level:
         if points not in self._levels:
-            law = self._features.nodes(self._problem, points)
-            same = self._tested == self._problem
-            tested = law if same else self._features.nodes(self._tested, points)
+            law = self._features.nodes(self._features.problem, points)
+            tested = self._features.nodes(self._tested, points)
             equations = self._features.equations(law, self._loss)
             self._levels[points] = _Level(tested, equations, SolvedLoads(equations.bias_at + 1))
         return self._levels[points]
@@ -133,17 +143,12 @@ class _Attempt:
     """A point with the nodes of one level."""
 
     def __init__(
-        self, features: ModelFeatures, problem: SparseTokenProblem, level: _Level, load: Load
+        self, features: Features, tested: Any, level: _Level, load: Load, tolerance: float
     ) -> None:
-        self._features, self._problem = features, problem
+        self._features, self._problem, self._tolerance = features, tested, tolerance
         self._level, self._load = level, load
         self.test_error = self.error = math.nan
         self._scored: ScoreLaw | None = None
-
-    def _scores(self, at: SaddlePoint) -> ScoreLaw:
-        """Return the scores of a readout on new data."""
-        state = self._features.state_on(self._problem, self._level.equations, at)
-        return scores_on(self._level.tested, state)
 
     def solve(self, start: SaddlePoint) -> SaddlePoint:
         """Return the solution, and keep it as a neighbour and its numerical error."""
@@ -152,51 +157,57 @@ class _Attempt:
             return saddle
         if saddle.smoothing == 0:
             self._level.solved.add(self._load, saddle.x)
-        self._scored = scores = self._scores(saddle)
+        level, features = self._level, self._features
+        state = features.state_on(self._problem, level.equations, saddle)
+        self._scored = scores = features.scores(level.tested, state)
         self.test_error = scores.test_error()
-        self.error = spread_of_test_error(self._level.equations, saddle, self._level.tested, scores)
-        if not self._level.tested.exact:
+        self.error = spread_of_test_error(level.equations, saddle, level.tested, scores)
+        if not level.tested.exact:
             self.error = math.hypot(self.error, scores.unseen_error())
         return saddle
 
-    def enough(self, tolerance: float) -> bool:
-        """Return whether the error is allowed."""
-        return 2 * self.error <= allowed_error(self.test_error, tolerance)
+    @property
+    def enough(self) -> bool:
+        """Whether the error is allowed."""
+        return 2 * self.error <= allowed_error(self.test_error, self._tolerance)
 
-    def enough_by_drawing(self, saddle: SaddlePoint, tolerance: float) -> bool:
+    def enough_by_drawing(self, saddle: SaddlePoint) -> bool:
         """Return whether the error is allowed with nodes that are drawn where the readout is wrong.
 
         They pay where the test error is so small that its relative error counts.
         """
-        if not _counts_relatively(self.test_error, tolerance):
+        if not allowed_error(self.test_error, self._tolerance) < self._tolerance:
             return False
         equations = self._level.equations
         points = equations.nodes.y.shape[1]  # as many for each class as there are for both
         drawn = drawn_error(self._features, equations, saddle, self._problem, points)
         if drawn is None:
             return False
-        moved = moved_errors(equations, saddle, drawn.nodes, drawn.scores)
-        error = math.hypot(drawn.standard_error, standard_error(moved))
+        moved = [
+            scores_on(drawn.nodes, state).test_error() for state in own_states(equations, saddle)
+        ]
+        error = math.hypot(drawn.standard_error, standard_error(np.array(moved)))
         if error < self.error:
             self.test_error, self.error = drawn.test_error, error
-        return self.enough(tolerance)
+        return self.enough
 
     def complete(self, saddle: SaddlePoint) -> SolvedPoint:
         """Return the solution with all that follows from it."""
         equations = self._level.equations
-        free = saddle.converged and equations.bias_is_free(saddle.state, saddle.smoothing)
-        nodes = equations.nodes.y.size
+        if not saddle.converged:
+            status = _NOT_SOLVED
+        elif equations.bias_is_free(saddle.state, saddle.smoothing):
+            status = _FREE_BIAS
+        else:
+            basis = f"{equations.nodes.y.size} nodes"
+            status = status_of(self.test_error, self.error, self._tolerance, basis)
         return SolvedPoint(
-            saddle, self.test_error, self.error, nodes, free, lambda: self._outcome(saddle)
+            saddle, equations, self.test_error, self.error, status, lambda: self._outcome(saddle)
         )
 
     def _outcome(self, saddle: SaddlePoint) -> Outcome:
+        assert isinstance(self._features, ModelFeatures)
         equations, scores = self._level.equations, self._scored
         own = scores if self._level.tested is equations.nodes else None
         here = performance(equations, saddle, scores, own)._replace(test_error=self.test_error)
         return Outcome(**here._asdict(), overlaps=self._features.overlaps(equations, saddle))
-
-
-def _counts_relatively(test_error: float, tolerance: float) -> bool:
-    """Return whether a test error is so small that its relative error asks more."""
-    return allowed_error(test_error, tolerance) < tolerance

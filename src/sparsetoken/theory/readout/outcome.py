@@ -71,41 +71,29 @@ def spread_of_test_error(
 ) -> float:
     """Return the standard error of the test error, from independent scrambles.
 
-    Each scramble has its own solution; to first order it is one Newton step of the common
-    equations away, and so is its test error. A test law of its own has scrambles of its own,
-    drawn from the same numbers.
+    Each scramble has its own solution. A test law of its own has scrambles of its own, drawn from
+    the same numbers.
     """
-    if max(len(equations.nodes.y), len(tested.y)) < 2:
+    count = max(len(equations.nodes.y), len(tested.y))
+    if count < 2:
         return 0.0
-    return standard_error(
-        scores.errors_by_scramble + moved_errors(equations, saddle, tested, scores)
-    )
+    states, own = own_states(equations, saddle), []
+    for number in range(count):
+        scramble = number % len(tested.y)
+        nodes = tested.part(slice(scramble, scramble + 1))
+        own.append(scores_on(nodes, states[number % len(states)]))
+    mean = np.concatenate([one.mean for one in own])
+    width = np.concatenate([one.width for one in own])
+    return standard_error(dataclasses.replace(scores, mean=mean, width=width).errors_by_scramble)
+
+
+def own_states(equations: SaddleEquations, saddle: SaddlePoint) -> list[OrderParameters]:
+    """Return the solution of each scramble, to first order a Newton step from the common one."""
+    steps = equations.scramble_steps(saddle.x, saddle.load, saddle.smoothing)
+    return [equations.state(saddle.x + step, saddle.load.samples) for step in steps]
 
 
 def standard_error(values: Float[np.ndarray, " n"]) -> float:
     """Return the standard error of the mean of independent values, 0 of a single one."""
     n = len(values)
     return float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-
-
-@with_x64
-def moved_errors(
-    equations: SaddleEquations, saddle: SaddlePoint, tested: FeatureLaw, scores: ScoreLaw
-) -> Float[np.ndarray, " scrambles"]:
-    """Return what the readout of each scramble of the training changes in the test error."""
-    steps = equations.scramble_steps(saddle.x, saddle.load, saddle.smoothing)
-    slopes = _slopes(tested, saddle.state, scores)
-    n = len(slopes)
-    return steps[:, :n] @ (slopes * equations.tangent(saddle.x, saddle.load.samples)[:n])
-
-
-def _slopes(nodes: FeatureLaw, state: OrderParameters, scores: ScoreLaw) -> np.ndarray:
-    """Return the slopes of the test error in (p, b, q)."""
-    width = np.maximum(scores.width, 1e-100)
-    ratio = scores.mean / width
-    density = nodes.weight * np.exp(-0.5 * ratio**2) / (math.sqrt(2 * math.pi) * width)
-    toward = -nodes.y * density  # change of P(error) with the mean
-    wider = nodes.y * density * ratio / width  # with half the variance
-    p = np.einsum("sn,snj->j", toward, nodes.a) + wider.sum() * (nodes.covariance @ state.p)
-    q = 0.5 * np.einsum("sn,snk->k", wider, nodes.C**2)
-    return np.concatenate([p, [toward.sum()], q]) / len(nodes.y)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.features import ModelFeatures
+from sparsetoken.theory.features import Features
 from sparsetoken.theory.readout.equations import SaddleEquations
 from sparsetoken.theory.readout.outcome import scores_on, standard_error
 from sparsetoken.theory.readout.solve import SaddlePoint
@@ -38,10 +37,10 @@ class DrawnError(NamedTuple):
 
 
 def drawn_error(
-    features: ModelFeatures,
+    features: Features,
     equations: SaddleEquations,
     saddle: SaddlePoint,
-    problem: SparseTokenProblem,
+    problem: Any,
     points: int,
 ) -> DrawnError | None:
     """Return the test error of a readout on new data, over nodes that are drawn where it is wrong.
