@@ -25,8 +25,10 @@ from sparsetoken.theory.alignment.draws import (
 from sparsetoken.theory.predictor import Predictor
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.readout.accuracy import TOLERANCE, allowed_error, status_of
+from sparsetoken.theory.readout.outcome import standard_error
 
 _FIRST, _MOST = 32, 384  # draws that are solved; the first tell the spread to a twentieth
+_FINE = 4  # draws from which the effect of more nodes is known, which is common to all
 _SHARE = 0.1  # of the spread, to which the mean over draws is known
 
 
@@ -65,30 +67,38 @@ def predict_over_draws(
     great number, and readouts solved at the first of them. A quadratic function of (tau, log
     sharpness), fitted by least squares, is a control variate: its mean over all draws is known.
     The numerical error has the part of the nodes, which all draws have in common, that of the
-    draws and that of the fit. More draws are solved, or all with more nodes, until twice that
-    error is allowed by the tolerance or is a tenth of the spread: one experiment has one query,
-    and its test error is off by the spread.
+    draws and that of the fit. More draws are solved, until twice that error is allowed by the
+    tolerance or is a tenth of the spread: one experiment has one query, and its test error is off
+    by the spread. What more nodes change is found from a few of the draws.
     """
     assert isinstance(model.query, (TwoSteps, Query))
     queries = drawn_queries(problem, model.query, draws)
     if not queries.norm.any():  # no step was made
         limit = Predictor(problem, model, test_problem).predictions(readouts, tolerance)
         return [dataclasses.replace(one, spread=0.0) for one in limit]
-    columns, last = _quadratic(queries), None
-    number, most, accuracy = min(_FIRST, draws), min(_MOST, draws), math.inf
+    columns, number, most = _quadratic(queries), min(_FIRST, draws), min(_MOST, draws)
     solved: list[list[Prediction]] = []
-    while True:
-        for draw in range(len(solved), number):
+    fine: list[list[Prediction]] = []
+
+    def solve(some: list[list[Prediction]], count: int, accuracy: float) -> None:
+        last = None
+        for draw in range(len(some), count):
             vector = QueryVector(queries.vectors[draw].tolist(), float(queries.sharpness[draw]))
             given = dataclasses.replace(model, query=vector)  # type: ignore[call-arg]
             last = Predictor(problem, given, test_problem, like=last)
-            solved.append(last.predictions(readouts, accuracy))
-        means = [_mean(some, columns, tolerance) for some in zip(*solved, strict=True)]
+            some.append(last.predictions(readouts, accuracy))
+
+    while True:
+        solve(solved, number, math.inf)
+        means = [
+            _mean([one[i] for one in solved], [one[i] for one in fine], columns, tolerance)
+            for i in range(len(readouts))
+        ]
         short = [
             one for one in means if one.prediction.status.code is StatusCode.TOLERANCE_NOT_REACHED
         ]
-        if math.isinf(accuracy) and any(one.nodes > one.sampling for one in short):
-            solved, accuracy = [], min(one.tolerance for one in means) / 2
+        if not fine and any(one.nodes > one.sampling for one in short):
+            solve(fine, min(_FINE, number), min(one.tolerance for one in means) / 2)
         elif short and number < most:
             number = min(2 * number, most)
         else:
@@ -124,13 +134,18 @@ class _Mean(NamedTuple):
     tolerance: float = math.inf
 
 
-def _mean(solved: Sequence[Prediction], columns: np.ndarray, tolerance: float) -> _Mean:
-    """Return the mean over all draws, of which the first are solved; one that fails, if any."""
-    failed = next((one for one in solved if not math.isfinite(one.test_error)), None)
+def _mean(
+    solved: Sequence[Prediction], fine: Sequence[Prediction], columns: np.ndarray, tolerance: float
+) -> _Mean:
+    """Return the mean over all draws, of which the first are solved; one that fails, if any.
+
+    The very first may be solved with more nodes, too.
+    """
+    failed = next((one for one in (*solved, *fine) if not math.isfinite(one.test_error)), None)
     if failed is not None:
         return _Mean(failed)
-    names = [*_FIELDS, *(f"overlaps.{name}" for name in _OVERLAPS)]
-    values = np.array([operator.attrgetter(*names)(one) for one in solved])
+    get = operator.attrgetter(*_FIELDS, *(f"overlaps.{name}" for name in _OVERLAPS))
+    values, better = np.array([get(one) for one in solved]), np.array([get(one) for one in fine])
     infinite = ~np.isfinite(values).all(axis=0)  # the susceptibility, where data can be fitted
     values[:, infinite] = 0.0
     inverse = np.linalg.pinv(columns[: len(solved)])
@@ -140,8 +155,12 @@ def _mean(solved: Sequence[Prediction], columns: np.ndarray, tolerance: float) -
     varied, weights = float(np.var(fitted[:, 0])), columns.mean(axis=0) @ inverse
     sampling = math.sqrt(varied / len(columns) + missing * float(weights @ weights))
     spread = math.sqrt(varied + missing)
-    nodes = float(np.mean([one.numerical_error for one in solved]))
+    nodes = float(np.mean([one.numerical_error for one in fine or solved]))
     mean = fitted.mean(axis=0)
+    if fine:
+        change = better - values[: len(fine)]
+        mean += change.mean(axis=0)
+        sampling = math.hypot(sampling, standard_error(change[:, 0]))
     mean[infinite] = math.inf
     whole = allowed_error(float(mean[0]), 1.0)
     tolerance = max(tolerance, _SHARE * spread / whole if whole > 0 else 0.0)

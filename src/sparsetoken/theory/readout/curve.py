@@ -123,7 +123,10 @@ class LearningCurve:
         if fewer is not None:
             return fewer
         few = self._features.equations(equations.nodes, self._loss, rough=True)
-        return solve_readout(few, load, self._elsewhere.get(load), ROUGH_STEP)
+        near = self._elsewhere.get(load)
+        if near is not None:
+            near = dataclasses.replace(near, iterations=0)
+        return solve_readout(few, load, near, ROUGH_STEP)
 
 
 class _Level(NamedTuple):
