@@ -8,11 +8,12 @@ import pytest
 from scipy.special import ndtr
 
 from sparsetoken.losses import get_loss
-from sparsetoken.model.models import Elementwise, make_model
+from sparsetoken.model.models import Attention, Elementwise, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.theory import predict, predict_readouts
 from sparsetoken.theory.features import IsotropicFeatures
+from sparsetoken.theory.readout import curve
 from sparsetoken.theory.readout.accuracy import allowed_error
 from sparsetoken.theory.readout.curve import LearningCurve
 
@@ -26,10 +27,18 @@ def _float64():
         yield
 
 
-def solved(loads, loss="logistic", tolerance=1e-3, tested=None, problem=PROBLEM, query=QUERY):
-    features = IsotropicFeatures(make_model("attention"), problem, query)
-    curve = LearningCurve(features, tested or problem, get_loss(loss), tolerance)
-    return [curve.solve(*load) for load in loads]
+def solved(
+    loads,
+    loss="logistic",
+    tolerance=1e-3,
+    tested=None,
+    problem=PROBLEM,
+    query=QUERY,
+    model=Attention(),
+):
+    features = IsotropicFeatures(model, problem, query)
+    way = LearningCurve(features, tested or problem, get_loss(loss), tolerance)
+    return [way.solve(*load) for load in loads]
 
 
 def numbers(point):
@@ -95,13 +104,13 @@ def test_a_law_is_made_once_for_each_number_of_nodes(monkeypatch):
 
 def test_an_exact_law_has_no_numerical_error():
     features = IsotropicFeatures(make_model("pooled"), PROBLEM, None)
-    curve = LearningCurve(features, PROBLEM, get_loss("hinge"), 1e-6)
-    points = [curve.solve(alpha, 1e-2) for alpha in (1.0, 2.0)]
+    way = LearningCurve(features, PROBLEM, get_loss("hinge"), 1e-6)
+    points = [way.solve(alpha, 1e-2) for alpha in (1.0, 2.0)]
     assert [point.equations.nodes.y.size for point in points] == [2, 2]
     assert [point.numerical_error for point in points] == [0.0, 0.0]
 
 
-def conditional_errors(problem, query, w, n, seed):
+def conditional_errors(problem, query, w, n, seed, model=Attention()):
     """Mean and standard error of P(error | tokens) over plain draws of the tokens."""
     pi, theta, R, L = problem.letters
     s, k = query.cosine, query.sharpness
@@ -109,9 +118,7 @@ def conditional_errors(problem, query, w, n, seed):
     mean = variance = 0.0
     for y, share in ((1, pi), (-1, 1 - pi)):
         g, signal = rng.standard_normal((n, L)), (np.arange(L) < R) * (y > 0)
-        t = k * (g + theta * s * signal)
-        a = np.exp(t - t.max(axis=1, keepdims=True))
-        a /= a.sum(axis=1, keepdims=True)
+        a = model.weights(k * (g + theta * s * signal))
         A, B, C = a @ signal, np.sum(a * g, axis=1), np.sqrt(np.sum(a**2, axis=1))
         along, across = theta * s * A + B, theta * math.sqrt(1 - s**2) * A
         score = w.query * along + w.orthogonal * across + w.bias
@@ -139,19 +146,28 @@ def test_errors_that_no_plain_node_has_seen():
     assert 2 * point.numerical_error <= 0.1 * point.test_error
 
 
-@pytest.mark.parametrize(
-    ("letters", "query", "load"),
-    [
-        ((10, 1, 8.0, 0.5), Query(0.9, 1.0), (4.0, 1e-2)),
-        ((20, 4, 7.0, 0.3), Query(0.9, 0.3), (4.0, 1e-2)),
-        ((10, 1, 6.0, 0.5), Query(0.95, 3.0), (10.0, 1e-3)),
-    ],
-)
-def test_small_errors_are_known_relatively(letters, query, load):
-    problem = SparseTokenProblem(*letters)
-    (point,) = solved([load], tolerance=1e-4, problem=problem, query=query)
+SMALL = {
+    "softmax": ((10, 1, 8.0, 0.5), Query(0.9, 1.0), (4.0, 1e-2)),
+    "softmax, blunt": ((20, 4, 7.0, 0.3), Query(0.9, 0.3), (4.0, 1e-2)),
+    "softmax, sharp": ((10, 1, 6.0, 0.5), Query(0.95, 3.0), (10.0, 1e-3)),
+    "erf": ((5, 2, 6.0, 0.5), Query(0.95, 0.6), (8.0, 1e-2)),
+    "exp": ((6, 2, 5.0, 0.4), Query(0.9, 1.0), (6.0, 1e-2)),
+    "sigmoid": ((5, 2, 6.0, 0.5), Query(0.95, 0.6), (8.0, 1e-2)),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_errors_are_known_relatively(name, monkeypatch):
+    """Nodes are drawn where the readout is wrong; all errors are below .6%."""
+    letters, query, load = SMALL[name]
+    problem, drawn = SparseTokenProblem(*letters), []
+    model = Attention() if "softmax" in name else Elementwise(query, name)
+    draw = curve.drawn_error
+    monkeypatch.setattr(curve, "drawn_error", lambda *of: drawn.append(draw(*of)) or drawn[-1])
+    (point,) = solved([load], tolerance=1e-4, problem=problem, query=query, model=model)
     assert 2 * point.numerical_error <= 1e-2 * point.test_error
-    error, noise = conditional_errors(problem, query, point.outcome().overlaps, 400_000, 0)
+    assert point.test_error == drawn[-1].test_error
+    error, noise = conditional_errors(problem, query, point.outcome().overlaps, 400_000, 0, model)
     assert abs(point.test_error - error) <= 3 * math.hypot(point.numerical_error, noise)
     # plain draws see a small error, too
     assert noise < 0.3 * error
