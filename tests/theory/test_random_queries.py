@@ -273,10 +273,13 @@ def test_more_nodes_are_taken_at_a_few_draws_only(monkeypatch):
     ]
     assert found.test_error == pytest.approx(rough.test_error + np.mean(changes), rel=1e-12)
     assert abs(np.mean(changes)) > 1e-6
-    # what the changes differ by is part of the error, and so is that of the nodes
-    nodes = np.mean([one[0].numerical_error for one in fine])
-    missing = np.std(changes, ddof=1) / 2
-    assert math.hypot(nodes, missing) < found.numerical_error < 0.5 * rough.numerical_error
+    # what the changes differ by is part of the error, beside that of the draws and of the nodes
+    many, first = (np.mean([one[0].numerical_error for one in some]) for some in (fine, few))
+    draws = math.sqrt(rough.numerical_error**2 - first**2)
+    expected = math.hypot(many, draws, np.std(changes, ddof=1) / 2)
+    assert found.numerical_error == pytest.approx(expected, rel=1e-6)
+    assert expected > 1.001 * math.hypot(many, draws)
+    assert many < 0.5 * first
 
 
 def test_queries_that_do_not_vary_have_no_spread():
