@@ -135,17 +135,16 @@ def test_shifts_and_scales_of_columns_do_not_matter(draw: Draw, model: BaseEstim
 
 
 @by_readout
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_dtype_is_kept(draw: Draw, model: BaseEstimator, dtype: type) -> None:
-    bags, y = draw(sizes=(4, 4), dtype=dtype)
+def test_float32_is_kept(draw: Draw, model: BaseEstimator) -> None:
+    bags, y = draw(sizes=(4, 4), dtype=np.float32)
     fitted = clone(model).fit(bags, y)
-    assert fitted.coef_.dtype == fitted.intercept_.dtype == dtype
-    assert fitted.decision_function(bags).dtype == dtype
-    assert fitted.predict_proba(bags).dtype == dtype
+    assert fitted.coef_.dtype == fitted.intercept_.dtype == np.float32
+    assert fitted.decision_function(bags).dtype == np.float32
+    assert fitted.predict_proba(bags).dtype == np.float32
     if isinstance(fitted, AttentionClassifier):
-        assert fitted.exponent_.dtype == dtype
+        assert fitted.exponent_.dtype == np.float32
         for told in (fitted.attention_weights, fitted.token_logits):
-            assert {one.dtype for one in told(bags)} == {np.dtype(dtype)}
+            assert {one.dtype for one in told(bags)} == {np.dtype(np.float32)}
 
 
 @by_readout
