@@ -110,8 +110,8 @@ def _with_errors(values: Sequence[Any], errors: Sequence[Any] | None) -> list[st
     known = [e for e in errors or () if isinstance(e, float) and 0 < e < math.inf]
     if errors is None or not known:
         return formatted(values)
-    least, most = (-math.floor(math.log10(end(known))) for end in (max, min))
-    decimals = max(least + 1, min(most, least + 3))
+    largest, smallest = (math.floor(math.log10(size)) for size in (max(known), min(known)))
+    decimals = max(1 - largest, min(-smallest, 3 - largest))
     if not 0 <= decimals <= _MOST_DECIMALS:
         return formatted(values)
     form = f".{decimals}f"
