@@ -138,6 +138,11 @@ def test_float32_is_kept(draw: Draw, model: BaseEstimator) -> None:
             assert {one.dtype for one in told(bags)} == {np.dtype(np.float32)}
 
 
+def test_an_average_for_float32_bags_scores_them_in_float32(draw: Draw) -> None:
+    bags, y = draw(dtype=np.float32)
+    assert BagClassifier().fit(bags, y).decision_function(bags).dtype == np.float32
+
+
 @by_readout
 def test_constant_columns_have_no_part(draw: Draw, model: BaseEstimator) -> None:
     bags, y = draw(sizes=(4, 4))
