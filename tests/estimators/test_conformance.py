@@ -1,13 +1,11 @@
 """The rules of scikit-learn, checked by scikit-learn."""
 
+import inspect
+
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import (
-    check_estimator,
-    check_no_attributes_set_in_init,
-    check_parameters_default_constructible,
-)
+from sklearn.utils.estimator_checks import check_estimator
 
 from sparsetoken import estimators
 from sparsetoken.estimators import (
@@ -62,6 +60,7 @@ def test_scikit_learn_finds_nothing_wrong(estimator: BaseEstimator) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_constructor_keeps_its_parameters_and_no_more(kind: type) -> None:
     if not issubclass(kind, Warning):
-        made = kind(StandardScaler()) if kind is TokenTransformer else kind()
-        check_no_attributes_set_in_init(kind.__name__, made)
-        check_parameters_default_constructible(kind.__name__, made)
+        given: dict[str, list] = {name: [] for name in inspect.signature(kind).parameters}
+        kept = vars(kind(**given))
+        assert kept.keys() == given.keys()
+        assert all(kept[name] is value for name, value in given.items())
