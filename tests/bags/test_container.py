@@ -40,7 +40,11 @@ def test_it_says_what_it_holds(bags: Bags) -> None:
     assert bags[[1, 3]].common_size == 1
 
 
-def test_one_bag_is_a_view(bags: Bags, arrays: list[np.ndarray]) -> None:
+def test_one_bag_and_a_slice_are_views_and_a_pick_is_a_copy(
+    bags: Bags, arrays: list[np.ndarray]
+) -> None:
+    assert np.shares_memory(bags[1:3].tokens, bags.tokens)
+    assert not np.shares_memory(bags[[1, 2]].tokens, bags.tokens)
     for i in (*range(5), -1, np.int32(2)):
         assert np.array_equal(bags[i], arrays[i])
         assert np.shares_memory(bags[i], bags.tokens)
@@ -68,11 +72,6 @@ def test_picks_are_those_of_numpy(bags: Bags, arrays: list[np.ndarray], key: obj
     picked = bags[key]
     assert _same(picked, [arrays[i] for i in order])
     assert picked.offsets[0] == 0
-
-
-def test_slices_are_views_and_picks_are_copies(bags: Bags) -> None:
-    assert np.shares_memory(bags[1:3].tokens, bags.tokens)
-    assert not np.shares_memory(bags[[1, 2]].tokens, bags.tokens)
 
 
 @pytest.mark.parametrize("key", [5, [0, 7], 1.5, np.ones(4, bool), np.ones((2, 2), int), None])

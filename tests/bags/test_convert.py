@@ -131,49 +131,43 @@ def test_what_are_no_numbers_is_a_type_error() -> None:
         as_bags(np.array([[{"a": 1}]]))
 
 
+ROW = np.ma.array([1.0, 2.0], mask=[False, True])
+RAGGED = [np.ones((2, 3)), np.ones((4, 3))]
+CUBE, TABLE = np.ones((2, 3, 2)), np.ones((2, 6))
+
+
 @pytest.mark.parametrize(
-    ("mask", "message"),
+    ("X", "mask", "n_tokens", "message"),
     [
-        (np.ones((2, 4), bool), r"mask must be .* of shape \(2, 3\).* got 'shape \(2, 4\)'"),
-        (np.ones((2, 3, 1), bool), r"got 'shape \(2, 3, 1\)'"),
-        (np.array([[2, 1, 0], [0, 1, 1]]), "other values than 0 and 1"),
-        (np.ones((2, 3)), "dtype float64"),
-        ([[1, 0, 0], [0, 0, 0]], "bag 1 must be of at least one token; got 'only padding"),
+        (CUBE, np.ones((2, 4), bool), None, r"of shape \(2, 3\).* got 'shape \(2, 4\)'"),
+        (CUBE, np.ones((2, 3, 1), bool), None, r"got 'shape \(2, 3, 1\)'"),
+        (CUBE, np.array([[2, 1, 0], [0, 1, 1]]), None, "other values than 0 and 1"),
+        (CUBE, np.ones((2, 3)), None, "mask must be .*dtype float64"),
+        (CUBE, [[1, 0, 0], [0, 0, 0]], None, "bag 1 must be of at least one .* 'only padding"),
+        (
+            CUBE,
+            np.ma.array(np.ones((2, 3), bool), mask=[[1, 0, 0], [0, 0, 0]]),
+            None,
+            r"without masked.*Give mask.filled\(False\)",
+        ),
+        ([ROW, ROW], None, None, "without masked values"),
+        ([[ROW, ROW], [ROW, ROW]], None, None, "without masked values"),
+        (RAGGED, np.ones((2, 4), bool), None, "mask must be None for ragged bags"),
+        (as_bags(RAGGED), np.ones((2, 4), bool), None, "mask must be None for ragged bags"),
+        (RAGGED, None, 2, "n_tokens must be None for ragged bags"),
+        (as_bags(RAGGED), None, 2, "n_tokens must be None for ragged bags"),
+        (TABLE, None, 4, "n_tokens must be a divisor of the 6 columns"),
+        (TABLE, None, 0, "n_tokens must be an integer >= 1"),
+        (CUBE, None, 3, "n_tokens must be None for an array of shape"),
     ],
 )
-def test_bad_masks(mask: object, message: str) -> None:
+def test_masks_and_layouts_that_do_not_fit(
+    X: object, mask: object, n_tokens: int | None, message: str
+) -> None:
     with pytest.raises(InvalidInput, match=message):
-        as_bags(np.ones((2, 3, 2)), mask)
+        as_bags(X, mask, n_tokens=n_tokens)
 
 
-def test_masked_rows_of_a_list_are_refused():
-    row = np.ma.array([1.0, 2.0], mask=[False, True])
-    for X in ([row, row], [[row, row], [row, row]]):
-        with pytest.raises(InvalidInput, match="without masked values"):
-            as_bags(X)
-    X = np.ma.array(np.ones((2, 3, 2)), mask=False)  # nothing is hidden
+def test_a_masked_array_that_hides_nothing_is_taken() -> None:
+    X = np.ma.array(CUBE, mask=False)
     assert as_bags(X).equals(as_bags(X.data))
-
-
-def test_ragged_bags_take_no_layout() -> None:
-    arrays = [np.ones((2, 3)), np.ones((4, 3))]
-    for X in (arrays, as_bags(arrays)):
-        with pytest.raises(InvalidInput, match="mask must be None for ragged bags"):
-            as_bags(X, np.ones((2, 4), bool))
-        with pytest.raises(InvalidInput, match="n_tokens must be None for ragged bags"):
-            as_bags(X, n_tokens=2)
-
-
-def test_bad_layouts_of_tables() -> None:
-    with pytest.raises(InvalidInput, match="n_tokens must be a divisor of the 6 columns"):
-        as_bags(np.ones((2, 6)), n_tokens=4)
-    with pytest.raises(InvalidInput, match="n_tokens must be an integer >= 1"):
-        as_bags(np.ones((2, 6)), n_tokens=0)
-    with pytest.raises(InvalidInput, match="n_tokens must be None for an array of shape"):
-        as_bags(np.ones((2, 3, 2)), n_tokens=3)
-
-
-def test_a_mask_that_is_masked_is_refused():
-    mask = np.ma.array(np.ones((2, 3), bool), mask=[[1, 0, 0], [0, 0, 0]])
-    with pytest.raises(InvalidInput, match=r"without masked.*Give mask.filled\(False\)"):
-        as_bags(np.ones((2, 3, 2)), mask)

@@ -83,7 +83,11 @@ def test_the_column_of_labels_is_no_token() -> None:
 
 def test_an_array_by_bag_needs_one_possible_order() -> None:
     tokens, y = np.random.default_rng(0).standard_normal((6, 2)), [1, 0, 1]
-    assert from_long(tokens, [1, 1, 4, 4, 7, 7], labels=y).y.tolist() == y
+    found = from_long(tokens, [1, 1, 4, 4, 7, 7], labels=y)
+    assert found.y.tolist() == y
+    holds = "LabelledBags(Bags(3 bags of 2 tokens, d = 2, float64), {})"
+    assert repr(found) == holds.format("labels 0, 1")
+    assert repr(found.only(["0", "1"]).against_rest("1")) == holds.format("labels False, True")
     with pytest.raises(InvalidInput, match=r"appear as 4, 1, 7.*dict\(zip\(ids, labels\)\)"):
         from_long(tokens, [4, 4, 1, 1, 7, 7], labels=y)
     mixed = np.array(["a", "a", 1, 1, 2, 2], object)

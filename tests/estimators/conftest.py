@@ -1,7 +1,7 @@
 """Bags with a signal, for all tests of estimators."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -16,16 +16,33 @@ Draw = Callable[..., tuple[Bags, np.ndarray]]
 FEW = functools.partial(PooledForestClassifier, n_estimators=10)
 
 
-@pytest.fixture(autouse=True)
-def _few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="package")
+def few_trees() -> Iterator[None]:
     """A tenth of the trees of an average, which take most of the time of a small fit."""
-    monkeypatch.setattr(BagClassifier, "_kinds", BagClassifier._kinds._replace(forest=FEW))
-    monkeypatch.setattr(BagRegressor._kinds.forest, "n_estimators", 10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BagClassifier, "_kinds", BagClassifier._kinds._replace(forest=FEW))
+        patch.setattr(BagRegressor._kinds.forest, "n_estimators", 10)
+        yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def draw() -> Draw:
     return _draw
+
+
+@pytest.fixture(scope="package")
+def ragged(few_trees: None) -> tuple[BagClassifier, Bags, np.ndarray]:
+    """Return an average of classifiers, fitted to bags of 2 to 9 tokens."""
+    bags, y = _draw(120, sizes=(2, 9))
+    return BagClassifier().fit(bags, y), bags, y
+
+
+@pytest.fixture(scope="package")
+def three(few_trees: None) -> tuple[BagClassifier, Bags, np.ndarray]:
+    """Return an average of classifiers, fitted to bags of three classes."""
+    bags, y = _draw(150, classes=3, sizes=(3, 8), strength=6.0)
+    names = np.array(["none", "left", "right"])[y]
+    return BagClassifier().fit(bags, names), bags, names
 
 
 def _draw(

@@ -32,8 +32,7 @@ def cancer(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-@pytest.mark.parametrize("holder", [0, 1])
-@pytest.mark.parametrize("temperature", ["auto", 0.5, 2.0])
+@pytest.mark.parametrize(("temperature", "holder"), [("auto", 0), ("auto", 1), (2.0, 1)])
 def test_the_score_is_the_formula_and_weights_are_its_slopes(
     draw: Draw, holder: int, temperature: float
 ) -> None:
@@ -64,16 +63,19 @@ def test_the_score_is_the_formula_and_weights_are_its_slopes(
         assert model.sharpness_[0] == pytest.approx(temperature, rel=1e-9)
 
 
-@pytest.mark.parametrize("k", [1, 3, 100])
-def test_top_tokens_are_those_of_most_weight(draw: Draw, k: int) -> None:
+def test_top_tokens_are_those_of_most_weight(draw: Draw) -> None:
     bags, y = draw(200, sizes=(4, 12), strength=6.0)
     model = AttentionClassifier().fit(bags, y)
-    tops = model.top_tokens(bags, k)
-    for top, a in zip(tops, model.attention_weights(bags), strict=True):
-        assert top.tolist() == np.argsort(-a, kind="stable")[:k].tolist()
-    true = np.array([bag[:, 0].argmax() for bag in bags])
-    # Six standard deviations above twelve tokens; the argmax itself is right in all but 1%.
-    assert (np.array([top[0] for top in tops]) == true)[y == 1].mean() > 0.95
+    weights, true = model.attention_weights(bags), np.array([bag[:, 0].argmax() for bag in bags])
+    for k in (1, 3, 100):
+        tops = model.top_tokens(bags, k)
+        for top, a in zip(tops, weights, strict=True):
+            assert top.tolist() == np.argsort(-a, kind="stable")[:k].tolist()
+        # Six standard deviations above twelve tokens; the argmax itself is right in all but 1%.
+        assert (np.array([top[0] for top in tops]) == true)[y == 1].mean() > 0.95
+    for bad in (0, -1, 1.5):
+        with pytest.raises(ValueError, match="k must be an integer >= 1"):
+            model.top_tokens(bags, bad)  # type: ignore[arg-type]
 
 
 def test_a_token_of_the_first_class_is_found_whatever_the_classes_are_called() -> None:
@@ -113,7 +115,7 @@ def test_three_classes_have_three_directions(draw: Draw) -> None:
     assert model.score(bags, names) > 0.8  # a third by chance
 
 
-@pytest.mark.parametrize(("temperature", "seed"), [("auto", 0), (2.0, 1), ("auto", 2)])
+@pytest.mark.parametrize(("temperature", "seed"), [("auto", 0), (2.0, 1)])
 def test_noise_warns(temperature: float, seed: int) -> None:
     X, y = np.random.default_rng(seed).standard_normal((60, 5, 20)), np.arange(60) % 2
     with pytest.warns(QueryWarning, match=r"Attention to 1 does not beat mean pooling"):
@@ -169,25 +171,16 @@ def test_an_outlier_says_no_more_than_a_training_token(draw: Draw) -> None:
     assert model.decision_function(as_bags([odd]))[0] == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_regression_is_the_formula_and_finds_the_token(sign: int) -> None:
+def test_a_regression_is_the_formula_and_finds_the_token() -> None:
+    """Here the token lowers the target; `BagRegressor` is tested with one that raises it."""
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((300, 10, 5)), rng.exponential(size=300)
-    X[:, 4, 0] += 3 * y
-    model = AttentionRegressor().fit(X[:200], sign * y[:200])
+    X, y = rng.standard_normal((300, 10, 5)), -rng.exponential(size=300)
+    X[:, 4, 0] -= 3 * y
+    model = AttentionRegressor().fit(X[:200], y[:200])
     score = written_out(model)
     np.testing.assert_allclose(model.predict(X[:200]), [score(bag) for bag in X[:200]], rtol=1e-9)
-    assert np.sign(model.exponent_[0]) == sign
-    large = y[200:] > 1
-    top = np.array([one[0] for one in model.top_tokens(X[200:][large])])
+    assert model.exponent_[0] < 0
+    top = np.array([one[0] for one in model.top_tokens(X[200:][y[200:] < -1])])
     assert (top == 4).mean() > 0.9  # three deviations and more, against ten tokens
-    pooled = MeanRegressor().fit(X[:200], sign * y[:200])
-    assert model.score(X[200:], sign * y[200:]) > pooled.score(X[200:], sign * y[200:]) + 0.2
-
-
-@pytest.mark.parametrize("k", [0, -1, 1.5])
-def test_bad_numbers_of_top_tokens(draw: Draw, k: object) -> None:
-    bags, y = draw()
-    model = AttentionClassifier(1.0).fit(bags, y)
-    with pytest.raises(ValueError, match="k must be an integer >= 1"):
-        model.top_tokens(bags, k)  # type: ignore[arg-type]
+    pooled = MeanRegressor().fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > pooled.score(X[200:], y[200:]) + 0.2

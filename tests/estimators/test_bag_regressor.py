@@ -15,15 +15,12 @@ from sparsetoken.bags import as_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import QueryWarning
 from sparsetoken.estimators.bag_regressor import (
-    AttentionRegressor,
     MaximaRegressor,
     MeanRegressor,
 )
 from sparsetoken.estimators.fitting.targets import read_numbers
 
-EVERY = [MeanRegressor(), MaximaRegressor(), AttentionRegressor(), BagRegressor()]
 by_kind = pytest.mark.parametrize("kind", [MeanRegressor, MaximaRegressor])
-by_model = pytest.mark.parametrize("model", EVERY, ids=str)
 
 
 def drawn(seed: int, n: int, column: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -69,15 +66,15 @@ def test_the_prediction_is_made_of_its_members() -> None:
     assert model.member_losses_[0, 0] == pytest.approx(0.5)  # the constant is the mean
 
 
-@by_model
-def test_units_do_not_matter(model: BaseEstimator) -> None:
+def test_units_do_not_matter() -> None:
     X, y = drawn(0, 120)
-    expected = 3 * clone(model).fit(X, y).predict(X) + 7
-    found = clone(model).fit(X, 3 * y + 7).predict(X)
+    expected, moved, tiny = (
+        BagRegressor().fit(X, target).member_scores(X) for target in (y, 3 * y + 7, 1e-80 * y)
+    )
     # Rounding, before searches that end at a relative gradient of 1e-5.
-    np.testing.assert_allclose(found, expected, atol=1e-4 * expected.std())
-    scores = clone(model).fit(X, 1e-80 * y).predict(X)
-    np.testing.assert_allclose(1e80 * scores, (expected - 7) / 3, atol=1e-4 * expected.std())
+    tolerance = 1e-4 * expected.std()
+    np.testing.assert_allclose(moved, 3 * expected + 7, atol=3 * tolerance)
+    np.testing.assert_allclose(1e80 * tiny, expected, atol=tolerance)
 
 
 def test_float32_tokens_do_not_round_predictions_far_from_zero() -> None:
@@ -92,7 +89,7 @@ def test_float32_tokens_do_not_round_predictions_far_from_zero() -> None:
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
 def test_on_noise_the_mean_has_most_weight() -> None:
     weights, excess = [], []
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((40, 5, 4)), 2 + rng.standard_normal(40)
         model = BagRegressor().fit(X, y)
@@ -136,30 +133,28 @@ def test_left_out_predictions_have_not_seen_their_number(kind: type) -> None:
     np.testing.assert_allclose(model.left_out_scores_[7], left_out, atol=1e-7)
 
 
-@by_model
-@pytest.mark.parametrize("value", [0.0, 0.1, -1e50])
-def test_numbers_that_are_all_equal(model: BaseEstimator, value: float) -> None:
+@pytest.mark.parametrize("value", [0.1, -1e50])
+def test_numbers_that_are_all_equal(value: float) -> None:
     X, _ = drawn(0, 30)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", QueryWarning)  # there is nothing to gain
-        found = clone(model).fit(X, np.full(30, value)).predict(X)
-    np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12)
+        model = BagRegressor().fit(X, np.full(30, value))
+    np.testing.assert_allclose(model.predict(X), value, rtol=1e-12)
+    np.testing.assert_allclose(model.member_scores(X), value, rtol=1e-12)
 
 
-@by_model
-def test_two_bags_are_enough(model: BaseEstimator) -> None:
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+def test_two_bags_are_enough() -> None:
     """Each fold has one bag alone, of which a descent ends at once: nothing overflows there."""
     X, y = drawn(0, 2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", QueryWarning)
-        assert np.isfinite(clone(model).fit(X, y).predict(X)).all()
+    assert np.isfinite(BagRegressor().fit(X, y).member_scores(X)).all()
 
 
-@by_model
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")  # of 20 bags
-def test_bad_numbers(model: BaseEstimator) -> None:
+def test_bad_numbers() -> None:
     X, y = drawn(0, 20)
+    model = BagRegressor()
     odd = np.where(np.arange(20) == 3, 1e200, y)
     for given, message in (
         (np.where(np.arange(20) == 3, np.nan, y), "got 'nan for bag 3'"),

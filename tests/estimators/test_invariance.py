@@ -62,15 +62,6 @@ def test_padding_is_not_seen(draw: Draw, model: BaseEstimator) -> None:
     assert np.array_equal(scores_of(clone(model).fit(padded, y), padded), expected)
 
 
-def test_tokens_of_zeros_are_tokens(draw: Draw) -> None:
-    bags, y = draw()
-    model = PooledLinearClassifier().fit(bags, y)
-    longer = [np.vstack([bag, np.zeros((3, 4))]) for bag in bags]
-    slow = np.stack([bag.mean(axis=0) for bag in longer]) @ model.coef_[0] + model.intercept_
-    np.testing.assert_allclose(model.decision_function(longer), slow, atol=1e-12)
-    assert np.abs(slow - model.decision_function(bags)).max() > 0.1
-
-
 @pytest.mark.parametrize("model", EVERY[:2], ids=str)
 def test_order_of_tokens_and_other_bags_do_not_matter(draw: Draw, model: BaseEstimator) -> None:
     bags, y = draw(seed=1)
@@ -135,17 +126,21 @@ def test_shifts_and_scales_of_columns_do_not_matter(draw: Draw, model: BaseEstim
 
 
 @by_readout
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_dtype_is_kept(draw: Draw, model: BaseEstimator, dtype: type) -> None:
-    bags, y = draw(sizes=(4, 4), dtype=dtype)
+def test_float32_is_kept(draw: Draw, model: BaseEstimator) -> None:
+    bags, y = draw(sizes=(4, 4), dtype=np.float32)
     fitted = clone(model).fit(bags, y)
-    assert fitted.coef_.dtype == fitted.intercept_.dtype == dtype
-    assert fitted.decision_function(bags).dtype == dtype
-    assert fitted.predict_proba(bags).dtype == dtype
+    assert fitted.coef_.dtype == fitted.intercept_.dtype == np.float32
+    assert fitted.decision_function(bags).dtype == np.float32
+    assert fitted.predict_proba(bags).dtype == np.float32
     if isinstance(fitted, AttentionClassifier):
-        assert fitted.exponent_.dtype == dtype
+        assert fitted.exponent_.dtype == np.float32
         for told in (fitted.attention_weights, fitted.token_logits):
-            assert {one.dtype for one in told(bags)} == {np.dtype(dtype)}
+            assert {one.dtype for one in told(bags)} == {np.dtype(np.float32)}
+
+
+def test_an_average_for_float32_bags_scores_them_in_float32(draw: Draw) -> None:
+    bags, y = draw(dtype=np.float32)
+    assert BagClassifier().fit(bags, y).decision_function(bags).dtype == np.float32
 
 
 @by_readout

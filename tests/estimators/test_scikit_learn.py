@@ -8,15 +8,15 @@ import pytest
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sparsetoken import AttentionClassifier, BagClassifier
-from sparsetoken.bags import Bags
+from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators import (
-    MaxPooledClassifier,
     PooledLinearClassifier,
     TokenTransformer,
     VectorizedLinearClassifier,
@@ -26,13 +26,6 @@ Draw = Callable[..., tuple[Bags, np.ndarray]]
 GIVEN = AttentionClassifier(temperature=2.0, ridge=0.1)
 SCALER = TokenTransformer(StandardScaler())
 EVERY = [VectorizedLinearClassifier(), BagClassifier()]  # whose members are the others
-# These draw no folds, so that a sample that counts twice is the same as two samples.
-WITHOUT_FOLDS = [
-    PooledLinearClassifier(),
-    PooledLinearClassifier(class_weight="balanced"),
-    VectorizedLinearClassifier(loss="square"),
-    MaxPooledClassifier(loss="squared_hinge"),
-]
 
 
 def test_ragged_bags_in_a_pipeline_and_a_search(draw: Draw) -> None:
@@ -63,16 +56,14 @@ def test_ragged_bags_in_cross_validation(draw: Draw) -> None:
     assert two["test_score"].tolist() == slow
 
 
-@pytest.mark.parametrize("wrapped", [True, False])
-def test_weights_are_routed(draw: Draw, wrapped: bool) -> None:
+def test_weights_are_routed(draw: Draw) -> None:
     bags, y = draw(90)
     weight = np.random.default_rng(0).uniform(0.1, 5, 90)
     with config_context(enable_metadata_routing=True):
         model = clone(GIVEN).set_fit_request(sample_weight=True)
         scoring = make_scorer(accuracy_score).set_score_request(sample_weight=True)
-        routed = make_pipeline(SCALER, model) if wrapped else model
         found = cross_validate(
-            routed,
+            make_pipeline(SCALER, model),
             bags,
             y,
             params={"sample_weight": weight},
@@ -82,27 +73,10 @@ def test_weights_are_routed(draw: Draw, wrapped: bool) -> None:
             error_score="raise",
         )["estimator"]
     for (train, _), one in zip(StratifiedKFold(3).split(np.zeros(90), y), found, strict=True):
-        part = bags[train]
-        if wrapped:
-            part = clone(SCALER).fit_transform(part)
-        last = one[-1] if wrapped else one
+        part, last = clone(SCALER).fit_transform(bags[train]), one[-1]
         expected = clone(GIVEN).fit(part, y[train], sample_weight=weight[train])
         assert np.array_equal(last.coef_, expected.coef_)
         assert not np.allclose(last.coef_, clone(GIVEN).fit(part, y[train]).coef_, rtol=1e-3)
-
-
-@pytest.mark.parametrize("model", WITHOUT_FOLDS, ids=str)
-def test_weights_are_repetitions_at_a_given_ridge(draw: Draw, model: BaseEstimator) -> None:
-    bags, y = draw(sizes=(4, 4))
-    y = (np.arange(60) % 3 == 1).astype(int)
-    times = np.random.default_rng(0).integers(0, 4, 60)
-    again = np.repeat(np.arange(60), times)
-    weighted = clone(model).set_params(ridge=0.3).fit(bags, y, sample_weight=times)
-    repeated = clone(model).set_params(ridge=0.3).fit(bags[again], y[again])
-    # Both searches end at a relative gradient of 1e-8.
-    np.testing.assert_allclose(
-        weighted.decision_function(bags), repeated.decision_function(bags), atol=1e-6
-    )
 
 
 @pytest.mark.parametrize("model", EVERY, ids=str)
@@ -131,3 +105,40 @@ def test_labels_of_any_kind_and_weights_of_any_size(draw: Draw, model: BaseEstim
         assert found.classes_.tolist() == kind.tolist()
         assert np.array_equal(found.predict(bags), kind[expected.predict(bags)])
         assert np.array_equal(found.predict_proba(bags), expected.predict_proba(bags))
+
+
+def test_tools_that_insist_on_a_table_take_a_column_of_bags(draw: Draw) -> None:
+    bags, y = draw(90, strength=6.0)
+    some = BaggingClassifier(GIVEN, n_estimators=5, max_samples=0.8, random_state=0)
+    column = bags.to_column()
+    some.fit(column, y)
+    assert some.predict_proba(column).shape == (90, 2)
+    assert some.score(column, y) > 0.7
+    # Each member is one fit to the bags that were drawn for it.
+    weights = np.bincount(some.estimators_samples_[0], minlength=90)
+    alone = clone(some.estimators_[0]).fit(bags, y, sample_weight=weights)
+    np.testing.assert_allclose(
+        alone.decision_function(bags), some.estimators_[0].decision_function(bags), atol=1e-9
+    )
+
+
+def test_a_column_is_the_bags(draw: Draw) -> None:
+    for dtype in (np.float32, np.float64):
+        bags = draw()[0]
+        bags = bags.with_tokens(bags.tokens.astype(dtype))
+        column = bags.to_column()
+        assert column.shape == (len(bags), 1)
+        assert as_bags(column).equals(bags)
+        assert as_bags(column[::-2]).equals(bags[::-2])
+        assert np.shares_memory(column[3, 0].tokens, bags.tokens)
+
+
+def test_a_mask_in_score(draw: Draw) -> None:
+    bags, y = draw()
+    wide, mask = bags.to_array(fill=7.0)
+    model = PooledLinearClassifier().fit(wide, y, mask=mask)
+    assert model.score(wide, y, mask=mask) == accuracy_score(y, model.predict(bags))
+    weight = np.arange(len(y))
+    expected = accuracy_score(y, model.predict(bags), sample_weight=weight)
+    assert model.score(wide, y, sample_weight=weight, mask=mask) == pytest.approx(expected)
+    assert model.score(as_bags(wide), y) != model.score(wide, y, mask=mask)

@@ -24,7 +24,10 @@ Y = np.arange(40) % 2
 
 
 def test_the_contract(clear):
-    values = json.loads(json.dumps(clear.forecast.to_dict()))
+    forecast = clear.forecast
+    values = json.loads(json.dumps(clear.to_dict()))
+    assert (values["n"], values["recommended"]) == (80, "bag")
+    values = values["forecast"]
     assert set(values["curves"]) == {"bag", "attention", "pooled"}
     for points in values["curves"].values():
         assert [point["n"] for point in points] == [80, 160, 320]
@@ -32,10 +35,33 @@ def test_the_contract(clear):
             assert set(point) == {"n", "error", "low", "high"}
             assert 0 <= point["low"] <= point["error"] <= point["high"] <= 1
         assert points[2]["error"] < points[1]["error"] < points[0]["error"]
-    assert values["recommended"] == "bag"
+    assert clear.recommended == forecast.recommended == values["recommended"] == "bag"
     assert values["recommended_at"] == dict.fromkeys(("80", "160", "320"), "bag")
     assert values["status"] == "converged"
     assert values["measured"]["pooled"]["n"] == 72
+    assert clear.gain > clear.gain_error > 0 == clear.heavy_tails
+
+
+def test_shown_as_text_table_and_picture(clear):
+    point, one = clear.forecast.curves["bag"][-1], clear.forecast.measured["bag"]
+    for words in (
+        f"{one.error:.3f} ± {one.standard_error:.3f}",
+        f"{point.error:.3f} ({point.low:.3f} to {point.high:.3f})",
+        "status converged",
+        "At 320 bags, use BagClassifier.",
+        "For these 80 bags use BagClassifier",
+        "0% of the columns have heavy tails",
+    ):
+        assert words in str(clear)
+        assert words in clear._repr_html_()
+    pandas = pytest.importorskip("pandas")
+    table = clear.forecast.to_frame()
+    assert isinstance(table, pandas.DataFrame)
+    assert list(table.columns) == ["model", "n", "error", "low", "high"]
+    plt = pytest.importorskip("matplotlib.pyplot")
+    ax = clear.forecast.plot()
+    assert {line.get_label() for line in ax.get_lines()} >= {"bag", "attention", "pooled"}
+    plt.close(ax.figure)
 
 
 def test_a_sparse_signal_is_forecast(clear, draw):
@@ -188,22 +214,6 @@ def test_the_same_seed_gives_the_same_forecast_and_progress_ends():
     other = forecast(bags, y, sizes=[48, 24], random_state=1)
     assert other.sizes == (24, 48)
     assert other.measured != one.measured
-
-
-def test_shown_as_text_table_and_picture(clear):
-    sparse = clear.forecast
-    shown = str(sparse)
-    for words in ("90% interval", "320", "cross-validated with 72", "BagClassifier"):
-        assert words in shown
-    assert "<table>" in sparse._repr_html_()
-    pandas = pytest.importorskip("pandas")
-    table = sparse.to_frame()
-    assert isinstance(table, pandas.DataFrame)
-    assert list(table.columns) == ["model", "n", "error", "low", "high"]
-    plt = pytest.importorskip("matplotlib.pyplot")
-    ax = sparse.plot()
-    assert {line.get_label() for line in ax.get_lines()} >= {"bag", "attention", "pooled"}
-    plt.close(ax.figure)
 
 
 @pytest.mark.parametrize(

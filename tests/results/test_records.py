@@ -375,21 +375,20 @@ def test_a_notebook_shows_the_points_and_the_advice(plane):
 
 
 def test_text_has_columns_over_points_and_lines_at_one(plane, trials):
-    head, *rows = repr(plane).splitlines()
-    assert head.split()[:4] == ["ridge", "alpha1", "test_error", "training_loss"]
-    assert len(rows) == 8
-    assert rows[5].split()[:3] == ["1.000", "1.000", f"{plane.test_error[1, 1]:.4f}"]
-    assert len({line.index("converged") for line in rows}) == 1  # in columns
+    first, second = (part.splitlines() for part in repr(plane).split("\n\n"))
+    assert first[0].split()[:4] == ["ridge", "alpha1", "test_error", "training_loss"]
+    assert second[0].split()[:2] == ["ridge", "alpha1"]  # which tell the rows apart
+    assert len(first) == len(second) == 1 + 8
+    assert first[6].split()[:3] == ["1.000", "1.000", f"{plane.test_error[1, 1]:.4f}"]
+    assert len({line.index("converged") for line in second[1:]}) == 1  # in columns
     single = repr(plane[1, 1]).splitlines()
     assert single[0].split() == ["test", "error", f"{plane.test_error[1, 1]:.4f}"]
     assert single[-1].split() == ["status", "converged"]
-    head, first, *_ = repr(trials[1, 1]).splitlines()
+    head, line, *_ = repr(trials[1, 1]).splitlines()
     assert head.split() == ["value", "standard", "error"]
-    assert first.split()[:2] == ["test", "error"]
-    assert float(first.split()[2]) == pytest.approx(trials.mean.test_error[1, 1], abs=1e-3)
-    assert float(first.split()[3]) == pytest.approx(
-        trials.standard_error.test_error[1, 1], abs=1e-3
-    )
+    assert line.split()[:2] == ["test", "error"]
+    found = trials.mean.test_error[1, 1], trials.standard_error.test_error[1, 1]
+    assert [float(cell) for cell in line.split()[2:]] == pytest.approx(found, abs=1e-3)
     advised = predict(PROBLEM, Attention(Query([0.5, 0.9], 0.01)), tolerance=0.1)
     assert repr(advised).splitlines()[-1] == advised.advice[0]
 

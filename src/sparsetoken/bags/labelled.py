@@ -23,7 +23,7 @@ class LeakWarning(UserWarning):
     """A column of the tokens, or the number of tokens, gives the label of a bag away."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class LabelledBags:
     """Bags with the label and the id of each: ``bags, y, ids = from_frame(frame, labels="y")``.
 
@@ -84,6 +84,10 @@ class LabelledBags:
         if len(columns) != d:
             columns = [f"{columns[0]}[{i}]" if columns else str(i) for i in range(d)]
         return cls(bags, y, ids, rows, list(columns), list(left_out))
+
+    def __repr__(self) -> str:
+        labels = f"labels {some(self.classes)}" if len(self.y) else "no labels"
+        return f"LabelledBags({self.bags!r}, {labels})"
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.bags, self.y, self.ids) if len(self.y) else (self.bags, self.ids))

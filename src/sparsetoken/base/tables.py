@@ -1,10 +1,12 @@
 """Results as text, in a notebook, and as JSON.
 
-A single row is shown vertically; the numbers of a column share a format.
+A single row is shown vertically; the numbers of a column share a format, and a number of several
+rows has its standard error beside it. Columns without any value are left out.
 """
 
 from __future__ import annotations
 
+import abc
 import html as escape
 import json
 import math
@@ -12,24 +14,39 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _MOST_ROWS = 60
+_WIDTH = 110  # characters: wider tables go on below
 _DIGITS = 4  # significant, of the largest number of a column
+_MOST_DECIMALS = 8
 
 Record = Mapping[str, Any]
+
+
+class Shown(abc.ABC):
+    """A result that is shown as a table, with lines of text below it."""
+
+    @abc.abstractmethod
+    def _shown(self) -> tuple[Sequence[Record], Sequence[str]]:
+        """Return the rows of the table, and the lines."""
+
+    def __repr__(self) -> str:
+        return text(*self._shown())
+
+    def _repr_html_(self) -> str:
+        return html(*self._shown())
 
 
 def text(rows: Sequence[Record], advice: Sequence[str] = (), title: str = "") -> str:
     """Return rows as a table of plain text."""
     if not rows:
         return "\n".join([title or "no points", *advice])
-    shown = _cells(rows)
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    upright = len(rows) == 1
+    columns = []
+    for number, column in enumerate(zip(*_cells(rows), strict=True)):
+        width, left = max(map(len, column)), len(rows) == 1 and not number
+        columns.append([cell.ljust(width) if left else cell.rjust(width) for cell in column])
     lines = [title] if title else []
-    for row in shown:
-        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
-        if upright:
-            cells[0] = row[0].ljust(widths[0])
-        lines.append("  ".join(cells).rstrip())
+    for number, part in enumerate(_parts(columns)):
+        lines += [""] * bool(number)
+        lines += ["  ".join(cells).rstrip() for cells in zip(*part, strict=True)]
     if len(rows) > _MOST_ROWS:
         lines.append(f"{len(rows) - _MOST_ROWS} more rows")
     return "\n".join([*lines, *advice])
@@ -51,9 +68,14 @@ def html(rows: Sequence[Record], advice: Sequence[str] = ()) -> str:
 def _cells(rows: Sequence[Record]) -> list[list[str]]:
     """Return the cells of the table as texts, with the names of the columns."""
     if len(rows) > 1:
-        names = list(rows[0])
-        columns = [formatted([row.get(name) for row in rows[:_MOST_ROWS]]) for name in names]
-        return [names, *map(list, zip(*columns, strict=True))]
+        values = {name: [row.get(name) for row in rows[:_MOST_ROWS]] for name in rows[0]}
+        columns = {
+            name: _with_errors(column, values.get(f"{name}_se"))
+            for name, column in values.items()
+            if not name.endswith("_se") or name.removesuffix("_se") not in values
+        }
+        columns = {name: column for name, column in columns.items() if any(column)}
+        return [list(columns), *map(list, zip(*columns.values(), strict=True))]
     (row,) = rows
     given = {name: value for name, value in row.items() if value not in (None, "")}
     errors = [name for name in given if name.removesuffix("_se") in given.keys() - {name}]
@@ -64,6 +86,37 @@ def _cells(rows: Sequence[Record]) -> list[list[str]]:
         if name not in errors:
             cells.append([_words(name), *formatted([given[name], given.get(f"{name}_se")])])
     return cells
+
+
+def _parts(columns: Sequence[list[str]]) -> list[list[list[str]]]:
+    """Return the columns of each part of a table; the first ones, which tell rows apart, in all."""
+    keys = 1
+    while keys < len(columns) and len(set(zip(*columns[:keys], strict=True))) < len(columns[0]):
+        keys += 1
+    parts = [list(columns[:keys])]
+    for column in columns[keys:]:
+        width = sum(len(cells[0]) + 2 for cells in parts[-1]) + len(column[0])
+        if width > _WIDTH and len(parts[-1]) > keys:
+            parts.append(list(columns[:keys]))
+        parts[-1].append(column)
+    return parts
+
+
+def _with_errors(values: Sequence[Any], errors: Sequence[Any] | None) -> list[str]:
+    """Return numbers as texts, with the decimals that their standard errors need.
+
+    The largest error has two to four digits, so that others have one if they can.
+    """
+    known = [e for e in errors or () if isinstance(e, float) and 0 < e < math.inf]
+    if errors is None or not known:
+        return formatted(values)
+    largest, smallest = (math.floor(math.log10(size)) for size in (max(known), min(known)))
+    decimals = max(1 - largest, min(-smallest, 3 - largest))
+    if not 0 <= decimals <= _MOST_DECIMALS:
+        return formatted(values)
+    form = f".{decimals}f"
+    pairs = [[_text(number, form) for number in pair] for pair in zip(values, errors, strict=True)]
+    return [one if {"-", ""} & {one, error} else f"{one} ± {error}" for one, error in pairs]
 
 
 def _words(name: str) -> str:

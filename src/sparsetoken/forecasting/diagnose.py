@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import textwrap
 from typing import Any
 
+from sparsetoken.base.tables import Shown
 from sparsetoken.estimators import TokenNormalScores
 from sparsetoken.forecasting.inputs import bag_law, read_labelled
 from sparsetoken.forecasting.learning_curves import as_seed, check_sizes, measured_forecast
 from sparsetoken.forecasting.results import CLASSIFIERS, Forecast
 
 
-@dataclasses.dataclass(frozen=True)
-class Diagnosis:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Diagnosis(Shown):
     """The recommended classifier for some bags, and the gain from more labels.
 
     Attributes
@@ -63,21 +63,17 @@ class Diagnosis:
         more = {"recommended": self.recommended, "forecast": self.forecast.to_dict()}
         return {"n": self.forecast.n, **numbers, **more}
 
-    def __str__(self) -> str:
-        plain = dataclasses.replace(self.forecast, advice=())
+    def _shown(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+        rows, lines = self.forecast._shown()
         sentences = (
-            f"The cross-validated error of mean pooling is {self.gain:.3f} above that of "
-            f"BagClassifier, with a standard error of {self.gain_error:.3f}. For these "
-            f"{plain.n} bags use {CLASSIFIERS[self.recommended]}, the simplest one within a "
-            "standard error of the best.",
+            f"The cross-validated error of mean pooling is {self.gain:.3f} ± "
+            f"{self.gain_error:.3f} above that of BagClassifier. For these {self.forecast.n} bags "
+            f"use {CLASSIFIERS[self.recommended]}, the simplest one within a standard error of the "
+            "best.",
             f"The tokens of a bag share {self.within_bag:.0%} of their variance; "
             f"{self.heavy_tails:.0%} of the columns have heavy tails.",
-            *self.forecast.advice,
         )
-        lines = [str(plain), ""]
-        for sentence in sentences:
-            lines += textwrap.wrap(sentence, 88, initial_indent="- ", subsequent_indent="  ")
-        return "\n".join(lines)
+        return rows, (*lines, *sentences)
 
 
 def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True) -> Diagnosis:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sparsetoken.base.machine import needed
-from sparsetoken.base.tables import html
+from sparsetoken.base.tables import Shown
 from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.results import Status
 
@@ -69,8 +69,8 @@ class Measured:
     standard_error: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Forecast:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Forecast(Shown):
     """Forecast test errors of three classifiers with more labelled bags.
 
     Attributes
@@ -199,19 +199,18 @@ class Forecast:
             ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
         return ax
 
-    def __str__(self) -> str:
-        head = f"{'bags':>8}" + "".join(f"{model:>12}   90% interval" for model in self.curves)
-        lines = ["forecast test errors", head]
+    def _shown(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+        measured = self.measured.items()
+        rows: list[dict[str, Any]] = [
+            {"": "cross-validated", "bags": self.measured["pooled"].n}
+            | {model: f"{one.error:.3f} ± {one.standard_error:.3f}" for model, one in measured}
+        ]
         for n, *points in zip(self.sizes, *self.curves.values(), strict=True):
-            cells = [f"{p.error:>12.3f}  {p.low:.3f} to {p.high:.3f}" for p in points]
-            lines.append(f"{n:>8}" + "".join(cells))
-        errors = ", ".join(
-            f"{model} {one.error:.3f} (standard error {one.standard_error:.3f})"
-            for model, one in self.measured.items()
+            cells = [f"{p.error:.3f} ({p.low:.3f} to {p.high:.3f})" for p in points]
+            rows.append({"": "forecast", "bags": n, **dict(zip(self.curves, cells, strict=True))})
+        lines = (
+            "Test errors, cross-validated ± standard error over bags, and forecast (90% interval); "
+            f"status {self.status}.",
+            f"At {self.sizes[-1]} bags, use {CLASSIFIERS[self.recommended]}.",
         )
-        lines.append(f"cross-validated with {self.measured['pooled'].n} training bags: {errors}")
-        lines.append(f"At {self.sizes[-1]} bags, use {CLASSIFIERS[self.recommended]}.")
-        return "\n".join([*lines, *self.advice])
-
-    def _repr_html_(self) -> str:
-        return html(self.records(), self.advice)
+        return rows, (*lines, *self.advice)

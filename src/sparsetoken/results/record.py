@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 import numpy as np
 
 from sparsetoken.base.machine import needed
-from sparsetoken.base.tables import html, text
+from sparsetoken.base.tables import Shown
 from sparsetoken.base.validation import choice, integer
 from sparsetoken.model.values import Broadcast
 from sparsetoken.results.status import CONVERGED, Status, as_objects
@@ -60,7 +60,7 @@ def fields_of(record: Record) -> dict[str, Any]:
 
 
 @record
-class Record:
+class Record(Shown):
     """Named arrays over named dimensions.
 
     A dimension along which several parameters vary together is called point. Coordinates have
@@ -293,11 +293,8 @@ class Record:
 
         return draw(self, quantity, ax, options)
 
-    def _repr_html_(self) -> str:
-        return html(self.records(), self.advice)
-
-    def __repr__(self) -> str:
-        return text(self.records(), self.advice)
+    def _shown(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+        return self.records(), self.advice
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):

@@ -14,7 +14,8 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.model.values import require_numbers
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.results import Prediction, Status, StatusCode
+from sparsetoken.results import Prediction, Record, Status, StatusCode
+from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.features import Features
 from sparsetoken.theory.predict import predict, predict_readouts
 
@@ -25,35 +26,24 @@ _LEAST_RIDGE = 1e-6  # of the rough search; what it leaves out the corrections a
 _CORRECTIONS = 6
 
 
-@dataclasses.dataclass(frozen=True)
-class CriticalCosine:
-    """Where attention and the pooled model have the same test error.
+@record
+class CriticalCosine(Record):
+    """Where attention and the pooled model have the same test error."""
 
-    Attributes
-    ----------
-    cosine : float
-        In (0, 1); nan if there is none.
-    test_error : float
-        That of the pooled model.
-    wins_above : bool
-        Whether attention has the smaller test error just above; False only where
-        attention at the cosine 1 loses.
-    residual : float
-        Test error of attention less that of the pooled model, at the cosine.
-    numerical_error : float
-        Standard error of the cosine, from that of the test error.
-    iterations : int
-        Readouts solved for.
-    status : Status
-    """
-
-    cosine: float
-    test_error: float
-    wins_above: bool
-    residual: float
-    numerical_error: float
-    iterations: int
-    status: Status
+    cosine: Numbers = quantity("In (0, 1); nan if there is none.")
+    test_error: Numbers = quantity("That of the pooled model.")
+    wins_above: Numbers = quantity(
+        "Whether attention has the smaller test error just above; False only where attention at "
+        "the cosine 1 loses."
+    )
+    residual: Numbers = quantity(
+        "Test error of attention less that of the pooled model, at the cosine."
+    )
+    numerical_error: Numbers = quantity(
+        "Standard error of the cosine, from that of the test error."
+    )
+    iterations: Numbers = quantity("Readouts solved for.")
+    status: Status = quantity("How the search ended.")
 
 
 @with_x64
@@ -104,7 +94,7 @@ def critical_cosine(
     >>> from sparsetoken.theory import critical_cosine
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> found = critical_cosine(problem, st.Readout(alpha1=2.0), sharpness=2.0)
-    >>> round(found.cosine, 2)
+    >>> found.cosine.round(2).item()
     0.27
     """
     require_numbers(problem, readout)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +10,8 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.models import Attention, Model
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.values import require_numbers
-from sparsetoken.results import Overlaps
+from sparsetoken.results import Overlaps, Record
+from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.query import working_query
@@ -20,20 +20,16 @@ from sparsetoken.theory.score_law import ScoreLaw
 _POINTS = 8192
 
 
-class Approach(NamedTuple):
-    """E(alpha1) = limit + rate / alpha1 + o(1/alpha1).
+@record
+class Approach(Record):
+    """E(alpha1) = limit + rate / alpha1 + o(1/alpha1)."""
 
-    Attributes
-    ----------
-    limit, rate : float
-    limit_error, rate_error : float
-        Standard errors over the scrambles of the nodes.
-    """
-
-    limit: float
-    rate: float
-    limit_error: float
-    rate_error: float
+    limit: Numbers = quantity("The test error of infinite data.")
+    rate: Numbers = quantity("Of the test error in 1 / alpha1.")
+    limit_error: Numbers = quantity(
+        "Standard error of the limit over the scrambles of the nodes.", column="limit_se"
+    )
+    rate_error: Numbers = quantity("That of the rate.", column="rate_se")
 
 
 def approach_to_infinite_data(problem: SparseTokenProblem, model: Model = Attention()) -> Approach:
@@ -61,7 +57,7 @@ def approach_to_infinite_data(problem: SparseTokenProblem, model: Model = Attent
     >>> from sparsetoken.theory import approach_to_infinite_data
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> found = approach_to_infinite_data(problem, st.Attention(st.Query(0.9, 1.0)))
-    >>> round(found.limit, 3)
+    >>> found.limit.round(3).item()
     0.04
     """
     require_problem(problem)

@@ -16,8 +16,8 @@ from sparsetoken.model.stages import TwoSteps, require_steps
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.results import CONVERGED, Alignment, Status, StatusCode
-from sparsetoken.results.record import stacked
+from sparsetoken.results import CONVERGED, Alignment, Record, Status, StatusCode
+from sparsetoken.results.record import Numbers, quantity, record, stacked
 from sparsetoken.theory.alignment.draws import align_over_draws, randomness_advice
 from sparsetoken.theory.alignment.limit import first_step, second_step, slopes, trained_law
 from sparsetoken.theory.spectrum import spectrum_of, trace
@@ -136,22 +136,13 @@ def sign_margin(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     return -float(pi * plus * theta**2 * V + (L - 1) * (pi * plus + (1 - pi) * minus))
 
 
-@dataclasses.dataclass(frozen=True)
-class SignBoundary:
-    """The value of one parameter at which the cosine of the query is 0.
+@record
+class SignBoundary(Record):
+    """The value of one parameter at which the cosine of the query is 0."""
 
-    Attributes
-    ----------
-    value : float
-        nan if the sign does not change.
-    residual : float
-        `sign_margin` there.
-    status : Status
-    """
-
-    value: float
-    residual: float
-    status: Status
+    value: Numbers = quantity("nan if the sign does not change.")
+    residual: Numbers = quantity("`sign_margin` there.")
+    status: Status = quantity("How the search ended.")
 
 
 @with_x64
@@ -189,7 +180,7 @@ def sign_boundary(
     >>> from sparsetoken.theory import sign_boundary
     >>> problem = st.SparseTokenProblem(length=10, informative=3, strength=2.0, positive_rate=0.06)
     >>> found = sign_boundary(problem, st.TwoSteps(alpha0=2.0), "positive_rate", 0.02, 0.5)
-    >>> round(found.value, 2)
+    >>> found.value.round(2).item()
     0.32
     """
     choice("name", name, (*_OF_PROBLEM, *_OF_STEPS))

@@ -14,7 +14,8 @@ from sparsetoken.base.validation import integer
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.model.values import require_numbers
 from sparsetoken.numerics.quadrature import sobol_sequence
-from sparsetoken.results import CONVERGED, Status, StatusCode
+from sparsetoken.results import CONVERGED, Record, Status, StatusCode
+from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, error_of_sum
 from sparsetoken.theory.spectrum import strengths_of
 
@@ -28,23 +29,17 @@ _RESOLVED = 1e-12  # of a second moment: a smaller variance is lost in rounding
 _LARGEST_TOKENS = 64  # drawn one by one; the rest enters through its sums of powers
 
 
-@dataclasses.dataclass(frozen=True)
-class BayesError:
-    """The smallest test error of any classifier that knows xi.
+@record
+class BayesError(Record):
+    """The smallest test error of any classifier that knows xi."""
 
-    Attributes
-    ----------
-    test_error : float
-    numerical_error : float
-        The change from half the lattice where sums of tokens have a law on a lattice (R = 1
-        without an effect of samples), the standard error of 8 scrambles where tokens are
-        drawn, 0 for R = L.
-    status : Status
-    """
-
-    test_error: float
-    numerical_error: float
-    status: Status
+    test_error: Numbers = quantity("Of the likelihood-ratio test.")
+    numerical_error: Numbers = quantity(
+        "The change from half the lattice where sums of tokens have a law on a lattice (R = 1 "
+        "without an effect of samples), the standard error of 8 scrambles where tokens are drawn, "
+        "0 for R = L."
+    )
+    status: Status = quantity("How the computation ended.")
 
 
 @np.errstate(under="ignore")
@@ -94,7 +89,7 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> round(st.oracle.bayes_error(problem).test_error, 4)
+    >>> st.oracle.bayes_error(problem).test_error.round(4).item()
     0.0178
     """
     integer("points", points, 1, MOST_POINTS)

@@ -24,7 +24,8 @@ from sparsetoken.model.models import (
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.model.values import require_numbers
-from sparsetoken.results import CONVERGED, Status
+from sparsetoken.results import CONVERGED, Record, Status
+from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.oracle.bayes import accuracy_status, normal_error
 from sparsetoken.theory.oracle.score_tests import OracleTests, oracle_tests
 from sparsetoken.theory.oracle.token_sums import (
@@ -42,33 +43,27 @@ _STEP = 1.6  # between best sharpnesses of similar problems
 _SPREADS = 48  # numbers of positions tried for a vectorized readout
 
 
-@dataclasses.dataclass(frozen=True)
-class Representation:
-    """The best test error over the weights of a model, and where it is attained.
+@record
+class Representation(Record):
+    """The best test error over the weights of a model, and where it is attained."""
 
-    Attributes
-    ----------
-    test_error : float
-    sharpness : float
-        k of the query: inf where only the largest token counts, 0 where all count
-        alike, nan for ``pooled`` and ``vectorized``, which have none.
-    threshold : float
-        c: the classifier calls positive where its score exceeds c. The score is
-        <w, f_q(X)> with w = xi; for ``vectorized`` the sum of <x_l, xi> over
-        `positions` tokens, divided by the square root of their number.
-    positions : int
-        Positions the readout is spread over: L, or fewer for ``vectorized``.
-    numerical_error : float
-        Change of the test error from half the lattice; 0 in closed form.
-    status : Status
-    """
-
-    test_error: float
-    sharpness: float
-    threshold: float
-    positions: int
-    numerical_error: float
-    status: Status
+    test_error: Numbers = quantity("Of the best weights.")
+    sharpness: Numbers = quantity(
+        "k of the query: inf where only the largest token counts, 0 where all count alike, nan for "
+        "``pooled`` and ``vectorized``, which have none."
+    )
+    threshold: Numbers = quantity(
+        "c: the classifier calls positive where its score exceeds c. The score is <w, f_q(X)> with "
+        "w = xi; for ``vectorized`` the sum of <x_l, xi> over `positions` tokens, divided by the "
+        "square root of their number."
+    )
+    positions: Numbers = quantity(
+        "Positions the readout is spread over: L, or fewer for ``vectorized``."
+    )
+    numerical_error: Numbers = quantity(
+        "Change of the test error from half the lattice; 0 in closed form."
+    )
+    status: Status = quantity("How the computation ended.")
 
 
 @np.errstate(under="ignore")
@@ -102,7 +97,7 @@ def best_error(
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> round(st.oracle.best_error(problem, st.Attention()).test_error, 4)
+    >>> st.oracle.best_error(problem, st.Attention()).test_error.round(4).item()
     0.0178
     """
     require_problem(problem)

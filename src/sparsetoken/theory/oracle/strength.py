@@ -17,7 +17,8 @@ from sparsetoken.base.validation import InvalidInput, integer, real, refuse_disg
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, Elementwise, Model, Pooled, Vectorized
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.results import CONVERGED, Status, StatusCode
+from sparsetoken.results import CONVERGED, Record, Status, StatusCode
+from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.oracle.bayes import bayes_error
 from sparsetoken.theory.oracle.representation import (
     Representation,
@@ -53,25 +54,16 @@ _LARGEST = 1e6
 _POINTS = 1024  # nodes of the Bayes error for 1 < R < L
 
 
-@dataclasses.dataclass(frozen=True)
-class CriticalStrength:
-    """The strength theta at which the best test error falls to a level.
+@record
+class CriticalStrength(Record):
+    """The strength theta at which the best test error falls to a level."""
 
-    Attributes
-    ----------
-    strength : float
-        nan if the level is not attained.
-    sharpness : float
-        The best k there; nan for models without one.
-    numerical_error : float
-        Of the strength: that of the test error, divided by its slope in theta.
-    status : Status
-    """
-
-    strength: float
-    sharpness: float
-    numerical_error: float
-    status: Status
+    strength: Numbers = quantity("nan if the level is not attained.")
+    sharpness: Numbers = quantity("The best k there; nan for models without one.")
+    numerical_error: Numbers = quantity(
+        "Of the strength: that of the test error, divided by its slope in theta."
+    )
+    status: Status = quantity("How the computation ended.")
 
 
 def checked_lengths(lengths: Sequence[int], informative: int = 1) -> tuple[int, ...]:
@@ -127,7 +119,7 @@ def critical_strength(
     --------
     >>> import sparsetoken as st
     >>> found = st.oracle.critical_strength(st.Pooled(), 16, error_level=0.05)
-    >>> round(found.strength, 2)
+    >>> found.strength.round(2).item()
     13.16
     """
     if model is not None:

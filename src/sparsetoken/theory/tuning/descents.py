@@ -5,27 +5,28 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.base.progress import progress_of
+from sparsetoken.base.tables import Shown
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.model.descent import Descent, stem_of, training_of
 from sparsetoken.model.task_law import Problem
 from sparsetoken.model.values import require_numbers
 from sparsetoken.results import CONVERGED, Course, Status, StatusCode
 from sparsetoken.theory.dynamics.descend import descend, test_errors
-from sparsetoken.theory.tuning.search import Point, Range, search
+from sparsetoken.theory.tuning.search import Point, Range, search, search_ended
 
 _FACTOR = math.log(1e3)  # by which each number may differ from its start
 _LASTS = 3  # steps over which a least test error must last
 _REPLICAS = 2  # in the search; all see the same samples, so that differences are sharp
 
 
-@dataclasses.dataclass(frozen=True)
-class BestDescent:
+@dataclasses.dataclass(frozen=True, repr=False)
+class BestDescent(Shown):
     """The best descent of a search.
 
     Attributes
@@ -45,6 +46,10 @@ class BestDescent:
     course: Course
     evaluations: int
     status: Status
+
+    def _shown(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+        ended = search_ended(self.evaluations, self.status)
+        return self.course.records(), (ended, f"{self.descent!r}", *self.course.advice)
 
 
 def best_descent(

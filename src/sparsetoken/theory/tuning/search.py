@@ -46,6 +46,11 @@ class Optimum(NamedTuple):
     status: Status
 
 
+def search_ended(evaluations: int, status: Status) -> str:
+    """Return a line about the search in the table of its result."""
+    return f"Search: {status} after {evaluations} evaluations. {status.remedy}".rstrip()
+
+
 class _OutOfEvaluations(Exception):
     """The evaluations are used up."""
 

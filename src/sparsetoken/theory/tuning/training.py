@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparsetoken.base.progress import progress_of
+from sparsetoken.base.tables import Shown
 from sparsetoken.base.validation import (
     LARGEST_LOAD,
     LARGEST_VALUE,
@@ -23,7 +24,7 @@ from sparsetoken.model.values import require_numbers
 from sparsetoken.results import Prediction, Status
 from sparsetoken.theory.alignment.two_steps import align
 from sparsetoken.theory.predict import predict_readouts
-from sparsetoken.theory.tuning.search import Point, Range, search
+from sparsetoken.theory.tuning.search import Point, Range, search, search_ended
 
 _FACTOR = math.log(1e3)  # by which the step of the readout may differ from the one given
 _RIDGES = (1e-6, 1.0)
@@ -45,8 +46,8 @@ _RANGES = {
 _ALONE = ("share", "sharpness")  # first searched one by one: there may be several valleys
 
 
-@dataclasses.dataclass(frozen=True)
-class BestTraining:
+@dataclasses.dataclass(frozen=True, repr=False)
+class BestTraining(Shown):
     """The best training by four stages found by a search.
 
     Attributes
@@ -75,6 +76,13 @@ class BestTraining:
     def share(self) -> float:
         """The fraction of the samples that find the query, alpha0 / (alpha0 + alpha1)."""
         return self.steps.alpha0 / (self.steps.alpha0 + self.readout.alpha1)
+
+    def _shown(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+        steps, readout = self.steps, self.readout
+        given = {name: getattr(steps, name) for name in ("alpha0", "eta_w", "eta_b", "eta_q")}
+        row = {"share": self.share, **given, "alpha1": readout.alpha1, "ridge": readout.ridge}
+        row |= self.prediction.to_dict()
+        return [row], (search_ended(self.evaluations, self.status), *self.prediction.advice)
 
 
 def best_training(
