@@ -44,9 +44,8 @@ def test_values_outside_are_one_message_with_option_range_and_value(name, declar
             assert word in found.stderr
         assert wrong.rstrip("0").rstrip(".") in found.stderr
         assert len(found.stderr.splitlines()) == 1
-    kind = "an integer" if declared.whole else "float"
     if declared.number and not declared.per_step:
-        found = invoke(name, *MODEL.get(name, []), f"{option}=ten")
+        found = invoke(name, *MODEL.get(name, []), *pair, f"{option}=ten")
         assert found.exit_code == 2
-        assert option in found.stderr
-        assert kind in found.stderr
+        assert found.stderr.startswith(f"Error: {option}")
+        assert f"{declared.legal}; got 'ten'" in found.stderr

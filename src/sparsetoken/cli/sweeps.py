@@ -225,7 +225,8 @@ def plot(
     from sparsetoken.sweep.grid import check_plot
     from sparsetoken.sweep.parameters import RESULTS
 
-    path = Path(f"{Path(store).name.partition('.')[0]}.svg") if out is None else out
+    name = Path(store).name.partition(".")[0] or "sweep"
+    path = Path(f"{name}.svg") if out is None else out
     ending = path.suffix.lower()
     if ending not in UNDATED:
         raise InvalidInput("--out", f"a path that ends in {', '.join(UNDATED)}", str(path))

@@ -1,0 +1,103 @@
+"""Options with several values: a point for each combination, and what is said of it."""
+
+import json
+
+import pytest
+
+from command_line import invoke as run
+
+TASK = ["--length", "4", "--strength", "2"]
+
+
+def values(*arguments):
+    found = run(*arguments, "--json")
+    assert found.exit_code == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+def test_points_are_the_answers_one_by_one_with_the_options_that_vary():
+    several = values("predict", "pooled,vectorized", *TASK, "--alpha1", "1, 3", "--loss", "square")
+    expected = [
+        {"model": model, "alpha1": alpha}
+        | values("predict", model, *TASK, "--alpha1", alpha, "--loss", "square")
+        for model in ("pooled", "vectorized")
+        for alpha in (1, 3)
+    ]
+    assert several == {"points": expected, "status": "converged"}
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "several"),
+    [
+        (["align"], "--length", ["4", "8"]),
+        (["align"], "--loss", ["square", "logistic"]),
+        (["floor"], "--alpha", ["1", "2.5"]),
+        (["simulate", "pooled", "--trials", "2", *TASK], "--dimension", ["20", "30"]),
+        (["descend", "--steps", "1", "--tolerance", "0.1"], "--strength", ["1", "2"]),
+    ],
+)
+def test_numbers_and_words_may_be_several(command, option, several):
+    points = values(*command, option, ",".join(several))["points"]
+    name = option.strip("-")
+    assert [str(point.pop(name)).removesuffix(".0") for point in points] == several
+    assert points == [values(*command, option, one) for one in several]
+    shown = run(*command, option, ",".join(several)).stdout
+    assert name in shown
+    assert all(one in shown for one in several)
+
+
+def test_capacity_of_all_models_is_the_default():
+    from sparsetoken.model.models import MODELS
+
+    query = ["--cosine", "1", "--sharpness", "0", "--tolerance", "0.1"]
+    points = values("capacity", *TASK, *query)["points"]
+    assert [point["model"] for point in points] == list(MODELS)
+    assert set(points[0]) == {"model", "capacity", "numerical_error", "status"}
+    assert points == values("capacity", "all", *TASK, *query)["points"]
+
+
+def test_a_table_has_the_settings_as_lines_or_columns_as_is_narrower():
+    few = run("align", "--strength", "1,2").stdout.splitlines()
+    many = run("align", "--strength", ",".join(map(str, range(1, 21)))).stdout.splitlines()
+    assert few[0].split() == ["strength", "1.000", "2.000"]
+    assert few[-1].split() == ["status", "converged", "converged"]
+    assert many[0].split()[:2] == ["strength", "cosine"]
+    assert len(many) == 21
+
+
+def test_advice_says_at_which_settings_and_the_exit_code_is_the_worst():
+    found = run("align", "--positive-rate", "0.05,0.5", "--strength", "1", "--eta-b", "0")
+    assert [line.partition(":")[0] for line in found.stderr.splitlines()] == [
+        "At positive_rate = 0.05",
+        "At positive_rate = 0.5",
+    ]
+    everywhere = run("predict", "pooled", "--cosine", "1", "--sharpness", "1,2", "--eta-q", "3")
+    assert everywhere.stderr == "No effect: --eta-q. --cosine and --sharpness give the query.\n"
+    fallen = run("descend", "--eta-w", "900", "--loss", "square", "--strength", "1,2", "--json")
+    assert fallen.exit_code == 1
+    assert json.loads(fallen.stdout)["status"] == "no_limit"
+    assert "\nNot converged (no_limit)." in fallen.stderr  # at both
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["predict", "pooled", "--alpha1", "1", "2"], "FILE must be omitted for the model pooled"),
+        (["align", "--alpha0", "1", "2"], "takes '2'. Several values of one option are separated"),
+        (["predict", "pooled", "--alpha1", "1,x"], "--alpha1 (n1/d) must be a finite number in"),
+        (["predict", "pooled", "--length", "2,4", "--informative", "3"], "--informative (R) must"),
+        (["predict", "pooled,median"], "MODEL must be one of"),
+        (["predict", "pooled", "--alpha1"], "--alpha1 needs a value: "),
+        (["predict"], "MODEL is missing: attention, "),
+        (["represent", "--informative", "1,2"], "--informative must be an integer; got '1,2'"),
+        (["floor", "--alpha", "x"], "--alpha must be a number; got 'x'"),
+        (["floor", "--alpha", "1,0"], "--alpha (n/d) must be"),
+        (["plot", "."], "STORE must be a sweep"),
+        (["simulate", "pooled", "--dimension", "1000000000"], "Lower --dimension or --length."),
+    ],
+)
+def test_what_several_values_cannot_be_is_one_message(arguments, said):
+    found = run(*arguments)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert said in found.stderr
+    assert len(found.stderr.splitlines()) == 1
