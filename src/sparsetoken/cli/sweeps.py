@@ -110,9 +110,13 @@ def _run(
     from sparsetoken import sweep as sweeps
     from sparsetoken.work import executor_of
 
+    told: list[str] = []
     with executor_of(workers, address) as (executor, calls), progress_of("results", 0) as progress:
 
         def show(counts: Counts) -> None:
+            if counts.damaged and not told:
+                told.append(f"{store}: {counts.damaged} damaged files; computed again.")
+                message(told[0])
             fallen = f", {counts.failed} failed" if counts.failed else ""
             progress.show(f"results{fallen}", counts.total - counts.left, counts.total)
 
@@ -124,7 +128,6 @@ def _run(
             retry_failed=retry_failed,
             memory_budget=budget,
             on_counts=show,
-            on_damaged=lambda files: message(f"{store}: {files} damaged files; computed again."),
         )
 
 
@@ -171,7 +174,7 @@ def results(
     if export is not None:
         dataset.check_export(export, store)
     arrays, damaged = dataset.read(store)
-    statuses, failures = dataset.statuses(arrays), collections.Counter[str]()
+    statuses, failures = collections.Counter(dataset.statuses(arrays)), collections.Counter[str]()
     for quantity, messages in dataset.words(arrays, "message").items():
         pairs = zip(messages, dataset.words(arrays, "status")[quantity], strict=True)
         failures.update(text for text, status in pairs if status == "failed")

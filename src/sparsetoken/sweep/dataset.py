@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import itertools
 import math
 import warnings
@@ -152,9 +151,9 @@ def words(dataset: xr.Dataset, name: str) -> dict[str, list[str]]:
     return {n.removesuffix(f"_{name}"): values.ravel().tolist() for n, values in own.items()}
 
 
-def statuses(dataset: xr.Dataset) -> collections.Counter[str]:
-    """Return the number of results with each status."""
-    return collections.Counter(itertools.chain(*words(dataset, "status").values()))
+def statuses(dataset: xr.Dataset) -> list[str]:
+    """Return the status of each result."""
+    return [*itertools.chain(*words(dataset, "status").values())]
 
 
 def _array(given: Any) -> np.ndarray:
