@@ -77,27 +77,3 @@ def test_advice_says_at_which_settings_and_the_exit_code_is_the_worst():
     assert fallen.exit_code == 1
     assert json.loads(fallen.stdout)["status"] == "no_limit"
     assert "\nNot converged (no_limit)." in fallen.stderr  # at both
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["predict", "pooled", "--alpha1", "1", "2"], "FILE must be omitted for the model pooled"),
-        (["align", "--alpha0", "1", "2"], "takes '2'. Several values of one option are separated"),
-        (["predict", "pooled", "--alpha1", "1,x"], "--alpha1 (n1/d) must be a finite number in"),
-        (["predict", "pooled", "--length", "2,4", "--informative", "3"], "--informative (R) must"),
-        (["predict", "pooled,median"], "MODEL must be one of"),
-        (["predict", "pooled", "--alpha1"], "--alpha1 needs a value: "),
-        (["predict"], "MODEL is missing: attention, "),
-        (["represent", "--informative", "1,2"], "--informative must be an integer; got '1,2'"),
-        (["floor", "--alpha", "x"], "--alpha must be a number; got 'x'"),
-        (["floor", "--alpha", "1,0"], "--alpha (n/d) must be"),
-        (["plot", "."], "STORE must be a sweep"),
-        (["simulate", "pooled", "--dimension", "1000000000"], "Lower --dimension or --length."),
-    ],
-)
-def test_what_several_values_cannot_be_is_one_message(arguments, said):
-    found = run(*arguments)
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert said in found.stderr
-    assert len(found.stderr.splitlines()) == 1

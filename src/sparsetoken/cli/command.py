@@ -50,8 +50,7 @@ class _Group(NamedTuple):
             got = " and ".join(option_name(name) for name in own if name not in missing)
             remedy = "Give both, or neither to find the query by two gradient steps."
             raise InvalidInput(" and ".join(names), "given together", f"{got} alone", remedy)
-        declared = parameters_of(self.kind)
-        return self.kind(**{n: _entry(declared[n], value) for n, value in own.items()})
+        return self.kind(**own)
 
 
 def command(function: Callable[..., Answer]) -> Callable[..., int]:
@@ -90,8 +89,8 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     options |= {
         name: options[name].replace(annotation=Annotated[options[name].annotation, _READ])
         for name in {**declared, **of_numbers}
-        if name not in declared or not declared[name].per_step
     }
+    schedules = {name for name, one in declared.items() if one.per_step}
     first = [p for p in options.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
     rest = [p for p in options.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     signature = inspect.Signature([*first, *rest])
@@ -110,7 +109,7 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
         try:
             for name, kind in of_numbers.items():
                 _refuse_words(name, kind, arguments[name], name in declared, bool(groups))
-            settings = list(_settings(arguments)) if groups else [{}]
+            settings = list(_settings(arguments, schedules)) if groups else [{}]
             calls = []
             for setting in settings:
                 at = {**arguments, **setting}
@@ -166,10 +165,8 @@ def _value_class(annotation: Any) -> tuple[Any, bool]:
 
 def _option(declared: Parameter, panel: str, optional: bool) -> inspect.Parameter:
     """Return the option of a declared field."""
-    kind: Any = str if declared.per_step or declared.choices else declared.number
+    kind: Any = str if declared.choices else declared.number
     default = None if optional or declared.default is REQUIRED else declared.default
-    if declared.per_step:
-        default = f"{default:g}"
     group = Group(panel, sort_key=list(PANELS.values()).index(panel))
     option = _described(declared, group)
     annotation: Any = Annotated[kind | None if default is None else kind, option]
@@ -216,9 +213,10 @@ def _refuse_words(name: str, kind: type, given: Any, declared: bool, several: bo
     raise InvalidInput(option_name(name), "an integer" if kind is int else "a number", given)
 
 
-def _settings(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the combinations of the options that hold several values."""
-    several = {name: value for name, value in arguments.items() if isinstance(value, tuple)}
+def _settings(arguments: Mapping[str, Any], schedules: set[str]) -> Iterator[dict[str, Any]]:
+    """Yield the combinations of the options that hold several values, and are no schedules."""
+    given = {name: value for name, value in arguments.items() if name not in schedules}
+    several = {name: value for name, value in given.items() if isinstance(value, tuple)}
     for values in itertools.product(*several.values()):
         yield dict(zip(several, values, strict=True))
 
@@ -237,14 +235,6 @@ def _answered(
             answers.append(function(**values))
             done()
     return together(settings, answers)
-
-
-def _entry(declared: Parameter, given: Any) -> Any:
-    """Return the value of an option: for a schedule, one number or one for each step."""
-    if not declared.per_step:
-        return given
-    entries = numbers(option_name(declared.name), given, float)
-    return entries[0] if len(entries) == 1 else entries
 
 
 def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:

@@ -45,11 +45,11 @@ class Answer(NamedTuple):
     title: str
     values: Mapping[str, Any]
     lines: Sequence[str] = ()
-    columns: Mapping[str, Any] = {}
     advice: Sequence[str] = ()
     shortfall: str = ""
     code: int = 0
     then: Callable[[], object] = lambda: None
+    columns: Mapping[str, Any] = {}
 
     def show(self, as_json: bool) -> int:
         """Print the answer, and return the exit code."""

@@ -174,11 +174,10 @@ def results(
     if export is not None:
         dataset.check_export(export, store)
     arrays, damaged = dataset.read(store)
-    statuses, failures = collections.Counter(dataset.statuses(arrays)), collections.Counter[str]()
-    for quantity, messages in dataset.words(arrays, "message").items():
-        pairs = zip(messages, dataset.words(arrays, "status")[quantity], strict=True)
-        failures.update(text for text, status in pairs if status == "failed")
-    values: dict[str, Any] = Counts.of(statuses, damaged)._asdict()
+    rows = dataset.table(arrays)
+    statuses = collections.Counter(rows["status"])
+    failures = collections.Counter(rows[rows["status"] == "failed"].get("message"))
+    values: dict[str, Any] = Counts.of(rows["status"], damaged)._asdict()
     del statuses["missing"]
     values["statuses"] = dict(statuses)
     values["failures"] = dict(failures.most_common(MOST_MESSAGES))

@@ -198,9 +198,10 @@ def descend(
             learned, trained, dimension=dimension, trials=trials, seed=seed, engine=engine
         )
         states = _states(ran.mean.training_loss)
-        reductions = {"Means of the trials": np.mean, "Their standard errors": standard_error}
         tables = []
-        for title, reduce in reductions.items():
+        reductions: tuple[Any, Any] = np.mean, standard_error
+        titles = "Means of the trials", "Their standard errors"
+        for title, reduce in zip(titles, reductions, strict=True):
             tables.append(_rows(_quantities(ran.trials, network), states, reduce))
             lines += table(title, _rows(_columns(ran.trials), states, reduce))
         both = [

@@ -145,15 +145,10 @@ def read_kept(kept: Kept, about: Mapping[str, Any]) -> tuple[xr.Dataset, int]:
     return xr.Dataset(variables, coords, attributes), known.damaged
 
 
-def words(dataset: xr.Dataset, name: str) -> dict[str, list[str]]:
-    """Return the statuses or messages of each quantity that has some."""
-    own = {str(n): one.values for n, one in dataset.items() if str(n).endswith(f"_{name}")}
-    return {n.removesuffix(f"_{name}"): values.ravel().tolist() for n, values in own.items()}
-
-
 def statuses(dataset: xr.Dataset) -> list[str]:
     """Return the status of each result."""
-    return [*itertools.chain(*words(dataset, "status").values())]
+    own = (one.values.ravel() for name, one in dataset.items() if str(name).endswith("_status"))
+    return [*itertools.chain(*own)]
 
 
 def _array(given: Any) -> np.ndarray:
