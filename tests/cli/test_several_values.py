@@ -5,6 +5,7 @@ import json
 import pytest
 
 from command_line import invoke as run
+from sparsetoken.cli.output import Answer, together
 
 TASK = ["--length", "4", "--strength", "2"]
 
@@ -77,3 +78,12 @@ def test_advice_says_at_which_settings_and_the_exit_code_is_the_worst():
     assert fallen.exit_code == 1
     assert json.loads(fallen.stdout)["status"] == "no_limit"
     assert "\nNot converged (no_limit)." in fallen.stderr  # at both
+
+
+def test_the_status_is_that_of_a_setting_that_fell_short():
+    fallen = Answer("", {"status": "no_limit"}, ["b"], shortfall="Raise it.")
+    answers = [Answer("", {"status": "converged"}, ["a"]), fallen]
+    found = together([{"ridge": 1.0}, {"ridge": 2.0}], answers)
+    assert found.values["status"] == "no_limit"
+    assert found.lines == ["ridge = 1.0", "a", "ridge = 2.0", "b"]
+    assert (found.advice, found.code) == (["At ridge = 2.0: Raise it."], 1)
