@@ -89,7 +89,7 @@ def test_a_signal_to_all_processes_leaves_one_line():
 @pytest.mark.parametrize(
     ("arguments", "number", "word", "seconds"),
     [
-        (["predict", "attention"], signal.SIGINT, "Interrupted.", 0.0),
+        (["predict", "attention"], signal.SIGTERM, "Terminated.", 0.0),
         (SIMULATE, signal.SIGHUP, "Hung up.", 0.2),
     ],
 )

@@ -1,4 +1,4 @@
-"""Every declared option refuses what is outside its range; the cases follow from declarations."""
+"""What cannot be is one message with the option, its range and the value, and exit code 2."""
 
 import pkgutil
 
@@ -12,6 +12,15 @@ MODEL = {name: ["attention"] for name in ("predict", "capacity", "simulate")}
 PAIRED = {"cosine": ["--sharpness=1"], "sharpness": ["--cosine=0.5"]}
 
 
+def refused(*arguments):
+    """Return the message of a command that is refused."""
+    found = invoke(*arguments)
+    assert (found.exit_code, found.stdout) == (2, ""), found
+    assert found.stderr.startswith("Error: ")
+    assert len(found.stderr.splitlines()) == 1
+    return found.stderr
+
+
 def declared_of(name):
     command = pkgutil.resolve_name(f"sparsetoken.cli.{COMMANDS[name]}:{name}")
     return command.declared.values()
@@ -21,32 +30,109 @@ DECLARED = [(name, one) for name in COMMANDS for one in declared_of(name)]
 
 
 def outside(declared):
-    """Return words for values that are not legal, though of the right type."""
+    """Return words for values that are not legal."""
     if declared.choices:
         return ["nothing"]
     low, above, most, below, _ = declared.range
     step = 1 if declared.whole else 1e-6
     ends = [None if low is None else low - step, above, None if most is None else 2 * most, below]
-    return [str(end) for end in ends if end is not None] + ["nan"] * (not declared.whole)
+    words = ["ten"] if declared.whole else ["ten", "nan"]
+    return [str(end) for end in ends if end is not None] + words
 
 
 @pytest.mark.parametrize(
     ("name", "declared"), DECLARED, ids=lambda given: getattr(given, "name", given)
 )
-def test_values_outside_are_one_message_with_option_range_and_value(name, declared):
+def test_declared_options_refuse_what_is_outside_their_range(name, declared):
     option = option_name(declared.name)
     for wrong in outside(declared):
         pair = PAIRED.get(declared.name, [])
-        found = invoke(name, *MODEL.get(name, []), *pair, f"{option}={wrong}", "--json")
-        assert (found.exit_code, found.stdout) == (2, ""), found
-        assert found.stderr.startswith(f"Error: {option}")
+        said = refused(name, *MODEL.get(name, []), *pair, f"{option}={wrong}", "--json")
+        assert said.startswith(f"Error: {option}")
         for word in declared.choices or [declared.legal]:
-            assert word in found.stderr
-        assert wrong.rstrip("0").rstrip(".") in found.stderr
-        assert len(found.stderr.splitlines()) == 1
-    kind = "an integer" if declared.whole else "float"
-    if declared.number and not declared.per_step:
-        found = invoke(name, *MODEL.get(name, []), f"{option}=ten")
-        assert found.exit_code == 2
-        assert option in found.stderr
-        assert kind in found.stderr
+            assert word in said
+        assert wrong.rstrip("0").rstrip(".") in said
+
+
+NETWORK = ["descend", "--network"]
+TASK = ["descend", "--steps", "1", "--task"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["align", "--length", "3", "--informative", "4"], "--informative (R)"),
+        (["align", "--device", "abacus"], "device"),
+        (["align", "--colour", "red"], "--colour"),
+        (["align", "--alpha0", "1", "2"], "takes '2'. Several values of one option are separated"),
+        (["predict"], "MODEL is missing: attention, "),
+        (["predict", "median"], "MODEL must be one of"),
+        (["predict", "pooled,median"], "got 'pooled,median'"),
+        (["predict", "attention", "--cosine", "0.5"], "given together"),
+        (["predict", "pooled", "--alpha1", "1", "2"], "FILE must be omitted for the model pooled"),
+        (["predict", "pooled", "--alpha1", "1,x"], "--alpha1 (n1/d) must be a finite number in"),
+        (["predict", "pooled", "--alpha1"], "--alpha1 needs a value: "),
+        (["predict", "pooled", "--length", "2,4", "--informative", "3"], "--informative (R) must"),
+        (["simulate", "pooled", "--trials", "0"], "--trials"),
+        (["simulate", "pooled", "--trials", "1.5"], "--trials must be an integer; got '1.5'"),
+        (["simulate", "pooled", "--workers", "0"], "--workers"),
+        (["simulate", "pooled", "--alpha1", "inf"], "--alpha1 (n1/d)"),
+        (["simulate", "pooled", "--device", "abacus"], "device"),
+        (["simulate", "pooled", "--dimension", "1000000000"], "Lower --dimension or --length."),
+        (["reproduce", "everything"], "everything"),
+        (["reproduce", "--profile", "slow"], "profile"),
+        (["reproduce", "--out", ""], "--out"),
+        (["reproduce", "--out", __file__], "--out"),
+        (["forecast"], "FILE is missing"),
+        (["plot", "."], "STORE must be a sweep"),
+        (["floor", "--alpha", "x"], "--alpha must be a number; got 'x'"),
+        (["floor", "--alpha", "1,0"], "--alpha (n/d) must be"),
+        (["represent", "--lengths", "8,x"], "--lengths"),
+        (["represent", "--lengths", "16,8"], "rising"),
+        (["represent", "--lengths", "1,8"], "length"),
+        (["represent", "--lengths", "4,8", "--informative", "5"], "length"),
+        (["represent", "--informative", "1,2"], "--informative must be an integer; got '1,2'"),
+        (["represent", "--error-level", "0.5"], "--error-level"),
+        (["represent", "--error-level", "0.2", "--positive-rate", "0.1"], "--error-level"),
+        (["descend", "--eta-w", "1,2,3"], "--eta-w must be a number, or 12 numbers"),
+        (["descend", "--eta-q", "fast"], "--eta-q must be numbers"),
+        (["descend", "--loss", "hinge"], "loss"),
+        (["descend", "--start-q", "-1"], "--start-q"),
+        (["descend", "--steps", "90000"], "steps of a descent"),
+        (["descend", "--model", "pooled"], "--model must be one of"),
+        (["descend", "--steps", "1", "--trials", "0"], "--trials"),
+        (["descend", "--steps", "800", "--length", "5", "--dimension", "2"], "--dimension (d)"),
+        (["descend", "--rate", "1"], "Add --network softmax"),
+        ([*NETWORK, "soft"], "--network must be one of"),
+        ([*NETWORK, "softmax", "--rate", "1,2,3"], "2 numbers with commas between, for the"),
+        ([*NETWORK, "gated", "--start", "1,2"], "columns v1, v2, g1, g2, w"),
+        ([*NETWORK, "gated", "--rate", "fast"], "--rate must be numbers"),
+        ([*NETWORK, "gated", "--rate-c", "1,2"], "--rate-c must be a number, or 12"),
+        ([*NETWORK, "softmax", "--hidden", "3"], "--hidden has no effect"),
+        ([*NETWORK, "gated", "--model", "elementwise"], "--model has no effect"),
+        ([*NETWORK, "heads", "--heads", "0"], "--heads must be an integer in"),
+        ([*NETWORK, "self_attention", "--dimension", "4"], "--dimension (d)"),
+        ([*NETWORK, "softmax", "--start-overlap", "1"], "given with --task"),
+        ([*TASK, "majority", "--informative", "2"], "and --strength; got '--informative'"),
+        ([*TASK, "meeting_concepts", "--strength", "2"], "must be --length; got '--strength'"),
+        ([*TASK, "majority", "--eta-w", "2"], "--eta-w has no effect"),
+        ([*TASK, "majority", "--length", "4"], "odd"),
+        ([*TASK, "majorty"], "Did you mean majority?"),
+        ([*TASK, "position", "--loss", "logistic"], "must be square"),
+        *(([name, "9" * 400], "") for name in ("sweep", "plot", "results", "fit")),
+    ],
+    ids=lambda given: " ".join(given)[:60] if isinstance(given, list) else "",
+)
+def test_other_words_that_are_refused(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert words in refused(*arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [["align"], ["simulate", "pooled", "--dimension", "20"]])
+def test_a_device_that_is_not_there_is_refused_with_the_remedy(command, monkeypatch):
+    def absent(backend):
+        raise RuntimeError(f"Unknown backend {backend}")
+
+    monkeypatch.setattr("jax.local_devices", absent)
+    assert 'pip install "jax[cuda12]"' in refused(*command, "--device", "gpu")

@@ -1,8 +1,9 @@
-"""What is printed: texts of users are no markup, and no escape sequences."""
+"""What is printed: texts of users as they are, and numbers with the fewest digits."""
 
+import numpy as np
 import pytest
 
-from command_line import invoke
+from sparsetoken.base.tables import json_text
 from sparsetoken.cli.output import message, put, table
 
 HOSTILE = "[/red]1 [b] :smile: \x1b[31m \u202e \udcff\nnext"
@@ -17,9 +18,10 @@ def test_texts_are_printed_as_they_are(show, capsys, monkeypatch):
     assert "\x1b" not in found
 
 
-@pytest.mark.parametrize("command", ["sweep", "plot", "results", "fit"])
-def test_a_name_that_is_too_long_is_one_message(command):
-    done = invoke(command, "9" * 400)
-    assert done.exit_code == 2
-    assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1
+def test_json_numbers_have_the_fewest_digits_of_their_type():
+    single = np.array([0.1, 1 / 3], "f4")
+    values = {"double": 0.1 + 0.2, "single": single, "one": single[0], "count": np.int64(3)}
+    found = json_text(values)
+    assert found == (
+        '{"double": 0.30000000000000004, "single": [0.1, 0.33333334], "one": 0.1, "count": 3}'
+    )

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,14 +35,35 @@ curves = "informative"
 """
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A folder with a spec and its sweep; the work ran in threads of this process."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "spec.toml").write_text(SPEC)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
+        found = run("sweep", "spec.toml", "--json")
+    assert found.exit_code == 0
+    counts = {"done": 30, "failed": 0, "left": 0, "not_converged": 0, "damaged": 0}
+    assert values(found) == counts | {"store": "spec.sweep"}
+    return folder
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A folder with a spec; the work runs in threads of this process."""
+    """A folder with a spec."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spec.toml").write_text(SPEC)
-
     monkeypatch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
     return tmp_path
+
+
+@pytest.fixture
+def done(whole, here):
+    """A folder with a spec and its sweep."""
+    shutil.copytree(whole / "spec.sweep", here / "spec.sweep")
+    return here
 
 
 def table(path):
@@ -53,17 +75,17 @@ def values(found):
     return json.loads(found.stdout)
 
 
-def test_a_sweep_runs_once(here):
-    found = run("sweep", "spec.toml", "--store", "s", "--json")
-    assert found.exit_code == 0
-    counts = {"done": 30, "failed": 0, "left": 0, "not_converged": 0, "damaged": 0}
-    assert values(found) == counts | {"store": "s"}
-    before = run("results", "s", "--export", "a.csv", "--json")
+def test_a_sweep_runs_once(done):
+    before = run("results", "spec.sweep", "--export", "a.csv", "--json")
     assert values(before)["done"] == 30
-    assert run("sweep", "spec.toml", "--store", "s").exit_code == 0
-    run("results", "s", "--export", "b.csv")
-    assert (here / "a.csv").read_bytes() == (here / "b.csv").read_bytes()
-    assert table(here / "a.csv")[0]["quantity"] == "theory"
+    assert values(before)["statuses"] == {"converged": 30}
+    assert run("sweep", "spec.toml").exit_code == 0
+    run("results", "spec.sweep", "--export", "b.csv")
+    assert (done / "a.csv").read_bytes() == (done / "b.csv").read_bytes()
+    assert table(done / "a.csv")[0]["quantity"] == "theory"
+    (done / "spec.toml").write_text(SPEC.replace("[1, 2]", "[1, 2, 3]"))
+    planned = values(run("sweep", "spec.toml", "--dry-run", "--json"))
+    assert (planned["rows"], planned["done"], planned["left"]) == (45, 30, 15)
 
 
 def test_a_dry_run_writes_nothing(here):
@@ -82,15 +104,11 @@ def test_a_dry_run_writes_nothing(here):
     ("change", "arguments", "words"),
     [
         (("trials = 2", "trails = 2"), [], "spec.toml, line 3, trails"),
-        (("[1, 2]", "[]"), [], "spec.toml, line 11, axes.informative"),
         (("[1, 2]", "[1, 9]"), [], "spec.toml, line 11, axes.informative"),
-        (("length = 4", "strength = 4"), [], "spec.toml, line 7, fixed.strength"),
-        (("trials = 2", "trials = -2"), [], "spec.toml, line 3, trials"),
         (("trials = 2", "trials = 20000"), [], "--yes"),
-        (("", ""), ["--workers", "-1"], "workers"),
         (("", ""), ["--workers", "0"], "workers"),
         (("", ""), ["--memory-budget", "0"], "--memory-budget"),
-        (("", ""), ["--memory-budget", "100"], "memory_budget"),
+        (("", ""), ["--memory-budget", "100"], "raise memory_budget"),
         (("", ""), ["--cluster", "tcp://127.0.0.1:1"], "--cluster"),
     ],
 )
@@ -169,14 +187,6 @@ def test_results_of_what_is_no_store(here):
     assert (here / "t.csv").read_text() == "mine"
 
 
-def test_another_sweep_may_use_the_store(here):
-    run("sweep", "spec.toml")
-    (here / "spec.toml").write_text(SPEC.replace("[1, 2]", "[1, 2, 3]"))
-    planned = values(run("sweep", "spec.toml", "--dry-run", "--json"))
-    assert (planned["rows"], planned["done"], planned["left"]) == (45, 30, 15)
-    assert values(run("sweep", "spec.toml", "--json"))["done"] == 45
-
-
 def damage(store):
     """Flip a bit of the file that has most results: the trials."""
     file = max((store / "pieces").iterdir(), key=lambda path: path.stat().st_size)
@@ -186,28 +196,26 @@ def damage(store):
     file.write_bytes(content)
 
 
-def test_what_is_damaged_is_told_left_out_and_run_again(here):
-    run("sweep", "spec.toml")
+def test_what_is_damaged_is_told_left_out_and_run_again(done):
     run("results", "spec.sweep", "--export", "whole.csv")
-    damage(here / "spec.sweep")
+    damage(done / "spec.sweep")
     found = run("results", "spec.sweep", "--export", "t.csv", "--json")
     assert found.exit_code == 1
     assert (values(found)["damaged"], values(found)["left"]) == (1, 20)
     assert "1 files are damaged" in found.stderr
-    lines = table(here / "t.csv")
+    lines = table(done / "t.csv")
     assert [line["status"] for line in lines] == ["converged"] * 10 + ["missing"] * 20
     assert {line["cosine"] for line in lines[10:]} == {""}
     assert run("plot", "spec.sweep").exit_code == 1
-    assert not (here / "spec.svg").exists()
+    assert not (done / "spec.svg").exists()
     found = run("sweep", "spec.toml")
     assert found.exit_code == 0
     assert "1 damaged files; computed again" in found.stderr
     run("results", "spec.sweep", "--export", "again.csv")
-    assert (here / "again.csv").read_bytes() == (here / "whole.csv").read_bytes()
+    assert (done / "again.csv").read_bytes() == (done / "whole.csv").read_bytes()
 
 
-def test_plot_draws_what_the_spec_says(here):
-    run("sweep", "spec.toml")
+def test_plot_draws_what_the_spec_says(done):
     found = run("plot", "spec.sweep", "--json")
     assert found.exit_code == 0
     assert values(found) == {
@@ -216,31 +224,29 @@ def test_plot_draws_what_the_spec_says(here):
         "not_converged": 0,
         "missing": 0,
     }
-    first = (here / "spec.svg").read_bytes()
+    first = (done / "spec.svg").read_bytes()
     assert b"<svg" in first
     run("plot", "spec.sweep", "--out", "again.svg")
-    assert (here / "again.svg").read_bytes() == first
+    assert (done / "again.svg").read_bytes() == first
     run("plot", "spec.sweep", "--out", "a.pdf")
-    assert b"CreationDate" not in (here / "a.pdf").read_bytes()
+    assert b"CreationDate" not in (done / "a.pdf").read_bytes()
     found = run("plot", "spec.sweep", "--x", "strength", "--y", "informative", "--out", "m.png")
     assert found.exit_code == 0
-    assert (here / "m.png").read_bytes()[1:4] == b"PNG"
+    assert (done / "m.png").read_bytes()[1:4] == b"PNG"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+def test_plots_that_are_refused(done):
+    (done / "spec.sweep.svg").mkdir()
+    for arguments, words in [
         (["--x", "length"], "name of an axis"),
         (["--value", "beauty"], "plot.value"),
         (["--out", "a.txt"], ".svg"),
         (["--out", "no/a.svg"], "writable folder"),
-    ],
-)
-def test_plots_that_are_refused(here, arguments, words):
-    run("sweep", "spec.toml")
-    found = run("plot", "spec.sweep", *arguments)
-    assert found.exit_code == 2
-    assert words in found.stderr
+        (["--out", "spec.sweep.svg"], "a file; got"),
+    ]:
+        found = run("plot", "spec.sweep", *arguments)
+        assert found.exit_code == 2
+        assert words in found.stderr
 
 
 def test_ctrl_c_ends_at_once_and_the_store_resumes(tmp_path):
@@ -277,16 +283,6 @@ def _done(path):
     return len([*path.glob("pieces/[0-9a-f]*.json")])
 
 
-def test_an_export_does_not_replace_the_store(here):
-    for name in ("s.csv", "s.svg"):
-        run("sweep", "spec.toml", "--store", name)
-    found = run("results", "s.csv", "--export", "s.csv")
-    assert found.exit_code == 2
-    assert "a file other than the input" in found.stderr
-    assert run("plot", "s.svg").exit_code == 2
-    assert run("results", "s.csv").exit_code == run("results", "s.svg").exit_code == 0
-
-
 def full(*_, **__):
     raise OSError(28, "No space left on device")
 
@@ -296,34 +292,32 @@ def files(folder):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.zarr.zip"])
-def test_an_export_on_a_full_disk_leaves_nothing(name, here, monkeypatch):
-    run("sweep", "spec.toml")
-    known = files(here)
+def test_an_export_on_a_full_disk_leaves_nothing(name, done, monkeypatch):
+    known = files(done)
     monkeypatch.setattr("sparsetoken.base.files.os.fsync", full)
     found = run("results", "spec.sweep", "--export", name)
     assert found.exit_code == 1
     assert "No space left on device" in found.stderr
-    assert files(here) == known
+    assert files(done) == known
 
 
-def test_an_export_to_a_folder(here):
-    run("sweep", "spec.toml")
+def test_an_export_to_a_folder(done):
     assert run("results", "spec.sweep", "--export", "t.zarr").exit_code == 0
-    assert (here / "t.zarr" / "zarr.json").is_file()
+    assert (done / "t.zarr" / "zarr.json").is_file()
     found = run("results", "spec.sweep", "--export", "t.zarr")
     assert found.exit_code == 2
     assert "--export must be a file; got 't.zarr, a folder'" in found.stderr
 
 
-def test_a_grid_of_10_to_the_15_is_planned_and_refused_at_once(here):
-    ends = "{ from = 1, to = 2, points = 100000 }"
+def test_a_grid_of_10_to_the_12_is_planned_and_refused_at_once(here):
+    ends = "{ from = 1, to = 2, points = 10000 }"
     (here / "huge.toml").write_text(
         'experiment = "alignment"\n[fixed]\nlength = 4\n[axes]\n'
         + "".join(f"{name} = {ends}\n" for name in ("strength", "alpha0", "beta"))
     )
     planned = values(run("sweep", "huge.toml", "--dry-run", "--json"))
-    assert planned["points"] == planned["rows"] == 10**15
-    assert planned["seconds"] > 10**9
+    assert planned["points"] == planned["rows"] == 10**12
+    assert planned["seconds"] > 10**6
     found = run("sweep", "huge.toml", "--yes")
     assert found.exit_code == 2
     assert "GiB in memory" in found.stderr

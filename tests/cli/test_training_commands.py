@@ -115,29 +115,6 @@ def test_a_network_that_diverges_says_at_which_step():
     assert f"diverges at step {len(values['steps'])}" in found.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--network", "soft"], "--network must be one of"),
-        (["--network", "softmax", "--rate", "1,2,3"], "2 numbers with commas between, for the"),
-        (["--network", "gated", "--start", "1,2"], "columns v1, v2, g1, g2, w"),
-        (["--network", "gated", "--rate", "fast"], "--rate must be numbers"),
-        (["--network", "gated", "--rate-c", "1,2"], "--rate-c must be a number, or 12"),
-        (["--network", "softmax", "--hidden", 3], "--hidden has no effect"),
-        (["--network", "gated", "--model", "elementwise"], "--model has no effect"),
-        (["--network", "heads", "--heads", 0], "--heads must be an integer in"),
-        (["--network", "self_attention", "--dimension", 4], "dimension (d)"),
-        (["--rate", 1], "Add --network softmax"),
-    ],
-)
-def test_options_that_do_not_fit_the_network_are_refused(arguments, said):
-    found = run("descend", *arguments, "--json")
-    assert found.exit_code == 2
-    assert found.stdout == ""
-    assert said in found.stderr
-    assert found.stderr.count("Error:") == 1
-
-
 def test_a_task_descends_as_in_python():
     network = ["--rate", "1,0.2", "--rate-c", 0.2, "--start-overlap", 0.3]
     sizes = ["--length", 4, "--strength", 2.5, "--steps", 2, "--alpha", 3, "--tolerance", 0.05]
@@ -163,27 +140,6 @@ def test_a_task_descends_as_in_python():
     assert abs(simulated["mean"] - last["overlap_w_value"]) < 5 * simulated["standard_error"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (
-            ["--task", "majority", "--informative", 2],
-            "--length and --strength; got '--informative'",
-        ),
-        (["--task", "meeting_concepts", "--strength", 2], "must be --length; got '--strength'"),
-        (["--task", "majority", "--eta-w", 2], "--eta-w has no effect"),
-        (["--task", "majority", "--length", 4], "odd"),
-        (["--task", "majorty"], "Did you mean majority?"),
-        (["--task", "position", "--loss", "logistic"], "must be square"),
-        (["--network", "softmax", "--start-overlap", 1], "given with --task"),
-    ],
-)
-def test_options_that_do_not_fit_the_task_are_refused(arguments, said):
-    refused = run("descend", *arguments, "--steps", 1)
-    assert refused.exit_code == 2
-    assert said in refused.stderr
-
-
 def test_floor_keys():
     found = run("floor", "--strength", 3, "--alpha", 1, "--json")
     assert found.exit_code == 0
@@ -193,25 +149,3 @@ def test_floor_keys():
     assert values["oracle_error"] == pytest.approx(0.15744, abs=1e-4)
     assert values["status"] == "converged"
     assert "oracle error" in run("floor").stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (["descend", "--eta-w", "1,2,3"], "--eta-w"),
-        (["descend", "--eta-q", "fast"], "--eta-q"),
-        (["descend", "--loss", "hinge"], "loss"),
-        (["descend", "--start-q", -1], "--start-q"),
-        (["descend", "--steps", 90000], "steps of a descent"),
-        (["descend", "--model", "pooled"], "--model must be one of"),
-        (["descend", "--steps", 1, "--trials", 0], "trials"),
-        (["descend", "--steps", 800, "--length", 5, "--dimension", 2], "dimension"),
-        (["floor", "--alpha", 0], "alpha"),
-    ],
-)
-def test_bad_input_is_one_message(arguments, word):
-    found = run(*arguments, "--json")
-    assert found.exit_code == 2
-    assert found.stdout == ""
-    assert word in found.stderr
-    assert found.stderr.count("Error:") == 1

@@ -48,8 +48,16 @@ def compute(calls):
     return [checked_result(json.loads(json.dumps(one.value))) for one in found.values()]
 
 
-@pytest.mark.parametrize("model", ["attention", "pooled", "vectorized", "elementwise"])
-@pytest.mark.parametrize("query", [None, Query(0.7, 1.5)])
+@pytest.mark.parametrize(
+    ("model", "query"),
+    [
+        ("attention", None),
+        ("attention", Query(0.7, 1.5)),
+        ("pooled", None),
+        ("vectorized", Query(0.7, 1.5)),
+        ("elementwise", None),
+    ],
+)
 def test_theory_of_learning_is_predict(model, query):
     given = {} if query is None else dataclasses.asdict(query)
     (row,) = rows("learning", "theory", model=model, alpha1=1.5, **given)

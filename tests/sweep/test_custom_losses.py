@@ -17,13 +17,13 @@ def own(scale):
     return CustomLoss("own", lambda y, z: jnp.logaddexp(0.0, scale * (1.0 - y * z)) / scale)
 
 
-def grid(*losses, quantities=("theory",)):
-    return Grid("learning", {"loss": list(losses)}, FIXED, quantities=quantities)
+def grid(*losses):
+    return Grid("learning", {"loss": list(losses)}, FIXED)
 
 
-def errors(path, grid, executor=None):
+def errors(path, grid):
     """Run a sweep and return the test errors of its points."""
-    assert run(grid, path, executor).failed == 0
+    assert run(grid, path).failed == 0
     return to_xarray(path)["theory_test_error"].values.tolist()
 
 
@@ -46,12 +46,6 @@ def test_a_loss_that_is_defined_again_is_another_loss(tmp_path):
 def test_built_in_losses_may_be_objects_or_names():
     assert grid(SquareLoss()) == grid("square")
     assert grid(own(8.0)) == grid(own(8.0)) != grid(own(0.5))
-
-
-def test_worker_processes_compute_the_same(tmp_path, pool):
-    sweep = grid(own(0.5), own(8.0), quantities=("theory", "simulation"))
-    expected = errors(tmp_path / "here", sweep)
-    assert errors(tmp_path / "there", sweep, pool) == expected
 
 
 def test_a_loss_that_cannot_be_sent_is_refused_before_anything_is_written(tmp_path, pool):

@@ -3,11 +3,13 @@
 import dataclasses
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 
 from sparsetoken import predict, simulate
 from sparsetoken.base.parameters import parameter, value
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.losses import CustomLoss
 from sparsetoken.model import models
 from sparsetoken.model.architectures.weights import softmax_weights
 from sparsetoken.model.models import ModelEntry, make_model
@@ -85,8 +87,9 @@ def test_simulations_are_those_of_simulate(entry, tmp_path):
     assert found == [one.mean.test_error for one in expected]
 
 
-def test_worker_processes_need_not_know_it(entry, tmp_path, pool):
-    sweep = grid({"cosine": COSINES}, quantities=("theory", "simulation"))
+def test_worker_processes_need_not_know_it_nor_a_loss(entry, tmp_path, pool):
+    own = CustomLoss("own", lambda y, z: jnp.logaddexp(0.0, 8.0 * (1.0 - y * z)) / 8.0)
+    sweep = grid({"cosine": COSINES}, quantities=("theory", "simulation"), loss=own)
     expected = errors(tmp_path / "here", sweep)
     assert errors(tmp_path / "there", sweep, pool) == expected
 

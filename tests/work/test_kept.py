@@ -307,7 +307,7 @@ def test_a_writer_may_be_killed_at_any_moment(store, tmp_path):
     (tmp_path / "writer.py").write_text(WRITER)
     command = [sys.executable, str(tmp_path / "writer.py"), store.folder.path]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        for _ in range(200):
+        for _ in range(50):
             told = process.stdout.readline()
         process.send_signal(signal.SIGKILL)
         for line in process.stdout:

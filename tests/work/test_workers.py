@@ -113,20 +113,34 @@ class Died:
         return task * task
 
 
-def test_a_death_loses_no_task(tmp_path):
+@pytest.fixture(scope="module")
+def two():
     with WorkerPool(2) as processes:
-        found = dict(completed(Died({3}, tmp_path / "died"), range(8), processes, 2))
+        yield processes
+
+
+def test_a_death_loses_no_task(tmp_path, two):
+    found = dict(completed(Died({3}, tmp_path / "died"), range(8), two, 2))
     assert (tmp_path / "died").exists()
     assert found == {n: n * n for n in range(8)}
 
 
-def test_an_innocent_task_beside_killers_is_never_given_up():
-    with WorkerPool(2) as processes:
-        found = dict(completed(Died({0, 2}), range(4), processes, 2))
+def test_an_innocent_task_beside_killers_is_never_given_up(two):
+    found = dict(completed(Died({0, 2}), range(4), two, 2))
     given_up = {task for task, result in found.items() if isinstance(result, WorkerDied)}
     assert given_up == {0, 2}
     assert (found[1], found[3]) == (1, 9)
     assert "died 3 times" in str(found[0])
+
+
+def test_the_processes_beside_one_that_died_end(two):
+    two.submit(os.getpid).result()
+    beside = two._processes()
+    two._pool._broken = "a process died, and the thread that ends the others has failed"
+    assert two.submit(os.getpid).result() not in [process.pid for process in beside]
+    for process in beside:
+        process.join(60)
+    assert {process.exitcode for process in beside} == {-signal.SIGKILL}
 
 
 def test_tasks_are_drawn_as_there_is_room():
@@ -258,14 +272,3 @@ def test_without_dask_the_extra_is_named(monkeypatch):
         cluster.connected("tcp://x:1"),
     ):
         pass
-
-
-def test_the_processes_beside_one_that_died_end():
-    with WorkerPool(2) as pool:
-        pool.submit(os.getpid).result()
-        beside = pool._processes()
-        pool._pool._broken = "a process died, and the thread that ends the others has failed"
-        assert pool.submit(os.getpid).result() not in [process.pid for process in beside]
-        for process in beside:
-            process.join(60)
-        assert {process.exitcode for process in beside} == {-signal.SIGKILL}

@@ -147,6 +147,8 @@ def _text(value: Any, form: str) -> str:
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return a value as JSON: arrays become lists, and numbers that JSON lacks become null.
 
+    Each number has the fewest digits from which its own type reads it back.
+
     Examples
     --------
     >>> from sparsetoken.base.tables import json_text
@@ -159,6 +161,8 @@ def json_text(value: Any, indent: int | None = None) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
+    if getattr(value, "dtype", None) in ("float32", "float16"):
+        value = value.astype(str).astype(float)
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]

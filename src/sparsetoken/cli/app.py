@@ -15,7 +15,7 @@ from sparsetoken.cli.ending import end
 from sparsetoken.cli.output import message
 
 if TYPE_CHECKING:
-    from cyclopts import App, UnknownOptionError
+    from cyclopts import App, CycloptsError, UnknownOptionError
 
 GROUPS = {
     "Theory": {
@@ -79,7 +79,7 @@ def execute(arguments: Sequence[str]) -> int:
     if first in SMALL:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     use_compilation_cache()
-    from cyclopts import CycloptsError, UnknownOptionError
+    from cyclopts import CycloptsError
 
     app = application()
     if first in ("", "-h", "--help"):
@@ -89,10 +89,29 @@ def execute(arguments: Sequence[str]) -> int:
         code = app(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         command = f"{first} " if first in COMMANDS else ""
-        text = _meant(error) if isinstance(error, UnknownOptionError) else ""
-        message(f"Error: {text or error} See sparsetoken {command}--help.")
+        message(f"Error: {_told(error) or error} See sparsetoken {command}--help.")
         return 2
     return code if isinstance(code, int) else 0
+
+
+def _told(error: CycloptsError) -> str:
+    """Return the message for words that no option takes, or that an option lacks; "" for others."""
+    from cyclopts import MissingArgumentError, UnknownOptionError, UnusedCliTokensError
+
+    if isinstance(error, UnknownOptionError):
+        return _meant(error)
+    if isinstance(error, UnusedCliTokensError):
+        words = " ".join(error.unused_tokens or [])
+        remedy = "Several values of one option are separated by commas, without spaces."
+        return f"No argument or option takes {words!r}. {remedy}"
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        what = (
+            f"{error.keyword} needs a value"
+            if error.keyword
+            else f"{error.argument.name} is missing"
+        )
+        return f"{what}: {error.argument.parameter.help}"
+    return ""
 
 
 def _meant(error: UnknownOptionError) -> str:
@@ -129,7 +148,9 @@ def application() -> App:
 
 def _shown(default: object) -> str | None:
     """Return what the help says of a default: nothing if there is none, or it is off or empty."""
-    return None if default is False or default in (None, "", ()) else str(default)
+    if default is False or default in (None, "", ()):
+        return None
+    return ", ".join(default) if isinstance(default, tuple) else str(default)
 
 
 def _version() -> str:

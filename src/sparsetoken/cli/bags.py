@@ -77,6 +77,7 @@ def diagnose(file: o.File, *, source: Source = Source(), seed: o.Seed = 0) -> An
     """
     from sparsetoken import forecasting
 
+    seed = o.random_state(seed)
     data = source.read(file)
     data.check_two_classes()
     diagnosis = forecasting.diagnose(data.bags, data.y, random_state=seed)
@@ -107,6 +108,7 @@ def forecast(
     from sparsetoken import forecasting
 
     wanted = numbers("--sizes", sizes, int) if sizes else None
+    seed = o.random_state(seed)
     data = source.read(file)
     data.check_two_classes()
     forecasts = forecasting.forecast(data.bags, data.y, wanted, random_state=seed)

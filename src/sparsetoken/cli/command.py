@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import functools
 import inspect
 import itertools
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Group
 from cyclopts import Parameter as Option
 
 from sparsetoken.base.parameters import REQUIRED, Parameter, parameters_of
-from sparsetoken.base.progress import showing
+from sparsetoken.base.progress import progress_of, showing
 from sparsetoken.base.validation import Failure, InvalidInput
-from sparsetoken.cli.output import Answer, ProgressLines, message
+from sparsetoken.cli.output import Answer, ProgressLines, message, together
 
 PANELS = {
     "SparseTokenProblem": "Task",
@@ -51,8 +50,7 @@ class _Group(NamedTuple):
             got = " and ".join(option_name(name) for name in own if name not in missing)
             remedy = "Give both, or neither to find the query by two gradient steps."
             raise InvalidInput(" and ".join(names), "given together", f"{got} alone", remedy)
-        declared = parameters_of(self.kind)
-        return self.kind(**{n: _entry(declared[n], value) for n, value in own.items()})
+        return self.kind(**own)
 
 
 def command(function: Callable[..., Answer]) -> Callable[..., int]:
@@ -62,6 +60,9 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     classes that declare the same name share the option. A parameter before the ``*`` has no
     name on the command line, and one of the type `Given` is no option. Bad input ends in one
     message.
+
+    The function is called at each combination of the options that hold several values, which only
+    commands with such classes accept.
     """
     parameters = inspect.signature(function, eval_str=True).parameters
     groups: dict[str, _Group] = {}
@@ -84,12 +85,20 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     options["json"] = inspect.Parameter(
         "json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_JSON
     )
-    options = {name: _exact(parameter) for name, parameter in options.items()}
+    of_numbers = {n: kind for n, one in options.items() if (kind := _kind_of_number(one))}
+    options |= {
+        name: options[name].replace(annotation=Annotated[options[name].annotation, _READ])
+        for name in {**declared, **of_numbers}
+    }
+    schedules = {name for name, one in declared.items() if one.per_step}
     first = [p for p in options.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
     rest = [p for p in options.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     signature = inspect.Signature([*first, *rest])
     names = [getattr(p.annotation, "__dataclass_fields__", [p.name]) for p in rest]
-    spelling = _spelling(itertools.chain.from_iterable(names), declared)
+    spelling = _spelling(
+        {name: option_name(name) for name in itertools.chain.from_iterable(names)}
+        | {one.name: one.name.upper() for one in first}
+    )
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> int:
@@ -98,12 +107,19 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
         bound.apply_defaults()
         arguments = bound.arguments
         try:
-            with showing(ProgressLines.unless_terminal):
-                values: dict[str, Any] = {n: group.made(arguments) for n, group in groups.items()}
+            for name, kind in of_numbers.items():
+                _refuse_words(name, kind, arguments[name], name in declared, bool(groups))
+            settings = list(_settings(arguments, schedules)) if groups else [{}]
+            calls = []
+            for setting in settings:
+                at = {**arguments, **setting}
+                values: dict[str, Any] = {n: group.made(at) for n, group in groups.items()}
                 for name, parameter in parameters.items():
                     if name not in groups:
-                        values[name] = given if parameter.annotation is Given else arguments[name]
-                return function(**values).show(arguments["json"])
+                        values[name] = given if parameter.annotation is Given else at[name]
+                calls.append(values)
+            with showing(ProgressLines.unless_terminal):
+                return _answered(function, settings, calls).show(arguments["json"])
         except InvalidInput as error:
             message(f"Error: {error.spelt(spelling)}")
             return 2
@@ -149,10 +165,8 @@ def _value_class(annotation: Any) -> tuple[Any, bool]:
 
 def _option(declared: Parameter, panel: str, optional: bool) -> inspect.Parameter:
     """Return the option of a declared field."""
-    kind: Any = str if declared.per_step or declared.choices else declared.number
+    kind: Any = str if declared.choices else declared.number
     default = None if optional or declared.default is REQUIRED else declared.default
-    if declared.per_step:
-        default = f"{default:g}"
     group = Group(panel, sort_key=list(PANELS.values()).index(panel))
     option = _described(declared, group)
     annotation: Any = Annotated[kind | None if default is None else kind, option]
@@ -170,27 +184,57 @@ def _described(declared: Parameter, group: Group | str) -> Option:
     return Option(option_name(declared.name), help=legal, group=group)
 
 
-def _exact(parameter: inspect.Parameter) -> inspect.Parameter:
-    """Return an option that rounds no number where an integer is asked for."""
-    if typing.get_args(parameter.annotation)[:1] not in ((int,), (int | None,)):
-        return parameter
-    return parameter.replace(annotation=Annotated[parameter.annotation, Option(converter=_whole)])
+def _kind_of_number(parameter: inspect.Parameter) -> type[int] | type[float] | None:
+    """Return the type of the numbers of an option, None for another option."""
+    kind: Any = typing.get_args(parameter.annotation)[:1]
+    return next((one for one in (int, float) if kind in ((one,), (one | None,))), None)
 
 
-def _whole(_: Any, tokens: Any) -> int:
+def _read(kind: Any, tokens: Any) -> Any:
+    """Return the value of an option, or a tuple of several; what is no number stays a word."""
     text: str = tokens[0].value
+    number = next((one for one in (int, float) if kind in (one, one | None)), str)
     try:
-        return int(text)
+        entries = tuple(number(part.strip()) for part in text.split(","))
     except ValueError:
-        raise ValueError(f"{text[:60]!r} is not an integer.") from None
+        return text
+    return entries if len(entries) > 1 else entries[0]
 
 
-def _entry(declared: Parameter, given: Any) -> Any:
-    """Return the value of an option: for a schedule, one number or one for each step."""
-    if not declared.per_step:
-        return given
-    entries = numbers(option_name(declared.name), given, float)
-    return entries[0] if len(entries) == 1 else entries
+_READ = Option(converter=_read)
+
+
+def _refuse_words(name: str, kind: type, given: Any, declared: bool, several: bool) -> None:
+    """Raise `InvalidInput` for a word in place of a number, or for numbers in place of one."""
+    if isinstance(given, tuple) and not several:
+        given = ",".join(map(str, given))
+    elif not isinstance(given, str) or declared:  # the class of a declared field says its range
+        return
+    raise InvalidInput(option_name(name), "an integer" if kind is int else "a number", given)
+
+
+def _settings(arguments: Mapping[str, Any], schedules: set[str]) -> Iterator[dict[str, Any]]:
+    """Yield the combinations of the options that hold several values, and are no schedules."""
+    given = {name: value for name, value in arguments.items() if name not in schedules}
+    several = {name: value for name, value in given.items() if isinstance(value, tuple)}
+    for values in itertools.product(*several.values()):
+        yield dict(zip(several, values, strict=True))
+
+
+def _answered(
+    function: Callable[..., Answer],
+    settings: list[dict[str, Any]],
+    calls: list[dict[str, Any]],
+) -> Answer:
+    """Return the answer of a command, or one of several settings."""
+    if len(calls) == 1:
+        return function(**calls[0])
+    with progress_of("settings", len(calls)) as done:
+        answers = []
+        for values in calls:
+            answers.append(function(**values))
+            done()
+    return together(settings, answers)
 
 
 def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
@@ -202,21 +246,16 @@ def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
         raise InvalidInput(name, f"{words}, separated by commas", text) from None
 
 
-def _spelling(names: Iterable[str], declared: Mapping[str, Parameter]) -> Callable[[str], str]:
+def _spelling(options: Mapping[str, str]) -> Callable[[str], str]:
     """Return how a command spells the names of values and keywords: as its options."""
-    options = {name: option_name(name) for name in names}
-    titles = options | {
-        one.title: dataclasses.replace(one, name=options[name]).title
-        for name, one in declared.items()
-    }
-    keywords = options | {"labels": option_name("label")}  # of all bags
+    keywords = {**options, "labels": option_name("label")}  # of all bags
 
     def spelt(word: str) -> str:
         name, equals, given = word.partition("=")
-        if not equals:
-            return titles.get(word, word)
-        return (
-            f"{keywords[name]} {given.removesuffix('True')}".rstrip() if name in keywords else word
-        )
+        if equals:
+            flag = f"{keywords.get(name)} {given.removesuffix('True')}".rstrip()
+            return flag if name in keywords else word
+        name, space, meaning = word.partition(" (")
+        return f"{options.get(name, name)}{space}{meaning}"
 
     return spelt

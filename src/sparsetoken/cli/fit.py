@@ -66,7 +66,7 @@ def fit(
     from sparsetoken.model.models import MODELS
 
     choice("model", model, ["bag", *(name for name, entry in MODELS.items() if entry.estimator)])
-    folds = None if folds is None else integer("folds", folds, 2)
+    folds, seed = None if folds is None else integer("folds", folds, 2), o.random_state(seed)
     if out is not None:
         require_place("--out", out, file)
     data = source.read(file)
@@ -159,7 +159,7 @@ def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
             "bag": str(name),
             "label": str(label),
             "tokens": order.tolist(),
-            "weights": weights[order].tolist(),
+            "weights": weights[order],
         }
         for name, label, (order, weights) in zip(data.ids[best], data.y[best], shown, strict=True)
     ]

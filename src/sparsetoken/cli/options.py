@@ -6,19 +6,41 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter as Option
-from cyclopts.validators import Number
 
 from sparsetoken.base.parameters import parameters_of
+from sparsetoken.base.validation import integer
 from sparsetoken.cli.command import option_name
-from sparsetoken.cli.output import message
-from sparsetoken.model.models import Elementwise, Model, make_model
+from sparsetoken.model.models import MODELS
 from sparsetoken.model.stages import Query, TwoSteps
 
 DEFAULT_DIMENSION, DEFAULT_TRIALS = 1000, 8
-ENGINES = "tensors samples the tokens; reduced samples from the same distribution without them."
+EXPERIMENT = "Experiment at finite dimension"
+Dimension = Annotated[int, Option(group=EXPERIMENT, help="d, embedding dimension, at least 3.")]
+Trials = Annotated[int, Option(group=EXPERIMENT, help="Independent repetitions.")]
+TrialSeed = Annotated[int, Option("--seed", group=EXPERIMENT, help="Seed of all trials.")]
+Engine = Annotated[
+    str,
+    Option(
+        group=EXPERIMENT,
+        help="tensors samples the tokens; reduced samples from the same distribution without them.",
+    ),
+]
+
+
+def _models(_: Any, tokens: Any) -> str | tuple[str, ...]:
+    """Return the name of a model, or several; a word that names none stays as it is."""
+    text: str = tokens[0].value
+    names = tuple(MODELS) if text == "all" else tuple(map(str.strip, text.split(",")))
+    return names if len(names) > 1 and {*names} <= {*MODELS} else text
+
 
 ModelName = Annotated[
-    str, Option("MODEL", help="attention, pooled, vectorized, elementwise or hard_attention.")
+    str,
+    Option(
+        "MODEL",
+        converter=_models,
+        help=f"{', '.join(MODELS)}; several with commas between, or all.",
+    ),
 ]
 Device = Annotated[
     str | None,
@@ -73,23 +95,24 @@ TrustPickle = Annotated[
 ]
 Seed = Annotated[
     int,
-    Option(
-        validator=Number(gte=0, lt=2**32),
-        help="Random seed, at least 0 and below 2^32.",
-    ),
+    Option(help="Random seed, at least 0 and below 2^32."),
 ]
 Workers = Annotated[int, Option(help="Number of worker processes; 1 runs in this process.")]
 Cluster = Annotated[str, Option(help="Address of a dask scheduler, tcp://host:port.")]
 
 
-def model_of(name: str, query: Query | None, steps: TwoSteps, elementwise: Elementwise) -> Model:
-    """Return the model of this name, with the given query or the steps that find it."""
-    model: Any = make_model(name, query or steps, activation=elementwise.activation)
+def random_state(seed: int) -> int:
+    """Return a seed that scikit-learn takes, or raise `InvalidInput`."""
+    return integer("seed", seed, 0, 2**32 - 1)
+
+
+def unused(query: Query | None, steps: TwoSteps) -> list[str]:
+    """Return advice about the given steps that have no effect beside a given query."""
     moved = [
         option_name(field)
         for field, declared in parameters_of(steps).items()
         if field != "loss" and getattr(steps, field) != declared.default
     ]
-    if query is not None and moved:
-        message(f"No effect: {', '.join(moved)}. --cosine and --sharpness give the query.")
-    return model
+    if query is None or not moved:
+        return []
+    return [f"No effect: {', '.join(moved)}. --cosine and --sharpness give the query."]

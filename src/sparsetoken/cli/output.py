@@ -37,9 +37,9 @@ class Answer(NamedTuple):
     """What a command found.
 
     ``--json`` prints the values, in which a pair of mean and standard error is a mapping of these
-    two. A person reads the lines, by default a table of the values with a title. Advice, and why
-    the result fell short, with a remedy, go to standard error; the exit code is then 1. What
-    follows is done after that.
+    two. A person reads the lines, by default a table of the columns with a title; by default these
+    are the values. Advice, and why the result fell short, with a remedy, go to standard error; the
+    exit code is then 1. What follows is done after that.
     """
 
     title: str
@@ -49,13 +49,14 @@ class Answer(NamedTuple):
     shortfall: str = ""
     code: int = 0
     then: Callable[[], object] = lambda: None
+    columns: Mapping[str, Any] = {}
 
     def show(self, as_json: bool) -> int:
         """Print the answer, and return the exit code."""
         if as_json:
             put(*json_text(self.values, indent=2).split("\n"))
         else:
-            put(*(self.lines or table(self.title, self.values)))
+            put(*(self.lines or table(self.title, self.columns or self.values)))
         for text in self.advice:
             message(text)
         if self.shortfall:
@@ -64,6 +65,50 @@ class Answer(NamedTuple):
             sys.stdout.flush()
         self.then()
         return self.code or (1 if self.shortfall else 0)
+
+
+def together(settings: Sequence[Mapping[str, Any]], answers: Sequence[Answer]) -> Answer:
+    """Return the answers at several settings as one, with the options that vary in each point."""
+    pairs = list(zip(settings, answers, strict=True))
+    places = [", ".join(f"{name} = {value}" for name, value in at.items()) for at in settings]
+    states = [str(one.values.get("status", "converged")) for one in answers]
+    values = {
+        "points": [{**at, **one.values} for at, one in pairs],
+        "status": next((state for state in states if state != "converged"), "converged"),
+    }
+    lines: list[str] = []
+    for place, one in zip(places, answers, strict=True):
+        lines += [place, *one.lines] if one.lines else []
+    lines = lines or narrow([{**at, **one.columns} for at, one in pairs])
+    told: dict[str, list[str]] = {}
+    for place, one in zip(places, answers, strict=True):
+        for text in filter(None, (*one.advice, one.shortfall)):
+            told.setdefault(text, []).append(place)
+    advice = []
+    for text, (first, *more) in told.items():
+        where = f"{1 + len(more)} settings, first {first}" if more else first
+        everywhere = 1 + len(more) == len(answers)
+        advice.append(text if everywhere else f"At {where}: {text}")
+    code = max(one.code or (1 if one.shortfall else 0) for one in answers)
+    return Answer("", values, lines, advice=advice, code=code)
+
+
+def narrow(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return rows as the lines of a table that has them as lines or columns, as is narrower."""
+    from sparsetoken.base.tables import formatted
+
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: formatted([row.get(name) for row in rows]) for name in names}
+    upright = [
+        dict(zip(names, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
+    ]
+    widths = [max(map(len, cells)) for cells in zip(*columns.values(), strict=True)]
+    first = max(map(len, names))
+    turned = [
+        "  ".join([name.replace("_", " ").ljust(first), *map(str.rjust, cells, widths)]).rstrip()
+        for name, cells in columns.items()
+    ]
+    return min(table("", upright), turned, key=lambda lines: max(map(len, lines)))
 
 
 def shortfall(status: Any) -> str:
@@ -102,7 +147,7 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Any:
             yield prefix + name, _number(value["mean"])
             yield f"{prefix}{name}_se", _number(value["standard_error"])
         else:
-            yield from _flat(value, f"{name.removesuffix('s')} ")
+            yield from _flat(value, f"{name} ")
 
 
 def _number(value: Any) -> Any:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, pairs, shortfall
-from sparsetoken.cli.theory import on_device, record_values, with_options
-from sparsetoken.model.models import Elementwise
+from sparsetoken.cli.theory import columns, on_device, record_values, with_options
+from sparsetoken.model.models import Elementwise, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 
-EXPERIMENT = "Experiment"
 QUANTITIES = (
     "test_error",
     "training_loss",
@@ -37,18 +36,16 @@ def simulate(
     steps: TwoSteps,
     readout: Readout,
     elementwise: Elementwise,
-    dimension: Annotated[
-        int, Option(group=EXPERIMENT, help="d, embedding dimension.")
-    ] = o.DEFAULT_DIMENSION,
-    trials: Annotated[
-        int, Option(group=EXPERIMENT, help="Independent repetitions.")
-    ] = o.DEFAULT_TRIALS,
-    seed: Annotated[int, Option(group=EXPERIMENT, help="Seed of all trials.")] = 0,
-    engine: Annotated[str, Option(group=EXPERIMENT, help=o.ENGINES)] = "reduced",
-    dtype: Annotated[str, Option(group=EXPERIMENT, help="float64 or float32 tokens.")] = "float64",
+    dimension: o.Dimension = o.DEFAULT_DIMENSION,
+    trials: o.Trials = o.DEFAULT_TRIALS,
+    seed: o.TrialSeed = 0,
+    engine: o.Engine = "reduced",
+    dtype: Annotated[
+        str, Option(group=o.EXPERIMENT, help="float64 or float32 tokens.")
+    ] = "float64",
     memory_budget: Annotated[
         int | None,
-        Option(group=EXPERIMENT, help="Memory limit of one trial, in bytes; 4 GiB by default."),
+        Option(group=o.EXPERIMENT, help="Memory limit of one trial, in bytes; 4 GiB by default."),
     ] = None,
     workers: o.Workers = 1,
     device: o.Device = None,
@@ -57,7 +54,7 @@ def simulate(
 
     Example: sparsetoken simulate attention --dimension 500 --trials 4 --alpha1 2
     """
-    classifier = o.model_of(model, query, steps, elementwise)
+    classifier: Any = make_model(model, query or steps, activation=elementwise.activation)
     from sparsetoken import simulation
     from sparsetoken.base.validation import integer
     from sparsetoken.theory.query import advice_on, working_query
@@ -84,6 +81,7 @@ def simulate(
     return Answer(
         f"{model}, d = {dimension}, {trials} trials, {engine} engine",
         {**pairs(means, errors), "status": result.status},
-        advice=with_options(advice),
+        columns=columns(result),
+        advice=[*o.unused(query, steps), *with_options(advice)],
         shortfall=shortfall(result.status),
     )

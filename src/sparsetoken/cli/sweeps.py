@@ -110,9 +110,13 @@ def _run(
     from sparsetoken import sweep as sweeps
     from sparsetoken.work import executor_of
 
+    told: list[str] = []
     with executor_of(workers, address) as (executor, calls), progress_of("results", 0) as progress:
 
         def show(counts: Counts) -> None:
+            if counts.damaged and not told:
+                told.append(f"{store}: {counts.damaged} damaged files; computed again.")
+                message(told[0])
             fallen = f", {counts.failed} failed" if counts.failed else ""
             progress.show(f"results{fallen}", counts.total - counts.left, counts.total)
 
@@ -124,7 +128,6 @@ def _run(
             retry_failed=retry_failed,
             memory_budget=budget,
             on_counts=show,
-            on_damaged=lambda files: message(f"{store}: {files} damaged files; computed again."),
         )
 
 
@@ -171,11 +174,10 @@ def results(
     if export is not None:
         dataset.check_export(export, store)
     arrays, damaged = dataset.read(store)
-    statuses, failures = dataset.statuses(arrays), collections.Counter[str]()
-    for quantity, messages in dataset.words(arrays, "message").items():
-        pairs = zip(messages, dataset.words(arrays, "status")[quantity], strict=True)
-        failures.update(text for text, status in pairs if status == "failed")
-    values: dict[str, Any] = Counts.of(statuses, damaged)._asdict()
+    rows = dataset.table(arrays)
+    statuses = collections.Counter(rows["status"])
+    failures = collections.Counter(rows[rows["status"] == "failed"].get("message"))
+    values: dict[str, Any] = Counts.of(rows["status"], damaged)._asdict()
     del statuses["missing"]
     values["statuses"] = dict(statuses)
     values["failures"] = dict(failures.most_common(MOST_MESSAGES))
@@ -225,7 +227,8 @@ def plot(
     from sparsetoken.sweep.grid import check_plot
     from sparsetoken.sweep.parameters import RESULTS
 
-    path = Path(f"{Path(store).name.partition('.')[0]}.svg") if out is None else out
+    name = Path(store).name.partition(".")[0] or "sweep"
+    path = Path(f"{name}.svg") if out is None else out
     ending = path.suffix.lower()
     if ending not in UNDATED:
         raise InvalidInput("--out", f"a path that ends in {', '.join(UNDATED)}", str(path))

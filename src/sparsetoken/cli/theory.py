@@ -14,7 +14,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command, numbers, option_name, option_of
 from sparsetoken.cli.output import Answer, shortfall, table
-from sparsetoken.model.models import Elementwise
+from sparsetoken.model.models import MODELS, Elementwise, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 
@@ -53,7 +53,16 @@ def with_options(advice: Sequence[str]) -> list[str]:
 def answer(title: str, result: Any, names: Sequence[str], advice: Sequence[str] = ()) -> Answer:
     """Return the answer with these quantities of a result and its status."""
     values = record_values(result, (*names, "status"))
-    return Answer(title, values, advice=with_options(advice), shortfall=shortfall(result.status))
+    fallen = shortfall(result.status)
+    return Answer(title, values, columns=columns(result), advice=advice, shortfall=fallen)
+
+
+def columns(result: Any) -> dict[str, Any]:
+    """Return the columns of a result that a person reads."""
+    return {n: one for n, one in result.to_dict().items() if n.removesuffix("_se") not in _INTERNAL}
+
+
+_INTERNAL = {"susceptibility", "residual", "iterations", "rate", "message"}
 
 
 def record_values(record: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -79,7 +88,7 @@ def align(*, problem: SparseTokenProblem, steps: TwoSteps, device: o.Device = No
     with on_device(device):
         alignment = theory.align(problem, steps)
     names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
-    advice = advice_on(problem, Attention(steps), alignment.query)
+    advice = with_options(advice_on(problem, Attention(steps), alignment.query))
     return answer("Query after two gradient steps", alignment, names, advice)
 
 
@@ -110,8 +119,11 @@ def predict(
 
     With FILE, a saved model predicts the classes of its bags instead.
 
-    Example: sparsetoken predict attention --cosine 0.9 --sharpness 1 --alpha1 2
+    Example: sparsetoken predict attention --cosine 0.9 --sharpness 1 --alpha1 0.5,1,2
     """
+    if file is not None and model in MODELS:
+        remedy = "Several values of one option are separated by commas, without spaces."
+        raise InvalidInput("FILE", f"omitted for the model {model}", str(file), remedy)
     if file is not None:
         from sparsetoken.cli.bags import predictions
 
@@ -119,19 +131,20 @@ def predict(
     if Path(model).is_file():
         remedy = "sparsetoken predict MODEL FILE predicts the classes of the bags in FILE."
         raise InvalidInput("FILE", f"given after the saved model {model}", "none", remedy)
-    classifier = o.model_of(model, query, steps, elementwise)
+    classifier: Any = make_model(model, query or steps, activation=elementwise.activation)
     from sparsetoken import theory
 
     with on_device(device):
         result = theory.predict(problem, classifier, readout, tolerance=tolerance)
     query_names = () if result.query is None else ("cosine", "sharpness")
     names = ("test_error", "training_loss", "training_error", "auc", *query_names, "overlaps")
-    return answer(f"Prediction for {model}", result, (*names, "numerical_error"), result.advice)
+    advice = [*o.unused(query, steps), *with_options(result.advice)]
+    return answer(f"Prediction for {model}", result, (*names, "numerical_error"), advice)
 
 
 @command
 def capacity(
-    model: o.ModelName,
+    model: o.ModelName = tuple(MODELS),  # type: ignore[assignment]
     *,
     problem: SparseTokenProblem,
     query: Query | None,
@@ -142,14 +155,15 @@ def capacity(
 ) -> Answer:
     """Predict the largest load n/d at which the training set is linearly separable.
 
-    Example: sparsetoken capacity pooled --length 4 --strength 2
+    Example: sparsetoken capacity attention,pooled --length 4 --strength 2
     """
-    classifier = o.model_of(model, query, steps, elementwise)
+    classifier: Any = make_model(model, query or steps, activation=elementwise.activation)
     from sparsetoken import theory
 
     with on_device(device):
         result = theory.capacity(problem, classifier, tolerance=tolerance)
-    return answer(f"Capacity of {model}", result, ("capacity", "numerical_error"), result.advice)
+    advice = [*o.unused(query, steps), *with_options(result.advice)]
+    return answer(f"Capacity of {model}", result, ("capacity", "numerical_error"), advice)
 
 
 @command
@@ -259,7 +273,7 @@ def _status(lengths: tuple[int, ...], curves: dict[str, list[CriticalStrength]])
 
 def _lines(values: dict[str, Any]) -> list[str]:
     rows = [
-        {"model": name.replace("_", " ")}
+        {"model": name}
         | {f"L = {L}": s for L, s in zip(values["lengths"], row, strict=True)}
         | {"growth": values["growth"].get(name, {}).get("law", "")}
         for name, row in values["critical_strength"].items()

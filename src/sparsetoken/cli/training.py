@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,7 +27,6 @@ from sparsetoken.model.networks import (
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.task_law import Problem, law_of
 
-EXPERIMENT = "Experiment (any of these adds a simulation)"
 SHOWN = (
     "test_error",
     "training_loss",
@@ -118,19 +117,16 @@ def descend(
     tolerance: Annotated[
         float, Option(help="Tolerance: an upper bound on twice the numerical error at every step.")
     ] = 1e-3,
-    dimension: Annotated[
-        int, Option(group=EXPERIMENT, help="d, at least 3.")
-    ] = o.DEFAULT_DIMENSION,
-    trials: Annotated[
-        int, Option(group=EXPERIMENT, help="Independent repetitions.")
-    ] = o.DEFAULT_TRIALS,
-    seed: Annotated[int, Option(group=EXPERIMENT, help="Seed of all trials.")] = 0,
-    engine: Annotated[str, Option(group=EXPERIMENT, help=o.ENGINES)] = "tensors",
+    dimension: o.Dimension = o.DEFAULT_DIMENSION,
+    trials: o.Trials = o.DEFAULT_TRIALS,
+    seed: o.TrialSeed = 0,
+    engine: o.Engine = "tensors",
     given: Given,
 ) -> Answer:
     """Follow joint gradient descent on all weights, step by step.
 
-    Without --network, it trains readout, query and bias of attention or elementwise attention.
+    Without --network, it trains readout, query and bias of attention or elementwise attention. With
+    --dimension, --trials or --seed it is also simulated.
 
     Example: sparsetoken descend --network gated --hidden 2 --alpha 3 --steps 12
     """
@@ -184,9 +180,8 @@ def descend(
         integer("trials", trials, 1)
         DescentPlan(learned, trained, Setting(dimension, seed, engine))
     path = theory.descend(learned, trained, tolerance=tolerance)
-    steps = _rows(_quantities(path, network), _states(path.training_loss))
     values: dict[str, Any] = {
-        "steps": steps,
+        "steps": _rows(_quantities(path, network), _states(path.training_loss)),
         "numerical_error": path.numerical_error,
         "best_step": path.best_step,
         "replicas": path.replicas,
@@ -196,23 +191,24 @@ def descend(
     advice = [f"Numerical error of the test error: {path.numerical_error:.1e}"]
     advice += [f"Advice: {note}" for note in path.notes]
     fallen = shortfall(path.status)
-    lines = _lines("Gradient descent on all weights", steps)
+    states = _states(path.training_loss)
+    lines = table("Gradient descent on all weights", _rows(_columns(path), states))
     if sampled:
         ran = simulation.descend(
             learned, trained, dimension=dimension, trials=trials, seed=seed, engine=engine
         )
-        over_trials = _quantities(ran.trials, network)
         states = _states(ran.mean.training_loss)
-        means, errors = (
-            _rows({name: reduce(values, axis=0) for name, values in over_trials.items()}, states)
-            for reduce in (np.mean, standard_error)
-        )
-        both = [pairs(*rows) for rows in zip(means, errors, strict=True)]
-        both = [row | {"step": step} for step, row in enumerate(both)]
+        tables = []
+        reductions: tuple[Any, Any] = np.mean, standard_error
+        titles = "Means of the trials", "Their standard errors"
+        for title, reduce in zip(titles, reductions, strict=True):
+            tables.append(_rows(_quantities(ran.trials, network), states, reduce))
+            lines += table(title, _rows(_columns(ran.trials), states, reduce))
+        both = [
+            pairs(*rows) | {"step": step} for step, rows in enumerate(zip(*tables, strict=True))
+        ]
         values["simulation"] = {"steps": both, "status": ran.status}
         fallen = fallen or shortfall(ran.status)
-        lines += _lines("Means of the trials", means)
-        lines += _lines("Their standard errors", errors)
     return Answer("", values, lines, advice=advice, shortfall=fallen)
 
 
@@ -251,29 +247,32 @@ def _one_or_each(name: str, text: str, most: int, what: str) -> float | list[flo
     return entries[0] if len(entries) == 1 else entries
 
 
+def _columns(path: Any) -> dict[str, np.ndarray]:
+    """Return the columns of a course that a person reads, whose last axis is steps."""
+    named = {name: getattr(path, name) for name in ("test_error", "training_loss", "attended")}
+    return named | path.weights.columns()
+
+
 def _quantities(path: Any, network: str | None) -> dict[str, np.ndarray]:
-    """Return the displayed part of a course, whose last axis is steps."""
-    weights = path.weights
-    quantities = {name: getattr(path, name) for name in ("test_error", "training_loss", "attended")}
-    quantities |= weights.columns()
+    """Return the columns of a course with the names of the JSON keys."""
+    quantities = _columns(path)
     if "cosine_q" in quantities:  # one query and one signal
-        quantities |= {"cosine": quantities["cosine_q"], "product_wq": weights.gram[..., 0, 1]}
+        product = path.weights.gram[..., 0, 1]
+        quantities |= {"cosine": quantities["cosine_q"], "product_wq": product}
     quantities["bias"] = quantities["b"]
     return {name: quantities[name] for name in SHOWN} if network is None else quantities
 
 
-def _rows(quantities: Mapping[str, np.ndarray], states: int) -> list[dict[str, Any]]:
-    """Return a row for each of the first states."""
-    lists = {name: values.tolist() for name, values in quantities.items()}
+def _rows(
+    quantities: Mapping[str, np.ndarray],
+    states: int,
+    reduce: Callable[..., np.ndarray] = lambda values, axis: values,
+) -> list[dict[str, Any]]:
+    """Return a row for each of the first states, of trials after a reduction of their axis."""
+    lists = {name: reduce(values, axis=0).tolist() for name, values in quantities.items()}
     return [{"step": t, **{name: row[t] for name, row in lists.items()}} for t in range(states)]
 
 
 def _states(training_loss: np.ndarray) -> int:
     """Return the number of states kept: the start, and all until the descent diverges."""
     return max(int(np.isfinite(training_loss).sum()), 1)
-
-
-def _lines(title: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Return the quantities of each step as lines of a table."""
-    shown = [{n: x for n, x in row.items() if n != "bias" or "b" not in row} for row in rows]
-    return table(title, shown)

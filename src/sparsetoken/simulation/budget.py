@@ -61,5 +61,7 @@ def require_memory(need: int, dimension: int, length: int, budget: int | None, l
     limit = DEFAULT_BUDGET if budget is None else integer("memory_budget", budget, 1)
     if need > limit:
         at = f"dimension {dimension}, length {length}"
-        remedy = f"Lower dimension or length. Or raise memory_budget, or lower {load}."
-        raise InvalidInput("memory_budget", f"at least {need:,} bytes at {at}", limit, remedy)
+        remedy = "Lower {} or {}. Or raise {}, or lower {}."
+        names = ("dimension", "length", "memory_budget", load)
+        legal = f"at least {need:,} bytes at {at}"
+        raise InvalidInput("memory_budget", legal, limit, remedy, *names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import itertools
 import math
 import warnings
@@ -146,15 +145,10 @@ def read_kept(kept: Kept, about: Mapping[str, Any]) -> tuple[xr.Dataset, int]:
     return xr.Dataset(variables, coords, attributes), known.damaged
 
 
-def words(dataset: xr.Dataset, name: str) -> dict[str, list[str]]:
-    """Return the statuses or messages of each quantity that has some."""
-    own = {str(n): one.values for n, one in dataset.items() if str(n).endswith(f"_{name}")}
-    return {n.removesuffix(f"_{name}"): values.ravel().tolist() for n, values in own.items()}
-
-
-def statuses(dataset: xr.Dataset) -> collections.Counter[str]:
-    """Return the number of results with each status."""
-    return collections.Counter(itertools.chain(*words(dataset, "status").values()))
+def statuses(dataset: xr.Dataset) -> list[str]:
+    """Return the status of each result."""
+    own = (one.values.ravel() for name, one in dataset.items() if str(name).endswith("_status"))
+    return [*itertools.chain(*own)]
 
 
 def _array(given: Any) -> np.ndarray:

@@ -235,7 +235,8 @@ class Grid:
                 call = self._call(self.values(point), quantity)
                 call.plan(budget)
             except InvalidInput as error:
-                name, legal, got, remedy = error.args
+                name, legal, got, remedy, *keywords = error.args
+                remedy = remedy.format(*keywords) if keywords else remedy
                 at = ", ".join(f"{n} = {described(value)}" for n, value in point.items())
                 remedy = f"{remedy} So it is at {at}.".lstrip()
                 raise InvalidInput(self.where(str(name).split()[0]), legal, got, remedy) from None

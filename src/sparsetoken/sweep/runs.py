@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import pickle
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from sparsetoken.sweep.grid import Call, Grid, described
 from sparsetoken.sweep.parameters import CONVERGED, FAILED, MISSING, parameters
 from sparsetoken.sweep.store import ARRAYS, PIECES, opened, write_specification
 from sparsetoken.work import Kept, Result, require_executor, timed
+from sparsetoken.work.kept import Known
 
 LONG, MOST_TIMED = 2.0, 20
 
@@ -50,42 +51,12 @@ class Counts(NamedTuple):
         return self.done + self.failed + self.left
 
     @classmethod
-    def of(cls, statuses: collections.Counter[str], damaged: int = 0) -> Counts:
+    def of(cls, statuses: Iterable[str], damaged: int = 0) -> Counts:
         """Return the counts of results with these statuses."""
-        failed, left = statuses[FAILED], statuses[MISSING]
-        done = statuses.total() - failed - left
-        return cls(done, failed, left, done - statuses[CONVERGED], damaged)
-
-
-class _Work:
-    """The distinct results of a grid by name: their calls, and the number of all by status."""
-
-    def __init__(self, grid: Grid, kept: Kept, budget: int | None, *, mend: bool = False) -> None:
-        self.points = {quantity: list(grid.calls(quantity, budget)) for quantity in grid.quantities}
-        self.calls: dict[str, Call] = {}
-        self._weights = collections.Counter[str]()
-        for call in (call for some in self.points.values() for call in some):
-            for trial in range(grid.trials_of(call.quantity)):
-                one = call._replace(trial=trial)
-                self.calls[one.name] = one
-                self._weights[one.name] += 1
-        self.statuses = dict.fromkeys(self.calls, MISSING)
-        self._sums = collections.Counter({MISSING: self._weights.total()})
-        known = kept.read(self.calls, mend=mend)
-        self.damaged = known.damaged
-        self.add(known.results)
-
-    def add(self, results: Mapping[str, Result]) -> None:
-        """Count results that are there from here on."""
-        for name, result in results.items():
-            self._sums[self.statuses[name]] -= self._weights[name]
-            self.statuses[name] = FAILED if result.error else result.value["status"]
-            self._sums[self.statuses[name]] += self._weights[name]
-
-    @property
-    def counts(self) -> Counts:
-        """The counts of all results."""
-        return Counts.of(self._sums)
+        number = collections.Counter(statuses)
+        failed, left = number[FAILED], number[MISSING]
+        done = number.total() - failed - left
+        return cls(done, failed, left, done - number[CONVERGED], damaged)
 
 
 def run(
@@ -97,7 +68,6 @@ def run(
     retry_failed: bool = False,
     memory_budget: int | None = None,
     on_counts: Callable[[Counts], None] = lambda _: None,
-    on_damaged: Callable[[int], None] = lambda _: None,
 ) -> Counts:
     """Compute the missing results of a grid, and return the counts of all its results.
 
@@ -120,9 +90,8 @@ def run(
         The largest number of bytes that one trial may take, as counted beforehand. It changes
         no result.
     on_counts : callable
-        Called with the counts so far.
-    on_damaged : callable
-        Called with the number of damaged files, if there are any: what they held is computed again.
+        Called with the counts so far. Their damaged files were found at the start, and removed:
+        what they held is computed again.
 
     Raises
     ------
@@ -156,28 +125,51 @@ def run(
     require_memory(sum(grid.rows.values()), grid.experiment)
     folder = opened(store, write=True)
     kept = Kept(folder / PIECES, checked_result)
-    work = _Work(grid, kept, memory_budget, mend=True)
+    calls = _calls(grid, memory_budget)
     if executor is not None and not isinstance(require_executor(executor), ThreadPoolExecutor):
-        pickle.dumps([Piece(calls) for calls in work.points.values()])  # refused before it begins
-    about = _about(grid, work)
+        pickle.dumps([Piece(some) for some in calls.values()])  # refused before it begins
+    about = _about(grid, calls)
+    names = [call.name for some in calls.values() for call in some]
+    known = kept.read({*names}, mend=True)
+    states = _states(names, known)
     write_specification(folder, about)
-    if work.damaged:
-        on_damaged(work.damaged)
-    on_counts(work.counts)
+    on_counts(Counts.of(map(states.__getitem__, names), known.damaged))
     wanted = {MISSING, FAILED} if retry_failed else {MISSING}
-    lacking = (call for name, call in work.calls.items() if work.statuses[name] in wanted)
+    distinct = {call.name: call for some in calls.values() for call in some}
+    lacking = (call for name, call in distinct.items() if states[name] in wanted)
     pieces = list(in_pieces(lacking, memory_budget))
     first = random.randrange(max(1, len(pieces)))  # so that two runs at once do little twice
     for results in kept.fill(computed, pieces[first:] + pieces[:first], executor, width):
-        work.add(results)
-        on_counts(work.counts)
+        states |= {name: _state(result) for name, result in results.items()}
+        on_counts(Counts.of(map(states.__getitem__, names), known.damaged))
     dataset, damaged = read_kept(kept, about)
     write_specification(folder, about)  # another run may have written its own
     folder.replace(ARRAYS, zarr_files(dataset), "zarr.json")
     return Counts.of(statuses(dataset), damaged)
 
 
-def _about(grid: Grid, work: _Work) -> dict[str, Any]:
+def _calls(grid: Grid, budget: int | None) -> dict[str, list[Call]]:
+    """Return the calls of all results of each quantity, in the order of its array."""
+    return {
+        quantity: [
+            call._replace(trial=trial)
+            for call in grid.calls(quantity, budget)
+            for trial in range(grid.trials_of(quantity))
+        ]
+        for quantity in grid.quantities
+    }
+
+
+def _state(result: Result) -> str:
+    return FAILED if result.error else result.value["status"]
+
+
+def _states(names: Sequence[str], known: Known) -> dict[str, str]:
+    """Return the status of each result by name."""
+    return {n: _state(known.results[n]) if n in known.results else MISSING for n in names}
+
+
+def _about(grid: Grid, calls: Mapping[str, Sequence[Call]]) -> dict[str, Any]:
     """Return the specification that is kept, as JSON."""
     used, rest = parameters(grid.experiment), grid.values({}).items()
     fixed = {n: described(v) for n, v in rest if n in used and n not in grid.names}
@@ -189,14 +181,16 @@ def _about(grid: Grid, work: _Work) -> dict[str, Any]:
         "trials": grid.trials,
         "seed": grid.seed,
         "plot": dict(grid.plot),
-        "keys": {quantity: [c.key for c in calls] for quantity, calls in work.points.items()},
+        "keys": {q: [call.key for call in some if call.trial == 0] for q, some in calls.items()},
     }
 
 
 def count(grid: Grid, store: Path | str, memory_budget: int | None = None) -> Counts:
     """Check all points of a grid, and count what a store has of its results."""
-    folder = opened(store, write=True)
-    return _Work(grid, Kept(folder / PIECES, checked_result), memory_budget).counts
+    kept = Kept(opened(store, write=True) / PIECES, checked_result)
+    names = [call.name for some in _calls(grid, memory_budget).values() for call in some]
+    known = kept.read({*names})
+    return Counts.of(map(_states(names, known).__getitem__, names), known.damaged)
 
 
 def seconds_of(grid: Grid, memory_budget: int | None = None) -> float:
