@@ -35,7 +35,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "source_links",
 ]
-exclude_patterns = ["_build", "archive.md", "gallery/README.rst", "gallery/*.py"]
+exclude_patterns = ["_build", "gallery/README.rst", "gallery/*.py"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]
@@ -56,7 +56,7 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 # Pages without pages below them need no navigation at their side.
-html_sidebars = {page: [] for page in ("start", "theorists", "practitioners", "explorer")}
+html_sidebars = {page.stem: [] for page in HERE.glob("*.md")}
 html_show_sphinx = False
 copyright = "the sparsetoken maintainers, MIT licence"
 

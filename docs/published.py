@@ -1,11 +1,12 @@
-"""Numbers of reports that the documentation quotes.
+"""Numbers of reports that the documentation quotes, and the badges of the README.
 
     python docs/published.py                    write the pages again from docs/published.json
     python docs/published.py --quick results    first take the numbers of a report
     python docs/published.py --speed results/bench.json   the rows of benchmarks/speed.py
 
 In a page, what stands between ``<!-- numbers: NAME -->`` and ``<!-- end -->`` is written by the
-function of `BLOCKS` of that name. A test compares all pages with docs/published.json.
+function of `BLOCKS` of that name; a badge is written from pyproject.toml and the verdicts of the
+report. A test compares all of them with docs/published.json.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import re
 import statistics
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -137,10 +139,53 @@ def with_blocks(text: str, numbers: Numbers) -> str:
     return MARK.sub(lambda m: m[1] + BLOCKS[m[2]](numbers) + m[4], text)
 
 
+BADGE = """\
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img">
+<title>{left}: {right}</title>
+<rect width="{width}" height="20" rx="3" fill="#0072B2"/>
+<path d="M3 0h{edge}v20H3a3 3 0 0 1-3-3V3a3 3 0 0 1 3-3z" fill="#444"/>
+<g fill="#fff" font-family="Verdana, DejaVu Sans, sans-serif" font-size="11">
+<text x="8" y="14" textLength="{left_length}">{left}</text>
+<text x="{start}" y="14" textLength="{right_length}">{right}</text>
+</g>
+</svg>
+"""
+LETTER = 6.3  # mean width of a letter of 11 pixels
+
+
+def badge(left: str, right: str) -> str:
+    """Return a picture of two words, as SVG."""
+    left_length, right_length = (round(LETTER * len(text)) for text in (left, right))
+    start = left_length + 24
+    return BADGE.format(
+        left=left,
+        right=right,
+        left_length=left_length,
+        right_length=right_length,
+        edge=left_length + 13,
+        start=start,
+        width=start + right_length + 8,
+    )
+
+
+def badges(numbers: Numbers) -> dict[Path, str]:
+    """Return the badges of the README."""
+    project = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    verdicts = [claim["verdict"] for claim in numbers["quick"]["claims"].values()]
+    counts = (f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
+    words = {
+        "python": ("Python", project["requires-python"].removeprefix(">=") + " or later"),
+        "licence": ("licence", project["license"]),
+        "claims": ("claims checked", ", ".join(counts).replace("holds", "hold")),
+    }
+    return {HERE / f"images/badge_{name}.svg": badge(*two) for name, two in words.items()}
+
+
 def written(numbers: Numbers) -> dict[Path, str]:
-    """Return all pages that hold numbers, as they should be."""
+    """Return all pages that hold numbers and all badges, as they should be."""
     pages = {file: file.read_text("utf-8") for file in sorted(HERE.glob("*.md"))}
-    return {file: with_blocks(text, numbers) for file, text in pages.items() if MARK.search(text)}
+    found = {file: with_blocks(text, numbers) for file, text in pages.items() if MARK.search(text)}
+    return found | badges(numbers)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = [README, *sorted(DOCS.glob("*.md"))]
-OF_MEASUREMENTS = {"archive", "benchmarks", "changelog"}
+OF_MEASUREMENTS = {"benchmarks", "changelog"}
 PROSE = [page for page in PAGES if page.stem not in OF_MEASUREMENTS]
 CODE = re.compile(r"^```.*?^```$|\$\$.*?\$\$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 WORDS = "half an? |about an? |one |two |three |four |five |six |seven |eight |nine |ten "
@@ -111,18 +111,68 @@ def test_links_lead_somewhere(page):
 def test_the_readme_names_every_page_and_is_short():
     text = README.read_text("utf-8")
     named = {Path(link.partition("#")[0]).name for link in _links(README)}
-    pages = {page.name for page in DOCS.glob("*.md")} - {"changelog.md", "index.md", "more.md"}
+    pages = {page.name for page in DOCS.glob("*.md")} - {"changelog.md", "index.md"}
     assert pages <= named
     labels = re.findall(r"^\[([^\]]+)\]: docs", text, re.MULTILINE)
     assert [label for label in labels if text.lower().count(f"[{label.lower()}]") < 2] == []
     assert len(text.splitlines()) <= 120
 
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def test_the_readme_names_the_repository_that_the_metadata_name():
+    """Once `project.urls` has a Repository, it takes the place of the placeholder."""
+    url = PROJECT["urls"].get("Repository", "<repository URL>")
+    assert f"git clone {url} sparsetoken" in README.read_text("utf-8")
+    assert "<repository URL>" not in README.read_text("utf-8").replace(f"clone {url}", "")
+
+
+def _with_what_they_include(extras):
+    found = set(extras)
+    for extra in extras:
+        for other in PROJECT["optional-dependencies"][extra]:
+            if other.startswith("sparsetoken["):
+                found |= _with_what_they_include(other[12:].rstrip("]").split(","))
+    return found
+
+
+def _lacking(text):
+    """Yield the commands that need an extra which no line before them installs."""
+    installed = set()
+    for line in "".join(
+        re.findall(r"^```(?:sh|console)\n(.*?)^```", text, re.M | re.S)
+    ).splitlines():
+        line = line.removeprefix("$ ")
+        for extras in re.findall(r'pip install "[\w.]*\[([\w,]+)\]"', line):
+            installed |= _with_what_they_include(extras.split(","))
+        needed = "explore" if line.startswith("sparsetoken explore") else "app"
+        if line.startswith("sparsetoken ") and needed not in installed:
+            yield line
+
+
+@pytest.mark.parametrize("page", [README, DOCS / "start.md"], ids=lambda page: page.name)
+def test_no_command_needs_what_was_not_installed_before(page):
+    text = page.read_text("utf-8")
+    assert "\n$ sparsetoken " in text or "\nsparsetoken " in text
+    assert list(_lacking(text)) == []
+
+
+def test_a_command_without_its_extra_is_found():
+    page = '```sh\npip install "x[app]"\nsparsetoken align\nsparsetoken explore\n```\n'
+    assert list(_lacking(page)) == ["sparsetoken explore"]
+    assert list(_lacking(page.replace("[app]", "[explore]"))) == []
+    assert list(_lacking(page.replace("[app]", "[data]"))) == [
+        "sparsetoken align",
+        "sparsetoken explore",
+    ]
+
+
 def test_every_page_is_in_a_table_of_contents():
     text = "".join(page.read_text("utf-8") for page in DOCS.glob("*.md"))
     trees = re.findall(r"```\{toctree\}\n(.*?)```", text, re.DOTALL)
     listed = {line.strip() for tree in trees for line in tree.splitlines()}
-    assert {page.stem for page in DOCS.glob("*.md")} - listed == {"index", "archive"}
+    assert {page.stem for page in DOCS.glob("*.md")} - listed == {"index"}
 
 
 def test_every_picture_of_the_gallery_has_a_text():

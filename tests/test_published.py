@@ -27,7 +27,8 @@ def numbers(published):
 
 def test_the_pages_say_what_the_numbers_say(published, numbers):
     pages = published.written(numbers)
-    assert {file.name for file in pages} == {"benchmarks.md"}
+    names = {file.name for file in pages}
+    assert names == {"benchmarks.md", "badge_python.svg", "badge_licence.svg", "badge_claims.svg"}
     for file, text in pages.items():
         assert file.read_text("utf-8") == text, f"Run python docs/published.py: {file.name} differs"
 
@@ -43,6 +44,13 @@ def test_a_number_changed_by_hand_is_noticed(published, numbers):
     drifted = text.replace("comparisons: 205 against", "comparisons: 206 against")
     assert drifted != text
     assert published.with_blocks(drifted, numbers) == text
+
+
+def test_a_claim_that_fails_shows_on_its_badge(published, numbers):
+    claims = dict(numbers["quick"]["claims"])
+    claims[next(iter(claims))] = {"verdict": "fails", "evidence": {}}
+    changed = published.badges({"quick": {"claims": claims}})
+    assert "1 fails" in changed[DOCS / "images" / "badge_claims.svg"]
 
 
 @pytest.fixture

@@ -61,9 +61,7 @@ def test_the_command_prints_what_the_page_shows():
 
 
 def test_the_command_line_takes_a_model_of_ones_own(tmp_path):
-    page = (
-        (ROOT / "docs" / "extending.md").read_text(encoding="utf-8").partition("## A parameter")[0]
-    )
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8").partition("## A task")[0]
     (model,) = re.findall(r"^```python\n(.*?)^problem = ", page, re.M | re.S)
     (runner,) = re.findall(r"^```{code-block} python\n(.*?)^```", page, re.M | re.S)
     (tmp_path / "top_two.py").write_text(model, "utf-8")

@@ -2,8 +2,8 @@
 Figure 1 of the paper: test error and training loss of three models
 ===================================================================
 
-One token in ten carries the signal. Attention, the mean of the tokens and all
-tokens side by side are fitted with the square loss and almost no ridge.
+One token in ten carries the signal. Attention, mean pooling and concatenated
+tokens are fitted with the square loss and almost no ridge.
 """
 
 # %%
@@ -29,5 +29,5 @@ for model in curve.models:
 
 # %%
 # Each test error peaks where the training set is just fitted exactly: at as many
-# bags as weights, which are d for attention and pooling and 10 d for all tokens
-# side by side. From there on the training loss rises from 0.
+# bags as weights, which are d for attention and pooling and 10 d for concatenated
+# tokens. From there on the training loss rises from 0.

@@ -23,7 +23,7 @@ models = {
 }
 
 # %%
-# Arrays broadcast, and the result draws itself. Lines are exact in the limit of
+# Arrays broadcast, and a result has a plot. Lines are exact in the limit of
 # high dimension, points are experiments at dimension 200 with their standard
 # errors. The dash-dotted line is the error of the best learner with as many
 # labels as attention has in both stages.

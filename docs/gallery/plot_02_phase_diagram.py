@@ -3,7 +3,7 @@ Phase diagram: who wins where
 =============================
 
 Attention has to find its query from noisy labels. With few labels or a weak
-signal the query points nowhere, and mean pooling is the better choice.
+signal the query is almost random, and mean pooling is the better choice.
 """
 
 import matplotlib.pyplot as plt

@@ -25,7 +25,7 @@ for eta_b in (20.0, 5.0, 0.5):
 ax.axhline(0, color="black", linewidth=0.8)
 
 # %%
-# A prediction says so, with a remedy: the advice belongs to the result.
+# The advice of a prediction explains it, with a remedy.
 
 found = st.predict(rare.problem, st.Attention(st.TwoSteps(alpha0=2.0)))
 print(*found.advice[0].split(". "), sep=".\n")

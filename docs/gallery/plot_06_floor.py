@@ -3,8 +3,8 @@ The floor: what no learner can beat
 ===================================
 
 The Bayes-optimal learner knows the law of the data, but neither the direction of
-the signal nor its places. Its error is a floor under every method, for each
-number of labels.
+the signal nor its positions. Its error is a lower bound for every method, at
+each number of labels.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ import sparsetoken as st
 
 # %%
 # Three levels: the four-stage training, the best learner from as many labels, and
-# the oracle, which knows the direction and misses the places alone.
+# the oracle, which knows the direction but not the positions.
 
 problem = st.SparseTokenProblem(length=10, informative=1, strength=4.0)
 alpha = np.geomspace(0.25, 8, 8)

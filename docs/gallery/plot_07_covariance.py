@@ -3,7 +3,7 @@ Covariance, bag effects and whitening
 =====================================
 
 Embeddings of real data have a steep spectrum, and tokens of one bag are alike.
-Theory takes both: :class:`sparsetoken.TokenCovariance` is the law of the tokens.
+The theory covers both: :class:`sparsetoken.TokenCovariance` is the token law.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ import sparsetoken as st
 # The same signal in four kinds of noise, all of variance 1 in the mean over
 # directions. The second has a steep spectrum. The third is the second after
 # whitening: isotropic noise, and a signal that grew where the noise was small.
-# In the fourth the tokens of a bag share an effect as large as their own noise.
+# In the fourth the tokens of a bag share a random shift as large as their noise.
 
 d = 100
 spectrum = np.arange(1, d + 1) ** -0.8
@@ -52,7 +52,7 @@ errors = {
 
 # %%
 # High-variance directions bias the query; whiten first.
-# A bag effect adds to the mean token; the softmax is invariant to it.
+# A shared shift moves the mean token; the softmax is invariant to it.
 
 fig, ax = plt.subplots(layout="constrained")
 place = np.arange(len(kinds))

@@ -26,7 +26,7 @@ bags[labels == 1, 2] *= 3.0
 
 # %%
 # Features of a Gaussian kernel join as a member: a pipeline of scikit-learn that
-# makes them of each token. Its weight is what it gains on bags left out.
+# makes them of each token. Its weight reflects its gain on held-out bags.
 
 kernel = make_pipeline(
     TokenTransformer(Nystroem(gamma=0.1, n_components=200, random_state=0)),

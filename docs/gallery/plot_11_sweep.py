@@ -40,8 +40,8 @@ alpha1 = { from = 0.5, to = 8, points = 5, scale = "logarithmic" }
 """
 
 # %%
-# Run it. A second run would find that nothing is left to do; after a kill it
-# would go on. The folder also has them as a Zarr group, ``results.zarr``.
+# Run it. A second run would find nothing left to do; after a kill it would
+# resume. The folder also has them as a Zarr group, ``results.zarr``.
 
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "spec.toml"

@@ -43,7 +43,7 @@ readout = st.Readout(loss, ridge=ridges, alpha1=2.0)
 exact = st.predict(problem, model, readout, tolerance=1e-3)
 
 # %%
-# Points share their 400 samples: they lie above or below the line together.
+# Points share their 400 samples: they are above or below the line together.
 
 fig, ax = plt.subplots(layout="constrained")
 exact.plot(ax=ax, label="exact")

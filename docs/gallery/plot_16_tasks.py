@@ -15,8 +15,8 @@ import numpy as np
 import sparsetoken as st
 
 # %%
-# The task is one of ``st.tasks``. A small overlap of the query with the mark
-# shows the way.
+# The task is one of ``st.tasks``. The query starts with a small overlap
+# with the mark.
 
 task = st.tasks.single_location_regression(length=6)
 rates = {"q": 1.5, "w": 0.3}
