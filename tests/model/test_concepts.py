@@ -87,7 +87,7 @@ def test_laws():
     law = law_of(TASK)
     assert (law.outputs, law.some_targets().tolist()) == (3, [2, 0, 1])
     sparse = law_of(st.SparseTokenProblem(4, 2, 3.0, 0.3))
-    assert (sparse.patterns, sparse.some_targets().tolist()) == (((2,), (0,)), [1, -1])
+    assert (sparse.bags.patterns, sparse.some_targets().tolist()) == (((2,), (0,)), [1, -1])
     assert sparse.rates == pytest.approx((0.3, 0.7), abs=1e-15)
     with pytest.raises(InvalidInput, match="ConceptProblem"):
         law_of(3)

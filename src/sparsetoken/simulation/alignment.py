@@ -87,5 +87,5 @@ def align(
     """
     setting = Setting(dimension_of(problem, dimension), seed, engine, dtype)
     grid = broadcast(problem, steps)
-    plans = [AlignmentPlan(at, of, setting, memory_budget) for at, of in grid.points]
-    return simulated(plans, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
+    runs = [AlignmentPlan(*point, setting, memory_budget).run for point in grid.points]
+    return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)

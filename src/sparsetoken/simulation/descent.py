@@ -262,7 +262,8 @@ def descend(
     own = law_of(grid.points[0][0]).tokens.dimension
     size = dimension if dimension is not None else own or DIMENSION
     setting = Setting(size, seed, engine, dtype)
-    plans = [
-        DescentPlan(task, trained, setting, memory_budget, steps) for task, trained in grid.points
+    runs = [
+        DescentPlan(task, trained, setting, memory_budget, steps).run
+        for task, trained in grid.points
     ]
-    return simulated(plans, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
+    return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)

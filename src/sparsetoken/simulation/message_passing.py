@@ -219,4 +219,4 @@ def pass_messages(
     need = _COPIES * FLOAT * n * L * (dimension + 2 * problem.informative)
     require_memory(need, dimension, L, memory_budget, "alpha")
     plan = _Plan(problem, alpha, dimension, seed, iterations, test_samples)
-    return simulated([plan], Broadcast([]), trials, executor=executor, progress=progress)
+    return simulated([plan.run], Broadcast([]), trials, executor=executor, progress=progress)

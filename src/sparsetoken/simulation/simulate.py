@@ -119,13 +119,11 @@ def simulate(
     joint = isinstance(model, Model) and isinstance(model.query, Descent)
     setting = Setting(dimension, seed, engine or ("tensors" if joint else "reduced"), dtype)
     grid = broadcast(problem, model, readout)
-    plans = [
-        TrialPlan(
-            problem, model, readout, setting, memory_budget, test_samples, test_problem, device
-        )
-        for problem, model, readout in grid.points
+    runs = [
+        TrialPlan(*point, setting, memory_budget, test_samples, test_problem, device).run
+        for point in grid.points
     ]
-    return simulated(plans, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
+    return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
 
 
 def draw_training_set(
