@@ -25,9 +25,9 @@ PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
 START = {"start_w": 0.5, "start_q": 0.8}
 
 
-def descended(engine, descent, budget=None):
+def descended(engine, descent):
     training = training_of(PROBLEM, descent)
-    return followed(engine.descent_data(training, budget), training)
+    return followed(engine.descent_data(training), training)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "square", "squared_hinge"])
@@ -86,8 +86,8 @@ def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
     monkeypatch.setattr("sparsetoken.simulation.budget.CHUNK_BYTES", 1000)
     monkeypatch.setattr("sparsetoken.simulation.tensors.CHUNK_BYTES", 1000)
     descent = attention_descent(3.0, 3, **START)
-    engine = TensorEngine(PROBLEM, 20, seed=2)
-    kept, drawn = (list(descended(engine, descent, budget)) for budget in (2**30, 1))
+    engines = (TensorEngine(PROBLEM, 20, seed=2, budget=budget) for budget in (2**30, 1))
+    kept, drawn = (list(descended(engine, descent)) for engine in engines)
     np.testing.assert_array_equal(kept[-1].columns, drawn[-1].columns)
 
 

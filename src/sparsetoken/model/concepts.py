@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparsetoken.base.parameters import Range, parameter, value
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
 from sparsetoken.model.task import Bags, Latent
-from sparsetoken.model.tokens import Isotropic, TokenLaw
+from sparsetoken.model.tokens import Isotropic
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -106,7 +106,7 @@ class ConceptProblem(Bags):
         kind="sequence of integers",
     )
 
-    tokens: ClassVar[TokenLaw] = Isotropic()
+    tokens = Isotropic()
 
     def _check_together(self) -> None:
         signals, kinds = len(self.strengths), len(self.patterns)
@@ -136,7 +136,7 @@ class ConceptProblem(Bags):
         return max(self.labels) + 1
 
     @property
-    def directions(self) -> tuple[str, ...]:
+    def directions(self) -> tuple[str, ...]:  # type: ignore[override]
         """The names of the signals, which are their numbers."""
         return tuple(str(p + 1) for p in range(len(self.strengths)))
 

@@ -92,8 +92,9 @@ class TaskLaw:
 
     def some_targets(self) -> np.ndarray:
         """Return targets at which a loss is tried."""
-        own = isinstance(self.bags, Task)
-        return self._coded(check_task(self.bags) if own else np.array(self.bags.labels))
+        if isinstance(self.bags, Task):
+            return self._coded(check_task(self.bags))
+        return self._coded(np.array(self.bags.labels))
 
     def _coded(self, y: np.ndarray) -> np.ndarray:
         """Return checked targets; two classes are -1 and 1, more are integers."""
