@@ -157,9 +157,10 @@ def test_trials_do_not_depend_on_the_workers():
     np.testing.assert_array_equal(one.trials.isel(trial=0).weights.cosines, cosines)
 
 
-def test_divergence_is_said():
+@pytest.mark.parametrize("engine", ["reduced", "tensors"])
+def test_divergence_is_said(engine):
     wild = attention_descent(1.0, 9, 300.0, 300.0, 300.0, loss="square")
-    found = simulated_descent(PROBLEM, wild, dimension=30, trials=2)
+    found = simulated_descent(PROBLEM, wild, dimension=30, trials=2, engine=engine)
     assert found.status.code is StatusCode.NO_LIMIT
     known = int(np.isfinite(found.mean.test_error).sum())
     first = int(np.isfinite(found.trials[0].test_error).sum())
@@ -167,7 +168,7 @@ def test_divergence_is_said():
     assert 1 <= known < len(found.mean) == 10
     assert np.isnan(found.mean.test_error[known:]).all()
     with pytest.raises(InvalidInput, match="diverge"):
-        simulate(PROBLEM, Attention(wild), Readout(), dimension=30, trials=1)
+        simulate(PROBLEM, Attention(wild), Readout(), dimension=30, trials=1, engine=engine)
 
 
 def test_test_errors_may_be_asked_at_some_steps_only():
