@@ -256,7 +256,8 @@ def readout_fit(device: str | None, d: int) -> Action:
         raise Skipped("JAX has no GPU here")
     problem, model = st.SparseTokenProblem(10, 1, 5.0), st.Attention(st.Query(0.9, 1.0))
     readout = readout_at(2.0)
-    plan = TrialPlan(problem, model, readout, Setting(d, 0, "reduced"), BUDGET)
+    setting = Setting(d, 0, "reduced", memory_budget=BUDGET)
+    plan = TrialPlan(problem, model, readout, setting)
     design = plan.draw(0).design
 
     def act(i: int) -> dict:

@@ -1,7 +1,9 @@
 """Parameters are declared once: ranges, letters, docstrings and the page on notation follow."""
 
+import dataclasses
 import inspect
 import math
+import pickle
 import re
 from pathlib import Path
 
@@ -46,10 +48,8 @@ def test_what_is_outside_is_refused_with_range_and_remedy(kind, declared):
         assert declared.legal in legal
         assert got is wrong
         assert declared.remedy in remedy
-        given = {"direction": [1.0], "cosine": 0.5, "sharpness": 1.0}
-        given = {key: given[key] for key in given if key in parameters_of(kind)}
         with pytest.raises(InvalidInput, match=declared.name):
-            kind(**{**given, declared.name: wrong})
+            dataclasses.replace(made(kind), **{declared.name: wrong})
 
 
 @pytest.mark.parametrize(("kind", "declared"), DECLARED, ids=named)
@@ -67,6 +67,30 @@ def test_every_parameter_has_help_and_a_place_in_the_docstring(kind, declared):
     if declared.slider and declared.number is not None:
         for end in map(declared.number, declared.slider):
             assert declared.checked(end) == end
+
+
+REQUIRED_FIELDS = {"direction": [1.0], "cosine": 0.5, "sharpness": 1.0}
+
+
+def made(kind):
+    names = parameters_of(kind).keys() & REQUIRED_FIELDS
+    return kind(**{name: REQUIRED_FIELDS[name] for name in names})
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=named)
+def test_values_are_frozen_equal_by_what_they_hold_and_travel(kind):
+    one, same = made(kind), made(kind)
+    assert one == same == pickle.loads(pickle.dumps(one))
+    assert hash(one) == hash(same)
+    assert all(one != made(other) for other in CLASSES if other is not kind)
+    for name, declared in parameters_of(kind).items():
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(one, name, getattr(one, name))
+        if declared.slider and declared.number:
+            low, high = declared.slider
+            numbers = map(declared.number, (low, (low + high) / 3))
+            changed = {dataclasses.replace(one, **{name: number}) for number in numbers}
+            assert len(changed) == 2
 
 
 def test_letters_have_three_forms():

@@ -55,19 +55,44 @@ def counts(bars):
     return [(bar.what, bar.total, bar.done) for bar in bars]
 
 
-def test_a_prediction_counts_its_points(bars):
-    problem = st.SparseTokenProblem(4, 1, [[2.0], [3.0]])
-    st.predict(problem, st.Pooled(), st.Readout(alpha1=[0.5, 1.0, 2.0]))
-    assert counts(bars) == [("points", 6, 6)]
+TWO = st.SparseTokenProblem(4, 1, [[2.0], [3.0]])
+OTHER = st.SparseTokenProblem(4, 1, 2.875)  # of no other test: queries are kept
+LOADS = st.Readout(alpha1=[0.5, 1.0, 2.0])
 
 
-def test_a_simulation_counts_the_trials_of_all_points(bars):
-    st.simulate(PROBLEM, st.Pooled(), st.Readout(alpha1=[0.5, 1.0]), **SMALL)
-    st.simulation.align(PROBLEM, st.TwoSteps(alpha0=[1.0, 2.0, 3.0]), **SMALL)
-    st.simulation.descend(PROBLEM, descent(), **SMALL)
-    st.simulation.pass_messages(PROBLEM, 1.0, **SMALL)
-    expected = [6, 9, 3, 3]
-    assert counts(bars) == [("trials", n, n) for n in expected]
+@pytest.mark.parametrize(
+    ("call", "what", "total"),
+    [
+        (lambda **more: st.predict(TWO, st.Pooled(), LOADS, **more), "points", 6),
+        (lambda **more: st.capacity(PROBLEM, st.Pooled(), **more), "capacities", 1),
+        (lambda **more: st.simulate(PROBLEM, st.Pooled(), LOADS, **SMALL, **more), "trials", 9),
+        (lambda **more: st.simulation.align(TWO, **SMALL, **more), "trials", 6),
+        (lambda **more: st.simulation.descend(PROBLEM, descent(), **SMALL, **more), "trials", 3),
+        (lambda **more: st.simulation.pass_messages(PROBLEM, 1.0, **SMALL, **more), "trials", 3),
+        (
+            lambda **more: st.descend(PROBLEM, descent(alpha=[1.0, 2.0]), replicas=3, **more),
+            "replicas",
+            6,
+        ),
+        # What a call does inside, here a descent of many replicas, shows nothing of its own.
+        (
+            lambda **more: st.predict(OTHER, st.Attention(descent()), tolerance=1e-2, **more),
+            "points",
+            1,
+        ),
+    ],
+)
+def test_a_call_counts_its_pieces_unless_it_is_told_not_to(bars, call, what, total):
+    call()
+    assert counts(bars) == [(what, total, total)]
+    call(progress=False)
+    assert len(bars) == 1
+
+
+def test_an_outer_block_decides(bars):
+    with progress_of("calls", 2, shown=False), progress_of("points", 1) as inner:
+        inner()
+    assert bars == []
 
 
 def test_trials_in_an_executor_are_counted_as_they_end(bars):
@@ -75,31 +100,6 @@ def test_trials_in_an_executor_are_counted_as_they_end(bars):
         st.simulate(PROBLEM, st.Pooled(), executor=pool, **SMALL)
         st.descend(PROBLEM, descent(), replicas=3, executor=pool)
     assert counts(bars) == [("trials", 3, 3), ("replicas", 3, 3)]
-
-
-def test_a_descent_counts_the_replicas_of_all_points(bars):
-    st.descend(PROBLEM, descent(alpha=[1.0, 2.0]), replicas=3)
-    assert counts(bars) == [("replicas", 6, 6)]
-
-
-def test_what_a_call_does_inside_shows_nothing_of_its_own(bars):
-    """The query of the model is found by a descent of many replicas."""
-    problem = st.SparseTokenProblem(4, 1, 2.875)  # of no other test: queries are kept
-    st.predict(problem, st.Attention(descent()), st.Readout(), tolerance=1e-2)
-    assert counts(bars) == [("points", 1, 1)]
-
-
-def test_who_asks_for_none_gets_none(bars):
-    st.predict(PROBLEM, st.Pooled(), progress=False)
-    st.capacity(PROBLEM, st.Pooled(), progress=False)
-    st.descend(PROBLEM, descent(), replicas=2, progress=False)
-    st.simulate(PROBLEM, st.Pooled(), progress=False, **SMALL)
-    st.simulation.align(PROBLEM, progress=False, **SMALL)
-    st.simulation.descend(PROBLEM, descent(), progress=False, **SMALL)
-    st.simulation.pass_messages(PROBLEM, 1.0, progress=False, **SMALL)
-    with progress_of("calls", 2, shown=False), progress_of("points", 1) as inner:
-        inner()
-    assert bars == []
 
 
 def test_a_bar_is_closed_by_an_error(bars, monkeypatch):

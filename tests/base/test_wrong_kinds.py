@@ -1,5 +1,7 @@
 """Values of another kind than asked for are refused by name, wherever they are given."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -16,93 +18,43 @@ POOLED, READOUT, STEPS = st.Pooled(), st.Readout("square", 0.1), st.TwoSteps()
 DESCENT = st.Descent(steps=2)
 SMALL = {"dimension": 20, "trials": 2}
 
-
-@pytest.mark.parametrize("wrong", ["square", [], np.ones(2), None, dict, st.SparseTokenProblem])
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda wrong: st.predict(wrong, POOLED, READOUT),
-        lambda wrong: theory.predict_readouts(wrong, POOLED, [READOUT]),
-        lambda wrong: st.capacity(wrong, POOLED),
-        lambda wrong: st.align(wrong, STEPS),
-        lambda wrong: theory.sign_margin(wrong, STEPS),
-        lambda wrong: theory.sign_boundary(wrong, STEPS, "eta_b", 0.0, 1.0),
-        lambda wrong: theory.small_step_margin(wrong),
-        lambda wrong: theory.critical_cosine(wrong, READOUT, sharpness=1.0),
-        lambda wrong: st.oracle.best_error(wrong, POOLED),
-        lambda wrong: theory.approach_to_infinite_data(wrong, POOLED),
-        lambda wrong: theory.descend(wrong, DESCENT),
-        lambda wrong: tuning.best_descent(wrong, DESCENT),
-        lambda wrong: st.simulate(wrong, POOLED, READOUT, **SMALL),
-        lambda wrong: simulation.align(wrong, STEPS, **SMALL),
-        lambda wrong: simulation.descend(wrong, DESCENT, **SMALL),
-        lambda wrong: simulation.pass_messages(wrong, 1.0, **SMALL),
-        lambda wrong: simulation.draw_training_set(wrong, POOLED, 1.0, dimension=20),
-    ],
+GIVEN = {
+    "problem": PROBLEM, "model": POOLED, "readout": READOUT, "steps": STEPS, "descent": DESCENT,
+    "alpha": 1.0, "sharpness": 1.0, "readouts": [READOUT], "name": "eta_b", "low": 0.0, "high": 1.0,
+    "total": 1.0, "dimension": 20, "trials": 2,
+}  # fmt: skip
+CALLS = (
+    *(st.predict, theory.predict_readouts, st.capacity, st.align, theory.sign_margin),
+    *(theory.sign_boundary, theory.small_step_margin, theory.critical_cosine),
+    *(theory.approach_to_infinite_data, theory.descend, st.oracle.best_error),
+    *(tuning.best_descent, tuning.best_training, st.simulate, simulation.align),
+    *(simulation.descend, simulation.pass_messages, simulation.draw_training_set),
 )
-def test_what_is_no_problem(call, wrong):
-    with pytest.raises(InvalidInput, match="problem must be a SparseTokenProblem"):
-        call(wrong)
+WRONG = {
+    "problem": ["square", [], np.ones(2), None, dict, st.SparseTokenProblem],
+    "model": ["pooled", [], np.ones(2), st.Pooled, READOUT],
+    "descent": ["pooled", 3, np.ones(2), POOLED, st.Attention(DESCENT), READOUT],
+    "readout": ["square", [], 0.1, st.Readout, POOLED, STEPS],
+    "steps": [1.0, st.TwoSteps, st.Query(0.8, 1.0), DESCENT, POOLED],  # of a descent: not two
+}
+MESSAGES = {
+    "problem": "problem must be a SparseTokenProblem",
+    "model": "model must be (a model: |one of )attention",
+    "descent": r"descent must be a Descent; .* Write st\.Descent",
+    "readout": r"readout must be a Readout; got .* Write st\.Readout",
+    "steps": r"steps must be TwoSteps; got .* Write st\.TwoSteps",
+}
 
 
-@pytest.mark.parametrize("wrong", ["pooled", [], np.ones(2), st.Pooled, READOUT])
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda wrong: st.predict(PROBLEM, wrong, READOUT),
-        lambda wrong: st.capacity(PROBLEM, wrong),
-        lambda wrong: st.simulate(PROBLEM, wrong, READOUT, **SMALL),
-        lambda wrong: tuning.best_training(PROBLEM, wrong, READOUT),
-    ],
-)
-def test_what_is_no_model(call, wrong):
-    with pytest.raises(InvalidInput, match="model must be a model: attention"):
-        call(wrong)
-
-
-@pytest.mark.parametrize("wrong", ["pooled", [], np.ones(2), st.Pooled, READOUT])
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda wrong: theory.descend(PROBLEM, wrong),
-        lambda wrong: simulation.descend(PROBLEM, wrong, **SMALL),
-        lambda wrong: tuning.best_descent(PROBLEM, wrong),
-    ],
-)
-def test_what_is_no_descent(call, wrong):
-    with pytest.raises(InvalidInput, match="descent must be a Descent"):
-        call(wrong)
-
-
-@pytest.mark.parametrize("wrong", ["square", [], 0.1, st.Readout, POOLED, STEPS])
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda wrong: st.predict(PROBLEM, POOLED, wrong),
-        lambda wrong: theory.critical_cosine(PROBLEM, wrong, sharpness=1.0),
-        lambda wrong: st.simulate(PROBLEM, POOLED, wrong, **SMALL),
-        lambda wrong: tuning.best_training(PROBLEM, st.Attention(), wrong, 1.0),
-    ],
-)
-def test_what_is_no_readout(call, wrong):
-    with pytest.raises(InvalidInput, match=r"readout must be a Readout; got .* Write st\.Readout"):
-        call(wrong)
-
-
-@pytest.mark.parametrize("wrong", [1.0, st.TwoSteps, st.Query(0.8, 1.0), DESCENT, POOLED])
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda wrong: st.align(PROBLEM, wrong),
-        lambda wrong: theory.sign_margin(PROBLEM, wrong),
-        lambda wrong: theory.sign_boundary(PROBLEM, wrong, "eta_b", 0.0, 1.0),
-        lambda wrong: simulation.align(PROBLEM, wrong, **SMALL),
-    ],
-)
-def test_what_is_no_two_steps(call, wrong):
-    """The steps of a descent are none: they would be taken for two."""
-    with pytest.raises(InvalidInput, match=r"steps must be TwoSteps; got .* Write st\.TwoSteps"):
-        call(wrong)
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
+def test_other_kinds_are_refused_by_name(call):
+    names = inspect.signature(call).parameters
+    given = {name: GIVEN[name] for name in names if name in GIVEN}
+    assert names.keys() & WRONG.keys()
+    for name in names.keys() & WRONG.keys():
+        for wrong in WRONG[name]:
+            with pytest.raises(InvalidInput, match=MESSAGES[name]):
+                call(**given | {name: wrong})
 
 
 X, Y, RAGGED = np.random.default_rng(0).standard_normal((6, 4, 3)), np.arange(6) % 2, [[1], [2, 3]]

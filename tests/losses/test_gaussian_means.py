@@ -68,14 +68,19 @@ def test_widths_without_a_rule_are_left_to_the_loss(width):
     assert M.shape == (1,)
 
 
-@pytest.mark.parametrize("name", ["square", "hinge", "squared_hinge"])
-def test_other_rows_are_those_of_the_loss(name):
-    y, m, T, v = rows((0.3, 1.0), 2.0, (0.1, 1.0))
+@pytest.mark.parametrize(
+    ("name", "T"),
+    [
+        *((name, (0.3, 1.0)) for name in ("square", "hinge", "squared_hinge")),
+        ("logistic", (1e-6, 1e-3)),  # widths that take many nodes
+    ],
+)
+def test_other_rows_are_those_of_the_loss(name, T):
+    y, m, T, v = rows(T, 2.0, (0.1, 1.0))
     found = smoothed_rows(get_loss(name), y, m, T, v)
     wide = [np.broadcast_to(a[:, None], m.shape) for a in (y, T, v)]
-    np.testing.assert_array_equal(
-        found, np.stack(smoothed_at(get_loss(name), wide[0], m, *wide[1:]))
-    )
+    direct = np.stack(smoothed_at(get_loss(name), wide[0], m, *wide[1:]))
+    np.testing.assert_array_equal(found, direct)
 
 
 def test_blocks_of_a_loss_of_ones_own():
@@ -84,14 +89,6 @@ def test_blocks_of_a_loss_of_ones_own():
     found, expected = (smoothed_rows(loss, y, m, T, v) for loss in (own, get_loss("logistic")))
     # panels of the general rule against evenly spaced nodes, both exact but for |g| > 7.2
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
-
-
-def test_a_width_that_takes_many_nodes_is_left_to_the_loss():
-    y, m, T, v = rows((1e-6, 1e-3), 2.0, (0.1, 1.0))
-    found = smoothed_rows(get_loss("logistic"), y, m, T, v)
-    wide = [np.broadcast_to(a[:, None], m.shape) for a in (y, T, v)]
-    direct = np.stack(smoothed_at(get_loss("logistic"), wide[0], m, *wide[1:]))
-    np.testing.assert_array_equal(found, direct)
 
 
 @pytest.mark.parametrize(

@@ -141,13 +141,6 @@ def test_three_classes_have_the_logistic_loss_or_one_of_ones_own():
     assert _training(CLASSES, loss=lambda scores, y: -scores[y]).law.outputs == 3
 
 
-@pytest.mark.parametrize("given", [3, st.Pooled(), st.Attention(), st.Attention(st.Descent())])
-@pytest.mark.parametrize("descend", [st.theory.descend, st.simulation.descend])
-def test_what_is_no_descent_is_refused(descend, given):
-    with pytest.raises(InvalidInput, match=r"descent must be a Descent; .* Write st\.Descent"):
-        descend(PROBLEM, given)
-
-
 @pytest.mark.parametrize("network", [TWO, st.networks.Gated(), st.networks.Pooled()])
 def test_a_query_is_found_by_a_network_with_one(network):
     with pytest.raises(InvalidInput, match="network of the descent must be Softmax"):

@@ -1,13 +1,11 @@
 """Models as values, and the table of what is needed of each."""
 
 import dataclasses
-import pickle
 from typing import ClassVar
 
 import pytest
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import (
     MODELS,
     Attention,
@@ -78,22 +76,6 @@ def test_what_a_model_does_not_have_plays_no_part():
 def test_bad_models_are_refused(make, word):
     with pytest.raises(InvalidInput, match=word):
         make()
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_models_are_frozen_and_equal_by_value(activation):
-    model = Elementwise(QUERY, activation)
-    assert model == Elementwise(Query(0.3, 2.0), activation)
-    assert hash(model) == hash(Elementwise(Query(0.3, 2.0), activation))
-    assert model != Elementwise(Query(0.3, 2.1), activation)
-    assert pickle.loads(pickle.dumps(model)) == model
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        model.activation = "erf"
-
-
-def test_models_of_two_classes_are_never_equal():
-    assert Attention(QUERY) != HardAttention(QUERY)
-    assert Pooled() != Vectorized()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The task as a value: validation, samples."""
 
 import collections
-import dataclasses
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,15 +25,6 @@ from sparsetoken.model.problem import Isotropic, SparseTokenProblem
 def test_bad_problem(values, word):
     with pytest.raises(InvalidInput, match=word):
         SparseTokenProblem(*values)
-
-
-def test_values_are_frozen_and_equal_by_value():
-    problem = SparseTokenProblem(3, 1, 1)
-    assert problem == SparseTokenProblem(3, 1, 1.0, 0.5)
-    assert hash(problem) == hash(SparseTokenProblem(3, 1, 1.0))
-    assert problem.letters == (0.5, 1.0, 1, 3)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        problem.length = 4
 
 
 def test_labels_have_the_positive_rate():

@@ -158,14 +158,6 @@ def test_columns_have_all_dimensions(plane, course):
     assert "cosine" not in found  # no query
 
 
-def test_a_misspelt_field_is_an_attribute_error(curve):
-    with pytest.raises(AttributeError, match="test_eror"):
-        _ = curve.test_eror
-    with pytest.raises(AttributeError, match="_private"):
-        _ = curve._private
-    assert not hasattr(curve, "__array__")
-
-
 def test_a_dict_and_a_frame_have_a_column_for_each_quantity(plane):
     found = plane.to_dict()
     assert list(found)[:3] == ["ridge", "alpha1", "test_error"]

@@ -25,9 +25,9 @@ PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
 START = {"start_w": 0.5, "start_q": 0.8}
 
 
-def descended(engine, descent, budget=None):
+def descended(engine, descent):
     training = training_of(PROBLEM, descent)
-    return followed(engine.descent_data(training, budget), training)
+    return followed(engine.descent_data(training), training)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "square", "squared_hinge"])
@@ -86,8 +86,8 @@ def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
     monkeypatch.setattr("sparsetoken.simulation.budget.CHUNK_BYTES", 1000)
     monkeypatch.setattr("sparsetoken.simulation.tensors.CHUNK_BYTES", 1000)
     descent = attention_descent(3.0, 3, **START)
-    engine = TensorEngine(PROBLEM, 20, seed=2)
-    kept, drawn = (list(descended(engine, descent, budget)) for budget in (2**30, 1))
+    engines = (TensorEngine(PROBLEM, 20, seed=2, budget=budget) for budget in (2**30, 1))
+    kept, drawn = (list(descended(engine, descent)) for engine in engines)
     np.testing.assert_array_equal(kept[-1].columns, drawn[-1].columns)
 
 
@@ -157,9 +157,10 @@ def test_trials_do_not_depend_on_the_workers():
     np.testing.assert_array_equal(one.trials.isel(trial=0).weights.cosines, cosines)
 
 
-def test_divergence_is_said():
+@pytest.mark.parametrize("engine", ["reduced", "tensors"])
+def test_divergence_is_said(engine):
     wild = attention_descent(1.0, 9, 300.0, 300.0, 300.0, loss="square")
-    found = simulated_descent(PROBLEM, wild, dimension=30, trials=2)
+    found = simulated_descent(PROBLEM, wild, dimension=30, trials=2, engine=engine)
     assert found.status.code is StatusCode.NO_LIMIT
     known = int(np.isfinite(found.mean.test_error).sum())
     first = int(np.isfinite(found.trials[0].test_error).sum())
@@ -167,7 +168,7 @@ def test_divergence_is_said():
     assert 1 <= known < len(found.mean) == 10
     assert np.isnan(found.mean.test_error[known:]).all()
     with pytest.raises(InvalidInput, match="diverge"):
-        simulate(PROBLEM, Attention(wild), Readout(), dimension=30, trials=1)
+        simulate(PROBLEM, Attention(wild), Readout(), dimension=30, trials=1, engine=engine)
 
 
 def test_test_errors_may_be_asked_at_some_steps_only():

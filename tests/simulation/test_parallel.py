@@ -8,7 +8,7 @@ import pytest
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.results import CONVERGED, Status
-from sparsetoken.simulation.parallel import Trial, WorkersDied, _status, run_all
+from sparsetoken.simulation.parallel import WorkersDied, _status, run_all
 from sparsetoken.work import WorkerPool
 
 
@@ -58,7 +58,7 @@ def test_the_worst_status_of_the_trials_is_that_of_all():
         ([CONVERGED, stuck], "tolerance_not_reached", "1 of 2 trials, first 1: more"),
         ([stuck, nothing, CONVERGED, nothing], "no_limit", "2 of 4 trials, first 1: less"),
     ):
-        found = _status([Trial(None, status) for status in given])
+        found = _status(given)
         assert (found, found.remedy) == (expected, remedy)
 
 

@@ -1,7 +1,6 @@
 """Trials: seeds, executors, statuses, refusals."""
 
 import dataclasses
-import math
 import multiprocessing
 import tracemalloc
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -120,15 +119,6 @@ def test_trials_travel_to_other_processes(monkeypatch):
     here = align(PROBLEM, STEPS, dimension=10, trials=2)
     np.testing.assert_array_equal(queries.trials.cosine, here.trials.cosine)
     assert queries == here
-
-
-def test_mean_and_standard_error_are_those_of_the_trials():
-    found = run(trials=4)
-    noise = found.trials.overlaps.noise
-    assert found.mean.overlaps.noise == pytest.approx(np.mean(noise))
-    expected = np.std(noise, ddof=1) / 2
-    assert found.standard_error.overlaps.noise == pytest.approx(expected)
-    assert math.isnan(run(trials=1).standard_error.test_error)
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])

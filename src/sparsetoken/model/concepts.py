@@ -8,9 +8,11 @@ import numpy as np
 
 from sparsetoken.base.parameters import Range, parameter, value
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
+from sparsetoken.model.task import Bags, Latent
+from sparsetoken.model.tokens import Isotropic
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Int
 
 __all__ = ["ConceptProblem"]
 
@@ -52,7 +54,7 @@ def _labels(given: Any) -> tuple[int, ...]:
 
 
 @value
-class ConceptProblem:
+class ConceptProblem(Bags):
     """A task with several signals, and kinds of bags that contain some of them.
 
     ``X_l = sum_p theta_p s_lp xi_p + z_l`` with orthonormal signals xi_p and z_l ~ N(0, I). A bag
@@ -104,6 +106,8 @@ class ConceptProblem:
         kind="sequence of integers",
     )
 
+    tokens = Isotropic()
+
     def _check_together(self) -> None:
         signals, kinds = len(self.strengths), len(self.patterns)
         for row in self.patterns:
@@ -131,69 +135,44 @@ class ConceptProblem:
         """The number of classes, K."""
         return max(self.labels) + 1
 
-    def sample(
-        self,
-        n: int,
-        signals: Float[np.ndarray, "P d"],
-        rng: np.random.Generator,
-        dtype: np.dtype | type = np.float64,
-    ) -> tuple[Float[np.ndarray, "n L d"], Int[np.ndarray, " n"]]:
-        """Draw n samples, with their tokens and classes.
+    @property
+    def directions(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names of the signals, which are their numbers."""
+        return tuple(str(p + 1) for p in range(len(self.strengths)))
 
-        Parameters
-        ----------
-        n : int
-        signals : array of shape (P, d)
-            Orthonormal rows.
-        rng : numpy.random.Generator
-        dtype : float32 or float64
-            Type of the tokens.
+    def latent(
+        self, n: int, rng: np.random.Generator, shuffled: bool = True
+    ) -> dict[str, np.ndarray]:
+        """Draw the latent variables of n bags, one of which is their class ``y``.
 
-        Returns
-        -------
-        tokens : array of shape (n, L, d)
-        classes : array of shape (n,), in {0, ..., K - 1}
-
-        Raises
-        ------
-        InvalidInput
-            If n is no integer >= 0, or the signals have another shape.
+        Tokens that are not shuffled hold the first signal, then the second, and so on.
         """
-        integer("n", n, 0)
-        signals, P = np.asarray(signals), len(self.strengths)
-        if signals.ndim != 2 or len(signals) != P or signals.shape[1] < P:
-            legal = f"of shape ({P}, d) with d >= {P}, one row for each of the strengths"
-            raise InvalidInput("signals", legal, f"shape {signals.shape}")
-        kinds, held = sample_places(self.length, self.patterns, self.rates, n, rng)
-        tokens = rng.standard_normal((*held.shape, signals.shape[1]), dtype=dtype)
-        added = np.array(self.strengths)[:, None] * signals
-        there = held >= 0
-        tokens[there] += added[held[there]].astype(dtype)
-        return tokens, np.array(self.labels)[kinds]
+        kinds = rng.choice(len(self.rates), size=n, p=np.array(self.rates) / sum(self.rates))
+        held = self._held(kinds)
+        if shuffled:
+            order = np.argsort(rng.random(held.shape), axis=1)
+            held = np.take_along_axis(held, order, axis=1)
+        return self._latent(kinds, held)
 
+    def of_each_kind(self, size: int) -> dict[str, np.ndarray]:
+        """Return so many bags of each kind, one kind after the other, signals first."""
+        kinds = np.repeat(np.arange(len(self.rates)), size)
+        return self._latent(kinds, self._held(kinds))
 
-def sample_places(
-    length: int,
-    patterns: tuple[tuple[int, ...], ...],
-    rates: tuple[float, ...],
-    n: int,
-    rng: np.random.Generator,
-    shuffled: bool = True,
-) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, "n L"]]:
-    """Draw the kinds of n bags, and the signal that each token holds; -1 stands for none.
+    def _held(self, kinds: Int[np.ndarray, " n"]) -> Int[np.ndarray, "n L"]:
+        """Return the signal that each token holds, -1 for none; signals come first."""
+        held = np.full((len(self.patterns), self.length), -1)
+        for row, counts in zip(held, self.patterns, strict=True):
+            row[: sum(counts)] = np.repeat(np.arange(len(counts)), counts)
+        return held[kinds]
 
-    Tokens that are not shuffled hold the first signal, then the second, and so on.
-    """
-    kinds = rng.choice(len(rates), size=n, p=np.array(rates) / sum(rates))
-    held = holders(length, patterns)[kinds]
-    if shuffled:
-        held = np.take_along_axis(held, np.argsort(rng.random((n, length)), axis=1), axis=1)
-    return kinds, held
+    def _latent(
+        self, kinds: Int[np.ndarray, " n"], held: Int[np.ndarray, "n L"]
+    ) -> dict[str, np.ndarray]:
+        of_signal = np.diag((*self.strengths, 0.0))[:, :-1]  # the last one of no signal, -1
+        y = np.array(self.labels)[kinds]
+        return {"coefficients": of_signal[held], "located": held >= 0, "y": y}
 
-
-def holders(length: int, patterns: tuple[tuple[int, ...], ...]) -> Int[np.ndarray, "kinds L"]:
-    """Return the signal that each token holds in each kind of bag, the first tokens first."""
-    held = np.full((len(patterns), length), -1)
-    for row, counts in zip(held, patterns, strict=True):
-        row[: sum(counts)] = np.repeat(np.arange(len(counts)), counts)
-    return held
+    def targets(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
+        """Return the classes, which depend on no projection."""
+        return latent["y"]

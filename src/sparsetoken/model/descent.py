@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,9 +20,8 @@ from sparsetoken.base.validation import (
 from sparsetoken.model.architectures.base import Architecture
 from sparsetoken.model.architectures.networks import Softmax
 from sparsetoken.model.architectures.own import network_of, require_hashable
-from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import SMOOTH_LOSSES, smooth_loss
-from sparsetoken.model.task_law import OwnLaw, Problem, TaskLaw, law_of
+from sparsetoken.model.task_law import Problem, TaskLaw, law_for_loss, law_of
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -294,15 +292,52 @@ def training_of(task: Problem, trained: Descent) -> Training:
         If norms, rates or further weights do not fit the network or are too large at the start,
         or the loss or the network does not fit the task.
     """
-    training = _of_descent(law_of(task), trained)
+    law = law_of(task)
+    require_descent(trained)
+    from sparsetoken.model.network_checks import check_network, is_symmetric  # with JAX
+
+    network, steps, loss = trained.network, trained.steps, trained.loss
+    columns, weights = network.column_names(law.outputs), network.weight_names(law.outputs)
+    _require_names(columns, law.directions)
+    norms = network.start_norms(law.outputs) if trained.start is None else trained.start
+    norms = _of_columns("start", norms, columns)
+    overlaps = _overlaps(trained.start_overlaps, columns, law.directions)
+    start_c = network.start(law.outputs) if trained.start_c is None else trained.start_c
+    if np.shape(start_c) != (len(weights),):
+        legal = f"{len(weights)} numbers: {', '.join(weights)}" if weights else "None"
+        raise InvalidInput("start_c", legal, start_c)
+    alpha = real("alpha", trained.alpha, infinite=True)
+    if alpha == math.inf and trained.batches > 1:
+        legal = "1 with alpha = inf, where each step has samples of its own"
+        raise InvalidInput("batches of a descent", legal, trained.batches)
+    training = Training(
+        law_for_loss(law, loss),
+        network,
+        loss,
+        alpha,
+        _schedule(trained.rates, columns, steps),
+        _over_steps("rate_c", trained.rate_c, steps),
+        _over_steps("momentum", trained.momentum, steps),
+        _of_columns("decay", trained.decay, columns),
+        _of_sphere(trained.sphere, columns, np.hypot(norms, np.linalg.norm(overlaps, axis=1))),
+        trained.batches,
+        np.concatenate([overlaps.T, np.diag(norms)[norms > 0]]),
+        np.array(start_c, dtype=float),
+    )
+    check_network(network, training.law, loss)
     for name, sizes in (
         ("norms of the columns at the start", np.linalg.norm(training.start, axis=0)),
         ("further weights at the start, in size,", np.abs(training.start_c)),
     ):
         if sizes.max(initial=0.0) > LARGEST_START:
             raise InvalidInput(name, f"at most {LARGEST_START:g}", float(sizes.max()))
-    if isinstance(task, SparseTokenProblem) and task.position_law is not None:
-        _require_symmetric(training, task)
+    positions = getattr(task, "position_law", None)
+    if positions is not None and not is_symmetric(network, law.length, law.outputs):
+        remedy = (
+            "This network depends on the order of tokens; its course is known for uniform "
+            "positions only."
+        )
+        raise InvalidInput("position_law", "None", positions, remedy)
     return training
 
 
@@ -313,176 +348,31 @@ def require_descent(given: Any) -> None:
         raise InvalidInput("descent", "a Descent", given, remedy)
 
 
-def _of_descent(law: TaskLaw, trained: Any) -> Training:
-    require_descent(trained)
-    from sparsetoken.model.network_checks import check_network  # with JAX
-
-    names = trained.network.column_names(law.outputs)
-    weights = trained.network.weight_names(law.outputs)
-    norms = trained.network.start_norms(law.outputs)
-    if trained.start is not None:
-        norms = tuple(_each("start", trained.start, names).tolist())
-    keys = [f"{column}_{direction}" for column in names for direction in law.directions]
+def _require_names(columns: tuple[str, ...], directions: tuple[str, ...]) -> None:
+    """Raise `InvalidInput` unless tables can have a column for each overlap and its error."""
+    keys = [f"{column}_{direction}" for column in columns for direction in directions]
     if len({*keys, *(f"{key}_se" for key in keys)}) < 2 * len(keys):
         legal = "words that name each overlap, as q_signal, and its error, as q_signal_se, apart"
-        raise InvalidInput("columns and directions", legal, (names, law.directions))
-    overlaps = _overlaps(trained.start_overlaps, names, law.directions)
-    start_c = trained.network.start(law.outputs) if trained.start_c is None else trained.start_c
-    if np.shape(start_c) != (len(weights),):
-        legal = f"{len(weights)} numbers: {', '.join(weights)}" if weights else "None"
-        raise InvalidInput("start_c", legal, start_c)
-    law, loss = law_for_loss(law, trained.loss), trained.loss
-    alpha = real("alpha", trained.alpha, infinite=True)
-    if alpha == math.inf and trained.batches > 1:
-        legal = "1 with alpha = inf, where each step has samples of its own"
-        raise InvalidInput("batches of a descent", legal, trained.batches)
-    training = Training(
-        law,
-        trained.network,
-        loss,
-        alpha,
-        _schedule(trained.rates, names, trained.steps),
-        _over_steps("rate_c", trained.rate_c, trained.steps),
-        _over_steps("momentum", trained.momentum, trained.steps),
-        _each("decay", trained.decay, names),
-        _of_sphere(trained.sphere, names, np.hypot(norms, np.linalg.norm(overlaps, axis=1))),
-        trained.batches,
-        np.concatenate([overlaps.T, np.diag(norms)[np.array(norms) > 0]]),
-        np.array(start_c, dtype=float),
-    )
-    check_network(training.network, law, training.loss)
-    return training
+        raise InvalidInput("columns and directions", legal, (columns, directions))
 
 
-def _require_symmetric(training: Training, problem: SparseTokenProblem) -> None:
-    """Raise `InvalidInput` if positions matter and are not uniform."""
-    from sparsetoken.model.network_checks import is_symmetric  # with JAX
-
-    law = training.law
-    if not is_symmetric(training.network, law.length, law.outputs):
-        remedy = (
-            "This network depends on the order of tokens; its course is known for uniform "
-            "positions only."
-        )
-        raise InvalidInput("position_law", "None", problem.position_law, remedy)
-
-
-def law_for_loss(law: TaskLaw, loss: Any) -> TaskLaw:
-    """Return the law of a task with a metric, and with classes where the loss asks for them.
-
-    Raises
-    ------
-    InvalidInput
-        If a built-in loss is not one of such targets.
-    """
-    _require_loss(law, loss)
-    if not isinstance(law, OwnLaw):
-        return law
-    classes = law.classes or not getattr(loss, "real_labels", True)
-    return dataclasses.replace(law, metric=law.metric or loss, classes=classes)
-
-
-def _require_loss(law: TaskLaw, loss: Any) -> None:
-    from sparsetoken.losses import Loss
-
-    if not isinstance(loss, Loss):
-        return
-    y = law.some_targets()
-    if law.outputs == 1 and (y.ndim > 1 or not (loss.real_labels or np.isin(y, (-1, 1)).all())):
-        got = f"{loss.name}, with targets of another kind"
-        remedy = "Numbers need loss='square', of shape (n,), or a function of (score, y)."
-        raise InvalidInput("loss of targets that are not -1 or 1", "square", got, remedy)
-    if law.outputs > 1 and loss.name != "logistic":
-        remedy = "Logistic is then cross-entropy; or give a function of the K scores and the class."
-        raise InvalidInput("loss of K > 2 classes", "logistic, or a function", loss.name, remedy)
-
-
-def _each(name: str, given: Any, columns: tuple[str, ...]) -> Float[np.ndarray, " m"]:
-    """Return one number for each column."""
-    if isinstance(given, Mapping):
-        numbers = _of_names(name, given, columns)
-        if any(map(np.ndim, numbers)):
-            raise InvalidInput(name, f"{_legal(columns)}, one for each name", dict(given))
-        return np.array(numbers)
-    array = np.asarray(given, dtype=float)
-    if array.shape not in ((), (len(columns),)):
-        raise InvalidInput(name, _legal(columns), given)
-    return np.broadcast_to(array, (len(columns),)).copy()
-
-
-def _of_sphere(
-    given: bool | tuple[str, ...], columns: tuple[str, ...], norms: np.ndarray
-) -> Bool[np.ndarray, " m"]:
-    """Return which columns keep their norms, none of which is 0."""
-    if isinstance(given, bool):
-        chosen = np.full(len(columns), given)
-    else:
-        unknown = [name for name in given if name not in {*columns, *map(stem_of, columns)}]
-        if unknown:
-            raise InvalidInput("sphere", f"names among {', '.join(columns)}", unknown[0])
-        chosen = np.array([c in given or stem_of(c) in given for c in columns])
-    if (norms[chosen] == 0).any():
-        name = columns[int(np.flatnonzero(chosen & (norms == 0))[0])]
-        raise InvalidInput("sphere", "columns whose start is not 0", name, "Set start.")
-    return chosen
-
-
-def _overlaps(
-    given: Any, columns: tuple[str, ...], directions: tuple[str, ...]
-) -> Float[np.ndarray, "m P"]:
-    signals = len(directions)
-    shape = (len(columns), signals)
-    if not isinstance(given, Mapping):
-        if np.shape(given) == shape:
-            return np.array(given)
-        return np.repeat(_each("start_overlaps", given, columns)[:, None], signals, axis=1)
-    rows = [_along(row, directions) for row in _of_names("start_overlaps", given, columns)]
-    if any(np.shape(row) not in ((), (signals,)) for row in rows):
-        legal = f"a number for each column, or {signals} numbers, one for each signal"
-        raise InvalidInput("start_overlaps", legal, dict(given))
-    return np.array([np.broadcast_to(row, signals) for row in rows])
-
-
-def _along(given: Any, directions: tuple[str, ...]) -> Any:
-    """Return the numbers of a column along all signals; those that are not named are 0."""
-    if not isinstance(given, Mapping):
-        return given
-    unknown = given.keys() - {*directions}
-    if unknown:
-        legal = f"names among {', '.join(directions)}" if directions[0] else "a number"
-        raise InvalidInput("start_overlaps", legal, min(unknown))
-    return [given.get(name, 0.0) for name in directions]
-
-
-def _schedule(given: Any, columns: tuple[str, ...], steps: int) -> Float[np.ndarray, "T m"]:
-    """Return the rates of all steps."""
+def _of_columns(
+    name: str, given: Any, columns: tuple[str, ...], *shape: int, each: str = "one for each name"
+) -> Float[np.ndarray, "m ..."]:
+    """Return the numbers of all columns, each of which has a number or an array of a shape."""
     m = len(columns)
-    if isinstance(given, Mapping):
-        rates = [_over_steps("rates", x, steps) for x in _of_names("rates", given, columns)]
-        return np.stack(rates, axis=1)
-    array = np.asarray(given, dtype=float)
-    if array.shape in ((), (m,), (steps, 1), (steps, m)):
-        return np.broadcast_to(array, (steps, m)).copy()
-    legal = f"{_legal(columns)}, or an array of shape ({steps}, {m}) or ({steps}, 1)"
-    raise InvalidInput("rates", legal, given)
-
-
-def _over_steps(name: str, given: Any, steps: int) -> Float[np.ndarray, " T"]:
-    array = np.asarray(given, dtype=float)
-    if array.shape not in ((), (steps,)):
-        raise InvalidInput(name, f"a number, or {steps} numbers, one for each step", given)
-    return np.broadcast_to(array, (steps,)).copy()
-
-
-def _legal(columns: tuple[str, ...]) -> str:
-    count = len(columns)
-    numbers = "a number" if count == 1 else f"a number, or {count} numbers"
-    return f"{numbers}, for the columns {', '.join(columns)}"
-
-
-def stem_of(column: str) -> str:
-    """Return the name of a column without its digits, which columns of one kind share."""
-    return column.rstrip("0123456789_")
+    if not isinstance(given, Mapping):
+        array = np.asarray(given, dtype=float)
+        if array.shape == (m, *shape):
+            return array.copy()
+        if array.shape not in ((), (m,)):
+            raise InvalidInput(name, _legal(columns), given)
+        rows = [*np.broadcast_to(array, m)]
+    else:
+        rows = [np.asarray(row, dtype=float) for row in _of_names(name, given, columns)]
+        if any(row.shape not in ((), shape) for row in rows):
+            raise InvalidInput(name, f"{_legal(columns)}, {each}", dict(given))
+    return np.stack([np.broadcast_to(row, shape) for row in rows])
 
 
 def _of_names(name: str, entries: Mapping[str, Any], columns: tuple[str, ...]) -> list[Any]:
@@ -494,3 +384,65 @@ def _of_names(name: str, entries: Mapping[str, Any], columns: tuple[str, ...]) -
         got = f"no number for {missing[0]}" if missing else f"a number for {unknown[0]}"
         raise InvalidInput(name, _legal(columns), got)
     return [entries.get(c, entries.get(stem)) for c, stem in zip(columns, stems, strict=True)]
+
+
+def stem_of(column: str) -> str:
+    """Return the name of a column without its digits, which columns of one kind share."""
+    return column.rstrip("0123456789_")
+
+
+def _legal(columns: tuple[str, ...]) -> str:
+    count = len(columns)
+    numbers = "a number" if count == 1 else f"a number, or {count} numbers"
+    return f"{numbers}, for the columns {', '.join(columns)}"
+
+
+def _overlaps(
+    given: Any, columns: tuple[str, ...], directions: tuple[str, ...]
+) -> Float[np.ndarray, "m P"]:
+    """Return the overlaps at the start; those with directions that are not named are 0."""
+    if isinstance(given, Mapping):
+        named = {n for row in given.values() if isinstance(row, Mapping) for n in row}
+        if named - {*directions}:
+            legal = f"names among {', '.join(directions)}" if directions[0] else "a number"
+            raise InvalidInput("start_overlaps", legal, min(named - {*directions}))
+        given = {
+            column: [row.get(p, 0.0) for p in directions] if isinstance(row, Mapping) else row
+            for column, row in given.items()
+        }
+    each = f"or {len(directions)} numbers, one for each signal"
+    return _of_columns("start_overlaps", given, columns, len(directions), each=each)
+
+
+def _schedule(given: Any, columns: tuple[str, ...], steps: int) -> Float[np.ndarray, "T m"]:
+    """Return the rates of all steps."""
+    m, shape = len(columns), np.shape(given)
+    if shape in ((steps, 1), (steps, m)):
+        return np.broadcast_to(np.asarray(given, dtype=float), (steps, m)).copy()
+    if len(shape) > 1:
+        legal = f"{_legal(columns)}, or an array of shape ({steps}, {m}) or ({steps}, 1)"
+        raise InvalidInput("rates", legal, given)
+    each = f"or {steps} numbers, one for each step"
+    return _of_columns("rates", given, columns, steps, each=each).T.copy()
+
+
+def _over_steps(name: str, given: Any, steps: int) -> Float[np.ndarray, " T"]:
+    array = np.asarray(given, dtype=float)
+    if array.shape not in ((), (steps,)):
+        raise InvalidInput(name, f"a number, or {steps} numbers, one for each step", given)
+    return np.broadcast_to(array, (steps,)).copy()
+
+
+def _of_sphere(
+    given: bool | tuple[str, ...], columns: tuple[str, ...], norms: np.ndarray
+) -> Bool[np.ndarray, " m"]:
+    """Return which columns keep their norms, none of which is 0."""
+    names = given if isinstance(given, tuple) else columns * given
+    unknown = [name for name in names if name not in {*columns, *map(stem_of, columns)}]
+    if unknown:
+        raise InvalidInput("sphere", f"names among {', '.join(columns)}", unknown[0])
+    chosen = np.array([c in names or stem_of(c) in names for c in columns])
+    if (norms[chosen] == 0).any():
+        name = columns[int(np.flatnonzero(chosen & (norms == 0))[0])]
+        raise InvalidInput("sphere", "columns whose start is not 0", name, "Set start.")
+    return chosen

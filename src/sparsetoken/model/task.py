@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -57,8 +58,66 @@ def _directions(given: Any) -> tuple[str, ...]:
     return names
 
 
+class Bags(abc.ABC):
+    """Bags by their latent variables, of which tokens and targets are made."""
+
+    length: int
+    directions: tuple[str, ...]
+    tokens: TokenLaw
+
+    @abc.abstractmethod
+    def latent(self, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Draw the latent variables of n bags."""
+
+    @abc.abstractmethod
+    def targets(self, latent: Latent, Z: Float[np.ndarray, "n L P"]) -> np.ndarray:
+        """Return the targets of bags with given latent variables and projections."""
+
+    def sample(
+        self,
+        n: int,
+        signals: Float[np.ndarray, "P d"],
+        rng: np.random.Generator,
+        dtype: np.dtype | type = np.float64,
+    ) -> tuple[Float[np.ndarray, "n L d"], np.ndarray]:
+        """Draw n samples with their tokens, and targets that depend on these tokens alone.
+
+        Parameters
+        ----------
+        n : int
+        signals : array of shape (P, d)
+            The directions xi_p, orthonormal rows.
+        rng : numpy.random.Generator
+        dtype : float32 or float64
+            Type of the tokens.
+
+        Returns
+        -------
+        tokens : array of shape (n, L, d)
+        targets : array whose first axis is the sample; classes are in {0, ..., K - 1}, or as the
+            target of a `Task` returns them
+
+        Raises
+        ------
+        InvalidInput
+            If the signals have another shape, or a function of the task fails.
+        """
+        integer("n", n, 0)
+        signals, P = np.asarray(signals, dtype=dtype), len(self.directions)
+        if signals.ndim != 2 or len(signals) != P or signals.shape[1] < P:
+            legal = f"of shape ({P}, d) with d >= {P}, one row for each direction"
+            raise InvalidInput("signals", legal, f"shape {signals.shape}")
+        check_dimension(self.tokens, signals.shape[1])
+        latent = self.latent(n, rng)
+        tokens = self.tokens.sample_noise(n, self.length, signals.shape[1], rng, dtype)
+        if "scale" in latent:
+            tokens *= latent["scale"][..., None].astype(dtype)
+        tokens += latent["coefficients"].astype(dtype) @ signals
+        return tokens, self.targets(latent, (tokens @ signals.T).astype(float))
+
+
 @value
-class Task:
+class Task(Bags):
     """A task whose target is any function of a few projections of the tokens.
 
     ``X_l = sum_p coefficients_lp xi_p + scale_l z_l`` with orthonormal directions xi_p and noise
@@ -184,47 +243,6 @@ class Task:
         legal = f"with an entry for each of {len(Z)} bags"
         y = _numbers("target of a task", y, (len(Z), *y.shape[1:]), legal)
         return y.astype(float) if self.outputs == 1 else y
-
-    def sample(
-        self,
-        n: int,
-        signals: Float[np.ndarray, "P d"],
-        rng: np.random.Generator,
-        dtype: np.dtype | type = np.float64,
-    ) -> tuple[Float[np.ndarray, "n L d"], np.ndarray]:
-        """Draw n samples, with their tokens and targets.
-
-        Parameters
-        ----------
-        n : int
-        signals : array of shape (P, d)
-            The directions xi_p, orthonormal rows.
-        rng : numpy.random.Generator
-        dtype : float32 or float64
-            Type of the tokens.
-
-        Returns
-        -------
-        tokens : array of shape (n, L, d)
-        targets : array whose first axis is the sample
-
-        Raises
-        ------
-        InvalidInput
-            If the signals have another shape, or a function of the task fails.
-        """
-        integer("n", n, 0)
-        signals, P = np.asarray(signals, dtype=dtype), len(self.directions)
-        if signals.ndim != 2 or len(signals) != P or signals.shape[1] < P:
-            legal = f"of shape ({P}, d) with d >= {P}, one row for each direction"
-            raise InvalidInput("signals", legal, f"shape {signals.shape}")
-        check_dimension(self.tokens, signals.shape[1])
-        latent = self.latent(n, rng)
-        tokens = self.tokens.sample_noise(n, self.length, signals.shape[1], rng, dtype)
-        if "scale" in latent:
-            tokens *= latent["scale"][..., None].astype(dtype)
-        tokens += latent["coefficients"].astype(dtype) @ signals
-        return tokens, self.targets(latent, (tokens @ signals.T).astype(float))
 
 
 def _called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:

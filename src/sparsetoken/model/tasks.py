@@ -51,13 +51,14 @@ class _OneToken:
 
 
 @dataclasses.dataclass(frozen=True)
-class _ValueOfFirst:
-    """The projection of the first token on the second direction, plus noise of a given width."""
+class _ValueAt:
+    """The projection of a token on the last direction, plus noise of a given width."""
 
+    place: int
     noise: float
 
     def __call__(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
-        return np.asarray(Z[:, 0, 1] + self.noise * latent["normal"])
+        return np.asarray(Z[:, self.place, -1] + self.noise * latent["normal"])
 
 
 def _squared_error(output: Any, y: Any) -> Any:
@@ -96,7 +97,7 @@ def single_location_regression(
     ('place', 'value')
     """
     draw = _OneToken(_length(length), _size("strength", strength), _size("scale", scale))
-    target = _ValueOfFirst(_size("noise", noise))
+    target = _ValueAt(0, _size("noise", noise))
     return Task(length, ["place", "value"], draw, target, _squared_error, uniforms=1)
 
 
@@ -148,17 +149,6 @@ class _Positions:
         coefficients[:, places, places] = self.strength
         located = np.tile(places == self.told, (len(u), 1))
         return {"coefficients": coefficients, "located": located, "normal": ndtri(u[:, 0])}
-
-
-@dataclasses.dataclass(frozen=True)
-class _ValueAt:
-    """The projection of a token on the last direction, plus noise."""
-
-    place: int
-    noise: float
-
-    def __call__(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
-        return np.asarray(Z[:, self.place, -1] + self.noise * latent["normal"])
 
 
 def position(length: int = 5, *, told: int = 3, strength: float = 3.0, noise: float = 0.2) -> Task:

@@ -26,7 +26,7 @@ def legendre(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def composite_legendre(
-    edges: Float[np.ndarray, " panels+1"], nodes: int
+    edges: Float[np.ndarray, " edges"], nodes: int
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Return a Gauss-Legendre rule of so many nodes between each two neighbouring edges."""
     x, w = legendre(nodes)

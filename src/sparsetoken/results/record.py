@@ -20,7 +20,6 @@ from sparsetoken.results.status import CONVERGED, Status, as_objects
 Numbers = Any
 """A NumPy number, of shape (), or an array over the dimensions of its record."""
 
-AnyRecord = TypeVar("AnyRecord", bound="Record")
 Kind = TypeVar("Kind")
 
 _NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")
@@ -308,6 +307,9 @@ class Record(Shown):
             for one, two in pairs
             for name in one
         )
+
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def _at(position: int | slice, value: np.ndarray, axis: int) -> Any:

@@ -22,14 +22,13 @@ class AlignmentPlan:
     problem: SparseTokenProblem
     steps: TwoSteps
     setting: Setting
-    memory_budget: int | None = None
 
     def __post_init__(self) -> None:
         require_problem(self.problem)
         require_steps(self.steps)
         check_dimension(self.problem.tokens, self.setting.dimension)
         need = self.setting.query_bytes(self.problem, self.steps)
-        self.setting.require_memory(need, self.problem, self.memory_budget, "alpha0")
+        self.setting.require_memory(need, self.problem.length, "alpha0")
 
     def run(self, trial: int) -> Trial[FoundQuery]:
         """Run one trial; its seed is a function of the seed and its number."""
@@ -85,7 +84,7 @@ def align(
     >>> bool(0 < found.standard_error.cosine < found.mean.cosine)
     True
     """
-    setting = Setting(dimension_of(problem, dimension), seed, engine, dtype)
+    setting = Setting(dimension_of(problem, dimension), seed, engine, dtype, memory_budget)
     grid = broadcast(problem, steps)
-    plans = [AlignmentPlan(at, of, setting, memory_budget) for at, of in grid.points]
-    return simulated(plans, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
+    runs = [AlignmentPlan(at, of, setting).run for at, of in grid.points]
+    return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)

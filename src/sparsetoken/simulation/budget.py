@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparsetoken.base.validation import InvalidInput, integer
-
 DEFAULT_BUDGET = 4 * 2**30
 CHUNK_BYTES = 2**25  # of tokens
 SCALAR_BYTES = 2**19  # of one scalar per token
@@ -54,14 +52,3 @@ def pass_bytes(engine: str, length: int, n: int, d: int) -> int:
     return 2 * min(n * row, max(CHUNK_BYTES, row)) + TOKEN_SCALARS * min(
         n * FLOAT * length, max(CHUNK_BYTES, FLOAT * length)
     )
-
-
-def require_memory(need: int, dimension: int, length: int, budget: int | None, load: str) -> None:
-    """Raise `InvalidInput` if so many bytes exceed the budget; a lower load needs less."""
-    limit = DEFAULT_BUDGET if budget is None else integer("memory_budget", budget, 1)
-    if need > limit:
-        at = f"dimension {dimension}, length {length}"
-        remedy = "Lower {} or {}. Or raise {}, or lower {}."
-        names = ("dimension", "length", "memory_budget", load)
-        legal = f"at least {need:,} bytes at {at}"
-        raise InvalidInput("memory_budget", legal, limit, remedy, *names)

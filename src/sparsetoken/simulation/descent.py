@@ -58,7 +58,6 @@ class DescentPlan:
     problem: Problem
     descent: Descent
     setting: Setting
-    memory_budget: int | None = None
     at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -76,7 +75,7 @@ class DescentPlan:
         L, m = self.problem.length, len(training.columns)
         need = self.setting.query_bytes(self.problem, self.descent) + scalar_bytes(L)
         need += new_bags_bytes(training.law, m, _new_bags(d))
-        self.setting.require_memory(need, self.problem, self.memory_budget, "alpha")
+        self.setting.require_memory(need, L, "alpha")
 
     @functools.cached_property
     def training(self) -> Training:
@@ -87,7 +86,7 @@ class DescentPlan:
     def run(self, trial: int) -> Trial[NetworkPath]:
         """Run one trial; its seed is a function of the seed and its number."""
         engine = self.setting.start(self.problem, trial, "descent")
-        path = self._path(engine.descent_data(self.training, self.memory_budget), engine.seed)
+        path = self._path(engine.descent_data(self.training), engine.seed)
         known = int(np.isfinite(path.training_loss).sum())
         if known > self.training.steps:
             return Trial(path)
@@ -169,9 +168,7 @@ def _grown(weights: np.ndarray, size: int) -> np.ndarray:
     return np.pad(weights, ((0, size - len(weights)), (0, 0)))
 
 
-def last_query(
-    problem: SparseTokenProblem, descent: Descent, engine: Engine, memory_budget: int | None
-) -> TrainedQuery:
+def last_query(problem: SparseTokenProblem, descent: Descent, engine: Engine) -> TrainedQuery:
     """Return the final query of a descent on D0.
 
     Raises
@@ -180,7 +177,7 @@ def last_query(
         If the descent diverges.
     """
     training = training_of(problem, descent)
-    data = engine.descent_data(training, memory_budget)
+    data = engine.descent_data(training)
     for step, last in enumerate(followed(data, training)):  # noqa: B007
         pass
     if step < training.steps:
@@ -261,8 +258,6 @@ def descend(
     grid = broadcast(problem, descent)
     own = law_of(grid.points[0][0]).tokens.dimension
     size = dimension if dimension is not None else own or DIMENSION
-    setting = Setting(size, seed, engine, dtype)
-    plans = [
-        DescentPlan(task, trained, setting, memory_budget, steps) for task, trained in grid.points
-    ]
-    return simulated(plans, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
+    setting = Setting(size, seed, engine, dtype, memory_budget)
+    runs = [DescentPlan(task, trained, setting, steps).run for task, trained in grid.points]
+    return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from concurrent.futures import Executor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -17,11 +17,11 @@ from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.model.values import Broadcast, require_numbers
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
-from sparsetoken.simulation.budget import FLOAT, chunk_sizes, require_memory, scalar_rows
+from sparsetoken.simulation.budget import FLOAT, chunk_sizes, scalar_rows
 from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.parallel import Trial, simulated
-from sparsetoken.simulation.seeds import Stream, seed_of, stream
-from sparsetoken.simulation.tensors import TensorEngine
+from sparsetoken.simulation.seeds import Stream, stream
+from sparsetoken.simulation.setting import Setting
 
 _SETTLED = 1e-6  # change of the squared norm of the estimate in a round
 _COPIES = 4  # of the tokens of positives that are alive at once
@@ -46,16 +46,14 @@ class _Estimate(NamedTuple):
 class _Plan:
     problem: SparseTokenProblem
     alpha: float
-    dimension: int
-    seed: int
+    setting: Setting
     iterations: int
     test_samples: int
 
     def run(self, trial: int) -> Trial[MessagePassing]:
         """Learn xi from the positives of D0, and classify fresh samples."""
-        seed = seed_of("message passing", self.seed, trial)
-        engine = TensorEngine(self.problem, self.dimension, seed)
-        n = training_size(self.alpha, self.dimension)
+        engine: Any = self.setting.start(self.problem, trial, "message passing")
+        seed, n = engine.seed, training_size(self.alpha, self.setting.dimension)
         tokens = np.concatenate([X[y == 1] for X, y in engine.chunks(Stream.D0, n)])
         start = stream(seed, Stream.QUERY)
         estimate = message_passing(tokens, self.problem, self.iterations, start)
@@ -210,13 +208,12 @@ def pass_messages(
     require_numbers(problem)
     isotropic_only(problem.tokens, "Message passing")
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
-    integer("dimension (d)", dimension, 1)
-    integer("seed", seed, 0)
+    setting = Setting(dimension, seed, "tensors", memory_budget=memory_budget)
     integer("iterations", iterations, 1)
     integer("test_samples", test_samples, 1)
 
     L, n = problem.length, training_size(alpha, dimension)
     need = _COPIES * FLOAT * n * L * (dimension + 2 * problem.informative)
-    require_memory(need, dimension, L, memory_budget, "alpha")
-    plan = _Plan(problem, alpha, dimension, seed, iterations, test_samples)
-    return simulated([plan], Broadcast([]), trials, executor=executor, progress=progress)
+    setting.require_memory(need, L, "alpha")
+    plan = _Plan(problem, alpha, setting, iterations, test_samples)
+    return simulated([plan.run], Broadcast([]), trials, executor=executor, progress=progress)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Real
 
 from sparsetoken.model.descent import Training
 from sparsetoken.model.networks import Architecture
@@ -182,7 +182,7 @@ def _forward(network: Architecture, outputs: int) -> Callable[..., Any]:
     return jax.jit(jax.vmap(of_bag, in_axes=(0, None)))
 
 
-def _wrong(scores: Float[np.ndarray, "n K"], targets: Int[np.ndarray, " n"]) -> float:
+def _wrong(scores: Float[np.ndarray, "n K"], targets: Real[np.ndarray, " n"]) -> float:
     """Return how many bags are put into a wrong class; ties count their part."""
     if scores.shape[1] == 1:
         return float(0.5 * (1 - targets * np.sign(scores[:, 0])).sum())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import Failure, integer
@@ -22,22 +23,16 @@ class WorkersDied(Failure):
     """Trials whose worker processes died repeatedly, or a broken executor."""
 
 
-class Trial(NamedTuple, Generic[Of]):
+@dataclasses.dataclass(frozen=True)
+class Trial(Generic[Of]):
     """The outcome of one trial, and whether it can be used."""
 
     outcome: Of
     status: Status = CONVERGED
 
 
-class Plan(Protocol[Of]):
-    """All that determines the distribution of the trials at one point."""
-
-    def run(self, trial: int) -> Trial[Of]:
-        """Run one trial; its seed is a function of the seed and its number."""
-
-
 def simulated(
-    plans: Sequence[Plan[Of]],
+    runs: Sequence[Callable[[int], Trial[Of]]],
     grid: Broadcast,
     trials: int,
     *,
@@ -45,32 +40,33 @@ def simulated(
     on_trial: Callable[[int, Of], None] | None = None,
     progress: bool = True,
 ) -> Simulation[Of]:
-    """Run the trials of all points of a grid, for each of which there is a plan.
+    """Run the trials of all points of a grid, each by a function of the number of the trial.
 
     The rest is as of `simulate`.
     """
     trials = integer("trials", trials, 1)
     rows = []
-    with progress_of("trials", trials * len(plans), progress) as done:
-        for plan in plans:
+    with progress_of("trials", trials * len(runs), progress) as done:
+        for run in runs:
 
             def report(number: int, trial: Trial[Of]) -> None:
                 done()
                 if on_trial is not None:
                     on_trial(number, trial.outcome)
 
-            ran = run_all(plan.run, trials, executor, report)
-            rows.append(of_trials([trial.outcome for trial in ran], _status(ran)))
+            ran = run_all(run, trials, executor, report)
+            status = _status([trial.status for trial in ran])
+            rows.append(of_trials([trial.outcome for trial in ran], status))
     return stacked(rows, grid)
 
 
-def _status(trials: Sequence[Trial[Any]]) -> Status:
+def _status(trials: Sequence[Status]) -> Status:
     """Return the worst status of the trials, with the number of the first one that has it."""
     order = list(StatusCode)
-    worst = max((trial.status for trial in trials), key=lambda status: order.index(status.code))
+    worst = max(trials, key=lambda status: order.index(status.code))
     if worst.converged:
         return worst
-    numbers = [number for number, trial in enumerate(trials) if trial.status == worst]
+    numbers = [number for number, status in enumerate(trials) if status == worst]
     return Status(
         worst, f"{len(numbers)} of {len(trials)} trials, first {numbers[0]}: {worst.remedy}"
     )

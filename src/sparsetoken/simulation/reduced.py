@@ -36,6 +36,7 @@ class ReducedEngine:
     dimension: int
     seed: int
     dtype: str = "float64"  # of tokens, of which there are none
+    budget: int = 0  # of bytes, for tokens that are kept
 
     @functools.cached_property
     def frame(self) -> TokenFrame:
@@ -81,8 +82,8 @@ class ReducedEngine:
         score = theta * R / L * (w1 @ frame.signal) * (y == 1) + z + b1
         return w1, np.asarray(loss.slope(y, score), dtype=float)
 
-    def descent_data(self, training: Training, memory_budget: int | None = None) -> ReducedData:
-        """Return the data set of a descent, of which a budget changes nothing."""
+    def descent_data(self, training: Training) -> ReducedData:
+        """Return the data set of a descent."""
         return ReducedData(training, self.dimension, self.seed)
 
     def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> Design:

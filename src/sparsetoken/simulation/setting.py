@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from sparsetoken.base.validation import choice, integer
+from sparsetoken.base.validation import InvalidInput, choice, integer
 from sparsetoken.model.descent import Descent, training_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.model.task_law import Problem
-from sparsetoken.simulation.budget import FLOAT, pass_bytes, require_memory
+from sparsetoken.simulation.budget import DEFAULT_BUDGET, FLOAT, pass_bytes
 from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.reduced_descent import reduced_bytes
@@ -36,6 +36,7 @@ class Setting:
     seed: int
     engine: str
     dtype: str = "float64"
+    memory_budget: int | None = None
 
     def __post_init__(self) -> None:
         choice("engine", self.engine, ("reduced", "tensors"))
@@ -45,6 +46,12 @@ class Setting:
         integer("dimension (d)", self.dimension, low, LARGEST, remedy)
         integer("seed", self.seed, 0)
         choice("dtype", self.dtype, ("float32", "float64"))
+        integer("memory_budget", self.budget, 1)
+
+    @property
+    def budget(self) -> int:
+        """The bytes that a trial may use."""
+        return DEFAULT_BUDGET if self.memory_budget is None else self.memory_budget
 
     def start(self, problem: Problem, trial: int, name: str | None = None) -> Engine:
         """Return the engine of one trial.
@@ -54,7 +61,7 @@ class Setting:
         """
         seed = seed_of(self.engine if name is None else name, self.seed, trial)
         kind = TensorEngine if self.engine == "tensors" else ReducedEngine
-        return kind(problem, self.dimension, seed, self.dtype)
+        return kind(problem, self.dimension, seed, self.dtype, self.budget)
 
     def query_bytes(self, problem: Problem, found: Any) -> int:
         """Return the peak memory of the steps or the descent that find a query."""
@@ -69,6 +76,11 @@ class Setting:
         own = pass_bytes(self.engine, L, training_size(training.alpha, d), d)
         return own + 4 * len(training.columns) * FLOAT * d
 
-    def require_memory(self, need: int, problem: Problem, budget: int | None, load: str) -> None:
+    def require_memory(self, need: int, length: int, load: str) -> None:
         """Raise `InvalidInput` if so many bytes exceed the budget; a lower load needs less."""
-        require_memory(need, self.dimension, problem.length, budget, load)
+        if need > self.budget:
+            at = f"dimension {self.dimension}, length {length}"
+            remedy = "Lower {} or {}. Or raise {}, or lower {}."
+            names = ("dimension", "length", "memory_budget", load)
+            legal = f"at least {need:,} bytes at {at}"
+            raise InvalidInput("memory_budget", legal, self.budget, remedy, *names)

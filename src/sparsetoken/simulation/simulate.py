@@ -117,15 +117,14 @@ def simulate(
     """
     dimension = dimension_of(problem, dimension)
     joint = isinstance(model, Model) and isinstance(model.query, Descent)
-    setting = Setting(dimension, seed, engine or ("tensors" if joint else "reduced"), dtype)
+    engine = engine or ("tensors" if joint else "reduced")
+    setting = Setting(dimension, seed, engine, dtype, memory_budget)
     grid = broadcast(problem, model, readout)
-    plans = [
-        TrialPlan(
-            problem, model, readout, setting, memory_budget, test_samples, test_problem, device
-        )
+    runs = [
+        TrialPlan(problem, model, readout, setting, test_samples, test_problem, device).run
         for problem, model, readout in grid.points
     ]
-    return simulated(plans, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
+    return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
 
 
 def draw_training_set(
@@ -179,13 +178,9 @@ def draw_training_set(
     >>> features.shape, labels.shape
     ((100, 50), (100,))
     """
-    plan = TrialPlan(
-        problem,
-        model,
-        Readout(alpha1=alpha),
-        Setting(dimension_of(problem, dimension), seed, engine),
-        memory_budget,
-    )
+    d = dimension_of(problem, dimension)
+    setting = Setting(d, seed, engine, memory_budget=memory_budget)
+    plan = TrialPlan(problem, model, Readout(alpha1=alpha), setting)
     if isinstance(model.query, TwoSteps):
         raise InvalidInput("query of the model", "a Query", model.query)
     design = plan.draw(integer("trial", trial, 0)).design

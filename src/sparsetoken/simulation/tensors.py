@@ -40,6 +40,7 @@ class TensorEngine:
     dimension: int
     seed: int
     dtype: str = "float64"
+    budget: int = DEFAULT_BUDGET
 
     @functools.cached_property
     def signals(self) -> Float[np.ndarray, "P d"]:
@@ -99,13 +100,12 @@ class TensorEngine:
         _, by_q, _ = gradient(w1, -steps.eta_b * by_b)
         return self.frame.trained(-steps.eta_q * by_q, steps.beta, w1)
 
-    def descent_data(self, training: Training, memory_budget: int | None = None) -> TokenData:
+    def descent_data(self, training: Training) -> TokenData:
         """Return the data set of a descent; what does not fit is drawn again for each step."""
         n = training_size(training.alpha, self.dimension)
         chunks = functools.partial(self.chunks, Stream.D0, n)
-        budget = DEFAULT_BUDGET if memory_budget is None else memory_budget
         size = n * self.problem.length * self.dimension * np.dtype(self.dtype).itemsize
-        if 2 * size + 2 * CHUNK_BYTES <= budget:
+        if 2 * size + 2 * CHUNK_BYTES <= self.budget:
             chunks = functools.partial(iter, list(chunks()))
         return TokenData(training, n, chunks, self.signals, self.frame, self.seed)
 

@@ -64,7 +64,6 @@ class TrialPlan:
     model: Model
     readout: Readout
     setting: Setting
-    memory_budget: int | None = None
     test_samples: int | None = None
     test_problem: SparseTokenProblem | None = None
     device: str | None = None
@@ -131,7 +130,7 @@ class TrialPlan:
         if engine == "tensors":
             need += pass_bytes(engine, longest, max(n, fresh), d)
         need = max(need, self.setting.query_bytes(self.problem, self.model.query))
-        self.setting.require_memory(need, self.problem, self.memory_budget, "alpha1")
+        self.setting.require_memory(need, L, "alpha1")
 
     def draw(self, trial: int) -> Drawn:
         """Return the engine and the training set of stage 4, with its query."""
@@ -149,7 +148,7 @@ class TrialPlan:
         if isinstance(query, TwoSteps):
             return engine.train_query(query)
         if isinstance(query, Descent):
-            return last_query(self.problem, query, engine, self.memory_budget)
+            return last_query(self.problem, query, engine)
         return None
 
     @np.errstate(under="ignore")

@@ -62,10 +62,11 @@ class Call(NamedTuple):
         """Return how trials with a readout run; `InvalidInput` if trials exceed the budget."""
         if self.quantity == "theory":
             return None
+        setting = dataclasses.replace(self.options, memory_budget=budget)
         if self.experiment == "alignment":
-            AlignmentPlan(self.problem, self.trained, self.options, budget)
+            AlignmentPlan(self.problem, self.trained, setting)
             return None
-        return TrialPlan(self.problem, self.trained, self.readout, self.options, budget)
+        return TrialPlan(self.problem, self.trained, self.readout, setting)
 
 
 def described(value: Any) -> Any:

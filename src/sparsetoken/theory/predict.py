@@ -240,6 +240,7 @@ def predict_readouts(
     ['0.325', '0.258']
     """
     require_problem(problem)
+    entry_of(model)
     if nodes is None:
         return predictions_of(problem, model, None, readouts, tolerance)
     return Predictor(problem, model, None, nodes).predictions(readouts, tolerance)

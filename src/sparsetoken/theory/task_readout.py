@@ -14,11 +14,11 @@ from scipy.special import ndtri
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
-from sparsetoken.model.descent import Descent, law_for_loss
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Model, Pooled, QueriedModel
 from sparsetoken.model.network_checks import check_metric
 from sparsetoken.model.stages import Query, QueryCosines, Readout
-from sparsetoken.model.task_law import Problem, TaskLaw, law_of
+from sparsetoken.model.task_law import Problem, TaskLaw, law_for_loss, law_of
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.results import TaskPrediction, Weights
