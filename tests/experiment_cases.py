@@ -288,7 +288,7 @@ CASES = {
                 "step": 6, "alpha": 2.0}, lambda v: 2 * v),
         ),
         every,
-        legends=(("tasks", 10),),
+        legends=(("tasks", 2),),
     ),
     "training-floor": Case(
         dict(

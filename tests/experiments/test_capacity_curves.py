@@ -94,8 +94,6 @@ def test_exact_counts_hold_and_shifted_ones_fail(computed, verdict):
         assert verdict(counted, "capacity-order") == HOLDS
         assert verdict(counted, "transition-width") == HOLDS
 
-
-def test_a_wrong_order_fails(computed, verdict):
     swap = {"attention": "pooled", "pooled": "attention", "vectorized": "vectorized"}
     wrong = [
         row.but(model=swap[row["model"]]) if len(PLACES[row["place"]][1]) == 3 else row

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.interpolate import PchipInterpolator
 
 from sparsetoken.figures import style
 
@@ -120,7 +123,9 @@ def curves(
     columns: int = 0,
     marks: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Plot:
-    """Draw panels side by side with one legend; call it inside `style.styled`.
+    """Draw panels side by side; call it inside `style.styled`.
+
+    There is one legend, but panels that have no name of a curve in common have one each.
 
     Parameters
     ----------
@@ -134,29 +139,62 @@ def curves(
     """
     figure, places = style.new_figure(width, height, len(panels))
     shown: list[Plotted] = []
-    names: dict[str, Mapping[str, Any]] = {}
+    names: list[dict[str, Mapping[str, Any]]] = []
     for axes, panel in zip(places, panels, strict=True):
+        names.append({})
         for curve in panel.curves:
             place = (panel.title, curve.name, panel.x.label)
             shown += [Plotted(*place, row[panel.along], row) for row in curve.rows]
             look = {"colour": curve.colour, "line": curve.line, "fmt": curve.marker, **curve.look}
-            draw_rows(axes, panel.along, curve.rows, **look)
+            logs = [bool(axis.ticks or axis.log) for axis in (panel.x, panel.y)]
+            draw_rows(axes, panel.along, curve.rows, logs, **look)
             look = {"color": curve.colour, **_dashes(curve), **curve.look}
-            names |= {curve.name: look} if curve.name else {}
+            names[-1] |= {curve.name: look} if curve.name else {}
         _finish(axes, panel)
+    every = dict(itertools.chain.from_iterable(own.items() for own in names))
+    if len(panels) > 1 and all(names) and len(every) == sum(map(len, names)):
+        for axes, own in zip(places, names, strict=True):
+            axes.legend(handles=style.handles(own))
+        every = {}
     plain = [row for panel in panels for c in panel.curves if not c.marker for row in c.rows]
     meanings = style.meanings([(row.engine, row.converged) for row in plain])
-    style.legend(figure, names | dict(marks or {}) | meanings, columns)
+    style.legend(figure, every | dict(marks or {}) | meanings, columns)
     return Plot(figure, shown)
 
 
-def draw_rows(axes: Axes, along: str, rows: Sequence[Any], **look: Any) -> None:
-    """Draw rows against a coordinate; the look is that of `sparsetoken.figures.style.draw`."""
+def draw_rows(
+    axes: Axes, along: str, rows: Sequence[Any], logs: Sequence[bool] = (True, False), **look: Any
+) -> None:
+    """Draw rows against a coordinate; the look is that of `sparsetoken.figures.style.draw`.
+
+    A line of theory through a few points is a monotone cubic, of the logarithms where asked for
+    along x and y.
+    """
     columns = (along, "value", "error", "engine", "converged")
     rows = sorted(rows, key=lambda row: row[along])
+    known = [row for row in rows if row["engine"] == "theory"]
+    x, y = (np.array([row[name] for row in known], float) for name in (along, "value"))
+    few = 2 < len(known) == len(set(x)) < FEW and all(row["converged"] for row in known)
+    if few and look.get("line") != "none" and not {"marker", "drawstyle"} & look.keys():
+        style.draw(axes, *_smooth(x, y, logs), **look)
+        rows = [row for row in rows if row["engine"] != "theory"]
     if rows:
         x, value, error, engine, converged = ([row[name] for row in rows] for name in columns)
         style.draw(axes, x, value, error, engine=engine, converged=converged, **look)
+
+
+FEW = 30
+"""Points of a line from which on it is drawn straight from each to the next."""
+
+
+def _smooth(x: np.ndarray, y: np.ndarray, logs: Sequence[bool]) -> tuple[np.ndarray, np.ndarray]:
+    """Return a monotone cubic through points, which are among those returned."""
+    logs = [log and bool((values > 0).all()) for log, values in zip(logs, (x, y), strict=True)]
+    u, v = (np.log(values) if log else values for log, values in zip(logs, (x, y), strict=True))
+    steps = np.linspace(u[:-1], u[1:], 12, endpoint=False).T.ravel()
+    u, v = np.append(steps, u[-1]), PchipInterpolator(u, v)(np.append(steps, u[-1]))
+    line, values = (np.exp(w) if log else w for log, w in zip(logs, (u, v), strict=True))
+    return line, values
 
 
 def _dashes(curve: Curve) -> dict[str, Any]:

@@ -170,18 +170,23 @@ def meanings(drawn: Collection[tuple[str, bool]]) -> dict[str, dict[str, Any]]:
     return {label: {"color": GREY, "ls": "none", **look} for label, look in marks.items()}
 
 
+def handles(marks: Mapping[str, Mapping[str, Any]]) -> list[Line2D]:
+    """Return the entries of a legend: labels with the look of their lines or marks."""
+    return [Line2D([], [], label=label, **look) for label, look in marks.items()]
+
+
 def legend(figure: Figure, marks: Mapping[str, Mapping[str, Any]], columns: int = 0) -> None:
-    """Put a legend above the panels: labels with the look of their lines or marks.
+    """Put a legend of such entries above the panels; nothing if there are none.
 
     It has as many columns as fit into the figure, at most those given. One of a single column is
     beside the panels.
     """
-    handles = [Line2D([], [], label=label, **look) for label, look in marks.items()]
+    entries = handles(marks)
     if columns == 1:
-        figure.legend(handles=handles, loc="outside right upper")
+        figure.legend(handles=entries, loc="outside right upper")
         return
-    for ncols in range(columns or len(handles), 0, -1):
-        legend = figure.legend(handles=handles, loc="outside upper center", ncols=ncols)
+    for ncols in range(columns or len(entries), 0, -1):
+        legend = figure.legend(handles=entries, loc="outside upper center", ncols=ncols)
         if ncols == 1 or legend.get_window_extent().width <= figure.bbox.width:
             return
         legend.remove()

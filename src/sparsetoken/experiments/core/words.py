@@ -205,7 +205,8 @@ def markdown(text: str) -> Markup:
 def _marks(rows: Rows) -> str:
     engines = {row.engine for row in rows} - {THEORY}
     points = MARKS.get(tuple(sorted(engines)), "")
-    return f"Lines: theory. {points} Error bars smaller than the points are hidden."
+    lines = "Lines: theory, interpolated between the computed points."
+    return f"{lines} {points} Error bars smaller than the points are hidden."
 
 
 @functools.cache
