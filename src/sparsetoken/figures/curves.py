@@ -94,7 +94,7 @@ class Curve:
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """Curves against one coordinate.
+    """Curves against one coordinate, or a map over two.
 
     Attributes
     ----------
@@ -105,6 +105,10 @@ class Panel:
     title : str
     also : callable, optional
         Draws what is no row into the axes, such as a level or a note.
+    cells : Rows
+        Of a map, theory and simulation; curves over it have values along y.
+    across : str
+        The coordinate along y of a map.
     """
 
     along: str
@@ -113,6 +117,8 @@ class Panel:
     curves: Sequence[Curve]
     title: str = ""
     also: Callable[[Axes], Any] | None = None
+    cells: Any = ()
+    across: str = ""
 
 
 def curves(
@@ -122,6 +128,9 @@ def curves(
     *,
     columns: int = 0,
     marks: Mapping[str, Mapping[str, Any]] | None = None,
+    colours: Mapping[str, Any] | None = None,
+    bar: str = "",
+    levels: Sequence[float] = (),
 ) -> Plot:
     """Draw panels side by side; call it inside `style.styled`.
 
@@ -136,12 +145,23 @@ def curves(
         Of the legend; one for each entry by default. With one it is at the right.
     marks : mapping
         More entries of the legend: labels with the look of their lines or marks.
+    colours : mapping
+        Of maps, as of matplotlib, such as cmap.
+    bar, levels
+        Label and ticks of the colour bar of maps.
     """
     figure, places = style.new_figure(width, height, len(panels))
     shown: list[Plotted] = []
     names: list[dict[str, Mapping[str, Any]]] = []
     for axes, panel in zip(places, panels, strict=True):
         names.append({})
+        if panel.cells:
+            mesh = _draw_map(axes, panel, colours or {})
+            place = (panel.title, "map", panel.x.label)
+            at = (panel.along, panel.across)
+            shown += [
+                Plotted(*place, row[at[0]], row, panel.y.label, row[at[1]]) for row in panel.cells
+            ]
         for curve in panel.curves:
             place = (panel.title, curve.name, panel.x.label)
             shown += [Plotted(*place, row[panel.along], row) for row in curve.rows]
@@ -156,6 +176,11 @@ def curves(
         for axes, own in zip(places, names, strict=True):
             axes.legend(handles=style.handles(own))
         every = {}
+    if bar:
+        drawn = figure.colorbar(mesh, ax=places, label=bar, pad=0.02)
+        if levels:
+            drawn.set_ticks(levels, labels=[f"{level:g}" for level in levels])
+            drawn.minorticks_off()
     plain = [row for panel in panels for c in panel.curves if not c.marker for row in c.rows]
     meanings = style.meanings([(row.engine, row.converged) for row in plain])
     style.legend(figure, every | dict(marks or {}) | meanings, columns)
@@ -229,24 +254,17 @@ DISC = {"marker": "o", "ls": "none", "mec": "black", "mfc": "white"}
 """The look of a simulated place of a map in a legend."""
 
 
-class Along(NamedTuple):
-    """A coordinate along an axis of a map, and its label."""
+def _draw_map(axes: Axes, panel: Panel, colours: Mapping[str, Any]) -> Any:
+    """Draw theory as a smooth map, and simulated places as discs of the same colours.
 
-    coordinate: str
-    label: str
-
-
-def draw_map(
-    axes: Axes, cells: Any, points: Sequence[Any], x: Along, y: Along, title: str = "", **look: Any
-) -> tuple[Any, list[Plotted]]:
-    """Draw rows as a smooth map and simulated ones as discs of the same colours.
-
-    The mesh and all that is shown are returned. What did not converge has no colour: a white cross
-    in the map, or an empty disc. The look is colours, as of matplotlib.
+    What did not converge has no colour: a white cross in the map, or an empty disc.
     """
-    along, across = x.coordinate, y.coordinate
-    mesh = axes.pcolormesh(*cells.grid(along, across), shading="gouraud", rasterized=True, **look)
-    fallen = [row for row in cells if not row.converged]
+    along, across = panel.along, panel.across
+    known = [row for row in panel.cells if row.engine == "theory"]
+    points = [row for row in panel.cells if row.engine != "theory"]
+    look = {"shading": "gouraud", "rasterized": True, **colours}
+    mesh = axes.pcolormesh(*type(panel.cells)(known).grid(along, across), **look)
+    fallen = [row for row in known if not row.converged]
     axes.plot([r[along] for r in fallen], [r[across] for r in fallen], "x", color="white", ms=5)
     axes.scatter(
         [row[along] for row in points],
@@ -256,9 +274,7 @@ def draw_map(
         s=60,
         edgecolors="black",
         zorder=3,
-        **look,
+        **colours,
     )
     axes.grid(False)
-    axes.set(xlabel=x.label, ylabel=y.label, title=title)
-    drawn = (*cells, *points)
-    return mesh, [Plotted(title, "map", x.label, r[along], r, y.label, r[across]) for r in drawn]
+    return mesh

@@ -55,17 +55,13 @@ def judge(sizes, rows):
         yield against_simulation(CLAIM, theory, measured, shift=NO_SHIFT, **texts)
 
 
-def words(sizes, rows, comparisons):
-    return {{"text": TEXT}}
-
-
 def draw(rows):
     axes = Axis("abscissa" + TEXT), Axis("ordinate" + TEXT)
     lines = [Curve("name" + TEXT, "#0072B2", rows)]
     return curves([Panel("x", *axes, lines, title="panel" + TEXT)])
 
 
-register_experiment(Experiment("inert", profiles(), work, judge, {{"inert": draw}}, words))
+register_experiment(Experiment("inert", profiles(), work, judge, {{"inert": draw}}))
 '''
 PAGE = f"""# title{SCRIPT}{IMAGE}
 
@@ -77,15 +73,15 @@ asserted{SCRIPT}{IMAGE}
 
 ## Headline: claim{SCRIPT}{TAG}
 
-headline{{{{ text }}}}
+headline{{{{ TEXT }}}}
 
 ## Found
 
-found{{{{ text }}}}
+found{{{{ TEXT }}}}
 
 ## Figure: inert
 
-caption{{{{ text }}}}
+caption{{{{ TEXT }}}}
 """
 
 
