@@ -81,7 +81,7 @@ def test_thresholds_and_widths_come_back(computed):
         # Counts are rounded to 1e-6, and the fit stops at 1e-4 of the likelihood.
         assert threshold.value == pytest.approx(known.value, rel=1e-3)
     assert len(limits) == sum(len(models) for _, models in PLACES.values())
-    assert width_power(fits, "place", "model").value == pytest.approx(-0.5, abs=1e-3)
+    assert width_power(fits).value == pytest.approx(-0.5, abs=1e-3)
     gap = threshold_gap(fits, ("base", "attention"), ("base", "pooled"))
     assert (gap["features"], gap.value > 3 * gap.error) == (128, True)
 

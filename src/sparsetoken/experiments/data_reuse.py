@@ -42,8 +42,8 @@ AT_LOAD = ("n₀/d = n₁/d = {load:g}, d = {dimension}", "load")
 AT_ALPHA = ("n/d = {alpha:g}, d = {dimension}", "alpha")
 """Where the arms are trained, and the descents, with the coordinate along the curve."""
 LOOKS = {
-    "fresh": ("fresh D0 and D1", BLUE, "o"),
     "reused": ("D0 = D1", VERMILION, "s"),
+    "fresh": ("fresh D0 and D1", BLUE, "o"),
     "all twice": ("D0 ∪ D1 used twice", GREEN, "^"),
 }
 """Label, colour and marker."""

@@ -224,8 +224,9 @@ def _smooth(x: np.ndarray, y: np.ndarray, logs: Sequence[bool]) -> tuple[np.ndar
 
 def _dashes(curve: Curve) -> dict[str, Any]:
     """Return line style and marker of the legend, as its own points or line have them."""
-    if curve.marker and not any(row.engine == "theory" for row in curve.rows):
-        return {"ls": curve.marker[1:] or "none", "marker": curve.marker[0]}
+    if curve.rows and not any(row.engine == "theory" for row in curve.rows):
+        marker = curve.marker or style.MARKERS[curve.rows[0].engine]
+        return {"ls": marker[1:] or "none", "marker": marker[0]}
     return {"ls": curve.line} | ({"marker": curve.marker[0]} if curve.marker else {})
 
 

@@ -110,7 +110,7 @@ def test_the_page_is_well_formed_and_needs_no_network(written):
     assert "The measured cosine rises from" in text
     assert "η<sub>q</sub>" in text
     assert "written from public descriptions" in text
-    for word in ("Claims", "shift of finite d", "seed", "jax", "wall time", "holds"):
+    for word in ("shift of finite d", "seed", "jax", "wall time", "holds"):
         assert word in text
 
 
@@ -233,21 +233,12 @@ def test_a_damaged_piece_runs_again(written, tmp_path, monkeypatch, damaged):
     assert new["claims"] == old["claims"]
 
 
-@pytest.mark.parametrize(
-    ("names", "options", "word"),
-    [
-        (["weather"], {}, "experiment"),
-        ([], {"profile": "slow"}, "profile"),
-        ([], {"seed": -1}, "seed"),
-    ],
-)
-def test_bad_input_leaves_no_folder(tmp_path, names, options, word):
-    with pytest.raises(InvalidInput, match=word):
-        reproduce(names, out=tmp_path / "out", **options)
+def test_bad_input_and_folders_are_found_before_any_work(fake_experiments, tmp_path):
+    wrong = {"experiment": {"names": ["weather"]}, "profile": {"profile": "slow"}}
+    for word, options in (*wrong.items(), ("seed", {"seed": -1})):
+        with pytest.raises(InvalidInput, match=word):
+            reproduce(out=tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_that_cannot_be_written_is_found_before_any_work(fake_experiments, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="Choose another"):
         reproduce(out=tmp_path / "file" / "out")
@@ -314,17 +305,11 @@ def test_numbers_in_the_table(value, digits, text):
     assert number(value, digits) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "page"),
-    [
-        ("η_q and α₀", "η<sub>q</sub> and α₀"),
-        ("α*_{pool} > α*_{vec} / L", "α*<sub>pool</sub> &gt; α*<sub>vec</sub> / L"),
-        ("d^{−1/2}, d^2", "d<sup>−1/2</sup>, d<sup>2</sup>"),
-        ("max_iterations", "max_iterations"),
-    ],
-)
-def test_formulas_on_the_page(text, page):
-    assert maths(text) == page
+def test_formulas_on_the_page():
+    assert maths("η_q > max_iterations") == "η<sub>q</sub> &gt; max_iterations"
+    assert maths("α*_{pool}, d^{−1/2}, d^2") == (
+        "α*<sub>pool</sub>, d<sup>−1/2</sup>, d<sup>2</sup>"
+    )
 
 
 def test_what_is_not_0_is_never_written_as_0():
