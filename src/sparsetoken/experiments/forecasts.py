@@ -233,7 +233,9 @@ def draw(rows: Rows) -> Plot:
             shown.append(Plotted(name, row["model"], "labelled bags", row["bags"], row))
     for axes in panels[len(sets) :]:
         axes.set_axis_off()
-    style.legend(figure, {name: {"color": colour} for name, colour in CLASSIFIERS.items()})
+    looks: dict[str, dict[str, Any]] = {n: {"color": colour} for n, colour in CLASSIFIERS.items()}
+    looks["measured"] = {"color": style.GREY, "ls": "none", "marker": "s", "ms": 8}
+    style.legend(figure, looks)
     return Plot(figure, shown)
 
 

@@ -297,7 +297,8 @@ def draw(rows: Rows) -> Plot:
             if name in names
         ]
         panels.append(Panel("alpha", x, y, lines, title, bounds.get(setting)))
-    return curves(panels, 13.0, 4.4, columns=5)
+    marks = {"smallest error found for one head": {"color": GREY, "ls": ":"}}
+    return curves(panels, 13.0, 4.4, columns=5, marks=marks)
 
 
 EXPERIMENT = Experiment("networks", SIZES, work, judge, {"networks": draw}, version=3)

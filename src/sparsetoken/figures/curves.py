@@ -224,8 +224,10 @@ def _smooth(x: np.ndarray, y: np.ndarray, logs: Sequence[bool]) -> tuple[np.ndar
 
 def _dashes(curve: Curve) -> dict[str, Any]:
     """Return line style and marker of the legend, as its own points or line have them."""
-    if curve.rows and not any(row.engine == "theory" for row in curve.rows):
-        marker = curve.marker or style.MARKERS[curve.rows[0].engine]
+    engines = [row.engine for row in curve.rows]
+    measured = [engine for engine in engines if engine != "theory"]
+    if measured and engines.count("theory") < 2:
+        marker = curve.marker or style.MARKERS[measured[0]]
         return {"ls": marker[1:] or "none", "marker": marker[0]}
     return {"ls": curve.line} | ({"marker": curve.marker[0]} if curve.marker else {})
 
