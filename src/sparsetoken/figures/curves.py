@@ -150,7 +150,8 @@ def curves(
     bar, levels
         Label and ticks of the colour bar of maps.
     """
-    figure, places = style.new_figure(width, height, len(panels))
+    figure = Figure(figsize=(width, height), layout="constrained")
+    places = figure.subplots(1, len(panels), squeeze=False)[0]
     shown: list[Plotted] = []
     names: list[dict[str, Mapping[str, Any]]] = []
     for axes, panel in zip(places, panels, strict=True):

@@ -53,13 +53,6 @@ def styled() -> AbstractContextManager[None]:
     return matplotlib.rc_context(STYLE)
 
 
-def new_figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure and its row of axes; call it inside `styled`."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(1, columns, squeeze=False)
-    return figure, list(axes[0])
-
-
 def as_written(text: object) -> str:
     r"""Return a name or a label of someone else as text that is drawn as it is written.
 

@@ -107,6 +107,11 @@ def test_the_page_is_well_formed_and_needs_no_network(written):
     assert beside
     assert all((written[0].report.parent / link).is_file() for link in beside)
     assert not re.search(r"@import|url\((?!#|%23)", text)
+    assert "<i>" not in text
+    for words in ("Made {}up", "{}trials", "A {}claim", "there {}is", "A {}line", "a {}curve"):
+        assert words.format("&lt;i&gt;") in text
+    assert ">&lt;i&gt;curve: " in text
+    assert ">some&lt;i&gt;where<" in text
     assert "The measured cosine rises from" in text
     assert "η<sub>q</sub>" in text
     assert "written from public descriptions" in text
