@@ -196,15 +196,15 @@ def draw_rows(
     A line of theory through a few points is a monotone cubic, of the logarithms where asked for
     along x and y.
     """
-    columns = (along, "value", "error", "engine", "converged")
     rows = sorted(rows, key=lambda row: row[along])
     known = [row for row in rows if row["engine"] == "theory"]
-    x, y = (np.array([row[name] for row in known], float) for name in (along, "value"))
-    few = 2 < len(known) == len(set(x)) < FEW and all(row["converged"] for row in known)
+    u, v = (np.array([row[name] for row in known], float) for name in (along, "value"))
+    few = 2 < len(known) == len(set(u)) < FEW and all(row["converged"] for row in known)
     if few and look.get("line") != "none" and not {"marker", "drawstyle"} & look.keys():
-        style.draw(axes, *_smooth(x, y, logs), **look)
+        style.draw(axes, *_smooth(u, v, logs), **look)
         rows = [row for row in rows if row["engine"] != "theory"]
     if rows:
+        columns = (along, "value", "error", "engine", "converged")
         x, value, error, engine, converged = ([row[name] for row in rows] for name in columns)
         style.draw(axes, x, value, error, engine=engine, converged=converged, **look)
 
