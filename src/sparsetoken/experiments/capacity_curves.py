@@ -343,7 +343,7 @@ def _transitions(rows: Rows, model: str) -> Panel:
     looks = ((":", 0.5), ("-", 1.0))  # of the smaller and the larger number of features
     sizes = zip(sorted(counted.where(engine=REDUCED).by("features")), looks, strict=True)
     lines = [
-        Curve(f"{model}, {m} features", COLOURS[model], some, "", f"o{line}", {"alpha": alpha})
+        Curve(f"{model}, m = {m}", COLOURS[model], some, "", f"o{line}", {"alpha": alpha})
         for (m, some), (line, alpha) in sizes
     ]
     tensors = counted.where(engine=TENSORS)
