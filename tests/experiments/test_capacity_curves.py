@@ -81,7 +81,7 @@ def test_thresholds_and_widths_come_back(computed):
         # Counts are rounded to 1e-6, and the fit stops at 1e-4 of the likelihood.
         assert threshold.value == pytest.approx(known.value, rel=1e-3)
     assert len(limits) == sum(len(models) for _, models in PLACES.values())
-    assert width_power(fits, "place", "model").value == pytest.approx(-0.5, abs=1e-3)
+    assert width_power(fits).value == pytest.approx(-0.5, abs=1e-3)
     gap = threshold_gap(fits, ("base", "attention"), ("base", "pooled"))
     assert (gap["features"], gap.value > 3 * gap.error) == (128, True)
 
@@ -94,8 +94,6 @@ def test_exact_counts_hold_and_shifted_ones_fail(computed, verdict):
         assert verdict(counted, "capacity-order") == HOLDS
         assert verdict(counted, "transition-width") == HOLDS
 
-
-def test_a_wrong_order_fails(computed, verdict):
     swap = {"attention": "pooled", "pooled": "attention", "vectorized": "vectorized"}
     wrong = [
         row.but(model=swap[row["model"]]) if len(PLACES[row["place"]][1]) == 3 else row

@@ -1,4 +1,4 @@
-"""What holds for every experiment: profiles, plans, pages, and the keys of its rows."""
+"""What holds for every experiment, the keys of its rows, and the faults of one of one's own."""
 
 import dataclasses
 import inspect
@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 from sparsetoken import simulation, theory
-from sparsetoken.base.validation import InvalidInput
-from sparsetoken.experiments import EXPERIMENTS, register_experiment
+from sparsetoken.base.validation import Failure, InvalidInput
+from sparsetoken.experiments import EXPERIMENTS, against_simulation, register_experiment
 from sparsetoken.experiments.core.claims import Claim
 from sparsetoken.experiments.core.experiment import Experiment, Sizes, piece
 from sparsetoken.experiments.core.rows import Row
+from sparsetoken.experiments.report import reproduce
 from sparsetoken.experiments.report.page import KINDS
 from sparsetoken.losses import CustomLoss
+from sparsetoken.model.models import Pooled
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
 
@@ -40,6 +42,9 @@ def test_a_result_becomes_rows_with_its_coordinates():
     sizes = {"dimension": 20, "trials": 3, "seed": 1, "engine": "tensors"}
     (row,) = piece(simulation.align, problem, TwoSteps(1.0), **sizes, rows=("cosine",)).run()
     assert (row.series, row.engine, row.dimension, row.trials) == ("simulated", "tensors", 20, 3)
+    call = (SparseTokenProblem(length=3), Pooled(), Readout(alpha1=0.5))
+    with pytest.raises(InvalidInput, match="dimension"):
+        piece(simulation.simulate, *call, trials=2, rows=("test_error",)).run()
 
 
 def test_a_piece_is_named_by_all_it_depends_on():
@@ -143,29 +148,79 @@ def test_every_claim_has_a_source_that_the_filter_knows(experiment):
         assert "{{" not in claim.text
 
 
+CLAIM = "One is\none.\n\nSource: Lemma 1; proved\n"
+PAGE = f"# Own\n\nA setting.\n\n## Claim: own-claim\n\n{CLAIM}\n## Found\n\nIt.\n"
+SIMULATED = Row("simulated", "mine", 1.0, 0.1, {}, "reduced", 10, 4)
+
+
 @pytest.fixture
-def own(tmp_path):
-    """An experiment of a user's own."""
-    page = tmp_path / "own.md"
-    claim = "One is\none.\n\nSource: Lemma 1; proved"
-    page.write_text(f"# Own\n\nA setting.\n\n## Claim: own-claim\n\n{claim}\n\n## Found\n\nIt.\n")
-    sizes = {"quick": Sizes(), "paper": Sizes()}
-    return Experiment("own", sizes, lambda *_: [], lambda *_: [], {}, page=page)
+def own(tmp_path, registry):
+    """What makes an experiment of a user's own, with a page."""
+
+    def make(text=PAGE, judge=lambda *_: [], **changes):
+        page = tmp_path / "own.md"
+        page.write_text(text, "utf-8")
+        sizes = {"quick": Sizes(), "paper": Sizes()}
+        plan = lambda *_: [piece(_work, 1.0), piece(_work, 1.0)]  # noqa: E731
+        made = Experiment("own", sizes, plan, judge, {}, page=page)
+        return dataclasses.replace(made, **changes)
+
+    return make
 
 
-@pytest.mark.usefixtures("registry")
-def test_an_experiment_of_ones_own_is_registered_and_may_be_changed(own):
-    assert register_experiment(own) is own
-    changed = register_experiment(dataclasses.replace(own, version=2))
-    assert EXPERIMENTS["own"] is changed
-    assert own.claims == (Claim("own-claim", "One is one.", False, "Lemma 1", "proved"),)
-    assert own.title == "Own"
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("## Found\n", "## Seen\n", "Found"),
+        (CLAIM, "", "a text"),
+        ("## Found\n", "## Headline: other\n\nOne.\n\n## Found\n", "name of a claim"),
+    ],
+)
+def test_a_page_without_its_parts_is_refused(own, old, new, word):
+    with pytest.raises(InvalidInput, match=word):
+        register_experiment(own(PAGE.replace(old, new)))
 
 
-@pytest.mark.usefixtures("registry")
-def test_names_that_are_taken_are_refused(own):
+@pytest.mark.parametrize("name", ["data", "../evil", "Own", "z_values"])
+def test_names_that_are_no_files_or_the_report_has_are_refused(own, name):
+    with pytest.raises(InvalidInput, match="small letters"):
+        register_experiment(own(name=name))
+    with pytest.raises(InvalidInput, match="small letters"):
+        register_experiment(own(figures={name: None}))
+
+
+def test_names_of_another_experiment_are_refused(own):
+    text = PAGE + "\n## Figure: alignment\n\nA line.\n"
+    with pytest.raises(InvalidInput, match="figures"):
+        register_experiment(own(text, figures={"alignment": None}))
     with pytest.raises(InvalidInput, match="name of an experiment"):
-        register_experiment(dataclasses.replace(own, name="alignment"))
-    own.page.write_text(own.text.replace("own-claim", "query-alignment"))
+        register_experiment(own(name="alignment"))
     with pytest.raises(InvalidInput, match="query-alignment"):
-        register_experiment(dataclasses.replace(own))
+        register_experiment(own(PAGE.replace("own-claim", "query-alignment")))
+
+
+def test_an_experiment_of_ones_own_is_registered_and_may_be_changed(own):
+    first = own()
+    assert register_experiment(first) is first
+    changed = register_experiment(dataclasses.replace(first, version=2))
+    assert EXPERIMENTS["own"] is changed
+    assert first.claims == (Claim("own-claim", "One is one.", False, "Lemma 1", "proved"),)
+    assert first.title == "Own"
+
+
+def test_an_error_of_judging_names_the_experiment_and_keeps_the_work(own, tmp_path):
+    """Its two equal pieces are done once."""
+    theory, steps = Row("theory", "mine", 1.0), []
+    register_experiment(own(judge=lambda *_: [against_simulation("own-claim", theory, SIMULATED)]))
+    with pytest.raises(Failure, match=r"own could not be .*NO_SHIFT.*kept"):
+        reproduce(["own"], out=tmp_path, progress=lambda *step: steps.append(step))
+    assert len(list((tmp_path / "work").iterdir())) == 1
+    assert steps == [("own", 1.0, 1.0)]
+
+
+def test_a_comparison_of_a_claim_that_is_not_on_the_page_is_refused(own):
+    theory = Row("theory", "auc", 1.0)
+    measured = SIMULATED.but(quantity="auc")
+    made = own(judge=lambda *_: [against_simulation("other", theory, measured)])
+    with pytest.raises(InvalidInput, match="claim of a comparison"):
+        made.compared(Sizes(), [])

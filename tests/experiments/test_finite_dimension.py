@@ -7,6 +7,7 @@ from sparsetoken.experiments.core.finite_dimension import (
     DIFFERENCE,
     SHIFTS,
     carried_to_infinity,
+    fit_power,
     fitted_shift,
     pooled_shift,
 )
@@ -26,18 +27,19 @@ def _means(rng, limit=LIMIT, c=C):
     ]
 
 
-def _scores(values):
-    """Return the mean and the standard deviation of z over many draws."""
-    z = np.array(values)
-    return z.mean(), z.std()
-
-
-def test_c_and_its_error_are_found_over_many_draws():
+def test_limit_and_shift_and_their_errors_are_found_over_many_draws():
     rng = np.random.default_rng(1)
-    fits = [fitted_shift("test_error", _means(rng)) for _ in range(400)]
-    mean, spread = _scores([(c - C) / error for c, error in fits])
-    assert abs(mean) < 4 / 20  # 1 / sqrt(400)
-    assert spread == pytest.approx(1, abs=4 / np.sqrt(800))
+    draws = [_means(rng) for _ in range(400)]
+    fits = [fitted_shift("test_error", means) for means in draws]
+    limits = [carried_to_infinity(means) for means in draws]
+    scores = [(c - C) / error for c, error in fits], [(m.value - LIMIT) / m.error for m in limits]
+    for z in scores:
+        assert abs(np.mean(z)) < 4 / 20  # 1 / sqrt(400)
+        assert np.std(z) == pytest.approx(1, abs=4 / np.sqrt(800))
+    assert (limits[0].dimension, limits[0].trials, limits[0].engine) == (400, 100, "reduced")
+    fallen = _mean(0.2, ERROR, 800, 100, status="max_iterations")
+    assert limits[0].converged
+    assert not carried_to_infinity([*draws[0], fallen]).converged
 
 
 def test_the_shift_of_an_auc_is_relative_to_what_it_lacks():
@@ -45,20 +47,9 @@ def test_the_shift_of_an_auc_is_relative_to_what_it_lacks():
     assert fitted_shift("auc", exact)[0] == pytest.approx(-3)
 
 
-def test_the_limit_and_its_error_are_found_over_many_draws():
-    rng = np.random.default_rng(2)
-    limits = [carried_to_infinity(_means(rng)) for _ in range(400)]
-    mean, spread = _scores([(m.value - LIMIT) / m.error for m in limits])
-    assert abs(mean) < 4 / 20
-    assert spread == pytest.approx(1, abs=4 / np.sqrt(800))
-    assert (limits[0].dimension, limits[0].trials, limits[0].engine) == (400, 100, "reduced")
-
-
-def test_the_limit_has_not_converged_if_a_mean_has_not():
-    means = _means(np.random.default_rng(3))
-    fallen = _mean(0.2, ERROR, 800, 100, status="max_iterations")
-    assert carried_to_infinity(means).converged
-    assert not carried_to_infinity([*means, fallen]).converged
+def test_a_power_is_that_which_made_the_values():
+    power = fit_power((10, 20, 80), [2.0 * m**-0.5 for m in (10, 20, 80)], (0.1, 0.2, 0.1))
+    assert power.value == pytest.approx(-0.5, abs=1e-12)
 
 
 def test_the_mean_and_the_spread_over_settings_are_found():

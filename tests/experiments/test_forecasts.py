@@ -44,15 +44,15 @@ def _bags(n=100, rate=0.5, shift=3.0):
     return X, y
 
 
-def _made(off=0.0, swapped=False, width=0.05):
+def _made(off=0.0, swapped=False, measured=(0.3, 0.1)):
     """Return rows of two pilots of a set, forecasts off by so much."""
     rows = []
-    for model, error in (("pooled", 0.3), ("bag", 0.1)):
+    for model, error, found in zip(("pooled", "bag"), (0.3, 0.1), measured, strict=True):
         for n in (60, 120):
             at = {"set": "made", "given": False, "model": model, "bags": n}
-            rows.append(Row("simulated", "test_error", error, 0.005, at, "tensors", 5, 4))
+            rows.append(Row("simulated", "test_error", found, 0.005, at, "tensors", 5, 4))
             value = 0.4 - error if swapped else error + off
-            at |= {"pilot_bags": 60, "low": value - width, "high": value + width}
+            at |= {"pilot_bags": 60, "low": value - 0.05, "high": value + 0.05}
             rows += [Row("forecast", "test_error", value, at={**at, "pilot": i}) for i in range(2)]
     return Rows(rows)
 
@@ -62,26 +62,21 @@ def _verdicts(rows):
     return {c.claim: c.verdict for c in comparisons if c.theory == c.theory}
 
 
-def test_forecasts_that_come_true_hold():
-    assert _verdicts(_made(off=0.03)) == {
-        "forecast-intervals": HOLDS,
-        "forecast-recommendation": HOLDS,
-    }
-
-
-def test_intervals_that_miss_fail():
-    assert _verdicts(_made(off=0.07))["forecast-intervals"] == FAILS
-    # The measurement is known to 0.005: an interval may miss by what that adds.
-    assert _verdicts(_made(off=0.0505))["forecast-intervals"] == HOLDS
-
-
-def test_a_recommendation_that_is_wrong_fails():
-    assert _verdicts(_made(swapped=True))["forecast-recommendation"] == FAILS
-
-
-def test_where_models_do_not_differ_nothing_is_decided(changed):
-    rows = changed(_made(), lambda row: row.but(value=0.2, error=0.01), series="simulated")
-    assert _verdicts(rows)["forecast-recommendation"] == NOT_CONVERGED
+@pytest.mark.parametrize(
+    ("made", "intervals", "recommendation"),
+    [
+        ({"off": 0.03}, HOLDS, HOLDS),
+        ({"off": 0.07}, FAILS, HOLDS),
+        # The measurement is known to 0.005: an interval may miss by what that adds.
+        ({"off": 0.0505}, HOLDS, HOLDS),
+        ({"swapped": True}, FAILS, FAILS),
+        ({"measured": (0.2, 0.2)}, FAILS, NOT_CONVERGED),  # nothing to decide
+    ],
+)
+def test_forecasts_that_come_true_hold_and_others_fail(made, intervals, recommendation):
+    verdicts = _verdicts(_made(**made))
+    assert verdicts["forecast-intervals"] == intervals
+    assert verdicts["forecast-recommendation"] == recommendation
 
 
 def test_given_sets_are_shown_and_not_judged(said_of, sizes):
@@ -169,21 +164,27 @@ def test_what_is_left_out_is_told(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("files", "message"),
-    [(None, "--bags must be a folder"), ((), "No file in it"), (("broken.npz",), "None of its")],
+    ("kept", "options", "message"),
+    [
+        ("none", ["--bags", "other"], "--bags must be a folder"),
+        ("none", ["--bags", "sets"], "No file in it"),
+        ("broken.npz", ["--bags", "sets"], "None of its"),
+        ("good.npz", ["--bags", "sets", "--positive", "q"], "a label of a file of more than two"),
+        ("good.npz", ["--positive", "q"], "given with --bags FOLDER"),
+    ],
 )
-def test_folders_that_say_nothing_are_refused(tmp_path, files, message):
-    home = tmp_path / "sets"
-    if files is not None:
-        home.mkdir()
-        for name in files:
-            (home / name).write_text("junk")
-    out = tmp_path / "out"
-    result = invoke("reproduce", "forecasts", "--bags", home, "--out", out)
+def test_folders_and_labels_that_say_nothing_are_refused(
+    folder, monkeypatch, kept, options, message
+):
+    for path in folder.iterdir():
+        if path.name != kept:
+            path.unlink()
+    monkeypatch.chdir(folder.parent)
+    result = invoke("reproduce", "forecasts", "--out", "out", *options)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
-    assert not out.exists()
+    assert not (folder.parent / "out").exists()
 
 
 def test_one_of_several_classes_is_compared_with_the_rest(folder):
@@ -195,21 +196,6 @@ def test_one_of_several_classes_is_compared_with_the_rest(folder):
     _, good, _, three = read_sets(folder, "b")
     assert isinstance(good, BagSet)  # of two classes, which are as they were
     np.testing.assert_array_equal(three.positive, y == 1)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--bags", "sets", "--positive", "q"], "a label of a file of more than two classes"),
-        (["--positive", "q"], "given with --bags FOLDER"),
-    ],
-)
-def test_a_label_that_no_file_has_is_refused(folder, monkeypatch, options, message):
-    monkeypatch.chdir(folder.parent)
-    result = invoke("reproduce", "forecasts", "--out", "out", *options)
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.split())
-    assert not (folder.parent / "out").exists()
 
 
 @pytest.mark.usefixtures("one_round")

@@ -5,13 +5,7 @@ import math
 import pytest
 
 from sparsetoken import theory
-from sparsetoken.experiments.growing_length import (
-    ARMS,
-    EXPERIMENT,
-    READOUT,
-    problem_of,
-    steps_of,
-)
+from sparsetoken.experiments.growing_length import ARMS, EXPERIMENT, READOUT, problem_of, steps_of
 from sparsetoken.model.models import Attention
 
 
@@ -29,10 +23,9 @@ def test_each_simulation_stands_beside_the_theory_at_its_length(rows, sizes):
     assert len(comparisons) == 2 * 2 * 2 * 2 + 4
     model = Attention(steps_of("fixed", 4))
     predicted = theory.predict(problem_of(4), model, READOUT).test_error
-    compared = [
-        c for c in comparisons if c.where.startswith("α₀ = 1, L = 4") and c.quantity == "test_error"
-    ]
-    assert [c.theory for c in compared] == [predicted, predicted]  # at d = 20 and at d = 40
+    at = [c for c in comparisons if c.where.startswith("α₀ = 1, L = 4")]
+    errors = [c.theory for c in at if c.quantity == "test_error"]
+    assert errors == [predicted, predicted]  # at d = 20 and at d = 40
     assert {c.verdict for c in comparisons} <= {"by experiment", "not converged"}
     assert EXPERIMENT.open
 

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from sparsetoken.experiments.core.rows import Row
-from sparsetoken.experiments.leave_one_out import (
-    LOSSES,
-    RIDGE,
-    draw_set,
-    power_of,
-    without,
-)
+from sparsetoken.experiments.leave_one_out import LOSSES, RIDGE, draw_set, power_of, without
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
 

@@ -19,9 +19,8 @@ PLACE = {"setting": SPARSE, "network": SOFTMAX, "alpha": 2.0}
 
 
 def test_a_row_is_the_best_step_of_the_course(rows):
-    course = st.theory.descend(
-        task_of(SPARSE, 100), descent_of(SPARSE, SOFTMAX, 2.0, 4), replicas=2
-    )
+    descent = descent_of(SPARSE, SOFTMAX, 2.0, 4)
+    course = st.theory.descend(task_of(SPARSE, 100), descent, replicas=2)
     row = rows.one("theory", "test_error", **PLACE)
     assert row["step"] == np.argmin(course.test_error)
     assert row.value == pytest.approx(course.test_error.min())

@@ -27,13 +27,10 @@ def references():
     return predicted(2.0)
 
 
-def test_the_references_are_in_order(references):
+def test_the_references_are_in_order_and_the_floor_has_the_samples_of_both_stages(references):
     rows = [references[name] for name in ("bayes", "floor", "attention", "pooled")]
     assert [row.value for row in rows] == sorted(row.value for row in rows)
     assert all(row.converged for row in rows)
-
-
-def test_the_floor_is_that_of_the_samples_of_both_stages(references):
     expected = st.oracle.learning_error(PROBLEM, STEPS.alpha0 + 2.0).test_error
     assert references["floor"].value == pytest.approx(expected)
     assert references["bayes"].value == st.oracle.bayes_error(PROBLEM).test_error

@@ -4,9 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.figures.palette import COLOURS
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Pooled
 from sparsetoken.model.problem import SparseTokenProblem
@@ -332,6 +334,21 @@ def test_theory_and_simulation_of_one_model_share_colour_and_legend(axes, theory
     assert set(colours) == {"pooled, theory", "attention, theory", "pooled, simulation"}
     assert colours["pooled, theory"] == colours["pooled, simulation"]
     assert colours["attention, theory"] != colours["pooled, theory"]
+    legend = axes.get_legend()
+    assert {text.get_text() for text in legend.get_texts()} == {"pooled", "attention, theory"}
+    assert legend.get_title().get_text() == "lines: theory, points: simulation"
+
+
+def test_a_label_of_both_is_one_entry_and_models_have_their_colours(curve, axes):
+    simulated = simulate(PROBLEM, Pooled(), Readout(alpha1=LOADS), dimension=20, trials=2)
+    for one in (curve, simulated):
+        one.plot(ax=axes, label="mean")
+    curve.plot(ax=axes, label="other")
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["mean", "other"]
+    assert axes.get_legend().get_title().get_text() == "lines: theory, points: simulation"
+    colours = [to_hex(line.get_color()).upper() for line in axes.lines]
+    assert colours[:2] == [COLOURS["pooled"]] * 2
+    assert colours[-1] != COLOURS["pooled"]
 
 
 def test_bad_pictures_are_refused(curve, axes):

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
 from sparsetoken.experiments.core.rules import against_value, compare, fraction_true
-from sparsetoken.figures import style
-from sparsetoken.figures.curves import DISC, Along, Plot, Plotted, draw_map
+from sparsetoken.figures.curves import DISC, Axis, Curve, Panel, Plot, curves
+from sparsetoken.figures.palette import BLACK
 from sparsetoken.model import presets
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
@@ -142,7 +141,7 @@ def _signs(claim: str, pairs: list[tuple[Row, Row]]) -> Comparison:
 
 def _sides(claim: str, rows: Rows) -> Comparison:
     """Judge the sign of the mapped cosines by the side of the boundary they are on."""
-    x, y = _edge(rows)
+    x, y = zip(*((row["along"], row.value) for row in _edge(rows)), strict=True)
     cells = rows.where("map")
     across = np.array([row["across"] for row in cells])
     values = np.interp([row["along"] for row in cells], x, y, np.nan, np.nan)
@@ -154,10 +153,9 @@ def _sides(claim: str, rows: Rows) -> Comparison:
     return fraction_true(claim, name, true, cells, where, curve="query")
 
 
-def _edge(rows: Rows) -> tuple[list[float], list[float]]:
-    """Return where the boundary of a panel is, along and across."""
-    edge = [row for row in rows.where("boundary") if row.converged]
-    return [row["along"] for row in edge], [row.value for row in edge]
+def _edge(rows: Rows) -> list[Row]:
+    """Return the boundary of a panel where it was found."""
+    return [row for row in rows.where("boundary") if row.converged]
 
 
 def _small_steps(claim: str, rows: Rows) -> Iterator[Comparison]:
@@ -169,44 +167,36 @@ def _small_steps(claim: str, rows: Rows) -> Iterator[Comparison]:
         yield against_value(claim, "strength", row.value, [row], where, **given)
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return how far the boundary of small steps is from the condition for them."""
-    small = [c for c in comparisons if c.quantity == "strength"]
-    return {"off": max(abs(c.measured / c.theory - 1) for c in small)}
-
-
-RATE, STRENGTH = Along("along", "π, rate of positives"), Along("across", "θ, strength")
-BIAS, LOAD = Along("across", "η$_b$, bias step"), Along("along", "α₀ = n₀ / d")
+def off(comparisons: Iterable[Comparison]) -> float:
+    """Return how far measured numbers are from the theory at most, relative to it."""
+    return max(c.gap / abs(c.theory) for c in comparisons)
 
 
 def draw(rows: Rows) -> Plot:
     """Draw both maps with one colour for away and one for towards."""
-    figure, (first, second) = style.new_figure(9.2, 4.2, 2)
-    _, left = _map(first, rows.where(panel="rate"), RATE, STRENGTH, "bias step 0.5")
-    mesh, right = _map(second, rows.where(panel="step"), BIAS, LOAD, "π = 0.1, θ = 2")
-    condition = rows.where("condition")
-    first.plot([row["along"] for row in condition], [row.value for row in condition], "k--", lw=1.5)
-    first.set(xlim=AXES["rate"][0], ylim=AXES["rate"][1])
-    for axis in (second.xaxis, second.yaxis):
-        style.log_axis(axis, (0.1, 1, 10))
-    second.set(xlim=AXES["step"][1], ylim=AXES["step"][0])
-    bar = figure.colorbar(mesh, ax=[first, second], pad=0.02)
-    bar.set_label("cosine of the query with the signal")
-    marks: dict[str, Any] = {
-        "boundary": {"color": "black"},
-        "boundary for small steps": {"color": "black", "ls": "--"},
-        "simulation, filled by its cosine": DISC,
-    }
-    style.legend(figure, marks)
-    return Plot(figure, [*left, *right])
+    rate, step = (rows.where(panel=panel) for panel in AXES)
+    lines = [
+        Curve("boundary", BLACK, _edge(rate)),
+        Curve("boundary for small steps", BLACK, rows.where("condition"), "--"),
+    ]
+    rates, strengths = AXES["rate"]
+    loads, steps = AXES["step"]
+    x, y = Axis("π, rate of positives", (), *rates), Axis("θ, strength", (), *strengths)
+    left = Panel("along", x, y, lines, "bias step 0.5", cells=_cells(rate), across="across")
+    x, y = Axis("η$_b$, bias step", TICKS, *steps), Axis("α₀ = n₀ / d", TICKS, *loads)
+    turned = [edge.but(value=edge["along"], across=edge.value) for edge in _edge(step)]
+    title, lines = "π = 0.1, θ = 2", [Curve("boundary", BLACK, turned)]
+    right = Panel("across", x, y, lines, title, cells=_cells(step), across="along")
+    colours, marks = {"cmap": SIGNS, "vmin": -1, "vmax": 1}, {"simulation": DISC}
+    options = {"colours": colours, "bar": "cosine of the query with the signal", "marks": marks}
+    return curves([left, right], 9.2, 4.2, **options)
 
 
-def _map(axes: Axes, rows: Rows, x: Along, y: Along, title: str) -> tuple[Any, list[Plotted]]:
-    """Draw the map of a panel, its boundary, and trials."""
-    edge = dict(zip(("along", "across"), _edge(rows), strict=True))
-    axes.plot(edge[x.coordinate], edge[y.coordinate], "-", color="black", lw=1.5)
-    cells, points = rows.where("map"), rows.where("simulated")
-    return draw_map(axes, cells, points, x, y, title, cmap=SIGNS, vmin=-1, vmax=1)
+TICKS = (0.1, 1, 10)
 
 
-EXPERIMENT = Experiment("anti-alignment", SIZES, work, judge, {"anti_alignment": draw}, words)
+def _cells(rows: Rows) -> Rows:
+    return rows.where("map") + rows.where("simulated")
+
+
+EXPERIMENT = Experiment("anti-alignment", SIZES, work, judge, {"anti_alignment": draw})

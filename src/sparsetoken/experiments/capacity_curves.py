@@ -170,7 +170,7 @@ def count(
 
 def fitted(rows: Rows) -> Rows:
     """Return threshold and width of the transition for each setting, model and size."""
-    return capacities.fitted_transitions(rows.where("simulated"), "place", "model")
+    return capacities.fitted_transitions(rows.where("simulated"))
 
 
 def thresholds(rows: Rows) -> Rows:
@@ -203,7 +203,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     yield from _order(rows, fits)
     yield from _without_signal(rows)
     # A width c m^(-1/2) (1 + a/m) with |a| = 2 moves the power between 32 and 128 by 0.03.
-    half, power = Row(THEORY, "power", -0.5), capacities.width_power(fits, "place", "model")
+    half, power = Row(THEORY, "power", -0.5), capacities.width_power(fits)
     where = "power of the number of features, all places"
     yield _at_infinity(WIDTH, half, power, "all", where, bound=0.03, key=True)
     for row, limit in zip(known, measured, strict=True):
@@ -221,7 +221,7 @@ def _at_infinity(
 
 def _transition(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     counted = rows.where(TRANSITION, engine=REDUCED)
-    fits = capacities.fitted_transitions(counted, "model").where(quantity="threshold")
+    fits = capacities.fitted_transitions(counted).where(quantity="threshold")
     where = "{} and {} features, extrapolated to infinity".format(*sizes.wide_features)
     for model in MODELS:
         capacity = rows.one(THEORY, place="base", model=model)
@@ -343,7 +343,7 @@ def _transitions(rows: Rows, model: str) -> Panel:
     looks = ((":", 0.5), ("-", 1.0))  # of the smaller and the larger number of features
     sizes = zip(sorted(counted.where(engine=REDUCED).by("features")), looks, strict=True)
     lines = [
-        Curve(f"{model}, {m} features", COLOURS[model], some, "", f"o{line}", {"alpha": alpha})
+        Curve(f"{model}, m = {m}", COLOURS[model], some, "", f"o{line}", {"alpha": alpha})
         for (m, some), (line, alpha) in sizes
     ]
     tensors = counted.where(engine=TENSORS)

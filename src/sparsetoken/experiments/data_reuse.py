@@ -42,11 +42,11 @@ AT_LOAD = ("n₀/d = n₁/d = {load:g}, d = {dimension}", "load")
 AT_ALPHA = ("n/d = {alpha:g}, d = {dimension}", "alpha")
 """Where the arms are trained, and the descents, with the coordinate along the curve."""
 LOOKS = {
-    "fresh": ("fresh D0 and D1", BLUE, "o", 0.94),
-    "reused": ("D0 = D1", VERMILION, "s", 1.0),
-    "all twice": ("D0 ∪ D1 used twice", GREEN, "^", 1.06),
+    "reused": ("D0 = D1", VERMILION, "s"),
+    "fresh": ("fresh D0 and D1", BLUE, "o"),
+    "all twice": ("D0 ∪ D1 used twice", GREEN, "^"),
 }
-"""Label, colour, marker, and a shift along x that keeps error bars apart."""
+"""Label, colour and marker."""
 
 SIZES = profiles(
     # The dimension is that of real tokens, see `dimension_of`. Without them there are as many
@@ -225,13 +225,12 @@ def draw(rows: Rows) -> Plot:
 
 def _panel(rows: Rows, name: str, y: Axis, title: str, known: Sequence[Curve] = ()) -> Panel:
     arms = []
-    for arm, (label, colour, marker, shift) in LOOKS.items():
+    for arm, (label, colour, marker) in LOOKS.items():
         trained = rows.where("trained", name, arm=arm)
         if arm != "fresh":
             theory = [expected(rows, row).but(load=row["load"]) for row in trained]
             arms.append(Curve("", colour, theory))
-        moved = [row.but(load=row["load"] * shift) for row in trained]
-        arms.append(Curve(label, colour, moved, marker=marker))
+        arms.append(Curve(label, colour, trained, marker=marker))
     return Panel("load", Axis("load n₀/d = n₁/d", ticks=LOADS), y, [*known, *arms], title)
 
 

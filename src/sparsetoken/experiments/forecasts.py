@@ -15,7 +15,7 @@ from scipy import stats
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import BagClassifier, PooledLinearClassifier, QueryWarning
 from sparsetoken.experiments.core.bag_sets import MULTIPLES, BagSet, Drawn, LeftOut
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.rows import Row, Rows, averaged
 from sparsetoken.experiments.core.rules import against_value, placed, report_only
@@ -190,19 +190,15 @@ def right(rows: Rows) -> list[bool]:
     return agree
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the power of the verdict, and how far forecasts are from measurements."""
-    constructed, given = rows.where(given=False), rows.where(given=True)
-    pilots = len(list(constructed.where("forecast").by("set", "pilot")))
-    return {
-        "pilots": pilots,
-        # Points of a pilot hang together; at worst they are all inside or all outside.
-        "chance": float(stats.binom.sf(math.ceil(LEAST_INSIDE * pilots) - 1, pilots, 0.5)),
-        "gaps": {"constructed": _gaps(constructed), "given": _gaps(given)},
-    }
+def chance(pilots: int) -> float:
+    """Return the chance that the claim on intervals holds if one pilot in two misses.
+
+    The points of a pilot are correlated; at worst they are all inside or all outside.
+    """
+    return float(stats.binom.sf(math.ceil(LEAST_INSIDE * pilots) - 1, pilots, 0.5))
 
 
-def _gaps(rows: Rows) -> dict[str, float]:
+def gaps(rows: Rows) -> dict[str, float]:
     """Return the mean absolute difference of each model; nothing where there is no row."""
     pairs = {model: _pairs(rows.where(model=model)) for model in CLASSIFIERS}
     return {
@@ -237,7 +233,9 @@ def draw(rows: Rows) -> Plot:
             shown.append(Plotted(name, row["model"], "labelled bags", row["bags"], row))
     for axes in panels[len(sets) :]:
         axes.set_axis_off()
-    style.legend(figure, {name: {"color": colour} for name, colour in CLASSIFIERS.items()})
+    looks: dict[str, dict[str, Any]] = {n: {"color": colour} for n, colour in CLASSIFIERS.items()}
+    looks["measured"] = {"color": style.GREY, "ls": "none", "marker": "s", "ms": 8}
+    style.legend(figure, looks)
     return Plot(figure, shown)
 
 
@@ -256,5 +254,5 @@ def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
 
 
 EXPERIMENT = Experiment(
-    "forecasts", SIZES, work, judge, {"forecasts": draw}, words, version=3, set_work=set_work
+    "forecasts", SIZES, work, judge, {"forecasts": draw}, version=3, set_work=set_work
 )

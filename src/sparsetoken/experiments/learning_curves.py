@@ -172,7 +172,8 @@ def _panel(rows: Rows, loss: str, quantity: str) -> Panel:
     name = quantity.replace("_", " ")
     shown, floor = rows.where(quantity=quantity, loss=loss), rows.where("floor", quantity)
     lines = [Curve(model, COLOURS[model], shown.where(model=model)) for model in MODELS]
-    lines += [Curve("floor", COLOURS["floor"], floor, "-.")] if len(floor) else []
+    best = Curve("Bayes-optimal learner", COLOURS["floor"], floor, "-.")
+    lines += [best] if floor else []
     falls = quantity == "training_loss" and loss == "logistic"  # never reaching 0
     y = Axis(name, log=True) if falls else Axis(name, low=0.0)
     return Panel("alpha1", Axis("α₁ = n₁ / d", ticks=LOADS), y, lines, f"{name}, {loss} loss")

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import fit_power
 from sparsetoken.experiments.core.references import PROBLEM
@@ -193,12 +193,6 @@ def named(loss: str) -> str:
     return f"{loss.replace('_', ' ')} loss"
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the estimate of a test error that is furthest from the theory."""
-    estimates = [c for c in comparisons if c.claim == ESTIMATE and c.quantity == "test_error"]
-    return {"furthest": max(estimates, key=lambda c: abs(c.measured - c.theory))}
-
-
 def draw(rows: Rows) -> Plot:
     """Draw errors against d (left), and estimated and exact test error (right)."""
     refits = rows.where("refits")
@@ -226,4 +220,4 @@ def draw(rows: Rows) -> Plot:
     return curves([left, right], 9.6, 4.3, columns=4, marks=marks)
 
 
-EXPERIMENT = Experiment("leave-one-out", SIZES, work, judge, {"leave_one_out": draw}, words)
+EXPERIMENT = Experiment("leave-one-out", SIZES, work, judge, {"leave_one_out": draw})

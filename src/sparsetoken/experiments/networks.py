@@ -9,7 +9,7 @@ import numpy as np
 from scipy import optimize
 
 from sparsetoken import theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import SHIFTS
@@ -45,6 +45,7 @@ NETWORKS: dict[str, tuple[Architecture, dict[str, float], float]] = {
 alpha = 2 in 45 descents, rounded; gated attention has those of two units, and three heads have
 those of two. (With four units the search ends near instability, where trials at finite d differ.)
 """
+GATES = tuple(name for name in NETWORKS if name.startswith("gated"))
 LEAST = {
     SOFTMAX: (0.05, 0.05, 0.6, 0.6, -1.0),
     HEADS: (0.8, -0.3, -0.3, 0.8, 0.35, 0.0, 0.0, 0.35, -2.4),
@@ -251,23 +252,11 @@ def _of_row(known: Rows, row: Row) -> Iterator[Comparison]:
         yield report_only(TOKENS, row, **placed(row, *place), key=key)
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the test errors at the same load by network, alone and with other tokens."""
-    errors = rows.where(THEORY, "test_error")
-    own, shared, falling, steep = (
-        {row["network"]: row for row in some}
-        for some in (
-            errors.where(setting=SPARSE, alpha=LOAD),
-            errors.where(setting=SHARED),
-            errors.where(setting=FALLING),
-            rows.where("simulated", setting=STEEP),
-        )
-    )
-    return {
-        "errors": own,
-        "gated": [(name, row) for name, row in own.items() if name.startswith("gated")],
-        "tokens": [(name, shared[name], falling.get(name), steep.get(name)) for name in shared],
-    }
+def errors_at(rows: Rows, setting: str) -> dict[str, Row]:
+    """Return the test errors in a setting at `LOAD` by network, along a steep spectrum measured."""
+    series = "simulated" if setting == STEEP else THEORY
+    errors = rows.where(series, "test_error", setting=setting, alpha=LOAD)
+    return {row["network"]: row for row in errors}
 
 
 LOOKS = {
@@ -308,7 +297,8 @@ def draw(rows: Rows) -> Plot:
             if name in names
         ]
         panels.append(Panel("alpha", x, y, lines, title, bounds.get(setting)))
-    return curves(panels, 13.0, 4.4, columns=5)
+    marks = {"smallest error found for one head": {"color": GREY, "ls": ":"}}
+    return curves(panels, 13.0, 4.4, columns=5, marks=marks)
 
 
-EXPERIMENT = Experiment("networks", SIZES, work, judge, {"networks": draw}, words, version=3)
+EXPERIMENT = Experiment("networks", SIZES, work, judge, {"networks": draw}, version=3)

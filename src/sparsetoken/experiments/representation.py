@@ -295,7 +295,7 @@ def draw(rows: Rows) -> Plot:
 
     def panel(title: str, y: Axis, looks: list[str], guides: dict[str, np.ndarray]) -> Panel:
         also = functools.partial(_laws, L=L, guides=guides)
-        return Panel("length", Axis("L"), y, _curves(strengths, looks), title, also)
+        return Panel("length", Axis("L", log=True), y, _curves(strengths, looks), title, also)
 
     y = Axis("critical θ at test error 0.01", log=True)
     every = panel("All models", y, [*LOOKS], laws)

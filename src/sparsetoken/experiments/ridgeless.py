@@ -341,7 +341,7 @@ def draw(rows: Rows) -> Plot:
     for model in MODELS:
         known = rows.where(quantity="test_error", loss="square", model=model)
         # The line of the vectorized model is that of pooled.
-        name = "vectorized (line of pooled)" if model == "vectorized" else model
+        name = "vectorized (theory as pooled)" if model == "vectorized" else model
         errors.append(Curve(name, COLOURS[model], known.where("simulated", ridge=0.0)))
         for ridge in RIDGES if model != "vectorized" else ():
             errors += _sides("", COLOURS[model], known.where(THEORY, ridge=ridge), ridge)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,18 +27,7 @@ from sparsetoken.experiments.core.rows import (
     predicted,
 )
 from sparsetoken.experiments.core.rules import against_simulation, placed
-from sparsetoken.figures import style
-from sparsetoken.figures.curves import (
-    DISC,
-    Along,
-    Axis,
-    Curve,
-    Panel,
-    Plot,
-    Plotted,
-    curves,
-    draw_map,
-)
+from sparsetoken.figures.curves import DISC, Axis, Curve, Panel, Plot, Plotted, curves
 from sparsetoken.figures.palette import GREY, RED, SEQUENCE
 from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
@@ -230,40 +219,44 @@ def _no_better(row: Row) -> Comparison:
     return against_simulation(BEST[row["panel"]], none, row.but(value=gain), **place)
 
 
-COLOURED: dict[str, Any] = {"norm": LogNorm(0.03, 0.32), "cmap": "viridis"}
 LEVELS = (0.03, 0.05, 0.08, 0.13, 0.2, 0.32)
 """The ticks of the test error."""
-BETA, ALPHA0 = Along("x", "inverse temperature β"), Along("y", "α₀ = n₀ / d")
-ETA_B, RATE = Along("x", r"bias step $\eta_b$"), Along("y", "rate of positives π")
+STAR: dict[str, Any] = {"color": RED, "marker": "*", "mec": "white", "ms": 9}
 
 
 def draw_maps(rows: Rows) -> Plot:
     """Draw the maps over (beta, alpha0) and (eta_b, pi) in one colour scale."""
-    figure, (sharp, bias) = style.new_figure(9.6, 4.3, 2)
-    _, left = _map(sharp, rows.where(panel="sharpness"), BETA, ALPHA0)
-    mesh, right = _map(bias, rows.where(panel="bias"), ETA_B, RATE)
-    for axis in (sharp.xaxis, sharp.yaxis):
-        style.log_axis(axis, (0.25, 0.5, 1, 2, 4))
-    best = rows.where("best", panel="sharpness")
-    star: dict[str, Any] = {"color": RED, "marker": "*", "mec": "white", "ms": 9}
-    good = sorted((row["y"], row["x"]) for row in best if row.converged)
-    sharp.plot([x for _, x in good], [y for y, _ in good], **star, lw=1.6, zorder=4)
-    xs, ys, cosines = rows.where(THEORY, "cosine", panel="bias").grid("x", "y")
-    if cosines.min() < 0 < cosines.max():  # the query turns away
-        bias.contour(xs, ys, cosines, levels=[0.0], colors=RED, linewidths=1.6, linestyles="--")
-    bar = figure.colorbar(mesh, ax=[sharp, bias], label="test error", shrink=0.9)
-    bar.set_ticks(LEVELS, labels=[f"{level:g}" for level in LEVELS])
-    bar.minorticks_off()
-    marks: dict[str, Any] = {"best β": star}
+    best = rows.where("best", panel="sharpness").along("y")
+
+    def chosen(axes: Axes) -> None:
+        good = [row for row in best if row.converged]
+        axes.plot([row["x"] for row in good], [row["y"] for row in good], **STAR, lw=1.6, zorder=4)
+
+    def turned(axes: Axes) -> None:
+        xs, ys, cosines = rows.where(THEORY, "cosine", panel="bias").grid("x", "y")
+        if cosines.min() < 0 < cosines.max():  # the query turns away
+            look: dict[str, Any] = {"colors": RED, "linewidths": 1.6, "linestyles": "--"}
+            axes.contour(xs, ys, cosines, levels=[0.0], **look)
+
+    ticks = (0.25, 0.5, 1, 2, 4)
+    x, y = Axis("inverse temperature β", ticks), Axis("α₀ = n₀ / d", ticks)
+    left = _map(rows, "sharpness", x, y, chosen)
+    x, y = Axis(r"bias step $\eta_b$"), Axis("rate of positives π")
+    right = _map(rows, "bias", x, y, turned)
+    marks: dict[str, Any] = {"best β": STAR}
     marks["query orthogonal to the signal"] = {"color": RED, "ls": "--"}
-    style.legend(figure, marks | {"simulation, coloured by test error": DISC})
-    stars = [Plotted("", "best β", BETA.label, r["x"], r, ALPHA0.label, r["y"]) for r in best]
-    return Plot(figure, [*left, *right, *stars])
+    options: dict[str, Any] = {"bar": "test error", "levels": LEVELS}
+    options["colours"] = {"norm": LogNorm(0.03, 0.32), "cmap": "viridis"}
+    plot = curves([left, right], 9.6, 4.3, marks=marks | {"simulation": DISC}, **options)
+    place = ("", "best β", left.x.label)
+    stars = [Plotted(*place, row["x"], row, left.y.label, row["y"]) for row in best]
+    return plot._replace(shown=[*plot.shown, *stars])
 
 
-def _map(axes: Axes, rows: Rows, x: Along, y: Along) -> tuple[Any, list[Plotted]]:
-    errors = rows.where(quantity="test_error")
-    return draw_map(axes, errors.where(THEORY), errors.where("simulated"), x, y, **COLOURED)
+def _map(rows: Rows, panel: str, x: Axis, y: Axis, also: Callable[[Axes], None]) -> Panel:
+    errors = rows.where(quantity="test_error", panel=panel)
+    cells = errors.where(THEORY) + errors.where("simulated")
+    return Panel("x", x, y, [], also=also, cells=cells, across="y")
 
 
 def draw_split(rows: Rows) -> Plot:

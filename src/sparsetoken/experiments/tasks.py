@@ -236,7 +236,11 @@ def draw(rows: Rows) -> Plot:
     loads = sorted(alpha for alpha in own.distinct("alpha") if SHOWN <= alpha < POPULATION)
     looks = [*zip(loads, SEQUENCE, strict=False), (POPULATION, BLACK)]
     queries = [
-        Curve(f"n/d = {alpha:g}", colour, own.where(quantity=PLACE, alpha=alpha))
+        Curve(
+            f"n/d = {alpha:g}" if alpha < POPULATION else "unlimited samples",
+            colour,
+            own.where(quantity=PLACE, alpha=alpha),
+        )
         for alpha, colour in looks
     ]
     both = [
@@ -244,12 +248,13 @@ def draw(rows: Rows) -> Plot:
         for series in (THEORY, "simulated")
         for row in excesses(ends, series, least=SHOWN)
     ]
-    missing = [Curve("test error", GREY, [row for _, row in both])]
-    for name, overlap, colour in (("query", PLACE, WINE), ("readout", VALUE, SKY)):
+    missing = [Curve("excess test error", GREY, [row for _, row in both])]
+    missed = ("missing share, query", PLACE, WINE), ("missing share, readout", VALUE, SKY)
+    for name, overlap, colour in missed:
         shares = [lacking(ends, overlap, row["alpha"], series) for series, row in both]
         missing.append(Curve(name, colour, shares))
     x, steps = Axis("n / d", (2, 4, 8, 16, 32)), Axis("steps")
-    excess = Axis("excess error; share that is missing", log=True)
+    excess = Axis("excess error, or missing share of overlap", log=True)
     panels = [
         Panel("step", steps, Axis("test error"), courses, f"softmax, n / d = {SHOWN:g}"),
         Panel("step", steps, Axis("overlap of query and place"), queries, LOCATION),

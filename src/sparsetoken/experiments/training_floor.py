@@ -242,7 +242,8 @@ def draw(rows: Rows) -> Plot:
     lines.append(Curve(PASSED, GREY, rows.where(PASSED), marker="^"))
     x = Axis("n / d, all samples", ticks=LOADS)
     y = Axis("test error", ticks=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
-    return curves([Panel("alpha", x, y, lines)], 7.6, 4.6, columns=3)
+    marks = {"theory of the best found": {"marker": "x", "color": GREY, "ls": "none", "ms": 7}}
+    return curves([Panel("alpha", x, y, lines)], 7.6, 4.6, columns=3, marks=marks)
 
 
 EXPERIMENT = Experiment("training-floor", SIZES, work, judge, {"training_floor": draw}, version=3)

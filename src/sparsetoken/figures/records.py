@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cbook import normalize_kwargs
+from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
 
 from sparsetoken.base.parameters import Parameter, parameters_of
 from sparsetoken.base.validation import InvalidInput, choice
@@ -16,6 +21,7 @@ from sparsetoken.model.stages import Query, Readout, TwoSteps
 
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
 _MOST_LINES = 20
+_SOURCES = ("theory", "simulation")
 _WORDS = {"auc": "AUC", "separable": "fraction of separable sets"}
 
 
@@ -23,8 +29,9 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     """Plot one column over the last dimension, with a line for each point of the others.
 
     The quantity is a column, by default the first. The options are those of the lines; a label
-    stands before the values of the other dimensions, in place of the model and the source. A
-    simulation has the colour of the prediction that its label is that of, and the reverse.
+    stands before the values of the other dimensions, in place of the model and the source. A model
+    has its colour, and a prediction and a simulation of one setting share theirs, and an entry of
+    the legend.
     """
     columns = record.columns()
     numbers = [name for name, values in columns.items() if values.dtype.kind in "iuf"]
@@ -48,13 +55,13 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     last = record.dims[-1] if record.dims and record.dims[-1] in coords else "point"
     x_name = next((n for n, c in coords.items() if _varies(c)), last)
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
-    simulated = hasattr(record, "trials")
+    simulated, options = hasattr(record, "trials"), normalize_kwargs(options, Line2D)
     with style.drawing(ax) as ax:
         for i in range(lines):
             own, other = _labels(record, options.get("label"), _fixed(coords, i))
-            look = {**options, "label": own}
-            if (colour := _colour_of(ax, other)) is not None:
-                look = {"color": colour, **look, "label": None if own == other else own}
+            colour = _colour_of(ax, other)
+            label = f"_{own}" if own == other and colour is not None else own
+            look = {"color": colour or _free_colour(ax, record.model), **options, "label": label}
             look |= {"engine": "reduced" if simulated else "theory", "converged": sound[i]}
             colour = style.draw(ax, x[i], values[i], errors[i], **look)
             if errors[i].any() and not simulated:
@@ -63,9 +70,26 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
         ax.set(xlabel=axis_label(x_name), ylabel=axis_label(name))
         if x_name != "step" and x.min() > 0 and x.max() / x.min() >= _WIDE:
             style.log_axis(ax.xaxis)
-        if ax.get_legend_handles_labels()[1]:
-            ax.legend()
+        _legend(ax)
     return ax
+
+
+def _legend(ax: Axes) -> None:
+    """Put theory and simulation of one setting, lines and points, into one entry."""
+    entries: dict[str, list[Any]] = {}
+    for handle in (*ax.lines, *ax.containers):
+        label = str(handle.get_label()).removeprefix("_")
+        if handle.get_label() == label or label in entries:
+            entries.setdefault(label, []).append(handle)
+    settings: dict[str, list[str]] = {}
+    for label in entries:
+        name = ", ".join(word for word in label.split(", ") if word not in _SOURCES)
+        settings.setdefault(name, []).append(label)
+    names = [labels[0] if len(labels) == 1 else name for name, labels in settings.items()]
+    handles = [tuple(h for one in labels for h in entries[one]) for labels in settings.values()]
+    if names:
+        both = any(len(some) > 1 for some in handles)
+        ax.legend(handles, names, title="lines: theory, points: simulation" if both else None)
 
 
 def parameter_of(name: str) -> Parameter | None:
@@ -85,10 +109,18 @@ def axis_label(name: str) -> str:
 
 def _labels(record: Any, given: str | None, fixed: str) -> tuple[str, str]:
     """Return the label of a line or of points, and that of the other one of the same setting."""
-    sources = ("simulation", "theory") if hasattr(record, "trials") else ("theory", "simulation")
+    sources = _SOURCES[::-1] if hasattr(record, "trials") else _SOURCES
     heads = ([given] if given else [record.model, source] for source in sources)
     own, other = (", ".join(filter(None, (*head, fixed))) for head in heads)
     return own, other
+
+
+def _free_colour(ax: Axes, model: str) -> str | None:
+    """Return the colour of a model, or the first of the cycle that no line has."""
+    cycle = matplotlib.rcParams["axes.prop_cycle"].by_key().get("color", [])
+    used = {to_hex(line.get_color()) for line in ax.lines}
+    wanted = [style.COLOURS[model], *cycle] if model in style.COLOURS else cycle
+    return next((colour for colour in wanted if to_hex(colour) not in used), None)
 
 
 def _colour_of(ax: Any, label: str) -> Any:

@@ -53,13 +53,6 @@ def styled() -> AbstractContextManager[None]:
     return matplotlib.rc_context(STYLE)
 
 
-def new_figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure and its row of axes; call it inside `styled`."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(1, columns, squeeze=False)
-    return figure, list(axes[0])
-
-
 def as_written(text: object) -> str:
     r"""Return a name or a label of someone else as text that is drawn as it is written.
 
@@ -170,18 +163,23 @@ def meanings(drawn: Collection[tuple[str, bool]]) -> dict[str, dict[str, Any]]:
     return {label: {"color": GREY, "ls": "none", **look} for label, look in marks.items()}
 
 
+def handles(marks: Mapping[str, Mapping[str, Any]]) -> list[Line2D]:
+    """Return the entries of a legend: labels with the look of their lines or marks."""
+    return [Line2D([], [], label=label, **look) for label, look in marks.items()]
+
+
 def legend(figure: Figure, marks: Mapping[str, Mapping[str, Any]], columns: int = 0) -> None:
-    """Put a legend above the panels: labels with the look of their lines or marks.
+    """Put a legend of such entries above the panels; nothing if there are none.
 
     It has as many columns as fit into the figure, at most those given. One of a single column is
     beside the panels.
     """
-    handles = [Line2D([], [], label=label, **look) for label, look in marks.items()]
+    entries = handles(marks)
     if columns == 1:
-        figure.legend(handles=handles, loc="outside right upper")
+        figure.legend(handles=entries, loc="outside right upper")
         return
-    for ncols in range(columns or len(handles), 0, -1):
-        legend = figure.legend(handles=handles, loc="outside upper center", ncols=ncols)
+    for ncols in range(columns or len(entries), 0, -1):
+        legend = figure.legend(handles=entries, loc="outside upper center", ncols=ncols)
         if ncols == 1 or legend.get_window_extent().width <= figure.bbox.width:
             return
         legend.remove()

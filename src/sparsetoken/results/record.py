@@ -271,8 +271,8 @@ class Record(Shown):
         """Plot a quantity over the last dimension, and return the matplotlib Axes.
 
         The other dimensions give one curve per point. Predictions are lines, and means of trials
-        are points with standard errors. The legend names model and source; a prediction and a
-        simulation of one model on the same axes have one colour, as have those of one label.
+        are points with standard errors. Each model has its colour. The legend names model and
+        source; a prediction and a simulation of one model, or of one label, share an entry.
 
         Parameters
         ----------

@@ -10,13 +10,13 @@ from sparsetoken.experiments.core.rows import Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures.curves import Axis, Curve, Panel, curves
 
-PAGE = """# Made up
+PAGE = """# Made <i>up
 
-With {{ sizes.trials }} trials.
+With {{ sizes.trials }} <i>trials.
 
 ## Claim: made-up
 
-A claim about α*_{pool}.
+A <i>claim about α*_{pool}.
 
 ## Question: asked
 
@@ -30,16 +30,16 @@ It is {{ rows[0].value | f(1) }}.
 
 ## Found
 
-What there is.
+What there <i>is.
 
 ## Figure: made_up
 
-A line. {{ marks }}
+A <i>line. {{ marks }}
 """
 
 
 def _draw(rows):
-    return curves([Panel("x", Axis("x"), Axis("y"), [Curve("a curve", "#0072B2", rows)])])
+    return curves([Panel("x", Axis("x"), Axis("y"), [Curve("a <i>curve", "#0072B2", rows)])])
 
 
 def alignment():
@@ -64,7 +64,8 @@ def _simulated(quantity, value, at, engine="reduced"):
 
 
 def _judge(sizes, rows):
-    yield against_simulation("made-up", rows.one("theory"), rows.one("simulated"))
+    place = {"curve": "<i>curve", "where": "some<i>where"}
+    yield against_simulation("made-up", rows.one("theory"), rows.one("simulated"), **place)
     yield against_simulation("asked", rows.one("theory"), rows.one("simulated"))
 
 

@@ -52,19 +52,19 @@ def separable_share(
     return Row("simulated", "separable", separable / sets, error, at, engine, dimension, sets)
 
 
-def fitted_transitions(shares: Rows, *names: str) -> Rows:
+def fitted_transitions(shares: Rows) -> Rows:
     """Return the threshold and the width of a probit curve through shares at several loads.
 
-    They are quantities of the series fitted, for each value of the coordinates of these names and
-    of features. Their dimension is the number of features, in which they are carried to infinity,
-    and their trials are all the training sets.
+    They are quantities of the series fitted, for each place, model and number of features. Their
+    dimension is the number of features, in which they are carried to infinity, and their trials
+    are all the training sets.
     """
-    transitions = []
-    for key, counted in shares.by(*names, "features"):
+    transitions, names = [], ("place", "model", "features")
+    for key, counted in shares.by(*names):
         rows = counted.along("alpha1")
         counts = [round(row.value * row.trials) for row in rows]
         fit = fit_threshold([row["alpha1"] for row in rows], counts, rows[0].trials)
-        at = dict(zip((*names, "features"), key, strict=True))
+        at = dict(zip(names, key, strict=True))
         status = CONVERGED if fit.converged else "max_iterations"
         sizes = (at, REDUCED, at["features"], sum(row.trials for row in rows), status)
         transitions += [
@@ -74,13 +74,13 @@ def fitted_transitions(shares: Rows, *names: str) -> Rows:
     return Rows(transitions)
 
 
-def width_power(fits: Rows, *names: str) -> Row:
+def width_power(fits: Rows) -> Row:
     """Return the mean power of the number of features that the widths follow, by precision.
 
     The fits are those of `fitted_transitions`.
     """
     powers, widths = [], fits.where(quantity="width")
-    for _, some in widths.by(*names):
+    for _, some in widths.by("place", "model"):
         known = [(row["features"], row.value, row.error) for row in some if row.converged]
         if len(known) > 1:
             powers.append(fit_power(*zip(*known, strict=True)))

@@ -104,12 +104,14 @@ class Comparison:
         object.__setattr__(self, "curve", self.curve or self.quantity)
 
     @property
+    def gap(self) -> float:
+        """How far the measured number is from the theory."""
+        return abs(self.measured - self.theory)
+
+    @property
     def evidence(self) -> str:
         """A key of `EVIDENCE`: the engine, or measured if no theory was there to judge it."""
         return self.engine if math.isfinite(self.allowance) else "measured"
-
-
-Comparisons = Sequence[Comparison]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +119,7 @@ class Finding:
     """A claim with the comparisons that bear on it."""
 
     claim: Claim
-    comparisons: Comparisons
+    comparisons: Sequence[Comparison]
 
     @property
     def verdict(self) -> str:

@@ -152,8 +152,6 @@ class Experiment:
     figures : mapping
         By name, in the order of the page: functions of `Rows` that return a
         `sparsetoken.figures.curves.Plot`, as `curves` of that module does.
-    words : callable, optional
-        (sizes, rows, comparisons) to the numbers that the page needs, by name.
     page : Path, optional
         Its words: a Jinja template of Markdown, by default the file beside that of `judge`, of the
         same name. Its parts, by their headings, are the title with the setting; each claim under
@@ -171,7 +169,6 @@ class Experiment:
     work: Callable[[Any, int], Iterable[Piece]]
     judge: Callable[[Any, Rows], Iterable[Comparison]]
     figures: Mapping[str, Callable[[Rows], Any]]
-    words: Callable[[Any, Rows, Sequence[Comparison]], Mapping[str, Any]] = lambda *_: {}
     page: Path | None = None
     version: int = 1
     set_work: Callable[[Any, int, Sequence[Any]], Iterable[Piece]] | None = None

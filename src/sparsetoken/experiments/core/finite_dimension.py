@@ -58,11 +58,6 @@ class Limit(NamedTuple):
     error: float
 
 
-def limit_of(sizes: Sequence[float], values: Sequence[float], errors: Sequence[float]) -> Limit:
-    """Return a in ``values = a + c / sizes``: the value of infinite size."""
-    return _line([1 / m for m in sizes], values, errors)[0]
-
-
 def fit_power(sizes: Sequence[int], values: Sequence[float], errors: Sequence[float]) -> Limit:
     """Return p in ``values = c sizes^p``, by a line through the logarithms."""
     log_values = [math.log(v) for v in values]
@@ -112,8 +107,8 @@ def carried_to_infinity(rows: Sequence[Row], along: str = "dimension") -> Row:
     The size is the dimension, or the coordinate of another name. It is the row of the largest
     dimension but for the number of trials, which is that of the place with the fewest.
     """
-    sizes, values, errors = zip(*((m[along], m.value, m.error) for m in rows), strict=True)
-    limit = limit_of(sizes, values, errors)
+    x, values, errors = zip(*((1 / m[along], m.value, m.error) for m in rows), strict=True)
+    limit, _ = _line(x, values, errors)
     status = next((m.status for m in rows if not m.converged), rows[0].status)
     largest = max(rows, key=lambda m: m.dimension)
     trials = min(m.trials for m in rows)

@@ -78,8 +78,7 @@ def found_text(comparison: Comparison) -> str:
     if c.cases:
         return f"{round(c.measured * c.cases)} of {c.cases}"
     if not math.isfinite(c.standard_error) and number(c.measured) == number(c.theory):
-        gap = abs(c.measured - c.theory)
-        return f"off by {number(gap, 2)}" if gap else "the same"
+        return f"off by {number(c.gap, 2)}" if c.gap else "the same"
     return number(c.measured)
 
 
@@ -165,8 +164,8 @@ def words_of(
     was found; the experiments that have one stand at the top of the report. The template sees the
     constants of the module of `Experiment.judge`, which have names in capitals, its public
     functions, the sizes as `sizes`, `rows`, `findings`, ``compared(claim=...)``, the comparisons
-    with such fields, `largest_z`, the largest |z| of some, `marks`, the sentences that explain the
-    marks of a figure, and what `Experiment.words` returns by its names.
+    with such fields, `largest_z`, the largest |z| of some, and `marks`, the sentences that explain
+    the marks of a figure.
     """
 
     def compared(**fields: Any) -> list[Comparison]:
@@ -178,7 +177,6 @@ def words_of(
     seen = {n: value for n, value in module.items() if n.isupper() or (n in own and n[0] != "_")}
     seen |= {"sizes": sizes, "rows": rows, "marks": _marks(rows), "largest_z": largest_z}
     seen |= {"compared": compared, "findings": findings(experiment.claims, comparisons)}
-    seen |= experiment.words(sizes, rows, comparisons)
     return parts_of(experiment.text, seen)
 
 
@@ -205,7 +203,8 @@ def markdown(text: str) -> Markup:
 def _marks(rows: Rows) -> str:
     engines = {row.engine for row in rows} - {THEORY}
     points = MARKS.get(tuple(sorted(engines)), "")
-    return f"Lines: theory. {points} Error bars smaller than the points are hidden."
+    lines = "Lines: theory, interpolated between the computed points."
+    return f"{lines} {points} Error bars smaller than the points are hidden."
 
 
 @functools.cache
