@@ -188,8 +188,8 @@ def draw(rows: Rows) -> Plot:
     title, lines = "π = 0.1, θ = 2", [Curve("boundary", BLACK, turned)]
     right = Panel("across", x, y, lines, title, cells=_cells(step), across="along")
     colours, marks = {"cmap": SIGNS, "vmin": -1, "vmax": 1}, {"simulation": DISC}
-    options = {"colours": colours, "bar": "cosine of the query with the signal", "marks": marks}
-    return curves([left, right], 9.2, 4.2, **options)
+    bar = "cosine of the query with the signal"
+    return curves([left, right], 9.2, 4.2, colours=colours, bar=bar, marks=marks)
 
 
 TICKS = (0.1, 1, 10)

@@ -21,6 +21,7 @@ from sparsetoken.experiments.core.rows import Row, Rows, averaged
 from sparsetoken.experiments.core.rules import against_value, placed, report_only
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Plot, Plotted, draw_rows
+from sparsetoken.figures.palette import GREY
 from sparsetoken.forecasting import forecast
 from sparsetoken.simulation.seeds import seed_of
 
@@ -234,7 +235,7 @@ def draw(rows: Rows) -> Plot:
     for axes in panels[len(sets) :]:
         axes.set_axis_off()
     looks: dict[str, dict[str, Any]] = {n: {"color": colour} for n, colour in CLASSIFIERS.items()}
-    looks["measured"] = {"color": style.GREY, "ls": "none", "marker": "s", "ms": 8}
+    looks["measured"] = {"color": GREY, "ls": "none", "marker": "s", "ms": 8}
     style.legend(figure, looks)
     return Plot(figure, shown)
 

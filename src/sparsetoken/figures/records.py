@@ -77,7 +77,8 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
 def _legend(ax: Axes) -> None:
     """Put theory and simulation of one setting, lines and points, into one entry."""
     entries: dict[str, list[Any]] = {}
-    for handle in (*ax.lines, *ax.containers):
+    drawn: tuple[Any, ...] = (*ax.lines, *ax.containers)
+    for handle in drawn:
         label = str(handle.get_label()).removeprefix("_")
         if handle.get_label() == label or label in entries:
             entries.setdefault(label, []).append(handle)
