@@ -6,7 +6,7 @@ import pytest
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.simulation.features import sampler_of
-from sparsetoken.simulation.frames import frame_of
+from sparsetoken.simulation.frames import IsotropicFrame, frame_of
 from sparsetoken.simulation.reduced import ReducedEngine
 from token_laws import tokens, unit
 
@@ -38,6 +38,13 @@ def test_the_frame_has_the_covariances():
         ),
     ):
         assert draws.T @ draws / 40_000 == pytest.approx(expected, abs=5 * 2.5 / 200)
+
+
+def test_isotropic_noise_beside_a_vector_is_orthogonal_to_it():
+    q = np.array([0.6, -1.2, 0.0])
+    noise = IsotropicFrame.of_steps(9).beside_vector(q, np.random.default_rng(0))
+    assert noise @ q == pytest.approx(0, abs=1e-14)
+    assert np.all(noise != 0)
 
 
 def test_exponential_weights_count_what_samples_share():

@@ -8,8 +8,9 @@ import pytest
 
 from attention_descent import alternating, attention_descent, quantities
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.architectures.networks import Softmax
 from sparsetoken.model.architectures.weights import elementwise_weights, softmax_weights
-from sparsetoken.model.descent import training_of
+from sparsetoken.model.descent import Descent, training_of
 from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
@@ -18,6 +19,7 @@ from sparsetoken.simulation import descend as simulated_descent
 from sparsetoken.simulation import simulate
 from sparsetoken.simulation.descent import followed
 from sparsetoken.simulation.seeds import Stream
+from sparsetoken.simulation.setting import Setting
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.theory import descend
 
@@ -89,6 +91,14 @@ def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
     engines = (TensorEngine(PROBLEM, 20, seed=2, budget=budget) for budget in (2**30, 1))
     kept, drawn = (list(descended(engine, descent)) for engine in engines)
     np.testing.assert_array_equal(kept[-1].columns, drawn[-1].columns)
+
+
+def test_the_memory_of_a_descent_counts_its_columns():
+    """The columns and their gradient at least: two numbers for each coordinate."""
+    setting, heads = Setting(1000, 0, "tensors", "float64"), (1, 64)
+    descents = [Descent(Softmax(heads=H), alpha=0.01) for H in heads]
+    few, many = (setting.query_bytes(PROBLEM, descent) for descent in descents)
+    assert many - few >= 2 * 8 * 1000 * 2 * 63
 
 
 @pytest.mark.parametrize(

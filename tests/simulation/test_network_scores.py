@@ -13,19 +13,23 @@ from sparsetoken.simulation.network_scores import Moments, NewBags, new_bags_byt
 NETWORK = st.Descent(st.networks.Gated(2), steps=1)
 
 
-def _counted(rate):
+def _counted(rate, descent=NETWORK):
     """Return what is counted where bags hold a signal at this rate."""
     task = st.model.ConceptProblem(4, [3.0], [[0], [1]], [1 - rate, rate], [0, 1])
-    training = training_of(task, NETWORK)
+    training = training_of(task, descent)
     m = len(training.columns)
     at = Moments(np.ones((m, 1)), np.eye(m), np.eye(m), np.zeros((m, m)))
     bags = NewBags(training.law, m, 1, np.random.default_rng(0))
-    return bags.counted(NETWORK.network, at, training.start_c)
+    return bags.counted(descent.network, at, training.start_c)
 
 
 def test_attended_is_not_known_where_no_bag_holds_a_signal():
     assert np.isnan(_counted(1e-12).attended)
     assert 0 < _counted(0.5).attended < 1
+
+
+def test_attended_is_not_known_without_attention():
+    assert np.isnan(_counted(0.5, st.Descent(st.networks.DeepSets(2), steps=1)).attended)
 
 
 def test_the_memory_of_new_bags_is_counted():
