@@ -1,6 +1,7 @@
 """The server without a browser: what it answers, and what it refuses."""
 
 import contextlib
+import functools
 import json
 import re
 import socket
@@ -204,8 +205,14 @@ def test_a_descent_that_diverges_says_so(client):
     assert "slope is continuous" in event["message"]
 
 
-def test_courses_of_networks_are_those_of_descend(client, monkeypatch):
-    monkeypatch.setattr(views, "NETWORK_REPLICAS", 2)
+@pytest.fixture
+def few_replicas(monkeypatch):
+    for name in ("networks", "tasks"):
+        once = functools.partial(views.VIEWS[name], replicas=(2,))
+        monkeypatch.setitem(views.VIEWS, name, once)
+
+
+def test_courses_of_networks_are_those_of_descend(client, few_replicas):
     values = {"length": 3, "descent_steps": 2, "network_hidden": 1, "network_start": 2.0}
     floor, *courses = events(client.post("/api/view/networks", json={"settings": values}))
     assert [e["network"] for e in courses] == ["softmax", "heads", "gated", "self_attention"]
@@ -223,8 +230,31 @@ def test_courses_of_networks_are_those_of_descend(client, monkeypatch):
     assert floor["test_error"] == pytest.approx(least)
 
 
-def test_networks_that_diverge_say_so_and_steep_spectra_have_no_floor(client, monkeypatch):
-    monkeypatch.setattr(views, "NETWORK_REPLICAS", 2)
+def test_courses_on_another_task_are_those_of_descend(client, few_replicas):
+    values = {"task": "meeting_concepts", "descent_steps": 2, "task_overlap": 0.5, "alpha1": 1.0}
+    softmax, pooled = events(client.post("/api/view/tasks", json={"settings": values}))
+    task = st.tasks.meeting_concepts()
+    descent = st.Descent(
+        alpha=1.0, steps=2, rates={"w": 0.3, "q": 1.5}, start_overlaps={"q": [0.5, 0.0], "w": 0.0}
+    )
+    expected = st.descend(task, descent, replicas=2)
+    assert softmax["test_error"] == expected.test_error.tolist()
+    assert softmax["overlap_q_1"] == expected.weights.overlaps[:, 0, 0].tolist()
+    descent = st.Descent(st.networks.Pooled(), alpha=1.0, steps=2, rates=0.3)
+    assert pooled["test_error"] == st.descend(task, descent, replicas=2).test_error.tolist()
+    assert (softmax["coarse"], pooled["done"], pooled["of"]) == (False, 4, 4)
+    assert all(len(bag["weights"]) == 3 for bag in softmax["bags"])
+
+
+def test_a_course_is_quick_first_and_exact_in_the_end(client, monkeypatch):
+    twice = functools.partial(views.descent, replicas=(2, 3))
+    monkeypatch.setitem(views.VIEWS, "descent", twice)
+    values = {"length": 3, "descent_steps": 1}
+    found = events(client.post("/api/view/descent", json={"settings": values}))
+    assert [(e["coarse"], e["done"], e["of"]) for e in found] == [(True, 2, 5), (False, 5, 5)]
+
+
+def test_networks_that_diverge_say_so_and_steep_spectra_have_no_floor(client, few_replicas):
     values = {"network_rate": 10.0, "network_start": 10.0, "loss": "square", "length": 3}
     values |= {"descent_steps": 10, "spectrum": 0.5}
     found = events(client.post("/api/view/networks", json={"settings": values}))
