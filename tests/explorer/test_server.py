@@ -145,6 +145,7 @@ def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
     found = events(client.post("/api/view/curves", json={"settings": values}))
     refused = {event["model"] for event in found if event["kind"] == "refused"}
     assert refused == set()
+    monkeypatch.setattr(views, "MODELS", ("pooled",))
     steep = events(client.post("/api/view/curves", json={"settings": values | {"spectrum": 1.0}}))
     assert {e["model"] for e in steep if e["kind"] == "refused"} == {"floor"}
 
@@ -168,7 +169,7 @@ def test_the_phase_diagram_has_a_row_for_each_value(client, monkeypatch):
 
 def test_a_simulation_is_that_of_simulate(client):
     options = {"dimension": 40, "trials": 3, "seed": 5, "settings": {"query": "given"}}
-    found = events(client.post("/api/simulate", json=options))
+    found = events(client.post("/api/view/simulation", json=options))
     assert [event["done"] for event in found] == list(range(1, 1 + found[-1]["of"]))
     last = [e for e in found if e["model"] == "pooled" and e["alpha"] == 1.0][-1]
     direct = st.simulate(
@@ -182,7 +183,7 @@ def test_a_simulation_is_that_of_simulate(client):
 @pytest.mark.parametrize(("ridge", "moved"), [(0.01, set()), (0.3, {"pooled"})])
 def test_simulations_that_class_imbalance_moves_come_with_advice(client, ridge, moved):
     options = {"dimension": 200, "trials": 2, "settings": {"ridge": ridge}}
-    found = events(client.post("/api/simulate", json=options))
+    found = events(client.post("/api/view/simulation", json=options))
     told = {event["model"]: event["advice"] for event in found if event["advice"]}
     assert set(told) == moved
     assert all("at dimension 200 the mean test error is about" in text for (text,) in told.values())
@@ -192,7 +193,7 @@ def test_simulations_that_class_imbalance_moves_come_with_advice(client, ridge, 
     "wrong", [{"dimension": 10**9}, {"trials": 1}, {"seed": -1}, {"trials": "8"}]
 )
 def test_sizes_of_a_simulation_are_limited(client, wrong):
-    (event,) = events(client.post("/api/simulate", json=wrong))
+    (event,) = events(client.post("/api/view/simulation", json=wrong))
     assert event["kind"] == "error"
     assert next(iter(wrong)) in event["message"]
 

@@ -27,10 +27,6 @@ class Server {
     yield* this.lines(await this.post(`view/${name}`, { settings, ...options }, signal));
   }
 
-  async *simulate(settings, options, signal) {
-    yield* this.lines(await this.post("simulate", { settings, ...options }, signal));
-  }
-
   async post(path, body, signal) {
     const headers = { "Content-Type": "application/json" };
     let answer;

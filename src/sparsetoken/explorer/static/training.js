@@ -142,7 +142,7 @@ export class Tasks extends Training {
 
   upwards() {
     const { quantity } = this.state;
-    return quantity === "test_error" && this.task.squared ? "mean squared error on new bags" : QUANTITIES[quantity];
+    return quantity === "test_error" && this.task.squared ? "mean squared error" : QUANTITIES[quantity];
   }
 
   headline() {
