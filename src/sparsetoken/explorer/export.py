@@ -28,7 +28,7 @@ LOADS = (0.25, 0.4, 0.6, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
 SLOW = ("descent", "networks", "tasks")
 """Views that take seconds for a setting: in the story that starts with one, for each load."""
 MODELS = ("attention", "pooled", "vectorized", "floor")
-TOLERANCE, REPLICAS = 2e-3, 4
+TOLERANCE, REPLICAS = 2e-3, 3
 LABELS = np.geomspace(0.25, 64, 7)
 """Of readout and query, between which the Bayes-optimal error is interpolated."""
 
