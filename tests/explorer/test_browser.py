@@ -255,10 +255,15 @@ def test_a_bag_in_training_plays_and_can_be_paused(page, address):
 
 def test_nothing_moves_for_those_who_ask_for_that(browser, address):
     page = browser.new_page(reduced_motion="reduce")
+    page.add_init_script("""window.plays = 0;
+      const repeat = window.setInterval;
+      window.setInterval = (...given) => { window.plays += 1; return repeat(...given); };""")
     page.goto(f"{address}#view=descent&length=3&descent_steps=3")
     page.locator("#tokens rect").first.wait_for()
     expect(page.locator("#at")).to_have_text("step 3 of 3")
-    expect(page.locator("#play")).to_have_text("Play")
+    assert page.evaluate("window.plays") == 0
+    page.locator("#play").click()
+    assert page.evaluate("window.plays") == 1
     page.close()
 
 
