@@ -95,7 +95,7 @@ docs: $(READY) ## build the documentation site (results/site); warnings are erro
 pages:
 	$(BIN)/python -m sphinx -W --keep-going -q docs $(SITE)
 
-# The explorer as a page of the site, with results on a grid inside: ten minutes of one core.
+# The explorer as a page of the site, with results on a grid inside: four minutes of one core.
 $(STATIC_EXPLORER): $(wildcard $(addprefix src/sparsetoken/,explorer/*.py explorer/static/* theory/*.py theory/*/*.py))
 	$(BIN)/sparsetoken explore --export $(@D)
 

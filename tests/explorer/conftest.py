@@ -1,8 +1,9 @@
-"""A server, a browser, and a page in which no script may fail."""
+"""A server, a page without one, a browser, and pages in which no script may fail."""
 
 import pytest
 
 from explorer.browsers import end, start
+from explorer.small_site import small_site
 
 
 @pytest.fixture(scope="package")
@@ -10,6 +11,11 @@ def address():
     server, url = start()
     yield url
     end(server)
+
+
+@pytest.fixture(scope="package")
+def site(tmp_path_factory):
+    return small_site(tmp_path_factory.mktemp("site") / "new")
 
 
 @pytest.fixture

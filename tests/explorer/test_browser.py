@@ -1,19 +1,43 @@
 """The page in a real browser: every control, every view, and what can go wrong."""
 
+import csv
 import re
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 import sparsetoken as st
-from explorer.browsers import INSTALL, chromium, drawn, end, start
-from sparsetoken.explorer import PARAMETERS
+from explorer.browsers import INSTALL, chromium, drawn
+from sparsetoken.explorer import PARAMETERS, Settings
 
 sync_api = pytest.importorskip("playwright.sync_api")
 expect = sync_api.expect
 pytestmark = pytest.mark.skipif(chromium() is None, reason=f"no browser: {INSTALL}")
 expect.set_options(timeout=60_000)  # a busy machine; nothing is judged by time
+
+SETTLED = """document.addEventListener("explorer:settled", (event) => {
+  document.documentElement.dataset.settled = event.detail.view; })"""
+
+
+MOVED = """(state) => new Promise((done) => {
+  addEventListener("hashchange", () => done(), { once: true });
+  location.hash = state;
+})"""
+
+
+def opened(page, view):
+    """Open a view by its tab, and wait until all that it shows is exact."""
+    page.evaluate("delete document.documentElement.dataset.settled")
+    page.locator(f"#tab-{view}").click()
+    page.locator(f"html[data-settled={view}]").wait_for(timeout=60_000)  # a busy machine
+    drawn(page)
+    return page.locator("#verdict").inner_text()
+
+
+def table(page):
+    """Return the rows of what is shown."""
+    page.locator("[data-copy=csv]").click()
+    return list(csv.DictReader(page.locator("#text").input_value().splitlines()))
 
 
 def test_a_newcomer_finds_when_attention_beats_pooling(page, address):
@@ -22,33 +46,39 @@ def test_a_newcomer_finds_when_attention_beats_pooling(page, address):
     expect(page.locator("#verdict")).to_contain_text("attention wins")
     page.locator("#p-alpha0").fill("0.05")
     expect(page.locator("#verdict")).to_contain_text("mean pooling wins")
+    told = "With 2 labelled bags per dimension for the readout, and 0.05 more for its query, att"
+    expect(page.locator("#verdict")).to_contain_text(told)
     page.locator("#p-alpha0").fill("3")
     expect(page.locator("#verdict")).to_contain_text("attention wins")
     page.locator("#preset-loses").click()
     expect(page.locator("#summary")).to_contain_text("mean pooling")
     expect(page.locator("#plot rect").first).to_be_visible()
-    page.locator("#tab-bag").click()
-    expect(page.locator("#verdict")).to_contain_text("of the weight")
+    expect(page.locator("h1")).to_have_text("Where does which model win?")
 
 
 def test_every_control_changes_the_address_and_a_reload_keeps_it(page, address):
     page.goto(f"{address}#query=given")
     drawn(page)
-    for box in page.locator("details.group > summary").all():
-        box.click()
-    hidden = {"alpha0", "eta_w", "eta_b", "eta_q"}  # a given query needs no steps
-    for parameter in PARAMETERS:
-        name = parameter.name
-        if name in hidden or name == "query":
-            continue
-        if parameter.choices:
-            page.locator(f"#p-{name}").select_option(parameter.choices[1])
-        else:
-            page.locator(f"#p-{name}-slider").focus()
-            page.keyboard.press("ArrowRight")
-            value = float(page.locator(f"#p-{name}").input_value())
-            assert parameter.default < value < parameter.range.most
-        expect(page).to_have_url(re.compile(f"[#&]{name}="))
+    page.locator("details.group > summary").first.click()
+    moved = set()
+    for view in ("curves", "descent", "networks", "tasks"):
+        page.locator(f"#tab-{view}").click()
+        for parameter in PARAMETERS:
+            name, field = parameter.name, page.locator(f"#p-{parameter.name}")
+            if name in moved or name == "query" or not field.is_visible():
+                continue
+            moved.add(name)
+            if parameter.choices:
+                field.select_option(parameter.choices[1])
+            else:
+                page.locator(f"#p-{name}-slider").focus()
+                page.keyboard.press("ArrowRight")
+                value = float(field.input_value())
+                assert parameter.default < value < parameter.range.most
+            expect(page).to_have_url(re.compile(f"[#&]{name}="))
+    hidden = {"query", "alpha0", "eta_w", "eta_b", "eta_q"}  # a given query needs no steps
+    assert moved == {p.name for p in PARAMETERS} - hidden
+    page.locator("#tab-alignment").click()
     values = [page.locator(f"#p-{p.name}").input_value() for p in PARAMETERS]
     page.reload()
     drawn(page)
@@ -68,132 +98,173 @@ def test_wrong_input_is_told_and_changes_nothing(page, address):
         page.locator(f"#p-{name}").fill(wrong)
         expect(page.locator(f"#p-{name}-error")).not_to_be_empty()
         expect(page.locator(f"#p-{name}")).to_have_attribute("aria-invalid", "true")
+        expect(page.locator("#old")).to_contain_text("last legal settings")
+        for place in ("#verdict", "#plot", "#bag"):
+            dim = page.locator(place).evaluate("e => Number(getComputedStyle(e).opacity)")
+            assert dim < 0.5
         page.locator(f"#p-{name}").fill({"strength": "5", "length": "10", "informative": "1"}[name])
         expect(page.locator(f"#p-{name}-error")).to_be_empty()
+        expect(page.locator("#old")).to_have_text("")
+    assert page.locator("#bag").evaluate("e => Number(getComputedStyle(e).opacity)") == 1
     page.goto(f"{address}#strength=-3&loss=nothing&view=none&length=1e9&else=1")
     expect(page.locator("#verdict")).to_have_text(re.compile(re.escape(before[:40])))
 
 
-@pytest.mark.parametrize(
-    "view", ["curves", "phase", "alignment", "capacity", "descent", "networks", "bag"]
-)
-def test_every_view_shows_its_numbers_as_text_too(page, address, view):
-    small = "length=3&alpha1=1&loss=square&descent_steps=3&query=given"
-    page.goto(f"{address}#{small}")
-    drawn(page)
-    page.locator(f"#tab-{view}").click()
-    page.locator("#numbers summary").click()
-    expect(page.locator("#table tr").nth(3)).to_be_visible()  # the view before is gone
-    expect(page.locator("#progress")).to_have_text("")
-    expect(page.locator("#verdict:not(.stale)")).not_to_be_empty()
-    expect(page.locator("#plot canvas, #plot svg").first).to_be_visible()
-    page.locator("[data-copy=csv]").click()
-    lines = page.locator("#text").input_value().splitlines()
-    assert len(lines) == page.locator("#table tr").count()
-    for kind in ("svg", "png"):
-        with page.expect_download() as download:
-            page.locator(f"[data-save={kind}]").click()
-        start_of_file = download.value.path().read_bytes()[:8]
-        assert start_of_file.startswith(b"<svg" if kind == "svg" else b"\x89PNG")
+def told_of_curves(page, said):
+    assert "for the readout and a given query, attention" in said
+    assert {row["model"] for row in table(page)} == {"attention", "pooled", "floor"}
 
 
-SETTLED = """document.addEventListener("explorer:settled", () => {
-  document.documentElement.dataset.settled = "yes"; })"""
-
-
-def settled(page, address):
-    """Open an address and wait until all that it shows is exact."""
-    page.add_init_script(SETTLED)
-    page.goto("about:blank")  # the next page is a new one
-    page.goto(address)
-    page.locator("html[data-settled]").wait_for(timeout=60_000)  # a busy machine
-    drawn(page)
-
-
-def test_headlines_say_what_their_view_shows(page, address):
-    def opened(state):
-        settled(page, f"{address}#length=3&alpha1=1&{state}")
-        return page.locator("#verdict").inner_text()
-
-    def table():
-        page.locator("[data-copy=csv]").click()
-        return [line.split(",") for line in page.locator("#text").input_value().splitlines()[1:]]
-
-    said = opened("view=descent&descent_steps=12")
-    assert said.startswith("With all weights trained together on 1 labelled bag per dimension,")
-    errors = [float(row[1]) for row in table()]
-    best = int(re.search(r"least after step (\d+)", said)[1])
-    shown = [float(number) for number in re.findall(r"([\d.]+)%", said)]
-    expected = [errors[best], errors[-1]][: len(shown)]
-    assert errors[best] == min(errors)
-    assert shown == pytest.approx([100 * error for error in expected], rel=0.06)  # two digits
-    assert len(shown) == 1 or shown[0] < shown[1]
-    expect(page.locator("#query")).to_be_hidden()  # its query is another
-    expect(page.locator("#bag")).to_be_hidden()
-
-    said = opened("view=capacity&ridge=0.83&query=given")
-    assert "the training set is separable for mean pooling" in said
-    assert "A readout with ridge 0.83 can still make mistakes on it." in said
-
-    said = opened("view=networks&descent_steps=2&network_heads=1")
-    shown = {row[0] for row in table()}
-    assert shown == {"softmax", "gated", "self_attention"}
-    assert said.count("%") == len(shown)
-    titles = page.locator("#presets button").all_text_contents()
-    assert not re.search(r"\b(two|three|four|five)\b", " ".join(titles), re.IGNORECASE)
-
-
-def test_the_labels_of_the_query_are_counted_too(page, address):
-    page.goto(f"{address}#alpha0=0.5")
-    told = (
-        "With 2 labelled bags per dimension for the readout, and 0.5 more for its query, attention"
-    )
-    expect(page.locator("#verdict")).to_contain_text(told)
-    page.goto(f"{address}#query=given")
-    expect(page.locator("#verdict")).to_contain_text("for the readout and a given query, attention")
-
-
-def test_the_winner_and_the_ties_of_the_map_are_counted(page, address):
-    settled(page, f"{address}#view=phase&length=3&query=given&loss=square")
+def told_of_phase(page, said):
     total, *counts = map(int, re.findall(r"\d+", page.locator("#summary").inner_text()))
-    assert total == sum(counts) == 36
-    said = page.locator("#verdict").inner_text()
+    assert total == sum(counts) == 16
     models = ("attention", "mean pooling", "concatenated tokens")
     errors = {m: float(re.search(rf"{m}(?: misclassifies)? ([\d.]+)%", said)[1]) for m in models}
     assert f"{min(errors, key=errors.get)} wins." in said
 
 
-@pytest.mark.parametrize(
-    "state",
-    [
-        "",
-        "#query=given&loss=square",
-        "#bag_effect=1&spectrum=0.5",
-        "#view=alignment",
-        "#view=networks&length=3&descent_steps=1",
-    ],
-)
-def test_copied_python_says_what_the_page_says(page, address, state, monkeypatch):
-    course = SimpleNamespace(test_error=0.1, best_step=0)  # which is slow to find
-    monkeypatch.setattr(st, "descend", lambda problem, descent, **_: course)
-    page.goto(address + state)
+def told_of_alignment(page, said):
+    last = table(page)[-1]
+    assert f"up to {float(last['alpha0']):.3g} labelled bags" in said or "reaches" in said
+
+
+def told_of_capacity(page, said):
+    assert "the training set is separable for mean pooling" in said
+    assert "A readout with ridge 0.83 can still make mistakes on it." in said
+
+
+def told_of_descent(page, said):
+    assert said.startswith("With all weights trained together on 1 labelled bag per dimension,")
+    errors = [float(row["test_error"]) for row in table(page)]
+    best = int(re.search(r"least after step (\d+)", said)[1])
+    shown = [float(number) for number in re.findall(r"([\d.]+)%", said)]
+    assert errors[best] == min(errors)
+    expected = [100 * errors[best], 100 * errors[-1]][: len(shown)]
+    assert shown == pytest.approx(expected, rel=0.06)  # two digits
+    expect(page.locator("#query")).to_be_hidden()  # its query is another
+
+
+def told_of_networks(page, said):
+    assert {row["network"] for row in table(page)} == {"softmax", "gated", "self_attention"}
+    assert said.count("%") == 3
+
+
+def told_of_tasks(page, said):
+    rows = table(page)
+    least = [
+        min(float(row["test_error"]) for row in rows if row["network"] == network)
+        for network in ("softmax", "pooled")
+    ]
+    shown = re.findall(r"([\d.]+) \(step", said)
+    assert [float(x) for x in shown] == pytest.approx(least, abs=6e-3)  # as rounded
+    page.locator("#quantity").select_option("overlaps")
+    expect(page.locator(".legend")).to_contain_text("q · place")
+    expect(page.locator("#summary")).to_contain_text("the query has its largest overlap with place")
+
+
+def test_every_view_has_its_headline_and_shows_its_numbers_as_text_too(page, address):
+    page.add_init_script(SETTLED)
+    small = "length=3&alpha1=1&loss=square&ridge=0.83&descent_steps=3&query=given&network_heads=1"
+    page.goto(f"{address}#{small}")
     drawn(page)
-    page.locator("[data-copy=python]").click()
-    source = page.locator("#text").input_value()
-    names = {}
-    exec(source.replace("np.geomspace(0.25, 10, 21)", "2.0"), names)
-    if "bag_effect" in state:  # the theory of which takes long
-        assert names["problem"].tokens.between is not None
-    elif "readout" in names:
-        error = st.predict(
-            names["problem"], st.Attention(names["query"]), names["readout"]
-        ).test_error
-        expect(page.locator("#verdict")).not_to_contain_text("quick")
-        text = page.locator("#verdict").inner_text()
-        said = float(re.search(r"attention misclassifies ([\d.]+)%", text)[1])
-        assert said == pytest.approx(100 * error, rel=0.06)  # two digits are shown
-    page.locator("[data-copy=command]").click()
-    assert page.locator("#text").input_value().startswith(("sparsetoken ", "# Tokens"))
+    page.locator("#numbers summary").click()
+    questions = set()
+    for view, told in {
+        "phase": told_of_phase,
+        "curves": told_of_curves,
+        "alignment": told_of_alignment,
+        "capacity": told_of_capacity,
+        "descent": told_of_descent,
+        "networks": told_of_networks,
+        "tasks": told_of_tasks,
+    }.items():
+        said = opened(page, view)
+        questions.add(page.locator("h1").inner_text())
+        expect(page.locator("#progress")).to_have_text("")
+        expect(page.locator("#plot canvas, #plot svg").first).to_be_visible()
+        told(page, said)
+        assert len(table(page)) + 1 == page.locator("#table tr").count() > 3
+        for kind in ("svg", "png"):
+            with page.expect_download() as download:
+                page.locator(f"[data-save={kind}]").click()
+            start_of_file = download.value.path().read_bytes()[:8]
+            assert start_of_file.startswith(b"<svg" if kind == "svg" else b"\x89PNG")
+    assert len(questions) == 7
+    titles = page.locator("#presets button").all_text_contents()
+    assert not re.search(r"\b(two|three|four|five)\b", " ".join(titles), re.IGNORECASE)
+
+
+def test_copied_python_says_what_the_page_says(page, address, monkeypatch):
+    asked = []
+
+    def course(problem, descent, **_):  # which is slow to find
+        asked.append((problem, descent))
+        return SimpleNamespace(test_error=0.1, best_step=0)
+
+    monkeypatch.setattr(st, "descend", course)
+    page.goto(address)
+    for state in (
+        "",
+        "query=given&loss=square",
+        "bag_effect=1&spectrum=0.5",
+        "view=alignment",
+        "view=networks&length=3&descent_steps=1",
+        "view=tasks&task=position&descent_steps=1&alpha1=3",
+    ):
+        if state:
+            page.evaluate(MOVED, state)
+        drawn(page)
+        page.locator("[data-copy=python]").click()
+        source = page.locator("#text").input_value()
+        names = {}
+        exec(source.replace("np.geomspace(0.25, 10, 21)", "2.0"), names)
+        if "bag_effect" in state:  # the theory of which takes long
+            assert names["problem"].tokens.between is not None
+        elif "readout" in names:
+            model = st.Attention(names["query"])
+            error = st.predict(names["problem"], model, names["readout"]).test_error
+            expect(page.locator("#verdict")).not_to_contain_text("quick")
+            text = page.locator("#verdict").inner_text()
+            said = float(re.search(r"attention misclassifies ([\d.]+)%", text)[1])
+            assert said == pytest.approx(100 * error, rel=0.06)  # two digits are shown
+        page.locator("[data-copy=command]").click()
+        assert page.locator("#text").input_value().startswith(("sparsetoken ", "# Tokens"))
+    settings = Settings({"task": "position", "descent_steps": 1, "alpha1": 3.0})
+    expected = [(settings.task(), descent) for descent in settings.on_task().values()]
+    assert asked[-2:] == expected
+
+
+def test_a_bag_in_training_plays_and_can_be_paused(page, address):
+    page.goto(f"{address}#view=descent&length=3&descent_steps=3")
+    at, button = page.locator("#at"), page.locator("#play")
+    expect(at).to_have_text("step 3 of 3")  # it has played
+    expect(button).to_have_text("Play")
+    last = page.locator("#tokens rect title").all_text_contents()
+    button.click()
+    button.click()
+    expect(button).to_have_text("Play")
+    before = at.inner_text()
+    assert before != "step 3 of 3"
+    page.wait_for_timeout(1500)  # more than two steps
+    expect(at).to_have_text(before)
+    page.locator("#step").fill("3")
+    expect(page.locator("#tokens rect title")).to_have_text(last)
+    page.locator("#redraw").click()
+    expect(page.locator("#tokens rect title")).not_to_have_text(last)
+
+
+def test_nothing_moves_for_those_who_ask_for_that(browser, address):
+    page = browser.new_page(reduced_motion="reduce")
+    page.add_init_script("""window.plays = 0;
+      const repeat = window.setInterval;
+      window.setInterval = (...given) => { window.plays += 1; return repeat(...given); };""")
+    page.goto(f"{address}#view=descent&length=3&descent_steps=3")
+    page.locator("#tokens rect").first.wait_for()
+    expect(page.locator("#at")).to_have_text("step 3 of 3")
+    assert page.evaluate("window.plays") == 0
+    page.locator("#play").click()
+    assert page.evaluate("window.plays") == 1
+    page.close()
 
 
 def test_many_quick_moves_end_with_the_last(page, address):
@@ -236,60 +307,18 @@ def test_a_simulation_streams_and_can_be_stopped(page, address):
     expect(page.locator("#simulated")).to_contain_text("16 of 16 trials")
 
 
-def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(browser):
-    server, url = start()
-    page = browser.new_page()
-    page.goto(url)
+def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(page, address):
+    page.goto(address)
     drawn(page)
-    end(server)
-    page.locator("#p-strength").fill("1")
-    expect(page.locator("#notes")).to_contain_text("server")
-    expect(page.locator("#notes")).to_have_attribute("role", "alert")
     before = page.locator("#verdict").inner_text()
-    server, again = start(url.rstrip("/").rpartition(":")[2])
-    assert again == url
+    page.route("**/api/**", lambda route: route.abort())
+    page.locator("#p-strength").fill("1")
+    expect(page.locator("#notes")).to_contain_text("The server does not answer.")
+    expect(page.locator("#notes")).to_have_attribute("role", "alert")
+    page.unroute("**/api/**")
+    page.route("**/api/view/**", lambda route: route.fulfill(body='{"kind": "working"}\n'))
+    expect(page.locator("#notes")).to_contain_text("The server stopped in the middle.")
+    page.unroute("**/api/view/**")
     expect(page.locator("#notes")).to_have_text("")  # without a move
     expect(page.locator("#verdict")).not_to_have_text(before)
-    drawn(page)
-    end(server)
-    page.close()
-
-
-def test_weights_of_a_bag_are_those_of_the_library(page, address):
-    from sparsetoken.model.architectures.weights import softmax_weights
-
-    page.goto(f"{address}#view=bag&query=given&cosine=0.7&sharpness=1.5")
-    drawn(page)
-    page.locator("[data-copy=csv]").click()
-    rows = [line.split(",") for line in page.locator("#text").input_value().splitlines()[1:]]
-    scores, weights = np.array([[float(row[2]), float(row[3])] for row in rows]).T
-    assert softmax_weights(1.5 * scores[None])[0] == pytest.approx(weights)
-    page.locator("#turn-cosine").fill("-0.5")
-    expect(page).to_have_url(re.compile("cosine=-0.5"))
-    expect(page.locator("#caption")).to_contain_text("-0.50")
-    first = page.locator("#plot title").first
-    before = first.text_content()
-    page.locator("#another").click()
-    expect(first).not_to_have_text(before)
-    page.locator("#kind").click()
-    expect(page.locator("#caption")).to_contain_text("negative")
-
-
-def test_the_exported_page_works_from_a_file(page, tmp_path):
-    from sparsetoken.explorer.export import export
-
-    grids = {"default": {"length": (3, 6)}}
-    page.goto(export(tmp_path, grids).as_uri())
-    expect(page.locator("#verdict")).to_contain_text("attention wins")
-    before = page.locator("#verdict").inner_text()
-    page.locator("#p-length-slider").fill("0")
-    expect(page.locator("#verdict")).not_to_have_text(before)
-    for view in ("phase", "alignment", "capacity", "bag"):
-        page.locator(f"#tab-{view}").click()
-        drawn(page)
-        expect(page.locator("#plot canvas, #plot svg").first).to_be_visible()
-    page.locator("#numbers summary").click()
-    page.locator("[data-copy=csv]").click()
-    assert len(page.locator("#text").input_value().splitlines()) == 1 + 3  # tokens
-    page.locator("#tab-descent").click()  # of which this page holds no results
-    expect(page.locator("#tab-curves")).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#verdict")).not_to_contain_text("quick")

@@ -1,11 +1,11 @@
-"""The bag beside the curves, what is dimmed, and what is shown of work in progress."""
+"""The bag beside the curves."""
 
 import re
 
 import numpy as np
 import pytest
 
-from explorer.browsers import INSTALL, chromium, drawn
+from explorer.browsers import INSTALL, chromium
 from sparsetoken import SparseTokenProblem, TwoSteps
 from sparsetoken.model.architectures.weights import softmax_weights
 from sparsetoken.theory import align
@@ -52,18 +52,7 @@ def test_one_bag_is_on_the_first_screen_and_moves_with_the_sliders(browser, addr
     page.locator("#redraw").click()
     expect(page.locator("#found")).to_contain_text("Most weight")
     assert tokens(page)[0] != pytest.approx(scores, abs=0.5)
+    page.locator("#kind").click()
+    expect(page.locator("#found")).to_contain_text("In a negative bag there is nothing to find")
+    assert tokens(page)[2] == set()
     page.close()
-
-
-def test_old_results_are_dimmed_while_a_field_is_wrong(page, address):
-    page.goto(address)
-    drawn(page)
-    dim = "e => Number(getComputedStyle(e).opacity)"
-    places = [page.locator(place) for place in ("#verdict", "#plot", "#bag")]
-    for wrong, right in (("-3", "5"), ("", "4")):
-        page.locator("#p-strength").fill(wrong)
-        expect(page.locator("#old")).to_contain_text("last legal settings")
-        assert all(place.evaluate(dim) < 0.5 for place in places)
-        page.locator("#p-strength").fill(right)
-        expect(page.locator("#old")).to_have_text("")
-        assert all(place.evaluate(dim) > 0.5 for place in places)

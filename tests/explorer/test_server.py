@@ -1,6 +1,7 @@
 """The server without a browser: what it answers, and what it refuses."""
 
 import contextlib
+import functools
 import json
 import re
 import socket
@@ -144,6 +145,7 @@ def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
     found = events(client.post("/api/view/curves", json={"settings": values}))
     refused = {event["model"] for event in found if event["kind"] == "refused"}
     assert refused == set()
+    monkeypatch.setattr(views, "MODELS", ("pooled",))
     steep = events(client.post("/api/view/curves", json={"settings": values | {"spectrum": 1.0}}))
     assert {e["model"] for e in steep if e["kind"] == "refused"} == {"floor"}
 
@@ -167,7 +169,7 @@ def test_the_phase_diagram_has_a_row_for_each_value(client, monkeypatch):
 
 def test_a_simulation_is_that_of_simulate(client):
     options = {"dimension": 40, "trials": 3, "seed": 5, "settings": {"query": "given"}}
-    found = events(client.post("/api/simulate", json=options))
+    found = events(client.post("/api/view/simulation", json=options))
     assert [event["done"] for event in found] == list(range(1, 1 + found[-1]["of"]))
     last = [e for e in found if e["model"] == "pooled" and e["alpha"] == 1.0][-1]
     direct = st.simulate(
@@ -181,7 +183,7 @@ def test_a_simulation_is_that_of_simulate(client):
 @pytest.mark.parametrize(("ridge", "moved"), [(0.01, set()), (0.3, {"pooled"})])
 def test_simulations_that_class_imbalance_moves_come_with_advice(client, ridge, moved):
     options = {"dimension": 200, "trials": 2, "settings": {"ridge": ridge}}
-    found = events(client.post("/api/simulate", json=options))
+    found = events(client.post("/api/view/simulation", json=options))
     told = {event["model"]: event["advice"] for event in found if event["advice"]}
     assert set(told) == moved
     assert all("at dimension 200 the mean test error is about" in text for (text,) in told.values())
@@ -191,7 +193,7 @@ def test_simulations_that_class_imbalance_moves_come_with_advice(client, ridge, 
     "wrong", [{"dimension": 10**9}, {"trials": 1}, {"seed": -1}, {"trials": "8"}]
 )
 def test_sizes_of_a_simulation_are_limited(client, wrong):
-    (event,) = events(client.post("/api/simulate", json=wrong))
+    (event,) = events(client.post("/api/view/simulation", json=wrong))
     assert event["kind"] == "error"
     assert next(iter(wrong)) in event["message"]
 
@@ -204,8 +206,14 @@ def test_a_descent_that_diverges_says_so(client):
     assert "slope is continuous" in event["message"]
 
 
-def test_courses_of_networks_are_those_of_descend(client, monkeypatch):
-    monkeypatch.setattr(views, "NETWORK_REPLICAS", 2)
+@pytest.fixture
+def few_replicas(monkeypatch):
+    for name in ("networks", "tasks"):
+        once = functools.partial(views.VIEWS[name], replicas=(2,))
+        monkeypatch.setitem(views.VIEWS, name, once)
+
+
+def test_courses_of_networks_are_those_of_descend(client, few_replicas):
     values = {"length": 3, "descent_steps": 2, "network_hidden": 1, "network_start": 2.0}
     floor, *courses = events(client.post("/api/view/networks", json={"settings": values}))
     assert [e["network"] for e in courses] == ["softmax", "heads", "gated", "self_attention"]
@@ -223,8 +231,31 @@ def test_courses_of_networks_are_those_of_descend(client, monkeypatch):
     assert floor["test_error"] == pytest.approx(least)
 
 
-def test_networks_that_diverge_say_so_and_steep_spectra_have_no_floor(client, monkeypatch):
-    monkeypatch.setattr(views, "NETWORK_REPLICAS", 2)
+def test_courses_on_another_task_are_those_of_descend(client, few_replicas):
+    values = {"task": "meeting_concepts", "descent_steps": 2, "task_overlap": 0.5, "alpha1": 1.0}
+    softmax, pooled = events(client.post("/api/view/tasks", json={"settings": values}))
+    task = st.tasks.meeting_concepts()
+    descent = st.Descent(
+        alpha=1.0, steps=2, rates={"w": 0.3, "q": 1.5}, start_overlaps={"q": [0.5, 0.0], "w": 0.0}
+    )
+    expected = st.descend(task, descent, replicas=2)
+    assert softmax["test_error"] == expected.test_error.tolist()
+    assert softmax["overlap_q_1"] == expected.weights.overlaps[:, 0, 0].tolist()
+    descent = st.Descent(st.networks.Pooled(), alpha=1.0, steps=2, rates=0.3)
+    assert pooled["test_error"] == st.descend(task, descent, replicas=2).test_error.tolist()
+    assert (softmax["coarse"], pooled["done"], pooled["of"]) == (False, 4, 4)
+    assert all(len(bag["weights"]) == 3 for bag in softmax["bags"])
+
+
+def test_a_course_is_quick_first_and_exact_in_the_end(client, monkeypatch):
+    twice = functools.partial(views.descent, replicas=(2, 3))
+    monkeypatch.setitem(views.VIEWS, "descent", twice)
+    values = {"length": 3, "descent_steps": 1}
+    found = events(client.post("/api/view/descent", json={"settings": values}))
+    assert [(e["coarse"], e["done"], e["of"]) for e in found] == [(True, 2, 5), (False, 5, 5)]
+
+
+def test_networks_that_diverge_say_so_and_steep_spectra_have_no_floor(client, few_replicas):
     values = {"network_rate": 10.0, "network_start": 10.0, "loss": "square", "length": 3}
     values |= {"descent_steps": 10, "spectrum": 0.5}
     found = events(client.post("/api/view/networks", json={"settings": values}))

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 from sparsetoken.base.files import require_place, written_whole
 from sparsetoken.base.progress import progress_of
 from sparsetoken.explorer.page import page
 from sparsetoken.explorer.settings import PRESETS, Settings
-from sparsetoken.explorer.views import VIEWS, capacity, floors, predictions, query
+from sparsetoken.explorer.views import FLOOR_POINTS, VIEWS, capacity, directions_alike, query
+from sparsetoken.model.models import Model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Readout
+from sparsetoken.theory import predict
+from sparsetoken.theory.oracle import learning_error
 
 Axes = Mapping[str, Sequence[float]]
 
 LOADS = (0.25, 0.4, 0.6, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
-SLOW = ("descent", "networks")
+SLOW = ("descent", "networks", "tasks")
 """Views that take seconds for a setting: in the story that starts with one, for each load."""
 MODELS = ("attention", "pooled", "vectorized", "floor")
-TOLERANCE = 2e-3
+TOLERANCE, REPLICAS = 2e-3, 3
+LABELS = np.geomspace(0.25, 64, 7)
+"""Of readout and query, between which the Bayes-optimal error is interpolated."""
 
 
 def export(folder: Path, grids: Mapping[str, Axes] | None = None) -> Path:
@@ -69,19 +78,39 @@ def _sheet(story: dict[str, Any], grid: Axes) -> dict[str, Any]:
 def _point(settings: Settings, view: str, loads: Sequence[float]) -> dict[str, Any]:
     point: dict[str, Any] = {}
     for name in MODELS[:3]:
-        results = predictions(settings, name, LOADS, TOLERANCE)
-        point[name] = np.where(results.converged, results.test_error.round(5), np.nan)
-    point["floor"] = np.full(len(LOADS), np.nan)
-    point["floor"][::3] = [f.test_error.round(5) for f in floors(settings, LOADS[::3])]
-    point["query"] = _rounded(*query(settings))
+        point[name] = _errors(settings.problem(), settings.model(name), settings.readout(LOADS))
+    labels = np.array(LOADS) + settings["alpha0"]
+    point["floor"] = _floor(settings.problem())(np.log(labels)).round(5)
+    point["query"] = _rounded(next(query(settings)))
     point["capacity"] = list(capacity(settings))
     if view in SLOW:
         point[view] = [
-            [_rounded(event) for event in VIEWS[view](settings.replace(alpha1=alpha1))]
+            _rounded(list(VIEWS[view](settings.replace(alpha1=alpha1), replicas=(REPLICAS,))))
             for alpha1 in loads
         ]
     return point
 
 
-def _rounded(event: dict[str, Any]) -> dict[str, Any]:
-    return {n: np.round(x, 5) if isinstance(x, np.ndarray | float) else x for n, x in event.items()}
+@functools.cache
+def _errors(problem: SparseTokenProblem, model: Model, readout: Readout) -> np.ndarray:
+    """Return the test error of a model at each load: settings of the query are those of one."""
+    found = predict(problem, model, readout, tolerance=TOLERANCE, progress=False)
+    return np.where(found.converged, found.test_error.round(5), np.nan)
+
+
+@functools.cache
+def _floor(problem: SparseTokenProblem) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the Bayes-optimal error over the logarithm of the labels."""
+    if not directions_alike(problem.tokens):
+        return lambda labels: np.full(len(labels), np.nan)
+    errors = [learning_error(problem, n, points=FLOOR_POINTS).test_error for n in LABELS.tolist()]
+    return PchipInterpolator(np.log(LABELS), errors)
+
+
+def _rounded(value: Any) -> Any:
+    """Return results with numbers of the page's accuracy."""
+    if isinstance(value, dict):
+        return {name: _rounded(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_rounded(entry) for entry in value]
+    return np.round(value, 5) if isinstance(value, np.ndarray | float) else value

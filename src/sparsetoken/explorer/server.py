@@ -162,7 +162,7 @@ def create_app(port: int) -> ASGIApp:
     """Return the application, for requests whose Host header names this port.
 
     ``POST /api/coarse`` takes ``{"settings": {...}}`` and gives coarse learning curves;
-    ``POST /api/view/NAME`` and ``POST /api/simulate`` give events, a line of JSON each.
+    ``POST /api/view/NAME`` gives the events of a view, a line of JSON each.
     """
     theory = _Theory()
 
@@ -174,7 +174,7 @@ def create_app(port: int) -> ASGIApp:
         return await run_in_threadpool(theory.coarse, settings)
 
     async def view(request: Request) -> Response:
-        name = request.path_params.get("name", "simulation")
+        name = request.path_params["name"]
         given = await _given(request, *OPTIONS.get(name, ()))
         return await run_in_threadpool(theory.stream, name, *given)
 
@@ -188,7 +188,6 @@ def create_app(port: int) -> ASGIApp:
         Route("/", index),
         Route("/api/coarse", coarse, methods=["POST"]),
         Route("/api/view/{name}", view, methods=["POST"]),
-        Route("/api/simulate", view, methods=["POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     handlers: dict[Any, Any] = {InvalidInput: _invalid, ClientDisconnect: _gone}

@@ -21,11 +21,13 @@ from sparsetoken.base.parameters import (
     value,
 )
 from sparsetoken.base.validation import Reals, choice
+from sparsetoken.model import tasks
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Model, make_model
-from sparsetoken.model.networks import Architecture, Gated, SelfAttention, Softmax
+from sparsetoken.model.networks import Architecture, Gated, Pooled, SelfAttention, Softmax
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
 
 _FILE = Path(__file__).with_name("stories.toml")
@@ -76,6 +78,18 @@ class _OfThePage:
         default=1.0,
         slider=Log(0.1, 10),
     )
+    task: str = parameter(
+        "task to learn", default="single_location_regression", choices=tuple(tasks.__all__)
+    )
+    task_overlap: float = parameter(
+        "overlap of query and first direction at the start", default=0.3, slider=Linear(0, 2)
+    )
+    task_eta_w: float = parameter(
+        "step size of the readout", r"\eta_w", default=0.3, slider=Linear(0, 3)
+    )
+    task_eta_q: float = parameter(
+        "step size of the query", r"\eta_q", default=1.5, slider=Linear(0, 10)
+    )
 
 
 def _controls(kind: type, *names: str, prefix: str = "") -> list[Parameter]:
@@ -90,6 +104,7 @@ def _controls(kind: type, *names: str, prefix: str = "") -> list[Parameter]:
 
 
 GROUPS = {
+    "Another task": _controls(_OfThePage, "task", "task_overlap", "task_eta_w", "task_eta_q"),
     "Task": _controls(SparseTokenProblem, "length", "informative", "strength", "positive_rate"),
     "Readout": _controls(Readout, "alpha1", "loss", "ridge"),
     "Query": [
@@ -209,11 +224,11 @@ class Settings:
     def descent(self) -> Descent:
         """Return the descent of attention from 0, on n1/d samples per dimension."""
         rates = {"w": self["descent_eta_w"], "q": self["descent_eta_q"]}
-        return self._descent(Softmax(beta=self["beta"]), rates, 0.0)
+        return self._descent(Softmax(beta=self["beta"]), rates=rates, start=0.0)
 
-    def _descent(self, network: Architecture, rates: Any, start: Any) -> Descent:
+    def _descent(self, network: Architecture, **changes: Any) -> Descent:
         sizes = {"alpha": self["alpha1"], "steps": self["descent_steps"], "loss": self["loss"]}
-        return Descent(network, rates=rates, start=start, **sizes)
+        return Descent(network, **{**sizes, **changes})
 
     def networks(self) -> dict[str, Descent]:
         """Return the descent of each network, with the samples and steps of `descent`."""
@@ -228,8 +243,25 @@ class Settings:
         descents = {}
         for name, network in kinds.items():
             start = [self["network_start"] * norm for norm in network.start_norms(outputs=1)]
-            descents[name] = self._descent(network, self["network_rate"], start)
+            descents[name] = self._descent(network, rates=self["network_rate"], start=start)
         return descents
+
+    def task(self) -> Problem:
+        """Return the other task."""
+        made: Problem = getattr(tasks, self["task"])()
+        return made
+
+    def on_task(self) -> dict[str, Descent]:
+        """Return the descents of attention and of mean pooling on the other task."""
+        law = law_of(self.task())
+        loss = self["loss"] if law.metric == "error" else "square"
+        rates = {"w": self["task_eta_w"], "q": self["task_eta_q"]}
+        overlaps = {"q": {law.directions[0]: self["task_overlap"]}, "w": 0.0}
+        softmax = Softmax(beta=self["beta"])
+        return {
+            "softmax": self._descent(softmax, rates=rates, start_overlaps=overlaps, loss=loss),
+            "pooled": self._descent(Pooled(), rates=self["task_eta_w"], loss=loss),
+        }
 
 
 @functools.lru_cache(maxsize=16)

@@ -15,10 +15,15 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.base.validation import LARGEST_LOAD, InvalidInput, choice, integer
+from sparsetoken.explorer.film import bags_in_training
 from sparsetoken.explorer.settings import DIMENSION, Settings
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.results import Course, Prediction
+from sparsetoken.results import Capacity, Prediction
 from sparsetoken.results.simulation import standard_error
 from sparsetoken.simulation.setting import Setting
 from sparsetoken.simulation.trial import TrialPlan
@@ -39,6 +44,7 @@ COARSE_LOADS = tuple(np.geomspace(0.25, 10, 7).tolist())
 NODES = 32  # of a coarse curve, for each class and scramble
 
 Events = Iterator[dict[str, Any]]
+Counts = tuple[int | None, ...]
 
 MODELS = ("attention", "pooled", "vectorized", "elementwise", "hard_attention")
 LOADS = tuple(np.geomspace(0.25, 10, 21).tolist())
@@ -55,6 +61,7 @@ PHASE_AXES = {
 }
 CAPACITY_TOLERANCE, DESCENT_TOLERANCE = 1e-2, 5e-3
 NETWORK_REPLICAS = 8  # whatever the error: where symmetries break slowly it falls too slowly
+QUICK_REPLICAS = 2
 SIMULATED_LOADS = (0.5, 1.0, 2.0, 4.0)
 SIMULATED = ("attention", "pooled")
 
@@ -84,10 +91,16 @@ def curves(settings: Settings) -> Events:
     yield from query(settings)
     marked = settings["alpha1"]
     loads = sorted({marked, *(alpha for alpha in LOADS if abs(math.log(alpha / marked)) > NEAR)})
-    for name in MODELS:
+    floor = functools.partial(floors, settings)
+    parts: list[Any] = [("floor", FLOOR_LOADS, 1, floor)]
+    for name in reversed(MODELS):
         solve = functools.partial(predictions, settings, name, tolerance=TOLERANCE)
-        yield from _curve(name, loads, CHUNK, solve)
-    yield from _curve("floor", FLOOR_LOADS, 1, functools.partial(floors, settings))
+        parts.insert(0, (name, loads, CHUNK, solve))
+    of, done = sum(len(part[1]) for part in parts), 0
+    for part in parts:
+        for event in _curve(*part):
+            yield {**event, "done": done + event.get("done", 0), "of": of}
+        done += len(part[1])
 
 
 def _curve(
@@ -100,7 +113,7 @@ def _curve(
             for alpha, prediction in zip(some, solve(some), strict=True):
                 errors = _named(prediction, "test_error", "numerical_error", "status")
                 rows.append({"alpha": alpha, **errors})
-            yield {"kind": "working", "model": name, "done": len(rows), "of": len(loads)}
+            yield {"kind": "working", "model": name, "done": len(rows)}
         yield {"kind": "curve", "model": name, "rows": rows}
     except InvalidInput as error:
         yield {"kind": "refused", "model": name, "message": str(error)}
@@ -116,7 +129,7 @@ def floors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
     if settings["query"] == "given":
         oracle = learning_error(problem, LARGEST_LOAD, points=FLOOR_POINTS)
         return [dataclasses.replace(oracle, test_error=oracle.oracle_error)] * len(loads)
-    if not _directions_alike(problem.tokens):
+    if not directions_alike(problem.tokens):
         remedy = "A signal along large directions of a covariance may be learned faster."
         legal = "alike in all directions for this floor"
         raise InvalidInput("tokens", legal, problem.tokens, remedy)
@@ -166,12 +179,14 @@ def phase(settings: Settings, axis: str = "strength") -> Events:
     if axis == "length":
         values = [int(length) for length in values if length >= settings["informative"]]
     yield {"kind": "axes", "x": loads, "y": values, "axis": axis}
+    done, of = 0, len(values) * len(COARSE)
     for value in values:
         here = settings.replace(**{axis: value})
         row: dict[str, Any] = {"kind": "row", "value": value}
-        for name in ("attention", "pooled", "vectorized"):
+        for name in COARSE:
             row[name] = predictions(here, name, loads, PHASE_TOLERANCE).test_error
-            yield {"kind": "working", "model": name, "done": 0, "of": 0}
+            done += 1
+            yield {"kind": "working", "model": name, "done": done, "of": of}
         yield row
 
 
@@ -188,45 +203,65 @@ def alignment(settings: Settings) -> Events:
 def capacity(settings: Settings) -> Events:
     """Yield the load below which the training set is separable, for each model."""
     problem = settings.problem()
-    for name in ("pooled", "vectorized", "hard_attention", "attention"):
-        result = capacity_of(problem, settings.model(name), tolerance=CAPACITY_TOLERANCE)
+    names = ("pooled", "vectorized", "hard_attention", "attention")
+    for i, name in enumerate(names):
+        result = _capacity(problem, settings.model(name))
         quantities = _named(result, "capacity", "numerical_error", "status")
-        yield {"kind": "capacity", "model": name, **quantities}
+        place = {"done": i + 1, "of": len(names)}
+        yield {"kind": "capacity", "model": name, **quantities, **place}
 
 
-def descent(settings: Settings) -> Events:
+@functools.lru_cache(maxsize=1024)
+def _capacity(problem: SparseTokenProblem, model: Model) -> Capacity:
+    return capacity_of(problem, model, tolerance=CAPACITY_TOLERANCE)
+
+
+def descent(settings: Settings, replicas: Counts = (QUICK_REPLICAS, None)) -> Events:
     """Yield the course of joint gradient descent: from two replicas first, then from enough."""
-    problem, trained = settings.problem(), settings.descent()
-    for replicas in (2, None):
-        result = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=replicas)
-        known = {"coarse": replicas is not None, "message": result.status.remedy}
-        yield {"kind": "descent", **known, **_course(result, result.weights.cosines[..., 0, 0])}
-        if result.status == "no_limit":
-            return
+    yield from _courses(settings.problem(), {"softmax": settings.descent()}, replicas)
 
 
-def networks(settings: Settings) -> Events:
+def networks(settings: Settings, replicas: Counts = (QUICK_REPLICAS, NETWORK_REPLICAS)) -> Events:
     """Yield the Bayes-optimal error, then the course of each network in training."""
     problem = settings.problem()
-    if _directions_alike(problem.tokens):
+    if directions_alike(problem.tokens):
         least = learning_error(problem, settings["alpha1"], points=FLOOR_POINTS)
         yield {"kind": "floor", **_named(least, "test_error", "status")}
-    for name, trained in settings.networks().items():
-        result = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=NETWORK_REPLICAS)
-        # The largest cosine, in size, of the signal and a column that attention depends on.
-        readouts = trained.network.readouts(outputs=1)
-        queries = np.abs(np.delete(result.weights.cosines[..., 0], readouts, axis=-1))
-        notes = [note for note in (result.status.remedy, *result.notes) if note]
-        known = {"kind": "course", "network": name, "notes": notes}
-        yield {**known, **_course(result, queries.max(axis=-1), "attended")}
+    yield from _courses(problem, settings.networks(), replicas)
 
 
-def _course(result: Course, cosine: np.ndarray, *more: str) -> dict[str, Any]:
-    """Return what the page shows of a course until it diverges."""
-    course = {**_named(result, "test_error", "training_loss", *more), "cosine": cosine}
-    kept = np.isfinite(result.training_loss)
-    shown = {quantity: values[kept] for quantity, values in course.items()}
-    return {**shown, **_named(result, "numerical_error", "best_step", "status")}
+def tasks(settings: Settings, replicas: Counts = (QUICK_REPLICAS, NETWORK_REPLICAS)) -> Events:
+    """Yield the course of attention and of mean pooling on another task."""
+    yield from _courses(settings.task(), settings.on_task(), replicas)
+
+
+def _courses(problem: Problem, descents: dict[str, Descent], replicas: Counts) -> Events:
+    """Yield each course until it diverges, from so many replicas; the last ones are shown."""
+    plan = list(itertools.product(replicas, descents))
+    costs = np.cumsum([count or NETWORK_REPLICAS for count, _ in plan])
+    for i, (count, name) in enumerate(plan):
+        trained = descents[name]
+        course = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=count)
+        known = np.isfinite(course.training_loss)
+        weights, readouts = course.weights, trained.network.readouts(outputs=1)
+        queries = np.delete(weights.cosines[..., 0], readouts, axis=-1)
+        one = queries.shape[-1] == 1  # of several the largest, in size
+        shown = {
+            **_named(course, "test_error", "training_loss", "attended"),
+            "cosine": queries[:, 0] if one else np.abs(queries).max(axis=-1, initial=0),
+            **{n: x for n, x in weights.columns().items() if n.startswith("overlap")},
+        }
+        yield {
+            "kind": "course",
+            "network": name,
+            "coarse": i + len(descents) < len(plan),
+            "notes": [note for note in (course.status.remedy, *course.notes) if note],
+            **{quantity: values[known] for quantity, values in shown.items()},
+            **_named(course, "numerical_error", "best_step", "status"),
+            "bags": bags_in_training(law_of(problem), trained.network, weights, known.sum()),
+            "done": costs[i],
+            "of": costs[-1],
+        }
 
 
 def simulation(settings: Settings, dimension: int = 200, trials: int = 8, seed: int = 0) -> Events:
@@ -275,12 +310,12 @@ def imbalance(settings: Settings, name: str, alpha: float, dimension: int) -> tu
 
 VIEWS: dict[str, Callable[..., Events]] = {
     view.__name__: view
-    for view in (curves, phase, alignment, capacity, descent, networks, query, simulation)
+    for view in (curves, phase, alignment, capacity, descent, networks, tasks, query, simulation)
 }
 """By the name in the request of the page."""
 
 
-def _directions_alike(law: TokenLaw) -> bool:
+def directions_alike(law: TokenLaw) -> bool:
     """Return whether noise is the same in all directions, within and between samples."""
     if not isinstance(law, TokenCovariance):
         return isinstance(law, Isotropic)

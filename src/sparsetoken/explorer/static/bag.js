@@ -3,6 +3,9 @@
 import { svg } from "explorer/picture.js";
 import { boot } from "explorer/state.js";
 
+export const WIDTH = 320;
+const [LEFT, INSIDE] = [8, 304];
+
 /** Return a generator of numbers in (0, 1) from a seed (mulberry32). */
 function uniforms(seed) {
   let a = seed >>> 0;
@@ -37,95 +40,67 @@ export function softmax(t, k) {
   return powers.map((value) => value / sum);
 }
 
-export class Bag {
-  notes = [];
+/** Return the bar of a value of a token, from y on. */
+function bar(l, length, y, height, carries, told) {
+  const w = INSIDE / length;
+  const fill = carries ? boot.look.attention[1] : "#9aa5ae";
+  return `<rect x="${LEFT + (l + 0.1) * w}" y="${y}" width="${0.8 * w}" height="${height}" fill="${fill}"><title>token ${l + 1}${carries ? ", informative" : ""}: ${told}</title></rect>`;
+}
 
+/** Return the bars of the weights of tokens, and a line at that of mean pooling. */
+export function weightBars(weights, carries, { bottom, tallest, top }) {
+  const L = weights.length;
+  const parts = weights.map((weight, l) => {
+    const tall = (tallest * weight) / top;
+    const mark = `${L > 10 ? "" : l + 1}${carries[l] ? "★" : ""}`;
+    const place = L <= 20 && `<text x="${LEFT + ((l + 0.5) * INSIDE) / L}" y="${bottom + 16}" text-anchor="middle" font-size="11">${mark}</text>`;
+    return bar(l, L, bottom - tall, tall, carries[l], `weight ${weight.toFixed(3)}`) + (place || "");
+  });
+  const mean = bottom - tallest / L / top;
+  return `${parts.join("")}<line x1="${LEFT}" x2="${LEFT + INSIDE}" y1="${mean}" y2="${mean}" stroke="${boot.look.pooled[1]}" stroke-width="2" stroke-dasharray="6 4"/>`;
+}
+
+export class Bag {
   constructor(state, query) {
-    this.state = structuredClone(state);
+    this.settings = state.settings;
     this.query = query;
     this.noise = draw(state.seed, state.settings);
     this.positive = state.positive;
     const { cosine, sharpness } = query;
     const rest = Math.sqrt(Math.max(0, 1 - cosine ** 2));
-    this.signal = (l) => (this.positive && this.noise.places.has(l) ? state.settings.strength : 0);
-    this.scores = this.noise.along.map((z, l) => cosine * (z + this.signal(l)) + rest * this.noise.across[l]);
+    this.carries = this.noise.along.map((_, l) => this.positive && this.noise.places.has(l));
+    const strength = (l) => (this.carries[l] ? state.settings.strength : 0);
+    this.scores = this.noise.along.map((z, l) => cosine * (z + strength(l)) + rest * this.noise.across[l]);
     this.weights = softmax(this.scores, sharpness);
   }
 
-  event() {}
-
-  summary() {
-    return "";
-  }
-
-  /** Return how much signal a pooling keeps for its noise: share over length of the weights. */
-  ratio(weights) {
-    const kept = [...this.noise.places].reduce((sum, l) => sum + weights[l], 0);
-    return kept / Math.hypot(...weights);
-  }
-
-  svg(dark = false, small = false) {
-    const front = dark ? "currentColor" : "#1d2329";
+  svg() {
     const L = this.weights.length;
-    const [left, width, high, low] = small ? [8, 304, 30, 120] : [60, 680, 40, 190]; // of the scores
-    const [second, bottom, tallest] = small ? [150, 250, 80] : [232, 380, 130]; // of the weights
-    const w = width / L;
-    const parts = [
-      `<text x="${left}" y="20" font-weight="bold">${small ? "score of each token" : "score of each token: its projection on the query"}</text>`,
-      `<text x="${left}" y="${second}" font-weight="bold">${small ? "its weight (line: mean pooling)" : "weight that attention gives it (line: mean pooling, 1/L)"}</text>`,
-    ];
+    const [high, low] = [30, 120]; // of the scores
     const [most, least] = [Math.max(1, ...this.scores), Math.min(-0.5, ...this.scores)];
     const scale = (low - high) / (most - least);
     const base = high + most * scale;
+    const scores = this.scores.map((score, l) => bar(l, L, base - Math.max(0, score) * scale, Math.abs(score) * scale, this.carries[l], `score ${score.toFixed(2)}`));
     const top = Math.max(...this.weights, 1.2 / L);
-    for (let l = 0; l < L; l += 1) {
-      const carries = this.signal(l) > 0;
-      const fill = carries ? boot.look.attention[1] : "#9aa5ae";
-      const x = left + l * w + 0.1 * w;
-      const height = Math.abs(this.scores[l]) * scale;
-      const y = this.scores[l] > 0 ? base - height : base;
-      parts.push(`<rect x="${x}" y="${y}" width="${0.8 * w}" height="${height}" fill="${fill}"><title>token ${l + 1}${carries ? ", informative" : ""}: score ${this.scores[l].toFixed(2)}</title></rect>`);
-      const tall = (tallest * this.weights[l]) / top;
-      parts.push(`<rect x="${x}" y="${bottom - tall}" width="${0.8 * w}" height="${tall}" fill="${fill}"><title>token ${l + 1}${carries ? ", informative" : ""}: weight ${this.weights[l].toFixed(3)}</title></rect>`);
-      if (L <= 20) parts.push(`<text x="${x + 0.4 * w}" y="${bottom + 16}" text-anchor="middle" font-size="11">${small && L > 10 ? "" : l + 1}${carries ? "★" : ""}</text>`);
-    }
-    const mean = bottom - tallest / L / top;
-    parts.push(`<line x1="${left}" x2="${left + width}" y1="${base}" y2="${base}" stroke="${front}"/>`);
-    parts.push(`<line x1="${left}" x2="${left + width}" y1="${mean}" y2="${mean}" stroke="${boot.look.pooled[1]}" stroke-width="2" stroke-dasharray="6 4"/>`);
-    const text = svg(small ? 320 : 760, bottom + 25, parts.join(""), front);
-    return dark ? text.replace('<rect width="100%" height="100%" fill="#ffffff"/>', "") : text;
+    return svg(WIDTH, 275, `<text x="${LEFT}" y="20" font-weight="bold">score of each token</text>${scores.join("")}`
+      + `<line x1="${LEFT}" x2="${LEFT + INSIDE}" y1="${base}" y2="${base}" stroke="currentColor"/>`
+      + `<text x="${LEFT}" y="150" font-weight="bold">its weight (line: mean pooling)</text>`
+      + weightBars(this.weights, this.carries, { bottom: 250, tallest: 80, top }), true);
   }
 
-  /** Say where attention looks, and whether the signal is there. */
+  /** Say where attention looks, whether the signal is there, and what that is worth. */
   found() {
     const { cosine, sharpness } = this.query;
     const first = this.weights.indexOf(Math.max(...this.weights));
     const looks = `Most weight, ${(100 * this.weights[first]).toFixed(0)}%, goes to token ${first + 1}`;
     const query = `The query has cosine ${cosine.toFixed(2)} and sharpness ${sharpness.toFixed(2)}.`;
     if (!this.positive) return [`${looks}. In a negative bag there is nothing to find.`, query];
-    if (this.signal(first) > 0) return [`${looks}★, which carries the signal: found.`, query];
-    const places = [...this.noise.places].sort((a, b) => a - b).map((l) => `${l + 1}★`).join(", ");
-    return [`${looks}, which is noise; the signal is in ${places}: missed.`, query];
-  }
-
-  title() {
-    const { cosine, sharpness } = this.query;
-    return `A ${this.positive ? "positive" : "negative"} bag under a query of cosine ${cosine.toFixed(2)} and sharpness ${sharpness.toFixed(2)}`;
-  }
-
-  headline() {
-    if (!this.positive) return ["A negative bag: no token carries the signal, and attention weighs noise."];
     const kept = [...this.noise.places].reduce((sum, l) => sum + this.weights[l], 0);
-    const { informative, length } = this.state.settings;
-    const gain = this.ratio(this.weights) / this.ratio(Array(length).fill(1 / length));
-    return [`The informative tokens (★) get ${(100 * kept).toFixed(0)}% of the weight; mean pooling gives them ${((100 * informative) / length).toFixed(0)}%. `
-      + `Signal to noise of the pooled feature is ${gain.toFixed(2)} times that of the mean.`];
-  }
-
-  table() {
-    return {
-      columns: ["token", "informative", "score", "weight"],
-      rows: this.weights.map((weight, l) => [l + 1, this.signal(l) > 0 ? 1 : 0, this.scores[l], weight]),
-    };
+    const { informative, length } = this.settings;
+    const gain = (kept / Math.hypot(...this.weights)) / (informative / Math.sqrt(length));
+    const worth = `Signal to noise of the pooled feature is ${gain.toFixed(2)} times that of the mean.`;
+    if (this.carries[first]) return [`${looks}★, which carries the signal: found.`, worth, query];
+    const places = [...this.noise.places].sort((a, b) => a - b).map((l) => `${l + 1}★`).join(", ");
+    return [`${looks}, which is noise; the signal is in ${places}: missed.`, worth, query];
   }
 }

@@ -87,6 +87,13 @@ export class LineChart {
     });
   }
 
+  /** Mark another place of the same figure. */
+  moveMark(mark) {
+    if (!this.plot || this.figure.mark === mark) return;
+    this.figure.mark = mark;
+    this.plot.redraw(false);
+  }
+
   /** Draw the marked place and the error bars. */
   marks(plot) {
     const { ctx, bbox } = plot;

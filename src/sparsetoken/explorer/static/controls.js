@@ -1,10 +1,12 @@
 // The form: a slider and a field for each number, a list for each word.
 
-import { boot, trouble } from "explorer/state.js";
+import { TRAINING, boot, trouble } from "explorer/state.js";
 import { formula } from "explorer/typeset.js";
 
 const STEPS = 200;
-const CLOSED = new Set(["Tokens", "Descent on all weights", "Networks"]);
+const CLOSED = new Set(["Tokens"]);
+const VIEWS_OF = { "Another task": ["tasks"], "Descent on all weights": [...TRAINING], Networks: ["networks"] };
+const OF_SIGNALS = new Set(["Task", "Tokens"]); // no part of other tasks
 
 export class Controls {
   /** Build the form; `onChange(name, value)` is called for legal values alone. */
@@ -85,15 +87,21 @@ export class Controls {
     return { elements: [field, slider], show, field, slider };
   }
 
-  /** Show settings, with sliders for the axes of a grid if there is one, and hide what plays no part in them. */
-  show(settings, axes) {
+  /** Show settings, with sliders for the axes of a grid if there is one, and hide what plays no part in a view of them. */
+  show({ settings, view }, axes) {
     this.settings = settings;
     if (!this.rows || axes !== this.axes) this.build(axes);
     for (const [name, row] of this.rows) row.show(settings[name]);
     this.mark();
-    const given = settings.query === "given";
-    for (const name of ["cosine", "sharpness"]) this.enable(name, given);
-    for (const name of ["alpha0", "eta_w", "eta_b", "eta_q"]) this.enable(name, !given);
+    const [given, trained] = [settings.query === "given", TRAINING.has(view)];
+    for (const name of ["cosine", "sharpness"]) this.enable(name, given && !trained);
+    for (const name of ["alpha0", "eta_w", "eta_b", "eta_q"]) this.enable(name, !given && !trained);
+    for (const name of ["query", "ridge"]) this.enable(name, !trained);
+    for (const name of ["descent_eta_w", "descent_eta_q"]) this.enable(name, view === "descent");
+    for (const box of this.form.children) {
+      const only = VIEWS_OF[box.dataset.name];
+      box.hidden = only ? !only.includes(view) : view === "tasks" && OF_SIGNALS.has(box.dataset.name);
+    }
   }
 
   /** Dim what is of the last legal settings while a field holds something else. */
@@ -113,12 +121,14 @@ export class Controls {
 function group(form, name) {
   if (CLOSED.has(name)) {
     const box = element("details", { className: "group" });
+    box.dataset.name = name;
     box.append(element("summary", { textContent: name }));
     box.open = Boolean(boot.grid);
     form.append(box);
     return box;
   }
   const box = element("fieldset");
+  box.dataset.name = name;
   box.append(element("legend", { textContent: name }));
   form.append(box);
   return box;

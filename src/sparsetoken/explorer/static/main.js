@@ -2,13 +2,14 @@
 // Coarse curves come at once, one request at a time, always for the newest state; the exact ones
 // start when the sliders rest, and are dropped when they move again.
 
-import { VIEWS, boot, defaults, read, stories, written } from "explorer/state.js";
+import { TRAINING, VIEWS, boot, defaults, read, stories, written } from "explorer/state.js";
 import { Controls, element } from "explorer/controls.js";
 import { Lost, source, Trouble } from "explorer/source.js";
 import { LineChart } from "explorer/chart.js";
 import { Alignment, Capacity, Curves, Phase, asRows } from "explorer/views.js";
-import { Descent, Networks } from "explorer/training.js";
+import { Descent, Tasks, Training } from "explorer/training.js";
 import { Bag } from "explorer/bag.js";
+import * as film from "explorer/film.js";
 import { png } from "explorer/picture.js";
 import { buildOptions } from "explorer/options.js";
 import { simulate, stop } from "explorer/simulation.js";
@@ -17,9 +18,9 @@ import { command, csv, python, save } from "explorer/share.js";
 
 const REST = 160; // milliseconds without a move, before the exact results are asked for
 const LATE = 300; // milliseconds of solving, before progress is shown
-const PIECES = new Set(["curve", "refused", "row", "capacity", "course"]); // events that bring an exact solution on
 const RETRY = 1500; // milliseconds, before a server that is gone is asked again
-const KINDS = { curves: Curves, phase: Phase, alignment: Alignment, capacity: Capacity, descent: Descent, networks: Networks };
+const KINDS = { curves: Curves, phase: Phase, alignment: Alignment, capacity: Capacity, descent: Descent, networks: Training, tasks: Tasks };
+const narrow = matchMedia("(max-width: 860px)");
 const $ = (id) => document.getElementById(id);
 
 let state = read(location.hash);
@@ -31,6 +32,7 @@ let moves = 0; // number of the newest state
 let coarse = { busy: false, wanted: false };
 let exact; // the controller of the exact results that are under way
 let timer;
+let began; // the solution of the exact results, in milliseconds
 let late;
 const chart = new LineChart($("plot"));
 
@@ -45,7 +47,7 @@ function change(part, { at_once = false } = {}) {
   state = { ...state, ...part };
   source.snap(state);
   moves += 1;
-  controls.show(state.settings, source.sheet?.axes);
+  controls.show(state, source.sheet?.axes);
   history.replaceState(null, "", `#${written(state)}`);
   pressed();
   refresh(at_once);
@@ -58,16 +60,12 @@ function refresh(at_once) {
   const before = view;
   latest = {};
   $("verdict").classList.add("stale");
+  const Kind = KINDS[state.view];
+  view = new Kind(state);
+  if (before instanceof Curves && view instanceof Curves) view.coarse = { ...before.coarse, ...before.exact };
+  $("plot").classList.add("stale");
+  if (before && before.constructor !== Kind) $("verdict").textContent = "…"; // of the view before
   drawTokens();
-  if (state.view === "bag") {
-    drawBag();
-  } else {
-    const Kind = KINDS[state.view];
-    view = new Kind(state);
-    if (before instanceof Curves && view instanceof Curves) view.coarse = { ...before.coarse, ...before.exact };
-    $("plot").classList.add("stale");
-    if (before && !(before instanceof Kind)) $("verdict").textContent = "…"; // of the view before
-  }
   askCoarse();
   $("simulate").hidden = state.view !== "curves" || Boolean(boot.grid);
   timer = setTimeout(askExact, at_once || boot.grid ? 0 : REST);
@@ -101,21 +99,16 @@ async function askCoarse() {
 async function askExact() {
   const controller = (exact = new AbortController());
   const [number, mine] = [moves, view];
-  const kind = state.view === "bag" ? "query" : state.view;
-  const options = kind === "phase" ? { axis: state.axis } : {};
-  let [done, total] = [0, { curves: Object.keys(boot.look).length, capacity: 4, networks: 4 }[kind]];
+  const options = state.view === "phase" ? { axis: state.axis } : {};
   clearTimeout(late);
-  if (!boot.grid) late = setTimeout(solving, LATE, done, total, "");
+  began = performance.now();
+  if (!boot.grid) late = setTimeout(solving, LATE, 0);
   try {
-    for await (const event of source.view(kind, state.settings, options, controller.signal)) {
+    for await (const event of source.view(state.view, state.settings, options, controller.signal)) {
       if (controller.signal.aborted) return;
-      if (event.kind === "query") {
-        tellQuery(event);
-      } else if (event.kind === "working") {
-        solving(done + (event.of && event.done / event.of), total, boot.look[event.model][0]);
-      } else {
-        if (event.kind === "axes") total = event.y.length;
-        if (PIECES.has(event.kind)) solving((done += 1), total);
+      if (event.of) solving(event.done / event.of, boot.look[event.model]?.[0]);
+      if (event.kind === "query") tellQuery(event);
+      else if (event.kind !== "working") {
         mine.event(event);
         draw(number, "exact");
       }
@@ -127,16 +120,18 @@ async function askExact() {
   }
 }
 
-/** Show how much of the exact solution is there; without arguments that it is all there. */
-function solving(done, total, what = $("progress").dataset.what) {
-  if (done === undefined) clearTimeout(late);
-  else if (what === undefined) return; // quick so far
-  $("solving").hidden = done === undefined;
-  if (total) $("solving").value = done / total;
+/** Show which share of the exact solution is there, and about how long the rest takes; without arguments that it is all there. */
+function solving(share, what) {
+  const ended = share === undefined;
+  const seconds = (performance.now() - began) / 1000;
+  if (ended) clearTimeout(late);
+  else if (1000 * seconds < LATE || boot.grid) return; // quick so far
+  $("solving").hidden = ended;
+  if (share) $("solving").value = share;
   else $("solving").removeAttribute("value");
-  if (done === undefined) delete $("progress").dataset.what;
-  else $("progress").dataset.what = what;
-  $("progress").textContent = done === undefined ? "" : `Solving exactly${what && `: ${what}`}…`;
+  const left = share ? Math.ceil((seconds * (1 - share)) / share) : 0;
+  const about = left > 2 ? `, about ${left} s left` : "";
+  $("progress").textContent = ended ? "" : `Solving exactly${what ? `: ${what}` : ""}${about}…`;
 }
 
 function fail(error) {
@@ -146,16 +141,7 @@ function fail(error) {
   $("notes").setAttribute("role", "alert");
   if (!(error instanceof Lost)) return;
   clearTimeout(timer);
-  timer = setTimeout(askAgain, RETRY);
-}
-
-/** Ask a server that was gone for what is shown. */
-function askAgain() {
-  if (state.view !== "bag") refresh(true);
-  else {
-    askCoarse();
-    askExact();
-  }
+  timer = setTimeout(refresh, RETRY, true);
 }
 
 function draw(number, quality) {
@@ -174,32 +160,26 @@ function draw(number, quality) {
   $("notes").removeAttribute("role");
   $("notes").textContent = view.notes.join(" ");
   verdict();
+  if (view instanceof Training) drawTokens();
   if ($("numbers").open) fillTable();
   requestAnimationFrame(() => {
     document.dispatchEvent(new CustomEvent("explorer:drawn", { detail: { number, quality, view: state.view } }));
   });
 }
 
-/** Return the bag of the present settings. */
-function bag() {
-  return new Bag(state, state.settings.query === "given" ? state.settings : query ?? state.settings);
-}
-
-function drawBag() {
-  view = bag();
-  draw(moves, "exact");
-}
-
-/** Draw the bag beside the figure. */
+/** Draw the bag beside the figure: under the query, or in training. */
 function drawTokens() {
-  const trained = ["descent", "networks"].includes(state.view); // without the query of the bag
-  $("bag").hidden = trained || state.view === "bag";
-  $("query").hidden = trained;
-  $("panel").classList.toggle("wide", $("bag").hidden);
-  if ($("bag").hidden) return;
-  const small = bag();
-  $("tokens").innerHTML = small.svg(true, true);
-  $("found").replaceChildren(...small.found().map((textContent) => element("span", { textContent })));
+  const trained = view instanceof Training;
+  $("query").hidden = $("kind").hidden = trained; // of four stages
+  $("film").hidden = !trained;
+  if (trained) {
+    film.show(view, () => chart.moveMark(view.step));
+    return;
+  }
+  film.pause();
+  const bag = new Bag(state, state.settings.query === "given" ? state.settings : query ?? state.settings);
+  $("tokens").innerHTML = bag.svg();
+  $("found").replaceChildren(...bag.found().map((textContent) => element("span", { textContent })));
 }
 
 /** Say in a sentence what the view shows. */
@@ -217,12 +197,7 @@ function tellQuery(found) {
   const given = state.settings.query === "given" ? "The given query" : "The query that two steps find";
   const text = `${given} has cosine ${query.cosine.toFixed(2)} with the signal and sharpness ${query.sharpness.toFixed(2)}.`;
   $("query").replaceChildren(text, ...query.advice.map((advice) => element("span", { className: "advice", textContent: advice })));
-  for (const name of ["cosine", "sharpness"]) {
-    const slider = $(`turn-${name}`);
-    if (slider && slider !== document.activeElement) slider.value = query[name];
-  }
-  drawTokens();
-  if (state.view === "bag") drawBag();
+  if (!TRAINING.has(state.view)) drawTokens();
 }
 
 function fillTable() {
@@ -252,13 +227,14 @@ function tellStory() {
 function pressed() {
   for (const name of stories.keys()) $(`preset-${name}`).setAttribute("aria-pressed", String(name === state.story));
   tellStory();
+  $("question").textContent = VIEWS[state.view][1];
   for (const tab of $("tabs").children) {
     const on = tab.id === `tab-${state.view}`;
     tab.setAttribute("aria-selected", String(on));
     tab.tabIndex = on ? 0 : -1;
     if (on) $("panel").setAttribute("aria-labelledby", tab.id);
   }
-  buildOptions($("options"), { get state() { return state; }, get query() { return query; }, change, redraw });
+  buildOptions($("options"), { state, change, redraw });
 }
 
 /** Draw the same results in another way. */
@@ -272,7 +248,7 @@ function redraw(part) {
 
 function buildTabs() {
   for (const name of Object.keys(VIEWS)) {
-    const tab = element("button", { type: "button", textContent: VIEWS[name], id: `tab-${name}` });
+    const tab = element("button", { type: "button", textContent: VIEWS[name][0], id: `tab-${name}` });
     tab.setAttribute("role", "tab");
     tab.setAttribute("aria-controls", "panel");
     tab.addEventListener("click", () => change({ view: name }, { at_once: true }));
@@ -315,6 +291,11 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 $("redraw").addEventListener("click", () => {
   state.seed += 1;
+  view.number += 1;
+  drawTokens();
+});
+$("kind").addEventListener("click", () => {
+  state.positive = !state.positive;
   drawTokens();
 });
 $("run").addEventListener("click", () => {
@@ -333,7 +314,14 @@ addEventListener("hashchange", () => {
 });
 $("version").textContent = boot.version;
 if (boot.grid) $("share").querySelector("[data-copy=address]").hidden = location.protocol === "file:";
-controls.show(state.settings, source.sheet?.axes);
+/** Put the form below the result on a phone, beside it otherwise: Tab meets both in the order in which they are seen. */
+function place() {
+  (narrow.matches ? $("rest") : $("result")).before($("controls"));
+}
+
+narrow.addEventListener("change", place);
+place();
+controls.show(state, source.sheet?.axes);
 pressed();
 refresh(true);
 

@@ -67,9 +67,11 @@ export function even(low, high) {
   return ticks;
 }
 
-export function svg(width, height, inside, style = "#1d2329") {
+/** Return an SVG: to be kept, on white paper; or within the page, in its colours. */
+export function svg(width, height, inside, within = false) {
+  const [front, paper] = within ? ["currentColor", ""] : ["#1d2329", '<rect width="100%" height="100%" fill="#ffffff"/>'];
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" `
-    + `font-family="DejaVu Sans, sans-serif" font-size="12.5" fill="${style}"><rect width="100%" height="100%" fill="#ffffff"/>${inside}</svg>`;
+    + `font-family="DejaVu Sans, sans-serif" font-size="12.5" fill="${front}" color="${front}">${paper}${inside}</svg>`;
 }
 
 /** Return the PNG of an SVG as a blob, twice as large. */

@@ -1,6 +1,6 @@
 // What can be taken away: Python, a command line, CSV.
 
-import { defaults } from "explorer/state.js";
+import { TASKS, defaults } from "explorer/state.js";
 
 const TWO_STEPS = ["alpha0", "eta_w", "eta_b", "eta_q", "beta"];
 const covariance = (s) => s.spectrum > 0 || s.bag_effect > 0;
@@ -79,7 +79,19 @@ const BODY = {
     "    course = st.descend(problem, steps, tolerance=5e-3, replicas=8)",
     "    print(type(network).__name__, course.test_error, course.best_step)",
   ],
-  bag: (s) => (s.query === "given" ? ["print(query)"] : ["print(st.align(problem, query).query)"]),
+  tasks: (s) => [
+    `task = st.tasks.${s.task}()`,
+    `softmax, pooled = st.networks.Softmax(beta=${float(s.beta)}), st.networks.Pooled()`,
+    `sizes = {"alpha": ${float(s.alpha1)}, "steps": ${s.descent_steps}, "loss": "${TASKS[s.task].squared ? "square" : s.loss}"}`,
+    `rates = {"w": ${float(s.task_eta_w)}, "q": ${float(s.task_eta_q)}}`,
+    `start = {"q": {"${TASKS[s.task].first}": ${float(s.task_overlap)}}, "w": 0.0}`,
+    "for steps in (",
+    "    st.Descent(softmax, rates=rates, start_overlaps=start, **sizes),",
+    "    st.Descent(pooled, rates=rates[\"w\"], **sizes),",
+    "):",
+    "    course = st.descend(task, steps, tolerance=5e-3, replicas=8)",
+    "    print(type(steps.network).__name__, course.test_error, course.best_step)",
+  ],
 };
 
 const TASK = { length: "length", informative: "informative", strength: "strength", "positive-rate": "positive_rate" };
@@ -107,7 +119,8 @@ export function command({ settings: s, view }) {
     return `sparsetoken descend${task} --network ${network}${told({ ...options, alpha: "alpha1", steps: "descent_steps", rate: "network_rate" })}${loss}`;
   });
   if (s.network_start !== 1) lines.networks = ["# The command line takes the length of each column at the start; copy as Python."];
-  lines.bag = lines.alignment;
+  const square = TASKS[s.task].squared ? " --loss square" : loss;
+  lines.tasks = [`sparsetoken descend --task ${s.task} --rate ${s.task_eta_q},${s.task_eta_w}${told({ "start-overlap": "task_overlap", alpha: "alpha1", steps: "descent_steps", beta: "beta" })}${square}`];
   lines.phase = lines.curves;
   return lines[view].join("\n") + "\n";
 }

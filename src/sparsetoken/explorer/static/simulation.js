@@ -24,7 +24,7 @@ export async function simulate({ state, view, draw, fail, current }) {
   $("simulated").textContent = "";
   let last;
   try {
-    for await (const event of source.simulate(state.settings, options, controller.signal)) {
+    for await (const event of source.view("simulation", state.settings, options, controller.signal)) {
       if (!current(view)) break;
       last = event;
       view.event(event);

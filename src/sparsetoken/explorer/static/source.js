@@ -1,6 +1,6 @@
 // Where results come from: the server, or a grid that was computed beforehand.
 
-import { AXES, VIEWS, boot, defaults, stories } from "explorer/state.js";
+import { AXES, TRAINING, VIEWS, boot, defaults, stories } from "explorer/state.js";
 
 export class Trouble extends Error {}
 
@@ -25,10 +25,6 @@ class Server {
   /** Yield the events of a view, until they end or the signal aborts. */
   async *view(name, settings, options, signal) {
     yield* this.lines(await this.post(`view/${name}`, { settings, ...options }, signal));
-  }
-
-  async *simulate(settings, options, signal) {
-    yield* this.lines(await this.post("simulate", { settings, ...options }, signal));
   }
 
   async post(path, body, signal) {
@@ -114,7 +110,7 @@ class Grid {
     if (name === "curves") for (const model of boot.grid.models) yield this.curve(point, model);
     if (name === "phase") yield* this.phase(settings, axis);
     if (name === "capacity") yield* point.capacity;
-    if (name === "descent" || name === "networks") yield* point[name][this.sheet.axes.alpha1.indexOf(settings.alpha1)];
+    if (TRAINING.has(name)) yield* point[name][this.sheet.axes.alpha1.indexOf(settings.alpha1)];
     if (name === "alignment") {
       for (const alpha0 of this.sheet.axes.alpha0) yield { ...this.at({ ...settings, alpha0 }).query, kind: "alignment", alpha0 };
     }
@@ -142,7 +138,7 @@ function holds({ axes, points }, view) {
   const moves = (name) => axes[name]?.length > 1;
   if (view === "phase") return Object.keys(AXES).some(moves);
   if (view === "alignment") return moves("alpha0");
-  if (view === "descent" || view === "networks") return view in Object.values(points)[0];
+  if (TRAINING.has(view)) return view in Object.values(points)[0];
   return true;
 }
 

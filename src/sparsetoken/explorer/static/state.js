@@ -4,20 +4,32 @@ export const boot = JSON.parse(document.getElementById("boot").textContent);
 /** The stories; of a page without server those that it holds results of. */
 export const stories = new Map(boot.presets.filter((p) => !boot.grid || Object.hasOwn(boot.grid.sheets, p.name)).map((p) => [p.name, p]));
 export const parameters = new Map(boot.parameters.map((p) => [p.name, p]));
+/** Of each view its name and its question. */
 export const VIEWS = {
-  curves: "Learning curves",
-  phase: "Who wins where",
-  alignment: "Alignment",
-  capacity: "Capacity",
-  descent: "Descent",
-  networks: "Networks",
-  bag: "One bag",
+  curves: ["Learning curves", "When does attention beat pooling?"],
+  phase: ["Who wins where", "Where does which model win?"],
+  alignment: ["Alignment", "Does the query find the signal?"],
+  capacity: ["Capacity", "How many labels can be fitted without a mistake?"],
+  descent: ["Descent", "When should joint training stop?"],
+  networks: ["Networks", "Which network learns the task best?"],
+  tasks: ["Tasks", "What does attention learn on other tasks?"],
+};
+/** Views of training, of which a page without a server holds results in stories about them. */
+export const TRAINING = new Set(["descent", "networks", "tasks"]);
+/** Of each other task its name, what it asks, its first direction, and whether the target is a number. */
+export const TASKS = {
+  single_location_regression: { words: "Single-location regression", sentence: "One token of six is marked, along “place”; the target is the number that it carries, along “value”", first: "place", squared: true },
+  needle_with_value: { words: "A needle with a value", sentence: "One token of six is marked, along “needle”; the label is the sign of what it carries, along “value”", first: "needle" },
+  position: { words: "A number at one position", sentence: "Each of five tokens carries the vector of its position; the target is the number that the third carries, along “value”", first: "position1", squared: true },
+  meeting_concepts: { words: "Two concepts that must meet", sentence: "A bag of five tokens is positive if it holds both concepts, “1” and “2”; one alone does not count", first: "1" },
+  majority: { words: "Label of the majority", sentence: "Each of five tokens carries a sign, along “sign”; the label is that of most of them", first: "sign" },
 };
 export const QUANTITIES = {
   test_error: "test error",
   training_loss: "training loss",
-  attended: "share of bags with a signal whose most attended token holds one",
-  cosine: "largest cosine of the signal and a column of the attention",
+  attended: "share of bags whose most attended token is informative",
+  cosine: "cosine of attention and the first direction",
+  overlaps: "overlaps of softmax attention with directions",
 };
 const axes = ["strength", "positive_rate", "alpha0", "length"].map((name) => parameters.get(name));
 export const AXES = Object.fromEntries(axes.map((p) => [p.name, `${p.label} $${p.symbol}$`]));

@@ -1,95 +1,170 @@
-// The views of training: what all weights do together, step by step.
+// The views of training: what all weights do together, step by step, and what that does to one bag.
 
-import { QUANTITIES } from "explorer/state.js";
+import { QUANTITIES, TASKS, boot } from "explorer/state.js";
 import { BLUE, GREEN, ORANGE, VERMILION, View, bags, name, paint, percent } from "explorer/views.js";
 
-export class Descent extends View {
-  event(event) {
-    super.event(event);
-    if (event.kind !== "descent") return;
-    this.found = event;
-    if (event.message && !event.coarse) this.notes = [event.message];
-  }
+const NETWORKS = {
+  softmax: ["softmax, one query", BLUE], heads: ["softmax, several heads", ORANGE], gated: ["gated attention", GREEN],
+  self_attention: ["self-attention", VERMILION], pooled: [name("pooled"), ORANGE],
+};
+const QUICK = [7, 5]; // dashes of what is replaced
+const SMALL = 0.05; // of the largest overlap: smaller ones are left out
+const PALETTE = [BLUE, VERMILION, GREEN, ORANGE, ...Object.keys(boot.look).slice(3).map(paint)];
 
-  figure() {
-    const f = this.found ?? { test_error: [], training_loss: [], cosine: [], coarse: true };
-    const xs = f.test_error.map((_, i) => i);
-    const dash = f.coarse ? [7, 5] : undefined;
-    return {
-      title: "Gradient descent on query, readout and bias together",
-      x: { label: "step", short: "step", log: false },
-      y: { label: "test error, training loss, cosine", low: Math.min(0, ...f.cosine), high: Math.max(1, ...f.training_loss) * 1.03 },
-      mark: f.best_step,
-      series: [
-        { name: "test error", colour: BLUE, dash, xs, ys: f.test_error },
-        { name: "training loss", colour: ORANGE, dash, xs, ys: f.training_loss },
-        { name: "cosine of query and signal", colour: GREEN, dash, xs, ys: f.cosine },
-      ],
-    };
-  }
-
-  headline() {
-    const f = this.found;
-    if (!f) return undefined;
-    const [best, last] = [f.test_error[f.best_step], f.test_error.at(-1)].map(percent);
-    const ends = f.best_step === f.test_error.length - 1 ? "the last step shown." : best === last ? "and stays there." : `then it rises to ${last}: `;
-    const words = `With all weights trained together on ${bags(this.state.settings.alpha1)}, the test error is least after step ${f.best_step}, ${best}, ${ends}`;
-    return [words, ends.endsWith(": ") ? "stop early." : "", f.coarse ? " (quick)" : ""];
-  }
-
-  table() {
-    const f = this.found;
-    const rows = (f?.test_error ?? []).map((error, i) => [i, error, f.training_loss[i], f.cosine[i]]);
-    return { columns: ["step", "test_error", "training_loss", "cosine"], rows };
-  }
-}
-
-const NETWORKS = { softmax: ["softmax, one query", BLUE], heads: ["softmax, several heads", ORANGE], gated: ["gated attention", GREEN], self_attention: ["self-attention", VERMILION] };
-
-export class Networks extends View {
+export class Training extends View {
   courses = [];
+  step = 0; // of the bag
+  number = 0; // of the bag
 
   event(event) {
     super.event(event);
     if (event.kind === "floor") this.floor = event.test_error;
-    if (event.message) this.notes.push(event.message);
     if (event.kind !== "course") return;
-    this.courses.push(event);
-    this.notes.push(...event.notes.map((note) => `${NETWORKS[event.network][0]}: ${note}`));
+    const before = this.courses.findIndex((course) => course.network === event.network);
+    this.courses.splice(before < 0 ? this.courses.length : before, 1, event);
+    const several = this.courses.length > 1;
+    this.notes = this.courses.filter((course) => !course.coarse)
+      .flatMap((course) => course.notes.map((note) => (several ? `${NETWORKS[course.network][0]}: ${note}` : note)));
+  }
+
+  /** Return the last step that is known. */
+  get last() {
+    return Math.max(0, ...this.courses.map((course) => course.test_error.length - 1));
+  }
+
+  /** Return the name of a network, its new bag, and its course. */
+  shown() {
+    return this.courses.filter((course) => course.bags.length)
+      .map((course) => ({ words: NETWORKS[course.network][0], bag: course.bags[this.number % course.bags.length] }));
+  }
+
+  line(course, quantity, words, colour) {
+    const ys = course[quantity];
+    return { name: words, colour, dash: course.coarse ? QUICK : undefined, xs: ys.map((_, i) => i), ys };
+  }
+
+  lines() {
+    const { quantity } = this.state;
+    if (quantity === "overlaps") return this.overlaps();
+    const lines = this.courses.filter((course) => course[quantity].every((value) => value !== null))
+      .map((course) => this.line(course, quantity, ...NETWORKS[course.network]));
+    if (quantity === "test_error" && this.floor !== undefined) {
+      const xs = [0, this.state.settings.descent_steps];
+      lines.push({ name: name("floor"), colour: paint("floor"), dash: [2, 3], xs, ys: xs.map(() => this.floor) });
+    }
+    return lines;
+  }
+
+  /** Return the overlaps of softmax attention that matter, by the names of column and direction. */
+  overlaps() {
+    const course = this.courses.find(({ network }) => network === "softmax");
+    const size = (key) => Math.max(...course[key].map(Math.abs));
+    const keys = course ? Object.keys(course).filter((key) => key.startsWith("overlap_")) : [];
+    const largest = Math.max(...keys.map(size));
+    return keys.filter((key) => size(key) > SMALL * largest)
+      .map((key, i) => this.line(course, key, key.split("_").slice(1).join(" · "), PALETTE[i % PALETTE.length]));
   }
 
   figure() {
-    const { quantity } = this.state;
-    const series = this.courses.map((course) => ({
-      name: NETWORKS[course.network][0], colour: NETWORKS[course.network][1],
-      xs: course[quantity].map((_, i) => i), ys: course[quantity],
-    }));
-    if (quantity === "test_error" && this.floor !== undefined) {
-      const xs = [0, this.state.settings.descent_steps];
-      series.push({ name: name("floor"), colour: paint("floor"), dash: [2, 3], xs, ys: xs.map(() => this.floor) });
-    }
-    const highest = Math.max(0, ...series.flatMap((s) => s.ys));
+    const series = this.lines();
+    const values = series.flatMap((s) => s.ys);
     return {
-      title: "Networks in training, all weights together",
+      title: this.title(),
       x: { label: "step", short: "step", log: false },
-      y: { label: QUANTITIES[quantity], low: 0, high: 1.04 * highest || 1 },
-      mark: null, series,
+      y: { label: this.upwards(), low: Math.min(0, ...values), high: 1.04 * Math.max(0, ...values) || 1 },
+      mark: this.step, series,
     };
+  }
+
+  title() {
+    return "Networks in training, all weights together";
+  }
+
+  upwards() {
+    return QUANTITIES[this.state.quantity];
+  }
+
+  quick() {
+    return this.courses.some((course) => course.coarse) ? " (quick)" : "";
   }
 
   headline() {
     const { quantity, settings } = this.state;
     if (!this.courses.length) return undefined;
-    const least = quantity === "test_error";
+    const least = quantity === "test_error" || quantity === "overlaps";
     const told = this.courses.map((course) => `${NETWORKS[course.network][0]} ${
       least ? `${percent(course.test_error[course.best_step])} (step ${course.best_step})` : course[quantity].at(-1).toFixed(2)}`);
     const what = least ? "the least test errors are" : `after the last step the ${QUANTITIES[quantity]} is`;
-    return [`With all weights trained together on ${bags(settings.alpha1)}, ${what}: ${told.join(", ")}.`];
+    return [`With all weights trained together on ${bags(settings.alpha1)}, ${what}: ${told.join(", ")}.`, "", this.quick()];
   }
 
   table() {
-    const names = Object.keys(QUANTITIES);
-    const rows = this.courses.flatMap((course) => course.test_error.map((_, i) => [course.network, i, ...names.map((quantity) => course[quantity][i])]));
+    const names = [...new Set(this.courses.flatMap((course) => Object.keys(course).filter((key) => Array.isArray(course[key]) && !["notes", "bags"].includes(key))))];
+    const rows = this.courses.flatMap((course) => course.test_error.map((_, i) => [course.network, i, ...names.map((quantity) => course[quantity]?.[i])]));
     return { columns: ["network", "step", ...names], rows };
+  }
+}
+
+export class Descent extends Training {
+  lines() {
+    const [course] = this.courses;
+    if (!course) return [];
+    return [["test_error", "test error", BLUE], ["training_loss", "training loss", ORANGE], ["cosine", "cosine of query and signal", GREEN]]
+      .map((line) => this.line(course, ...line));
+  }
+
+  title() {
+    return "Gradient descent on query, readout and bias together";
+  }
+
+  upwards() {
+    return "test error, training loss, cosine";
+  }
+
+  headline() {
+    const [f] = this.courses;
+    if (!f) return undefined;
+    const [best, last] = [f.test_error[f.best_step], f.test_error.at(-1)].map(percent);
+    const ends = f.best_step === f.test_error.length - 1 ? "the last step shown." : best === last ? "and stays there." : `then it rises to ${last}: `;
+    const words = `With all weights trained together on ${bags(this.state.settings.alpha1)}, the test error is least after step ${f.best_step}, ${best}, ${ends}`;
+    return [words, ends.endsWith(": ") ? "stop early." : "", this.quick()];
+  }
+}
+
+export class Tasks extends Training {
+  get task() {
+    return TASKS[this.state.settings.task];
+  }
+
+  title() {
+    return this.task.sentence;
+  }
+
+  upwards() {
+    const { quantity } = this.state;
+    return quantity === "test_error" && this.task.squared ? "mean squared error" : QUANTITIES[quantity];
+  }
+
+  headline() {
+    const found = this.courses.map((course) => [course.test_error[course.best_step], course]);
+    if (found.length < 2) return undefined;
+    const value = (error) => (this.task.squared ? error.toFixed(2) : percent(error));
+    const told = found.map(([error, course]) => `${NETWORKS[course.network][0]} ${value(error)} (step ${course.best_step})`);
+    const [[a], [b]] = found;
+    const gap = Math.abs(a - b) / Math.max(a, b);
+    const end = gap < 0.05 ? "nearly a tie." : a < b ? "attention wins." : "mean pooling wins.";
+    const what = this.task.squared ? "least mean squared errors" : "least test errors";
+    return [`${this.task.words}, ${bags(this.state.settings.alpha1)}; ${what}: ${told.join(", ")}: `, end, this.quick()];
+  }
+
+  summary() {
+    const course = this.courses.find(({ network }) => network === "softmax");
+    if (!course) return "";
+    const most = ["q", "w"].map((column) => {
+      const keys = Object.keys(course).filter((key) => key.startsWith(`overlap_${column}_`) || key === `overlap_${column}`);
+      const [best] = keys.sort((one, other) => Math.abs(course[other].at(-1)) - Math.abs(course[one].at(-1)));
+      return `with ${best.split("_").at(2)} (${course[best].at(-1).toFixed(2)})`;
+    });
+    return `After the last step the query has its largest overlap ${most[0]}, the readout ${most[1]}.`;
   }
 }

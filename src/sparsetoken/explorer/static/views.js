@@ -182,12 +182,11 @@ export class Phase extends View {
     }));
   }
 
-  svg(dark = false) {
+  svg(within = false) {
     if (!this.axes) return svg(760, 440, "");
     const { x, y, axis } = this.axes;
     const [left, top, width, height] = [84, 58, 650, 330];
     const [w, h] = [width / x.length, height / y.length];
-    const front = dark ? "currentColor" : "#1d2329";
     const parts = [];
     for (const cell of this.cells()) {
       const i = x.indexOf(cell.alpha);
@@ -218,8 +217,7 @@ export class Phase extends View {
     parts.push(`<text transform="translate(22 ${top + height / 2}) rotate(-90)" text-anchor="middle">${label(AXES[axis])}</text>`);
     const here = this.here(left, top, width, height);
     if (here) parts.push(here);
-    const text = svg(760, 440, parts.join(""), front);
-    return dark ? text.replace('<rect width="100%" height="100%" fill="#ffffff"/>', "") : text;
+    return svg(760, 440, parts.join(""), within);
   }
 
   /** Return a ring at the present settings. */
@@ -314,8 +312,7 @@ export class Capacity extends View {
     else this.found.push(event);
   }
 
-  svg(dark = false) {
-    const front = dark ? "currentColor" : "#1d2329";
+  svg(within = false) {
     const [left, width] = [262, 470];
     const load = this.state.settings.alpha1;
     const values = [load, ...this.found.map((f) => f.capacity)].filter((value) => value > 0);
@@ -333,8 +330,7 @@ export class Capacity extends View {
         + `<circle cx="${x}" cy="${y}" r="7" fill="${paint(f.model)}"/><text x="${x}" y="${y - 12}" text-anchor="middle">${f.capacity.toPrecision(3)}</text>`);
     });
     parts.push(`<text x="${left + width / 2}" y="${bottom + 40}" text-anchor="middle">${label(LOADS.label)}</text>`);
-    const text = svg(760, bottom + 50, parts.join(""), front);
-    return dark ? text.replace('<rect width="100%" height="100%" fill="#ffffff"/>', "") : text;
+    return svg(760, bottom + 50, parts.join(""), within);
   }
 
   title() {
