@@ -195,7 +195,7 @@ def test_what_disagrees_with_cross_validation_is_told():
 
 
 def test_beyond_four_times_the_pilot_it_says_so():
-    found = _assembled((0.3, 0.3, 0.2), sizes=[1000])
+    found = _assembled((0.3, 0.3, 0.2), sizes=[100, 1000])
     assert any("Beyond 160 bags" in text for text in found.advice)
     assert math.isfinite(found.curves["bag"][0].error)
 
