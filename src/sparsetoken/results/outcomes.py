@@ -99,8 +99,8 @@ class Prediction(Outcome):
         "at infinite alpha1 and, at ridge 0, infinite up to the interpolation threshold."
     )
     numerical_error: Numbers = quantity(
-        "Standard error of `test_error` over scrambles of nodes and, of a mean over draws of the "
-        "query, over these."
+        "Error of `test_error` by the nodes and, of a mean over draws of the query, by these; "
+        "twice the error covers 95%."
     )
     residual: Numbers = quantity("Norm of the last Newton step, relative to the unknowns.")
     iterations: Numbers = quantity("Newton steps in all.")
@@ -126,7 +126,7 @@ class Capacity(Record):
     """The number of samples per dimension below which D1 is linearly separable."""
 
     capacity: Numbers = quantity("alpha* = n1 / d.")
-    numerical_error: Numbers = quantity("Standard error of the capacity over scrambles of nodes.")
+    numerical_error: Numbers = quantity("Error of the capacity; twice it covers 95%.")
     residual: Numbers = quantity("Norm of the last Newton step, relative to the unknowns.")
     iterations: Numbers = quantity("Newton steps in all.")
     status: Status = quantity("How the computation ended, at each point.")
@@ -202,7 +202,7 @@ class TaskPrediction(Record):
         "Query and readout; the norm of the query is its sharpness. A model without a query has "
         "none."
     )
-    numerical_error: Numbers = quantity("Standard error of `test_error` over scrambles of nodes.")
+    numerical_error: Numbers = quantity("Error of `test_error`; twice it covers 95%.")
     residual: Numbers = quantity("Norm of the last Newton step, relative to the unknowns.")
     iterations: Numbers = quantity("Newton steps in all.")
     status: Status = quantity("How the computation ended, at each point.")
@@ -254,9 +254,9 @@ class Course(NetworkPath):
     """
 
     errors: NetworkPath = quantity(
-        "For each quantity, the standard error over independent replicas and, where eigenvalues "
-        "are grouped, the change from halving the number of atoms; those of `test_error` and "
-        "`attended` include the error from the new bags.",
+        "For each quantity, the error over independent replicas, twice which covers 95%, and, "
+        "where eigenvalues are grouped, the change from halving the number of atoms; those of "
+        "`test_error` and `attended` include the error from the new bags.",
         suffix="_se",
     )
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))

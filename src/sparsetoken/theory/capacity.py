@@ -219,7 +219,7 @@ def _like(problem: SparseTokenProblem, stronger: float) -> SparseTokenProblem:
 
 
 def _status(error: float, tolerance: float, caution: str = "") -> Status:
-    """Return the status of a capacity of a relative standard error, inf where there is none."""
+    """Return the status of a capacity of a relative error, inf where there is none."""
     if not math.isfinite(error):
         return _NOT_SOLVED
     if caution:
@@ -228,6 +228,5 @@ def _status(error: float, tolerance: float, caution: str = "") -> Status:
         return CONVERGED
     return Status(
         StatusCode.TOLERANCE_NOT_REACHED,
-        f"Twice the relative standard error is {2 * error:.2e}; "
-        f"ask for a tolerance of {2.2 * error:.1e}.",
+        f"Twice the relative error is {2 * error:.2e}; ask for a tolerance of {2.2 * error:.1e}.",
     )

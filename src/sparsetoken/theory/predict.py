@@ -96,7 +96,7 @@ def predict(
     tolerance : float, optional
         Numerical error of the test error that is acceptable, in (0, 1), and a hundredth of the
         relative one: by default 1e-4, and 1e-3 for tasks other than the `SparseTokenProblem`.
-        Nodes are added until twice the standard error over scrambles is below both. A mean over
+        Nodes are added until twice the error over scrambles is below both. A mean over
         draws of a random query is known to a tenth of the spread instead, where that is more.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.

@@ -14,6 +14,7 @@ import numpy as np
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, QueryVector, Readout, TwoSteps
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Overlaps, Prediction, StatusCode
 from sparsetoken.theory.alignment.draws import (
     DRAWS,
@@ -25,7 +26,6 @@ from sparsetoken.theory.alignment.draws import (
 from sparsetoken.theory.predictor import Predictor
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.readout.accuracy import TOLERANCE, allowed_error, status_of
-from sparsetoken.theory.readout.outcome import standard_error
 
 _FIRST, _MOST = 32, 384  # draws that are solved; the first tell the spread to a twentieth
 _FINE = 4  # draws from which the effect of more nodes is known, which is common to all
@@ -160,7 +160,7 @@ def _mean(
     if fine:
         change = better - values[: len(fine)]
         mean += change.mean(axis=0)
-        sampling = math.hypot(sampling, standard_error(change[:, 0]))
+        sampling = math.hypot(sampling, float(stated_error(change[:, 0])))
     mean[infinite] = math.inf
     whole = allowed_error(float(mean[0]), 1.0)
     tolerance = max(tolerance, _SHARE * spread / whole if whole > 0 else 0.0)

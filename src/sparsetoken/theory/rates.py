@@ -10,6 +10,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.models import Attention, Model
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.values import require_numbers
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Overlaps, Record
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.feature_law import FeatureLaw
@@ -65,14 +66,13 @@ def approach_to_infinite_data(problem: SparseTokenProblem, model: Model = Attent
     query = working_query(problem, model)
     law = feature_law(model, problem, query, _POINTS)
     pairs = np.array([_first_order(law.part(slice(i, i + 1))) for i in range(len(law.C))])
-    mean, count = pairs.mean(axis=0), len(pairs)
-    spread = pairs.std(axis=0, ddof=1) / math.sqrt(count) if count > 1 else np.zeros(2)
+    mean, error = pairs.mean(axis=0), stated_error(pairs)
     if not np.isfinite(mean).all():
         legal = "such that scores of the least-squares readout are spread: |cosine| < 1, theta > 0"
         raise InvalidInput("query and strength", legal, (query and query.cosine, problem.strength))
     scale = model.weights_per_dimension(problem.length)
     return Approach(
-        float(mean[0]), scale * float(mean[1]), float(spread[0]), scale * float(spread[1])
+        float(mean[0]), scale * float(mean[1]), float(error[0]), scale * float(error[1])
     )
 
 

@@ -25,7 +25,7 @@ from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import run_replica, together
 
 TOLERANCE = 1e-3
-"""Of twice the standard error of the test error."""
+"""Of twice the error of the test error."""
 
 _SCRAMBLES = range(1000, 1004)  # of the nodes of searches: a course is judged on others
 
@@ -44,10 +44,10 @@ def descend(
     """Return the course of joint gradient descent on all weights, as n, d -> infinity.
 
     The samples are followed in independent replicas, 4096 samples in each; replicas are
-    added until twice the standard error of the test error is allowed at every step.
+    added until twice the error of the test error is allowed at every step.
     Among tokens of a `TokenCovariance`, whose dimension d is known, a replica is a data set of
     alpha d samples, and the course is the mean over data sets: where few directions carry the
-    variance, it is not that of the limit. Data sets are added until twice the standard error is
+    variance, it is not that of the limit. Data sets are added until twice the error is
     allowed or is a quarter of the spread over data sets: one experiment has one data set. A note
     states that spread. A data set of more than 128 MiB is not followed: the course is then
     the limit, as a note says.

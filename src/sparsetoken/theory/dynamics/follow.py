@@ -16,6 +16,7 @@ from sparsetoken.model.descent import Descent, Training
 from sparsetoken.model.stages import SMOOTH_LOSSES
 from sparsetoken.model.task_law import Problem
 from sparsetoken.model.tokens import TokenCovariance
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.dynamics.gathering import Gathering, gathered_plan
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
@@ -25,12 +26,12 @@ from sparsetoken.theory.dynamics.symmetry import broken_symmetry
 from sparsetoken.theory.readout.accuracy import allowed_error
 
 FIRST_REPLICAS, MOST_REPLICAS = 8, 256
-_GROUPS = 16  # of replicas, whose spread gives the standard errors
+_GROUPS = 16  # of replicas, whose spread gives the errors
 SCRAMBLES, MOST_SCRAMBLES = 16, 128  # of the nodes of the test error
 _SAFETY = 1.2  # more replicas than the first ones ask for
-_LEAST_KNOWN = 0.3  # relative standard error of a squared norm above which a course is cut
+_LEAST_KNOWN = 0.3  # relative error of a squared norm above which a course is cut
 _SHARE = 0.25  # of the spread over data sets, to which their mean is known
-_ERRORS = 4.0  # standard errors, to which an eigenvalue of the population limit is known
+_ERRORS = 4.0  # errors, to which an eigenvalue of the population limit is known
 _ROUNDING = 1e-9  # of the largest squared norm: less may be missing from positivity
 
 
@@ -54,7 +55,7 @@ class Trajectory:
 
     States are means over replicas, and `groups` means over groups of replicas, or data sets, with
     an axis for groups in front; `outcome` and `group_outcomes` are those on new bags, and
-    `node_errors` standard errors of the outcome over scrambles of nodes. The gathering holds the
+    `node_errors` errors of the outcome over scrambles of nodes. The gathering holds the
     error by the atoms of the spectrum, where they gather eigenvalues. Notes are on broken
     symmetries and on data sets.
     """
@@ -88,7 +89,7 @@ class Trajectory:
 
     def error(self, quantity: Callable[[States], np.ndarray]) -> np.ndarray:
         """Return the error of a quantity by replicas and the atoms of the spectrum."""
-        spread = _standard_error(quantity(self.groups))
+        spread = stated_error(quantity(self.groups))
         if self.gathering is None:
             return spread
         fine, coarse = quantity(self.gathering.states)
@@ -102,9 +103,9 @@ class Trajectory:
 
     @property
     def standard(self) -> NetworkOutcome:
-        """Standard errors over replicas and nodes."""
+        """Errors by replicas and nodes."""
         own = zip(self.group_outcomes, self.node_errors, strict=True)
-        return NetworkOutcome(*(np.hypot(_standard_error(groups), nodes) for groups, nodes in own))
+        return NetworkOutcome(*(np.hypot(stated_error(groups), nodes) for groups, nodes in own))
 
     @property
     def numerical(self) -> NetworkOutcome:
@@ -113,11 +114,6 @@ class Trajectory:
             return self.standard
         both = zip(self.standard, self.gathering.outcome_error, strict=True)
         return NetworkOutcome(*(np.hypot(*errors) for errors in both))
-
-
-def _standard_error(groups: np.ndarray) -> np.ndarray:
-    spread: np.ndarray = groups.std(axis=0, ddof=1)
-    return spread / math.sqrt(len(groups))
 
 
 def follow(
@@ -187,7 +183,7 @@ def _followed(
         groups,
         on_nodes.each(lambda x: x.mean(axis=0)),
         group_outcomes,
-        on_nodes.each(_standard_error if not plan.samples else lambda x: np.zeros(known)),
+        on_nodes.each(stated_error if not plan.samples else lambda x: np.zeros(known)),
         gathering,
         Status(StatusCode.CONVERGED),
     )
@@ -217,7 +213,7 @@ def _group_outcomes(plan: Plan, groups: States) -> NetworkOutcome:
 def _on_nodes(training: Training, states: States, tolerance: float) -> NetworkOutcome:
     """Return the outcomes of states, with a leading axis for scrambles of nodes.
 
-    Scrambles are doubled until twice their standard error is half of what is allowed.
+    Scrambles are doubled until twice their error is half of what is allowed.
     """
     scrambles: list[NetworkOutcome] = []
     while True:
@@ -225,7 +221,7 @@ def _on_nodes(training: Training, states: States, tolerance: float) -> NetworkOu
         scrambles += [network_outcome(training.network, training.law, states, i) for i in numbers]
         outcomes = NetworkOutcome(*map(np.array, zip(*scrambles, strict=True)))
         errors = outcomes.test_error
-        excess = _excess(errors.mean(axis=0), _standard_error(errors), tolerance)
+        excess = _excess(errors.mean(axis=0), stated_error(errors), tolerance)
         if excess <= 0.5 or len(scrambles) >= MOST_SCRAMBLES:
             return outcomes
 
@@ -236,7 +232,7 @@ def _known(groups: States, training: Training) -> int:
     A course that nears a divergence differs from replica to replica. What it has no longer is the
     mean of anything: twice a whole less its halves is then no covariance of the projections. The
     population limit adds no noise to the columns, which may all lie along few directions: an
-    eigenvalue is then 0, and known to its standard error only.
+    eigenvalue is then 0, and known to its error only.
     """
     bad = np.zeros(groups.loss.shape[1], dtype=bool)
     own = len(training.law.directions) if training.law.sees_noise else 0  # rows of xi come first
@@ -246,7 +242,7 @@ def _known(groups: States, training: Training) -> int:
         groups.within[..., columns, columns],
         groups.between[..., columns, columns],
     ):
-        mean, error = grams.mean(axis=0), _standard_error(grams)
+        mean, error = grams.mean(axis=0), stated_error(grams)
         sizes, errors = (np.diagonal(x, axis1=1, axis2=2) for x in (mean, error))
         bad |= (errors > _LEAST_KNOWN * np.maximum(sizes, 0)).any(axis=1)
         lost = _ROUNDING * sizes.max(axis=1)

@@ -13,6 +13,7 @@ from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
 from sparsetoken.base.validation import integer
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.model.values import require_numbers
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.numerics.quadrature import sobol_sequence
 from sparsetoken.results import CONVERGED, Record, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
@@ -36,7 +37,7 @@ class BayesError(Record):
     test_error: Numbers = quantity("Of the likelihood-ratio test.")
     numerical_error: Numbers = quantity(
         "The change from half the lattice where sums of tokens have a law on a lattice (R = 1 "
-        "without an effect of samples), the standard error of 8 scrambles where tokens are drawn, "
+        "without an effect of samples), the error over 8 scrambles where tokens are drawn, "
         "0 for R = L."
     )
     status: Status = quantity("How the computation ended.")
@@ -116,7 +117,7 @@ def error_of_whitened(problem: SparseTokenProblem, mean: float, points: int = 40
         fine, coarse = (_one_token(problem, finest) for finest in (15, 14))
         return _judged(fine, abs(fine - coarse))
     errors = _sampled(problem, points, mean)
-    return _judged(float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(SCRAMBLES)))
+    return _judged(float(errors.mean()), float(stated_error(errors)))
 
 
 def _judged(error: float, numerical: float) -> BayesError:

@@ -14,12 +14,12 @@ from scipy.special import expit
 from sparsetoken.base.validation import LARGEST_LOAD, integer, real
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.model.values import require_numbers
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import CONVERGED, Record, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.oracle.bayes import (
     MORE_POINTS,
     MOST_POINTS,
-    SCRAMBLES,
     BayesError,
     TokenNodes,
     accuracy_status,
@@ -152,7 +152,7 @@ def learning_error(
     prior = signal_prior(kept, share)
     solved = [_solution(problem, alpha, prior, nodes) for nodes, _ in scrambles(problem, points)]
     best, reached, shares = (np.array(column) for column in zip(*solved, strict=True))
-    Q, error = float(best.mean()), float(best.std(ddof=1) / math.sqrt(SCRAMBLES))
+    Q, error = float(best.mean()), float(stated_error(best))
     share = float(shares.mean())
     floor = _error_at(problem, Q, share)
     moved = _error_at(problem, max(Q - error, 0.0), share).test_error

@@ -24,12 +24,11 @@ def allowed_error(value: float, tolerance: float) -> float:
     return tolerance * min(max(size, 1.0), _RELATIVE * size)
 
 
-def status_of(value: float, standard_error: float, tolerance: float, basis: str) -> Status:
-    """Return whether twice a standard error, on a basis such as "64 nodes", is allowed."""
-    error = 2 * standard_error
-    if error <= allowed_error(value, tolerance):
+def status_of(value: float, error: float, tolerance: float, basis: str) -> Status:
+    """Return whether twice an error, on a basis such as "64 nodes", is allowed."""
+    if 2 * error <= allowed_error(value, tolerance):
         return Status(StatusCode.CONVERGED)
-    needed = 1.1 * error / allowed_error(value, 1.0) if value else 1.0
-    reached = f"Twice the standard error is {error:.2e} with {basis}"
+    needed = 2.2 * error / allowed_error(value, 1.0) if value else 1.0
+    reached = f"Twice the error is {2 * error:.2e} with {basis}"
     remedy = f"{reached}; ask for a tolerance of {needed:.1e}." if needed < 1 else f"{reached}."
     return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsetoken.losses import Loss
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Outcome, Status, StatusCode
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import Features, ModelFeatures
@@ -20,7 +21,6 @@ from sparsetoken.theory.readout.outcome import (
     performance,
     scores_on,
     spread_of_test_error,
-    standard_error,
 )
 from sparsetoken.theory.readout.rare import drawn_error
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, solve_readout
@@ -45,8 +45,8 @@ _FREE_BIAS = Status(
 class SolvedPoint:
     """The solution at one load and ridge; use the rest only if the saddle point converged.
 
-    The numerical error is the standard error of the test error: that over the scrambles of the
-    nodes, and what all nodes may have missed. A bias that is free could be another one, with
+    The numerical error of the test error is that over the scrambles of the nodes, and what all
+    nodes may have missed. A bias that is free could be another one, with
     another test error. The outcome is that of `ModelFeatures`.
     """
 
@@ -189,7 +189,7 @@ class _Attempt:
         moved = [
             scores_on(drawn.nodes, state).test_error() for state in own_states(equations, saddle)
         ]
-        error = math.hypot(drawn.standard_error, standard_error(np.array(moved)))
+        error = math.hypot(drawn.error, float(stated_error(np.array(moved))))
         if error < self.error:
             self.test_error, self.error = drawn.test_error, error
         return self.enough

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from sparsetoken.numerics.backend import with_x64
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.readout.equations import SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
@@ -69,7 +68,7 @@ def training_loss(equations: SaddleEquations, saddle: SaddlePoint) -> float:
 def spread_of_test_error(
     equations: SaddleEquations, saddle: SaddlePoint, tested: FeatureLaw, scores: ScoreLaw
 ) -> float:
-    """Return the standard error of the test error, from independent scrambles.
+    """Return the error of the test error, from independent scrambles.
 
     Each scramble has its own solution. A test law of its own has scrambles of its own, drawn from
     the same numbers.
@@ -84,16 +83,12 @@ def spread_of_test_error(
         own.append(scores_on(nodes, states[number % len(states)]))
     mean = np.concatenate([one.mean for one in own])
     width = np.concatenate([one.width for one in own])
-    return standard_error(dataclasses.replace(scores, mean=mean, width=width).errors_by_scramble)
+    return float(
+        stated_error(dataclasses.replace(scores, mean=mean, width=width).errors_by_scramble)
+    )
 
 
 def own_states(equations: SaddleEquations, saddle: SaddlePoint) -> list[OrderParameters]:
     """Return the solution of each scramble, to first order a Newton step from the common one."""
     steps = equations.scramble_steps(saddle.x, saddle.load, saddle.smoothing)
     return [equations.state(saddle.x + step, saddle.load.samples) for step in steps]
-
-
-def standard_error(values: Float[np.ndarray, " n"]) -> float:
-    """Return the standard error of the mean of independent values, 0 of a single one."""
-    n = len(values)
-    return float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else 0.0

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import Features
 from sparsetoken.theory.readout.equations import SaddleEquations
-from sparsetoken.theory.readout.outcome import scores_on, standard_error
+from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import SaddlePoint
 from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.theory.separability.drawn_law import drawn_law
@@ -28,12 +29,12 @@ _EVENLY = 0.1  # effective share of nodes from which a proposal is where errors 
 
 
 class DrawnError(NamedTuple):
-    """A test error over drawn nodes, and its standard error over their scrambles."""
+    """A test error over drawn nodes, and its error over their scrambles."""
 
     nodes: FeatureLaw
     scores: ScoreLaw
     test_error: float
-    standard_error: float
+    error: float
 
 
 def drawn_error(
@@ -70,4 +71,4 @@ def drawn_error(
         proposals = refitted(proposals, leading, shares, plain=_PLAIN)
     nodes, scores, _ = drawn(points, _ROUNDS)
     errors = scores.errors_by_scramble
-    return DrawnError(nodes, scores, float(errors.mean()), standard_error(errors))
+    return DrawnError(nodes, scores, float(errors.mean()), float(stated_error(errors)))

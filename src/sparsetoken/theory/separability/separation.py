@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from sparsetoken.losses import get_loss
 from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.numerics.backend import with_x64
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.readout.covariances import CommutingCovariances
@@ -131,14 +132,14 @@ class _EquationsAtNorm(SaddleEquations):
         )
 
     def error(self, x: np.ndarray) -> float:
-        """Return the relative standard error of n at a solution of norm 1."""
+        """Return the relative error of n at a solution of norm 1."""
         scrambles = len(self.nodes.y)
         if self.nodes.exact or scrambles < 2:
             return 0.0
         _, jacobian = self._conditions(x, 1.0)
         apart = [self._conditions(x, 1.0, scramble)[0] for scramble in range(scrambles)]
         steps = np.linalg.solve(jacobian, np.array(apart).T)[self.samples_at]
-        return float(np.std(steps, ddof=1) / (math.sqrt(scrambles) * x[self.samples_at]))
+        return float(stated_error(steps) / x[self.samples_at])
 
     def _conditions(
         self, x: np.ndarray, norm: float, scramble: int | None = None

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.separability.proposal import LABELS, effective_share
@@ -26,7 +27,7 @@ _NOTHING = 1e-8
 
 
 class Separation(NamedTuple):
-    """The most samples that can be separated, and the relative standard error from scrambles.
+    """The most samples that can be separated, and the relative error from scrambles.
 
     Samples are per trained weight, or as of `SaddleEquations`. The rest is as of `NewtonResult`.
     Where a search ended early, x is the minimum with the penalty t |x|^2 / 2.
@@ -165,7 +166,7 @@ def least_violation(
 
 
 def _jackknife(sums: Float[np.ndarray, "s 10"]) -> tuple[float, float]:
-    """Return the least value by the jackknife over scrambles, and its standard error.
+    """Return the least value by the jackknife over scrambles, and its error.
 
     The minimum of these scrambles is too small for others, to second order by half of the mean of
     g H^-1 g, where g are gradients of scrambles, over one less than their number.
@@ -174,7 +175,7 @@ def _jackknife(sums: Float[np.ndarray, "s 10"]) -> tuple[float, float]:
     gradients = sums[:, 1:4]
     steps = np.linalg.solve(least.system()[1], gradients.T).T
     bias = np.sum(gradients * steps) / (2 * scrambles * (scrambles - 1))
-    return least.value + float(bias), float(np.std(sums[:, 0], ddof=1)) / math.sqrt(scrambles)
+    return least.value + float(bias), float(stated_error(sums[:, 0]))
 
 
 def separation_of_sharp(law: FeatureLaw, left_out: Float[np.ndarray, "s n"]) -> Separation:
