@@ -31,3 +31,5 @@ for model in curve.models:
 # Each test error peaks where the training set is just fitted exactly: at as many
 # bags as weights, which are d for attention and pooling and 10 d for concatenated
 # tokens. From there on the training loss rises from 0.
+
+plt.show()  # without a display: fig.savefig("figure_1.png")

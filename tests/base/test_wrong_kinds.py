@@ -1,6 +1,8 @@
 """Values of another kind than asked for are refused by name, wherever they are given."""
 
+import dataclasses
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from sparsetoken.theory import tuning
 PROBLEM = st.SparseTokenProblem(4, 1, 2.0)
 POOLED, READOUT, STEPS = st.Pooled(), st.Readout("square", 0.1), st.TwoSteps()
 DESCENT = st.Descent(steps=2)
+TASK = st.tasks.needle_with_value()
+ZERO_ONE = dataclasses.replace(TASK, target=lambda latent, Z: 1.0 * (Z[:, 0, 1] > 0), metric=None)
 SMALL = {"dimension": 20, "trials": 2}
 
 GIVEN = {
@@ -131,3 +135,17 @@ def test_results_in_place_of_what_was_asked_for():
 @pytest.mark.parametrize("module", [st, st.model, st.networks, st.presets, st.theory])
 def test_modules_show_public_names_alone(module):
     assert set(dir(module)) == set(module.__all__)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: st.simulate(TASK, POOLED, READOUT, dimension=20), "For a task there are st.desc"),
+        (lambda: st.predict(PROBLEM, st.Descent(steps=1)), "st.Attention(descent)"),
+        (lambda: st.predict(TASK, st.Attention()), "Write st.model.QueryCosines({'needle': 0.8}"),
+        (lambda: st.descend(ZERO_ONE, st.Descent(steps=1)), "write 2 * y - 1 in place of y"),
+    ],
+)
+def test_the_message_names_what_takes_a_task_or_a_descent(call, words):
+    with pytest.raises(InvalidInput, match=re.escape(words)):
+        call()

@@ -407,6 +407,7 @@ def test_what_is_no_saved_model(content, dense, tmp_path):
         assert "MODEL must be" in found.stderr
     save({"a": 1}, path)
     assert "a classifier or regressor of bags" in run("score", path, dense).stderr
+    assert "MODEL comes first" in run("score", dense, path).stderr
 
 
 def test_columns_are_those_of_the_fit_whatever_their_order(tmp_path):

@@ -69,6 +69,8 @@ TASK = ["descend", "--steps", "1", "--task"]
         (["predict", "median"], "MODEL must be one of"),
         (["predict", "pooled,median"], "got 'pooled,median'"),
         (["predict", "attention", "--cosine", "0.5"], "given together"),
+        (["predict", "pooled", "attention"], "Several models, or values of one option, are"),
+        (["capacity", "--model", "pooled"], "--model. MODEL is given without an option."),
         (["predict", "pooled", "--alpha1", "1", "2"], "FILE must be omitted for the model pooled"),
         (["predict", "pooled", "--alpha1", "1,x"], "--alpha1 (n1/d) must be a finite number in"),
         (["predict", "pooled", "--alpha1"], "--alpha1 needs a value: "),

@@ -5,7 +5,9 @@ Equations: class-imbalance.
 
 import dataclasses
 import math
+import warnings
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -96,3 +98,18 @@ def test_a_dimension_beyond_all_reach_is_cut_off():
     scores = _two_nodes((1e-9, -1e-9), 1e-9)
     (text,) = imbalance_advice(scores, st.Readout(alpha1=1.0), 0.3)
     assert "1e+12" in text
+
+
+@pytest.mark.parametrize("ridge", [0.1, 10.0])
+def test_nothing_is_said_of_a_loss_that_is_linear_at_the_bias(ridge):
+    # Its mean without features is flat around 0, but bends at the scores that a fit reaches.
+    def huberised_hinge(y, z, h=0.5):
+        m = y * z
+        near = (1 + h - m) ** 2 / (4 * h)
+        return jnp.where(m > 1 + h, 0.0, jnp.where(m < 1 - h, 1 - m, near))
+
+    loss = st.losses.CustomLoss("huberised_hinge", huberised_hinge)
+    scores = _two_nodes((0.1 / ridge, -0.1 / ridge), 0.1 / ridge)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert imbalance_advice(scores, st.Readout(loss, ridge=ridge, alpha1=2.0), 0.5) == ()

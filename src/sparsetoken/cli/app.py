@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import shutil
 import sys
@@ -115,11 +116,15 @@ def _told(error: CycloptsError) -> str:
 
 
 def _meant(error: UnknownOptionError) -> str:
-    """Return the message for an option that is the letter of a parameter, "" for another one."""
+    """Return the message for an argument or the letter of a parameter, "" for another option."""
     from sparsetoken.base.parameters import meant
     from sparsetoken.cli.command import option_name
 
     given, _, _ = (error.token.keyword or error.token.value).partition("=")
+    word = given.lstrip("-")
+    known = inspect.signature(error.target).parameters if callable(error.target) else {}
+    if word in known and known[word].kind is inspect.Parameter.POSITIONAL_ONLY:
+        return f"Unknown option: {given}. {word.upper()} is given without an option."
     names = meant(given.lstrip("-").replace("-", "_"), getattr(error.target, "declared", {}))
     options = " or ".join(map(option_name, names))
     return options and f"Unknown option: {given}. Did you mean {options}?"

@@ -188,6 +188,9 @@ def _loaded(path: Path, trust_pickle: bool) -> Any:
     from sparsetoken.estimators.base import BagEstimator
     from sparsetoken.estimators.saving import load
 
+    if path.suffix.lower() in (".npz", ".parquet", ".pq"):
+        legal = "a classifier that was saved"
+        raise InvalidInput("MODEL", legal, str(path), "MODEL comes first, then the FILE of bags.")
     estimator = load(path, trust_pickle=trust_pickle)
     if not isinstance(estimator, BagEstimator):
         legal = "a classifier or regressor of bags"

@@ -122,7 +122,7 @@ def predict(
     Example: sparsetoken predict attention --cosine 0.9 --sharpness 1 --alpha1 0.5,1,2
     """
     if file is not None and model in MODELS:
-        remedy = "Several values of one option are separated by commas, without spaces."
+        remedy = "Several models, or values of one option, are separated by commas, without spaces."
         raise InvalidInput("FILE", f"omitted for the model {model}", str(file), remedy)
     if file is not None:
         from sparsetoken.cli.bags import predictions

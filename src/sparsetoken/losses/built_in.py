@@ -79,7 +79,7 @@ def get_loss(loss: Loss | str) -> Loss:
     0.125
     """
     if not isinstance(loss, Loss):
-        remedy = "A custom loss is given as an object: see CustomLoss."
+        remedy = "A custom loss is given as an object: see st.losses.CustomLoss."
         return _BUILT_IN[choice("loss", loss, _BUILT_IN, remedy)]
     if loss != _BUILT_IN.get(loss.name, loss):
         check_new_name(loss.name)

@@ -180,7 +180,7 @@ def _trace(value: Callable[[Any, Any], Any]) -> _Traced:
             # JAX remembers what it traced by the function, and this one is new.
             traced = jax.make_jaxpr(lambda y, z: value(y, z))(scalar, scalar)
     except NOT_TRACEABLE:
-        remedy = "Use jnp.exp in place of np.exp, and so on."
+        remedy = "Use jnp.exp in place of np.exp, jnp.where in place of if, and so on."
         raise InvalidInput("loss value", "written with jax.numpy", value, remedy) from None
     except TypeError as error:  # other arguments, or a result that is no number
         legal = "a function of (y, z) that returns a number"

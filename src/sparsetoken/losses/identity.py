@@ -40,5 +40,5 @@ def _lowered(function: Callable[..., Any], arguments: int) -> str:
             traced = jax.jit(lambda *given: function(*given)).trace(*scalars)
             return traced.lower(lowering_platforms=("cpu",)).as_text()
     except NOT_TRACEABLE:
-        remedy = "Use jnp.exp in place of np.exp, and so on."
+        remedy = "Use jnp.exp in place of np.exp, jnp.where in place of if, and so on."
         raise InvalidInput("loss", "written with jax.numpy", function, remedy) from None

@@ -206,6 +206,8 @@ def entry_of(model: Model) -> ModelEntry:
     entry = MODELS.get(getattr(type(model), "name", ""))
     if entry is None or entry.kind is not type(model):
         remedy = "Write st.Attention(), for example, or register your own model."
+        if isinstance(model, Descent):
+            remedy = "Write st.Attention(descent), or follow all weights with st.descend."
         raise InvalidInput("model", "a model: " + ", ".join(MODELS), model, remedy)
     return entry
 

@@ -201,4 +201,6 @@ def require_problem(given: Any) -> None:
     """Raise `InvalidInput` unless a value is a problem."""
     if not isinstance(given, SparseTokenProblem):
         remedy = "Write st.SparseTokenProblem(length=10), for example."
+        if type(given).__name__ == "Task":
+            remedy = "For a task there are st.descend, st.simulation.descend and st.predict."
         raise InvalidInput("problem", "a SparseTokenProblem", given, remedy)

@@ -149,6 +149,8 @@ def _require_loss(law: TaskLaw, loss: Any) -> None:
     if law.outputs == 1 and (y.ndim > 1 or not (loss.real_labels or np.isin(y, (-1, 1)).all())):
         got = f"{loss.name}, with targets of another kind"
         remedy = "Numbers need loss='square', of shape (n,), or a function of (score, y)."
+        if y.ndim == 1 and np.isin(y, (0, 1)).all():
+            remedy = "For two classes write 2 * y - 1 in place of y."
         raise InvalidInput("loss of targets that are not -1 or 1", "square", got, remedy)
     if law.outputs > 1 and loss.name != "logistic":
         remedy = "Logistic is then cross-entropy; or give a function of the K scores and the class."

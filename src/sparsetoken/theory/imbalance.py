@@ -19,6 +19,8 @@ USUAL_DIMENSION = 1000
 
 _MUCH = 0.1  # of the test error
 _LARGEST = 1e12  # dimension that is looked for
+_POINTS = 20  # of Gauss-Hermite quadrature
+_ABOUT = 2.0
 
 
 def error_with_imbalance(scores: ScoreLaw, loss: Loss, pi: float, samples: float) -> float:
@@ -41,7 +43,8 @@ def imbalance_advice(
     """Return what to say of a readout too short for a dimension, or nothing.
 
     Nothing is said where the chance imbalance of the classes adds less than a tenth to the
-    test error at that dimension, or the loss has a kink.
+    test error at that dimension, where the loss has a kink, or where scores are not small beside
+    the scale of the loss.
     """
     if not readout.loss.smooth or math.isinf(readout.alpha1):
         return ()
@@ -52,7 +55,7 @@ def imbalance_advice(
         return error_with_imbalance(scores, readout.loss, pi, samples) - most
 
     low, high = math.log(dimension), math.log(_LARGEST)
-    if not beyond(low) > 0:
+    if not beyond(low) > 0 or not _are_small(scores, readout.loss, pi):
         return ()
     enough = scipy.optimize.brentq(beyond, low, high, rtol=1e-3) if beyond(high) < 0 else high
     rounded = float(f"{math.exp(enough):.2g}")
@@ -64,10 +67,30 @@ def imbalance_advice(
     )
 
 
-@functools.lru_cache(maxsize=64)
+def _are_small(scores: ScoreLaw, loss: Loss, pi: float) -> bool:
+    """Return whether the mean curvature over the scores is about that at the best bias.
+
+    It is not where a loss is linear at that bias and bends only at scores that are reached.
+    """
+    g, chance = np.polynomial.hermite_e.hermegauss(_POINTS)
+    z = scores.mean[..., None] + scores.width[..., None] * g
+    y = np.broadcast_to(scores.y[..., None], z.shape)
+    bends = np.asarray(loss.curvature(y.ravel(), z.ravel())).reshape(z.shape) @ chance
+    mean = np.mean(np.sum(scores.weight * bends, axis=-1)) / chance.sum()
+    _, curvature = _at_best_bias(loss, pi)
+    return bool(curvature > 0 and mean <= _ABOUT * curvature)
+
+
 def _slope_of_bias(loss: Loss, pi: float) -> float:
     """Return the derivative of the best bias without features by the share of positives."""
+    difference, curvature = _at_best_bias(loss, pi)
+    return difference / curvature if curvature > 0 else math.inf
+
+
+@functools.lru_cache(maxsize=64)
+def _at_best_bias(loss: Loss, pi: float) -> tuple[float, float]:
+    """Return the difference of the slopes of both labels, and the mean curvature."""
     y, chance = np.array([1.0, -1.0]), np.array([pi, 1 - pi])
-    b = best_bias(loss, y, chance)
-    positive, negative = np.asarray(loss.slope(y, np.full(2, b)))
-    return float((negative - positive) / (chance @ np.asarray(loss.curvature(y, np.full(2, b)))))
+    b = np.full(2, best_bias(loss, y, chance))
+    positive, negative = np.asarray(loss.slope(y, b))
+    return float(negative - positive), float(chance @ np.asarray(loss.curvature(y, b)))

@@ -205,7 +205,9 @@ def _query_of(task: Problem, names: tuple[str, ...], model: Model) -> TaskQuery 
         one = "Query(cosine, sharpness) of the one direction"
         several = f"QueryCosines of {', '.join(names)}"
         legal = f"{one if len(names) == 1 else several}, or a Descent"
-        raise InvalidInput("query on a task", legal, query)
+        cosines = f"{{{names[0]!r}: 0.8}}, sharpness=2.0"
+        remedy = "" if len(names) == 1 else f"Write st.model.QueryCosines({cosines}), for example."
+        raise InvalidInput("query on a task", legal, query, remedy)
     given = dict(query.cosines)
     for name in given:
         if name not in names:
