@@ -32,6 +32,7 @@ def test_points_are_the_answers_one_by_one_with_the_options_that_vary():
     [
         (["align"], "--length", ["4", "8"]),
         (["align"], "--loss", ["square", "logistic"]),
+        (["predict", "pooled", *TASK], "--alpha1", ["1", "inf"]),
         (["floor"], "--alpha", ["1", "2.5"]),
         (["simulate", "pooled", "--trials", "2", *TASK], "--dimension", ["20", "30"]),
         (["descend", "--steps", "1", "--tolerance", "0.1"], "--strength", ["1", "2"]),
@@ -47,6 +48,12 @@ def test_numbers_and_words_may_be_several(command, option, several):
     assert all(one in shown for one in several)
 
 
+def test_the_first_of_several_numbers_may_be_negative():
+    given = ["--sharpness", "1", "--tolerance", "0.1"]
+    points = values("predict", "attention", *TASK, *given, "--cosine", "-0.5,0.5")["points"]
+    assert [point["cosine"] for point in points] == [-0.5, 0.5]
+
+
 def test_capacity_of_all_models_is_the_default():
     from sparsetoken.model.models import MODELS
 
@@ -55,6 +62,12 @@ def test_capacity_of_all_models_is_the_default():
     assert [point["model"] for point in points] == list(MODELS)
     assert set(points[0]) == {"model", "capacity", "numerical_error", "status"}
     assert points == values("capacity", "all", *TASK, *query)["points"]
+
+
+def test_a_table_has_standard_errors_beside_the_means():
+    found = run("simulate", "pooled", "--trials", "2", "--dimension", "20,30", *TASK)
+    assert "±" in found.stdout
+    assert " se " not in found.stdout
 
 
 def test_a_table_has_the_settings_as_lines_or_columns_as_is_narrower():

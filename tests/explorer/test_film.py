@@ -21,7 +21,9 @@ BAGS = 2000
 )
 def test_outputs_and_weights_have_the_errors_of_the_course(task, network, loss, monkeypatch):
     monkeypatch.setattr(film, "BAGS", BAGS)
-    descent = st.Descent(network, alpha=2.0, steps=3, rates=1.0, loss=loss)
+    # Columns with large parts along the directions and beside them.
+    start = {"start": 1.0, "start_overlaps": 0.8}
+    descent = st.Descent(network, alpha=2.0, steps=3, rates=0.3, loss=loss, **start)
     course = st.descend(task, descent, replicas=2)
     bags = film.bags_in_training(law_of(task), network, course.weights, 4)
     outputs, weights = (np.array([bag[name] for bag in bags]) for name in ("output", "weights"))

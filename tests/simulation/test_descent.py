@@ -87,10 +87,20 @@ def test_two_alternating_steps_are_those_of_the_stages():
 def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
     monkeypatch.setattr("sparsetoken.simulation.budget.CHUNK_BYTES", 1000)
     monkeypatch.setattr("sparsetoken.simulation.tensors.CHUNK_BYTES", 1000)
-    descent = attention_descent(3.0, 3, **START)
-    engines = (TensorEngine(PROBLEM, 20, seed=2, budget=budget) for budget in (2**30, 1))
-    kept, drawn = (list(descended(engine, descent)) for engine in engines)
+    descent, passes, chunks = attention_descent(3.0, 3, **START), [], TensorEngine.chunks
+
+    def counted(self, *given):
+        passes.append(self.budget)
+        return chunks(self, *given)
+
+    monkeypatch.setattr(TensorEngine, "chunks", counted)
+    kept, drawn = (
+        list(descended(Setting(20, 2, "tensors", memory_budget=budget).start(PROBLEM, 0), descent))
+        for budget in (2**30, 1)
+    )
     np.testing.assert_array_equal(kept[-1].columns, drawn[-1].columns)
+    assert passes.count(2**30) == 1
+    assert passes.count(1) > 3
 
 
 def test_the_memory_of_a_descent_counts_its_columns():

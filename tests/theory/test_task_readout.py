@@ -139,6 +139,14 @@ def _wrong(output, y):
     return jax.numpy.where(output * y < 0, 1.0, 0.0)
 
 
+def test_bags_of_one_class_are_all_right():
+    """The square loss fits the bias to the only target, and no bag of the other class is missed."""
+    task = _task(lambda latent, Z: np.ones(len(Z)), metric="error")
+    found = _solved(task, st.Pooled(), SQUARE)
+    assert found.test_error == found.numerical_error == 0
+    assert found.to_dict()["b"] == pytest.approx(1.0, rel=1e-9)
+
+
 def test_a_metric_with_a_jump():
     like = st.Task(
         NEEDLE.length,

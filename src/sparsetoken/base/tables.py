@@ -68,13 +68,7 @@ def html(rows: Sequence[Record], advice: Sequence[str] = ()) -> str:
 def _cells(rows: Sequence[Record]) -> list[list[str]]:
     """Return the cells of the table as texts, with the names of the columns."""
     if len(rows) > 1:
-        values = {name: [row.get(name) for row in rows[:_MOST_ROWS]] for name in rows[0]}
-        columns = {
-            name: _with_errors(column, values.get(f"{name}_se"))
-            for name, column in values.items()
-            if not name.endswith("_se") or name.removesuffix("_se") not in values
-        }
-        columns = {name: column for name, column in columns.items() if any(column)}
+        columns = columns_of(rows[:_MOST_ROWS])
         return [list(columns), *map(list, zip(*columns.values(), strict=True))]
     (row,) = rows
     given = {name: value for name, value in row.items() if value not in (None, "")}
@@ -86,6 +80,18 @@ def _cells(rows: Sequence[Record]) -> list[list[str]]:
         if name not in errors:
             cells.append([_words(name), *formatted([given[name], given.get(f"{name}_se")])])
     return cells
+
+
+def columns_of(rows: Sequence[Record]) -> dict[str, list[str]]:
+    """Return the columns of rows as texts, each number with its standard error."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    values = {name: [row.get(name) for row in rows] for name in names}
+    columns = {
+        name: _with_errors(column, values.get(f"{name}_se"))
+        for name, column in values.items()
+        if not name.endswith("_se") or name.removesuffix("_se") not in values
+    }
+    return {name: column for name, column in columns.items() if any(column)}
 
 
 def _parts(columns: Sequence[list[str]]) -> list[list[list[str]]]:

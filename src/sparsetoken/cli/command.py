@@ -201,7 +201,7 @@ def _read(kind: Any, tokens: Any) -> Any:
     return entries if len(entries) > 1 else entries[0]
 
 
-_READ = Option(converter=_read)
+_READ = Option(converter=_read, allow_leading_hyphen=True)  # of -0.5,0.5
 
 
 def _refuse_words(name: str, kind: type, given: Any, declared: bool, several: bool) -> None:

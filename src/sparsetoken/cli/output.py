@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -68,12 +69,16 @@ class Answer(NamedTuple):
 
 
 def together(settings: Sequence[Mapping[str, Any]], answers: Sequence[Answer]) -> Answer:
-    """Return the answers at several settings as one, with the options that vary in each point."""
+    """Return the answers at several settings as one, with the options that vary in each point.
+
+    JSON has no infinity: in a point it is the word that the option takes.
+    """
     pairs = list(zip(settings, answers, strict=True))
     places = [", ".join(f"{name} = {value}" for name, value in at.items()) for at in settings]
     states = [str(one.values.get("status", "converged")) for one in answers]
+    typed = [{n: x if x != math.inf else "inf" for n, x in at.items()} for at in settings]
     values = {
-        "points": [{**at, **one.values} for at, one in pairs],
+        "points": [{**at, **one.values} for at, one in zip(typed, answers, strict=True)],
         "status": next((state for state in states if state != "converged"), "converged"),
     }
     lines: list[str] = []
@@ -95,15 +100,14 @@ def together(settings: Sequence[Mapping[str, Any]], answers: Sequence[Answer]) -
 
 def narrow(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return rows as the lines of a table that has them as lines or columns, as is narrower."""
-    from sparsetoken.base.tables import formatted
+    from sparsetoken.base.tables import columns_of
 
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: formatted([row.get(name) for row in rows]) for name in names}
+    columns = columns_of(rows)
     upright = [
-        dict(zip(names, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
+        dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
     ]
     widths = [max(map(len, cells)) for cells in zip(*columns.values(), strict=True)]
-    first = max(map(len, names))
+    first = max(map(len, columns))
     turned = [
         "  ".join([name.replace("_", " ").ljust(first), *map(str.rjust, cells, widths)]).rstrip()
         for name, cells in columns.items()

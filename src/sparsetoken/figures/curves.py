@@ -193,13 +193,14 @@ def draw_rows(
 ) -> None:
     """Draw rows against a coordinate; the look is that of `sparsetoken.figures.style.draw`.
 
-    A line of theory through a few points is a monotone cubic, of the logarithms where asked for
-    along x and y.
+    A line of theory through a few points, all of them known, is a monotone cubic, of the logarithms
+    where asked for along x and y.
     """
     rows = sorted(rows, key=lambda row: row[along])
     known = [row for row in rows if row["engine"] == "theory"]
     u, v = (np.array([row[name] for row in known], float) for name in (along, "value"))
-    few = 2 < len(known) == len(set(u)) < FEW and all(row["converged"] for row in known)
+    few = 2 < len(known) == len(set(u)) < FEW and bool(np.isfinite([u, v]).all())
+    few &= all(row["converged"] for row in known)
     if few and look.get("line") != "none" and not {"marker", "drawstyle"} & look.keys():
         style.draw(axes, *_smooth(u, v, logs), **look)
         rows = [row for row in rows if row["engine"] != "theory"]

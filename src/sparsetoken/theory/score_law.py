@@ -77,10 +77,11 @@ class ScoreLaw:
         the standard deviation sqrt(1/2) after Jeffreys' prior; so many nodes of each class may
         be missing where all errors weigh less than `_COUNTED` nodes.
         """
-        nodes = [float(self.weight[self.y == label].max()) / len(self.y) for label in (-1, 1)]
+        labels = np.unique(self.y)  # of a task that may have one class
+        nodes = [float(self.weight[self.y == label].max()) / len(self.y) for label in labels]
         if self.test_error() >= _COUNTED * max(nodes):
             return 0.0
-        missing = [node for node, y in zip(nodes, (-1, 1), strict=True) if not self._far(y)]
+        missing = [node for node, y in zip(nodes, labels, strict=True) if not self._far(y)]
         return math.sqrt(0.5) * math.hypot(*missing)
 
     def _far(self, label: float) -> bool:

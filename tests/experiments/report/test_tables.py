@@ -11,7 +11,7 @@ from sparsetoken.experiments.core.rows import Row, Rows, averaged
 from sparsetoken.experiments.report.files import figure_table, row_tables, trial_table
 from sparsetoken.experiments.report.page import beside_theory
 from sparsetoken.figures import style
-from sparsetoken.figures.curves import Axis, Panel, curves
+from sparsetoken.figures.curves import Axis, Curve, Panel, curves
 
 draw = EXPERIMENTS["alignment"].figures["alignment"]
 
@@ -47,6 +47,15 @@ def test_measurements_stand_beside_the_theory_at_their_place(fakes):
         assert theory.row == rows.where("theory").beside(measured.row)
     only = [one for one in shown if one.row.engine == "theory"]
     assert beside_theory(only) == [(one, None) for one in only]
+
+
+def test_a_line_with_an_unknown_value_is_drawn_straight_with_a_gap():
+    values = (0.1, math.nan, 0.3, 0.2)
+    rows = Rows(Row("theory", "error", v, at={"a": float(x)}) for x, v in enumerate(values))
+    with style.styled():
+        figure, _ = curves([Panel("a", Axis("A"), Axis("B"), [Curve("c", "red", rows)])])
+    (line,) = figure.axes[0].get_lines()
+    assert line.get_ydata().tolist() == pytest.approx(values, nan_ok=True)
 
 
 def test_a_map_says_where_its_cells_and_points_are():

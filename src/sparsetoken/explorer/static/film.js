@@ -15,7 +15,9 @@ let tell; // what else follows its step
 export function show(view, follow) {
   const fresh = shown !== view;
   if (fresh) pause();
+  $("play").disabled = $("step").disabled = !view.courses.length;
   if (!view.courses.length) {
+    shown = undefined;
     $("tokens").replaceChildren();
     $("found").textContent = "The bag is shown as soon as the first course is known.";
     return;
