@@ -34,7 +34,7 @@ def bags_in_training(
     Z = latent["coefficients"] + noise[..., :P]
     y, located = law.targets(latent, Z), latent.get("located", np.zeros(shape, bool))
     kind = "class" if np.isin(y, (-1, 1)).all() else "number"
-    found: list[dict[str, Any]] = [
+    bags: list[dict[str, Any]] = [
         {"kind": kind, "target": y[i], "located": located[i].tolist(), "weights": [], "output": []}
         for i in range(BAGS)
     ]
@@ -43,9 +43,9 @@ def bags_in_training(
     ):
         sizes, vectors = np.linalg.eigh(gram - U @ U.T)
         root = vectors * np.sqrt(np.maximum(sizes, 0)) @ vectors.T
-        for bag, H in zip(found, Z @ U.T + noise[..., P:] @ root, strict=True):
+        for bag, H in zip(bags, Z @ U.T + noise[..., P:] @ root, strict=True):
             attention = network.attention(H, c)
             share = np.ones(law.length) if attention is None else attention
             bag["weights"].append(share / share.sum())
             bag["output"].append(network.scores(H, c, 1)[0])
-    return found
+    return bags
