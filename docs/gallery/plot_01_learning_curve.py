@@ -25,8 +25,8 @@ models = {
 # %%
 # Arrays broadcast, and a result has a plot. Lines are exact in the limit of
 # high dimension, points are experiments at dimension 200 with their standard
-# errors. The dash-dotted line is the error of the best learner with as many
-# labels as attention has in both stages.
+# errors. The dash-dotted line is the error of the Bayes-optimal learner with as
+# many labels as attention has in both stages.
 
 curve = st.Readout("logistic", ridge=1e-2, alpha1=np.geomspace(0.25, 8, 15))
 few = st.Readout("logistic", ridge=1e-2, alpha1=np.array([0.5, 2.0, 6.0]))

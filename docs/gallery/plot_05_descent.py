@@ -28,7 +28,7 @@ print("stop after step", course.best_step)
 # %%
 # Lines are theory, points four runs at dimension 200. The test error has a
 # minimum (dotted), the training loss has none: what is learned after that is the
-# noise of these bags. The best learner is far below.
+# noise of these bags. The Bayes-optimal error is far below.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for ax, quantity in zip(axes, ("test_error", "training_loss"), strict=True):

@@ -13,8 +13,8 @@ import numpy as np
 import sparsetoken as st
 
 # %%
-# Three levels: the four-stage training, the best learner from as many labels, and
-# the oracle, which knows the direction but not the positions.
+# Three levels: the four-stage training, the Bayes-optimal learner from as many
+# labels, and the oracle, which knows the direction but not the positions.
 
 problem = st.SparseTokenProblem(length=10, informative=1, strength=4.0)
 alpha = np.geomspace(0.25, 8, 8)

@@ -93,7 +93,7 @@ LOAD, MEETING_LOAD = 2.0, 8.0
 def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     """Plan the work; each network in each setting has independent data."""
     for alpha in sizes.alphas:
-        at = {"setting": SPARSE, "network": "best learner", "alpha": alpha}
+        at = {"setting": SPARSE, "network": "Bayes-optimal learner", "alpha": alpha}
         known: dict[str, Any] = {"rows": ("test_error",), "series": "floor", "at": at}
         yield piece(learning_error, PROBLEM, alpha, **known, cost=0.5)
     for name in LEAST:
@@ -269,7 +269,7 @@ LOOKS = {
     SOFTMAX: (BLUE, "-"),
     HEADS: (PURPLE, "-"),
     MANY_HEADS: (PURPLE, "--"),
-    "best learner": (COLOURS["floor"], "-."),
+    "Bayes-optimal learner": (COLOURS["floor"], "-."),
 }
 """Colour and dashes."""
 
@@ -279,7 +279,7 @@ def draw(rows: Rows) -> Plot:
     # A line needs two loads, a point a measurement.
     errors = rows.where(quantity="test_error")
     shown = [name for name, some in errors.by("network") if len(some) > 1]
-    finding = [name for name in shown if name not in (POOLED, "best learner")]
+    finding = [name for name in shown if name not in (POOLED, "Bayes-optimal learner")]
     error = Axis("test error", ticks=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
     share, meeting = Axis("share of bags", low=0.8, high=1.0), Axis("test error", low=0.0)
     x, least = Axis("n / d", (0.5, 1, 2, 4, 8, 16, 32)), rows.one("least", network=SOFTMAX)
