@@ -282,6 +282,22 @@ def test_more_nodes_are_taken_at_a_few_draws_only(monkeypatch):
     assert many < 0.5 * first
 
 
+def test_no_more_draws_are_solved_where_nodes_cannot_be_enough(monkeypatch):
+    """Here fine nodes are the rough ones, which do not tell a test error to 1e-6."""
+    solved, plain = [], random_queries.Predictor.predictions
+
+    def counted(self, readouts, tolerance):
+        solved.append(tolerance)
+        return plain(self, readouts, tolerance if math.isinf(tolerance) else math.inf)
+
+    monkeypatch.setattr(random_queries.Predictor, "predictions", counted)
+    model = st.Attention(st.Query(0.7, 6.0))
+    readout = [st.Readout("square", 0.01, 2.0)]
+    (found,) = predict_over_draws(problem(40, 0.1, 3.0), model, readout, tolerance=1e-6)
+    assert not found.converged
+    assert len(solved) == 32 + 4
+
+
 def test_queries_that_do_not_vary_have_no_spread():
     readout = st.Readout("logistic", ridge=0.1, alpha1=2.0)
     still = st.TwoSteps(2.0, eta_w=0.0)

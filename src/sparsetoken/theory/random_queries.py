@@ -69,7 +69,8 @@ def predict_over_draws(
     The numerical error has the part of the nodes, which all draws have in common, that of the
     draws and that of the fit. More draws are solved, until twice that error is allowed by the
     tolerance or is a tenth of the spread: one experiment has one query, and its test error is off
-    by the spread. What more nodes change is found from a few of the draws.
+    by the spread. What more nodes change is found from a few of the draws. Where their error is
+    too large itself, no more draws are solved.
     """
     assert isinstance(model.query, (TwoSteps, Query))
     queries = drawn_queries(problem, model.query, draws)
@@ -99,7 +100,7 @@ def predict_over_draws(
         ]
         if not fine and any(one.nodes > one.sampling for one in short):
             solve(fine, min(_FINE, number), min(one.tolerance for one in means) / 2)
-        elif short and number < most:
+        elif number < most and any(one.nodes_are_enough for one in short):
             number = min(2 * number, most)
         else:
             cosine = float(np.clip(queries.cosine.mean(), -1.0, 1.0))
@@ -126,12 +127,20 @@ _OVERLAPS = ("query", "orthogonal", "noise", "bias")
 
 
 class _Mean(NamedTuple):
-    """A mean over draws; parts of its error, by nodes and by draws, and its tolerance."""
+    """A mean over draws; parts of its error, by nodes and by draws, and its tolerance.
+
+    What the effect of more nodes differs by at a few draws belongs to the part of the nodes.
+    """
 
     prediction: Prediction
     nodes: float = 0.0
     sampling: float = 0.0
     tolerance: float = math.inf
+
+    @property
+    def nodes_are_enough(self) -> bool:
+        """Whether more draws may reach the tolerance: the error by nodes alone is allowed."""
+        return 2 * self.nodes <= allowed_error(float(self.prediction.test_error), self.tolerance)
 
 
 def _mean(
@@ -160,7 +169,7 @@ def _mean(
     if fine:
         change = better - values[: len(fine)]
         mean += change.mean(axis=0)
-        sampling = math.hypot(sampling, float(stated_error(change[:, 0])))
+        nodes = math.hypot(nodes, float(stated_error(change[:, 0])))
     mean[infinite] = math.inf
     whole = allowed_error(float(mean[0]), 1.0)
     tolerance = max(tolerance, _SHARE * spread / whole if whole > 0 else 0.0)
