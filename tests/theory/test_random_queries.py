@@ -276,7 +276,8 @@ def test_more_nodes_are_taken_at_a_few_draws_only(monkeypatch):
     # what the changes differ by is part of the error, beside that of the draws and of the nodes
     many, first = (np.mean([one[0].numerical_error for one in some]) for some in (fine, few))
     draws = math.sqrt(rough.numerical_error**2 - first**2)
-    expected = math.hypot(many, draws, np.std(changes, ddof=1) / 2)
+    student = 3.1824463 / 2  # half of the 97.5% quantile for 4 values
+    expected = math.hypot(many, draws, student * np.std(changes, ddof=1) / 2)
     assert found.numerical_error == pytest.approx(expected, rel=1e-6)
     assert expected > 1.001 * math.hypot(many, draws)
     assert many < 0.5 * first
