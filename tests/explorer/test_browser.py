@@ -280,6 +280,7 @@ def test_nothing_moves_for_those_who_ask_for_that(browser, address):
 def test_many_quick_moves_end_with_the_last(page, address):
     page.goto(address)
     drawn(page)
+    expect(page.locator("#verdict")).not_to_contain_text("quick")
     first = page.locator("#verdict").inner_text()
     last = page.evaluate("""async () => {
       const slider = document.getElementById("p-strength-slider");

@@ -55,7 +55,7 @@ def trials():
 
 @pytest.fixture(scope="module")
 def course():
-    return descend(PROBLEM, Descent(alpha=[1.0, 3.0], steps=3), replicas=2)
+    return descend(PROBLEM, Descent(alpha=[1.0, 3.0], steps=3), replicas=2, tolerance=1e-2)
 
 
 def test_a_result_is_one_class_whose_numbers_are_arrays(plane):

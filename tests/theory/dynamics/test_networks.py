@@ -335,7 +335,9 @@ def test_a_descent_near_a_divergence_keeps_what_is_known():
     assert f"step {known.sum()}" in found.status.remedy
     moved = np.flatnonzero(known)[2:]  # the query has no slope before the readout has moved
     relative = 2 * found.errors.weights.norms[moved] / found.weights.norms[moved]
-    assert (relative <= 0.35).all()  # of squared lengths, to first order, at most 0.3
+    # Of squared lengths, to first order, at most 0.3 standard errors; what is stated is 1.18 times
+    # these with 8 replicas.
+    assert (relative <= 0.35 * 1.19).all()
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the errors
 SCRAMBLES, MOST_SCRAMBLES = 16, 128  # of the nodes of the test error
 _SAFETY = 1.2  # more replicas than the first ones ask for
-_LEAST_KNOWN = 0.3  # relative error of a squared norm above which a course is cut
+_LEAST_KNOWN = 0.3  # relative standard error of a squared norm above which a course is cut
 _SHARE = 0.25  # of the spread over data sets, to which their mean is known
-_ERRORS = 4.0  # errors, to which an eigenvalue of the population limit is known
+_ERRORS = 4.0  # standard errors, to which an eigenvalue of the population limit is known
 _ROUNDING = 1e-9  # of the largest squared norm: less may be missing from positivity
 
 
@@ -232,7 +232,7 @@ def _known(groups: States, training: Training) -> int:
     A course that nears a divergence differs from replica to replica. What it has no longer is the
     mean of anything: twice a whole less its halves is then no covariance of the projections. The
     population limit adds no noise to the columns, which may all lie along few directions: an
-    eigenvalue is then 0, and known to its error only.
+    eigenvalue is then 0, and known to its standard error only.
     """
     bad = np.zeros(groups.loss.shape[1], dtype=bool)
     own = len(training.law.directions) if training.law.sees_noise else 0  # rows of xi come first
@@ -242,7 +242,7 @@ def _known(groups: States, training: Training) -> int:
         groups.within[..., columns, columns],
         groups.between[..., columns, columns],
     ):
-        mean, error = grams.mean(axis=0), stated_error(grams)
+        mean, error = grams.mean(axis=0), grams.std(axis=0, ddof=1) / math.sqrt(len(grams))
         sizes, errors = (np.diagonal(x, axis1=1, axis2=2) for x in (mean, error))
         bad |= (errors > _LEAST_KNOWN * np.maximum(sizes, 0)).any(axis=1)
         lost = _ROUNDING * sizes.max(axis=1)
