@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_the_numbers_are_of_the_claims_of_now(numbers):
 
 def test_a_number_changed_by_hand_is_noticed(published, numbers):
     text = (DOCS / "benchmarks.md").read_text("utf-8")
-    drifted = text.replace("comparisons: 205 against", "comparisons: 206 against")
+    drifted = re.sub(r"(?<=comparisons: )\d+", lambda number: str(int(number[0]) + 1), text)
     assert drifted != text
     assert published.with_blocks(drifted, numbers) == text
 
