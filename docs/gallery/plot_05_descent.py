@@ -1,6 +1,6 @@
 """
-Dynamics: training everything at once, and when to stop
-=======================================================
+Joint training of all weights, and when to stop
+===============================================
 
 Gradient descent on query, readout and bias together, all steps on the same
 data. Dynamical mean-field theory follows it step by step, with the dependence

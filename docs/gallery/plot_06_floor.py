@@ -1,6 +1,6 @@
 """
-The floor: what no learner can beat
-===================================
+The Bayes-optimal error: what no learner can beat
+=================================================
 
 The Bayes-optimal learner knows the law of the data, but neither the direction of
 the signal nor its positions. Its error is a lower bound for every method, at
