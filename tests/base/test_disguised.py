@@ -17,7 +17,7 @@ DISGUISED = {
     "masked": np.ma.masked,
     "masked entry": HIDDEN,
     "masked entry in a list": [HIDDEN],
-    "time span": np.timedelta64(3),
+    "time span": np.timedelta64(3, "s"),
     "array of one time span": np.array(3, dtype="m8"),
     "bytes": b"\x01\x02",
     "changeable bytes": bytearray(b"\x01\x02"),
