@@ -18,7 +18,7 @@ DISGUISED = {
     "masked entry": HIDDEN,
     "masked entry in a list": [HIDDEN],
     "time span": np.timedelta64(3, "s"),
-    "array of one time span": np.array(3, dtype="m8"),
+    "array of one time span": np.array(3, dtype="m8[s]"),
     "bytes": b"\x01\x02",
     "changeable bytes": bytearray(b"\x01\x02"),
     "bytes of NumPy": np.array([b"1", b"2"]),

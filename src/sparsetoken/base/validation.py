@@ -166,9 +166,9 @@ def integer(name: str, value: Any, low: int, high: int | None = None, remedy: st
     8
     """
     legal = legal_integer(low, high)
-    if high is None and isinstance(value, numbers.Integral) and int(value) > LARGEST_INTEGER:
-        high, legal = LARGEST_INTEGER, f"{legal}, and below 2^128"
     whole = _is_number(value, numbers.Integral)
+    if high is None and whole and int(value) > LARGEST_INTEGER:
+        high, legal = LARGEST_INTEGER, f"{legal}, and below 2^128"
     if not whole or value < low or (high is not None and value > high):
         raise InvalidInput(name, legal, value, remedy)
     return int(value)
