@@ -1,5 +1,6 @@
 """Runs: any executor, any order, deaths of workers, several runs at once."""
 
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -124,20 +125,49 @@ if __name__ == "__main__":
 """
 
 
-def test_two_runs_at_once_give_the_same_results(tmp_path):
-    script, found = tmp_path / "run.py", {}
-    script.write_text(RUN)
-    exec(RUN, found)
-    command = [sys.executable, str(script), str(tmp_path / "both")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline()
-        run(found["grid"], tmp_path / "both")
-        process.communicate(timeout=240)
-    assert process.returncode == 0
+def start(script, *arguments):
+    command = [sys.executable, str(script), *(str(a) for a in arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "run.py"
+    path.write_text(RUN)
+    return path
+
+
+def test_two_runs_at_once_after_one_that_is_killed_give_the_same_results(tmp_path, script):
+    with start(script, tmp_path / "cut") as process:
+        for _ in range(4):
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+    both = [start(script, tmp_path / "cut") for _ in range(2)]
+    found = {}
+    exec(script.read_text(), found)
     run(found["grid"], tmp_path / "whole")
-    assert to_xarray(tmp_path / "both").identical(to_xarray(tmp_path / "whole"))
-    arrays = xr.open_zarr(tmp_path / "both" / "results.zarr")["simulation_cosine"]
-    assert (arrays == to_xarray(tmp_path / "whole")["simulation_cosine"]).all()
+    for process in both:
+        process.communicate(timeout=240)
+        assert process.returncode == 0
+    assert to_xarray(tmp_path / "cut").identical(to_xarray(tmp_path / "whole"))
+    for name in ("cut", "whole"):
+        arrays = xr.open_zarr(tmp_path / name / "results.zarr")["simulation_cosine"]
+        assert (arrays == to_xarray(tmp_path / name)["simulation_cosine"]).all()
+
+
+def test_a_killed_worker_costs_nothing(tmp_path, pool, monkeypatch):
+    small_pieces(monkeypatch)
+    run(GRID, tmp_path / "whole")
+    killed = []
+
+    def kill(counts):
+        if counts.done and not killed:
+            killed.append(pool._processes()[0])
+            killed[0].kill()
+
+    run(GRID, tmp_path / "killed", pool, on_counts=kill)
+    assert killed
+    assert to_xarray(tmp_path / "killed").identical(to_xarray(tmp_path / "whole"))
 
 
 @pytest.mark.parametrize("workers", [0, -(10**5000), 1.5], ids=["0", "long", "1.5"])
@@ -153,3 +183,17 @@ def test_what_is_no_executor_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="grid must be a Grid"):
         run("spec.toml", tmp_path / "s.zarr")
     assert not (tmp_path / "s.zarr").exists()
+
+
+def test_a_cluster_gives_the_same_results(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    grid = GRIDS["capacity"]
+    run(grid, tmp_path / "here")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, worker_dashboard_address=None
+        ) as local,
+        distributed.Client(local, set_as_default=False) as client,
+    ):
+        run(grid, tmp_path / "there", client.get_executor(), workers=2)
+    assert to_xarray(tmp_path / "there").identical(to_xarray(tmp_path / "here"))
