@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC
 
@@ -44,6 +45,24 @@ def test_logistic_agrees_with_scikit_learn(shape, ridge):
     # LBFGS stops at a gradient of about 1e-9 / ridge
     np.testing.assert_allclose(fit.w, other.coef_[0], atol=2e-5)
     assert fit.b == pytest.approx(other.intercept_[0], abs=2e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_squared_hinge_agrees_with_scipy(shape):
+    F, y = problem(*shape)
+    loss, ridge = get_loss("squared_hinge"), 0.05
+    fit = fit_readout(F, y, loss, ridge)
+
+    def risk(x):
+        p = loss.slope(y, F @ x[:-1] + x[-1])
+        gradient = np.append(F.T @ p / len(y) + ridge * x[:-1], p.mean())
+        return objective(F, y, loss, ridge, x[:-1], x[-1]), gradient
+
+    found = minimize(
+        risk, np.zeros(F.shape[1] + 1), jac=True, method="BFGS", options={"gtol": 1e-9}
+    )
+    # a gradient of 1e-9 and a ridge of 0.05 put BFGS within about 1e-7
+    np.testing.assert_allclose(np.append(fit.w, fit.b), found.x, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -2,12 +2,14 @@
 
 import dataclasses
 import json
+import os
 import random
 import shutil
 
 import pytest
 import xarray as xr
 
+from hostile_files import writers_of
 from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.sweep import Grid, compute, run, to_frame, to_xarray
 from sparsetoken.sweep.runs import count
@@ -70,6 +72,8 @@ def test_a_second_run_computes_and_changes_nothing(path, seen):
     ("changes", "new"),
     [
         ({"trials": 5}, 16),
+        ({"trials": 1}, 0),
+        ({"axes": {**GRID.axes, "strength": [0.5, 1, 2, 3, 4]}}, 8),
         ({"axes": {**GRID.axes, "strength": [4, 3, 7]}}, 8),
         ({"axes": {"length+informative": [(10, 3)], "strength": [2.0]}}, 0),
         ({"axes": {"strength": [1, 2]}, "fixed": {"dimension": 12, "length": 4}}, 0),
@@ -77,6 +81,7 @@ def test_a_second_run_computes_and_changes_nothing(path, seen):
         ({"fixed": {"dimension": 13}}, 24),  # the theory has no dimension
         ({"seed": 1}, 24),
         ({"quantities": ("theory",)}, 0),
+        ({"plot": {"x": "strength"}}, 0),
     ],
 )
 def test_a_grid_may_change_in_any_way_and_reuses_what_it_shares(path, seen, changes, new):
@@ -128,11 +133,15 @@ def flip(file, rng):
     file.write_bytes(content)
 
 
-@pytest.mark.parametrize(("how", "damaged"), [("flipped", 1), ("removed", 0)])
+@pytest.mark.parametrize(("how", "damaged"), [("flipped", 1), ("swapped", 2), ("removed", 0)])
 def test_what_is_damaged_is_never_read_and_computed_again(path, whole, how, damaged, seen):
-    one = pieces(path)[0]
+    one, other = pieces(path)[:2]
     if how == "flipped":
         flip(one, random.Random(0))
+    elif how == "swapped":
+        content = one.read_bytes()
+        one.write_bytes(other.read_bytes())
+        other.write_bytes(content)
     else:
         one.unlink()
     left = count(GRID, path).left
@@ -160,28 +169,43 @@ def test_a_flipped_bit_of_the_specification_is_noticed(path, whole):
     assert to_xarray(path).identical(expected)
 
 
-FOREIGN = [
-    {"axes": 3},
-    {"axes": {"strength": [[1]]}},
-    {"keys": {"theory": []}},
-    {"keys": {"theory": 3}},
-    {"trials": "many"},
-    {"trials": 10**15},
-    {"experiment": "nothing"},
-    {"fixed": []},
-    {"fixed": {"status": {"a": 1}}},
-]
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"axes": 3},
+        {"axes": {"strength": [[1]]}},
+        {"keys": {"theory": []}},
+        {"keys": {"theory": 3}},
+        {"trials": "many"},
+        {"trials": 10**15},
+        {"experiment": "nothing"},
+        {"fixed": []},
+        {"fixed": {"status": {"a": 1}}},
+    ],
+)
+def test_a_foreign_specification_is_refused_in_one_message(path, changes):
+    about = json.loads((path / "sweep.json").read_bytes())
+    about = {name: value for name, value in about.items() if name != "digest"} | changes
+    content = {"digest": digest(canonical_text(about)), **about}
+    (path / "sweep.json").write_text(json.dumps(content))
+    with pytest.raises(InvalidInput, match=r"store must be a sweep|results must be at most"):
+        to_xarray(path)
+    assert run(GRID, path).done == TOTAL
 
 
-def test_a_foreign_specification_is_refused_in_one_message(path):
-    whole = json.loads((path / "sweep.json").read_bytes())
-    del whole["digest"]
-    for changes in FOREIGN:
-        about = whole | changes
-        content = {"digest": digest(canonical_text(about)), **about}
-        (path / "sweep.json").write_text(json.dumps(content))
-        with pytest.raises(InvalidInput, match=r"store must be a sweep|results must be at most"):
-            to_xarray(path)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_or_a_folder_in_place_of_the_specification_is_named(path):
+    file = path / "sweep.json"
+    file.unlink()
+    os.mkfifo(file)
+    with writers_of(file) as opened, pytest.raises(InvalidInput, match="a pipe"):
+        to_xarray(path)
+    assert not opened
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(InvalidInput, match=r"regular file; got .*, a folder.*Remove it"):
+        to_xarray(path)
+    file.rmdir()
     assert run(GRID, path).done == TOTAL
 
 
@@ -202,6 +226,12 @@ def test_whatever_stands_for_the_named_arrays_is_replaced(path, whole, kind, tmp
     assert (found == to_xarray(whole)["theory_cosine"]).all()
     assert (other / "mine").exists()
     assert not [p for p in path.iterdir() if p.name.startswith(".")]
+
+
+def test_a_store_that_vanishes_ends_the_run(path):
+    with pytest.raises(Failure, match="cannot be read or written: FileNotFoundError"):
+        run(changed(trials=9), path, on_counts=lambda _: shutil.rmtree(path, ignore_errors=True))
+    assert run(GRID, path).done == TOTAL
 
 
 def test_two_sweeps_at_once_do_not_mix(path, whole):
