@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import mpmath
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss, get_loss
@@ -108,6 +109,21 @@ def test_prox_residual_on_every_node(loss):
     assert np.max(np.abs(z + v * p - omega) / (np.abs(omega) + v + 1)) < 1e-14
 
 
+@pytest.mark.parametrize("loss", LOSSES[:-1], ids=lambda l: l.name)
+def test_envelope_is_the_minimum(loss):
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        y, omega, v = rng.choice([-1.0, 1.0]), rng.normal(0, 3), 10 ** rng.uniform(-1, 1)
+        brute = minimize_scalar(
+            lambda z, y=y, omega=omega, v=v: (z - omega) ** 2 / (2 * v) + loss.value(y, z),
+            bracket=(omega - 1, omega + 1),
+            options={"xtol": 1e-10},
+        )
+        # At a kink the value errs in proportion to the place, that is by xtol.
+        tolerance = 1e-12 if loss.smooth else 1e-8
+        assert loss.envelope(y, omega, v) == pytest.approx(brute.fun, rel=tolerance, abs=1e-12)
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda l: l.name)
 def test_gradient_identity_and_dual_slope(loss):
     """The envelope's derivative is the dual; the dual's derivative is D."""
@@ -198,6 +214,18 @@ def test_logistic_prox_reaches_rounding_everywhere():
     assert np.max(np.abs(z + v * p - omega) / size) < 2e-14
     # p and z belong together: p = -1/(1 + e^z).
     np.testing.assert_allclose(p, loss.slope(1.0, z), rtol=1e-10, atol=1e-300)
+
+
+@with_x64
+def test_general_route_agrees_with_the_special_one():
+    """A custom logistic loss goes through bracketed prox and panel quadrature."""
+    rng = np.random.default_rng(6)
+    y = jnp.asarray(rng.choice([-1.0, 1.0], 50))
+    m, T = jnp.asarray(rng.normal(0, 2, 50)), jnp.asarray(10 ** rng.uniform(-1, 0.5, 50))
+    v = jnp.asarray(10 ** rng.uniform(-2, 1, 50))
+    special, general = (loss.smoothed(y, m, T, v) for loss in (get_loss("logistic"), COPY))
+    for name, a, b in zip(special._fields, special, general, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,22 @@ def test_square_loss_is_exact(shape, ridge, offset):
     assert found.converged
 
 
+def test_square_loss_without_ridge_is_the_textbook_formula():
+    """Residual over 1 - leverage, with the leverages of least squares with an intercept."""
+    F, y = problem(60, 10)
+    full = np.column_stack([F, np.ones(60)])
+    hat = full @ np.linalg.pinv(full)
+    expected = y - (y - hat @ y) / (1 - np.diag(hat))
+    found = leave_one_out(F, y, get_loss("square"), 1e-10)
+    # the ridge moves scores by its size times a condition number of about 10
+    np.testing.assert_allclose(found.scores, expected, atol=1e-7)
+
+
 @pytest.mark.parametrize(("name", "least"), [("logistic", 0.75), ("squared_hinge", 0.45)])
 def test_the_error_against_refits_shrinks_with_the_dimension(name, least):
     """Errors fall as 1/d, and as d^(-3/4) where the curvature jumps."""
-    loss, ridge, sizes, errors = get_loss(name), 0.05, (15, 30, 60), []
-    for d, sets in zip(sizes, (16, 8, 4), strict=True):
+    loss, ridge, sizes, errors = get_loss(name), 0.05, (15, 30, 60, 120), []
+    for d, sets in zip(sizes, (16, 8, 4, 2), strict=True):
         squares = []
         for seed in range(sets):
             F, y = problem(2 * d, d, seed=seed, shift=3.0)

@@ -95,3 +95,12 @@ def test_a_trial_is_seeded_and_a_readout_may_follow():
     model = st.Attention(descent)
     found = st.simulate(PROBLEM, model, st.Readout(), dimension=50, trials=2, engine="reduced")
     assert found.status.converged
+
+
+def test_divergence():
+    wild = attention_descent(steps=6, loss="square", eta_w=900, eta_q=900)
+    found = simulation.descend(PROBLEM, wild, dimension=20, trials=1, engine="reduced")
+    assert not found.status.converged
+    assert len(found.mean) == 7
+    assert np.isfinite(found.mean.weights.c[0])
+    assert np.isnan(found.mean.weights.c[-1])
