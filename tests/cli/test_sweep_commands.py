@@ -322,3 +322,28 @@ def test_a_grid_of_10_to_the_12_is_planned_and_refused_at_once(here):
     assert found.exit_code == 2
     assert "GiB in memory" in found.stderr
     assert not (here / "huge.sweep").exists()
+
+
+def test_an_export_does_not_replace_the_store(here):
+    for name in ("s.csv", "s.svg"):
+        run("sweep", "spec.toml", "--store", name)
+    found = run("results", "s.csv", "--export", "s.csv")
+    assert found.exit_code == 2
+    assert "a file other than the input" in found.stderr
+    assert run("plot", "s.svg").exit_code == 2
+    assert run("results", "s.csv").exit_code == run("results", "s.svg").exit_code == 0
+
+
+def test_a_grid_of_10_to_the_15_is_planned_and_refused_at_once(here):
+    ends = "{ from = 1, to = 2, points = 100000 }"
+    (here / "huge.toml").write_text(
+        'experiment = "alignment"\n[fixed]\nlength = 4\n[axes]\n'
+        + "".join(f"{name} = {ends}\n" for name in ("strength", "alpha0", "beta"))
+    )
+    planned = values(run("sweep", "huge.toml", "--dry-run", "--json"))
+    assert planned["points"] == planned["rows"] == 10**15
+    assert planned["seconds"] > 10**9
+    found = run("sweep", "huge.toml", "--yes")
+    assert found.exit_code == 2
+    assert "GiB in memory" in found.stderr
+    assert not (here / "huge.sweep").exists()
