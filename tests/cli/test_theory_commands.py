@@ -266,3 +266,7 @@ def test_the_cache_serves_the_next_run(tmp_path):
     assert first.stdout == second.stdout
     assert second.stderr.startswith(b"Numerical error")
     assert second.stderr.count(b"\n") == 1
+    for entry in cache_folder(environ).glob("*-cache"):
+        entry.write_bytes(entry.read_bytes()[:9])  # as while another process writes it
+    damaged = subprocess.run(command, env=environ, capture_output=True, check=True)
+    assert (damaged.stdout, damaged.stderr) == (second.stdout, second.stderr)

@@ -7,6 +7,7 @@ import inspect
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -42,6 +43,9 @@ GROUPS = {
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 NARROWEST, WIDEST = 40, 1000
 """Columns of the help; in less than three columns its tables would not end."""
+
+UNREADABLE = "Error reading persistent compilation cache"
+"""How JAX begins its warning of a damaged file of compiled code."""
 
 SMALL = ("align", "predict", "capacity", "descend", "floor", "represent")
 """Commands whose arrays are small: more threads of the linear algebra only wait for one another."""
@@ -197,3 +201,7 @@ def use_compilation_cache(environ: MutableMapping[str, str] = os.environ) -> Non
         environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
     environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+    # JAX compiles again what another process has written only in part.
+    warnings.filterwarnings("ignore", UNREADABLE)
+    if (option := f"ignore:{UNREADABLE}") not in sys.warnoptions:
+        sys.warnoptions.append(option)  # worker processes take over these options
