@@ -57,6 +57,7 @@ LAWS = {
         turned(problem(50, 0.7, between=0.3 + 0 * J, L=5, R=3, pi=0.4)),
         st.TwoSteps(3.0, eta_w=3.0, loss="hinge"),
     ),
+    "six samples": (problem(10, 0.5, 2.0, L=4), st.TwoSteps(0.6, eta_w=6.0, loss="logistic")),
 }
 
 
@@ -65,7 +66,7 @@ def test_draws_have_the_law_of_real_tokens(name):
     """Kolmogorov and Smirnov's test sees a shift of a third of a standard deviation.
 
     With 400 real sets D0 it finds cdfs that are .11 apart at the level 1e-4, 1/10 of the chance
-    that one of the 16 tests fails by bad luck being .2%.
+    that one of the 20 tests fails by bad luck being .2%.
     """
     of, steps = LAWS[name]
     ours = drawn_queries(of, steps, 4000)
