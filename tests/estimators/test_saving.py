@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from hostile_files import PLAIN, damaged, little_memory, npy
+from hostile_files import PLAIN, TEXT, damaged, little_memory, npy
 from sparsetoken import estimators
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import BagPooling, PooledLinearClassifier, TokenTransformer
@@ -143,6 +143,15 @@ def test_classes_that_are_no_unicode_are_refused(members, tmp_path):
     changed = members[name][:-4] + (0x110000).to_bytes(4, "little")
     path = _write(tmp_path / "m.skops", {**members, name: changed})
     with pytest.raises(InvalidInput, match="0x110000"):
+        load(path)
+
+
+@pytest.mark.parametrize("shape", ["()", "(1,)", "(1, 1)"])
+def test_classes_of_another_shape_are_refused(shape, members, tmp_path):
+    name = next(name for name, content in members.items() if b"'<U" in content)
+    one = npy(TEXT.replace("(12,)", shape), b"a\0\0\0")
+    path = _write(tmp_path / "m.skops", {**members, name: one})
+    with pytest.raises(InvalidInput, match="two classes or more"):
         load(path)
 
 

@@ -167,7 +167,11 @@ def _complete(model: Any, path: Path) -> Any:
         got = f"{path} without {', '.join(missing)}"
         remedy = "Another version saved it: fit and save it again."
         raise InvalidInput("MODEL", "a classifier that this version saved", got, remedy)
-    check_text(f"classes of MODEL {path.name}", np.asarray(getattr(model, "classes_", ())))
+    classes = np.asarray(getattr(model, "classes_", ("", "")))
+    if classes.ndim != 1 or len(classes) < 2:
+        got = f"{path} with classes of shape {classes.shape}"
+        raise InvalidInput("MODEL", "a classifier of two classes or more", got)
+    check_text(f"classes of MODEL {path.name}", classes)
     return model
 
 
