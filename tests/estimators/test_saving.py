@@ -69,6 +69,13 @@ def test_a_pickle_is_not_loaded_unless_it_is_trusted(tmp_path):
         load(tmp_path / "m.joblib")
 
 
+def test_a_cut_file_is_not_taken_for_a_pickle(members, tmp_path):
+    path = _write(tmp_path / "m.skops", members)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(InvalidInput, match="end of the file is missing"):
+        load(path)
+
+
 def test_strange_types_are_named_and_not_loaded(tmp_path):
     import skops.io
 

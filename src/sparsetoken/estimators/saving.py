@@ -95,6 +95,9 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
         raise InvalidInput("MODEL", "a file that is there", str(path))
     if zipfile.is_zipfile(path):
         return _complete(_harmless(path), path)
+    with path.open("rb") as file:
+        if file.read(2) == b"PK":  # how zip files begin
+            raise InvalidInput("MODEL", _LEGAL, str(path), "The end of the file is missing.")
     if not trust_pickle:
         legal = "a file that runs no code when it is read, as save writes"
         remedy = "For a pickle from someone you trust give {}."
