@@ -73,6 +73,23 @@ def test_labels_may_lack_where_they_are_not_read(tmp_path: Path) -> None:
         read(path)
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 1, 1), (6,), ()])
+def test_tokens_of_another_shape_are_refused_with_the_shapes_there_are(
+    shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "bags.npz", X=np.ones(shape), y=Y)
+    with pytest.raises(InvalidInput, match="array X must be of shape"):
+        read(tmp_path / "bags.npz")
+
+
+def test_a_zip_file_may_have_more_members_than_its_end_can_count(tmp_path: Path) -> None:
+    path = write_npz(tmp_path / "bags.npz")
+    with zipfile.ZipFile(path, "a") as packed:
+        for number in range(2**16):
+            packed.writestr(str(number), b"")
+    assert len(read(path).bags) == 12
+
+
 @pytest.mark.parametrize("name", MEMBERS)
 def test_hostile_members_are_refused(name: str, tmp_path: Path) -> None:
     members, word = MEMBERS[name]
@@ -139,6 +156,17 @@ def test_wrong_metadata_of_pandas_is_refused(name: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = write_parquet(tmp_path / "bags.parquet", METADATA[name])
     with little_memory(), pytest.raises(InvalidInput, match="FILE"):
+        read(path)
+
+
+def test_texts_of_a_table_that_are_no_utf_8_are_refused(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "bags.parquet"
+    frame = pandas.DataFrame({"bag": ["one", "two"], "x": [1.0, 2.0], "label": ["a", "b"]})
+    frame.to_parquet(path, compression=None)
+    path.write_bytes(path.read_bytes().replace(b"two", b"t\xffo"))
+    with pytest.raises(InvalidInput, match="Invalid UTF8"):
         read(path)
 
 

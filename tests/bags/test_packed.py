@@ -197,3 +197,11 @@ def test_a_cut_map_is_refused(tmp_path: Path) -> None:
         file.truncate(200)
     with pytest.raises(InvalidInput, match="of bags and labels that can be read"):
         read(where)
+
+
+def test_labels_and_ids_of_different_numbers_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones((2, 3)))
+    packed = pack(tmp_path, tmp_path / "bags", labels={"a": 1})
+    np.save(packed / "y.npy", np.zeros(2))
+    with pytest.raises(InvalidInput, match="array y must be of the shape"):
+        read(packed)

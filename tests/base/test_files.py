@@ -1,5 +1,7 @@
 """Files that are written whole or not at all."""
 
+import os
+
 import pytest
 
 from sparsetoken.base.files import require_place, written_whole
@@ -45,9 +47,23 @@ def test_a_link_stays_a_link_and_the_mode_is_the_usual_one(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("in.csv", "a file other than the input"), (".", "a folder"), ("no/t.csv", "writable folder")],
+    [
+        ("in.csv", "a file other than the input"),
+        (".", "a folder"),
+        ("no/t.csv", "writable folder"),
+        ("pipe", "a pipe, a device or a socket"),
+    ],
 )
 def test_places_that_are_refused(name, words, tmp_path):
     (tmp_path / "in.csv").touch()
+    os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InvalidInput, match=words):
         require_place("--out", tmp_path / name, tmp_path / "in.csv")
+
+
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidInput, match="a regular file"), written_whole(tmp_path / "link"):
+        pass
+    assert (tmp_path / "pipe").is_fifo()

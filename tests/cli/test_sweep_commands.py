@@ -238,8 +238,8 @@ def test_plot_draws_what_the_spec_says(done):
 def test_plots_that_are_refused(done):
     (done / "spec.sweep.svg").mkdir()
     for arguments, words in [
-        (["--x", "length"], "name of an axis"),
-        (["--value", "beauty"], "plot.value"),
+        (["--x", "length"], "--x must be the name of an axis"),
+        (["--value", "beauty"], "--value must be one of"),
         (["--out", "a.txt"], ".svg"),
         (["--out", "no/a.svg"], "writable folder"),
         (["--out", "spec.sweep.svg"], "a file; got"),

@@ -24,6 +24,7 @@ from sparsetoken.estimators import (
     TableWarning,
     VectorizedLinearClassifier,
 )
+from sparsetoken.estimators.fitting.targets import read_classes
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sparsetoken.estimators.QueryWarning"  # of 20 bags, rightly
@@ -340,3 +341,7 @@ def test_losses_that_some_choices_exclude(cube: Cube) -> None:
     fitted = PooledLinearClassifier(loss="square").fit(*cube)
     with pytest.raises(AttributeError, match="predict_proba"):
         fitted.predict_proba(cube[0])
+
+
+def test_many_classes_in_few_bags_are_no_warning_of_a_regression() -> None:
+    read_classes(as_bags(np.ones((24, 1, 1))), np.arange(24), None, None)

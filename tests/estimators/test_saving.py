@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from hostile_files import PLAIN, damaged, little_memory, npy
+from hostile_files import PLAIN, TEXT, damaged, little_memory, npy
 from sparsetoken import estimators
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import BagPooling, PooledLinearClassifier, TokenTransformer
@@ -67,6 +67,13 @@ def test_a_pickle_is_not_loaded_unless_it_is_trusted(tmp_path):
     joblib.dump(LogisticRegression(), tmp_path / "m.joblib")
     with pytest.raises(InvalidInput, match="trust_pickle"):
         load(tmp_path / "m.joblib")
+
+
+def test_a_cut_file_is_not_taken_for_a_pickle(members, tmp_path):
+    path = _write(tmp_path / "m.skops", members)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(InvalidInput, match="end of the file is missing"):
+        load(path)
 
 
 def test_strange_types_are_named_and_not_loaded(tmp_path):
@@ -143,6 +150,15 @@ def test_classes_that_are_no_unicode_are_refused(members, tmp_path):
     changed = members[name][:-4] + (0x110000).to_bytes(4, "little")
     path = _write(tmp_path / "m.skops", {**members, name: changed})
     with pytest.raises(InvalidInput, match="0x110000"):
+        load(path)
+
+
+@pytest.mark.parametrize("shape", ["()", "(1,)", "(1, 1)"])
+def test_classes_of_another_shape_are_refused(shape, members, tmp_path):
+    name = next(name for name, content in members.items() if b"'<U" in content)
+    one = npy(TEXT.replace("(12,)", shape), b"a\0\0\0")
+    path = _write(tmp_path / "m.skops", {**members, name: one})
+    with pytest.raises(InvalidInput, match="two classes or more"):
         load(path)
 
 

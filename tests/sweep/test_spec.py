@@ -66,6 +66,10 @@ def test_a_file_and_python_say_the_same(tmp_path):
     assert [*found.axes] == [*axes]
 
 
+def test_a_mark_before_the_text_is_overlooked(tmp_path):
+    assert read(tmp_path, f"\ufeff{GOOD}") == read(tmp_path, GOOD)
+
+
 def test_steps_are_even_with_twelve_digits_and_include_the_ends(tmp_path):
     def steps(values):
         text = GOOD.replace("{ from = 1, to = 2, points = 2 }", values)

@@ -149,10 +149,16 @@ def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns) -> Labelle
         label = _label_name(path, names, labels, LABEL)
         labels, source = array(label), f"array {label}"
         if packed:  # they were written in the order of the ids
-            labels = dict(zip(array(IDS).tolist(), labels.tolist(), strict=True))
+            if labels.shape != (ids := array(IDS)).shape:
+                legal = f"of the shape {ids.shape} of the ids"
+                raise InvalidInput(source, legal, f"shape {labels.shape}")
+            labels = dict(zip(ids.tolist(), labels.tolist(), strict=True))
     if packed:
         return of_bags(Bags(array(TOKENS), array(OFFSETS)), array(IDS))
-    if (X := array("X")).ndim == 3:
+    if (X := array("X")).ndim not in (2, 3):
+        legal = "of shape (n, L, d), or (tokens, d) with an array of bag ids"
+        raise InvalidInput("array X", legal, f"shape {X.shape}")
+    if X.ndim == 3:
         bags = as_bags(X, array("mask") if "mask" in names else None)
         found = of_bags(bags, np.arange(len(bags)))
     else:
@@ -193,17 +199,22 @@ def _array(path: Path, name: str) -> np.ndarray:
 
 
 def _from_parquet(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledBags:
-    pandas = needed("pandas", "to read Parquet files", "data")
+    needed("pandas", "to read Parquet files", "data")
     parquet = needed("pyarrow.parquet", "to read Parquet files", "data")
-    with refused("FILE", _LEGAL, path):
-        metadata = parquet.read_metadata(path)
+    with (
+        refused("FILE", _LEGAL, path),
+        parquet.ParquetFile(path, page_checksum_verification=True) as file,
+    ):
+        metadata = file.metadata
         # No look at single columns: for damaged statistics of one, pyarrow ends the process.
         packed = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
         cells = (
             metadata.num_rows * metadata.num_columns
         )  # a repeated value may be packed to nothing
         check_unpacked(path, max(8 * cells, packed), _FEWER)
-        frame = pandas.read_parquet(path, page_checksum_verification=True)
+        table = file.read()
+        table.validate(full=True)  # pandas takes offsets and UTF-8 on trust
+        frame = table.to_pandas()
     if isinstance(labels, str):
         names = [str(name) for name in frame.columns]
         default = next((name for name in LABELS if name in names), "label")

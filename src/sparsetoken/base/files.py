@@ -14,7 +14,7 @@ from sparsetoken.base.validation import InvalidInput
 
 
 def require_regular(name: str, path: Path, remedy: str = "") -> None:
-    """Raise `InvalidInput` for what is there and no regular file: a pipe would wait for ever."""
+    """Raise `InvalidInput` for what is there and no regular file: to read a pipe may never end."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
@@ -32,6 +32,7 @@ def require_place(name: str, path: Path, *inputs: Path) -> None:
             raise InvalidInput(name, "a file other than the input", str(path))
     if path.is_dir():
         raise InvalidInput(name, "a file", f"{path}, a folder")
+    require_regular(name, path)
     folder = path.resolve().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InvalidInput(name, "in a writable folder", str(path))
@@ -45,6 +46,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     before it replaces the old one, so that neither a full disk nor a crash leaves a partial file.
     """
     target = path.resolve()  # a link stays a link
+    require_regular("path", target)  # a device would be replaced by a file
     number, name = tempfile.mkstemp(
         prefix=f".{target.stem}.", suffix=target.suffix, dir=target.parent
     )

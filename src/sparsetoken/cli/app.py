@@ -130,6 +130,8 @@ def _meant(error: UnknownOptionError) -> str:
     if word in known and known[word].kind is inspect.Parameter.POSITIONAL_ONLY:
         return f"Unknown option: {given}. {word.upper()} is given without an option."
     names = meant(given.lstrip("-").replace("-", "_"), getattr(error.target, "declared", {}))
+    if f"Did you mean {given}?" in str(error):
+        return f"No argument takes {given!r}: options stand in front of --."
     options = " or ".join(map(option_name, names))
     return options and f"Unknown option: {given}. Did you mean {options}?"
 

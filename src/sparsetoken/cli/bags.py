@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import command, numbers
+from sparsetoken.cli.command import SIGNED, command, numbers
 from sparsetoken.cli.output import Answer
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def forecast(
             help="Numbers of labelled bags, separated by commas, at least the number n in the "
             "file. By default n, 2n and 4n.",
         ),
+        SIGNED,
     ] = "",
     source: Source = Source(),
     seed: o.Seed = 0,

@@ -201,7 +201,9 @@ def _read(kind: Any, tokens: Any) -> Any:
     return entries if len(entries) > 1 else entries[0]
 
 
-_READ = Option(converter=_read, allow_leading_hyphen=True)  # of -0.5,0.5
+SIGNED = Option(allow_leading_hyphen=True)
+"""Of an option whose text may begin with a minus, such as -0.5,0.5."""
+_READ = Option(converter=_read, allow_leading_hyphen=True)
 
 
 def _refuse_words(name: str, kind: type, given: Any, declared: bool, several: bool) -> None:

@@ -238,7 +238,11 @@ def plot(
     asked = {"x": x, "y": y, "curves": curves}
     chosen = {role: name for role, name in asked.items() if name} or dict(about["plot"])
     chosen["value"] = value or about["plot"].get("value") or RESULTS[about["experiment"]][0]
-    check_plot(chosen, about["axes"], about["experiment"])
+    try:
+        check_plot(chosen, about["axes"], about["experiment"])
+    except InvalidInput as error:  # there "plot.x" is a key of a specification
+        name, *rest = error.args
+        raise InvalidInput(name.removeprefix("plot."), *rest) from None
     with styled():
         figure, drawn = draw(dataset, **chosen)
         content = io.BytesIO()  # on a full disk matplotlib raises errors of its own

@@ -12,7 +12,7 @@ from cyclopts import Parameter as Option
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import command, numbers, option_name, option_of
+from sparsetoken.cli.command import SIGNED, command, numbers, option_name, option_of
 from sparsetoken.cli.output import Answer, shortfall, table
 from sparsetoken.model.models import MODELS, Elementwise, make_model
 from sparsetoken.model.problem import SparseTokenProblem
@@ -187,7 +187,7 @@ def floor(
 def represent(
     *,
     lengths: Annotated[
-        str, Option(help="Lengths L in increasing order, separated by commas.")
+        str, Option(help="Lengths L in increasing order, separated by commas."), SIGNED
     ] = "8,64,512,4096",
     error_level: Annotated[
         float, Option(help="Target test error, in [1e-4, min(pi, 1 - pi)).")

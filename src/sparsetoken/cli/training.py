@@ -13,7 +13,7 @@ from cyclopts import Parameter as Option
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, choice, integer, real
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import PANELS, Given, command, numbers, option_name, option_of
+from sparsetoken.cli.command import PANELS, SIGNED, Given, command, numbers, option_name, option_of
 from sparsetoken.cli.output import Answer, pairs, shortfall, table
 from sparsetoken.model import tasks
 from sparsetoken.model.descent import Descent
@@ -65,9 +65,9 @@ def descend(
     descent: Descent,
     beta: Annotated[float, option_of(Softmax, "beta", PANELS["Descent"])] = 1.0,
     activation: Annotated[str, option_of(Elementwise, "activation", _MODEL)] = "erf",
-    eta_w: Annotated[str, Option(group=_MODEL, help=_ETA.format("readout"))] = "1",
-    eta_q: Annotated[str, Option(group=_MODEL, help=_ETA.format("query"))] = "4",
-    eta_b: Annotated[str, Option(group=_MODEL, help=_ETA.format("bias"))] = "0.5",
+    eta_w: Annotated[str, Option(group=_MODEL, help=_ETA.format("readout")), SIGNED] = "1",
+    eta_q: Annotated[str, Option(group=_MODEL, help=_ETA.format("query")), SIGNED] = "4",
+    eta_b: Annotated[str, Option(group=_MODEL, help=_ETA.format("bias")), SIGNED] = "0.5",
     start_w: Annotated[float, Option(group=_MODEL, help=_START.format("readout"))] = 0.0,
     start_q: Annotated[float, Option(group=_MODEL, help=_START.format("query"))] = 0.0,
     task: Annotated[
@@ -105,6 +105,7 @@ def descend(
             "softmax; q1, q2, ..., w1, ... of heads; v1, ..., g1, ..., w of gated; Q1, ..., "
             "K1, ..., V of self_attention.",
         ),
+        SIGNED,
     ] = "2",
     start: Annotated[
         str | None,
@@ -113,6 +114,7 @@ def descend(
             help="Length of all columns before the first step, or a comma-separated list; by "
             "default norms that break the symmetries of the network.",
         ),
+        SIGNED,
     ] = None,
     tolerance: Annotated[
         float, Option(help="Tolerance: an upper bound on twice the numerical error at every step.")

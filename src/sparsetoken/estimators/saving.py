@@ -95,6 +95,9 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
         raise InvalidInput("MODEL", "a file that is there", str(path))
     if zipfile.is_zipfile(path):
         return _complete(_harmless(path), path)
+    with path.open("rb") as file:
+        if file.read(2) == b"PK":  # how zip files begin
+            raise InvalidInput("MODEL", _LEGAL, str(path), "The end of the file is missing.")
     if not trust_pickle:
         legal = "a file that runs no code when it is read, as save writes"
         remedy = "For a pickle from someone you trust give {}."
@@ -167,7 +170,11 @@ def _complete(model: Any, path: Path) -> Any:
         got = f"{path} without {', '.join(missing)}"
         remedy = "Another version saved it: fit and save it again."
         raise InvalidInput("MODEL", "a classifier that this version saved", got, remedy)
-    check_text(f"classes of MODEL {path.name}", np.asarray(getattr(model, "classes_", ())))
+    classes = np.asarray(getattr(model, "classes_", ("", "")))
+    if classes.ndim != 1 or len(classes) < 2:
+        got = f"{path} with classes of shape {classes.shape}"
+        raise InvalidInput("MODEL", "a classifier of two classes or more", got)
+    check_text(f"classes of MODEL {path.name}", classes)
     return model
 
 

@@ -247,7 +247,7 @@ class Readout:
         "margin)",
         r"\lambda",
         default=1e-2,
-        range=Range(least=0),
+        range=Range(least=0, most=LARGEST_LOAD),  # rounding decides at larger ones
         slider=Log(1e-5, 10),
     )
     alpha1: Reals = parameter(

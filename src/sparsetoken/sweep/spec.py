@@ -76,7 +76,7 @@ def _text(path: Path) -> str:
     if not path.is_file():
         raise InvalidInput("SPEC", "a TOML file that is there", str(path))
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # some editors write a mark first
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput("SPEC", "a TOML file that can be read", f"{path}: {error}") from None
 

@@ -96,3 +96,18 @@ def test_too_few_points_are_not_called_converged():
     found = bayes_error(SparseTokenProblem(20, 4, 3.0), points=1)
     assert found.status.code is StatusCode.TOLERANCE_NOT_REACHED
     assert found.status.remedy
+
+
+@pytest.mark.parametrize(("length", "informative"), [(330, 260), (100_000, 100)])
+def test_many_informative_tokens_of_a_weak_signal_are_seen_by_the_mean(length, informative):
+    """Few others have no more products than there are; of many others products are large."""
+    problem = SparseTokenProblem(length, informative, 0.05)
+    found = bayes_error(problem, points=32)
+    expected = bayes.normal_error(0.5, 0.05 * informative / math.sqrt(length))
+    assert found.test_error == pytest.approx(expected, abs=0.01)
+
+
+def test_more_informative_tokens_are_refused_unless_all_are():
+    with pytest.raises(InvalidInput, match=r"\(R\) must be an integer in \[1, 512\]"):
+        bayes_error(SparseTokenProblem(514, 513, 1.0), points=1)
+    assert bayes_error(SparseTokenProblem(513, 513, 0.05)).status.converged

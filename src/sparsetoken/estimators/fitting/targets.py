@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,9 @@ def read_classes(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> T
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     try:
-        check_classification_targets(y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of many classes in few bags
+            check_classification_targets(y)
     except ValueError as error:
         remedy = "BagRegressor predicts numbers."
         raise InvalidInput("y", "of class labels", str(error), remedy) from None

@@ -23,6 +23,7 @@ from sparsetoken.theory.spectrum import strengths_of
 MORE_POINTS = "Take more points."
 SCRAMBLES = 8
 MOST_POINTS = 2**20  # nodes of a scramble: more only take memory
+_MOST_INFORMATIVE = 512  # fewer than L: polynomials of R tokens grow like e^R
 _ACCURACY = 0.05  # relative; a larger numerical error is not called converged
 _FLOOR = 1e-5  # absolute: smaller errors are only known to be small
 _SEED = 20250929
@@ -78,8 +79,8 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     Raises
     ------
     InvalidInput
-        If `points` is outside [1, 2^20], L above 2^20, S_w has no inverse (S_w + L S_b where
-        R = L), or a field of the problem holds an array.
+        If `points` is outside [1, 2^20], L above 2^20, R < L above 512, S_w has no inverse (S_w +
+        L S_b where R = L), or a field of the problem holds an array.
 
     See Also
     --------
@@ -97,6 +98,9 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     require_problem(problem)
     require_numbers(problem)
     check_length(problem.length)
+    if problem.informative < problem.length:
+        remedy = "More is possible where all tokens are informative."
+        integer("informative (R)", problem.informative, 1, _MOST_INFORMATIVE, remedy)
     strength, mean = strengths_of(problem)
     whitened = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
     return error_of_whitened(whitened, mean, points)
@@ -264,12 +268,15 @@ def _rest_polynomials(nodes: TokenNodes, theta: float) -> np.ndarray:
     known = cov[0] > _RESOLVED * moment[2]  # less is rounding, and plays no part beside the mean
     pull = np.sqrt(rest / np.where(known, cov[0], np.inf)) * normal
     power = np.maximum(rest * moment[1:-1] + cov * pull, 0.0)
+    scale = max(rest / R, 1.0)  # powers of it would overflow
+    power /= scale ** np.arange(1, R + 1)[:, None]
     e = [np.ones(n)]
-    for order in range(1, R + 1):
+    for order in range(1, min(R, rest) + 1):
         terms = [(-1) ** (i - 1) * e[order - i] * power[i - 1] for i in range(1, order + 1)]
         e.append(np.maximum(sum(terms) / order, 0.0))
+    e += [np.zeros(n)] * (R - len(e) + 1)  # so many tokens have no more products
     with np.errstate(divide="ignore"):
-        return np.log(e) + j[:-1] * a
+        return np.log(e) + j[:-1] * a + np.arange(R + 1)[:, None] * math.log(scale)
 
 
 def symmetric(log_values: np.ndarray, start: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy
 from jaxtyping import Float
 from scipy.special import expit
 
+from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import LARGEST_LOAD, integer, real
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.model.values import require_numbers
@@ -20,6 +22,7 @@ from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.oracle.bayes import (
     MORE_POINTS,
     MOST_POINTS,
+    SCRAMBLES,
     BayesError,
     TokenNodes,
     accuracy_status,
@@ -113,8 +116,8 @@ def learning_error(
     Raises
     ------
     InvalidInput
-        If a value is outside its range, L above 2^20, a field of the problem holds an array,
-        or S_w has no inverse.
+        If a value is outside its range, L above 2^20, R < L above 512, a field of the problem
+        holds an array, or S_w has no inverse.
 
     See Also
     --------
@@ -150,7 +153,10 @@ def learning_error(
     if problem.strength == 0:
         return LearningError(oracle.test_error, 0.0, oracle.test_error, 0.0, 0.0, oracle.status)
     prior = signal_prior(kept, share)
-    solved = [_solution(problem, alpha, prior, nodes) for nodes, _ in scrambles(problem, points)]
+    with progress_of("overlaps of positions", SCRAMBLES) as done:
+        solved = [
+            _solution(problem, alpha, prior, nodes, done) for nodes, _ in scrambles(problem, points)
+        ]
     best, reached, shares = (np.array(column) for column in zip(*solved, strict=True))
     Q, error = float(best.mean()), float(stated_error(best))
     share = float(shares.mean())
@@ -244,7 +250,11 @@ def signal_prior(kept: Float[np.ndarray, " m"], share: float) -> SignalPrior:
 
 
 def _solution(
-    problem: SparseTokenProblem, alpha: float, prior: SignalPrior, nodes: TokenNodes
+    problem: SparseTokenProblem,
+    alpha: float,
+    prior: SignalPrior,
+    nodes: TokenNodes,
+    done: Callable[[float], None],
 ) -> tuple[float, float, float]:
     """Return Q of the posterior, Q where message passing ends, and P/Q of the posterior."""
     pi, theta, R, L = problem.letters
@@ -270,7 +280,10 @@ def _solution(
     if R == L or low == 0:  # all positions are known, or theta^2 is 0 to rounding
         return solution(high, high)
     grid = np.geomspace(low, high, _SCAN)
-    values = np.array([excess(gamma) for gamma in grid])
+    values = np.empty(_SCAN)
+    for i, gamma in enumerate(grid):
+        values[i] = excess(gamma)
+        done(1 / _SCAN)
     values[-1] = min(values[-1], 0.0)  # all positions known is the most
     down = np.flatnonzero((values[:-1] > 0) & (values[1:] <= 0))
     if len(down) == 0:  # so little is known that q_v is that of chance, to rounding
