@@ -65,7 +65,7 @@ def test_other_origins_are_refused(client):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"{", "JSON object"),
+        (b"{", "a JSON object; got b'{'"),
         (b"[]", "JSON object"),
         (b"\xff", "JSON object"),
         (b"[" * 4000, "JSON object"),
@@ -82,6 +82,21 @@ def test_wrong_bodies_are_refused_with_a_reason(client, content, said):
     answer = client.post("/api/coarse", content=content, headers=headers)
     assert answer.status_code == 400
     assert said in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("application/json", 200),
+        ("Application/JSON ; charset=utf-8", 200),
+        ("text/plain", 400),
+        ("text/plain;application/json", 400),
+    ],
+)
+def test_a_body_says_that_it_is_json(client, kind, status):
+    answer = client.post("/api/view/query", content=b"{}", headers={"Content-Type": kind})
+    assert answer.status_code == status
+    assert status == 200 or f"must be application/json; got '{kind}'" in answer.json()["error"]
 
 
 def test_half_open_requests_keep_nobody_out(address):

@@ -137,17 +137,18 @@ def _lines(events: Iterator[dict[str, Any]], lock: threading.Lock) -> Iterator[b
 
 async def _given(request: Request, *options: str) -> tuple[Settings, dict[str, Any]]:
     """Return the settings and options in the JSON object that a request carries."""
-    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-        raise InvalidInput("Content-Type", "application/json", "another type")
+    content = request.headers.get("content-type", "")
+    if content.partition(";")[0].strip().lower() != "application/json":
+        raise InvalidInput("Content-Type", "application/json", content)
     text = b""
     async for part in request.stream():
         text += part
         if len(text) > LONGEST:
-            raise InvalidInput("body", f"at most {LONGEST} bytes", "more")
+            raise InvalidInput("body", f"at most {LONGEST} bytes", text)
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidInput("body", "a JSON object", "something else") from None
+        raise InvalidInput("body", "a JSON object", text) from None
     if not isinstance(body, dict):
         raise InvalidInput("body", "a JSON object", body)
     for name in body:
