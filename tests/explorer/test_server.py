@@ -5,6 +5,7 @@ import functools
 import json
 import re
 import socket
+import threading
 import urllib.request
 
 import numpy as np
@@ -28,7 +29,7 @@ def events(answer):
     assert answer.status_code == 200
     found = [json.loads(line) for line in answer.text.splitlines()]
     assert found.pop() == {"kind": "end"}
-    return found
+    return [event for event in found if event["kind"] != "working"]
 
 
 def test_the_page_and_its_files_are_served_with_a_policy(client):
@@ -279,3 +280,23 @@ def test_networks_that_diverge_say_so_and_steep_spectra_have_no_floor(client, fe
         kept = len(event["test_error"])
         assert kept < 11
         assert re.search(rf"step {kept}\b.*the steps before it are kept", event["notes"][0])
+
+
+def test_a_descent_shows_that_it_goes_on_and_ends_when_nobody_reads(monkeypatch):
+    begun, reading = [], threading.Event()
+
+    def replica(number):
+        begun.append(number)
+        reading.wait()
+
+    def descend(problem, trained, executor, **_):
+        return list(executor.map(replica, range(1000)))
+
+    monkeypatch.setattr(views, "descend", descend)
+    monkeypatch.setattr(views, "PAUSE", 0.01)
+    running = views.descent(Settings({}))
+    assert next(running) == {"kind": "working", "done": 0, "of": 10}
+    running.close()
+    reading.set()
+    with views._DESCENTS:  # which is free once the descent has ended
+        assert len(begun) <= 1
