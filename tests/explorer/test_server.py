@@ -290,13 +290,15 @@ def test_a_descent_shows_that_it_goes_on_and_ends_when_nobody_reads(monkeypatch)
         reading.wait()
 
     def descend(problem, trained, executor, **_):
+        begun.append("descent")
         return list(executor.map(replica, range(1000)))
 
     monkeypatch.setattr(views, "descend", descend)
     monkeypatch.setattr(views, "PAUSE", 0.01)
-    running = views.descent(Settings({}))
-    assert next(running) == {"kind": "working", "done": 0, "of": 10}
-    running.close()
+    for _ in range(2):
+        running = views.descent(Settings({}))
+        assert next(running) == {"kind": "working", "done": 0, "of": 10}
+        running.close()
     reading.set()
-    with views._DESCENTS:  # which is free once the descent has ended
-        assert len(begun) <= 1
+    with views._DESCENTS:  # which is free once the first has ended
+        assert begun in ([], ["descent"], ["descent", 0])

@@ -275,12 +275,15 @@ class _Pieces(Executor):
     def __init__(self) -> None:
         self.done, self.left = 0, False
 
-    def map(self, function: Callable[..., Any], *over: Iterable[Any], **_: Any) -> Iterator[Any]:
+    def map(self, fn: Callable[..., Any], *over: Iterable[Any], **_: Any) -> Iterator[Any]:
         for each in zip(*over, strict=True):
-            if self.left:
-                raise CancelledError
-            yield function(*each)
+            self.go_on()
+            yield fn(*each)
             self.done += 1
+
+    def go_on(self) -> None:
+        if self.left:
+            raise CancelledError
 
 
 def _followed(
@@ -290,10 +293,11 @@ def _followed(
     pieces, future = _Pieces(), Future[Course]()
 
     def run() -> None:
-        given = {"tolerance": DESCENT_TOLERANCE, "replicas": count, "executor": pieces}
+        follow = functools.partial(descend, problem, trained, tolerance=DESCENT_TOLERANCE)
         try:
             with _DESCENTS:
-                future.set_result(descend(problem, trained, **given))
+                pieces.go_on()
+                future.set_result(follow(replicas=count, executor=pieces))
         except BaseException as error:
             future.set_exception(error)
 
