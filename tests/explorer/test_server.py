@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -110,6 +111,24 @@ def test_half_open_requests_keep_nobody_out(address):
         # The server takes connections in turn, so that all of these are there before this one.
         with urllib.request.urlopen(address) as answer:
             assert answer.status == 200
+
+
+def test_streams_that_wait_keep_no_page_waiting(client, monkeypatch):
+    reading = threading.Event()
+
+    def waiting(settings):
+        reading.wait()
+        yield {"kind": "query"}
+
+    monkeypatch.setitem(views.VIEWS, "query", waiting)
+    with ThreadPoolExecutor(51) as pool:
+        streams = [pool.submit(client.post, "/api/view/query", json={}) for _ in range(50)]
+        try:
+            answer = pool.submit(client.get, "/static/main.js").result(timeout=60)
+        finally:
+            reading.set()
+    assert answer.status_code == 200
+    assert [events(stream.result()) for stream in streams] == [[{"kind": "query"}]] * 50
 
 
 def test_forms_of_other_sites_and_unknown_views_are_refused(client):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import threading
@@ -82,11 +83,14 @@ def _error(status: int, text: str) -> JSONResponse:
 
 
 class _Theory:
-    """The theory, loaded once, and one computation of each kind at a time: streams take turns."""
+    """The theory, loaded once, and one computation of each kind at a time: streams take turns.
+
+    Streams that wait hold no thread: there are 40, which the files of the page need too.
+    """
 
     def __init__(self) -> None:
-        self._loading = threading.Lock()
-        self._locks = {name: threading.Lock() for name in ("coarse", "theory", "simulation")}
+        self._loading, self._coarse = threading.Lock(), threading.Lock()
+        self._turns = {name: asyncio.Lock() for name in ("theory", "simulation")}
         self._curves: CoarseCurves | None = None
 
     def load(self) -> CoarseCurves:
@@ -103,7 +107,7 @@ class _Theory:
         curves = self.load()
         from sparsetoken.explorer.views import query
 
-        with self._locks["coarse"]:  # beside exact results, which may be out of date already
+        with self._coarse:  # beside exact results, which may be out of date already
             began = time.thread_time()
             views = {"curves": curves.curves(settings), "query": next(query(settings))}
             duration = 1e3 * (time.thread_time() - began)
@@ -116,23 +120,27 @@ class _Theory:
         from sparsetoken.explorer.views import VIEWS
 
         events = VIEWS[choice("view", name, VIEWS)](settings, **options)
-        lock = self._locks["simulation" if name == "simulation" else "theory"]
-        return StreamingResponse(_lines(events, lock), media_type="application/x-ndjson")
+        turns = self._turns["simulation" if name == "simulation" else "theory"]
+        return StreamingResponse(_lines(events, turns), media_type="application/x-ndjson")
 
 
-def _lines(events: Iterator[dict[str, Any]], lock: threading.Lock) -> Iterator[bytes]:
-    """Return events as lines of JSON; an error ends them as an event of its own."""
+async def _lines(events: Iterator[dict[str, Any]], turns: asyncio.Lock) -> AsyncIterator[bytes]:
+    """Yield events as lines of JSON; an error ends them as an event of its own."""
     last = False
     while not last:
-        with lock:
-            try:
-                event = next(events, {"kind": "end"})
-            except InvalidInput as error:
-                event = {"kind": "error", "message": str(error)}
+        async with turns:
+            event = await run_in_threadpool(_next, events)
         last = event["kind"] in ("end", "error")
         yield json_text(event).encode() + b"\n"
     if event["kind"] == "error":
         yield b'{"kind": "end"}\n'
+
+
+def _next(events: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return next(events, {"kind": "end"})
+    except InvalidInput as error:
+        return {"kind": "error", "message": str(error)}
 
 
 async def _given(request: Request, *options: str) -> tuple[Settings, dict[str, Any]]:
