@@ -151,6 +151,7 @@ def test_frames_of_polars() -> None:
     found = from_frame(frame, bag="slide")
     assert found.ids.tolist() == ["a", "b"]
     assert found.bags[0].tolist() == [[1, 4], [3, 6]]
+    assert from_frame(frame.to_arrow(), bag="slide").bags.equals(found.bags)
     for act in (
         lambda lazy: from_frame(lazy, bag="slide"),
         lambda lazy: from_frame(frame, bag="slide", labels=lazy),
