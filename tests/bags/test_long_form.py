@@ -163,6 +163,14 @@ def test_frames_of_polars() -> None:
             act(frame.lazy())
 
 
+def test_a_column_of_bags_is_given_as_a_list() -> None:
+    bags = pandas.Series([np.ones((2, 2)), np.zeros((3, 2))])
+    for act in (as_bags, lambda X: PooledLinearClassifier().fit(X, [0, 1])):
+        with pytest.raises(InvalidInput, match=r"got 'a Series'\. Give list\(X\)"):
+            act(bags)
+    assert as_bags(list(bags)).sizes.tolist() == [2, 3]
+
+
 @pytest.mark.parametrize("twice", ["bag", "x", "label"])
 def test_columns_of_one_name_are_refused(twice: str) -> None:
     columns = {"bag": [0, 0, 1], "x": [1.0, 2.0, 3.0], "label": [0, 0, 1], twice + "2": [1, 2, 3]}
