@@ -163,6 +163,12 @@ def test_frames_of_polars() -> None:
             act(frame.lazy())
 
 
+def test_a_missing_number_of_a_nullable_column_is_placed() -> None:
+    frame = pandas.DataFrame({"bag": [0, 0, 1], "x": [1.0, 2.0, 3.0], "z": [4, None, 6]})
+    with pytest.raises(InvalidInput, match="got 'nan at bag 0, token 1, column 1'"):
+        from_frame(frame.convert_dtypes())
+
+
 def test_a_column_of_bags_is_given_as_a_list() -> None:
     bags = pandas.Series([np.ones((2, 2)), np.zeros((3, 2))])
     for act in (as_bags, lambda X: PooledLinearClassifier().fit(X, [0, 1])):

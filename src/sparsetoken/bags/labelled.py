@@ -176,6 +176,9 @@ def labels_of(
     """
     refuse_masked(name, labels)
     n, N, known = len(ids), len(rows), ids.tolist()
+    if hasattr(labels, "columns"):
+        remedy = 'Give table.set_index("ID")["LABEL"], by the names of its columns.'
+        raise InvalidInput(name, "a column, a mapping or an array", "a table", remedy)
     if hasattr(labels, "index") and hasattr(labels, "to_dict"):
         labels = _of_series(labels, known, N, name)
     if isinstance(labels, Mapping):

@@ -297,7 +297,9 @@ def _tokens(frame: Any, used: list[str]) -> np.ndarray:
             remedy = "Name the columns of the embedding in `columns`."
             got = f"dtype {frame[name].dtype}"
             raise InvalidInput(f"column {name}", "of real numbers", got, remedy)
-    return frame[used].to_numpy()
+    tokens = frame[used].to_numpy()
+    missing = tokens.dtype == object  # such as pandas.NA, which is no number
+    return frame[used].to_numpy(float, na_value=np.nan) if missing else tokens
 
 
 def _of_vectors(column: Any) -> bool:
