@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.explorer import Settings, views
 from sparsetoken.explorer.server import LONGEST, create_app
 from sparsetoken.theory import predict_readouts
@@ -129,6 +130,27 @@ def test_streams_that_wait_keep_no_page_waiting(client, monkeypatch):
             reading.set()
     assert answer.status_code == 200
     assert [events(stream.result()) for stream in streams] == [[{"kind": "query"}]] * 50
+
+
+def test_a_descent_holds_up_no_other_view(client, monkeypatch):
+    begun, reading = threading.Event(), threading.Event()
+
+    def descend(*_, **__):
+        begun.set()
+        reading.wait()
+        raise InvalidInput("descent", "one that ends", "none")
+
+    monkeypatch.setattr(views, "descend", descend)
+    monkeypatch.setattr(views, "PAUSE", 60)
+    with ThreadPoolExecutor(2) as pool:
+        descent = pool.submit(client.post, "/api/view/descent", json={})
+        begun.wait()
+        try:
+            query = pool.submit(client.post, "/api/view/query", json={}).result(timeout=60)
+        finally:
+            reading.set()
+    assert events(query)[0]["kind"] == "query"
+    assert events(descent.result())[0]["kind"] == "error"
 
 
 def test_forms_of_other_sites_and_unknown_views_are_refused(client):

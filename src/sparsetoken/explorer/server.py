@@ -32,6 +32,8 @@ HOSTS = ("127.0.0.1", "localhost", "[::1]")
 LONGEST = 4096  # bytes of a request
 OPTIONS = {"phase": ("axis",), "simulation": ("dimension", "trials", "seed")}
 """What a request for a view may say besides the settings."""
+KINDS = {**dict.fromkeys(("descent", "networks", "tasks"), "descent"), "simulation": "simulation"}
+"""Which views take turns with one another; all others are of one kind, theory."""
 
 
 class _Guard:
@@ -90,7 +92,7 @@ class _Theory:
 
     def __init__(self) -> None:
         self._loading, self._coarse = threading.Lock(), threading.Lock()
-        self._turns = {name: asyncio.Lock() for name in ("theory", "simulation")}
+        self._turns = {kind: asyncio.Lock() for kind in ("theory", "descent", "simulation")}
         self._curves: CoarseCurves | None = None
 
     def load(self) -> CoarseCurves:
@@ -120,7 +122,7 @@ class _Theory:
         from sparsetoken.explorer.views import VIEWS
 
         events = VIEWS[choice("view", name, VIEWS)](settings, **options)
-        turns = self._turns["simulation" if name == "simulation" else "theory"]
+        turns = self._turns[KINDS.get(name, "theory")]
         return StreamingResponse(_lines(events, turns), media_type="application/x-ndjson")
 
 
