@@ -74,6 +74,31 @@ def test_a_series_of_rows_is_not_taken_by_ids_that_are_numbers_of_rows() -> None
         from_long(tokens[::2], ids[::2], labels=by_id)
 
 
+@pytest.mark.parametrize(
+    "index", [["c", "a2", "b"], ["C", "B", "A"], ["c", "b"], ["c", "c", "b"], [0.5, 1.5, 2.5]]
+)
+def test_a_series_of_ids_that_lacks_a_bag_is_not_taken_by_place(index: list[object]) -> None:
+    labels = pandas.Series(np.arange(len(index)) % 2, index=index)
+    with pytest.raises(InvalidInput, match="one for each bag; got 'none for bag a'"):
+        from_long(np.eye(6), list("aabbcc"), labels=labels)
+
+
+def test_a_table_of_labels_is_refused_with_a_remedy() -> None:
+    table = pandas.DataFrame({"id": list("abc"), "sick": [1, 0, 1]})
+    with pytest.raises(
+        InvalidInput, match=r'got \'a table\'. Give table.set_index\("ID"\)\["LABEL'
+    ):
+        from_long(np.eye(6), list("aabbcc"), labels=table)
+    by_id = table.set_index("id")["sick"]
+    assert from_long(np.eye(6), list("aabbcc"), labels=by_id).y.tolist() == [1, 0, 1]
+
+
+def test_a_series_whose_index_numbers_other_rows_is_taken_by_place() -> None:
+    for index in ([0, 1, 2], [2, 5, 7]):
+        labels = pandas.Series([1, 0, 1], index=index)
+        assert from_long(np.eye(6), list("aabbcc"), labels=labels).y.tolist() == [1, 0, 1]
+
+
 def test_the_column_of_labels_is_no_token() -> None:
     found = from_frame(_frame(), "slide", labels="sick")
     assert found.columns == ["a", "b", "c", "d"]

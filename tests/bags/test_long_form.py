@@ -151,6 +151,7 @@ def test_frames_of_polars() -> None:
     found = from_frame(frame, bag="slide")
     assert found.ids.tolist() == ["a", "b"]
     assert found.bags[0].tolist() == [[1, 4], [3, 6]]
+    assert from_frame(frame.to_arrow(), bag="slide").bags.equals(found.bags)
     for act in (
         lambda lazy: from_frame(lazy, bag="slide"),
         lambda lazy: from_frame(frame, bag="slide", labels=lazy),
@@ -160,6 +161,20 @@ def test_frames_of_polars() -> None:
     ):
         with pytest.raises(InvalidInput, match=r"must be a frame with its rows.* Give .*collect"):
             act(frame.lazy())
+
+
+def test_a_missing_number_of_a_nullable_column_is_placed() -> None:
+    frame = pandas.DataFrame({"bag": [0, 0, 1], "x": [1.0, 2.0, 3.0], "z": [4, None, 6]})
+    with pytest.raises(InvalidInput, match="got 'nan at bag 0, token 1, column 1'"):
+        from_frame(frame.convert_dtypes())
+
+
+def test_a_column_of_bags_is_given_as_a_list() -> None:
+    bags = pandas.Series([np.ones((2, 2)), np.zeros((3, 2))])
+    for act in (as_bags, lambda X: PooledLinearClassifier().fit(X, [0, 1])):
+        with pytest.raises(InvalidInput, match=r"got 'a Series'\. Give list\(X\)"):
+            act(bags)
+    assert as_bags(list(bags)).sizes.tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("twice", ["bag", "x", "label"])

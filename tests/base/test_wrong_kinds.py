@@ -69,7 +69,10 @@ X, Y, RAGGED = np.random.default_rng(0).standard_normal((6, 4, 3)), np.arange(6)
     [
         (lambda: st.SparseTokenProblem(2, position_law=RAGGED), "position_law must be a sequence"),
         (lambda: bags.as_bags(X, mask=RAGGED), "mask must be a bool array"),
-        (lambda: bags.from_frame({"bag": [1], "x": [1.0]}), "frame must be of pandas or polars"),
+        (
+            lambda: bags.from_frame({"bag": [1], "x": [1.0]}),
+            "frame must be of pandas, polars or pyarrow",
+        ),
         (lambda: bags.as_bags(bags.from_long(np.eye(3), [0, 1, 1])), r"Give X\.bags"),
         (
             lambda: st.BagClassifier().fit(bags.from_long(np.eye(3), [0, 1, 1]), [0, 1]),

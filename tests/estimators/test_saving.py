@@ -10,6 +10,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hostile_files import PLAIN, TEXT, damaged, little_memory, npy
@@ -90,6 +92,17 @@ def test_strange_types_are_named_and_not_loaded(tmp_path):
 
 class Strange:
     pass
+
+
+def test_what_could_not_be_loaded_is_not_saved(bags, tmp_path):
+    neighbours = make_pipeline(BagPooling(), KNeighborsClassifier(algorithm="kd_tree"))
+    fitted = neighbours.fit(*bags)
+    with pytest.raises(InvalidInput, match=r"KDTree'\. A path that ends in \.joblib"):
+        save(fitted, tmp_path / "m.skops")
+    assert not list(tmp_path.iterdir())
+    save(fitted, tmp_path / "m.joblib")
+    found = load(tmp_path / "m.joblib", trust_pickle=True)
+    assert found.score(*bags) == fitted.score(*bags)
 
 
 @pytest.fixture(scope="module")

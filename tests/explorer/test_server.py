@@ -5,12 +5,15 @@ import functools
 import json
 import re
 import socket
+import threading
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import sparsetoken as st
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.explorer import Settings, views
 from sparsetoken.explorer.server import LONGEST, create_app
 from sparsetoken.theory import predict_readouts
@@ -28,7 +31,7 @@ def events(answer):
     assert answer.status_code == 200
     found = [json.loads(line) for line in answer.text.splitlines()]
     assert found.pop() == {"kind": "end"}
-    return found
+    return [event for event in found if event["kind"] != "working"]
 
 
 def test_the_page_and_its_files_are_served_with_a_policy(client):
@@ -65,7 +68,7 @@ def test_other_origins_are_refused(client):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"{", "JSON object"),
+        (b"{", "a JSON object; got b'{'"),
         (b"[]", "JSON object"),
         (b"\xff", "JSON object"),
         (b"[" * 4000, "JSON object"),
@@ -84,6 +87,21 @@ def test_wrong_bodies_are_refused_with_a_reason(client, content, said):
     assert said in answer.json()["error"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("application/json", 200),
+        ("Application/JSON ; charset=utf-8", 200),
+        ("text/plain", 400),
+        ("text/plain;application/json", 400),
+    ],
+)
+def test_a_body_says_that_it_is_json(client, kind, status):
+    answer = client.post("/api/view/query", content=b"{}", headers={"Content-Type": kind})
+    assert answer.status_code == status
+    assert status == 200 or f"must be application/json; got '{kind}'" in answer.json()["error"]
+
+
 def test_half_open_requests_keep_nobody_out(address):
     host, _, port = address.rstrip("/").rpartition("/")[2].partition(":")
     head = f"POST /api/coarse HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 20"
@@ -94,6 +112,45 @@ def test_half_open_requests_keep_nobody_out(address):
         # The server takes connections in turn, so that all of these are there before this one.
         with urllib.request.urlopen(address) as answer:
             assert answer.status == 200
+
+
+def test_streams_that_wait_keep_no_page_waiting(client, monkeypatch):
+    reading = threading.Event()
+
+    def waiting(settings):
+        reading.wait()
+        yield {"kind": "query"}
+
+    monkeypatch.setitem(views.VIEWS, "query", waiting)
+    with ThreadPoolExecutor(51) as pool:
+        streams = [pool.submit(client.post, "/api/view/query", json={}) for _ in range(50)]
+        try:
+            answer = pool.submit(client.get, "/static/main.js").result(timeout=60)
+        finally:
+            reading.set()
+    assert answer.status_code == 200
+    assert [events(stream.result()) for stream in streams] == [[{"kind": "query"}]] * 50
+
+
+def test_a_descent_holds_up_no_other_view(client, monkeypatch):
+    begun, reading = threading.Event(), threading.Event()
+
+    def descend(*_, **__):
+        begun.set()
+        reading.wait()
+        raise InvalidInput("descent", "one that ends", "none")
+
+    monkeypatch.setattr(views, "descend", descend)
+    monkeypatch.setattr(views, "PAUSE", 60)
+    with ThreadPoolExecutor(2) as pool:
+        descent = pool.submit(client.post, "/api/view/descent", json={})
+        begun.wait()
+        try:
+            query = pool.submit(client.post, "/api/view/query", json={}).result(timeout=60)
+        finally:
+            reading.set()
+    assert events(query)[0]["kind"] == "query"
+    assert events(descent.result())[0]["kind"] == "error"
 
 
 def test_forms_of_other_sites_and_unknown_views_are_refused(client):
@@ -264,3 +321,25 @@ def test_networks_that_diverge_say_so_and_steep_spectra_have_no_floor(client, fe
         kept = len(event["test_error"])
         assert kept < 11
         assert re.search(rf"step {kept}\b.*the steps before it are kept", event["notes"][0])
+
+
+def test_a_descent_shows_that_it_goes_on_and_ends_when_nobody_reads(monkeypatch):
+    begun, reading = [], threading.Event()
+
+    def replica(number):
+        begun.append(number)
+        reading.wait()
+
+    def descend(problem, trained, executor, **_):
+        begun.append("descent")
+        return list(executor.map(replica, range(1000)))
+
+    monkeypatch.setattr(views, "descend", descend)
+    monkeypatch.setattr(views, "PAUSE", 0.01)
+    for _ in range(2):
+        running = views.descent(Settings({}))
+        assert next(running) == {"kind": "working", "done": 0, "of": 10}
+        running.close()
+    reading.set()
+    with views._DESCENTS:  # which is free once the first has ended
+        assert begun in ([], ["descent"], ["descent", 0])

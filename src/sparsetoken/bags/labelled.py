@@ -176,6 +176,9 @@ def labels_of(
     """
     refuse_masked(name, labels)
     n, N, known = len(ids), len(rows), ids.tolist()
+    if hasattr(labels, "columns"):
+        remedy = 'Give table.set_index("ID")["LABEL"], by the names of its columns.'
+        raise InvalidInput(name, "a column, a mapping or an array", "a table", remedy)
     if hasattr(labels, "index") and hasattr(labels, "to_dict"):
         labels = _of_series(labels, known, N, name)
     if isinstance(labels, Mapping):
@@ -207,9 +210,15 @@ def _of_series(labels: Any, ids: list[Any], N: int, name: str) -> Any:
     """Return a Series as a mapping from ids if they are its index, else its values.
 
     A Series with a label for each of N tokens is a column of the table: its index numbers rows,
-    though integer ids may be among the numbers.
+    though integer ids may be among the numbers. An index of names, or of some of the ids, that
+    lacks a bag is still one of ids: its values by place would be labels of others.
     """
-    by_id = labels.index.is_unique and set(ids) <= set(labels.index)
+    index, known = labels.index, set(ids) & set(labels.index)
+    by_id = index.is_unique and len(known) == len(ids)
+    rows = list(index) == list(range(len(index)))
+    numbered = rows or (index.inferred_type == "integer" and not known)
+    if len(known) < len(ids) and not numbered and len(labels) != N:
+        return labels.to_dict()
     if by_id and len(labels) == N == len(ids) and list(labels.index) != ids:
         got = "a Series with a label for each bag and for each token"
         remedy = "labels.to_dict() has ids for keys, labels.to_numpy() stands by rows."

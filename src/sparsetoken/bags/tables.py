@@ -1,4 +1,4 @@
-"""Bags from rows with bag ids: arrays, and frames of pandas or polars."""
+"""Bags from rows with bag ids: arrays, and tables of pandas, polars or pyarrow."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> LabelledBags:
 def from_frame(
     frame: pandas.DataFrame, bag: str = "bag", *, labels: Any = None, columns: Columns = None
 ) -> LabelledBags:
-    """Return bags from a pandas or polars frame with one row for each token.
+    """Return bags from a table of pandas, polars or pyarrow with one row for each token.
 
     Parameters
     ----------
-    frame : pandas.DataFrame or polars.DataFrame
+    frame : pandas.DataFrame, polars.DataFrame or pyarrow.Table
     bag : str
         The column of bag ids, in any order.
     labels : str, mapping, pandas.Series or array, optional
@@ -125,11 +125,11 @@ def from_frame(
     (['s7', 's2'], [1, 0])
     """
     refuse_masked("frame", frame)
-    if type(frame).__module__.partition(".")[0] == "polars":
+    if hasattr(frame, "to_pandas"):  # of polars and pyarrow
         frame = frame.to_pandas()
     if not hasattr(frame, "columns"):
         remedy = "from_long takes arrays, read a file."
-        raise InvalidInput("frame", "of pandas or polars", type(frame).__name__, remedy)
+        raise InvalidInput("frame", "of pandas, polars or pyarrow", type(frame).__name__, remedy)
     found = from_rows("frame", frame, bag, labels, columns, _all_but_labels)
     if not isinstance(labels, str):
         _tell_constant(found)
@@ -297,7 +297,9 @@ def _tokens(frame: Any, used: list[str]) -> np.ndarray:
             remedy = "Name the columns of the embedding in `columns`."
             got = f"dtype {frame[name].dtype}"
             raise InvalidInput(f"column {name}", "of real numbers", got, remedy)
-    return frame[used].to_numpy()
+    tokens = frame[used].to_numpy()
+    missing = tokens.dtype == object  # such as pandas.NA, which is no number
+    return frame[used].to_numpy(float, na_value=np.nan) if missing else tokens
 
 
 def _of_vectors(column: Any) -> bool:

@@ -21,6 +21,7 @@ from sparsetoken.base.validation import InvalidInput
 
 PICKLES = (".joblib", ".pickle", ".pkl")
 _LEGAL = "a classifier that was saved"
+_HARMLESS = "of types of this package and of those that skops knows to be harmless"
 _TREES = ("sklearn.tree._tree.Tree",)  # not harmless by itself: see `_check_trees`
 _SCHEMA, _OBJECTS = "schema.json", 32  # bytes of objects for a byte of JSON, as of "[[],[],[]]"
 
@@ -31,7 +32,6 @@ def save(estimator: Any, path: Path | str) -> None:
     Parameters
     ----------
     estimator : classifier of this package
-        A step that is not of this package or of scikit-learn is refused when it is loaded.
     path : path
         If it ends in .joblib, .pickle or .pkl, a pickle is written, which `load` reads only if
         `trust_pickle` is set.
@@ -43,7 +43,7 @@ def save(estimator: Any, path: Path | str) -> None:
     Raises
     ------
     InvalidInput
-        If skops is not installed.
+        If skops is not installed, or a part is of a type that `load` would refuse.
     OSError
         If the file cannot be written.
     """
@@ -55,6 +55,9 @@ def save(estimator: Any, path: Path | str) -> None:
             joblib.dump(estimator, aside)
         return
     content = _skops().dumps(estimator)
+    if strange := _strange(content):
+        remedy = "A path that ends in .joblib writes a pickle of all types."
+        raise InvalidInput("the model", _HARMLESS, strange, remedy)
     with written_whole(path) as aside:
         aside.write_bytes(content)
 
@@ -113,14 +116,21 @@ def _harmless(path: Path) -> Any:
     skops = _skops()
     with refused("MODEL", _LEGAL, path):
         content = _unpacked(path)
-        trusted = {*_own_types(), *_TREES}
-        strange = sorted(set(skops.get_untrusted_types(data=content)) - trusted)
+        strange = _strange(content)
         if not strange:
-            model = skops.loads(content, trusted=sorted(trusted))
+            model = skops.loads(content, trusted=sorted(_trusted()))
             _check_trees(model)
             return model
-    legal = "of types of this package and of scikit-learn"
-    raise InvalidInput(f"MODEL {path.name}", legal, ", ".join(strange))
+    raise InvalidInput(f"MODEL {path.name}", _HARMLESS, strange)
+
+
+def _strange(content: bytes) -> str:
+    """Return the types of a saved model that are not known to be harmless."""
+    return ", ".join(sorted(set(_skops().get_untrusted_types(data=content)) - _trusted()))
+
+
+def _trusted() -> set[str]:
+    return {*_own_types(), *_TREES}
 
 
 def _check_trees(model: Any) -> None:

@@ -84,9 +84,11 @@ def _point(settings: Settings, view: str, loads: Sequence[float]) -> dict[str, A
     point["query"] = _rounded(next(query(settings)))
     point["capacity"] = list(capacity(settings))
     if view in SLOW:
+        at_loads = (settings.replace(alpha1=alpha1) for alpha1 in loads)
+        followed = (VIEWS[view](at, replicas=(REPLICAS,)) for at in at_loads)
         point[view] = [
-            _rounded(list(VIEWS[view](settings.replace(alpha1=alpha1), replicas=(REPLICAS,))))
-            for alpha1 in loads
+            [_rounded(event) for event in events if event["kind"] != "working"]
+            for events in followed
         ]
     return point
 

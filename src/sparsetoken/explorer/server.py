@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import threading
@@ -31,6 +32,8 @@ HOSTS = ("127.0.0.1", "localhost", "[::1]")
 LONGEST = 4096  # bytes of a request
 OPTIONS = {"phase": ("axis",), "simulation": ("dimension", "trials", "seed")}
 """What a request for a view may say besides the settings."""
+KINDS = {**dict.fromkeys(("descent", "networks", "tasks"), "descent"), "simulation": "simulation"}
+"""Which views take turns with one another; all others are of one kind, theory."""
 
 
 class _Guard:
@@ -82,11 +85,14 @@ def _error(status: int, text: str) -> JSONResponse:
 
 
 class _Theory:
-    """The theory, loaded once, and one computation of each kind at a time: streams take turns."""
+    """The theory, loaded once, and one computation of each kind at a time: streams take turns.
+
+    Streams that wait hold no thread: there are 40, which the files of the page need too.
+    """
 
     def __init__(self) -> None:
-        self._loading = threading.Lock()
-        self._locks = {name: threading.Lock() for name in ("coarse", "theory", "simulation")}
+        self._loading, self._coarse = threading.Lock(), threading.Lock()
+        self._turns = {kind: asyncio.Lock() for kind in ("theory", "descent", "simulation")}
         self._curves: CoarseCurves | None = None
 
     def load(self) -> CoarseCurves:
@@ -103,7 +109,7 @@ class _Theory:
         curves = self.load()
         from sparsetoken.explorer.views import query
 
-        with self._locks["coarse"]:  # beside exact results, which may be out of date already
+        with self._coarse:  # beside exact results, which may be out of date already
             began = time.thread_time()
             views = {"curves": curves.curves(settings), "query": next(query(settings))}
             duration = 1e3 * (time.thread_time() - began)
@@ -116,38 +122,43 @@ class _Theory:
         from sparsetoken.explorer.views import VIEWS
 
         events = VIEWS[choice("view", name, VIEWS)](settings, **options)
-        lock = self._locks["simulation" if name == "simulation" else "theory"]
-        return StreamingResponse(_lines(events, lock), media_type="application/x-ndjson")
+        turns = self._turns[KINDS.get(name, "theory")]
+        return StreamingResponse(_lines(events, turns), media_type="application/x-ndjson")
 
 
-def _lines(events: Iterator[dict[str, Any]], lock: threading.Lock) -> Iterator[bytes]:
-    """Return events as lines of JSON; an error ends them as an event of its own."""
+async def _lines(events: Iterator[dict[str, Any]], turns: asyncio.Lock) -> AsyncIterator[bytes]:
+    """Yield events as lines of JSON; an error ends them as an event of its own."""
     last = False
     while not last:
-        with lock:
-            try:
-                event = next(events, {"kind": "end"})
-            except InvalidInput as error:
-                event = {"kind": "error", "message": str(error)}
+        async with turns:
+            event = await run_in_threadpool(_next, events)
         last = event["kind"] in ("end", "error")
         yield json_text(event).encode() + b"\n"
     if event["kind"] == "error":
         yield b'{"kind": "end"}\n'
 
 
+def _next(events: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return next(events, {"kind": "end"})
+    except InvalidInput as error:
+        return {"kind": "error", "message": str(error)}
+
+
 async def _given(request: Request, *options: str) -> tuple[Settings, dict[str, Any]]:
     """Return the settings and options in the JSON object that a request carries."""
-    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-        raise InvalidInput("Content-Type", "application/json", "another type")
+    content = request.headers.get("content-type", "")
+    if content.partition(";")[0].strip().lower() != "application/json":
+        raise InvalidInput("Content-Type", "application/json", content)
     text = b""
     async for part in request.stream():
         text += part
         if len(text) > LONGEST:
-            raise InvalidInput("body", f"at most {LONGEST} bytes", "more")
+            raise InvalidInput("body", f"at most {LONGEST} bytes", text)
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidInput("body", "a JSON object", "something else") from None
+        raise InvalidInput("body", "a JSON object", text) from None
     if not isinstance(body, dict):
         raise InvalidInput("body", "a JSON object", body)
     for name in body:

@@ -9,7 +9,9 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Executor, Future, wait
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.results import Capacity, Prediction
+from sparsetoken.results import Capacity, Course, Prediction
 from sparsetoken.results.simulation import standard_error
 from sparsetoken.simulation.setting import Setting
 from sparsetoken.simulation.trial import TrialPlan
@@ -62,8 +64,10 @@ PHASE_AXES = {
 CAPACITY_TOLERANCE, DESCENT_TOLERANCE = 1e-2, 5e-3
 NETWORK_REPLICAS = 8  # whatever the error: where symmetries break slowly it falls too slowly
 QUICK_REPLICAS = 2
+PAUSE = 1.0  # seconds between signs that a descent goes on
 SIMULATED_LOADS = (0.5, 1.0, 2.0, 4.0)
 SIMULATED = ("attention", "pooled")
+_DESCENTS = threading.Lock()  # one at a time: each takes hundreds of MB
 
 
 def _named(result: Any, *names: str) -> dict[str, Any]:
@@ -241,7 +245,8 @@ def _courses(problem: Problem, descents: dict[str, Descent], replicas: Counts) -
     costs = np.cumsum([count or NETWORK_REPLICAS for count, _ in plan])
     for i, (count, name) in enumerate(plan):
         trained = descents[name]
-        course = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=count)
+        place = {"done": costs[i - 1] if i else 0, "of": costs[-1]}
+        course = yield from _followed(problem, trained, count, place)
         known = np.isfinite(course.training_loss)
         weights, readouts = course.weights, trained.network.readouts(outputs=1)
         queries = np.delete(weights.cosines[..., 0], readouts, axis=-1)
@@ -262,6 +267,48 @@ def _courses(problem: Problem, descents: dict[str, Descent], replicas: Counts) -
             "done": costs[i],
             "of": costs[-1],
         }
+
+
+class _Pieces(Executor):
+    """Runs pieces of work where it is called, until nobody reads on."""
+
+    def __init__(self) -> None:
+        self.done, self.left = 0, False
+
+    def map(self, fn: Callable[..., Any], *over: Iterable[Any], **_: Any) -> Iterator[Any]:
+        for each in zip(*over, strict=True):
+            self.go_on()
+            yield fn(*each)
+            self.done += 1
+
+    def go_on(self) -> None:
+        if self.left:
+            raise CancelledError
+
+
+def _followed(
+    problem: Problem, trained: Descent, count: int | None, place: dict[str, int]
+) -> Generator[dict[str, Any], None, Course]:
+    """Follow a descent in a thread, and yield how far it is; when the reader stops, it ends."""
+    pieces, future = _Pieces(), Future[Course]()
+
+    def run() -> None:
+        follow = functools.partial(descend, problem, trained, tolerance=DESCENT_TOLERANCE)
+        try:
+            with _DESCENTS:
+                pieces.go_on()
+                future.set_result(follow(replicas=count, executor=pieces))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        while not wait([future], PAUSE).done:
+            done = min(pieces.done, (count or NETWORK_REPLICAS) - 1)
+            yield {"kind": "working", **place, "done": place["done"] + done}
+        return future.result()
+    finally:
+        pieces.left = True
 
 
 def simulation(settings: Settings, dimension: int = 200, trials: int = 8, seed: int = 0) -> Events:

@@ -51,6 +51,7 @@ LAST = networks.Network(lambda H, c: H[-1, 0] * H[:, 1].sum() + c[0], columns=["
             48,
         ),
         (spiked(60, 8.0, length=4), descent(0.1, 0.1, LAST, alpha=2.0, steps=4), 48),
+        (spiked(60, 8.0, length=4), descent(0.0, 0.0, LAST, alpha=2.0, steps=4), 48),  # c alone
     ],
 )
 def test_means_over_data_sets_are_those_of_the_simulation(problem, trained, count):

@@ -83,7 +83,7 @@ class DataSet:
     def gradient(self, by_H: Float[np.ndarray, "k L n"], moves: np.ndarray) -> list[np.ndarray]:
         """Return the gradient, 0 in the columns that do not move."""
         gradient = np.zeros(self._start.shape)
-        flat = by_H.reshape(len(by_H), -1).astype(np.float32)
+        flat = by_H.reshape(len(by_H), len(self._tokens)).astype(np.float32)
         gradient[:, moves] = (flat @ self._tokens).T / len(self._y)
         return [gradient]
 
