@@ -86,6 +86,7 @@ TASK = ["descend", "--steps", "1", "--task"]
         (["reproduce", "--profile", "slow"], "profile"),
         (["reproduce", "--out", ""], "--out"),
         (["reproduce", "--out", __file__], "--out"),
+        (["explore", "--export", ""], "--export must be a folder"),
         (["forecast"], "FILE is missing"),
         (["plot", "."], "STORE must be a sweep"),
         (["floor", "--alpha", "x"], "--alpha must be a number; got 'x'"),

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import threading
+import types
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
@@ -222,6 +223,22 @@ def test_the_phase_diagram_has_a_row_for_each_value(client, monkeypatch):
     readouts = [settings.readout(alpha) for alpha in axes["x"]]
     exact = predict_readouts(settings.problem(), settings.model("pooled"), readouts)
     assert errors[1] == pytest.approx([p.test_error for p in exact], abs=5e-3)  # its tolerance
+
+
+def test_a_stream_can_be_left_after_each_load_where_queries_are_random(monkeypatch):
+    asked = []
+
+    def solved(settings, name, loads, tolerance):
+        asked.append(loads)
+        return types.SimpleNamespace(test_error=np.full(len(loads), 0.1))
+
+    monkeypatch.setattr(views, "predictions", solved)
+    monkeypatch.setattr(views, "CELLS", 4)
+    monkeypatch.setitem(views.PHASE_AXES, "strength", np.array([4.0]))
+    found = list(views.phase(Settings({"spectrum": 1.0})))
+    assert [len(loads) for loads in asked] == [1] * 12  # of three models
+    assert [e["done"] for e in found if e["kind"] == "working"] == list(range(1, 13))
+    assert np.shape(found[-1]["pooled"]) == (4,)
 
 
 def test_a_simulation_is_that_of_simulate(client):

@@ -28,7 +28,7 @@ def explore(
         bool, Option("--open", negative="--no-open", help="Open the page in the browser.")
     ] = False,
     export: Annotated[
-        Path | None, Option(help="Write a page that needs no server to this folder.")
+        str | None, Option(help="Write a page that needs no server to this folder.")
     ] = None,
 ) -> Answer:
     """Open an interactive page of the theory on this computer.
@@ -53,12 +53,12 @@ def explore(
     return Answer("", {"url": address, "status": "listening"}, lines, then=then)
 
 
-def _exported(folder: Path) -> Answer:
+def _exported(folder: str) -> Answer:
     from sparsetoken.explorer.export import export
 
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInput("--export", "a folder", str(folder))
-    path = str(export(folder))
+    if not folder or (Path(folder).exists() and not Path(folder).is_dir()):
+        raise InvalidInput("--export", "a folder", folder)  # "" is an unset variable
+    path = str(export(Path(folder)))
     return Answer("", {"path": path, "status": "converged"}, [f"Wrote {path}"])
 
 

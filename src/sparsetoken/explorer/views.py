@@ -51,7 +51,7 @@ Counts = tuple[int | None, ...]
 MODELS = ("attention", "pooled", "vectorized", "elementwise", "hard_attention")
 LOADS = tuple(np.geomspace(0.25, 10, 21).tolist())
 NEAR = 0.06  # in log(alpha): the marked load stands for a neighbour
-CHUNK = 3  # loads at a time: between chunks a stream can be left
+CHUNK = 3  # loads at a time: between chunks a stream can be left; one where a query is random
 TOLERANCE = 1e-3
 FLOOR_LOADS, FLOOR_POINTS = LOADS[::5], 256
 PHASE_TOLERANCE, CELLS = 5e-3, 12
@@ -99,7 +99,7 @@ def curves(settings: Settings) -> Events:
     parts: list[Any] = [("floor", FLOOR_LOADS, 1, floor)]
     for name in reversed(MODELS):
         solve = functools.partial(predictions, settings, name, tolerance=TOLERANCE)
-        parts.insert(0, (name, loads, CHUNK, solve))
+        parts.insert(0, (name, loads, CHUNK if settings.isotropic else 1, solve))
     of, done = sum(len(part[1]) for part in parts), 0
     for part in parts:
         for event in _curve(*part):
@@ -183,13 +183,15 @@ def phase(settings: Settings, axis: str = "strength") -> Events:
     if axis == "length":
         values = [int(length) for length in values if length >= settings["informative"]]
     yield {"kind": "axes", "x": loads, "y": values, "axis": axis}
-    done, of = 0, len(values) * len(COARSE)
+    chunk = CELLS if settings.isotropic else 1
+    done, of = 0, len(values) * len(COARSE) * CELLS
     for value in values:
         here = settings.replace(**{axis: value})
-        row: dict[str, Any] = {"kind": "row", "value": value}
-        for name in COARSE:
-            row[name] = predictions(here, name, loads, PHASE_TOLERANCE).test_error
-            done += 1
+        row: dict[str, Any] = {"kind": "row", "value": value, **{name: [] for name in COARSE}}
+        for name, first in itertools.product(COARSE, range(0, CELLS, chunk)):
+            some = loads[first : first + chunk]
+            row[name] += predictions(here, name, some, PHASE_TOLERANCE).test_error.tolist()
+            done += len(some)
             yield {"kind": "working", "model": name, "done": done, "of": of}
         yield row
 
