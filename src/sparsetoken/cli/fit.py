@@ -107,7 +107,7 @@ def fit(
         "separating": leaks,
     }
     lines = [columns_told(data), *_lines(values)]
-    return Answer("", values, lines, leaking, failure, code=2 if failure else 0)
+    return Answer("", values, lines, leaking, failure, code=1 if failure else 0)
 
 
 def _estimator(model: str, seed: int) -> Any:
