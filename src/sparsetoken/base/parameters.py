@@ -316,7 +316,8 @@ def _hinting(init: Callable[..., None]) -> Callable[..., None]:
                 raise
             suggested = " or ".join(meant(unknown, parameters_of(self)))
             hint = f" Did you mean {suggested}?" if suggested else closest(unknown, fields)
-            raise TypeError(f"{error}.{hint}") from None
+            said = str(error).partition(". Did you mean")[0]  # of Python 3.13 too
+            raise TypeError(f"{said}.{hint}") from None
 
     return made
 
