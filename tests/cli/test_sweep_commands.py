@@ -309,15 +309,16 @@ def test_an_export_to_a_folder(done):
     assert "--export must be a file; got 't.zarr, a folder'" in found.stderr
 
 
-def test_a_grid_of_10_to_the_12_is_planned_and_refused_at_once(here):
-    ends = "{ from = 1, to = 2, points = 10000 }"
+@pytest.mark.parametrize(("points", "seconds"), [(10**4, 10**6), (10**5, 10**9)])
+def test_a_huge_grid_is_planned_and_refused_at_once(points, seconds, here):
+    ends = f"{{ from = 1, to = 2, points = {points} }}"
     (here / "huge.toml").write_text(
         'experiment = "alignment"\n[fixed]\nlength = 4\n[axes]\n'
         + "".join(f"{name} = {ends}\n" for name in ("strength", "alpha0", "beta"))
     )
     planned = values(run("sweep", "huge.toml", "--dry-run", "--json"))
-    assert planned["points"] == planned["rows"] == 10**12
-    assert planned["seconds"] > 10**6
+    assert planned["points"] == planned["rows"] == points**3
+    assert planned["seconds"] > seconds
     found = run("sweep", "huge.toml", "--yes")
     assert found.exit_code == 2
     assert "GiB in memory" in found.stderr
@@ -332,18 +333,3 @@ def test_an_export_does_not_replace_the_store(here):
     assert "a file other than the input" in found.stderr
     assert run("plot", "s.svg").exit_code == 2
     assert run("results", "s.csv").exit_code == run("results", "s.svg").exit_code == 0
-
-
-def test_a_grid_of_10_to_the_15_is_planned_and_refused_at_once(here):
-    ends = "{ from = 1, to = 2, points = 100000 }"
-    (here / "huge.toml").write_text(
-        'experiment = "alignment"\n[fixed]\nlength = 4\n[axes]\n'
-        + "".join(f"{name} = {ends}\n" for name in ("strength", "alpha0", "beta"))
-    )
-    planned = values(run("sweep", "huge.toml", "--dry-run", "--json"))
-    assert planned["points"] == planned["rows"] == 10**15
-    assert planned["seconds"] > 10**9
-    found = run("sweep", "huge.toml", "--yes")
-    assert found.exit_code == 2
-    assert "GiB in memory" in found.stderr
-    assert not (here / "huge.sweep").exists()
