@@ -61,6 +61,13 @@ def test_places_that_are_refused(name, words, tmp_path):
         require_place("--out", tmp_path / name, tmp_path / "in.csv")
 
 
+def test_a_missing_folder_is_told_with_the_path_that_was_given(tmp_path):
+    path = tmp_path / "missing" / "model.skops"
+    with pytest.raises(FileNotFoundError) as caught, written_whole(path):
+        pass
+    assert caught.value.filename == str(path)
+
+
 def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "pipe")
     os.mkfifo(tmp_path / "pipe")

@@ -108,6 +108,7 @@ TASK = ["descend", "--steps", "1", "--task"]
         ([*NETWORK, "softmax", "--rate", "-1,2"], "--rate must be a finite number"),
         ([*NETWORK, "softmax", "--start", "-1,2"], "--start must be a finite number"),
         (["descend", "--steps", "90000"], "steps of a descent"),
+        (["descend", "--alpha", "1,inf", "--batches", "2"], "--batches must be 1 with alpha = inf"),
         (["descend", "--model", "pooled"], "--model must be one of"),
         (["descend", "--steps", "1", "--trials", "0"], "--trials"),
         (["descend", "--steps", "800", "--length", "5", "--dimension", "2"], "--dimension (d)"),

@@ -235,6 +235,13 @@ def test_plot_draws_what_the_spec_says(done):
     assert (done / "m.png").read_bytes()[1:4] == b"PNG"
 
 
+def test_a_plot_does_not_depend_on_the_backend_of_the_user(done):
+    command = [sys.executable, "-m", "sparsetoken", "plot", "spec.sweep"]
+    environ = {**os.environ, "MPLBACKEND": "none_such"}
+    subprocess.run(command, cwd=done, env=environ, check=True)
+    assert (done / "spec.svg").exists()
+
+
 def test_plots_that_are_refused(done):
     (done / "spec.sweep.svg").mkdir()
     for arguments, words in [

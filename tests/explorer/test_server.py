@@ -133,6 +133,20 @@ def test_streams_that_wait_keep_no_page_waiting(client, monkeypatch):
     assert [events(stream.result()) for stream in streams] == [[{"kind": "query"}]] * 50
 
 
+def test_a_failure_of_the_program_is_told_apart_from_the_end_of_the_server(
+    client, monkeypatch, capfd
+):
+    def failing(settings):
+        yield {"kind": "query"}
+        raise ZeroDivisionError("in a view")
+
+    monkeypatch.setitem(views.VIEWS, "query", failing)
+    found = events(client.post("/api/view/query", json={}))
+    assert [event["kind"] for event in found] == ["query", "error"]
+    assert "ZeroDivisionError('in a view')" in found[1]["message"]
+    assert "in failing" in capfd.readouterr().err
+
+
 def test_a_descent_holds_up_no_other_view(client, monkeypatch):
     begun, reading = threading.Event(), threading.Event()
 

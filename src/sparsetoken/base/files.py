@@ -47,9 +47,12 @@ def written_whole(path: Path) -> Iterator[Path]:
     """
     target = path.resolve()  # a link stays a link
     require_regular("path", target)  # a device would be replaced by a file
-    number, name = tempfile.mkstemp(
-        prefix=f".{target.stem}.", suffix=target.suffix, dir=target.parent
-    )
+    try:
+        number, name = tempfile.mkstemp(
+            prefix=f".{target.stem}.", suffix=target.suffix, dir=target.parent
+        )
+    except OSError as error:  # names the temporary file
+        raise OSError(error.errno, error.strerror, str(path)) from None
     os.close(number)
     aside = Path(name)
     try:

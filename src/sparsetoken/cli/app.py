@@ -83,6 +83,7 @@ def execute(arguments: Sequence[str]) -> int:
         os.environ["COLUMNS"] = str(min(max(columns, NARROWEST), WIDEST))
     if first in SMALL:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ["MPLBACKEND"] = "agg"  # figures are files: whatever the user shows windows with
     use_compilation_cache()
     from cyclopts import CycloptsError
 

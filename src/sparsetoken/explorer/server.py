@@ -7,6 +7,7 @@ import contextlib
 import json
 import threading
 import time
+import traceback
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -143,6 +144,10 @@ def _next(events: Iterator[dict[str, Any]]) -> dict[str, Any]:
         return next(events, {"kind": "end"})
     except InvalidInput as error:
         return {"kind": "error", "message": str(error)}
+    except Exception as error:
+        traceback.print_exc()
+        what = f"This result failed: {error!r}. The output of the server says where."
+        return {"kind": "error", "message": what}
 
 
 async def _given(request: Request, *options: str) -> tuple[Settings, dict[str, Any]]:

@@ -222,6 +222,11 @@ class Descent:
         kind="bool or sequence of str",
     )
 
+    def _check_together(self) -> None:
+        if self.batches > 1 and np.isinf(self.alpha).any():
+            legal = "1 with alpha = inf, where each step has samples of its own"
+            raise InvalidInput("batches", legal, self.batches)
+
 
 class Training(NamedTuple):
     """A descent with all its settings as numbers, as theory and simulation follow it.
@@ -307,9 +312,6 @@ def training_of(task: Problem, trained: Descent) -> Training:
         legal = f"{len(weights)} numbers: {', '.join(weights)}" if weights else "None"
         raise InvalidInput("start_c", legal, start_c)
     alpha = real("alpha", trained.alpha, infinite=True)
-    if alpha == math.inf and trained.batches > 1:
-        legal = "1 with alpha = inf, where each step has samples of its own"
-        raise InvalidInput("batches of a descent", legal, trained.batches)
     training = Training(
         law_for_loss(law, loss),
         network,
