@@ -89,14 +89,14 @@ def damped_point(
     damping: float = 0.5,
     tolerance: float = 1e-7,
     start: State | None = None,
-    compiled: bool = False,
+    our_means: bool = False,
 ) -> tuple[float, State]:
     """Iterate the stationarity conditions of stage 4, on our nodes, until they change no more.
 
     They are ``r^2 = E[C^2 p^2]``, ``K = E[C^2 D]``, ``chi = 1 / (alpha (ridge + K))``,
     ``nu = r sqrt(alpha) chi``, ``w_2 = -E[p X_2] / (ridge + K)``,
     ``w_1 = -E[p X_1] / (ridge + v E[D])`` and ``E[p] = 0`` for b. Means over the normal
-    are taken in NumPy with 64 Gauss-Hermite nodes, or by our compiled rule with as many.
+    are taken in NumPy with 64 Gauss-Hermite nodes, or as the library takes them.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def damped_point(
     law = feature_law(Attention(query), problem, query, points)
     x = np.array(start or State(0.0, 0.0, 0.0, 1.0, 1.0))
     for _ in range(MOST_ITERATIONS):
-        new = _fixed_point(law, readout, State(*x), compiled)
+        new = _fixed_point(law, readout, State(*x), our_means)
         change = np.max(np.abs(new - x) / (1e-3 + np.abs(x)))
         x = damping * x + (1 - damping) * new
         if not change > tolerance:  # converged, or lost (nan)
@@ -122,11 +122,11 @@ def _scores(law: FeatureLaw, s: State) -> tuple[np.ndarray, np.ndarray]:
     return m, np.sqrt(variance)
 
 
-def _fixed_point(law: FeatureLaw, readout: Readout, s: State, compiled: bool) -> np.ndarray:
+def _fixed_point(law: FeatureLaw, readout: Readout, s: State, our_means: bool) -> np.ndarray:
     alpha, ridge = readout.alpha1, readout.ridge
     m, T = _scores(law, s)
     squares, (along, across) = law.C[..., 0] ** 2, np.moveaxis(law.a, -1, 0)
-    if compiled:
+    if our_means:
         means = smoothed_at(readout.loss, law.y, m, T, s.chi * squares)
         p, pp, slope = means.p, means.pp, means.D
     else:

@@ -89,22 +89,22 @@ def _theory(loads: int) -> dict[str, Row]:
     return {
         "theory_point": Row(
             sides.point,
-            partial(sides.point_damped, compiled=False),
+            partial(sides.point_damped, our_means=False),
             "attention, logistic, L = 10; against damped fixed-point iteration in NumPy: same "
             "nodes, 64 Gauss-Hermite nodes each",
             agree=same,
         ),
-        "theory_point_compiled": Row(
+        "theory_point_our_means": Row(
             sides.point,
-            partial(sides.point_damped, compiled=True),
-            "the same against that iteration with our compiled Gaussian means",
+            partial(sides.point_damped, our_means=True),
+            "the same against that iteration with the Gaussian means of the library",
             agree=same,
         ),
         "learning_curve_50": Row(
             partial(sides.curve, loads),
             partial(sides.curve_damped, loads),
-            f"{loads} loads in one call; against that iteration with compiled means, each point "
-            "started from the last",
+            f"{loads} loads in one call; against that iteration with the means of the library, "
+            "each point started from the last",
             repeats=1,
             rounds=1,
             agree=same,

@@ -64,13 +64,13 @@ def point() -> Action:
     return act
 
 
-def point_damped(compiled: bool) -> Action:
+def point_damped(our_means: bool) -> Action:
     """The same with the query known."""
     query = st.align(PROBLEM, STEPS).query
 
     def act(i: int) -> dict:
         readout = readout_at(ALPHA1 + 0.01 * i)
-        return {"test_error": damped_point(PROBLEM, query, readout, compiled=compiled)[0]}
+        return {"test_error": damped_point(PROBLEM, query, readout, our_means=our_means)[0]}
 
     return act
 
@@ -95,7 +95,7 @@ def curve_damped(count: int) -> Action:
         errors = []
         for alpha in np.geomspace(0.25, 10, count).tolist():
             readout = readout_at(alpha)
-            found, state = damped_point(PROBLEM, query, readout, start=state, compiled=True)
+            found, state = damped_point(PROBLEM, query, readout, start=state, our_means=True)
             errors.append(found)
         return {"test_error": errors}
 

@@ -8,6 +8,7 @@ from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.segments import (
     segment_max,
     segment_mean,
+    segment_min,
     segment_softmax,
     segment_sum,
     weighted_sum,
@@ -37,6 +38,7 @@ def test_sums_are_those_of_a_loop(kind: str, dtype: type) -> None:
         segment_sum: [bag.sum(axis=0) for bag in bags],
         segment_mean: [bag.mean(axis=0) for bag in bags],
         segment_max: [bag.max(axis=0) for bag in bags],
+        segment_min: [bag.min(axis=0) for bag in bags],
     }
     for fast, expected in slow.items():
         found = fast(tokens, offsets)

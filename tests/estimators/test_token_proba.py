@@ -96,7 +96,7 @@ def test_they_are_the_formula_for_ragged_bags_and_masks(
     masked = model.predict_token_proba(*wide)
     for bag, p, other in zip(bags, chances, masked, strict=True):
         expected = np.zeros(len(bag))
-        for count in np.flatnonzero(model.token_count_proba_[0]):
+        for count in np.flatnonzero(model.token_count_proba_[0]).tolist():
             slope, intercept = model.token_slope_[0, count], model.token_intercept_[0, count]
             alone = model.token_ceiling_[0, count] * expit(
                 slope * (bag @ model.token_coef_[0]) + intercept

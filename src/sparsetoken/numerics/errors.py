@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.special import stdtrit
 
 
-def stated_error(values: Float[np.ndarray, n * shape]) -> Float[np.ndarray, " *shape"]:
+def stated_error(values: Float[np.ndarray, " n *shape"]) -> Float[np.ndarray, " *shape"]:
     """Return the error of a mean over the first axis, such that twice it covers 95%.
 
     It is the standard error times the quantile of Student's t over 2: so few scrambles or replicas
@@ -19,7 +19,7 @@ def stated_error(values: Float[np.ndarray, n * shape]) -> Float[np.ndarray, " *s
     n = len(values)
     if n < 2:
         return np.zeros(np.shape(values)[1:])
-    return np.std(values, axis=0, ddof=1) * (_half_quantile(n - 1) / math.sqrt(n))
+    return np.asarray(np.std(values, axis=0, ddof=1) * (_half_quantile(n - 1) / math.sqrt(n)))
 
 
 @functools.cache

@@ -33,13 +33,13 @@ class ScoreLaw:
     Attributes
     ----------
     mean, width : arrays of shape (scrambles, nodes)
-    y, weight : arrays of shape (scrambles, nodes)
+    y, weight : arrays of shape (scrambles, nodes), or (1, nodes) for those of all scrambles
     """
 
     mean: Float[np.ndarray, "scrambles nodes"]
     width: Float[np.ndarray, "scrambles nodes"]
-    y: Float[np.ndarray, "scrambles nodes"]
-    weight: Float[np.ndarray, "scrambles nodes"]
+    y: Float[np.ndarray, "#scrambles nodes"]
+    weight: Float[np.ndarray, "#scrambles nodes"]
 
     @classmethod
     def of(

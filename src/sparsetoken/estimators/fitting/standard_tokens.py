@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.bags import Bags
-from sparsetoken.bags.segments import segment_deviation, segment_max, segment_mean
+from sparsetoken.bags.segments import segment_deviation, segment_max, segment_mean, segment_min
 from sparsetoken.base.validation import InvalidInput
 
 CHUNK = 1 << 18  # values worked on together: 2 MB in float64
@@ -36,7 +36,7 @@ class StandardTokens:
     scale: Float[np.ndarray, " d"]
 
     @classmethod
-    def of(cls, bags: Bags, weight: Float[np.ndarray, " n"], standardize: bool) -> StandardTokens:
+    def of(cls, bags: Bags, weight: Float[np.ndarray, " n"], standardize: object) -> StandardTokens:
         """Learn mean and scale of the columns, or return those that change nothing.
 
         Raises
@@ -73,7 +73,7 @@ class StandardTokens:
     def summary(self) -> Float[np.ndarray, "n m"]:
         """Return mean, largest, smallest value and deviation of each column; log size."""
         tokens, offsets = self.bags.tokens, self.bags.offsets
-        smallest = (-segment_max(-tokens, offsets) - self.mean) / self.scale
+        smallest = (segment_min(tokens, offsets) - self.mean) / self.scale
         deviations = segment_deviation(tokens, segment_mean(tokens, offsets), offsets) / self.scale
         sizes = np.log(self.bags.sizes)[:, None]
         return np.concatenate([self.means, self.largest, smallest, deviations, sizes], axis=1)

@@ -154,7 +154,7 @@ def error_of_test(model: Model, problem: SparseTokenProblem, test: Representatio
     if abs(c) == math.inf:
         return problem.positive_rate if c > 0 else 1 - problem.positive_rate
     if isinstance(model, Vectorized):
-        return _spread_error(problem, test.positions, c)
+        return _spread_error(problem, int(test.positions), c)
     if isinstance(model, Pooled) or k == 0:
         return _spread_error(problem, problem.length, math.sqrt(problem.length) * c)
     if k == math.inf:
