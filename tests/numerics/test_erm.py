@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC
 
@@ -78,6 +78,22 @@ def test_hinge_agrees_with_a_support_vector_machine(shape, ridge):
     mine = objective(F, y, loss, ridge, fit.w, fit.b)
     theirs = objective(F, y, loss, ridge, svc.coef_[0], svc.intercept_[0])
     assert mine <= theirs + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hinge_with_a_tiny_ridge_agrees_with_linear_programming(seed):
+    rng = np.random.default_rng(seed)
+    n, m = 400, 40
+    y = rng.choice([-1.0, 1.0], n)
+    F = rng.standard_normal((n, m)) + np.outer(y, np.eye(m)[0])
+    fit = fit_readout(F, y, get_loss("hinge"), 1e-8)
+    assert fit.converged
+    costs = np.repeat([0.0, 1 / n], [m + 1, n])
+    margins = np.hstack([y[:, None] * F, y[:, None], np.eye(n)])
+    bounds = [(None, None)] * (m + 1) + [(0, None)] * n
+    least = linprog(costs, A_ub=-margins, b_ub=-np.ones(n), bounds=bounds).fun
+    # The ridge costs 1e-8 / 2 |w|^2, and |w| is below 10.
+    assert np.maximum(0, 1 - y * fit.scores).mean() == pytest.approx(least, abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

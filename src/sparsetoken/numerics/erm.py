@@ -314,7 +314,8 @@ def _kinked(
     Each round minimises the risk of the envelope ``M_v(y, z + v p)`` around the current
     multipliers p, and then takes its slopes as the new p. The slopes are subgradients
     at ``zhat = prox(z + v p) = z + v (p - p_new)``. A smaller v makes rounds fewer and
-    harder, so v falls where a round gains little.
+    harder, so v falls where a round gains little. Slopes are rounded to about 1e-16 / v: v
+    rises again where the multipliers are right and the slopes are not.
     """
     F, basis = _rotated(F)
     point, p, total, last = Iterate.origin(F), np.zeros(len(y)), 0, np.inf
@@ -327,7 +328,11 @@ def _kinked(
         gap = np.max(v * np.abs(p - new) / (1 + np.abs(point.z)))
         if max(gap, inner) <= tolerance:
             break
-        p, v, last = new, v if gap < SLOW * last else v / 4, gap
+        if gap <= tolerance:
+            v *= 4
+        elif gap >= SLOW * last:
+            v /= 4
+        p, last = new, gap
     return _unrotated(point, basis), float(max(gap, inner)), total
 
 
