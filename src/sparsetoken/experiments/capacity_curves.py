@@ -330,9 +330,16 @@ def draw(rows: Rows) -> Plot:
     return curves(panels, 9.6, 3.8, marks=off)
 
 
+LOOKS: tuple[dict[str, Any], ...] = ({"ls": ":", "alpha": 0.5}, {"ls": "-", "alpha": 1.0})
+"""Of the smaller and the larger number of features m."""
+
+
 def draw_transitions(rows: Rows) -> Plot:
     """Draw one panel for each model: two numbers of features, and the capacity as a line."""
-    marks = {"predicted capacity": {"color": "black", "lw": 1.2}}
+    marks: dict[str, dict[str, Any]] = {"predicted capacity": {"color": "black", "lw": 1.2}}
+    sizes = {row["features"] for row in rows.where(TRANSITION, engine=REDUCED)}
+    for m, look in zip(sorted(sizes), LOOKS, strict=True):
+        marks[f"m = {m}"] = {"color": GREY, "marker": "o", **look}
     panels = [_transitions(rows, model) for model in MODELS]
     return curves(panels, 9.6, 3.6, columns=4, marks=marks)
 
@@ -340,11 +347,10 @@ def draw_transitions(rows: Rows) -> Plot:
 def _transitions(rows: Rows, model: str) -> Panel:
     capacity = rows.one(THEORY, place="base", model=model)
     counted = rows.where(TRANSITION, model=model)
-    looks = ((":", 0.5), ("-", 1.0))  # of the smaller and the larger number of features
-    sizes = zip(sorted(counted.where(engine=REDUCED).by("features")), looks, strict=True)
+    sizes = zip(sorted(counted.where(engine=REDUCED).by("features")), LOOKS, strict=True)
     lines = [
-        Curve(f"{model}, m = {m}", COLOURS[model], some, "", f"o{line}", {"alpha": alpha})
-        for (m, some), (line, alpha) in sizes
+        Curve("", COLOURS[model], some, "", f"o{look['ls']}", {"alpha": look["alpha"]})
+        for (_, some), look in sizes
     ]
     tensors = counted.where(engine=TENSORS)
     lines += [Curve("real tensors", GREY, tensors, marker="s", look={"ms": 9})] if tensors else []
