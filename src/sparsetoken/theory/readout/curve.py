@@ -172,7 +172,7 @@ class _Attempt:
     @property
     def enough(self) -> bool:
         """Whether the error is allowed."""
-        return 2 * self.error <= allowed_error(self.test_error, self._tolerance)
+        return bool(2 * self.error <= allowed_error(self.test_error, self._tolerance))
 
     def enough_by_drawing(self, saddle: SaddlePoint) -> bool:
         """Return whether the error is allowed with nodes that are drawn where the readout is wrong.
