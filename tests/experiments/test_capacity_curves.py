@@ -14,6 +14,7 @@ from sparsetoken.experiments.capacity_curves import (
     TRANSITION,
     capacity_of,
     count,
+    draw_transitions,
     fitted,
     threshold_gap,
     thresholds,
@@ -21,6 +22,7 @@ from sparsetoken.experiments.capacity_curves import (
 from sparsetoken.experiments.core.capacities import solved_capacity, width_power
 from sparsetoken.experiments.core.claims import FAILS, HOLDS
 from sparsetoken.experiments.core.rows import Row, Rows
+from sparsetoken.figures import style
 
 SETS = 10**6  # shares of such counts are good to 1e-6
 STEPS = np.array([-1.2, -0.6, 0.0, 0.6, 1.2])
@@ -53,6 +55,12 @@ def test_the_whole_transition_is_drawn_around_the_capacity(rows, sizes):
         assert set(shares.distinct("ratio")) == set(sizes.wide_ratios)
         capacity = rows.one("theory", "capacity", place="base", model=model)
         assert all(row["alpha1"] == row["ratio"] * capacity.value for row in shares)
+
+
+def test_each_number_of_the_transition_has_a_place_of_its_own(rows):
+    with style.styled():
+        shown = draw_transitions(rows).shown
+    assert len({(one.panel, one.curve, one.x) for one in shown}) == len(shown) > 0
 
 
 def test_a_capacity_is_solved_once_for_all_loads(monkeypatch):

@@ -80,20 +80,36 @@ def test_hinge_agrees_with_a_support_vector_machine(shape, ridge):
     assert mine <= theirs + 1e-12
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_hinge_with_a_tiny_ridge_agrees_with_linear_programming(seed):
-    rng = np.random.default_rng(seed)
-    n, m = 400, 40
-    y = rng.choice([-1.0, 1.0], n)
-    F = rng.standard_normal((n, m)) + np.outer(y, np.eye(m)[0])
-    fit = fit_readout(F, y, get_loss("hinge"), 1e-8)
-    assert fit.converged
+def least_hinge(F, y):
+    """Return the least mean hinge loss, by linear programming."""
+    n, m = F.shape
     costs = np.repeat([0.0, 1 / n], [m + 1, n])
     margins = np.hstack([y[:, None] * F, y[:, None], np.eye(n)])
     bounds = [(None, None)] * (m + 1) + [(0, None)] * n
-    least = linprog(costs, A_ub=-margins, b_ub=-np.ones(n), bounds=bounds).fun
+    return linprog(costs, A_ub=-margins, b_ub=-np.ones(n), bounds=bounds).fun
+
+
+def shifted(n, m, rng):
+    y = rng.choice([-1.0, 1.0], n)
+    return rng.standard_normal((n, m)) + np.outer(y, np.eye(m)[0]), y
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hinge_with_a_tiny_ridge_agrees_with_linear_programming(seed):
+    F, y = shifted(400, 40, np.random.default_rng(seed))
+    fit = fit_readout(F, y, get_loss("hinge"), 1e-8)
+    assert fit.converged
     # The ridge costs 1e-8 / 2 |w|^2, and |w| is below 10.
-    assert np.maximum(0, 1 - y * fit.scores).mean() == pytest.approx(least, abs=1e-6)
+    assert np.maximum(0, 1 - y * fit.scores).mean() == pytest.approx(least_hinge(F, y), abs=1e-6)
+
+
+@pytest.mark.parametrize(("ridge", "scale"), [(1e-12, 1.0), (1e-9, 1e3), (1e-6, 1e6)])
+def test_hinge_says_where_rounding_hides_the_minimiser(ridge, scale):
+    F, y = shifted(150, 3, np.random.default_rng(1))
+    fit = fit_readout(scale * F, y, get_loss("hinge"), ridge)
+    assert not fit.converged
+    assert fit.iterations < 3000
+    assert np.maximum(0, 1 - y * fit.scores).mean() == pytest.approx(least_hinge(F, y), abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

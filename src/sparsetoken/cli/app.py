@@ -176,11 +176,19 @@ def _not_written(error: OSError) -> NoReturn:
         text = (
             f"Error: no more files can be opened: {error}. `ulimit -n` tells and raises the limit."
         )
-    elif error.errno == errno.ENOENT and error.filename is None:
+    elif not _has_working_folder():
         text = "Error: the working folder does not exist any more. Change to another one."
     else:
         text = f"Error: standard output or a file cannot be written: {error}."
     end(text, 1)  # what is left in the buffer of standard output can never be written
+
+
+def _has_working_folder() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def cache_folder(environ: MutableMapping[str, str]) -> Path:

@@ -349,8 +349,8 @@ def _transitions(rows: Rows, model: str) -> Panel:
     counted = rows.where(TRANSITION, model=model)
     sizes = zip(sorted(counted.where(engine=REDUCED).by("features")), LOOKS, strict=True)
     lines = [
-        Curve("", COLOURS[model], some, "", f"o{look['ls']}", {"alpha": look["alpha"]})
-        for (_, some), look in sizes
+        Curve(f"m = {m}", COLOURS[model], some, "", f"o{look['ls']}", {"alpha": look["alpha"]})
+        for (m, some), look in sizes
     ]
     tensors = counted.where(engine=TENSORS)
     lines += [Curve("real tensors", GREY, tensors, marker="s", look={"ms": 9})] if tensors else []

@@ -389,4 +389,4 @@ def draw_capacity(rows: Rows) -> Plot:
 
 FIGURES = {"ridgeless": draw, "ridgeless_capacity": draw_capacity}
 
-EXPERIMENT = Experiment("ridgeless", SIZES, work, judge, FIGURES)
+EXPERIMENT = Experiment("ridgeless", SIZES, work, judge, FIGURES, version=2)

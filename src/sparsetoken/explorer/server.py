@@ -145,7 +145,8 @@ def _next(events: Iterator[dict[str, Any]]) -> dict[str, Any]:
     except InvalidInput as error:
         return {"kind": "error", "message": str(error)}
     except Exception as error:
-        traceback.print_exc()
+        with contextlib.suppress(OSError, ValueError):  # a full or closed standard error
+            traceback.print_exc()
         what = f"This result failed: {error!r}. The output of the server says where."
         return {"kind": "error", "message": what}
 

@@ -16,6 +16,8 @@ from sparsetoken.numerics.newton_readout import Iterate, Pointwise, newton
 
 MAX_NEWTON = 200
 MAX_OUTER = 100
+MAX_AGREED = 10  # rounds that only the inner problem keeps from the tolerance
+NARROWEST = 1e-8  # width of an envelope; slopes of one of 1e-16 would be lost to rounding
 LARGE = 200  # rows and columns from which conjugate gradients are the quicker way
 SLOW = 0.2
 FAR = 500.0  # exp(-FAR) is still above zero in float64
@@ -314,11 +316,11 @@ def _kinked(
     Each round minimises the risk of the envelope ``M_v(y, z + v p)`` around the current
     multipliers p, and then takes its slopes as the new p. The slopes are subgradients
     at ``zhat = prox(z + v p) = z + v (p - p_new)``. A smaller v makes rounds fewer and
-    harder, so v falls where a round gains little. Slopes are rounded to about 1e-16 / v: v
-    rises again where the multipliers are right and the slopes are not.
+    harder, so v falls where a round gains little. It rises again where z agrees with zhat but
+    the inner problem is not solved: its slopes are rounded to about 1e-16 |z| / v.
     """
     F, basis = _rotated(F)
-    point, p, total, last = Iterate.origin(F), np.zeros(len(y)), 0, np.inf
+    point, p, total, last, agreed = Iterate.origin(F), np.zeros(len(y)), 0, np.inf, 0
     v = _first_width(F, ridge)
     for _ in range(MAX_OUTER):
         slope, bend = _envelope_slopes(loss, y, p, v)
@@ -326,12 +328,13 @@ def _kinked(
         total += steps
         new = slope(point.z)
         gap = np.max(v * np.abs(p - new) / (1 + np.abs(point.z)))
-        if max(gap, inner) <= tolerance:
+        agreed += gap <= tolerance
+        if max(gap, inner) <= tolerance or agreed > MAX_AGREED:
             break
         if gap <= tolerance:
             v *= 4
         elif gap >= SLOW * last:
-            v /= 4
+            v = max(v / 4, NARROWEST)
         p, last = new, gap
     return _unrotated(point, basis), float(max(gap, inner)), total
 
@@ -353,4 +356,4 @@ def _first_width(F: np.ndarray, ridge: float) -> float:
 
     Much smaller: the inner problems are badly conditioned. Much larger: many rounds.
     """
-    return max(0.01 * float(np.mean(F**2)) / ridge, 1e-8)
+    return max(0.01 * float(np.mean(F**2)) / ridge, NARROWEST)
