@@ -101,7 +101,7 @@ def speed(numbers: Numbers) -> str:
     ]
     for row in rows:
         ratio = "" if row["ratio"] is None else f"{row['ratio']:.3g}"
-        memory = " / ".join(f"{row[k]:.0f}" for k in ("ours_mb", "other_mb") if row[k] is not None)
+        memory = " / ".join(f"{row[k]:.0f}" for k in ("ours_mb", "other_mb") if row[k])
         ours, other, limit = (_seconds(row[f"{side}_s"]) for side in ("ours", "other", "limit"))
         cells = (f"`{row['name']}`", row["what"], ours, other, ratio, limit, memory)
         lines.append(f"| {' | '.join(cells)} |")

@@ -351,7 +351,8 @@ def draw(rows: Rows) -> Plot:
         finite = [row for row in known if row["load"] > 1 or ridge > 0 or row.engine != THEORY]
         spreads += _sides(f"λ = {ridge:g}" if ridge else "λ → 0", colour, finite, ridge)
     x = Axis("n₁ / number of weights", ticks=LOADS)
-    left = Panel("load", x, Axis("test error"), errors, "test error, square loss", _threshold)
+    y = Axis("test error", high=0.65)  # room for the legend above the curves
+    left = Panel("load", x, y, errors, "test error, square loss", _threshold)
     title = "susceptibility of attention"
     right = Panel("load", x, Axis("susceptibility χ", log=True), spreads, title, _threshold)
     return curves([left, right], 9.6, 4.2, columns=4)

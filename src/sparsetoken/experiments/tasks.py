@@ -256,7 +256,8 @@ def draw(rows: Rows) -> Plot:
     x, steps = Axis("n / d", (2, 4, 8, 16, 32)), Axis("steps")
     excess = Axis("excess error, or missing share of overlap", log=True)
     panels = [
-        Panel("step", steps, Axis("test error"), courses, f"softmax, n / d = {SHOWN:g}"),
+        # Room for the legend above the curves.
+        Panel("step", steps, Axis("test error", high=1.6), courses, f"softmax, n / d = {SHOWN:g}"),
         Panel("step", steps, Axis("overlap of query and place"), queries, LOCATION),
         Panel("alpha", x, excess, missing, LOCATION),
     ]
