@@ -147,8 +147,8 @@ def _query_of_tensors(
     return -steps.eta_q * steps.beta * gradient
 
 
-PLACES = [(f, k) for f in ACTIVATIONS for k in (0.5, 1.0, 2.0, 4.0, 8.0)]
-PLACES = [(f, k) for f, k in PLACES if f != "relu" or k == 1.0]  # which only scales its weights
+# The capacity of relu is 0: all weights of a bag may vanish.
+PLACES = [(f, k) for f in ACTIVATIONS if f != "relu" for k in (0.5, 1.0, 2.0, 4.0, 8.0)]
 FINEST = 0.05  # distance of the loads that are tried at the end, as a share of the capacity
 
 

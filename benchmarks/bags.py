@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from joblib import Memory, Parallel, delayed
-from scipy.special import expit
+from scipy import special
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import log_loss, roc_auc_score
@@ -98,7 +98,7 @@ def scored(name: str, number: int, method: str, folder: Path | None) -> list[dic
     if hasattr(model, "member_scores"):
         scores = zip(model.member_names_, model.member_scores(split.test).T, strict=True)
         for member, score in scores:
-            own = _measures(expit(score), split.truth)
+            own = _measures(special.expit(score), split.truth)
             rows.append({**place, "method": f"its {member}", **own})
     return rows
 

@@ -376,6 +376,9 @@ def limits(work: Path, rng: random.Random, count: int) -> Iterator[Row]:
 
 def signals(work: Path, rng: random.Random, count: int) -> Iterator[Row]:
     """End commands by signals, alone or with their group, on a terminal or in a pipe."""
+    for one in WORDS:  # a run in the background ignores some, and commands would inherit that
+        if signal.getsignal(one) is signal.SIG_IGN:
+            signal.signal(one, signal.SIG_DFL)
     sweep = Sweep(work, trials=400, dimension=400)
     cases = list(itertools.product(("sweep", "simulate"), WORDS, (False, True), (False, True)))
     for number, (kind, sent, whole, terminal) in enumerate(rng.sample(cases, min(count, 24))):
