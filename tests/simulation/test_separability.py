@@ -42,6 +42,15 @@ def test_agrees_with_the_linear_program_where_samples_differ_by_orders_of_magnit
     assert is_separable(F, y) == linear_program(G)
 
 
+def test_a_set_that_takes_many_steps_is_decided():
+    """More than 10 for each sample; a linear program finds a margin too."""
+    problem, model = SparseTokenProblem(5, 1, 4.0, 0.4), Elementwise(Query(0.6, 8.0), "exp")
+    F, y = draw_training_set(
+        problem, model, 5.70894, dimension=240, seed=20, trial=0, engine="tensors"
+    )
+    assert is_separable(F[:837], y[:837])
+
+
 @pytest.mark.parametrize("offset", [0.0, 50.0])
 def test_separable_by_construction(offset):
     rng = np.random.default_rng(0)

@@ -62,5 +62,5 @@ def is_separable(features: Float[np.ndarray, "n m"], labels: Real[np.ndarray, " 
     G /= np.linalg.norm(G, axis=1, keepdims=True)
     # Of |G^T u|^2 + (1 - sum u)^2 the minimum over u >= 0 is 0 exactly if such a u exists.
     A, b = np.vstack([G.T, np.ones(len(G))]), np.append(np.zeros(G.shape[1]), 1.0)
-    u, _ = nnls(A, b, maxiter=10 * len(G))
+    u, _ = nnls(A, b, maxiter=100 * len(G))  # some sets take more than 10 for each sample
     return bool(np.linalg.norm(b - A @ u) > ROUNDING)
