@@ -101,7 +101,7 @@ def speed(numbers: Numbers) -> str:
     ]
     for row in rows:
         ratio = "" if row["ratio"] is None else f"{row['ratio']:.3g}"
-        memory = " / ".join(f"{row[k]:.0f}" for k in ("ours_mb", "other_mb") if row[k])
+        memory = " / ".join(f"{row[k]:.0f}" for k in ("ours_mb", "other_mb") if round(row[k] or 0))
         ours, other, limit = (_seconds(row[f"{side}_s"]) for side in ("ours", "other", "limit"))
         cells = (f"`{row['name']}`", row["what"], ours, other, ratio, limit, memory)
         lines.append(f"| {' | '.join(cells)} |")
@@ -111,7 +111,8 @@ def speed(numbers: Numbers) -> str:
 def _seconds(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{1000 * value:.2g} ms" if value < 0.05 else f"{value:.3g} s"
+    told = f"{1000 * value:.2g} ms" if value < 0.05 else f"{value:.3g} s"
+    return told.replace(" ", "\u00a0")  # number and unit stay in one line
 
 
 def _runs(rows: Sequence[Mapping[str, Any]]) -> str:
