@@ -17,7 +17,7 @@ from sparsetoken.numerics.newton_readout import Iterate, Pointwise, newton
 MAX_NEWTON = 200
 MAX_OUTER = 100
 MAX_AGREED = 10  # rounds that only the inner problem keeps from the tolerance
-NARROWEST = 1e-8  # width of an envelope; slopes of one of 1e-16 would be lost to rounding
+NARROWEST = 1e-8  # least width of an envelope: at 1e-16 its slopes are lost to rounding
 LARGE = 200  # rows and columns from which conjugate gradients are the quicker way
 SLOW = 0.2
 FAR = 500.0  # exp(-FAR) is still above zero in float64
