@@ -75,10 +75,13 @@ def _cells(rows: Sequence[Record]) -> list[list[str]]:
     errors = [name for name in given if name.removesuffix("_se") in given.keys() - {name}]
     if not errors:
         return [[_words(name), *formatted([value])] for name, value in given.items()]
-    cells = [["", "value", "standard error"]]
+    cells = [["", "value", "error"]]
     for name in given:
         if name not in errors:
-            cells.append([_words(name), *formatted([given[name], given.get(f"{name}_se")])])
+            error = given.get(f"{name}_se")
+            (both,) = _with_errors([given[name]], [error])
+            value, _, known = both.partition(" ± ")
+            cells.append([_words(name), value, "0" if error == 0 else known])
     return cells
 
 

@@ -312,6 +312,16 @@ class Record(Shown):
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
+def over_rows(rows: Sequence[AnyRecord], reduce: Callable[[np.ndarray], Any]) -> AnyRecord:
+    """Return a record with a function of each number, of its values (n, ...) in n records."""
+    changes: dict[str, Any] = {}
+    for field in rows[0].quantities:
+        values = [getattr(row, field.name) for row in rows]
+        nested = isinstance(values[0], Record)
+        changes[field.name] = over_rows(values, reduce) if nested else reduce(np.array(values))
+    return dataclasses.replace(rows[0], **changes)
+
+
 def _at(position: int | slice, value: np.ndarray, axis: int) -> Any:
     return value[(slice(None),) * axis + (position,)]
 

@@ -34,8 +34,7 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     if isinstance(query, Descent):
         from sparsetoken.theory.dynamics import descended_query  # with JAX
 
-        (cosine,), sharpness = descended_query(problem, query)
-        return Query(cosine, sharpness)
+        return descended_query(problem, query).query
     if isinstance(query, QueryVector):
         law = query_law(problem, query)
         cosine = law.overlap(spectrum_of(problem)) / law.norm
