@@ -5,11 +5,11 @@
     python benchmarks/agreement.py shifts
 
 A z score is a difference over its standard error, Student's law turned into a normal one; no
-allowance is made for finite dimension. `convergence` asks for predictions, capacities and
-alignments at 500 random points of the documented domain. `shifts` measures c in mean =
-limit (1 + c/d) without the theory, and writes the coefficients that the verdicts of `reproduce`
-use, src/sparsetoken/experiments/core/shifts.json. What was computed is kept in results/cache, so
-that a second run goes on.
+allowance is made for finite dimension. A comparison with outlying trials is shown and not counted.
+`convergence` asks for predictions, capacities and alignments at 500 random points of the documented
+domain. `shifts` measures c in mean = limit (1 + c/d) without the theory, and writes the
+coefficients that the verdicts of `reproduce` use, src/sparsetoken/experiments/core/shifts.json.
+What was computed is kept in results/cache, so that a second run goes on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from agreement_settings import network, random_query, static
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.experiments.core.finite_dimension import fitted_shift, pooled_shift
 from sparsetoken.experiments.core.rows import averaged, measured
+from sparsetoken.experiments.core.rules import outlying_trials
 from sparsetoken.model import QueryVector
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import make_model
@@ -45,8 +46,19 @@ SHIFTS = Path(__file__).parents[1] / "src/sparsetoken/experiments/core/shifts.js
 Row = dict[str, Any]
 
 
-def row(quantity: str, theory: float, error: float, found: float, se: float, trials: int) -> Row:
-    """Return a comparison with its z score; that of what is not random is no number."""
+def row(
+    quantity: str,
+    theory: float,
+    error: float,
+    found: float,
+    se: float,
+    trials: int,
+    values: Sequence[float] = (),
+) -> Row:
+    """Return a comparison with its z score; that of what is not random is no number.
+
+    The values of the trials, where each has one, are tested for outliers.
+    """
     scale, z = math.hypot(error, se), math.nan
     if scale > 1e-9 and math.isfinite(found - theory):
         t = (found - theory) / scale
@@ -59,6 +71,7 @@ def row(quantity: str, theory: float, error: float, found: float, se: float, tri
         "found": found,
         "se": se,
         "z": z,
+        "outlying": outlying_trials([values]),
     }
 
 
@@ -74,7 +87,8 @@ def readouts(index: int) -> Iterator[Row]:
         for name in ("test_error", "training_loss", "auc"):
             error = theory.numerical_error if name == "test_error" else 0.0
             found, se = getattr(ran.mean, name), getattr(ran.standard_error, name)
-            yield row(f"{name}, {engine}", getattr(theory, name), error, found, se, trials)
+            values = getattr(ran.trials, name)
+            yield row(f"{name}, {engine}", getattr(theory, name), error, found, se, trials, values)
 
 
 def descents(index: int) -> Iterator[Row]:
@@ -93,9 +107,13 @@ def descents(index: int) -> Iterator[Row]:
         for t in at:
             names, known_values = _named(course, t)
             rest = (_named(path, t)[1] for path in (course.errors, ran.mean, ran.standard_error))
-            for name, theory, error, found, se in zip(names, known_values, *rest, strict=True):
+            trials = np.transpose([_named(ran.trials[i], t)[1] for i in range(12)])
+            for name, theory, error, found, se, values in zip(
+                names, known_values, *rest, trials, strict=True
+            ):
                 extra = course.numerical_error if name == "test_error" else 0.0
-                yield row(f"{name}, {engine}", theory, math.hypot(error, extra), found, se, 12)
+                error = math.hypot(error, extra)
+                yield row(f"{name}, {engine}", theory, error, found, se, 12, values)
 
 
 def _named(path: Any, t: int) -> tuple[list[str], list[float]]:
@@ -125,7 +143,8 @@ def queries(index: int) -> Iterator[Row]:
     mean, sd = np.mean(errors), np.std(errors, ddof=1)
     again = np.random.default_rng(18).choice(errors, (1000, draws)).std(axis=1, ddof=1)
     error = known.numerical_error
-    yield row("mean over queries", known.test_error, error, mean, sd / math.sqrt(draws), draws)
+    se = sd / math.sqrt(draws)
+    yield row("mean over queries", known.test_error, error, mean, se, draws, errors)
     # The fit to few draws knows the spread to a twentieth.
     spread_error = float(np.std(np.log(again)))
     yield row("log spread", math.log(known.spread), 0.05, math.log(sd), spread_error, draws)
@@ -173,7 +192,7 @@ def capacities(index: int) -> Iterator[Row]:
         se = math.sqrt(math.pi / 2 / sets) * float(np.std(loads, ddof=1))
         where = f"{name} {sharpness:g}, {known.status.code}, d = {d}"
         found = float(np.median(loads))
-        yield row(where, float(known.capacity), known.numerical_error, found, se, sets)
+        yield row(where, float(known.capacity), known.numerical_error, found, se, sets, loads)
 
 
 COMPARED: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
@@ -186,13 +205,16 @@ COMPARED: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
 
 
 def compared(table: str, index: int) -> list[Row]:
-    """Return the comparisons of one setting."""
+    """Return the comparisons of one setting, with what is outlying among their trials."""
     return [{"table": table, "setting": index, **r} for r in COMPARED[table][0](index)]
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return how z scores are spread, by table and quantity; a normal law has mean 0 and sd 1."""
-    rows = rows.dropna(subset="z")
+    """Return how z scores are spread, by table and quantity; a normal law has mean 0 and sd 1.
+
+    Comparisons with outlying trials agree with nothing, and are left out.
+    """
+    rows = rows[rows["outlying"] == ""].dropna(subset="z")
     capacity = rows["table"] == "capacity"
     quantity = rows["quantity"].mask(capacity, "load, " + rows["quantity"].str[-7:])
     groups = rows.groupby(["table", quantity], sort=False)["z"]
@@ -309,8 +331,9 @@ def main() -> None:
     if works:
         found = run(delayed(compare)(*work) for work in works)
         rows = pd.DataFrame([r for some in found for r in some])
-        far = rows[(rows["z"].abs() > 3) | (rows["table"] == "capacity")]
-        print("Capacities, and comparisons with |z| > 3:", far.to_string(index=False), sep="\n")
+        shown = (rows["z"].abs() > 3) | (rows["outlying"] != "") | (rows["table"] == "capacity")
+        print("Capacities, and comparisons with |z| > 3 or outlying trials:")
+        print(rows[shown].to_string(index=False))
         print(summary(rows).round(2).to_string())
     if "convergence" in chosen:
         found = run(delayed(end)(i) for i in range(most(500)))

@@ -179,7 +179,10 @@ ATTENTION = st.Attention(QueryCosines({"place": 0.8}))
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: st.predict(REGRESSION, ATTENTION, st.Readout("logistic")), "must be square"),
+        (
+            lambda: st.predict(REGRESSION, ATTENTION, st.Readout("logistic")),
+            "must be square.*need loss='square'. The loss of a Descent may",
+        ),
         (lambda: st.predict(REGRESSION, ATTENTION, st.Readout("square", ridge=0)), "ridge"),
         (lambda: st.predict(REGRESSION, st.Attention(), SQUARE), "QueryCosines of place, value"),
         (lambda: st.predict(REGRESSION, st.Vectorized(), SQUARE), "model on a task"),
