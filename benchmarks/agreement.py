@@ -2,12 +2,14 @@
 
     python benchmarks/agreement.py [readouts networks queries capacity] [--quick]
     python benchmarks/agreement.py convergence
+    python benchmarks/agreement.py stated
     python benchmarks/agreement.py shifts
 
 A z score is a difference over its standard error, Student's law turned into a normal one; no
 allowance is made for finite dimension. A comparison with outlying trials is shown and not counted.
 `convergence` asks for predictions, capacities and alignments at 500 random points of the documented
-domain. `shifts` measures c in mean = limit (1 + c/d) without the theory, and writes the
+domain. `stated` compares the numbers of random predictions with those on other nodes, in stated
+errors. `shifts` measures c in mean = limit (1 + c/d) without the theory, and writes the
 coefficients that the verdicts of `reproduce` use, src/sparsetoken/experiments/core/shifts.json.
 What was computed is kept in results/cache, so that a second run goes on.
 """
@@ -15,6 +17,7 @@ What was computed is kept in results/cache, so that a second run goes on.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import json
 import math
@@ -30,7 +33,7 @@ from joblib import Memory, Parallel, delayed
 from scipy import stats
 
 import sparsetoken as st
-from agreement_settings import network, random_query, static
+from agreement_settings import network, prediction, random_query, static
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.experiments.core.finite_dimension import fitted_shift, pooled_shift
 from sparsetoken.experiments.core.rows import averaged, measured
@@ -39,8 +42,10 @@ from sparsetoken.model import QueryVector
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import make_model
 from sparsetoken.simulation import draw_training_set, is_separable
-from sparsetoken.theory import predict_readouts
+from sparsetoken.theory import predict_readouts, task_readout, token_features
+from sparsetoken.theory.laws import models
 from sparsetoken.theory.random_queries import predict_over_draws
+from sparsetoken.theory.separability import drawn_law
 
 SHIFTS = Path(__file__).parents[1] / "src/sparsetoken/experiments/core/shifts.json"
 Row = dict[str, Any]
@@ -273,6 +278,62 @@ def _ended(act: Callable[[], Any]) -> Row:
     return {"end": end, "seconds": time.process_time() - start}
 
 
+# Whether stated errors cover what other nodes give.
+
+FINER = 4  # times the tolerance is what a reference has
+
+
+@contextlib.contextmanager
+def other_nodes() -> Iterator[None]:
+    """Draw all nodes of predictions from other random numbers."""
+    seeds = [(token_features, "SEED"), (models, "SEED"), (drawn_law, "_SEED")]
+    seeds.append((task_readout, "_SEED"))
+    kept = [getattr(module, name) for module, name in seeds]
+    token_features._kept_tokens.cache_clear()
+    for module, name in seeds:
+        setattr(module, name, 7)
+    try:
+        yield
+    finally:
+        token_features._kept_tokens.cache_clear()
+        for (module, name), seed in zip(seeds, kept, strict=True):
+            setattr(module, name, seed)
+
+
+def stated(index: int) -> list[Row]:
+    """Return how far numbers of a prediction are from those on other nodes, in stated errors."""
+    setting = prediction(index)
+    tolerance = 1e-4 if isinstance(setting.problem, st.SparseTokenProblem) else 1e-3
+    found = st.predict(*setting, tolerance=tolerance)
+    with other_nodes():
+        reference = st.predict(*setting, tolerance=tolerance / FINER)
+    if not (found.converged and np.isfinite(reference.test_error)):
+        return []
+    rows = []
+    values, references = found.columns(), reference.columns()
+    better = reference.errors.columns()
+    for name, error in found.errors.columns().items():
+        both = math.hypot(float(error), float(better[name]))
+        if both > 1e-13 and not name.startswith(("norm_q", "overlap_q", "cosine_q")):
+            z = float(values[name] - references[name]) / both
+            what = name if name in MEANS else "weights"
+            kind = type(found).__name__
+            rows.append({"setting": index, "kind": kind, "quantity": what, "name": name, "z": z})
+    return rows
+
+
+def covered(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return how often a number is inside twice its error."""
+    groups = rows[rows["name"] != "susceptibility"].groupby(["kind", "quantity"])
+    return groups.agg(
+        settings=("setting", "nunique"),
+        numbers=("z", "size"),
+        inside=("z", lambda z: (z.abs() <= 2).mean()),
+        sd=("z", "std"),
+        largest=("z", lambda z: z.abs().max()),
+    )
+
+
 # How finite dimension shifts means, without the theory.
 
 MEANS = ("test_error", "training_loss", "training_error", "auc")
@@ -317,7 +378,7 @@ def _coefficient(name: str, found: list[Any]) -> tuple[float, float] | None:
 def main() -> None:
     """Compute what is missing, then print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    names = [*COMPARED, "convergence", "shifts"]
+    names = [*COMPARED, "convergence", "stated", "shifts"]
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(names))
     parser.add_argument("--quick", action="store_true", help="two settings of each table")
     asked = parser.parse_args()
@@ -326,7 +387,7 @@ def main() -> None:
     chosen = asked.tables or [*COMPARED, "convergence"]
     memory, run = Memory("results/cache", verbose=0), Parallel(2, verbose=1)
     most = functools.partial(min, 2 if asked.quick else math.inf)
-    compare, end, shift = map(memory.cache, (compared, ends, shifts))
+    compare, end, cover, shift = map(memory.cache, (compared, ends, stated, shifts))
     works = [(t, i) for t in chosen if t in COMPARED for i in range(most(COMPARED[t][1]))]
     if works:
         found = run(delayed(compare)(*work) for work in works)
@@ -342,6 +403,11 @@ def main() -> None:
         print(pd.crosstab(by, table["end"], margins=True).to_string())
         seconds = table.groupby("command")["seconds"]
         print(seconds.quantile([0.5, 0.9, 0.99]).unstack().round(3).to_string())
+    if "stated" in chosen:
+        found = run(delayed(cover)(i) for i in range(most(240)))
+        rows = pd.DataFrame([r for some in found for r in some])
+        print(rows[rows["z"].abs() > 4].to_string(index=False))
+        print(covered(rows).round(3).to_string())
     if "shifts" in chosen:
         found = run(delayed(shift)(i) for i in range(most(36)))
         pooled = {name: pooled_shift([f[name] for f in found if f[name]]) for name in found[0]}

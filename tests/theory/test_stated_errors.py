@@ -140,12 +140,11 @@ def test_a_task_with_rare_positives_over_seeds(monkeypatch):
         monkeypatch.setattr(task_readout, "_SEED", 20251127 + seed)
         found.append(st.predict(task, model, readout))
     assert all(one.converged for one in found)
-    losses, norms = (
-        np.array(values)
-        for values in zip(*((f.training_loss, f.weights.norms[1]) for f in found), strict=True)
-    )
-    assert np.ptp(losses) < 0.03 * losses.mean()  # a loss below 1e-4 is known to 1e-5
-    assert np.ptp(norms) < 0.01 * norms.mean()
+    for one in found:  # 100 and 10 times the tolerance of 1e-3
+        assert 2 * one.errors.training_loss <= 0.1 * one.training_loss
+        assert 2 * one.errors.weights.norms[1] <= 0.01 * max(
+            one.weights.norms[1], abs(one.weights.c[0])
+        )
     assert np.abs(_apart([_numbers(one) for one in found])).max() < 4.5
 
 

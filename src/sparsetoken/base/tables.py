@@ -81,7 +81,9 @@ def _cells(rows: Sequence[Record]) -> list[list[str]]:
             error = given.get(f"{name}_se")
             (both,) = _with_errors([given[name]], [error])
             value, _, known = both.partition(" ± ")
-            cells.append([_words(name), value, "0" if error == 0 else known])
+            if isinstance(error, float) and not known and math.isfinite(error):
+                known = f"{error:.1e}" if error else "0"
+            cells.append([_words(name), value, known])
     return cells
 
 

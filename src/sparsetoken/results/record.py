@@ -293,7 +293,10 @@ class Record(Shown):
         return draw(self, quantity, ax, options)
 
     def _shown(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-        return self.records(), self.advice
+        rows, lines = self.records(), self.advice
+        if not self.dims and rows[0].get("message"):  # a sentence, wider than all numbers
+            lines = (rows[0].pop("message"), *lines)
+        return rows, lines
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):

@@ -23,7 +23,7 @@ from sparsetoken.theory.laws.models import nodes_with_effect
 from sparsetoken.theory.readout.accuracy import (
     allowed_error,
     allowed_of_loss,
-    allowed_relative,
+    allowed_of_weights,
 )
 from sparsetoken.theory.readout.covariances import (
     CommutingCovariances,
@@ -189,15 +189,14 @@ class ModelFeatures(Features):
 def allowed_errors(outcome: ReadoutOutcome, tolerance: float) -> dict[str, float]:
     """Return by column what a tolerance allows twice the error of a number to be."""
     w = outcome.overlaps
-    norm = math.hypot(w.query, w.orthogonal, w.noise)
-    names = ("query_overlap", "orthogonal_overlap", "noise_overlap")
+    size = max(math.hypot(w.query, w.orthogonal, w.noise), abs(float(w.bias)))
+    names = ("query_overlap", "orthogonal_overlap", "noise_overlap", "bias")
     return {
         "test_error": allowed_error(float(outcome.test_error), tolerance),
         "training_error": tolerance,
         "training_loss": allowed_of_loss(float(outcome.training_loss), tolerance),
-        "auc": allowed_relative(1.0, tolerance),
-        **dict.fromkeys(names, allowed_relative(norm, tolerance)),
-        "bias": allowed_relative(max(norm, abs(float(w.bias))), tolerance),
+        "auc": allowed_of_weights(1.0, tolerance),
+        **dict.fromkeys(names, allowed_of_weights(size, tolerance)),
     }
 
 

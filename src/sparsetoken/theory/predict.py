@@ -97,12 +97,12 @@ def predict(
     tolerance : float, optional
         What twice the error of each number may be, in (0, 1): by default 1e-4, and 1e-3 for tasks
         other than the `SparseTokenProblem` and for a query that a `Descent` finds, which is
-        followed to this tolerance. It is absolute for test and training error, and no more than
-        100 times the tolerance relative to a small test error. Training loss, AUC, overlaps and
-        bias are known to 10 times the tolerance relative to the loss, 1, and the norm of the
-        readout; a loss below a tenth of the tolerance to 1% of the tolerance. Nodes are added until
-        all are. A number of a mean over draws of a random query is known to a tenth of its spread
-        instead, where that is more.
+        followed to this tolerance. It is absolute for errors and for a training loss up to 1; small
+        test errors and losses are known to 100 times the tolerance, relative, but a loss below 1e-4
+        to 1% of the tolerance. The AUC, and overlaps and bias relative to the larger of the
+        readout's norm and bias, are known to 10 times the tolerance. Nodes are added until all are.
+        A number of a mean over draws of a random query is known to a tenth of its spread instead,
+        where that is more.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 

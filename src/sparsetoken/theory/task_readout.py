@@ -29,7 +29,7 @@ from sparsetoken.theory.features import Features, isotropic
 from sparsetoken.theory.readout.accuracy import (
     allowed_error,
     allowed_of_loss,
-    allowed_relative,
+    allowed_of_weights,
 )
 from sparsetoken.theory.readout.curve import LearningCurve, SolvedPoint
 from sparsetoken.theory.readout.means import OrderParameters
@@ -109,15 +109,16 @@ def _predicted(features: TaskFeatures, point: SolvedPoint) -> TaskPrediction:
 
 def allowed_errors(outcome: TaskOutcome, tolerance: float) -> dict[str, float]:
     """Return by column what a tolerance allows twice the error of a number to be."""
-    norm = float(outcome.weights.norms[-1])
+    w = outcome.weights
+    size = max(float(w.norms[-1]), abs(float(w.c[0])))
     allowed = {
         "test_error": allowed_error(float(outcome.test_error), tolerance),
         "training_loss": allowed_of_loss(float(outcome.training_loss), tolerance),
     }
-    sizes = dict.fromkeys(outcome.weights.columns(), norm)
-    sizes |= {name: 1.0 for name in sizes if name.startswith("cosine")}
-    sizes |= {"b": max(norm, abs(float(outcome.weights.c[0])))}
-    return allowed | {name: allowed_relative(size, tolerance) for name, size in sizes.items()}
+    for name in w.columns():
+        own = 1.0 if name.startswith("cosine") else size
+        allowed[name] = allowed_of_weights(own, tolerance)
+    return allowed
 
 
 class TaskFeatures(Features):

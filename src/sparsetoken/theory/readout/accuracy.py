@@ -27,18 +27,21 @@ def allowed_error(value: float, tolerance: float) -> float:
     return tolerance * min(max(size, 1.0), _RELATIVE * size)
 
 
-def allowed_relative(size: float, tolerance: float) -> float:
-    """Return the same for a number that is known relative to a size: 10 times the tolerance.
-
-    That is a norm for the overlaps and the bias of weights, 1 for the AUC, and the training loss
-    for itself.
-    """
-    return math.inf if math.isinf(tolerance) else _TIMES * tolerance * abs(size)
-
-
 def allowed_of_loss(loss: float, tolerance: float) -> float:
-    """Return the same for a training loss; one below a tenth of the tolerance is known to 1%."""
-    return max(allowed_relative(loss, tolerance), tolerance / _RELATIVE)
+    """Return the same for a training loss; one below 1e-4 is known to 1% of the tolerance.
+
+    It may be 0, or so small that rounding decides.
+    """
+    return max(allowed_error(loss, tolerance), tolerance / _RELATIVE)
+
+
+def allowed_of_weights(size: float, tolerance: float) -> float:
+    """Return the same for overlaps, norms and a bias: 10 times the tolerance, relative.
+
+    The size is the larger of norm and bias of the readout: both move its scores. The AUC is known
+    like a number of size 1.
+    """
+    return math.inf if math.isinf(tolerance) else _TIMES * tolerance * size
 
 
 class Accuracy(NamedTuple):

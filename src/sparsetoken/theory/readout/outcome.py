@@ -18,7 +18,7 @@ from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.readout.covariances import Pull
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.means import Means, OrderParameters
-from sparsetoken.theory.readout.solve import SaddlePoint
+from sparsetoken.theory.readout.solve import SaddlePoint, solve_readout
 from sparsetoken.theory.score_law import ScoreLaw
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -150,12 +150,22 @@ class Measured:
             known = [row.auc for row in rows if hasattr(row, "auc")]
             outcome = self._outcome(self._whole, float(np.mean(known)) if known else None)
         errors = errors_of(rows)
+        if self.saddle.smoothing > 0:
+            errors = over_rows([errors, self._moved_by_smoothing(outcome)], _hypot)
         more: dict[str, Any] = {"test_error": self.error_of_test_error}
         if hasattr(errors, "training_error") and not self._whole.solution.fits_exactly:
             after = scores_after_fit(self._whole, self.equations)
             unseen = self._unseen(after, self.equations.nodes)
             more["training_error"] = math.hypot(float(errors.training_error), unseen)
         return outcome, dataclasses.replace(errors, **more)
+
+    def _moved_by_smoothing(self, outcome: Record) -> Record:
+        """Return how much all numbers change at twice the smoothing, about what is left of it."""
+        twice = dataclasses.replace(self.saddle, smoothing=2 * self.saddle.smoothing)
+        other = solve_readout(self.equations, self.saddle.load, twice)
+        rougher = dataclasses.replace(self, saddle=other)
+        moved = rougher._outcome(rougher._whole)
+        return over_rows([outcome, moved], lambda pair: np.abs(pair[1] - pair[0]))
 
     def _outcome(self, scored: _Scored, auc: float | None = None) -> Record:
         """Return all numbers, with an AUC if it is known."""
@@ -177,6 +187,10 @@ def _scramble(law: FeatureLaw, number: int) -> FeatureLaw:
     """Return one of the scrambles, over and over."""
     place = number % len(law.y)
     return law.part(slice(place, place + 1))
+
+
+def _hypot(pair: np.ndarray) -> np.ndarray:
+    return np.asarray(np.hypot(*pair))
 
 
 def errors_of(rows: Sequence[AnyRecord]) -> AnyRecord:
