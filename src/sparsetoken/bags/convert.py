@@ -89,7 +89,8 @@ def refuse_others(X: Any) -> None:
     ------
     InvalidInput
         For dicts, Series, strings, bags with their ids, iterators such as generators, empty lists,
-        arrays with masked values, and frames that are lazy or have two columns of one name.
+        buffers, arrays with masked values, and frames that are lazy or have two columns of one
+        name.
     """
     if not isinstance(X, list | tuple):  # whose bags are named one by one
         refuse_masked("X", X, _MASK)
@@ -100,6 +101,8 @@ def refuse_others(X: Any) -> None:
         raise InvalidInput("X", legal, f"a {type(X).__name__}", remedy)
     if hasattr(X, "bags") and hasattr(X, "ids"):  # of from_long, from_frame, read
         raise InvalidInput("X", legal, f"{type(X).__name__}, bags with ids", "Give X.bags.")
+    if isinstance(X, memoryview | bytearray):
+        raise InvalidInput("X", legal, f"a {type(X).__name__}", "Give numpy.asarray(X).")
     if isinstance(X, Iterator) or (hasattr(X, "to_list") and not isinstance(X, Bags)):
         raise InvalidInput("X", legal, f"a {type(X).__name__}", "Give list(X).")
     if (isinstance(X, list | tuple) and not X) or getattr(X, "shape", None) == (0,):

@@ -37,8 +37,8 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> LabelledBags:
     ----------
     tokens : array of shape (N, d)
     bag_ids : array of shape (N,)
-        Integers or texts, all of one kind, in any order. Where the rows of a bag do not stand together, tokens
-        are copied, sorted once; `LabelledBags.rows` says where each was.
+        Integers or texts, all of one kind, in any order. Where the rows of a bag do not stand
+        together, tokens are copied, sorted once; `LabelledBags.rows` says where each was.
     labels : mapping, pandas.Series or array, optional
         From ids to labels, where a Series has ids as its index; or an array of shape (N,), or a
         Series with the index of `bag_ids`, alike in all rows of a bag. An array of shape (n,) is
