@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsetoken.bags import LeakWarning, from_frame, from_long, read
+from sparsetoken.bags import LeakWarning, from_frame, from_long, pack, read
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledLinearClassifier
 
@@ -93,10 +93,45 @@ def test_a_table_of_labels_is_refused_with_a_remedy() -> None:
     assert from_long(np.eye(6), list("aabbcc"), labels=by_id).y.tolist() == [1, 0, 1]
 
 
-def test_a_series_whose_index_numbers_other_rows_is_taken_by_place() -> None:
-    for index in ([0, 1, 2], [2, 5, 7]):
-        labels = pandas.Series([1, 0, 1], index=index)
-        assert from_long(np.eye(6), list("aabbcc"), labels=labels).y.tolist() == [1, 0, 1]
+@pytest.mark.parametrize("index", [[0, 1, 2], [2, 0, 1], [2, 5, 7], [1, 2, 3]])
+def test_a_series_without_the_ids_is_not_taken_by_place(index: list[int], tmp_path: Path) -> None:
+    labels = pandas.Series([1, 0, 1], index=index)
+    for ids in (list("aabbcc"), list("112233")):  # numbers in names of files are texts
+        with pytest.raises(
+            InvalidInput, match=rf"none for bag .*given such as {index[0]}\..*set_ind"
+        ):
+            from_long(np.eye(6), ids, labels=labels)
+    for name in "abc":
+        np.save(tmp_path / f"{name}.npy", np.eye(2))
+    with pytest.raises(InvalidInput, match="none for bag a"):
+        pack(tmp_path, tmp_path / "packed", labels=labels)
+
+
+def test_a_series_is_by_place_for_bags_without_ids_of_their_own(tmp_path: Path) -> None:
+    np.savez(tmp_path / "bags.npz", X=np.random.default_rng(0).standard_normal((3, 4, 2)))
+    path = tmp_path / "bags.npz"
+    for labels in (pandas.Series([5, 6, 7]), pandas.Series([6, 7, 5], index=[1, 2, 0])):
+        assert read(path, labels=labels).y.tolist() == [5, 6, 7]
+    with pytest.raises(InvalidInput, match="none for bag 0"):
+        read(path, labels=pandas.Series([5, 6, 7], index=[1, 2, 3]))
+
+
+def test_a_series_with_two_labels_for_an_id_is_refused() -> None:
+    labels = pandas.Series([0, 1, 1, 0], index=list("abca"))
+    with pytest.raises(InvalidInput, match=r"one for each bag; got \"two for 'a'"):
+        from_long(np.eye(6), list("aabbcc"), labels=labels)
+
+
+def test_a_column_of_a_filtered_table_goes_by_its_rows() -> None:
+    frame = _frame().sample(30, random_state=0)
+    found = from_frame(frame, "slide", labels=frame["sick"], columns=list("abcd"))
+    assert found.y.tolist() == [SICK[one] for one in found.ids]
+    long = from_long(frame[list("abcd")], frame["slide"], labels=frame["sick"])
+    assert long.y.tolist() == found.y.tolist()
+    numbers = frame["slide"].str[1:].astype(int)  # all of them are row numbers too
+    assert from_long(frame[["a"]], numbers, labels=frame["sick"]).y.tolist() == found.y.tolist()
+    with pytest.raises(InvalidInput, match=r"another index.*labels\.to_numpy\(\) stands by rows"):
+        from_long(frame[["a"]], numbers.to_numpy(), labels=frame["sick"])
 
 
 def test_the_column_of_labels_is_no_token() -> None:
@@ -115,9 +150,6 @@ def test_an_array_by_bag_needs_one_possible_order() -> None:
     assert repr(found.only(["0", "1"]).against_rest("1")) == holds.format("labels False, True")
     with pytest.raises(InvalidInput, match=r"appear as 4, 1, 7.*dict\(zip\(ids, labels\)\)"):
         from_long(tokens, [4, 4, 1, 1, 7, 7], labels=y)
-    mixed = np.array(["a", "a", 1, 1, 2, 2], object)
-    with pytest.raises(InvalidInput, match="labels must be a mapping from ids, or"):
-        from_long(tokens, mixed, labels=y)
 
 
 @pytest.mark.parametrize(

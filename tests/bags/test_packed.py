@@ -178,6 +178,21 @@ def test_of_several_arrays_one_is_named(tmp_path: Path) -> None:
         pack(tmp_path / "b.h5", tmp_path / "more")
 
 
+def test_an_array_is_looked_for_in_two_levels(tmp_path: Path) -> None:
+    """Of a thousand nested groups each would be opened by its whole path."""
+    h5py = pytest.importorskip("h5py", reason="h5py, of the extra data, is not installed")
+    X = np.random.default_rng(0).standard_normal((3, 2))
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["model/tokens"], file["other/deep/tokens"] = X, X + 1
+        file["other/linked"] = h5py.SoftLink("/model/tokens")
+    found = read(pack(tmp_path / "a.h5", tmp_path / "one"), labels=None)
+    np.testing.assert_array_equal(found.bags.tokens, X)
+    deep = pack(tmp_path / "a.h5", tmp_path / "two", dataset="/other/deep/tokens")
+    np.testing.assert_array_equal(read(deep, labels=None).bags.tokens, X + 1)
+    with pytest.raises(InvalidInput, match="with the array other/linked; got 'model/tokens'"):
+        pack(tmp_path / "a.h5", tmp_path / "three", dataset="other/linked")
+
+
 def test_a_damaged_part_is_of_the_file_not_of_the_folder(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py", reason="h5py, of the extra data, is not installed")
     path, X = tmp_path / "a.h5", np.random.default_rng(0).standard_normal((50, 4))

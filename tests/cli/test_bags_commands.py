@@ -1,5 +1,6 @@
 """The commands `diagnose`, `forecast` and `fit`: files, keys, refusals, the saved model."""
 
+import csv
 import json
 import re
 
@@ -370,6 +371,19 @@ def test_a_saved_model_is_scored_and_predicts(data, dense, tmp_path):
     text = run("predict", out, new).stdout.splitlines()
     assert text[0] == "bag,label,probability"
     assert text[1].startswith(f"0,{rows[0]['label']},{rows[0]['probability']:.4f}")
+
+
+def test_predictions_are_a_table_whatever_the_ids(tmp_path):
+    X, y = np.random.default_rng(0).standard_normal((6, 2, 3)), np.array(["a,b", 'c"d'] * 3)
+    ids = ["s,1", 's"2', '"s"', "s 4", "s;5", "s'6"]
+    save(PooledLinearClassifier().fit(X, y), tmp_path / "m.skops")
+    np.savez(tmp_path / "new.npz", X=X.reshape(12, 3), bag=np.repeat(ids, 2))
+    found = run("predict", tmp_path / "m.skops", tmp_path / "new.npz")
+    rows = list(csv.reader(found.stdout.splitlines()))
+    assert rows[0] == ["bag", "label", "probability"]
+    assert [row[0] for row in rows[1:]] == ids
+    assert {row[1] for row in rows[1:]} <= set(y.tolist())
+    assert {len(row) for row in rows} == {3}
 
 
 def test_a_model_of_a_parquet_file_predicts_without_labels(parquet, tmp_path):

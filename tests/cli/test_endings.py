@@ -35,6 +35,13 @@ def test_a_full_standard_output_is_one_message():
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+def test_whoever_stops_reading_hears_no_message():
+    script = " ".join([*COMMAND, "align", "--json", "| true; exit ${PIPESTATUS[0]}"])
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (141, "", "")  # as of other tools
+
+
 def test_a_message_without_standard_error_does_not_go_to_the_output():
     command = " ".join([*COMMAND, "align", "--length", "0", "--json", "2>&-"])
     done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, text=True)

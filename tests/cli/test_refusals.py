@@ -146,3 +146,11 @@ def test_a_device_that_is_not_there_is_refused_with_the_remedy(command, monkeypa
 
     monkeypatch.setattr("jax.local_devices", absent)
     assert 'pip install "jax[cuda12]"' in refused(*command, "--device", "gpu")
+
+
+@pytest.mark.parametrize("before", [[], ["align"], ["align", "--loss"], ["align", "--alpha0"]])
+@pytest.mark.parametrize("word", ["x" * 100_000, "--" + "x" * 100_000])
+def test_a_word_of_any_length_is_shown_in_part(before, word):
+    told = refused(*before, word)
+    assert "xxx..." in told
+    assert len(told) < 1000

@@ -259,6 +259,40 @@ def test_cache_settings_leave_the_user_his_choice(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs rights and pipes")
+def test_the_cache_is_the_users_own(tmp_path, monkeypatch):
+    environ = {"XDG_CACHE_HOME": str(tmp_path)}
+    folder = cache_folder(environ)
+
+    def used():
+        found = dict(environ)
+        use_compilation_cache(found)
+        return found.get("JAX_COMPILATION_CACHE_DIR") == str(folder)
+
+    assert used()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    for mode in (0o777, 0o770, 0o755, 0o500):
+        folder.chmod(mode)
+        assert not used()
+    folder.chmod(0o700)
+    (folder / "jit_f-cache").write_bytes(b"")
+    assert used()
+    os.mkfifo(folder / "jit_g-cache")
+    assert not used()
+    (folder / "jit_g-cache").unlink()
+    monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
+    assert not used()
+
+
+def test_a_home_that_is_not_there_is_not_made(tmp_path):
+    hidden = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MPLCONFIGDIR", "JAX_COMPILATION_CACHE_DIR")
+    environ = {name: value for name, value in os.environ.items() if name not in hidden}
+    environ["HOME"] = str(tmp_path / "none")
+    script = "from sparsetoken.cli.app import execute; execute(['align']); import matplotlib.pyplot"
+    subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, check=True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_cache_serves_the_next_run(tmp_path):
     environ = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
     environ["XDG_CACHE_HOME"] = str(tmp_path)

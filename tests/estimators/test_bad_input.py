@@ -160,6 +160,8 @@ def test_a_class_weight_of_one_class_is_enough(cube: Cube) -> None:
     [
         ({"a": np.ones((2, 2))}, r"got 'a dict'. Give list\(X.values\(\)\)"),
         ((np.ones((2, 2)) for _ in range(3)), r"got 'a generator'. Give list\(X\)"),
+        (memoryview(np.ones((3, 2, 2))), r"got 'a memoryview'. Give numpy\.asarray\(X\)"),
+        (bytearray(12), r"got 'a bytearray'. Give numpy\.asarray\(X\)"),
         ("a text", "got 'str'. Embed texts first"),
         (["a text", "another"], "got 'str'. Embed texts first"),
         ([["two", "texts"], ["one"]], "got 'str'. Embed texts first"),

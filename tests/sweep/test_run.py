@@ -1,5 +1,6 @@
 """Runs: any executor, any order, deaths of workers, several runs at once."""
 
+import random
 import signal
 import subprocess
 import sys
@@ -41,6 +42,13 @@ GRIDS = {
     ),
 }
 GRID = GRIDS["alignment"]
+
+
+def test_a_run_draws_no_number_of_the_caller(tmp_path):
+    random.seed(0)
+    before = random.getstate()
+    run(Grid("alignment", {"strength": [1.0, 2.0]}, {"length": 4}), tmp_path / "sweep")
+    assert random.getstate() == before
 
 
 def small_pieces(monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,7 +89,8 @@ def refuse_others(X: Any) -> None:
     ------
     InvalidInput
         For dicts, Series, strings, bags with their ids, iterators such as generators, empty lists,
-        arrays with masked values, and frames that are lazy or have two columns of one name.
+        buffers, arrays with masked values, and frames that are lazy or have two columns of one
+        name.
     """
     if not isinstance(X, list | tuple):  # whose bags are named one by one
         refuse_masked("X", X, _MASK)
@@ -101,6 +101,8 @@ def refuse_others(X: Any) -> None:
         raise InvalidInput("X", legal, f"a {type(X).__name__}", remedy)
     if hasattr(X, "bags") and hasattr(X, "ids"):  # of from_long, from_frame, read
         raise InvalidInput("X", legal, f"{type(X).__name__}, bags with ids", "Give X.bags.")
+    if isinstance(X, memoryview | bytearray):
+        raise InvalidInput("X", legal, f"a {type(X).__name__}", "Give numpy.asarray(X).")
     if isinstance(X, Iterator) or (hasattr(X, "to_list") and not isinstance(X, Bags)):
         raise InvalidInput("X", legal, f"a {type(X).__name__}", "Give list(X).")
     if (isinstance(X, list | tuple) and not X) or getattr(X, "shape", None) == (0,):
@@ -134,43 +136,6 @@ def check_columns(name: str, frame: Any) -> None:
     if len(set(names)) < len(names):
         twice = next(column for column in names if names.count(column) > 1)
         raise InvalidInput(name, "with columns of different names", f"several named {twice}")
-
-
-def check_labels(y: Any, name: str = "y", bags: Sequence[Any] | np.ndarray | None = None) -> None:
-    """Raise `InvalidInput` if labels of bags are masked, missing, or integers of over 64 bits."""
-    refuse_masked(name, y)
-    labels = as_labels(y)
-    refuse_missing(labels, range(labels.size) if bags is None else bags, name)
-    for label in labels.ravel().tolist() if labels.dtype == object else ():
-        if isinstance(label, numbers.Integral) and int(label).bit_length() > 64:
-            remedy = "Name the classes by texts or by small integers."
-            raise InvalidInput(name, "of integers of at most 64 bits, or texts", label, remedy)
-
-
-def as_labels(y: Any) -> np.ndarray:
-    """Return labels as an array; of a list of texts NumPy would make a text of nan."""
-    return np.asarray(y, object if isinstance(y, list | tuple) else None)
-
-
-def refuse_missing(labels: np.ndarray, bags: Sequence[Any] | np.ndarray, name: str = "y") -> None:
-    """Raise `InvalidInput` if a label is None or another missing value, and name its bag."""
-    gone = missing(labels)
-    if gone.any():
-        at = int(gone.argmax())
-        got, remedy = f"{labels.flat[at]} for bag {bags[at]}", "Leave bags without a label out."
-        raise InvalidInput(name, "without missing labels", got, remedy)
-
-
-def missing(values: np.ndarray) -> Bool[np.ndarray, " m"]:
-    """Return which values of a flattened array are None, NaN, NaT or NA."""
-    if values.dtype != object:
-        return (values != values).ravel()  # NaN and NaT differ from themselves
-    return np.array([_is_missing(value) for value in values.flat], dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    same = value == value
-    return value is None or not isinstance(same, bool | np.bool_) or not same
 
 
 def is_list_of_bags(X: Any) -> bool:

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import as_labels, check_labels, refuse_masked, refuse_missing
+from sparsetoken.bags.convert import refuse_masked
+from sparsetoken.bags.keys import listed, read_labels, refuse_missing
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
 from sparsetoken.base.validation import InvalidInput
 
@@ -74,13 +75,16 @@ class LabelledBags:
         rows: Int[np.ndarray, " N"] | None = None,
         columns: Sequence[str] = (),
         left_out: Sequence[str] = (),
+        index: Any = None,
     ) -> LabelledBags:
         """Give bags their labels, in any form that `from_long` takes; None for no labels.
 
         Without columns these are numbered, with one that holds vectors its entries are.
         """
         rows, d = np.arange(len(bags.tokens)) if rows is None else rows, bags.dimension
-        y = np.empty(0) if labels is None else labels_of(labels, bags.offsets, ids, rows, name)
+        y = np.empty(0)
+        if labels is not None:
+            y = labels_of(labels, bags.offsets, ids, rows, name, index)
         if len(columns) != d:
             columns = [f"{columns[0]}[{i}]" if columns else str(i) for i in range(d)]
         return cls(bags, y, ids, rows, list(columns), list(left_out))
@@ -163,11 +167,12 @@ def labels_of(
     ids: Shaped[np.ndarray, " n"],
     rows: Int[np.ndarray, " N"],
     name: str = "labels",
+    index: Any = None,
 ) -> Shaped[np.ndarray, " n"]:
     """Return labels, in any form that `from_long` takes, in the order of the bags.
 
-    Bags begin at `offsets`, and their tokens are the `rows` of the table given; messages call the
-    labels by `name`.
+    Bags begin at `offsets`, and their tokens are the `rows` of the table given, whose index is 0
+    to N - 1 by default; messages call the labels by `name`.
 
     Raises
     ------
@@ -175,55 +180,64 @@ def labels_of(
         If a bag has no label or two, or it cannot be known which label is of which bag.
     """
     refuse_masked(name, labels)
-    n, N, known = len(ids), len(rows), ids.tolist()
+    n, N = len(ids), len(rows)
     if hasattr(labels, "columns"):
         remedy = 'Give table.set_index("ID")["LABEL"], by the names of its columns.'
         raise InvalidInput(name, "a column, a mapping or an array", "a table", remedy)
-    if hasattr(labels, "index") and hasattr(labels, "to_dict"):
-        labels = _of_series(labels, known, N, name)
+    if is_series(labels):
+        labels = _of_series(labels, ids.tolist(), range(N) if index is None else index, name)
     if isinstance(labels, Mapping):
-        absent = [one for one in known if one not in labels]
-        if absent:
-            raise InvalidInput(name, "one for each bag", f"none for bag {absent[0]}")
-        labels = [labels[one] for one in known]
-    elif (given := as_labels(labels)).shape == (N,):
-        labels = _one_of_each(given[rows], offsets, ids, rows, name)
+        labels = _by_id(labels, ids.tolist(), name)
+    elif (given := listed(labels, name)).shape == (N,):
+        return _one_of_each(given[rows], offsets, ids, rows, name)
     elif given.shape != (n,):
         legal = f"one for each of {n} bags or {N} tokens, or a mapping from ids"
         raise InvalidInput(name, legal, f"shape {given.shape}")
-    elif not _rising(ids):
+    elif not (ids[1:] > ids[:-1]).all():
         legal = "a mapping from ids, or of bags with ids that rise"
-        got = f"one for each bag in an unknown order; ids first appear as {some(known)}"
+        got = f"one for each bag in an unknown order; ids first appear as {some(ids.tolist())}"
         remedy = "Use dict(zip(ids, labels)), or sort the tokens by id."
         raise InvalidInput(name, legal, got, remedy)
-    check_labels(labels, name, ids)
-    y = as_labels(labels)
-    y = np.array(y.tolist()) if y.dtype == object else y
-    infinite = y.dtype.kind == "f" and not np.isfinite(y).all()
-    if y.ndim != 1 or y.dtype.kind not in "biufU" or infinite:
-        got = "infinity" if infinite else f"dtype {y.dtype}, shape {y.shape}"
-        raise InvalidInput(name, "of texts or finite numbers, one for each bag", got)
+    y = read_labels(labels, name, ids.__getitem__)
+    if y.shape != (n,):
+        raise InvalidInput(name, "one for each bag", f"shape {y.shape}")
     return y
 
 
-def _of_series(labels: Any, ids: list[Any], N: int, name: str) -> Any:
-    """Return a Series as a mapping from ids if they are its index, else its values.
+def is_series(values: Any) -> bool:
+    """Whether values are a pandas Series, which has an index."""
+    return hasattr(values, "index") and hasattr(values, "to_dict")
 
-    A Series with a label for each of N tokens is a column of the table: its index numbers rows,
-    though integer ids may be among the numbers. An index of names, or of some of the ids, that
-    lacks a bag is still one of ids: its values by place would be labels of others.
-    """
-    index, known = labels.index, set(ids) & set(labels.index)
-    by_id = index.is_unique and len(known) == len(ids)
-    rows = list(index) == list(range(len(index)))
-    numbered = rows or (index.inferred_type == "integer" and not known)
-    if len(known) < len(ids) and not numbered and len(labels) != N:
-        return labels.to_dict()
-    if by_id and len(labels) == N == len(ids) and list(labels.index) != ids:
-        got = "a Series with a label for each bag and for each token"
-        remedy = "labels.to_dict() has ids for keys, labels.to_numpy() stands by rows."
-        raise InvalidInput(name, "of one possible order", got, remedy)
-    return labels.to_dict() if by_id and len(labels) != N else labels.to_numpy()
+
+def _of_series(labels: Any, ids: list[Any], index: Any, name: str) -> Any:
+    """Return a Series as a column of the table if its index is that of the rows, else by id."""
+    keys = labels.index.tolist()
+    if len(keys) == len(index) and keys == list(index):
+        if len(keys) == len(ids) and keys != ids and set(keys) == set(ids):
+            got = "a Series with a label for each bag and for each token"
+            remedy = "labels.to_dict() has ids for keys, labels.to_numpy() stands by rows."
+            raise InvalidInput(name, "of one possible order", got, remedy)
+        return labels.to_numpy()
+    if len(keys) == len(index) > len(ids):
+        got = "a Series with a label for each token, and another index than the tokens"
+        remedy = "labels.to_numpy() stands by rows."
+        raise InvalidInput(name, "a column of the table, or by id", got, remedy)
+    if not labels.index.is_unique and set(ids) <= set(keys):
+        twice = labels.index[labels.index.duplicated()][0]
+        raise InvalidInput(name, "one for each bag", f"two for {twice!r}", "Leave one out.")
+    return labels.to_dict()
+
+
+def _by_id(labels: Mapping, ids: list[Any], name: str) -> list[Any]:
+    absent = [one for one in ids if one not in labels]
+    if absent:
+        remedy = (
+            f"Ids are such as {ids[0]!r}, the keys given such as {next(iter(labels), None)!r}. "
+            'A Series is by id as table.set_index("ID")["LABEL"], other labels are as '
+            "dict(zip(ids, labels))."
+        )
+        raise InvalidInput(name, "one for each bag", f"none for bag {absent[0]}", remedy)
+    return [labels[one] for one in ids]
 
 
 def _one_of_each(
@@ -232,18 +246,10 @@ def _one_of_each(
     """Return the label of each bag, which all of its tokens have."""
     owner = np.repeat(np.arange(len(ids)), np.diff(offsets))
     y = labels[offsets[:-1]]
-    refuse_missing(labels, ids[owner], name)
+    refuse_missing(labels, name, lambda token: ids[owner[token]])
     differs = labels != y[owner]
     if differs.any():
         token = int(np.argmax(differs))
         got = f"two labels in bag {ids[owner[token]]}, the second in row {rows[token]}"
         raise InvalidInput(name, "one label for each bag", got)
-    return y
-
-
-def _rising(ids: Shaped[np.ndarray, " n"]) -> bool:
-    """Whether ids rise; not known of ids of several kinds."""
-    try:
-        return bool((ids[1:] > ids[:-1]).all())
-    except TypeError:
-        return False
+    return read_labels(y, name)

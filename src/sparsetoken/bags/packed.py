@@ -69,7 +69,7 @@ def pack(
         sorted. They are kept with the tokens.
     dataset : str, optional
         The name of the array in .h5 files and .zarr groups; the default is the only one of shape
-        (L_i, d).
+        (L_i, d), which in an .h5 file is looked for in the file and in its groups.
 
     Returns
     -------
@@ -231,14 +231,8 @@ def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
     if path.suffix.lower() == ".npy":
         return np.load(path, mmap_mode="r", allow_pickle=False)
     h5py = needed("h5py", "to read .h5 files", "data")
-    arrays: dict[str, Any] = {}
-
-    def keep(name: str, one: Any) -> None:  # links to other files are not visited
-        if isinstance(one, h5py.Dataset):
-            arrays[name] = one
-
-    stack.enter_context(h5py.File(path, "r")).visititems(keep)
-    tokens = _member(path, dataset, arrays)
+    file = stack.enter_context(h5py.File(path, "r"))
+    tokens = _member(path, dataset, dict(_stored(file, dataset.strip("/"))))
     if tokens.external or tokens.is_virtual:
         got = f"{tokens.name}, whose values are in other files"
         raise InvalidInput(f"FILE {path}", "of an array with its own values", got)
@@ -246,6 +240,22 @@ def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
         check_unpacked(path, padded_size(tokens.shape, tokens.chunks or tokens.shape))
         _check_deflated(tokens)
     return tokens
+
+
+def _stored(group: Any, wanted: str, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the arrays of an .h5 file and of its groups by name, and those beside a deeper one.
+
+    Links to other files are not followed.
+    """
+    h5py = needed("h5py", "to read .h5 files", "data")
+    for name in group:
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            continue
+        one, place = group[name], f"{path}{name}"
+        if isinstance(one, h5py.Dataset):
+            yield place, one
+        elif isinstance(one, h5py.Group) and (not path or f"{wanted}/".startswith(f"{place}/")):
+            yield from _stored(one, wanted, f"{place}/")
 
 
 def _check_deflated(array: Any) -> None:

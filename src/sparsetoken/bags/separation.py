@@ -9,7 +9,8 @@ import numpy as np
 import scipy
 from jaxtyping import Bool, Float
 
-from sparsetoken.bags.convert import as_bags, check_labels
+from sparsetoken.bags.convert import as_bags
+from sparsetoken.bags.keys import read_labels
 from sparsetoken.bags.segments import segment_max
 from sparsetoken.base.validation import InvalidInput
 
@@ -82,8 +83,7 @@ def separating_columns(bags: Any, y: Any) -> list[SeparatingColumn]:
     >>> separating_columns(as_bags(tokens), labels)
     [SeparatingColumn(label=1, column=1, summary='min', error=0.0)]
     """
-    check_labels(y)
-    bags, labels = as_bags(bags), np.asarray(y)
+    bags, labels = as_bags(bags), read_labels(y)
     if labels.shape != (len(bags),):
         raise InvalidInput("y", f"one label for each of {len(bags)} bags", labels.shape)
     classes = np.unique(labels)

@@ -14,10 +14,10 @@ from sparsetoken.bags.convert import (
     as_floats,
     check_columns,
     check_finite,
-    missing,
     refuse_masked,
 )
-from sparsetoken.bags.labelled import LabelledBags, LeakWarning, some
+from sparsetoken.bags.keys import of_one_kind, read_keys
+from sparsetoken.bags.labelled import LabelledBags, LeakWarning, is_series, some
 from sparsetoken.bags.segments import segment_max
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
@@ -37,12 +37,13 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> LabelledBags:
     ----------
     tokens : array of shape (N, d)
     bag_ids : array of shape (N,)
-        Ints or strings, in any order. Where the rows of a bag do not stand together, tokens
-        are copied, sorted once; `LabelledBags.rows` says where each was.
+        Integers or texts, all of one kind, in any order. Where the rows of a bag do not stand
+        together, tokens are copied, sorted once; `LabelledBags.rows` says where each was.
     labels : mapping, pandas.Series or array, optional
-        From ids to labels, where a Series has ids as its index; or an array or Series of shape
-        (N,), alike in all rows of a bag. An array of shape (n,) is taken only where ids first
-        appear in sorted order: else it cannot be known which label is of which bag.
+        From ids to labels, where a Series has ids as its index; or an array of shape (N,), or a
+        Series with the index of `bag_ids`, alike in all rows of a bag. An array of shape (n,) is
+        taken only where ids first appear in sorted order: else it cannot be known which label is
+        of which bag.
 
     Returns
     -------
@@ -172,8 +173,7 @@ def to_frame(
     names = [f"x{k}" for k in range(d)] if columns is None else list(columns)
     if len(names) != d or len({bag, *names}) != d + 1:
         raise InvalidInput("columns", f"{d} different names other than {bag}", names)
-    refuse_masked("ids", ids)
-    own = np.arange(len(bags)) if ids is None else np.asarray(ids)
+    own = np.arange(len(bags)) if ids is None else read_keys(ids, "ids")
     if own.shape != (len(bags),) or len(set(own.tolist())) < len(bags):
         got = f"shape {own.shape}, {len(set(own.ravel().tolist()))} different ids"
         raise InvalidInput("ids", f"{len(bags)} different values, one for each bag", got)
@@ -195,14 +195,11 @@ def grouped(
     All tables end here; the name is that of the labels in messages.
     """
     refuse_masked("bag_ids", bag_ids, "Leave out rows without an id.")
-    tokens, ids = as_floats(tokens, name="tokens"), np.asarray(bag_ids)
+    tokens, ids = as_floats(tokens, name="tokens"), of_one_kind(bag_ids, "bag_ids")
     if tokens.ndim != 2 or not tokens.size:
         raise InvalidInput("tokens", "an array of shape (N, d), not empty", f"shape {tokens.shape}")
     if ids.shape != tokens.shape[:1]:
         raise InvalidInput("bag_ids", f"one for each of {len(tokens)} tokens", f"shape {ids.shape}")
-    if (gone := missing(ids)).any():
-        row = int(gone.argmax())
-        raise InvalidInput("bag_ids", "without missing values", f"{ids[row]} in row {row}")
     runs = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))  # where another id begins
     number: dict[Any, int] = {}
     codes = [number.setdefault(one, len(number)) for one in ids[runs].tolist()]
@@ -210,8 +207,9 @@ def grouped(
     rows = np.argsort(code, kind="stable")
     bags = Bags(tokens if len(number) == len(runs) else tokens[rows], offsets_of(np.bincount(code)))
     check_finite(bags)
-    ids = ids[rows[bags.offsets[:-1]]]
-    return LabelledBags.of(bags, ids, labels, name, rows, columns, left_out)
+    ids = read_keys(ids[rows[bags.offsets[:-1]]], "bag_ids")
+    index = bag_ids.index if is_series(bag_ids) else None
+    return LabelledBags.of(bags, ids, labels, name, rows, columns, left_out, index)
 
 
 def from_rows(
@@ -242,7 +240,7 @@ def from_rows(
     source = "labels"
     if isinstance(labels, str):
         labels, source = frame[labels].to_numpy(), f"column {labels}"
-    return grouped(_tokens(frame, used), frame[bag].to_numpy(), labels, source, used, left_out)
+    return grouped(_tokens(frame, used), frame[bag], labels, source, used, left_out)
 
 
 def check_present(

@@ -6,6 +6,7 @@ import errno
 import inspect
 import os
 import shutil
+import signal
 import sys
 import warnings
 from collections.abc import MutableMapping, Sequence
@@ -84,6 +85,12 @@ def execute(arguments: Sequence[str]) -> int:
     if first in SMALL:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ["MPLBACKEND"] = "agg"  # figures are files: whatever the user shows windows with
+    if not os.path.isdir(os.path.expanduser("~")) and "MPLCONFIGDIR" not in os.environ:
+        import atexit
+        import tempfile
+
+        os.environ["MPLCONFIGDIR"] = tempfile.mkdtemp()  # matplotlib would make the home
+        atexit.register(shutil.rmtree, os.environ["MPLCONFIGDIR"], ignore_errors=True)
     use_compilation_cache()
     from cyclopts import CycloptsError
 
@@ -172,6 +179,8 @@ def _version() -> str:
 
 
 def _not_written(error: OSError) -> NoReturn:
+    if error.errno == errno.EPIPE:  # whoever read the output wants no more of it
+        end("", 128 + getattr(signal, "SIGPIPE", 13))
     if error.errno in (errno.EMFILE, errno.ENFILE):
         text = (
             f"Error: no more files can be opened: {error}. `ulimit -n` tells and raises the limit."
@@ -197,19 +206,32 @@ def cache_folder(environ: MutableMapping[str, str]) -> Path:
     return Path(home) / "sparsetoken" / "jax"
 
 
+def _is_private(folder: Path) -> bool:
+    """Make a folder if need be, and return whether nobody else can have put code there.
+
+    A pipe in it would never be read to its end.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        about = folder.stat()
+        with os.scandir(folder) as entries:
+            readable = all(entry.is_file() or entry.is_dir() for entry in entries)
+    except OSError:
+        return False
+    own = not hasattr(os, "getuid") or about.st_uid == os.getuid()
+    return own and about.st_mode & 0o777 == 0o700 and readable
+
+
 def use_compilation_cache(environ: MutableMapping[str, str] = os.environ) -> None:
     """Keep compiled JAX code between runs, unless the user has chosen another place for it.
 
-    Without a writable folder nothing is set, and JAX compiles each time. Only the command line
-    does this, before JAX is imported: a library must not change global settings.
+    Without a folder of the user's own nothing is set, and JAX compiles each time. Only the command
+    line does this, before JAX is imported: a library must not change global settings.
     """
     if "JAX_COMPILATION_CACHE_DIR" not in environ:
         folder = cache_folder(environ)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            return
-        if not os.access(folder, os.W_OK | os.X_OK):
+        known = "XDG_CACHE_HOME" in environ or os.path.isdir(os.path.expanduser("~"))
+        if not (known and _is_private(folder)):
             return
         environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
     environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")

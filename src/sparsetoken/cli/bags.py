@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +12,7 @@ from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import SIGNED, command, numbers
-from sparsetoken.cli.output import Answer
+from sparsetoken.cli.output import Answer, printable
 
 if TYPE_CHECKING:
     from sparsetoken.bags import LabelledBags
@@ -170,11 +172,14 @@ def predictions(model: Path, file: Path, bag: str, columns: str, trust_pickle: b
     chances: list[float | None] = [None] * len(labels)
     if hasattr(estimator, "predict_proba"):
         chances = estimator.predict_proba(data.bags).max(axis=1).tolist()
-    rows, lines = [], ["bag,label,probability"]
+    rows, table = [], io.StringIO()
+    lines = csv.writer(table, lineterminator="\n")
+    lines.writerow(["bag", "label", "probability"])
     for name, label, chance in zip(data.ids.tolist(), labels, chances, strict=True):
         rows.append({"bag": str(name), "label": str(label), "probability": chance})
-        lines.append(f"{name},{label},{'' if chance is None else f'{chance:.4f}'}")
-    return Answer("", {"predictions": rows}, lines)
+        written = "" if chance is None else f"{chance:.4f}"
+        lines.writerow([printable(str(name)), printable(str(label)), written])
+    return Answer("", {"predictions": rows}, table.getvalue().splitlines())
 
 
 def _columns(estimator: Any, file: Path) -> list[str] | None:

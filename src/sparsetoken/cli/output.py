@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,13 +11,19 @@ from typing import Any, NamedTuple
 
 from sparsetoken.base.progress import Bar, terminal_bar
 from sparsetoken.base.tables import json_text
+from sparsetoken.base.validation import LONGEST_SHOWN
+
+_LONG_WORD = re.compile(rf"(\S{{{LONGEST_SHOWN}}})\S{{{LONGEST_SHOWN},}}")
 
 
 def message(text: str) -> None:
-    """Write one line to standard error, if it is open: `print` would take standard output."""
+    """Write one line to standard error, if it is open: `print` would take standard output.
+
+    A word that would fill the screen is cut.
+    """
     if sys.stderr is None:
         return
-    print(printable(text), file=sys.stderr)  # noqa: T201
+    print(printable(_LONG_WORD.sub(r"\1...", text)), file=sys.stderr)  # noqa: T201
 
 
 def put(*lines: str) -> None:

@@ -15,7 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.bags.convert import as_floats, check_labels
+from sparsetoken.bags.convert import as_floats
+from sparsetoken.bags.keys import read_labels
 from sparsetoken.base.validation import LARGEST_VALUE, real
 from sparsetoken.estimators.fitting.linear_fit import LinearFit
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
@@ -196,7 +197,7 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> float:
         """Return the accuracy on bags and labels, a number in [0, 1]."""
-        check_labels(y)
+        y = read_labels(y)
         return super().score(X if mask is None else as_bags(X, mask), y, _floats(sample_weight))
 
     @available_if(_logistic)

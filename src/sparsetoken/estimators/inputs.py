@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.convert import is_list_of_bags, refuse_others
+from sparsetoken.bags.keys import listed
 from sparsetoken.base.validation import InvalidInput, integer
 
 P = ParamSpec("P")
@@ -55,7 +56,7 @@ class TableWarning(UserWarning):
 def told_table(bags: Bags, y: Any) -> str:
     """Return what a table is taken for, or refuse it where it has not as many rows as labels."""
     n, d = bags.tokens.shape
-    shape = np.asarray(y).shape[:1]
+    shape = listed(y, "y").shape[:1]
     if shape and shape[0] != len(bags):
         got = f"a table of {len(bags)} rows and {shape[0]} labels"
         remedy = "Rows that are tokens of bags go through from_long(tokens, bag_ids) first."

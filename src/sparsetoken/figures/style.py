@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import matplotlib
+import matplotlib.style
 import numpy as np
 from cycler import cycler
 from matplotlib import cbook
@@ -49,8 +49,11 @@ STYLE: dict[Any, Any] = {
 
 
 def styled() -> AbstractContextManager[None]:
-    """Use the style in a block only."""
-    return matplotlib.rc_context(STYLE)
+    """Use the style in a block only, upon matplotlib's own settings in place of the user's.
+
+    His may need a LaTeX that is not there, or make images of no size.
+    """
+    return matplotlib.style.context(["default", STYLE])
 
 
 def as_written(text: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import pickle
-import random
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -138,7 +138,7 @@ def run(
     distinct = {call.name: call for some in calls.values() for call in some}
     lacking = (call for name, call in distinct.items() if states[name] in wanted)
     pieces = list(in_pieces(lacking, memory_budget))
-    first = random.randrange(max(1, len(pieces)))  # so that two runs at once do little twice
+    first = secrets.randbelow(max(1, len(pieces)))  # so that two runs at once do little twice
     for results in kept.fill(computed, pieces[first:] + pieces[:first], executor, width):
         states |= {name: _state(result) for name, result in results.items()}
         on_counts(Counts.of(map(states.__getitem__, names), known.damaged))

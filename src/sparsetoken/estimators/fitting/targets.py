@@ -14,7 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
 from sparsetoken.bags import Bags
-from sparsetoken.bags.convert import as_floats, check_labels, refuse_missing
+from sparsetoken.bags.convert import as_floats
+from sparsetoken.bags.keys import read_labels, refuse_missing
 from sparsetoken.base.validation import InvalidInput
 
 LARGEST_TARGET = 1e100  # squares stay finite
@@ -124,11 +125,8 @@ def read_classes(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> T
     """
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
-    check_labels(y)
-    y = column_or_1d(y, warn=True)
+    y = column_or_1d(read_labels(y), warn=True)
     check_consistent_length(bags, y)
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of many classes in few bags
@@ -185,7 +183,7 @@ def read_numbers(bags: Bags, y: Any, sample_weight: Any) -> Targets:
         raise ValueError("This regressor requires y to be passed, but the target y is None.")
     y = column_or_1d(as_floats(y, np.float64, "y"), warn=True)
     check_consistent_length(bags, y)
-    refuse_missing(y, range(len(y)))
+    refuse_missing(y)
     assert_all_finite(y, input_name="y")
     if np.abs(y).max() > LARGEST_TARGET:
         legal = f"of magnitude at most {LARGEST_TARGET:g}"
