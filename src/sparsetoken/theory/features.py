@@ -85,8 +85,8 @@ class Features(abc.ABC):
         """Return the number of samples of these equations at a load n1/d."""
         return alpha * self._dimension
 
-    def scores(self, nodes: FeatureLaw, state: OrderParameters) -> ScoreLaw:
-        """Return the scores of a readout on data with these nodes."""
+    def scores(self, nodes: FeatureLaw, state: OrderParameters, first: int = 0) -> ScoreLaw:
+        """Return the scores of a readout on data with these nodes, from the `first` scramble on."""
         return scores_on(nodes, state)
 
     def state_on(self, problem: Any, solution: Solution) -> OrderParameters:

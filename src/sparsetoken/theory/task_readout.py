@@ -184,12 +184,13 @@ class TaskFeatures(Features):
             raise InvalidInput("scale that draw of a task returns", legal, 0.0)
         return FeatureLaw(a, C[..., None], y, weight, np.zeros((a.shape[-1], a.shape[-1])))
 
-    def scores(self, nodes: FeatureLaw, state: OrderParameters) -> ScoreLaw:
+    def scores(self, nodes: FeatureLaw, state: OrderParameters, first: int = 0) -> ScoreLaw:
         """Return the scores of a readout on data with these nodes, with the metric of the task."""
         scores = super().scores(nodes, state)
         if self._law.metric == "error":
             return scores
-        return MetricScores(scores.mean, scores.width, scores.y, scores.weight, self._law.metric)
+        parts = scores.mean, scores.width, scores.y, scores.weight
+        return MetricScores(*parts, self._law.metric, first)
 
     def outcome(
         self, solution: Solution, tested: ScoreLaw, fitted: ScoreLaw, auc: float | None = None
@@ -229,13 +230,16 @@ class MetricScores(ScoreLaw):
     """Scores whose error is the mean of a metric of one's own."""
 
     metric: Any
+    first: int = 0  # number of the first scramble
 
     @functools.cached_property
     def errors(self) -> Float[np.ndarray, "scrambles nodes"]:
         """The mean of the metric for each node."""
         values, means = _values(self.metric), []
         for number, (mean, width, y) in enumerate(zip(self.mean, self.width, self.y, strict=True)):
-            rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(number, 1)))
+            rng = np.random.default_rng(
+                np.random.SeedSequence(_SEED, spawn_key=(self.first + number, 1))
+            )
             shift = rng.random((len(y), 1))
             heights = ndtri((np.arange(_HEIGHTS) + shift) / _HEIGHTS)
             means.append(values(mean[:, None] + width[:, None] * heights, y).mean(axis=1))

@@ -114,18 +114,19 @@ class Measured:
         nodes, own = self.equations.nodes, self.solutions[1]
         count = max(len(nodes.y), len(self.tested.y))
         return [
-            self._scored(own[n % len(own)], _scramble(nodes, n), _scramble(self.tested, n))
+            self._scored(own[n % len(own)], _scramble(nodes, n), _scramble(self.tested, n), n)
             for n in range(count)
         ]
 
-    def _scored(self, one: Solution, fitted: FeatureLaw, new: FeatureLaw) -> _Scored:
+    def _scored(
+        self, one: Solution, fitted: FeatureLaw, new: FeatureLaw, first: int = 0
+    ) -> _Scored:
         features = self.features
-        scores = features.scores(fitted, one.state)
+        scores = features.scores(fitted, one.state, first)
         if self.problem == features.problem:
             return _Scored(one, fitted, scores, scores)
-        return _Scored(
-            one, fitted, scores, features.scores(new, features.state_on(self.problem, one))
-        )
+        state = features.state_on(self.problem, one)
+        return _Scored(one, fitted, scores, features.scores(new, state, first))
 
     @functools.cached_property
     def test_error(self) -> float:
