@@ -14,7 +14,7 @@ from sparsetoken.results import Overlaps
 from sparsetoken.theory.feature_law import FeatureLaw
 
 _THRESHOLDS = 199  # odd, so that with the ends every second point is a rule as well
-_NODES_FOR_AUC = 512  # of each class and scramble
+_NODES_FOR_AUC = 256  # of each class and scramble
 _COUNTED, _FAR = 30, 10.0
 _REACH = 7.0  # P(|g| > REACH) = 3e-12
 _FIRST_STEPS, _MOST_STEPS = 24, 1024
@@ -77,7 +77,7 @@ class ScoreLaw:
         the standard deviation sqrt(1/2) after Jeffreys' prior; so many nodes of each class may
         be missing where all errors weigh less than `_COUNTED` nodes.
         """
-        labels = np.unique(self.y)  # of a task that may have one class
+        labels = [y for y in (1.0, -1.0) if (self.y == y).any()]  # a task may have one class
         nodes = [float(self.weight[self.y == label].max()) / len(self.y) for label in labels]
         if self.test_error() >= _COUNTED * max(nodes):
             return 0.0

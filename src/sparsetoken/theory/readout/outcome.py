@@ -110,6 +110,10 @@ class Measured:
         return self._scored(self.solutions[0], self.equations.nodes, self.tested)
 
     @functools.cached_property
+    def _whole_after(self) -> ScoreLaw:
+        return scores_after_fit(self._whole, self.equations)
+
+    @functools.cached_property
     def _scrambles(self) -> list[_Scored]:
         nodes, own = self.equations.nodes, self.solutions[1]
         count = max(len(nodes.y), len(self.tested.y))
@@ -145,18 +149,20 @@ class Measured:
     @functools.cached_property
     def numbers(self) -> tuple[Any, Any]:
         """The outcome, and its errors."""
-        rows = [self._outcome(one) for one in self._scrambles]
+        rows = [
+            self._outcome(one, scores_after_fit(one, self.equations)) for one in self._scrambles
+        ]
         outcome = rows[0]
         if len(rows) > 1:
             known = [row.auc for row in rows if hasattr(row, "auc")]
-            outcome = self._outcome(self._whole, float(np.mean(known)) if known else None)
+            auc = float(np.mean(known)) if known else None
+            outcome = self._outcome(self._whole, self._whole_after, auc)
         errors = errors_of(rows)
         if self.saddle.smoothing > 0:
             errors = over_rows([errors, self._moved_by_smoothing(outcome)], _hypot)
         more: dict[str, Any] = {"test_error": self.error_of_test_error}
         if hasattr(errors, "training_error") and not self._whole.solution.fits_exactly:
-            after = scores_after_fit(self._whole, self.equations)
-            unseen = self._unseen(after, self.equations.nodes)
+            unseen = self._unseen(self._whole_after, self.equations.nodes)
             more["training_error"] = math.hypot(float(errors.training_error), unseen)
         return outcome, dataclasses.replace(errors, **more)
 
@@ -165,12 +171,11 @@ class Measured:
         twice = dataclasses.replace(self.saddle, smoothing=2 * self.saddle.smoothing)
         other = solve_readout(self.equations, self.saddle.load, twice)
         rougher = dataclasses.replace(self, saddle=other)
-        moved = rougher._outcome(rougher._whole)
+        moved = rougher._outcome(rougher._whole, rougher._whole_after)
         return over_rows([outcome, moved], lambda pair: np.abs(pair[1] - pair[0]))
 
-    def _outcome(self, scored: _Scored, auc: float | None = None) -> Record:
+    def _outcome(self, scored: _Scored, after: ScoreLaw, auc: float | None = None) -> Record:
         """Return all numbers, with an AUC if it is known."""
-        after = scores_after_fit(scored, self.equations)
         result: Record = self.features.outcome(scored.solution, scored.new, after, auc)
         return result
 
