@@ -17,8 +17,9 @@ from sparsetoken import (
     TokenCovariance,
     TwoSteps,
     networks,
+    tasks,
 )
-from sparsetoken.model import ConceptProblem, HardAttention
+from sparsetoken.model import ConceptProblem, HardAttention, QueryCosines
 from sparsetoken.model.models import Model, make_model
 from sparsetoken.theory.alignment.draws import drawn_queries
 
@@ -26,7 +27,7 @@ from sparsetoken.theory.alignment.draws import drawn_queries
 class Setting(NamedTuple):
     """A problem, a model and the fit of its readout."""
 
-    problem: SparseTokenProblem
+    problem: Any
     model: Model
     readout: Readout
 
@@ -63,6 +64,33 @@ def static(index: int) -> Setting:
     known = HardAttention(given) if name == "hard" else None
     model = known or make_model(name, query, activation=activation)
     return Setting(problem, model, Readout(loss, 10 ** rng.uniform(-2.5, 0), rng.uniform(0.5, 3)))
+
+
+def prediction(index: int) -> Any:
+    """Return a task, a model whose query is given, and a readout; every third is a `Task`."""
+    rng = np.random.default_rng([6, index])
+    cosine, sharpness = rng.uniform(-0.5, 1), 10 ** rng.uniform(-0.5, 0.7)
+    alpha = 10 ** rng.uniform(-0.5, 1.3) if rng.random() < 0.85 else math.inf
+    ridge = 10 ** rng.uniform(-4, 0)
+    if index % 3 == 2:
+        make = [tasks.single_location_regression, tasks.needle_with_value][index % 2]
+        task = make(length=int(rng.integers(2, 8)), strength=rng.uniform(1, 5))
+        names = task.directions
+        shares = unit(rng.standard_normal(len(names) + 1))[:-1]
+        query = QueryCosines(dict(zip(names, shares.tolist(), strict=True)), sharpness)
+        loss = "square" if index % 2 == 0 else str(rng.choice(["logistic", "squared_hinge"]))
+        return Setting(task, Attention(query), Readout(loss, ridge, alpha))
+    length = int(rng.integers(2, 25))
+    informative = int(rng.integers(1, max(length // 3, 1) + 1))
+    problem = SparseTokenProblem(
+        length, informative, rng.uniform(1, 8), float(rng.choice([0.5, 0.3, 0.1]))
+    )
+    query = Query(cosine, sharpness)
+    activation = str(rng.choice(["erf", "sigmoid", "tanh", "relu"]))
+    models = [Attention(query), Attention(query), HardAttention(query)]
+    model = [*models, make_model("elementwise", query, activation=activation)][rng.integers(4)]
+    loss = str(rng.choice(["square", "logistic", "hinge", "squared_hinge"]))
+    return Setting(problem, model, Readout(loss, ridge, alpha))
 
 
 # Descents of networks.

@@ -202,3 +202,41 @@ def test_leaks_are_told_of_files_and_arrays(tmp_path: Path) -> None:
         read(tmp_path / "leak.npz")
     with pytest.warns(LeakWarning, match=r"apart: 1 \(balanced error 0\.00\)"):
         from_long(X.reshape(-1, 3), np.repeat(np.arange(20), 5), labels=y)
+
+
+def test_every_reader_takes_groups(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    ids, patient = np.repeat(["b", "a", "c"], 2), {"a": "P1", "b": "P2", "c": "P1"}
+    column = [patient[one] for one in ids.tolist()]
+    X, expected = np.arange(12.0).reshape(6, 2) ** 2, ["P2", "P1", "P1"]
+    frame = pd.DataFrame(X, columns=["u", "v"]).assign(bag=ids, patient=column)
+    np.savez(tmp_path / "bags.npz", X=X, bag=ids, y=[1, 0, 1] * 2, patient=column)
+    np.savez(tmp_path / "named.npz", X=X, bag=ids, groups=column)
+    found = [
+        from_long(X, ids, groups=patient),
+        from_long(X, ids, groups=column),
+        from_frame(frame.drop(columns="patient"), groups=pd.Series(patient)),
+        from_frame(frame, groups="patient"),
+        read(tmp_path / "bags.npz", labels=None, groups="patient"),
+        read(tmp_path / "named.npz", labels=None),
+    ]
+    for one in found:
+        assert one.groups is not None
+        assert one.groups.tolist() == expected
+        assert one.columns in (["u", "v"], ["0", "1"])
+    assert from_long(X, ids).groups is None
+    assert read(tmp_path / "named.npz", labels=None, groups=None).groups is None
+    with pytest.raises(InvalidInput, match="two labels in bag b"):
+        from_long(X, ids, groups=["P1", "P2"] * 3)
+
+
+def test_the_number_of_a_patient_is_no_feature_silently(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).standard_normal((20, 3, 2))
+    patient = np.repeat(np.arange(10), 2)
+    X[:, :, 1] = patient[:, None]
+    ids, y = np.repeat(np.arange(20), 3), np.arange(20) % 2
+    np.savez(tmp_path / "bags.npz", X=X, y=y)
+    with pytest.warns(LeakWarning, match="one value in each bag.*: 1\\."):
+        from_long(X.reshape(-1, 2), ids, labels=y)
+    with pytest.warns(LeakWarning, match="one value in each bag"):
+        read(tmp_path / "bags.npz")

@@ -220,3 +220,13 @@ def test_labels_and_ids_of_different_numbers_are_refused(tmp_path: Path) -> None
     np.save(packed / "y.npy", np.zeros(2))
     with pytest.raises(InvalidInput, match="array y must be of the shape"):
         read(packed)
+
+
+def test_groups_are_packed_and_read(tmp_path: Path) -> None:
+    patients = {"normal_1": "P1", "tumour_1": "P1", "tumour_2": "P2"}
+    packed_bags = pack(slides(tmp_path), tmp_path / "slides.bags", labels=LABELS, groups=patients)
+    found = read(packed_bags)
+    assert found.groups is not None
+    assert dict(zip(found.ids.tolist(), found.groups.tolist(), strict=True)) == patients
+    with pytest.raises(InvalidInput, match="none for bag tumour_2"):
+        pack(tmp_path / "slides", tmp_path / "again", groups={"normal_1": 0, "tumour_1": 1})

@@ -20,7 +20,15 @@ PROBLEM = st.SparseTokenProblem(length=8, informative=1, strength=5.0)
         ),
         (
             [{"auc": 0.75, "auc_se": 0.5}],
-            ["      value  standard error", "auc  0.7500          0.5000"],
+            ["     value  error", "auc   0.75   0.50"],
+        ),
+        (  # an error far below the digits shown
+            [{"auc": 0.75, "auc_se": 2.3e-12}],
+            ["      value    error", "auc  0.7500  2.3e-12"],
+        ),
+        (  # exact numbers beside others
+            [{"auc": 0.75, "auc_se": 0.0, "bias": -2.0, "bias_se": 0.031}],
+            ["       value  error", "auc   0.7500      0", "bias  -2.000  0.031"],
         ),
         (  # an empty column is left out, and numbers have as many decimals as their errors need
             [
@@ -71,11 +79,11 @@ def _diagnosis():
         ),
         (
             lambda: st.theory.sign_boundary(PROBLEM, st.TwoSteps(), "strength", 1.0, 5.0),
-            ["value", "no_limit", "message"],
+            ["value", "no_limit", "widen the range"],
         ),
         (
             lambda: st.theory.approach_to_infinite_data(PROBLEM, st.Pooled()),
-            ["limit", "rate", "standard error"],
+            ["limit", "rate", "error"],
         ),
         (
             lambda: st.tuning.best_training(

@@ -76,7 +76,7 @@ def test_the_diagnosis_as_json(long, data, called):
     assert found.exit_code == 0, found.stderr
     values = json.loads(found.stdout)
     (((bags, y), more, expected),) = called
-    assert more == {"random_state": 2}
+    assert more == {"groups": None, "random_state": 2}
     assert np.array_equal(np.stack(bags), data[0])
     assert y.tolist() == data[1].tolist()
     assert values["recommended"] == expected.recommended == "bag"
@@ -101,7 +101,7 @@ def test_the_forecast_as_json(long, data, called):
     assert values["recommended"] == "bag"
     assert values["status"] == "converged"
     (((bags, y, sizes), more, expected),) = called
-    assert (sizes, more) == ([240, 60], {"random_state": 0})
+    assert (sizes, more) == ([240, 60], {"groups": None, "random_state": 0})
     assert np.array_equal(np.stack(bags), data[0])
     assert y.tolist() == data[1].tolist()
     assert values["curves"]["pooled"][1]["error"] == expected.curves["pooled"][1].error
@@ -476,3 +476,22 @@ def test_the_text_of_a_fit_says_which_members_have_weight(dense, tmp_path):
     np.savez(path, X=rng.standard_normal((40, 5, 4)), y=np.arange(40) % 2)
     found = run("fit", path, "--folds", 2)
     assert "no signal is found (p = " in found.stdout
+
+
+def test_no_fold_splits_a_patient(tmp_path):
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(20), 3)
+    X = rng.standard_normal((60, 4, 15)) + 2 * rng.standard_normal((20, 1, 15))[patient]
+    y = rng.permutation(np.arange(20) % 2)[patient]
+    path = _npz(tmp_path / "bags.npz", X=X, y=y, patient=patient)
+    command = "fit", path, "--model", "pooled", "--json"
+    alone, grouped = run(*command), run(*command, "--groups", "patient")
+    found = [json.loads(one.stdout)["scores"]["pooled"]["accuracy"] for one in (alone, grouped)]
+    # Labels of patients by chance: of 20 patients the standard error is at most .11.
+    assert found[0]["mean"] > 0.8
+    assert found[1]["mean"] == pytest.approx(0.5, abs=0.33)
+    assert found[1]["standard_error"] > 0.05
+    assert "more alike than chance allows" in alone.stderr
+    assert "more alike" not in grouped.stderr
+    refused = run(*command, "--groups", "patient", "--folds", 11)
+    assert "at least 11 of each class for 11 folds" in refused.stderr

@@ -32,8 +32,11 @@ OVERLAPS = ["query", "orthogonal", "noise", "bias"]
 OUTCOME = ["test_error", "training_loss", "training_error", "auc"]
 KEYS = {
     "align": ["cosine", "overlap", "norm", "sharpness", "readout_cosine"],
-    "predict pooled": [*OUTCOME, "overlaps", "numerical_error"],
-    "predict attention": [*OUTCOME, "cosine", "sharpness", "overlaps", "numerical_error"],
+    "predict pooled": [*OUTCOME, "overlaps", "numerical_error", "errors"],
+    "predict attention": [
+        *OUTCOME,
+        *("cosine", "sharpness", "overlaps", "numerical_error", "errors"),
+    ],
     "capacity pooled": ["capacity", "numerical_error"],
     "simulate pooled": [*OUTCOME, "cosine", "sharpness", "readout_cosine", "overlaps"],
     "simulate attention": [*OUTCOME, "cosine", "sharpness", "readout_cosine", "overlaps"],
@@ -48,6 +51,10 @@ def test_json_has_the_keys_of_the_contract(command):
     values = strict_json(found.stdout)
     assert list(values) == [*KEYS[command], "status"]
     assert values.pop("status") == "converged"
+    errors = values.pop("errors", {})
+    assert list(errors) == (
+        [*OUTCOME, "overlaps", "susceptibility"] if "predict" in command else []
+    )
     overlaps = values.pop("overlaps", {})
     assert list(overlaps) == (OVERLAPS if "overlaps" in KEYS[command] else [])
     if sampled:

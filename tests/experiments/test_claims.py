@@ -7,8 +7,20 @@ import numpy as np
 import pytest
 
 from sparsetoken.experiments.core.claims import Claim, Finding, evidence_of, verdict_of
-from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, Shift
-from sparsetoken.experiments.core.rows import Row
+from sparsetoken.experiments.core.finite_dimension import (
+    NO_SHIFT,
+    SHIFTS,
+    Shift,
+    carried_to_infinity,
+)
+from sparsetoken.experiments.core.rows import (
+    Row,
+    Rows,
+    averaged,
+    difference,
+    from_json,
+    to_json,
+)
 from sparsetoken.experiments.core.rules import (
     against_simulation,
     against_value,
@@ -107,10 +119,50 @@ def test_computed_numbers_are_compared_by_the_allowance(value, error, status, ve
     assert (comparison.verdict, comparison.curve) == (verdict, "query")
 
 
+def _mean(trials, *wrong, **at):
+    values = np.random.default_rng(trials).normal(0.2, 0.02, trials)
+    values[: len(wrong)] = wrong
+    return averaged(values, "training_loss", dimension=400, engine="reduced", **at)
+
+
+LOSS = Row("theory", "training_loss", 0.2)
+
+
+@pytest.mark.parametrize("trials", [20, 50, 400])
+def test_one_wrong_trial_is_for_a_look(trials):
+    """It widens the error bar, so that a mean far off would hold."""
+    right, wrong = _mean(trials), _mean(trials, 60.0)
+    assert abs(wrong.value - 0.2) < 1.1 * wrong.error  # (60 - 0.2)/n, of both
+    comparison = against_simulation("loss", LOSS, wrong)
+    assert comparison.verdict == "look"
+    rest = np.array(wrong.values[1:])
+    assert comparison.outlying == (
+        f"60 among {trials} trials, of which the others have mean {rest.mean():.4g} and standard "
+        f"deviation {rest.std(ddof=1):.2g}"
+    )
+    judged = against_simulation("loss", LOSS, right)
+    assert (judged.verdict, judged.outlying) == ("holds", "")
+    assert against_simulation("loss", LOSS.but(value=0.25), right).verdict == "fails"
+
+
+def test_all_that_rests_on_a_wrong_trial_is_for_a_look():
+    right, wrong = _mean(20), _mean(20, 60.0, load=1.0)
+    gap = difference(right, wrong)
+    limit = carried_to_infinity([wrong, right.but(dimension=800)])
+    for row in (gap, limit):
+        assert against_simulation("loss", LOSS, row, shift=NO_SHIFT).verdict == "look"
+        assert from_json(to_json([row])) == Rows([row])
+    assert report_only("loss", wrong).verdict == "look"
+    assert fraction_true("loss", "order", [True], [right, gap]).verdict == "look"
+    assert fraction_true("loss", "order", [True], [right]).verdict == "holds"
+    fallen = wrong.but(status="max_iterations")
+    assert against_simulation("loss", LOSS, fallen).verdict == "not converged"
+
+
 def test_a_claim_is_as_good_as_its_worst_comparison():
-    order = ("fails", "not converged", "holds", "by experiment")  # the worst first
+    order = ("fails", "not converged", "look", "holds", "by experiment")  # the worst first
     comparisons = [dataclasses.replace(_verdict(), verdict=verdict) for verdict in order]
-    assert [verdict_of(comparisons[i:][::-1]) for i in range(4)] == list(order)
+    assert [verdict_of(comparisons[i:][::-1]) for i in range(5)] == list(order)
     assert verdict_of([]) == "not converged"
 
 

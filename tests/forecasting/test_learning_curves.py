@@ -1,5 +1,6 @@
 """Forecasts: the contract, what they say of known problems, and what they refuse."""
 
+import functools
 import json
 import math
 from unittest import mock
@@ -8,9 +9,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from sparsetoken import forecast
+from sparsetoken import BagClassifier, forecast
 from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import PooledForestClassifier
 from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut
 from sparsetoken.forecasting.curves import CurveParameters, errors_at, pooled_shift
 from sparsetoken.forecasting.inputs import BagLaw, read_labelled
@@ -234,3 +236,43 @@ def test_bad_input_is_refused(bags, y, options, words):
         forecast(bags, y, **options)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_a_forecast_for_new_patients(monkeypatch):
+    """Labels of patients by chance: without groups the errors are .0 to .3."""
+    rounds = "sparsetoken.forecasting.crossvalidation._ROUNDS"
+    monkeypatch.setattr(rounds, ((2, 1, 1), (5, 1, 1)))
+    few = functools.partial(PooledForestClassifier, n_estimators=10)
+    monkeypatch.setattr(BagClassifier, "_kinds", BagClassifier._kinds._replace(forest=few))
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(20), 3)
+    bags = rng.standard_normal((60, 4, 15)) + 2 * rng.standard_normal((20, 1, 15))[patient]
+    y = rng.permutation(np.arange(20) % 2)[patient]
+    found = forecast(bags, y, sizes=[60], groups=patient, progress=False)
+    for model, one in found.measured.items():
+        # Errors of 20 patients, not of 60 bags: their standard error is at most .11.
+        assert 0.5 - 3 * 0.11 < one.error < 0.5 + 3 * 0.11
+        assert one.standard_error > 0.05
+        (point,) = found.curves[model]
+        assert point.high - point.low > 0.3  # of 60 bags by themselves it is 0.24
+    assert "more alike than chance allows" in read_labelled(bags, y).alike
+    with pytest.raises(InvalidInput, match="groups must be at least 10 of each class"):
+        forecast(bags, y, groups=patient // 2)
+
+
+def test_groups_of_single_bags_change_no_number():
+    placed = {model: np.random.default_rng(0).random((3, 40)) for model in MODELS}
+    positive, sizes = np.arange(40) % 2 == 1, np.array([20.0, 27.0, 36.0])
+    shares = {model: np.round(one) for model, one in placed.items()}
+    first, second = (
+        HeldOut(sizes, shares, placed, positive, Excess(0.0, 1.0), groups)
+        for groups in (None, np.random.default_rng(1).permutation(40))
+    )
+    np.testing.assert_allclose(second.covariance, first.covariance, atol=1e-15)
+    assert second.gain_error == pytest.approx(first.gain_error)
+    assert second.independent == first.independent == 40
+    twice = np.repeat(np.arange(40), 2)
+    doubled = [{model: one[:, twice] for model, one in of.items()} for of in (shares, placed)]
+    copies = HeldOut(sizes, *doubled, positive[twice], Excess(0.0, 1.0), twice)
+    assert copies.gain_error == pytest.approx(first.gain_error)
+    assert copies.tested("bag") == pytest.approx(40, abs=1.5)  # smoothed by one of them

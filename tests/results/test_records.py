@@ -391,10 +391,11 @@ def test_text_has_columns_over_points_and_lines_at_one(plane, trials):
     assert first[6].split()[:3] == ["1.000", "1.000", f"{plane.test_error[1, 1]:.4f}"]
     assert len({line.index("converged") for line in second[1:]}) == 1  # in columns
     single = repr(plane[1, 1]).splitlines()
-    assert single[0].split() == ["test", "error", f"{plane.test_error[1, 1]:.4f}"]
+    assert single[0].split() == ["value", "error"]
+    assert single[1].split() == ["test", "error", f"{plane.test_error[1, 1]:.4f}", "0"]
     assert single[-1].split() == ["status", "converged"]
     head, line, *_ = repr(trials[1, 1]).splitlines()
-    assert head.split() == ["value", "standard", "error"]
+    assert head.split() == ["value", "error"]
     assert line.split()[:2] == ["test", "error"]
     found = trials.mean.test_error[1, 1], trials.standard_error.test_error[1, 1]
     assert [float(cell) for cell in line.split()[2:]] == pytest.approx(found, abs=1e-3)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import (
     Attention,
     Elementwise,
@@ -14,9 +15,9 @@ from sparsetoken.model.models import (
     Vectorized,
 )
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.model.stages import Query, QueryVector, Readout, TwoSteps
 from sparsetoken.theory import align, capacity, predict
-from sparsetoken.theory.query import loss_to_pooling, working_query
+from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
 
 RARE = SparseTokenProblem(10, 1, 1.5, 0.1)
 GOOD = SparseTokenProblem(10, 1, 5.0, 0.5)
@@ -73,6 +74,18 @@ def test_a_blunt_query_is_said(query, remedy):
     assert f"{found.query.sharpness:.3g}" in text
     assert "close to mean pooling" in text
     assert f"Raise {remedy}" in text or f"Raise the {remedy}" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "remedy"),
+    [
+        (QueryVector([1.0, 0.0], 0.1), "Raise the sharpness."),
+        (Descent(), "Raise steps, the rate of q or the beta of the network."),
+    ],
+)
+def test_the_remedy_of_a_blunt_query_names_what_the_query_has(query, remedy):
+    (text,) = advice_on(GOOD, Attention(query), Query(0.9, 0.1))
+    assert text.endswith(remedy)
 
 
 def test_nothing_is_said_of_good_given_or_unused_queries():

@@ -14,7 +14,7 @@ import numpy as np
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_bags
 from sparsetoken.bags.labelled import LabelledBags
-from sparsetoken.bags.packed import IDS, LABEL, OFFSETS, TOKENS
+from sparsetoken.bags.packed import GROUPS, IDS, LABEL, OFFSETS, TOKENS
 from sparsetoken.bags.tables import (
     LABELS,
     Columns,
@@ -41,6 +41,7 @@ def read(
     *,
     labels: Any = "",
     bag: str = "bag",
+    groups: Any = "",
     columns: Columns = None,
 ) -> LabelledBags:
     """Read bags and their labels from a file, or from a folder that `pack` wrote.
@@ -61,9 +62,13 @@ def read(
         labels as in `from_long`.
     bag : str
         The array or column of bag ids.
+    groups : str, mapping, pandas.Series, array or None
+        The array or column of groups, such as patients. The default, "", is ``groups``, if it is
+        there. None reads no groups; else groups as in `from_long`.
     columns : list of str or int, optional
         The columns of the embedding, or the one column of a Parquet file that holds it as a
-        list. The default is all columns of numbers, or the one of lists, without ids and labels.
+        list. The default is all columns of numbers, or the one of lists, without ids, labels and
+        groups.
 
     Returns
     -------
@@ -73,7 +78,8 @@ def read(
     Warns
     -----
     LeakWarning
-        If one column, or the number of tokens, gives the labels away: see `separating_columns`.
+        If one column, or the number of tokens, gives the labels away: see `separating_columns`; or
+        if a column has one value in each bag, as labels and ids have.
 
     Raises
     ------
@@ -101,10 +107,12 @@ def read(
     >>> ids.tolist(), y.tolist()
     ([5, 7], ['no', 'yes'])
     """
-    return loaded(path, labels, bag, columns).warned()
+    return loaded(path, labels, bag, columns, groups).warned()
 
 
-def loaded(path: str | Path, labels: Any, bag: str, columns: Columns) -> LabelledBags:
+def loaded(
+    path: str | Path, labels: Any, bag: str, columns: Columns, groups: Any = ""
+) -> LabelledBags:
     """Read bags as `read`, without a look for leaks."""
     path = Path(path)
     ending = path.suffix.lower()
@@ -121,15 +129,15 @@ def loaded(path: str | Path, labels: Any, bag: str, columns: Columns) -> Labelle
         require_regular("FILE", path)
     try:
         if path.is_dir() or ending == ".npz":
-            return _from_arrays(path, labels, bag, columns)
-        return _from_parquet(path, labels, bag, columns)
+            return _from_arrays(path, labels, bag, columns, groups)
+        return _from_parquet(path, labels, bag, columns, groups)
     except InvalidInput:
         raise
     except (MemoryError, RuntimeError, TypeError, ValueError) as error:  # of odd values
         raise unreadable("FILE", _LEGAL, path, error) from None
 
 
-def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledBags:
+def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns, groups: Any) -> LabelledBags:
     """Return the bags of a folder or a zip file of .npy files."""
     packed, source = path.is_dir(), "labels"
     if packed and columns is not None:
@@ -145,16 +153,29 @@ def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns) -> Labelle
     def of_bags(bags: Bags, ids: np.ndarray) -> LabelledBags:
         return LabelledBags.of(bags, ids, labels, source)
 
+    def with_groups(found: LabelledBags) -> LabelledBags:
+        if not isinstance(groups, str):
+            return found.with_groups(groups)
+        if groups == "" and GROUPS not in names:
+            return found
+        values, source = array(groups or GROUPS), f"array {groups or GROUPS}"
+        if packed:  # they were written in the order of the ids
+            values = in_order(values, source)
+        return found.with_groups(values, source)
+
+    def in_order(values: np.ndarray, source: str) -> dict[Any, Any]:
+        if values.shape != (ids := array(IDS)).shape:
+            legal = f"of the shape {ids.shape} of the ids"
+            raise InvalidInput(source, legal, f"shape {values.shape}")
+        return dict(zip(ids.tolist(), values.tolist(), strict=True))
+
     if isinstance(labels, str):
         label = _label_name(path, names, labels, LABEL)
         labels, source = array(label), f"array {label}"
         if packed:  # they were written in the order of the ids
-            if labels.shape != (ids := array(IDS)).shape:
-                legal = f"of the shape {ids.shape} of the ids"
-                raise InvalidInput(source, legal, f"shape {labels.shape}")
-            labels = dict(zip(ids.tolist(), labels.tolist(), strict=True))
+            labels = in_order(labels, source)
     if packed:
-        return of_bags(Bags(array(TOKENS), array(OFFSETS)), array(IDS))
+        return with_groups(of_bags(Bags(array(TOKENS), array(OFFSETS)), array(IDS)))
     if (X := array("X")).ndim not in (2, 3):
         legal = "of shape (n, L, d), or (tokens, d) with an array of bag ids"
         raise InvalidInput("array X", legal, f"shape {X.shape}")
@@ -163,6 +184,7 @@ def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns) -> Labelle
         found = of_bags(bags, np.arange(len(bags)))
     else:
         found = grouped(X, array(bag), labels, source)
+    found = with_groups(found)
     return found if columns is None else found.only(chosen(columns, found.columns))
 
 
@@ -198,7 +220,7 @@ def _array(path: Path, name: str) -> np.ndarray:
     return array
 
 
-def _from_parquet(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledBags:
+def _from_parquet(path: Path, labels: Any, bag: str, columns: Columns, groups: Any) -> LabelledBags:
     needed("pandas", "to read Parquet files", "data")
     parquet = needed("pyarrow.parquet", "to read Parquet files", "data")
     with (
@@ -219,7 +241,9 @@ def _from_parquet(path: Path, labels: Any, bag: str, columns: Columns) -> Labell
         names = [str(name) for name in frame.columns]
         default = next((name for name in LABELS if name in names), "label")
         labels = _label_name(path, names, labels, default)
-    return from_rows(f"FILE {path.name}", frame, bag, labels, columns, numbers_or_vectors)
+    if isinstance(groups, str) and groups == "":
+        groups = GROUPS if GROUPS in map(str, frame.columns) else None
+    return from_rows(f"FILE {path.name}", frame, bag, labels, groups, columns, numbers_or_vectors)
 
 
 def _label_name(path: Path, names: Collection[str], labels: str, default: str) -> str:

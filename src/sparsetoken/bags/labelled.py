@@ -14,6 +14,7 @@ from jaxtyping import Int, Shaped
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import refuse_masked
 from sparsetoken.bags.keys import listed, read_labels, refuse_missing
+from sparsetoken.bags.segments import segment_max, segment_min
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
 from sparsetoken.base.validation import InvalidInput
 
@@ -21,7 +22,7 @@ SHOWN = 8  # names in a message
 
 
 class LeakWarning(UserWarning):
-    """A column of the tokens, or the number of tokens, gives the label of a bag away."""
+    """A column of the tokens, or the number of tokens, gives the label or the bag away."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +43,9 @@ class LabelledBags:
     columns : list of d str
         Names of the columns of the tokens; numbers from 0 where they have none.
     left_out : list of str
-        Columns of a file that are neither tokens nor ids nor labels.
+        Columns of a file that are neither tokens nor ids, labels nor groups.
+    groups : array of shape (n,), optional
+        Of which patient, author or place each bag is: ``fit(bags, y, groups=found.groups)``.
 
     See Also
     --------
@@ -64,6 +67,7 @@ class LabelledBags:
     rows: Int[np.ndarray, " N"]
     columns: list[str]
     left_out: list[str] = dataclasses.field(default_factory=list)
+    groups: Shaped[np.ndarray, " n"] | None = None
 
     @classmethod
     def of(
@@ -107,7 +111,41 @@ class LabelledBags:
         numbers = self.y.dtype.kind == "f" and (self.y != np.round(self.y)).any()
         return [] if numbers or len(self.classes) < 2 else separating_columns(self.bags, self.y)
 
+    @functools.cached_property
+    def constant(self) -> list[str]:
+        """Columns with one value in each bag, as labels and numbers of patients have.
+
+        They differ between bags, of which most must have two tokens or more.
+        """
+        several = self.bags.sizes > 1
+        if 2 * several.sum() <= len(self.bags):
+            return []
+        least = segment_min(self.bags.tokens, self.bags.offsets)[several]
+        most = segment_max(self.bags.tokens, self.bags.offsets)[several]
+        alike = (least == most).all(axis=0) & (most != most[:1]).any(axis=0)
+        return [self.columns[k] for k in np.flatnonzero(alike).tolist()]
+
+    def with_groups(self, groups: Any, name: str = "groups", index: Any = None) -> LabelledBags:
+        """Give bags their groups, in any form that labels have; None leaves them without."""
+        if groups is None:
+            return self
+        known = labels_of(groups, self.bags.offsets, self.ids, self.rows, name, index)
+        return dataclasses.replace(self, groups=known)
+
     def leaks(self) -> str:
+        """Return which columns give labels or bags away, in words; "" if none does."""
+        told = []
+        if self.constant:
+            told.append(
+                "Columns with one value in each bag, as labels, ids and numbers of patients have, "
+                f"are among those of the tokens: {some(self.constant)}. labels= and groups= name "
+                "such columns, columns= those of tokens."
+            )
+        if separating := self._separating_told():
+            told.append(separating)
+        return " ".join(told)
+
+    def _separating_told(self) -> str:
         """Return what gives the labels away in words; "" if nothing does."""
         least: dict[str, float] = {}
         for one in self.separating:
@@ -123,7 +161,7 @@ class LabelledBags:
         )
 
     def warned(self) -> LabelledBags:
-        """Warn the caller of the calling function if labels are given away."""
+        """Warn the caller of the calling function if labels or bags are given away."""
         if leaks := self.leaks():
             warnings.warn(leaks, LeakWarning, stacklevel=3)
         return self

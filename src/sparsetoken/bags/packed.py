@@ -39,8 +39,8 @@ _LEGAL = "of an array that can be read"
 _DEFLATE, _FLETCHER = 1, 3  # numbers of filters in HDF5
 _SMALL = 1 << 17  # bytes of a deflated chunk, which becomes 1032 times as large at the most
 
-TOKENS, OFFSETS, IDS, LABEL = "tokens", "offsets", "ids", "y"
-"""The arrays of a packed folder, each in an .npy file of its own; that of labels may be absent."""
+TOKENS, OFFSETS, IDS, LABEL, GROUPS = "tokens", "offsets", "ids", "y", "groups"
+"""The arrays of a packed folder, each in an .npy file of its own; the last two may be absent."""
 
 
 def pack(
@@ -48,6 +48,7 @@ def pack(
     to: str | Path,
     *,
     labels: Any = None,
+    groups: Any = None,
     dataset: str = "",
 ) -> Path:
     """Concatenate the tokens of many files in a folder that `read` opens as a memory map.
@@ -67,6 +68,8 @@ def pack(
     labels : mapping, pandas.Series or array, optional
         From ids to labels, where a Series has ids as its index; or one for each bag, if ids are
         sorted. They are kept with the tokens.
+    groups : mapping, pandas.Series or array, optional
+        Of which patient, author or place each bag is, in the forms of labels; also kept.
     dataset : str, optional
         The name of the array in .h5 files and .zarr groups; the default is the only one of shape
         (L_i, d), which in an .h5 file is looked for in the file and in its groups.
@@ -75,7 +78,8 @@ def pack(
     -------
     Path
         That of the folder: ``tokens.npy`` (N, d), ``offsets.npy`` (n + 1,), ``ids.npy`` (n,) and,
-        with labels, ``y.npy`` (n,). Float16 becomes float32, integers float64.
+        with labels and groups, ``y.npy`` (n,) and ``groups.npy`` (n,). Float16
+        becomes float32, integers float64.
 
     Raises
     ------
@@ -113,7 +117,12 @@ def pack(
     sizes, d, dtype = _layout(paths, dataset)
     ids, offsets = np.array([path.stem for path in paths]), offsets_of(np.array(sizes))
     N = int(offsets[-1])
-    y = None if labels is None else labels_of(labels, offsets, ids, np.arange(N))
+    named = ((LABEL, labels, "labels"), (GROUPS, groups, "groups"))
+    known = {
+        file: labels_of(values, offsets, ids, np.arange(N), name)
+        for file, values, name in named
+        if values is not None
+    }
     size, free = N * d * dtype.itemsize, shutil.disk_usage(parent).free
     if size > free:
         legal = f"on a disk with {size / 1e9:.3g} GB free, the size of the tokens"
@@ -130,7 +139,7 @@ def pack(
                 done()
             file.flush()
             os.fsync(file.fileno())
-        arrays = {OFFSETS: offsets, IDS: ids, **({} if y is None else {LABEL: y})}
+        arrays = {OFFSETS: offsets, IDS: ids, **known}
         for name, values in arrays.items():
             np.save(aside / f"{name}.npy", values, allow_pickle=False)
         aside.rename(folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,7 @@ from sparsetoken.bags.convert import (
     refuse_masked,
 )
 from sparsetoken.bags.keys import of_one_kind, read_keys
-from sparsetoken.bags.labelled import LabelledBags, LeakWarning, is_series, some
-from sparsetoken.bags.segments import segment_max
+from sparsetoken.bags.labelled import LabelledBags, is_series, some
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
 
@@ -30,7 +28,7 @@ Columns = Sequence[str | int] | None
 LABELS = ("label", "y")  # names that a column of labels has by default
 
 
-def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> LabelledBags:
+def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = None) -> LabelledBags:
     """Return bags from rows with bag ids, and the label of each bag if labels are given.
 
     Parameters
@@ -44,6 +42,8 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> LabelledBags:
         Series with the index of `bag_ids`, alike in all rows of a bag. An array of shape (n,) is
         taken only where ids first appear in sorted order: else it cannot be known which label is
         of which bag.
+    groups : mapping, pandas.Series or array, optional
+        Of which patient, author or place each bag is, in the forms of labels.
 
     Returns
     -------
@@ -54,7 +54,8 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> LabelledBags:
     Warns
     -----
     LeakWarning
-        If one column, or the number of tokens, gives the labels away: see `separating_columns`.
+        If one column, or the number of tokens, gives the labels away: see `separating_columns`; or
+        if a column has one value in each bag, as labels and ids have.
 
     Raises
     ------
@@ -74,11 +75,17 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> LabelledBags:
     >>> ids.tolist(), y.tolist(), bags[0].shape
     (['b', 'a'], [1, 0], (2, 3))
     """
-    return grouped(tokens, bag_ids, labels).warned()
+    index = bag_ids.index if is_series(bag_ids) else None
+    return grouped(tokens, bag_ids, labels).with_groups(groups, index=index).warned()
 
 
 def from_frame(
-    frame: pandas.DataFrame, bag: str = "bag", *, labels: Any = None, columns: Columns = None
+    frame: pandas.DataFrame,
+    bag: str = "bag",
+    *,
+    labels: Any = None,
+    groups: Any = None,
+    columns: Columns = None,
 ) -> LabelledBags:
     """Return bags from a table of pandas, polars or pyarrow with one row for each token.
 
@@ -89,9 +96,11 @@ def from_frame(
         The column of bag ids, in any order.
     labels : str, mapping, pandas.Series or array, optional
         The column of labels, alike in all rows of a bag; else as in `from_long`.
+    groups : str, mapping, pandas.Series or array, optional
+        The column of groups, such as patients, alike in all rows of a bag; else as in `from_long`.
     columns : list of str, or str, optional
         The columns of the embedding, or the one column that holds it as a list. The default
-        is all but those of ids and labels.
+        is all but those of ids, labels and groups.
 
     Returns
     -------
@@ -101,8 +110,8 @@ def from_frame(
     Warns
     -----
     LeakWarning
-        If one column, or the number of tokens, gives the labels away; where labels are not of a
-        column, if one has a single value in each bag, as labels have.
+        If one column, or the number of tokens, gives the labels away, or a column has one value in
+        each bag, as labels and ids have.
 
     Raises
     ------
@@ -131,10 +140,7 @@ def from_frame(
     if not hasattr(frame, "columns"):
         remedy = "from_long takes arrays, read a file."
         raise InvalidInput("frame", "of pandas, polars or pyarrow", type(frame).__name__, remedy)
-    found = from_rows("frame", frame, bag, labels, columns, _all_but_labels)
-    if not isinstance(labels, str):
-        _tell_constant(found)
-    return found.warned()
+    return from_rows("frame", frame, bag, labels, groups, columns, _all_but_labels).warned()
 
 
 def to_frame(
@@ -217,30 +223,35 @@ def from_rows(
     frame: Any,
     bag: str,
     labels: Any,
+    groups: Any,
     columns: Columns,
     default: Callable[[Any, list[str]], list[str]],
 ) -> LabelledBags:
     """Return bags of a pandas frame with one row for each token.
 
-    Messages call it `what`. Labels that are a text name a column. Where no columns of the tokens
-    are given, `default` picks them among those of neither ids nor labels.
+    Messages call it `what`. Labels or groups that are a text name a column. Where no columns of the
+    tokens are given, `default` picks them among the others.
     """
     check_columns(what, frame)
     names = [str(name) for name in frame.columns]
     frame = frame[:]  # a view
     frame.columns = names
-    given = [bag, labels] if isinstance(labels, str) else [bag]
+    given = [bag, *(name for name in (labels, groups) if isinstance(name, str))]
     for name in given:
         check_present(what, "column", name, names, _of_index(frame))
     if bag in given[1:]:
-        raise InvalidInput("labels", "another column than that of the bag ids", bag)
+        what = "labels" if labels == bag else "groups"
+        raise InvalidInput(what, "another column than that of the bag ids", bag)
     others = [name for name in names if name not in given]
     used = default(frame, others) if columns is None else chosen(columns, others)
     left_out = [name for name in others if name not in used]
     source = "labels"
     if isinstance(labels, str):
         labels, source = frame[labels].to_numpy(), f"column {labels}"
-    return grouped(_tokens(frame, used), frame[bag], labels, source, used, left_out)
+    found = grouped(_tokens(frame, used), frame[bag], labels, source, used, left_out)
+    if isinstance(groups, str):
+        return found.with_groups(frame[groups].to_numpy(), f"column {groups}")
+    return found.with_groups(groups, index=frame.index)
 
 
 def check_present(
@@ -314,21 +325,3 @@ def _of_index(frame: Any) -> str:
     """Return the remedy for columns that stand in the index of a frame, "" if none does."""
     named = [str(name) for name in frame.index.names if name is not None]
     return f"The index of the table is {some(named)}; save it with reset_index()." * bool(named)
-
-
-def _tell_constant(found: LabelledBags) -> None:
-    """Warn of columns that have one value in each bag, and not the same in all."""
-    bags, several = found.bags, found.bags.sizes > 1
-    if 2 * several.sum() <= len(bags):
-        return
-    least = np.stack([bag.min(axis=0) for bag in bags])[several]
-    most = segment_max(bags.tokens, bags.offsets)[several]
-    constant = (least == most).all(axis=0) & (most != most[:1]).any(axis=0)
-    names = [found.columns[k] for k in np.flatnonzero(constant).tolist()]
-    if names:
-        warnings.warn(
-            f"Columns with one value in each bag, as labels and ids have, are among those of the "
-            f"tokens: {some(names)}. labels= names that of the labels, columns= those of tokens.",
-            LeakWarning,
-            stacklevel=3,
-        )

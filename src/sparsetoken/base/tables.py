@@ -75,10 +75,15 @@ def _cells(rows: Sequence[Record]) -> list[list[str]]:
     errors = [name for name in given if name.removesuffix("_se") in given.keys() - {name}]
     if not errors:
         return [[_words(name), *formatted([value])] for name, value in given.items()]
-    cells = [["", "value", "standard error"]]
+    cells = [["", "value", "error"]]
     for name in given:
         if name not in errors:
-            cells.append([_words(name), *formatted([given[name], given.get(f"{name}_se")])])
+            error = given.get(f"{name}_se")
+            (both,) = _with_errors([given[name]], [error])
+            value, _, known = both.partition(" ± ")
+            if isinstance(error, float) and not known and math.isfinite(error):
+                known = f"{error:.1e}" if error else "0"
+            cells.append([_words(name), value, known])
     return cells
 
 

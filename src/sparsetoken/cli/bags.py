@@ -25,6 +25,7 @@ class Source:
 
     label: o.LabelColumn = ""
     bag: o.BagColumn = "bag"
+    groups: o.Groups = ""
     columns: o.Columns = ""
     positive: o.Positive = ""
 
@@ -35,7 +36,8 @@ class Source:
         """
         from sparsetoken.bags.files import loaded
 
-        data = loaded(file, self.label, self.bag, names(self.columns) or columns)
+        wanted = names(self.columns) or columns
+        data = loaded(file, self.label, self.bag, wanted, self.groups)
         return data.against_rest(self.positive) if self.positive else data
 
 
@@ -82,7 +84,7 @@ def diagnose(file: o.File, *, source: Source = Source(), seed: o.Seed = 0) -> An
     seed = o.random_state(seed)
     data = source.read(file)
     data.check_two_classes()
-    diagnosis = forecasting.diagnose(data.bags, data.y, random_state=seed)
+    diagnosis = forecasting.diagnose(data.bags, data.y, groups=data.groups, random_state=seed)
     leaks, warnings = separating(data)
     more = {"columns": data.columns, "left_out": data.left_out, "separating": leaks}
     lines = [columns_told(data), *str(diagnosis).splitlines()]
@@ -114,7 +116,9 @@ def forecast(
     seed = o.random_state(seed)
     data = source.read(file)
     data.check_two_classes()
-    forecasts = forecasting.forecast(data.bags, data.y, wanted, random_state=seed)
+    forecasts = forecasting.forecast(
+        data.bags, data.y, wanted, groups=data.groups, random_state=seed
+    )
     _, warnings = separating(data)
     plain = str(dataclasses.replace(forecasts, advice=()))
     lines = [columns_told(data), *plain.splitlines()]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from sparsetoken.bags import LabelledBags
+    from sparsetoken.estimators.fitting.targets import Targets
 
 FOLDS, SHOWN_BAGS, SHOWN_TOKENS = 10, 3, 3
 FITTED = ("ridge", "sharpness", "gain", "signal_pvalue")
@@ -48,20 +49,21 @@ def fit(
 ) -> Answer:
     """Fit a classifier to bags, and cross-validate it against mean pooling.
 
+    Folds hold whole groups, where the file or --groups has them.
+
     Each fold counts by its bags, so that the accuracy is the share of bags that are classified
     rightly by a model that has not seen them. Standard errors are the standard deviation over folds
-    divided by the square root of their number. They ignore that folds share training bags.
+    divided by the square root of their number, and that of the accuracy over groups where there are
+    any. They ignore that folds share training bags.
 
     Example: sparsetoken fit bags.npz --out model.skops
     """
-    import numpy as np
-    from sklearn.model_selection import StratifiedKFold
-
     from sparsetoken.base.files import require_place
     from sparsetoken.base.progress import progress_of
-    from sparsetoken.base.validation import InvalidInput, choice, integer
-    from sparsetoken.estimators import QueryWarning
+    from sparsetoken.base.validation import choice, integer
+    from sparsetoken.estimators import GroupWarning, QueryWarning
     from sparsetoken.estimators.fitting.targets import read_classes
+    from sparsetoken.estimators.inputs import told_alike
     from sparsetoken.estimators.saving import save
     from sparsetoken.model.models import MODELS
 
@@ -70,19 +72,18 @@ def fit(
     if out is not None:
         require_place("--out", out, file)
     data = source.read(file)
-    read_classes(data.bags, data.y, None, None)  # numbers are no classes
-    classes, counts = np.unique(data.y, return_counts=True)
-    folds = min(FOLDS, max(int(counts.min()), 2)) if folds is None else folds
-    if counts.min() < folds:
-        rare = f"{counts.min()} of class {classes[counts.argmin()]}"
-        raise InvalidInput("bags", f"at least {folds} of each class for {folds} folds", rare)
-    splits = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    targets = read_classes(data.bags, data.y, None, None, data.groups)  # numbers are no classes
+    splits = _splits(targets, folds, seed)
     models = dict.fromkeys((model, "pooled"))  # one model, if it is mean pooling
-    with progress_of("fits", 1 + len(models) * folds) as done, warnings.catch_warnings():
-        warnings.simplefilter("ignore", QueryWarning)  # the summary says what attention gains
-        fitted = _estimator(model, seed).fit(data.bags, data.y)
+    with progress_of("fits", 1 + len(models) * len(splits)) as done, warnings.catch_warnings():
+        for kind in (QueryWarning, GroupWarning):  # told below
+            warnings.simplefilter("ignore", kind)
+        fitted = _estimator(model, seed).fit(data.bags, data.y, groups=data.groups)
         done()
-        scores = {name: _scores(_estimator(name, seed), data, splits, done) for name in models}
+        scores = {
+            name: _scores(_estimator(name, seed), data, splits, targets.groups, done)
+            for name in models
+        }
     if data.columns and not any(name.endswith("]") for name in data.columns):  # of a list
         fitted.columns_ = data.columns
     failure = ""
@@ -92,6 +93,8 @@ def fit(
     except OSError as error:
         failure = f"Error: {out} was not written ({error}). Name another file with --out."
     leaks, leaking = separating(data)
+    if alike := told_alike(data.bags, targets):
+        leaking.append(f"Warning: {alike} (--groups names their column.)")
     values = {
         "model": model,
         "bags": len(data.bags),
@@ -118,24 +121,68 @@ def _estimator(model: str, seed: int) -> Any:
     return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
 
 
+def _splits(targets: Targets, folds: int | None, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the bags of training and test of each fold, or raise `InvalidInput`."""
+    import numpy as np
+    from sklearn.model_selection import StratifiedKFold
+
+    from sparsetoken.base.validation import InvalidInput
+    from sparsetoken.estimators.fitting.stacking import fold_numbers
+    from sparsetoken.estimators.fitting.targets import counts_of_classes
+
+    counts, groups = counts_of_classes(targets.number, targets.groups), targets.groups
+    folds = min(FOLDS, max(int(counts.min()), 2)) if folds is None else folds
+    if counts.min() < folds:
+        rare = f"{counts.min()} of class {targets.classes[counts.argmin()]}"
+        what = "bags" if groups is None else "groups"
+        raise InvalidInput(what, f"at least {folds} of each class for {folds} folds", rare)
+    if groups is None:
+        splits = StratifiedKFold(folds, shuffle=True, random_state=seed)
+        return list(splits.split(targets.number, targets.number))
+    fold = fold_numbers(targets.number, folds, np.random.RandomState(seed), groups)
+    places = np.arange(len(fold))
+    return [(places[fold != k], places[fold == k]) for k in range(fold.max() + 1)]
+
+
 def _scores(
-    estimator: Any, data: LabelledBags, splits: Any, done: Callable[[], None]
+    estimator: Any,
+    data: LabelledBags,
+    splits: list[tuple[np.ndarray, np.ndarray]],
+    groups: np.ndarray | None,
+    done: Callable[[], None],
 ) -> dict[str, dict[str, float]]:
-    """Return mean over bags and standard error over folds of accuracy and AUC."""
+    """Return mean over bags and standard error over folds of accuracy and AUC.
+
+    With groups the standard error of the accuracy is over these, and folds that lack a class have
+    no AUC.
+    """
     import numpy as np
     from sklearn.base import clone
     from sklearn.metrics import get_scorer
 
+    from sparsetoken.forecasting.measures import clustered_covariance
+    from sparsetoken.results.simulation import standard_error
+
     auc = "roc_auc" if len(data.classes) == 2 else "roc_auc_ovr"
-    scores, sizes = [], []
-    for train, test in splits.split(np.empty(len(data.y)), data.y):
-        fitted = clone(estimator).fit(data.bags[train], data.y[train])
+    scores, sizes, right = [], [], np.empty(len(data.y))
+    for train, test in splits:
+        part = None if groups is None else groups[train]
+        fitted = clone(estimator).fit(data.bags[train], data.y[train], groups=part)
         tested = data.bags[test], data.y[test]
-        scores.append([get_scorer(name)(fitted, *tested) for name in ("accuracy", auc)])
+        whole = len(np.unique(data.y[test])) == len(fitted.classes_)
+        right[test] = fitted.predict(tested[0]) == tested[1]
+        area = get_scorer(auc)(fitted, *tested) if whole else np.nan
+        scores.append([right[test].mean(), area])
         sizes.append(len(test))
         done()
-    means = np.average(scores, axis=0, weights=sizes)
-    errors = np.std(scores, axis=0, ddof=1) / len(scores) ** 0.5
+    known = np.isfinite(scores)
+    weights = known * np.array(sizes)[:, None]
+    means = (np.nan_to_num(scores) * weights).sum(axis=0) / np.maximum(weights.sum(axis=0), 1)
+    means[~known.any(axis=0)] = np.nan
+    columns = zip(np.transpose(scores), known.T, strict=True)
+    errors = [standard_error(column[one]) for column, one in columns]
+    if groups is not None:
+        errors[0] = np.sqrt(clustered_covariance(right[None], groups)[0, 0])
     return pairs(*(dict(zip(("accuracy", "auc"), row, strict=True)) for row in (means, errors)))
 
 

@@ -69,12 +69,20 @@ LabelColumn = Annotated[
     ),
 ]
 BagColumn = Annotated[str, Option(group=BAGS, help="Array or column of the bag ids.")]
+Groups = Annotated[
+    str,
+    Option(
+        group=BAGS,
+        help="Array or column that says of which patient, author or place each bag is; by default "
+        "groups, if it is there. No fold splits a group.",
+    ),
+]
 Columns = Annotated[
     str,
     Option(
         group=BAGS,
         help="Columns of the tokens, separated by commas: names in a Parquet file, numbers from 0 "
-        "for .npz. By default all numeric columns except bag ids and labels.",
+        "for .npz. By default all numeric columns except bag ids, labels and groups.",
     ),
 ]
 Positive = Annotated[

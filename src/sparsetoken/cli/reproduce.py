@@ -54,12 +54,12 @@ def reproduce(
     """Run the experiments against the theory and write report.html.
 
     Finished work is kept in work/ in that folder: after an interruption, the same command resumes.
-    The exit code is 1 if a claim fails or did not converge.
+    The exit code is 1 if a claim fails, did not converge or rests on outlying trials.
 
     Example: sparsetoken reproduce alignment --out results
     """
     from sparsetoken.experiments.core.bag_sets import LeftOut, read_sets
-    from sparsetoken.experiments.core.claims import EVIDENCE, FAILS, NOT_CONVERGED
+    from sparsetoken.experiments.core.claims import EVIDENCE, FAILS, LOOK, NOT_CONVERGED
     from sparsetoken.experiments.report.reproduce import reproduce as run
 
     seed, workers = integer("seed", seed, 0), integer("workers", workers, 1)
@@ -86,7 +86,7 @@ def reproduce(
         )
     counts = {f"comparisons {EVIDENCE[kind]}": n for kind, n in result.evidence.items()}
     lines = table("Claims", {**result.counts, **counts, "report": str(result.report)})
-    lost = [f.claim.name for f in result.findings if f.verdict in (FAILS, NOT_CONVERGED)]
+    lost = [f.claim.name for f in result.findings if f.verdict in (FAILS, LOOK, NOT_CONVERGED)]
     fallen = f"Claims that do not hold: {', '.join(lost)}. The report says why."
     return Answer("", _values(result), lines, _advice(result), "" if result.all_hold else fallen)
 
@@ -133,4 +133,7 @@ def _advice(result: Reproduction) -> list[str]:
         advice.append(f"{result.resumed} of {result.pieces} pieces of work came from earlier runs.")
     if result.damaged:
         advice.append(f"{result.damaged} kept pieces of work were damaged and ran again.")
+    for c in result.comparisons:
+        if c.outlying:
+            advice.append(f"Look at {c.claim}, {c.curve}, {c.quantity}, {c.where}: {c.outlying}.")
     return advice

@@ -139,7 +139,7 @@ def predict(
     query_names = () if result.query is None else ("cosine", "sharpness")
     names = ("test_error", "training_loss", "training_error", "auc", *query_names, "overlaps")
     advice = [*o.unused(query, steps), *with_options(result.advice)]
-    return answer(f"Prediction for {model}", result, (*names, "numerical_error"), advice)
+    return answer(f"Prediction for {model}", result, (*names, "numerical_error", "errors"), advice)
 
 
 @command

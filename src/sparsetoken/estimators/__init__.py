@@ -8,7 +8,12 @@ from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.bag_classifier import BagClassifier
 from sparsetoken.estimators.bag_regressor import BagRegressor
 from sparsetoken.estimators.forest import PooledForestClassifier
-from sparsetoken.estimators.inputs import PaddingWarning, QueryWarning, TableWarning
+from sparsetoken.estimators.inputs import (
+    GroupWarning,
+    PaddingWarning,
+    QueryWarning,
+    TableWarning,
+)
 from sparsetoken.estimators.linear import (
     MaxPooledClassifier,
     PooledLinearClassifier,
@@ -23,6 +28,7 @@ __all__ = [
     "BagClassifier",
     "BagPooling",
     "BagRegressor",
+    "GroupWarning",
     "MaxPooledClassifier",
     "PaddingWarning",
     "PooledForestClassifier",

@@ -42,11 +42,11 @@ class TokenOrder(BagEstimator):
     def _folds(
         self, targets: Targets, needed: bool
     ) -> tuple[Int[np.ndarray, " n"], np.random.RandomState]:
-        """Return the fold of each bag, one for all if nothing needs two bags of each class."""
+        """Return the fold of each bag, one for all if nothing needs two of each class."""
         n_folds, rng = integer("n_folds", self.n_folds, 2), generator_of(self.random_state)
         if not needed:
             return np.zeros(len(targets.given), dtype=int), rng
-        return fold_numbers(targets.strata, n_folds, rng), rng
+        return fold_numbers(targets.strata, n_folds, rng, targets.groups), rng
 
     def top_tokens(self, X: Any, k: int = 1, mask: Any = None) -> list[np.ndarray]:
         """Return the positions of the k tokens that count most in each bag, the first the most.

@@ -63,7 +63,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
         Held-out log-loss of each member by itself.
     signal_pvalue_ : array of shape (K,)
         Of the hypothesis that labels are independent of tokens, by an exact test that looks for
-        single tokens and for means. A `QueryWarning` says if it is 0.05 or more.
+        single tokens and for means. A `QueryWarning` says if it is 0.05 or more. It is nan with
+        groups, whose bags are not exchangeable.
     intercept_ : array of shape (K,)
         What weights of two classes add to the log odds; 0 for more classes.
     token_coef_ : array of shape (K, d)
@@ -136,7 +137,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         weight = targets.weight.copy()
         for c in range(2):
             weight[number == c] = effective_weights(weight[number == c])
-        rates = of_classes(targets.used, weight, classes, number, np.ones(2))
+        rates = of_classes(targets.used, weight, classes, number, np.ones(2), targets.groups)
         doubts = super()._fit(bags, rates)
         # Other rates of two classes move the log odds and change nothing else (Elkan, 2001).
         self.intercept_ = np.array(targets.constants) - np.array(rates.constants)

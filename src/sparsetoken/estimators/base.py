@@ -23,6 +23,7 @@ from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import Targets, read_classes, read_numbers
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.inputs import (
+    GroupWarning,
     PaddingWarning,
     QueryWarning,
     TableWarning,
@@ -31,6 +32,7 @@ from sparsetoken.estimators.inputs import (
     check_magnitude,
     is_table,
     read_bags,
+    told_alike,
     told_padding,
     told_table,
 )
@@ -62,7 +64,15 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     standardize: bool = True
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, mask: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        mask: Any = None,
+    ) -> Self:
         """Fit to bags and one label or number each.
 
         Parameters
@@ -74,12 +84,18 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
         sample_weight : array of shape (n,), optional
             How much each bag counts, >= 0; their common scale plays no part. A bag of weight 2 is
             two copies of it that cross-validation keeps together, so that none predicts the other.
+        groups : array of shape (n,), optional
+            Of which patient, author or place each bag is: bags of one group may resemble each
+            other, and new bags are of new groups. All that the fit chooses by bags that are left
+            out, and all that it says of them, then leaves whole groups out.
         mask : bool array of shape (n, L), optional
             True where there is a token and False where there is padding, for an array of shape
             (n, L, d).
 
         Warns
         -----
+        GroupWarning
+            If bags of one label that stand beside one another are alike, and no groups are given.
         PaddingWarning
             If bags of one size seem to be filled up with tokens of zeros.
         TableWarning
@@ -98,11 +114,13 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
         told = told_table(bags, y) if is_table(X) else ""
         if told and self.n_tokens is None:
             warnings.warn(told, TableWarning, stacklevel=3)
-        targets = self._targets(bags, y, sample_weight)
+        targets = self._targets(bags, y, sample_weight, groups)
         self.n_bags_ = float(targets.weight.sum())
         if not targets.used.all():
             bags = bags[targets.used]
         check_magnitude(bags)
+        if alike := told_alike(bags, targets):
+            warnings.warn(alike, GroupWarning, stacklevel=3)
         # Products go chunk by chunk: too small to be shared among threads.
         with one_thread():
             doubts = self._fit(bags, targets)
@@ -113,8 +131,8 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     _kind_of_name = "Class"
 
     @abc.abstractmethod
-    def _targets(self, bags: Bags, y: Any, sample_weight: Any) -> Targets:
-        """Check labels or numbers, and weights."""
+    def _targets(self, bags: Bags, y: Any, sample_weight: Any, groups: Any) -> Targets:
+        """Check labels or numbers, weights and groups."""
 
     def _fit(self, bags: Bags, targets: Targets) -> list[str]:
         """Set the fitted attributes, and return what to warn of."""
@@ -177,8 +195,8 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
     classes_: Shaped[np.ndarray, " C"]
     loss: Loss | str = "logistic"
 
-    def _targets(self, bags: Bags, y: Any, sample_weight: Any) -> Targets:
-        targets = read_classes(bags, y, sample_weight, self.class_weight)
+    def _targets(self, bags: Bags, y: Any, sample_weight: Any, groups: Any) -> Targets:
+        targets = read_classes(bags, y, sample_weight, self.class_weight, groups)
         self.classes_ = targets.classes
         return targets
 
@@ -224,8 +242,8 @@ class BaseBagRegressor(RegressorMixin, BagEstimator):
     loss: Loss | str = "square"
     _kind_of_name = "Target"
 
-    def _targets(self, bags: Bags, y: Any, sample_weight: Any) -> Targets:
-        return read_numbers(bags, y, sample_weight)
+    def _targets(self, bags: Bags, y: Any, sample_weight: Any, groups: Any) -> Targets:
+        return read_numbers(bags, y, sample_weight, groups)
 
     def predict(self, X: Any, mask: Any = None) -> Float[np.ndarray, " n"]:
         """Return the number predicted for each bag, an array of shape (n,)."""

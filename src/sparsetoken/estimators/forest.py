@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from scipy.special import logit
+from sklearn.base import clone
 
 from sparsetoken.bags import Bags
 from sparsetoken.base.validation import generator_of, integer
@@ -18,11 +20,13 @@ from sparsetoken.estimators.base import (
     RandomState,
 )
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated, fit_single_features
+from sparsetoken.estimators.fitting.stacking import fold_numbers
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
 
 UNIT = 2.0**20  # parts of the deviation of y to which trees see it
+FOLDS = 8  # of whole groups, where these are given
 LARGEST_SAMPLE = 1000  # bags of a bootstrap sample: bounds the time of a tree
 
 
@@ -45,20 +49,21 @@ class PooledForest(BagEstimator):
         F = tokens.summary() if tokens.bags.sizes.max() > 1 else tokens.means
         self.column_mean_, self.column_scale_ = tokens.mean, tokens.scale
         self.feature_range_ = np.stack([F.min(axis=0), F.max(axis=0)])
+        rng, grouped = generator_of(self.random_state), targets.groups is not None
         self.forest_ = (RandomForestRegressor if numbers else RandomForestClassifier)(
             n_estimators=integer("n_estimators", self.n_estimators, 1),
             max_features=1 / 3 if numbers else "sqrt",  # Breiman's rules
             max_samples=min(len(F), LARGEST_SAMPLE),
-            oob_score=True,
-            random_state=generator_of(self.random_state).randint(2**31 - 1),
+            oob_score=not grouped,
+            random_state=rng.randint(2**31 - 1),
         )
         # Sums of such numbers are exact, so that equally good splits do not depend on rounding.
         y = np.round(targets.problems[0].y * UNIT) / UNIT if numbers else targets.number
         with warnings.catch_warnings():  # bags that are in the sample of every tree
             warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
             self.forest_.fit(F, y, sample_weight=targets.weight)
-        out_of_bag = self._out_of_bag(targets.weight)
-        found = zip(out_of_bag.T, tasks, targets.constants, strict=True)
+        unseen = self._out_of_fold(F, y, targets, rng) if grouped else self._out_of_bag(targets)
+        found = zip(unseen.T, tasks, targets.constants, strict=True)
         fits = [_calibrated(*one) for one in found]
         self.slope_ = targets.scale * np.array([fit.w[0] for fit in fits])
         self.intercept_ = targets.in_units(np.array([fit.b for fit in fits]))
@@ -71,10 +76,12 @@ class PooledForest(BagEstimator):
         # A forest that was fitted to bags of one token knows their means alone.
         F = tokens.means if self.feature_range_.shape[1] == bags.dimension else tokens.summary()
         # Beyond the training bags a tree is constant; there float32, in which it works, may end.
-        return self.slope_ * self._of_trees(np.clip(F, *self.feature_range_)) + self.intercept_
+        scores = self._of_trees(self.forest_, np.clip(F, *self.feature_range_))
+        return self.slope_ * scores + self.intercept_
 
-    def _out_of_bag(self, weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n K"]:
+    def _out_of_bag(self, targets: Targets) -> Float[np.ndarray, "n K"]:
         """Return the scores of training bags by the trees that have not seen them."""
+        weight = targets.weight
         if hasattr(self.forest_, "oob_prediction_"):
             return self.forest_.oob_prediction_[:, None]
         chances = self.forest_.oob_decision_function_
@@ -82,11 +89,34 @@ class PooledForest(BagEstimator):
         rates = weight @ chances / max(weight @ seen[:, 0], 1.0)
         return self._log_odds(np.where(seen, chances, rates))
 
-    def _of_trees(self, F: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n K"]:
-        """Return the scores of bags by all trees."""
-        if hasattr(self.forest_, "predict_proba"):
-            return self._log_odds(self.forest_.predict_proba(F))
-        return self.forest_.predict(F)[:, None]
+    def _out_of_fold(
+        self,
+        F: Float[np.ndarray, "n m"],
+        y: Shaped[np.ndarray, " n"],
+        targets: Targets,
+        rng: np.random.RandomState,
+    ) -> Float[np.ndarray, "n K"]:
+        """Return the scores of training bags by forests that have seen no bag of their group.
+
+        Hardly a tree of a bootstrap sample of bags has seen none. A fold has as many trees as are
+        out of bag for a bag: a share 1/e.
+        """
+        folds = fold_numbers(targets.strata, FOLDS, rng, targets.groups)
+        trees = math.ceil(self.forest_.n_estimators / math.e)
+        unseen = np.empty((len(F), len(targets.problems)))
+        for fold in range(folds.max() + 1):
+            rest, here = folds != fold, folds == fold
+            part = clone(self.forest_).set_params(n_estimators=trees)
+            part.set_params(max_samples=min(int(rest.sum()), LARGEST_SAMPLE))
+            part.fit(F[rest], y[rest], sample_weight=targets.weight[rest])
+            unseen[here] = self._of_trees(part, F[here])
+        return unseen
+
+    def _of_trees(self, forest: Any, F: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n K"]:
+        """Return the scores of bags by all trees of a forest."""
+        if hasattr(forest, "predict_proba"):
+            return self._log_odds(forest.predict_proba(F))
+        return forest.predict(F)[:, None]
 
     def _log_odds(self, chances: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n K"]:
         """Return log odds of probabilities as far from 0 and 1 as n bags can tell."""
@@ -131,7 +161,7 @@ class PooledForestClassifier(PooledForest, BaseBagClassifier):
     feature_range_ : array of shape (2, m)
         Least and largest features of training bags. Those of new ones are cut to it.
     left_out_scores_ : array of shape (n, 1) or (n, n_classes)
-        Out-of-bag scores of the training bags.
+        Out-of-bag scores of the training bags; with groups, out of folds of whole groups.
     n_bags_, n_features_in_
         As for `PooledLinearClassifier`.
 

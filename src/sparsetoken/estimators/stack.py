@@ -84,7 +84,10 @@ class BagStack(TokenOrder):
         found: list[Found] = []
         with progress_of("fits", 2 + len(forms) + len(own), self.progress) as done:
             of_column = zip(*forms.values(), strict=True)
-            self.signal_pvalue_ = np.array([signal_pvalue(each) for each in of_column])
+            whole = targets.groups is None  # bags of a group are not exchangeable
+            self.signal_pvalue_ = np.array(
+                [signal_pvalue(each) if whole else np.nan for each in of_column]
+            )
             done()
             members = list(self._alone(tasks, targets, rng))
             done()
@@ -302,10 +305,9 @@ class BagStack(TokenOrder):
         for name, weights, p in columns:
             order = np.argsort(-weights, kind="stable")
             parts = [f"{self.member_names_[m]} {weights[m]:.0%}" for m in order if weights[m]]
-            signal = "a signal is found" if p < LEVEL else "no signal is found"
-            lines.append(
-                f"{self._kind_of_name} {name}: {', '.join(parts)}; {signal} (p = {p:.2g})."
-            )
+            found = "a signal is found" if p < LEVEL else "no signal is found"
+            signal = "" if np.isnan(p) else f"; {found} (p = {p:.2g})"
+            lines.append(f"{self._kind_of_name} {name}: {', '.join(parts)}{signal}.")
         return "\n".join(lines)
 
 

@@ -121,7 +121,10 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         power, error = _fitted_power([relative(rows, row) for row in some])
         where = f"{ARMS[arm]}, L/d = {{ratio:g}}, cosine: relative difference ∝ d^{{{{−p}}}}"
         place = placed(some[-1], "{arm}", where, "length")
-        fit = some[-1].but(quantity="power of d", value=power, error=error)
+        behind = some.trial_sets
+        fit = some[-1].but(
+            quantity="power of d", value=power, error=error, values=(), behind=behind
+        )
         yield report_only("growing-length", fit, key=True, **place)
 
 

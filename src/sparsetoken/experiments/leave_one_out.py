@@ -185,7 +185,8 @@ def power_of(errors: Sequence[Row]) -> Row:
     known = ((row.dimension, row.value, row.error) for row in errors)
     power, status = fit_power(*zip(*known, strict=True)), _status(Rows(errors).converged)
     changes = {**power._asdict(), "trials": sum(row.trials for row in errors), "status": status}
-    return errors[-1].but(quantity="power of d", **changes)
+    behind = Rows(errors).trial_sets
+    return errors[-1].but(quantity="power of d", **changes, values=(), behind=behind)
 
 
 def named(loss: str) -> str:

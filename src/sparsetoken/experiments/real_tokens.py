@@ -22,7 +22,7 @@ from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.readout.covariances import covariances
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
-from sparsetoken.theory.readout.outcome import performance
+from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import solve_readout
 
 CLASSIFIERS = ("pooled", "attention")
@@ -81,7 +81,7 @@ def predict_errors(at: dict[str, Any], bags: tuple[int, ...], law_bags: int) -> 
     solved = None
     for n in bags:
         solved = solve_readout(readout, Load(float(n), RIDGE), solved)
-        error = performance(readout, solved).test_error
+        error = scores_on(nodes, solved.state).test_error()
         status = CONVERGED if solved.converged else "not solved"
         yield Row(THEORY, "test_error", error, at={**at, "bags": n}, status=status)
 

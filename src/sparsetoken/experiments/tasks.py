@@ -182,7 +182,13 @@ def _power(ends: Rows, where: str) -> Iterator[Comparison]:
     options: dict[str, Any] = {"expected": -1.0, "allowance": NEXT_ORDER, "error": known.error}
     yield against_value(SAMPLES, "exponent", known.value, far, **options, **place)
     theory, row = (
-        rows[0].but(quantity="exponent", value=fit.value, error=fit.error, values=())
+        rows[0].but(
+            quantity="exponent",
+            value=fit.value,
+            error=fit.error,
+            values=(),
+            behind=rows.trial_sets,
+        )
         for rows, fit in ((far, known), (measured, found))
     )
     yield against_simulation(SAMPLES, theory, row, shift=NO_SHIFT, **place, key=True)
@@ -219,7 +225,7 @@ def short_by(ends: Rows, alpha: float, series: str = THEORY) -> Row:
     # Both are of the same trials.
     values = np.subtract(query.values, readout.values)
     error = float(values.std(ddof=1) / math.sqrt(len(values)))
-    return row.but(error=error)
+    return row.but(error=error, values=tuple(values.tolist()))
 
 
 LOOKS = dict(zip(TASKS, (BLUE, ORANGE, GREEN, PURPLE, VERMILION), strict=True))

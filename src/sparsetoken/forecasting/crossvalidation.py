@@ -7,18 +7,27 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from sparsetoken.base.progress import progress_of
 from sparsetoken.estimators import (
     AttentionClassifier,
     BagClassifier,
+    GroupWarning,
     QueryWarning,
 )
+from sparsetoken.estimators.fitting.stacking import fold_numbers
 from sparsetoken.forecasting.inputs import Labelled
-from sparsetoken.forecasting.measures import Excess, auc, excess, influences, placements, spreads
-from sparsetoken.results.simulation import standard_error
+from sparsetoken.forecasting.measures import (
+    Excess,
+    auc,
+    clustered_covariance,
+    excess,
+    influences,
+    placements,
+    spreads,
+)
 
 MODELS = ("bag", "attention", "pooled")
 """`BagClassifier`, its member with attention alone, and its member with mean pooling."""
@@ -40,7 +49,7 @@ class HeldOut:
     `MODELS` there is the share of the fits of each size that misclassify each bag. For each of
     `FITTED` each bag is placed: the share of the bags of the other class in its folds that it is
     on the right side of. The excess is by how much more the tokens of a positive bag differ, along
-    the readout of the mean token.
+    the readout of the mean token. Where bags are of groups only these are independent.
     """
 
     sizes: Float[np.ndarray, " K"]
@@ -48,15 +57,38 @@ class HeldOut:
     placed: dict[str, Float[np.ndarray, "K n"]]
     positive: Bool[np.ndarray, " n"]
     excess: Excess
+    groups: Int[np.ndarray, " n"] | None = None
 
     def errors(self, model: str) -> Float[np.ndarray, " K"]:
         """Return the error at each size."""
         return self.shares[model].mean(axis=1)
 
     @property
+    def independent(self) -> int:
+        """The number of groups, or of bags without groups."""
+        return len(self.positive) if self.groups is None else len(np.unique(self.groups))
+
+    def standard_error(self, values: Float[np.ndarray, " n"]) -> float:
+        """Return the standard error over groups of the mean of one value of each bag."""
+        return float(np.sqrt(clustered_covariance(values[None], self.groups)[0, 0]))
+
+    def tested(self, model: str) -> float:
+        """Return how many independent bags would tell the error of a model as well.
+
+        It is the number of bags without groups, and less where errors are of whole groups.
+        """
+        n, G, error = len(self.positive), self.independent, self.errors(model)[-1]
+        if self.groups is None:
+            return n
+        variance = self.standard_error(self.shares[model][-1]) ** 2
+        # Smoothed by one group, as groups without an error have no spread.
+        factor = (G * variance + 1 / G) / (error * (1 - error) + 1 / G)
+        return float(min(n, G / factor))
+
+    @property
     def gain_error(self) -> float:
-        """Standard error over bags of how much less often the average errs than mean pooling."""
-        return float(standard_error(self.shares["pooled"][-1] - self.shares["bag"][-1]))
+        """Standard error over groups of how much less often the average errs than mean pooling."""
+        return self.standard_error(self.shares["pooled"][-1] - self.shares["bag"][-1])
 
     @property
     def measured(self) -> Float[np.ndarray, " J"]:
@@ -66,10 +98,10 @@ class HeldOut:
 
     @property
     def covariance(self) -> Float[np.ndarray, "J J"]:
-        """The covariance of these numbers over bags."""
+        """The covariance of these numbers over bags, or over groups."""
         moves = [influences(self.placed[model], self.positive) for model in FITTED]
         stacked = np.concatenate([*(self.shares[model] for model in FITTED), *moves])
-        return np.atleast_2d(np.cov(stacked)) / stacked.shape[1]
+        return clustered_covariance(stacked, self.groups)
 
 
 def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut:
@@ -83,16 +115,20 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
     shape = len(_ROUNDS), n
     wrong = {model: np.zeros(shape) for model in MODELS}
     right = {model: np.zeros(shape) for model in FITTED}
-    tested, trained = np.zeros(shape), np.zeros((len(_ROUNDS), 2))
+    tested, paired, trained = np.zeros(shape), np.zeros(shape), np.zeros((len(_ROUNDS), 2))
     spread = np.full((len(splits), n), np.nan)
     with progress_of("fits", len(splits), progress) as done:
         for fit, (k, train) in enumerate(splits):
             place = places[k]
             bags, truth = data.bags[train], data.positive[train]
             rest, hidden = data.bags[~train], data.positive[~train]
+            groups = None if data.groups is None else data.groups[train]
+            classifier = BagClassifier(random_state=seed, progress=False)
             with warnings.catch_warnings():  # of parts of the bags
-                warnings.simplefilter("ignore", QueryWarning)
-                fitted = BagClassifier(random_state=seed, progress=False).fit(bags, truth)
+                for kind in (QueryWarning, GroupWarning):
+                    warnings.simplefilter("ignore", kind)
+                fitted = classifier.fit(bags, truth, groups=groups)
+            both = hidden.any() and not hidden.all()  # groups of a fold may be of one class
             mean, attention = _places(fitted)
             of_members = fitted.member_scores(rest)
             by = {
@@ -102,28 +138,53 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
             }
             for model, scores in by.items():
                 wrong[model][place, ~train] += (scores > 0) != hidden
-                if model in FITTED:
+                if model in FITTED and both:
                     right[model][place, ~train] += placements(scores, hidden)
             if place == len(_ROUNDS) - 1:
                 pooled = list(fitted.members_.values())[mean]
                 spread[fit, ~train] = spreads(pooled, bags[~truth], rest)
             tested[place, ~train] += 1
+            paired[place, ~train] += both
             trained[place] += train.sum(), 1
             done()
     sizes = np.round(trained[:, 0] / trained[:, 1])
     shares = {model: counts / tested for model, counts in wrong.items()}
-    placed = {model: sums / tested for model, sums in right.items()}
-    return HeldOut(sizes, shares, placed, data.positive, excess(spread, data.positive))
+    placed = {model: _filled(sums, paired, data.positive) for model, sums in right.items()}
+    more = excess(spread, data.positive, data.groups)
+    return HeldOut(sizes, shares, placed, data.positive, more, data.groups)
+
+
+def _filled(
+    sums: Float[np.ndarray, "K n"],
+    counts: Float[np.ndarray, "K n"],
+    positive: Bool[np.ndarray, " n"],
+) -> Float[np.ndarray, "K n"]:
+    """Return mean placements, that of its class for a bag tested with none of the other class."""
+    placed = sums / np.maximum(counts, 1)
+    for known, row in zip(counts > 0, placed, strict=True):
+        for rows in (positive, ~positive):
+            row[rows & ~known] = row[rows & known].mean() if (rows & known).any() else 0.5
+    return placed
 
 
 def _splits(data: Labelled, seed: int) -> Iterator[tuple[int, Bool[np.ndarray, " n"]]]:
-    """Return the number of folds of each round and the training bags of each fold."""
+    """Return the number of folds of each round and the training bags of each fold.
+
+    Folds hold whole groups.
+    """
     n = len(data.bags)
     for folds, few, many in _ROUNDS:
         repeats = few if n < _MANY else many
-        rounds = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
-        for train, _ in rounds.split(np.empty(n), data.positive):
-            yield folds, np.isin(np.arange(n), train)
+        if data.groups is None:
+            rounds = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+            for train, _ in rounds.split(np.empty(n), data.positive):
+                yield folds, np.isin(np.arange(n), train)
+            continue
+        rng = np.random.RandomState(seed)
+        for _ in range(repeats):
+            fold = fold_numbers(data.positive, folds, rng, data.groups)
+            for number in range(fold.max() + 1):
+                yield folds, fold != number
 
 
 def _places(fitted: BagClassifier) -> tuple[int, int]:

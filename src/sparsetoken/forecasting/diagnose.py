@@ -76,7 +76,9 @@ class Diagnosis(Shown):
         return rows, (*lines, *sentences)
 
 
-def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True) -> Diagnosis:
+def diagnose(
+    bags: Any, y: Any, *, groups: Any = None, random_state: Any = 0, progress: bool = True
+) -> Diagnosis:
     """Recommend a classifier for bags, and estimate the gain from more labels.
 
     The recommended classifier is the simplest one whose cross-validated error is within one
@@ -88,6 +90,8 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
         See `sparsetoken.bags.as_bags`.
     y : array of shape (n,)
         Labels of two classes, at least 10 bags of each.
+    groups : array of shape (n,), optional
+        As for `forecast`.
     random_state : int, RandomState or None
         Of folds and fits.
     progress : bool
@@ -102,7 +106,8 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
     ------
     ValueError
         If tokens are not finite or too large to be squared, all are equal, a bag is empty, lengths
-        do not match, there are not exactly two classes, or a class has fewer than 10 bags.
+        do not match, there are not exactly two classes, or a class has fewer than 10 bags or
+        groups.
 
     See Also
     --------
@@ -119,7 +124,7 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
     >>> diagnose(bags, labels).recommended
     'bag'
     """
-    data, seed = read_labelled(bags, y), as_seed(random_state)
+    data, seed = read_labelled(bags, y, groups), as_seed(random_state)
     law, sizes = bag_law(data), check_sizes(None, len(data.bags))
     forecast = measured_forecast(data, law, sizes, seed, progress)
     errors = {model: one.error for model, one in forecast.measured.items()}

@@ -6,45 +6,55 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
-from sparsetoken.estimators.fitting.targets import read_classes
+from sparsetoken.estimators.fitting.targets import counts_of_classes, read_classes
+from sparsetoken.estimators.inputs import told_alike
 
-LEAST_BAGS = 10  # of each class: one in each of ten folds
+LEAST_BAGS = 10  # or groups, of each class: one in each of ten folds
 _SAFE = 1e-6  # of the largest value whose square is finite, so that sums of squares are too
 
 
 @dataclasses.dataclass(frozen=True)
 class Labelled:
-    """Bags of two classes, which are in order: the second is the positive one."""
+    """Bags of two classes, which are in order: the second is the positive one.
+
+    Groups, by number, are None where none are given; what bags that stand together then have in
+    common is told.
+    """
 
     bags: Bags
     positive: Bool[np.ndarray, " n"]
+    groups: Int[np.ndarray, " n"] | None = None
+    alike: str = ""
 
 
-def read_labelled(bags: Any, y: Any) -> Labelled:
-    """Check bags and labels: finite tokens that can be squared and differ, 10 bags of a class."""
+def read_labelled(bags: Any, y: Any, groups: Any = None) -> Labelled:
+    """Check bags and labels: finite tokens that can be squared and differ, 10 bags of a class.
+
+    With groups each class has bags of at least 10 of them.
+    """
     read = as_bags(bags)
     largest, most = np.abs(read.tokens).max(), _SAFE * np.sqrt(np.finfo(read.dtype).max)
     if largest > most:
         legal = f"of values up to {most:.2g} (in {read.dtype})"
         raise InvalidInput("bags", legal, f"{largest:.3g}", "Scale the columns.")
-    targets = read_classes(read, y, None, None)
+    targets = read_classes(read, y, None, None, groups)
     if len(targets.classes) != 2:
         remedy = "Compare one class with the rest: y == label."
         raise InvalidInput("y", "of two classes", f"{len(targets.classes)} classes", remedy)
-    counts = np.bincount(targets.number)
+    counts = counts_of_classes(targets.number, targets.groups)
     if counts.min() < LEAST_BAGS:
-        rare = targets.classes[counts.argmin()]
+        rare, what = targets.classes[counts.argmin()], "bags" if groups is None else "groups"
         got = f"{counts.min()} of class {rare}"
         remedy = f"{LEAST_BAGS - counts.min()} more are needed."
-        raise InvalidInput("bags", f"at least {LEAST_BAGS} of each class", got, remedy)
+        raise InvalidInput(what, f"at least {LEAST_BAGS} of each class", got, remedy)
     if (read.tokens == read.tokens[0]).all():
         raise InvalidInput("bags", "of tokens that are not all equal", "equal tokens")
-    return Labelled(read, targets.number == 1)
+    return Labelled(read, targets.number == 1, targets.groups, told_alike(read, targets))
 
 
 LONGEST = 200  # longer bags count as so long: the curves hardly change, their time does

@@ -12,7 +12,6 @@ from sparsetoken.forecasting.inputs import BagLaw, Labelled, bag_law, read_label
 from sparsetoken.forecasting.posterior import Posterior, fit_posterior
 from sparsetoken.forecasting.results import Forecast, ForecastPoint, Measured
 from sparsetoken.results import CONVERGED, Status, StatusCode
-from sparsetoken.results.simulation import standard_error
 
 _TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
 _MULTIPLES = (1, 2, 4)
@@ -25,6 +24,7 @@ def forecast(
     y: Any,
     sizes: Iterable[int] | None = None,
     *,
+    groups: Any = None,
     random_state: Any = 0,
     progress: bool = True,
 ) -> Forecast:
@@ -59,6 +59,9 @@ def forecast(
     sizes : ints, optional
         Numbers of labelled bags, n or more; by default n, 2n and 4n. More than 4n was not
         compared with measurements.
+    groups : array of shape (n,), optional
+        Of which patient, author or place each bag is, at least 10 with bags of each class. Errors
+        are those of bags of new groups, and more bags are of more groups, each with as many.
     random_state : int, RandomState or None
         Of folds and fits; an int gives those of ``sparsetoken fit --seed``.
     progress : bool
@@ -73,7 +76,7 @@ def forecast(
     ------
     InvalidInput
         If a size is no whole number or below the pilot, there are not exactly two classes, a
-        class has fewer than 10 bags, or tokens are too large or all equal.
+        class has fewer than 10 bags or groups, or tokens are too large or all equal.
     ValueError
         If tokens are not finite, a bag is empty, or lengths do not match.
 
@@ -94,7 +97,7 @@ def forecast(
     >>> [point.n for point in found.curves["bag"]]
     [80, 320]
     """
-    data = read_labelled(bags, y)
+    data = read_labelled(bags, y, groups)
     wanted = check_sizes(sizes, len(data.bags))
     return measured_forecast(data, bag_law(data), wanted, as_seed(random_state), progress)
 
@@ -139,11 +142,14 @@ def assembled(
     guess = min(rate, 1 - rate)
     last = {model: held_out.shares[model][-1] for model in MODELS}
     measured = {
-        model: Measured(int(held_out.sizes[-1]), float(wrong.mean()), float(standard_error(wrong)))
+        model: Measured(
+            int(held_out.sizes[-1]), float(wrong.mean()), held_out.standard_error(wrong)
+        )
         for model, wrong in last.items()
     }
     errors = {model: one.error for model, one in measured.items()}
-    at = {size: posterior.continued(size, n, errors) for size in sizes}
+    tested = {model: held_out.tested(model) for model in MODELS}
+    at = {size: posterior.continued(size, n, errors, tested) for size in sizes}
     curves = {model: tuple(ForecastPoint(n, *at[n][model]) for n in sizes) for model in MODELS}
     status = _status(measured, posterior)
     return Forecast(
@@ -154,7 +160,7 @@ def assembled(
         informative=posterior.informative,
         guess=guess,
         status=status,
-        advice=_advice(n, sizes, measured, guess, status),
+        advice=(*_advice(n, sizes, measured, guess, status), *filter(None, [data.alike])),
     )
 
 

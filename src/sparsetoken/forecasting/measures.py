@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators import PooledLinearClassifier
@@ -62,6 +62,21 @@ def influences(
     return (placed - auc(placed, positive)[..., None]) / np.where(positive, rate, 1 - rate)
 
 
+def clustered_covariance(
+    values: Float[np.ndarray, "J n"], groups: Int[np.ndarray, " n"] | None
+) -> Float[np.ndarray, "J J"]:
+    """Return the covariance of the means of J values of each bag, of which groups are independent.
+
+    Deviations are summed in each group (K.-Y. Liang and S. L. Zeger, 1986). Without groups each
+    bag is one.
+    """
+    moved = values - values.mean(axis=1, keepdims=True)
+    if groups is not None:
+        moved = np.stack([np.bincount(groups, row) for row in moved])[:, np.bincount(groups) > 0]
+    count = moved.shape[1]
+    return moved @ moved.T * (count / max(count - 1, 1)) / values.shape[1] ** 2
+
+
 @dataclasses.dataclass(frozen=True)
 class Excess:
     """The variance of scores in positive bags less that in negative ones, over the latter.
@@ -90,18 +105,27 @@ def _variances(classifier: PooledLinearClassifier, bags: Bags) -> Float[np.ndarr
     return np.array([one.var(ddof=1) if len(one) > 1 else np.nan for one in scores])
 
 
-def excess(spread: Float[np.ndarray, "K n"], positive: Bool[np.ndarray, " n"]) -> Excess:
+def excess(
+    spread: Float[np.ndarray, "K n"],
+    positive: Bool[np.ndarray, " n"],
+    groups: Int[np.ndarray, " n"] | None = None,
+) -> Excess:
     """Compare the two classes in mean spreads by readouts that had not seen the bags, or nan."""
     known = np.isfinite(spread)
     count = known.sum(axis=0)
     total = np.where(known, spread, 0.0).sum(axis=0)
-    plus, minus = (
-        total[rows] / count[rows] for rows in (positive & (count > 0), ~positive & (count > 0))
-    )
-    if min(len(plus), len(minus)) < 2:
-        return Excess(0.0, np.inf)
-    variance = plus.var(ddof=1) / len(plus) + minus.var(ddof=1) / len(minus)
-    return Excess(float(plus.mean() - minus.mean()), float(np.sqrt(variance)))
+    mean, several = total / np.maximum(count, 1), count > 0
+    means, moves = [], np.zeros(len(mean))
+    for rows in (positive & several, ~positive & several):
+        G = rows.sum() if groups is None else len(np.unique(groups[rows]))
+        if G < 2:
+            return Excess(0.0, np.inf)
+        means.append(mean[rows].mean())
+        moves[rows] = (mean[rows] - means[-1]) * np.sqrt(G / (G - 1)) / rows.sum()
+    moves[~positive] *= -1
+    if groups is not None:
+        moves = np.bincount(groups, moves)
+    return Excess(float(means[0] - means[1]), float(np.linalg.norm(moves)))
 
 
 def excess_of(

@@ -65,8 +65,16 @@ class Posterior:
         errors = errors_at(n, self.parameters, self.law)
         return {m: _interval(float(self.weight @ e), e, self.weight) for m, e in errors.items()}
 
-    def continued(self, n: float, start: int, measured: Mapping[str, float]) -> dict[str, Interval]:
+    def continued(
+        self,
+        n: float,
+        start: int,
+        measured: Mapping[str, float],
+        tested: Mapping[str, float] | None = None,
+    ) -> dict[str, Interval]:
         """Return errors at n bags: curves through those measured of each model at the start.
+
+        They were measured on so many independent bags, all at the start by default.
 
         A gap between measurement and curve is in part the sampling noise of the bags tested. That
         part fades as start / n; the rest, which curves miss, stays in proportion to the error. Its
@@ -78,11 +86,12 @@ class Posterior:
         for model, error in measured.items():
             before, after = (np.maximum(curve[model], _LEAST) for curve in curves)
             curve = float(self.weight @ before)
-            noise, gap = curve * (1 - curve) / start, (error - curve) ** 2
+            bags = start if tested is None else tested[model]
+            noise, gap = curve * (1 - curve) / bags, (error - curve) ** 2
             missed = 1 - min(noise / gap, 1.0) if gap else 0.0
             trust = missed + (1 - missed) * start / n
             value = error**trust * curve ** (1 - trust) * float(self.weight @ after) / curve
-            wrong = beta(start * error + 0.5, start * (1 - error) + 0.5)
+            wrong = beta(bags * error + 0.5, bags * (1 - error) + 0.5)
             resampled = wrong.ppf(_NOISE) * (curve / wrong.mean()) ** (1 - trust)
             values = np.outer(resampled, after / before).ravel()
             weight = np.tile(self.weight, len(resampled))
@@ -144,9 +153,9 @@ def _of_measured(held_out: HeldOut, expected: Float[np.ndarray, "G J"]) -> Float
     Their variances over bags are in proportion to m (1 - m), m what a point expects: those at the
     measured values would overweight results that are good by chance. The factor is smoothed by one
     bag with that of random scores, as it cannot be estimated from identical bags: 1 for errors, 1 /
-    (4 pi (1 - pi)) for AUCs of a share pi of positives.
+    (4 pi (1 - pi)) for AUCs of a share pi of positives. With groups, n is their number.
     """
-    measured, covariance, n = held_out.measured, held_out.covariance, len(held_out.positive)
+    measured, covariance, n = held_out.measured, held_out.covariance, held_out.independent
     variance = np.diag(covariance)
     pi = held_out.positive.mean()
     usual = np.repeat([1.0, 1 / (4 * pi * (1 - pi))], len(measured) // 2)

@@ -148,10 +148,16 @@ def _require_loss(law: TaskLaw, loss: Any) -> None:
     y = law.some_targets()
     if law.outputs == 1 and (y.ndim > 1 or not (loss.real_labels or np.isin(y, (-1, 1)).all())):
         got = f"{loss.name}, with targets of another kind"
-        remedy = "Numbers need loss='square', of shape (n,), or a function of (score, y)."
+        remedy = (
+            "Numbers of shape (n,) need loss='square'. The loss of a Descent may also be a "
+            "function of (score, y)."
+        )
         if y.ndim == 1 and np.isin(y, (0, 1)).all():
             remedy = "For two classes write 2 * y - 1 in place of y."
         raise InvalidInput("loss of targets that are not -1 or 1", "square", got, remedy)
     if law.outputs > 1 and loss.name != "logistic":
-        remedy = "Logistic is then cross-entropy; or give a function of the K scores and the class."
-        raise InvalidInput("loss of K > 2 classes", "logistic, or a function", loss.name, remedy)
+        remedy = (
+            "Logistic is then cross-entropy. The loss of a Descent may also be a function of the K "
+            "scores and the class."
+        )
+        raise InvalidInput("loss of K > 2 classes", "logistic", loss.name, remedy)

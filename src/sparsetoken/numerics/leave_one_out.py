@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float, Int, Real
 from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 
 from sparsetoken.base.validation import InvalidInput, real
@@ -55,15 +56,12 @@ class LeaveOneOut(NamedTuple):
     reason: str = ""
 
 
-class Influence(NamedTuple):
-    """Of each sample on its own score: gamma_i, and what its leverage leaves of 1.
+Influence = Callable[[Int[np.ndarray, "B k"]], tuple[np.ndarray, np.ndarray]]
+"""Of the samples of blocks on their own scores: (gamma, left), both of shape (B, k, k).
 
-    gamma_i is the rise of z_i for a unit pull -l' on sample i, and inf where nothing holds it; what
-    is left is 1 - gamma_i l''_i.
-    """
-
-    gamma: np.ndarray
-    left: np.ndarray
+gamma[., i, j] is the rise of z_i for a unit pull -l' on sample j of the block, and left what the
+leverage of the block leaves of the identity, 1 - r gamma r with r = sqrt(l'').
+"""
 
 
 def leave_one_out(
@@ -118,13 +116,51 @@ def left_out_scores(
     loss: SmoothLoss,
     ridge: float,
     fit: ReadoutFit,
+    groups: Int[np.ndarray, " n"] | None = None,
 ) -> Float[np.ndarray, " n"]:
-    """Return only the scores of `leave_one_out`, for arguments known to be legal."""
+    """Return only the scores of `leave_one_out`, for arguments known to be legal.
+
+    With the number of the group of each sample its whole group G is left out: one Newton step
+    moves its scores by ``gamma_GG (1 - l''_G gamma_GG)^{-1} l'_G``.
+    """
     bend = np.asarray(loss.curvature(y, fit.scores), dtype=float)
-    gamma, left = _influence(F - F.mean(axis=0), bend, ridge)
     slope = np.asarray(loss.slope(y, fit.scores), dtype=float)
-    gain = np.divide(gamma, left, out=np.full(len(y), np.inf), where=left > ALONE)
-    return fit.scores + np.multiply(gain, slope, out=np.zeros(len(y)), where=slope != 0)
+    influence, moved = _influence(F - F.mean(axis=0), bend, ridge), np.empty(len(y))
+    for rows in _blocks(groups, len(y)):
+        moved[rows] = _newton_step(*influence(rows), bend[rows], slope[rows])
+    return fit.scores + moved
+
+
+def _blocks(groups: Int[np.ndarray, " n"] | None, n: int) -> list[Int[np.ndarray, "B k"]]:
+    """Return the samples of each group, those of groups of one size together."""
+    if groups is None:
+        return [np.arange(n)[:, None]]
+    order, sizes = np.argsort(groups, kind="stable"), np.bincount(groups)
+    starts = np.cumsum(sizes) - sizes
+    several = np.unique(sizes[sizes > 0]).tolist()
+    return [order[starts[sizes == k][:, None] + np.arange(k)] for k in several]
+
+
+def _newton_step(
+    gamma: Float[np.ndarray, "B k k"],
+    left: Float[np.ndarray, "B k k"],
+    bend: Float[np.ndarray, "B k"],
+    slope: Float[np.ndarray, "B k"],
+) -> Float[np.ndarray, "B k"]:
+    """Return what scores of blocks move by when they are left out; infinite if all hangs on one."""
+    if slope.shape[1] == 1:
+        least, moved = left[:, 0, 0], np.full(slope.shape, np.inf)
+        held = least > ALONE
+        moved[held] = (gamma[held, 0] / left[held, 0]) * slope[held]
+    else:
+        held = np.linalg.eigvalsh(left)[:, 0] > ALONE
+        gamma, r, moved = gamma[held], np.sqrt(bend[held]), np.full(slope.shape, np.inf)
+        first = np.einsum("bkl,bl->bk", gamma, slope[held])
+        more = np.linalg.solve(left[held], (r * first)[:, :, None])[:, :, 0]
+        moved[held] = first + np.einsum("bkl,bl->bk", gamma, r * more)
+    moved[~held] *= np.where(slope[~held] == 0, 1.0, slope[~held])
+    moved[~held] = np.where(slope[~held] == 0, 0.0, moved[~held])
+    return moved
 
 
 def _checked(features: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -150,17 +186,25 @@ def _influence(F: np.ndarray, bend: np.ndarray, ridge: float) -> Influence:
     """Work with the smaller matrix; samples without curvature have no part in it."""
     bent = bend > 0
     if not bent.any():  # nothing holds the bias
-        return Influence(np.full(len(F), np.inf), np.ones(len(F)))
+        return lambda rows: (np.zeros((*rows.shape, rows.shape[1])),) * 2
     if np.count_nonzero(bent) < F.shape[1]:
         return _by_samples(F, bend, bent, ridge)
     return _by_features(F, bend, ridge)
 
 
+def _own(A: np.ndarray, rows: Int[np.ndarray, "B k"]) -> Float[np.ndarray, "B k k"]:
+    """Return the products of the columns of A with those of the same block."""
+    if rows.shape[1] == 1:
+        return np.einsum("ij,ij->j", A, A)[rows][:, :, None]
+    blocks = A.T[rows]
+    return blocks @ blocks.transpose(0, 2, 1)
+
+
 def _by_features(F: np.ndarray, bend: np.ndarray, ridge: float) -> Influence:
     """Use A = F^T D F / n + ridge, and eliminate w for the bias.
 
-    With c = F^T D 1 / n: gamma_i = (F_i^T A^{-1} F_i + (1 - F_i^T A^{-1} c)^2 / s) / n,
-    s = mean(D) - c^T A^{-1} c.
+    With c = F^T D 1 / n: gamma_ij = (F_i^T A^{-1} F_j + rest_i rest_j / s) / n,
+    rest_i = 1 - F_i^T A^{-1} c, s = mean(D) - c^T A^{-1} c.
     """
     n = len(F)
     A = gram(F, bend / n)
@@ -174,14 +218,18 @@ def _by_features(F: np.ndarray, bend: np.ndarray, ridge: float) -> Influence:
     rest = 1 - u @ V
     w, _ = dtrtrs(half, u, lower=1, trans=1)
     schur = bend @ rest**2 / n + ridge * (w @ w)  # a sum of squares: no cancellation
-    gamma = (np.einsum("ij,ij->j", V, V) + rest**2 / schur) / n
-    return Influence(gamma, 1 - gamma * bend)
+
+    def influence(rows: Int[np.ndarray, "B k"]) -> tuple[np.ndarray, np.ndarray]:
+        gamma, r = (_own(V, rows) + _own(rest[None], rows) / schur) / n, np.sqrt(bend[rows])
+        return gamma, np.eye(rows.shape[1]) - r[:, :, None] * gamma * r[:, None]
+
+    return influence
 
 
 def _by_samples(F: np.ndarray, bend: np.ndarray, bent: np.ndarray, ridge: float) -> Influence:
     """Use the Gram matrix K = F F^T / (n ridge) of the samples with curvature.
 
-    With r = sqrt(D) and S = I + r K r, what a leverage leaves of 1 is a diagonal entry of
+    With r = sqrt(D) and S = I + r K r, what a leverage leaves of the identity is a block of
     S^{-1} - S^{-1} r r^T S^{-1} / (r^T S^{-1} r), which stays exact as the ridge goes to 0.
     """
     n, r = len(F), np.sqrt(bend[bent])
@@ -193,10 +241,16 @@ def _by_samples(F: np.ndarray, bend: np.ndarray, bent: np.ndarray, ridge: float)
     V, _ = dtrtrs(half, r[:, None] * K, lower=1)
     inverse, _ = dtrtri(half, lower=1)
     u = inverse @ r
-    left = np.ones(n)
-    left[bent] = np.einsum("ij,ij->j", inverse, inverse) - (u @ inverse) ** 2 / (u @ u)
-    own = np.einsum("ij,ij->i", F, F) / (n * ridge) - np.einsum("ij,ij->j", V, V)
-    return Influence(own + (1 - u @ V) ** 2 / (u @ u), left)
+    norm, spread = np.linalg.norm(u), np.zeros((len(r), n))
+    spread[:, bent] = inverse
+    along, rest = (u @ spread / norm)[None], ((1 - u @ V) / norm)[None]
+
+    def influence(rows: Int[np.ndarray, "B k"]) -> tuple[np.ndarray, np.ndarray]:
+        gamma = _own(F.T, rows) / (n * ridge) - _own(V, rows) + _own(rest, rows)
+        straight = np.eye(rows.shape[1]) * ~bent[rows][:, None]
+        return gamma, _own(spread, rows) - _own(along, rows) + straight
+
+    return influence
 
 
 def _summary(scores: np.ndarray, y: np.ndarray, loss: SmoothLoss, fit: ReadoutFit) -> LeaveOneOut:

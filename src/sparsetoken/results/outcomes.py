@@ -73,7 +73,17 @@ class Outcome(Record):
 
 
 @record
-class Prediction(Outcome):
+class ReadoutOutcome(Outcome):
+    """The outcome of a readout that is fitted to infinitely many samples and dimensions."""
+
+    susceptibility: Numbers = quantity(
+        "chi: the response of the score of a training sample to a unit force is chi C^2. It is 0 "
+        "at infinite alpha1 and, at ridge 0, infinite up to the interpolation threshold."
+    )
+
+
+@record
+class Prediction(ReadoutOutcome):
     """An outcome predicted by theory.
 
     Its notes warn of a query that turns away from the signal, is so blunt that attention is
@@ -94,14 +104,12 @@ class Prediction(Outcome):
     (('alpha1',), [0.325, 0.258], True)
     """
 
-    susceptibility: Numbers = quantity(
-        "chi: the response of the score of a training sample to a unit force is chi C^2. It is 0 "
-        "at infinite alpha1 and, at ridge 0, infinite up to the interpolation threshold."
+    errors: ReadoutOutcome = quantity(
+        "The error of each of these numbers by the nodes and, of a mean over draws of the query, "
+        "by these; twice the error covers 95%.",
+        suffix="_se",
     )
-    numerical_error: Numbers = quantity(
-        "Error of `test_error` by the nodes and, of a mean over draws of the query, by these; "
-        "twice the error covers 95%."
-    )
+    numerical_error: Numbers = quantity("That of `test_error`.")
     residual: Numbers = quantity("Norm of the last Newton step, relative to the unknowns.")
     iterations: Numbers = quantity("Newton steps in all.")
     status: Status = quantity("How the computation ended, at each point.")
@@ -177,7 +185,19 @@ class Weights(Record):
 
 
 @record
-class TaskPrediction(Record):
+class TaskOutcome(Record):
+    """An outcome of the four stages on a `Task`."""
+
+    test_error: Numbers = quantity("Mean of the metric of the task on new bags.")
+    training_loss: Numbers = quantity("Mean loss over D1, without the ridge term.")
+    weights: Weights = quantity(
+        "Query and readout; the norm of the query is its sharpness. A model without a query has "
+        "none."
+    )
+
+
+@record
+class TaskPrediction(TaskOutcome):
     """An outcome of the four stages on a `Task`, predicted by theory.
 
     See Also
@@ -196,16 +216,16 @@ class TaskPrediction(Record):
     (('q', 'w'), True)
     """
 
-    test_error: Numbers = quantity("Mean of the metric of the task on new bags.")
-    training_loss: Numbers = quantity("Mean loss over D1, without the ridge term.")
-    weights: Weights = quantity(
-        "Query and readout; the norm of the query is its sharpness. A model without a query has "
-        "none."
+    errors: TaskOutcome = quantity(
+        "The error of each of these numbers by the nodes and, of a query found by a descent, by "
+        "that; twice the error covers 95%.",
+        suffix="_se",
     )
-    numerical_error: Numbers = quantity("Error of `test_error`; twice it covers 95%.")
+    numerical_error: Numbers = quantity("That of `test_error`.")
     residual: Numbers = quantity("Norm of the last Newton step, relative to the unknowns.")
     iterations: Numbers = quantity("Newton steps in all.")
     status: Status = quantity("How the computation ended, at each point.")
+    notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
 
 
 @record

@@ -293,7 +293,10 @@ class Record(Shown):
         return draw(self, quantity, ax, options)
 
     def _shown(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-        return self.records(), self.advice
+        rows, lines = self.records(), self.advice
+        if not self.dims and rows[0].get("message"):  # a sentence, wider than all numbers
+            lines = (rows[0].pop("message"), *lines)
+        return rows, lines
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
@@ -310,6 +313,16 @@ class Record(Shown):
 
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+def over_rows(rows: Sequence[AnyRecord], reduce: Callable[[np.ndarray], Any]) -> AnyRecord:
+    """Return a record with a function of each number, of its values (n, ...) in n records."""
+    changes: dict[str, Any] = {}
+    for field in rows[0].quantities:
+        values = [getattr(row, field.name) for row in rows]
+        nested = isinstance(values[0], Record)
+        changes[field.name] = over_rows(values, reduce) if nested else reduce(np.array(values))
+    return dataclasses.replace(rows[0], **changes)
 
 
 def _at(position: int | slice, value: np.ndarray, axis: int) -> Any:

@@ -66,7 +66,7 @@ def simulate(
     seed : int >= 0
     engine : str, optional
         "reduced" samples the law without tokens, "tensors" draws real tokens. By default
-        reduced, but tensors where a `Descent` finds the query, which needs them.
+        reduced, and tensors where a `Descent` finds the query.
     dtype : str
         float64 or float32, the type of real tokens.
     memory_budget : int, optional

@@ -15,11 +15,16 @@ from sparsetoken.losses import Loss
 from sparsetoken.model.models import Model, QueriedModel
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem
 from sparsetoken.model.stages import Query
-from sparsetoken.results import Overlaps
+from sparsetoken.results import Overlaps, ReadoutOutcome
 from sparsetoken.theory.alignment.limit import QueryLaw, query_law
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law, features_of
 from sparsetoken.theory.laws.models import nodes_with_effect
+from sparsetoken.theory.readout.accuracy import (
+    allowed_error,
+    allowed_of_loss,
+    allowed_of_weights,
+)
 from sparsetoken.theory.readout.covariances import (
     CommutingCovariances,
     Covariances,
@@ -29,8 +34,7 @@ from sparsetoken.theory.readout.covariances import (
 )
 from sparsetoken.theory.readout.equations import SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
-from sparsetoken.theory.readout.outcome import scores_on
-from sparsetoken.theory.readout.solve import SaddlePoint
+from sparsetoken.theory.readout.outcome import Solution, scores_on
 from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.theory.spectrum import full, spectrum_of, times
 from sparsetoken.theory.token_features import TokenFeatures
@@ -81,15 +85,26 @@ class Features(abc.ABC):
         """Return the number of samples of these equations at a load n1/d."""
         return alpha * self._dimension
 
-    def scores(self, nodes: FeatureLaw, state: OrderParameters) -> ScoreLaw:
-        """Return the scores of a readout on data with these nodes."""
+    def scores(self, nodes: FeatureLaw, state: OrderParameters, first: int = 0) -> ScoreLaw:
+        """Return the scores of a readout on data with these nodes, from the `first` scramble on."""
         return scores_on(nodes, state)
 
-    def state_on(
-        self, problem: Any, equations: SaddleEquations, saddle: SaddlePoint
-    ) -> OrderParameters:
+    def state_on(self, problem: Any, solution: Solution) -> OrderParameters:
         """Return what the scores of a readout on new data of a problem depend on."""
-        return saddle.state
+        return solution.state
+
+    @abc.abstractmethod
+    def outcome(
+        self, solution: Solution, tested: ScoreLaw, fitted: ScoreLaw, auc: float | None = None
+    ) -> Any:
+        """Return all numbers of a readout, from scores of new data and signs of fitted samples.
+
+        An AUC that is known is not computed again.
+        """
+
+    @abc.abstractmethod
+    def allowed(self, outcome: Any, tolerance: float) -> dict[str, float]:
+        """Return by column what a tolerance allows twice the error of a number to be."""
 
     def tokens(self, problem: Any) -> TokenFeatures | None:
         """Return what nodes of the features are sampled from, None where they are not."""
@@ -99,17 +114,15 @@ class Features(abc.ABC):
         """Return the nodes of the features for those of isotropic tokens with the same scores."""
         return law
 
-    def _norms(
-        self, equations: SaddleEquations, saddle: SaddlePoint, others: np.ndarray
-    ) -> np.ndarray:
+    def _norms(self, solution: Solution, others: np.ndarray) -> np.ndarray:
         """Return w^T G w for other covariances."""
-        pull = equations.pull(saddle.state, saddle.smoothing)
-        return self.covariances.norms(pull, saddle.load.ridge, saddle.load.samples, others)
+        load = solution.load
+        return self.covariances.norms(solution.pull, load.ridge, load.samples, others)
 
-    def squared_norm(self, equations: SaddleEquations, saddle: SaddlePoint) -> float:
+    def squared_norm(self, solution: Solution) -> float:
         """Return |w|^2."""
         ones = np.ones((1, self.covariances.dimension))
-        return float(self._norms(equations, saddle, ones)[0])
+        return float(self._norms(solution, ones)[0])
 
 
 def isotropic(directions: int) -> CommutingCovariances:
@@ -151,8 +164,40 @@ class ModelFeatures(Features):
         """Return a problem and a query of isotropic tokens with the same scores."""
 
     @abc.abstractmethod
-    def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
+    def overlaps(self, solution: Solution) -> Overlaps:
         """Return a readout in the frame of query and signal."""
+
+    def outcome(
+        self, solution: Solution, tested: ScoreLaw, fitted: ScoreLaw, auc: float | None = None
+    ) -> ReadoutOutcome:
+        """Return all numbers of a readout, from scores of new data and signs of fitted samples."""
+        exactly = solution.fits_exactly
+        return ReadoutOutcome(
+            test_error=tested.test_error(),
+            training_loss=solution.training_loss,
+            training_error=0.0 if exactly else fitted.test_error(),
+            auc=tested.auc() if auc is None else auc,
+            overlaps=self.overlaps(solution),
+            susceptibility=math.inf if exactly else float(solution.state.chi[0]),
+        )
+
+    def allowed(self, outcome: ReadoutOutcome, tolerance: float) -> dict[str, float]:
+        """Return by column what a tolerance allows twice the error of a number to be."""
+        return allowed_errors(outcome, tolerance)
+
+
+def allowed_errors(outcome: ReadoutOutcome, tolerance: float) -> dict[str, float]:
+    """Return by column what a tolerance allows twice the error of a number to be."""
+    w = outcome.overlaps
+    size = max(math.hypot(w.query, w.orthogonal, w.noise), abs(float(w.bias)))
+    names = ("query_overlap", "orthogonal_overlap", "noise_overlap", "bias")
+    return {
+        "test_error": allowed_error(float(outcome.test_error), tolerance),
+        "training_error": tolerance,
+        "training_loss": allowed_of_loss(float(outcome.training_loss), tolerance),
+        "auc": allowed_of_weights(1.0, tolerance),
+        **dict.fromkeys(names, allowed_of_weights(size, tolerance)),
+    }
 
 
 class IsotropicFeatures(ModelFeatures):
@@ -177,12 +222,12 @@ class IsotropicFeatures(ModelFeatures):
         """Return the samples over the number of weights."""
         return alpha / self.weights_per_dimension
 
-    def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
+    def overlaps(self, solution: Solution) -> Overlaps:
         """Return a readout in the frame of query and signal."""
-        (kappa,), (rho,) = equations.pull(saddle.state, saddle.smoothing)[1:]
-        noise = math.sqrt(rho / saddle.load.samples) / (saddle.load.ridge + kappa)
-        along, across = self._frame @ saddle.state.p
-        return Overlaps(float(along), float(across), noise, saddle.state.b)
+        _, (kappa,), (rho,) = solution.pull
+        noise = math.sqrt(rho / solution.load.samples) / (solution.load.ridge + kappa)
+        along, across = self._frame @ solution.state.p
+        return Overlaps(float(along), float(across), noise, solution.state.b)
 
 
 class LinearFeatures(ModelFeatures):
@@ -222,20 +267,18 @@ class LinearFeatures(ModelFeatures):
         """Return the nodes of the features."""
         return law.turned(_ACROSS)
 
-    def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
+    def overlaps(self, solution: Solution) -> Overlaps:
         """Return a readout in the frame of query and signal."""
-        along = float(saddle.state.p[0])
-        rest = math.sqrt(max(self.squared_norm(equations, saddle) - along**2, 0.0))
-        return Overlaps(0.0, along, rest, saddle.state.b)
+        along = float(solution.state.p[0])
+        rest = math.sqrt(max(self.squared_norm(solution) - along**2, 0.0))
+        return Overlaps(0.0, along, rest, solution.state.b)
 
-    def state_on(
-        self, problem: SparseTokenProblem, equations: SaddleEquations, saddle: SaddlePoint
-    ) -> OrderParameters:
+    def state_on(self, problem: SparseTokenProblem, solution: Solution) -> OrderParameters:
         """Return the state; the mean of another number of tokens has another covariance."""
         if problem.length == self.problem.length:
-            return saddle.state
+            return solution.state
         other = self._covariance(problem.length)[None]
-        return saddle.state._replace(q=self._norms(equations, saddle, other))
+        return solution.state._replace(q=self._norms(solution, other))
 
 
 class QueriedFeatures(ModelFeatures):
@@ -303,16 +346,15 @@ class QueriedFeatures(ModelFeatures):
         like = SparseTokenProblem(L, R, theta, pi, tokens=Isotropic())
         return like, Query(tau / theta, self._query.sharpness)
 
-    def overlaps(self, equations: SaddleEquations, saddle: SaddlePoint) -> Overlaps:
+    def overlaps(self, solution: Solution) -> Overlaps:
         """Return a readout in the frame of query and signal."""
-        pull = equations.pull(saddle.state, saddle.smoothing)
-        signal, *_, w_1 = self.covariances.overlaps(pull, saddle.load.ridge)
+        signal, *_, w_1 = self.covariances.overlaps(solution.pull, solution.load.ridge)
         norm = self._query.norm
         s = self._query.overlap(self.spectrum) / norm if norm > 0 else 0.0
         sine = math.sqrt(max(1 - s**2, 0.0))
         w_2 = (signal - s * w_1) / sine if sine > 1e-9 else 0.0
-        rest = math.sqrt(max(self.squared_norm(equations, saddle) - w_1**2 - w_2**2, 0.0))
-        return Overlaps(float(w_1), float(w_2), rest, saddle.state.b)
+        rest = math.sqrt(max(self.squared_norm(solution) - w_1**2 - w_2**2, 0.0))
+        return Overlaps(float(w_1), float(w_2), rest, solution.state.b)
 
 
 def _quadratic(query: QueryLaw, G: np.ndarray) -> float:

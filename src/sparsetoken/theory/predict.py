@@ -10,6 +10,7 @@ from typing import Any, overload
 from sparsetoken.base.progress import SILENT, Progress, progress_of
 from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.concepts import ConceptProblem
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Model, Pooled, entry_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Readout, TwoSteps, require_readout
@@ -25,7 +26,7 @@ from sparsetoken.theory.query import loss_to_pooling
 from sparsetoken.theory.random_queries import predictions_of
 from sparsetoken.theory.readout.accuracy import TOLERANCE
 
-_TASK_TOLERANCE = 1e-3  # as of descents
+_OF_DESCENTS = 1e-3  # as of `descend`
 
 
 @overload
@@ -94,17 +95,23 @@ def predict(
         one trained on. For `Vectorized` it must have the same length. Its tokens have the
         same law.
     tolerance : float, optional
-        Numerical error of the test error that is acceptable, in (0, 1), and a hundredth of the
-        relative one: by default 1e-4, and 1e-3 for tasks other than the `SparseTokenProblem`.
-        Nodes are added until twice the error over scrambles is below both. A mean over
-        draws of a random query is known to a tenth of the spread instead, where that is more.
+        What twice the error of each number may be, in (0, 1): by default 1e-4, and 1e-3 for tasks
+        other than the `SparseTokenProblem` and for a query that a `Descent` finds, which is
+        followed to this tolerance. It is absolute for errors and for a training loss up to 1; small
+        test errors and losses are known to 100 times the tolerance, relative, but a loss below 1e-4
+        to 1% of the tolerance. The AUC, and overlaps and bias relative to the larger of the
+        readout's norm and bias, are known to 10 times the tolerance. Nodes are added until all are.
+        A number of a mean over draws of a random query is known to a tenth of its spread instead,
+        where that is more.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------
     Prediction, or TaskPrediction of a task
-        Use it only if ``converged``. At ridge 0 and on the threshold the status is NO_LIMIT.
+        Use it only if ``converged``, which is said of all its numbers; `errors` has the error of
+        each, and twice that covers 95%. Of a query that a `Descent` finds, errors, status and notes
+        are also those of the descent. At ridge 0 and on the threshold the status is NO_LIMIT.
         `advice` explains a poor query; that attention loses to pooling is found for single
         points whose query is trained, not over arrays.
 
@@ -131,7 +138,8 @@ def predict(
     """
     of_task = isinstance(problem, (ConceptProblem, Task))
     if tolerance is None:
-        tolerance = _TASK_TOLERANCE if of_task else TOLERANCE
+        descended = isinstance(getattr(model, "query", None), Descent)
+        tolerance = _OF_DESCENTS if of_task or descended else TOLERANCE
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     if test_problem is not None and not isinstance(test_problem, SparseTokenProblem):
         raise InvalidInput("test_problem", "a SparseTokenProblem or None", test_problem)

@@ -10,8 +10,8 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem
-from sparsetoken.model.stages import Readout
-from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
+from sparsetoken.model.stages import Query, Readout
+from sparsetoken.results import Overlaps, Prediction, ReadoutOutcome, Status, StatusCode
 from sparsetoken.results.record import fields_of
 from sparsetoken.theory.alignment.draws import randomness_advice
 from sparsetoken.theory.feature_law import FeatureLaw
@@ -20,7 +20,7 @@ from sparsetoken.theory.imbalance import imbalance_advice
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.readout.bias import outcome_without_features
 from sparsetoken.theory.readout.curve import LearningCurve, SolvedPoint
-from sparsetoken.theory.readout.outcome import scores_on
+from sparsetoken.theory.readout.outcome import errors_of, scores_on
 from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 
 
@@ -29,7 +29,8 @@ class Predictor:
 
     A test problem has tokens of the same law. With `nodes` the number of nodes for each class and
     scramble is fixed. `like` is a predictor much like this one that has predicted the same
-    readouts: its solutions are where to start.
+    readouts: its solutions are where to start. The query of a model that a descent finds is
+    `found`.
 
     Raises
     ------
@@ -44,6 +45,7 @@ class Predictor:
         test_problem: SparseTokenProblem | None = None,
         nodes: int | None = None,
         like: Predictor | None = None,
+        found: Query | None = None,
     ) -> None:
         self.problem, self.model = problem, model
         self.tested = problem if test_problem is None else test_problem
@@ -51,7 +53,7 @@ class Predictor:
             legal = "those of the problem"
             raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
         model.check_test_problem(problem, self.tested)
-        self.query = working_query(problem, model)
+        self.query = found or working_query(problem, model)
         self.advice = advice_on(problem, model, self.query)
         self._random = randomness_advice(problem, model.query)
         self._features = model_features(model, problem, self.query)
@@ -89,7 +91,7 @@ class Predictor:
                 self._features, self.tested, loss, tolerance, self._points, like
             )
         point = curves[loss].solve(readout.alpha1, stage.ridge)
-        return self._with_query(_predicted(point, stage), self._more(point, readout))
+        return self._with_query(_predicted(point), self._more(point, readout))
 
     def _with_query(self, prediction: Prediction, more: tuple[str, ...] = ()) -> Prediction:
         """Return a prediction with the query that the model works with, and its advice."""
@@ -131,10 +133,11 @@ class Predictor:
     def _without_features(self, readout: Readout) -> Prediction:
         """Return the prediction when all features are 0 and only the bias learns."""
         pi, tested, ridge = self.problem.positive_rate, self.tested.positive_rate, readout.ridge
-        size = self._features.noise
+        susceptibility = self._features.noise / (ridge * readout.alpha1) if ridge > 0 else math.inf
+        outcome = outcome_without_features(readout.loss, pi, tested, susceptibility)
         return Prediction(
-            **fields_of(outcome_without_features(readout.loss, pi, tested)),
-            susceptibility=size / (ridge * readout.alpha1) if ridge > 0 else math.inf,
+            **fields_of(outcome),
+            errors=errors_of([outcome]),
             numerical_error=0.0,
             residual=0.0,
             iterations=0,
@@ -142,17 +145,14 @@ class Predictor:
         )
 
 
-def _predicted(point: SolvedPoint, stage: Stage) -> Prediction:
+def _predicted(point: SolvedPoint) -> Prediction:
     saddle = point.saddle
     if not saddle.converged:
         return without_readout(point.status, saddle.residual, saddle.iterations)
-    answer = point.outcome()
-    if stage.fits_exactly:
-        answer = dataclasses.replace(answer, training_loss=0.0, training_error=0.0)
     return Prediction(
-        **fields_of(answer),
-        susceptibility=math.inf if stage.fits_exactly else float(saddle.state.chi[0]),
-        numerical_error=point.numerical_error,
+        **fields_of(point.outcome),
+        errors=point.errors,
+        numerical_error=point.errors.test_error,
         residual=saddle.residual,
         iterations=saddle.iterations,
         status=point.status,
@@ -162,13 +162,10 @@ def _predicted(point: SolvedPoint, stage: Stage) -> Prediction:
 def without_readout(status: Status, residual: float = math.nan, iterations: int = 0) -> Prediction:
     """Return the prediction where there is no solution, for the reason that the status tells."""
     nan = math.nan
+    unknown = ReadoutOutcome(nan, nan, nan, nan, Overlaps(nan, nan, nan, nan), nan)
     return Prediction(
-        test_error=nan,
-        training_loss=nan,
-        training_error=nan,
-        auc=nan,
-        overlaps=Overlaps(nan, nan, nan, nan),
-        susceptibility=nan,
+        **fields_of(unknown),
+        errors=unknown,
         numerical_error=nan,
         residual=residual,
         iterations=iterations,

@@ -34,8 +34,7 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     if isinstance(query, Descent):
         from sparsetoken.theory.dynamics import descended_query  # with JAX
 
-        (cosine,), sharpness = descended_query(problem, query)
-        return Query(cosine, sharpness)
+        return descended_query(problem, query).query
     if isinstance(query, QueryVector):
         law = query_law(problem, query)
         cosine = law.overlap(spectrum_of(problem)) / law.norm
@@ -83,11 +82,15 @@ def _remedy(problem: SparseTokenProblem, steps: TwoSteps) -> str:
 def _blunt(problem: SparseTokenProblem, model: Model, query: Query) -> str:
     if not isinstance(model, Attention) or problem.length == 1 or query.sharpness >= _BLUNT:
         return ""
-    trained = not isinstance(model.query, Query)
+    remedy = "the sharpness"
+    if isinstance(model.query, TwoSteps):
+        remedy = "eta_q or beta"
+    elif isinstance(model.query, Descent):
+        remedy = "steps, the rate of q or the beta of the network"
     return (
         f"The query is blunt: its sharpness {query.sharpness:.3g} is far below 1, so that all "
         "tokens have nearly equal weights and attention is close to mean pooling. "
-        f"Raise {'eta_q or beta' if trained else 'the sharpness'}."
+        f"Raise {remedy}."
     )
 
 

@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, QueryVector, Readout, TwoSteps
 from sparsetoken.numerics.errors import stated_error
-from sparsetoken.results import Overlaps, Prediction, StatusCode
+from sparsetoken.results import Overlaps, Prediction, ReadoutOutcome, StatusCode
+from sparsetoken.results.record import fields_of
 from sparsetoken.theory.alignment.draws import (
     DRAWS,
     DrawnQueries,
@@ -23,9 +25,10 @@ from sparsetoken.theory.alignment.draws import (
     may_vary,
     randomness_advice,
 )
+from sparsetoken.theory.features import allowed_errors
 from sparsetoken.theory.predictor import Predictor
 from sparsetoken.theory.query import advice_on, working_query
-from sparsetoken.theory.readout.accuracy import TOLERANCE, allowed_error, status_of
+from sparsetoken.theory.readout.accuracy import TOLERANCE, Accuracy
 
 _FIRST, _MOST = 32, 384  # draws that are solved; the first tell the spread to a twentieth
 _FINE = 4  # draws from which the effect of more nodes is known, which is common to all
@@ -40,6 +43,10 @@ def predictions_of(
     tolerance: float,
 ) -> list[Prediction]:
     """Return predictions of readouts of one loss, means over draws of a query that may vary."""
+    if isinstance(model.query, Descent):
+        from sparsetoken.theory.descended import predict_after_descent  # with JAX
+
+        return predict_after_descent(problem, model, test_problem, readouts, tolerance)
     if not may_vary(model.query, problem):
         return Predictor(problem, model, test_problem).predictions(readouts, tolerance)
     predictions = predict_over_draws(
@@ -124,23 +131,26 @@ def _quadratic(queries: DrawnQueries) -> np.ndarray:
 
 _FIELDS = ("test_error", "training_loss", "training_error", "auc", "susceptibility")
 _OVERLAPS = ("query", "orthogonal", "noise", "bias")
+_NUMBERS = (*_FIELDS, *(f"overlaps.{name}" for name in _OVERLAPS))
 
 
 class _Mean(NamedTuple):
-    """A mean over draws; parts of its error, by nodes and by draws, and its tolerance.
+    """A mean over draws, and the parts, by nodes and by draws, of the error of its worst number.
 
-    What the effect of more nodes differs by at a few draws belongs to the part of the nodes.
+    What the effect of more nodes differs by at a few draws belongs to the part of the nodes. What
+    is allowed is twice an error.
     """
 
     prediction: Prediction
     nodes: float = 0.0
     sampling: float = 0.0
+    allowed: float = math.inf
     tolerance: float = math.inf
 
     @property
     def nodes_are_enough(self) -> bool:
         """Whether more draws may reach the tolerance: the error by nodes alone is allowed."""
-        return 2 * self.nodes <= allowed_error(float(self.prediction.test_error), self.tolerance)
+        return 2 * self.nodes <= self.allowed
 
 
 def _mean(
@@ -153,35 +163,48 @@ def _mean(
     failed = next((one for one in (*solved, *fine) if not math.isfinite(one.test_error)), None)
     if failed is not None:
         return _Mean(failed)
-    get = operator.attrgetter(*_FIELDS, *(f"overlaps.{name}" for name in _OVERLAPS))
+    get = operator.attrgetter(*_NUMBERS)
     values, better = np.array([get(one) for one in solved]), np.array([get(one) for one in fine])
     infinite = ~np.isfinite(values).all(axis=0)  # the susceptibility, where data can be fitted
     values[:, infinite] = 0.0
     inverse = np.linalg.pinv(columns[: len(solved)])
     fitted = columns @ (inverse @ values)
-    left = values[:, 0] - fitted[: len(solved), 0]
-    missing = float(left @ left) / max(len(solved) - columns.shape[1], 1)
-    varied, weights = float(np.var(fitted[:, 0])), columns.mean(axis=0) @ inverse
-    sampling = math.sqrt(varied / len(columns) + missing * float(weights @ weights))
-    spread = math.sqrt(varied + missing)
-    nodes = float(np.mean([one.numerical_error for one in fine or solved]))
+    left = values - fitted[: len(solved)]
+    missing = np.square(left).sum(axis=0) / max(len(solved) - columns.shape[1], 1)
+    varied, weights = np.var(fitted, axis=0), columns.mean(axis=0) @ inverse
+    sampling = np.sqrt(varied / len(columns) + missing * float(weights @ weights))
+    spread = np.sqrt(varied + missing)
+    nodes = np.mean([get(one.errors) for one in fine or solved], axis=0)
     mean = fitted.mean(axis=0)
     if fine:
         change = better - values[: len(fine)]
         mean += change.mean(axis=0)
-        nodes = math.hypot(nodes, float(stated_error(change[:, 0])))
+        nodes = np.hypot(nodes, stated_error(change))
     mean[infinite] = math.inf
-    whole = allowed_error(float(mean[0]), 1.0)
-    tolerance = max(tolerance, _SHARE * spread / whole if whole > 0 else 0.0)
-    error = math.hypot(nodes, sampling)
-    basis = f"{len(solved)} draws of the query"
+    error = np.hypot(nodes, sampling)
+    outcome, errors = _outcome(mean), _outcome(error)
+    shares = _outcome(_SHARE * spread).columns()
+    allowed = {
+        name: max(most, float(shares[name]))
+        for name, most in allowed_errors(outcome, tolerance).items()
+    }
+    worst = Accuracy.of(allowed, errors.columns())
     prediction = Prediction(
-        **dict(zip(_FIELDS, mean[: len(_FIELDS)].tolist(), strict=True)),
-        overlaps=Overlaps(*mean[len(_FIELDS) :].tolist()),
-        numerical_error=error,
+        **fields_of(outcome),
+        errors=errors,
+        numerical_error=errors.test_error,
         residual=max(one.residual for one in solved),
         iterations=sum(one.iterations for one in solved),
-        status=status_of(float(mean[0]), error, tolerance, basis),
-        spread=spread,
+        status=worst.status(tolerance, f"{len(solved)} draws of the query"),
+        spread=spread[0],
     )
-    return _Mean(prediction, nodes, sampling, tolerance)
+    by_nodes, by_draws = (float(_outcome(part).columns()[worst.name]) for part in (nodes, sampling))
+    unit = allowed_errors(outcome, 1.0)[worst.name]
+    asked = worst.allowed / unit if unit > 0 else tolerance
+    return _Mean(prediction, by_nodes, by_draws, worst.allowed, asked)
+
+
+def _outcome(numbers: np.ndarray) -> ReadoutOutcome:
+    """Return the outcome with numbers in the order of `_NUMBERS`."""
+    overlaps = Overlaps(*numbers[-len(_OVERLAPS) :])
+    return ReadoutOutcome(**dict(zip(_FIELDS, numbers, strict=False)), overlaps=overlaps)

@@ -21,13 +21,19 @@ from sparsetoken.model.stages import Query, QueryCosines, Readout
 from sparsetoken.model.task_law import Problem, TaskLaw, law_for_loss, law_of
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
-from sparsetoken.results import TaskPrediction, Weights
+from sparsetoken.results import TaskOutcome, TaskPrediction, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
+from sparsetoken.results.record import fields_of
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import Features, isotropic
+from sparsetoken.theory.readout.accuracy import (
+    allowed_error,
+    allowed_of_loss,
+    allowed_of_weights,
+)
 from sparsetoken.theory.readout.curve import LearningCurve, SolvedPoint
 from sparsetoken.theory.readout.means import OrderParameters
-from sparsetoken.theory.readout.outcome import training_loss
+from sparsetoken.theory.readout.outcome import Solution
 from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.theory.token_features import SCRAMBLES
 
@@ -61,13 +67,58 @@ def predict_task(
         or the loss does not fit the targets.
     """
     loss = readouts[0].loss
-    features = TaskFeatures(task, model, loss)
     for readout in readouts:
         if not readout.ridge > 0:
             remedy = "Use a small ridge such as 1e-6."
             raise InvalidInput("ridge (lambda) on a task", "> 0", readout.ridge, remedy)
-    curve = LearningCurve(features, task, loss, tolerance)
-    return [features.predicted(curve.solve(one.alpha1, one.ridge)) for one in readouts]
+
+    def predictions(query: TaskQuery | None, accuracy: float) -> list[TaskPrediction]:
+        features = TaskFeatures(task, model, loss, query)
+        curve = LearningCurve(features, task, loss, accuracy)
+        solved = [curve.solve(one.alpha1, one.ridge) for one in readouts]
+        return [_predicted(features, point) for point in solved]
+
+    if not isinstance(model.query, Descent):
+        return predictions(None, tolerance)
+    from sparsetoken.theory.descended import with_errors_of_query  # with JAX
+    from sparsetoken.theory.dynamics import descended_query
+
+    found = descended_query(task, model.query, tolerance)
+    return with_errors_of_query(
+        predictions(TaskQuery(found.cosines, found.sharpness), tolerance),
+        lambda *query: predictions(TaskQuery(*query), math.inf),
+        found,
+        allowed_errors,
+        tolerance,
+    )
+
+
+def _predicted(features: TaskFeatures, point: SolvedPoint) -> TaskPrediction:
+    saddle, outcome, errors = point.saddle, point.outcome, point.errors
+    if not saddle.converged:
+        outcome = errors = features.unknown()
+    return TaskPrediction(
+        **fields_of(outcome),
+        errors=errors,
+        numerical_error=errors.test_error,
+        residual=saddle.residual,
+        iterations=saddle.iterations,
+        status=point.status,
+    )
+
+
+def allowed_errors(outcome: TaskOutcome, tolerance: float) -> dict[str, float]:
+    """Return by column what a tolerance allows twice the error of a number to be."""
+    w = outcome.weights
+    size = max(float(w.norms[-1]), abs(float(w.c[0])))
+    allowed = {
+        "test_error": allowed_error(float(outcome.test_error), tolerance),
+        "training_loss": allowed_of_loss(float(outcome.training_loss), tolerance),
+    }
+    for name in w.columns():
+        own = 1.0 if name.startswith("cosine") else size
+        allowed[name] = allowed_of_weights(own, tolerance)
+    return allowed
 
 
 class TaskFeatures(Features):
@@ -89,13 +140,15 @@ class TaskFeatures(Features):
 
     first_points = 1024
 
-    def __init__(self, task: Problem, model: Model, loss: Loss) -> None:
+    def __init__(
+        self, task: Problem, model: Model, loss: Loss, query: TaskQuery | None = None
+    ) -> None:
         self._law = law = law_for_loss(law_of(task), loss)
         isotropic_only(law.tokens, "A readout on a task")
         if law.outputs > 1:
             raise InvalidInput("outputs of a task", "1 for a readout", law.outputs)
         check_metric(law, loss)
-        self._model, self._query = model, _query_of(task, law.directions, model)
+        self._model, self._query = model, query or _query_of(law.directions, model)
         beside = self._query is not None and self._query.sharpness > 0 and self._query.sine > 0
         J = len(law.directions) + beside
         super().__init__(task, isotropic(J))
@@ -131,39 +184,45 @@ class TaskFeatures(Features):
             raise InvalidInput("scale that draw of a task returns", legal, 0.0)
         return FeatureLaw(a, C[..., None], y, weight, np.zeros((a.shape[-1], a.shape[-1])))
 
-    def scores(self, nodes: FeatureLaw, state: OrderParameters) -> ScoreLaw:
+    def scores(self, nodes: FeatureLaw, state: OrderParameters, first: int = 0) -> ScoreLaw:
         """Return the scores of a readout on data with these nodes, with the metric of the task."""
         scores = super().scores(nodes, state)
         if self._law.metric == "error":
             return scores
-        return MetricScores(scores.mean, scores.width, scores.y, scores.weight, self._law.metric)
+        parts = scores.mean, scores.width, scores.y, scores.weight
+        return MetricScores(*parts, self._law.metric, first)
 
-    def predicted(self, point: SolvedPoint) -> TaskPrediction:
-        """Return a solution with query and readout by their overlaps."""
-        saddle, equations = point.saddle, point.equations
-        p, P = saddle.state.p, len(self._law.directions)
-        overlaps, gram = p[None, :P], np.array([[self.squared_norm(equations, saddle)]])
+    def outcome(
+        self, solution: Solution, tested: ScoreLaw, fitted: ScoreLaw, auc: float | None = None
+    ) -> TaskOutcome:
+        """Return errors, and query and readout by their overlaps."""
+        p, P = solution.state.p, len(self._law.directions)
+        overlaps, gram = p[None, :P], np.array([[self.squared_norm(solution)]])
         if self._query is not None:
             q = self._query.sharpness * np.array([*self._query.cosines, self._query.sine])
             cross = float(q[: len(p)] @ p)
             overlaps = np.stack([q[:P], p[:P]])
             gram = np.array([[q @ q, cross], [cross, gram[0, 0]]])
-        names = ("w",) if self._query is None else ("q", "w")
-        cosines, b = cosines_of(overlaps, gram), np.array([saddle.state.b])
-        loss = training_loss(equations, saddle)
-        if not saddle.converged:
-            loss = math.nan
-            overlaps, cosines, gram, b = (x * math.nan for x in (overlaps, cosines, gram, b))
-        norms = norms_of(gram)
-        return TaskPrediction(
-            point.test_error,
-            loss,
-            Weights(overlaps, cosines, norms, gram, b, names, ("b",), self._law.directions),
-            numerical_error=point.numerical_error,
-            residual=saddle.residual,
-            iterations=saddle.iterations,
-            status=point.status,
-        )
+        b = np.array([solution.state.b])
+        return self._outcome(tested.test_error(), solution.training_loss, overlaps, gram, b)
+
+    def _outcome(
+        self, error: float, loss: float, overlaps: np.ndarray, gram: np.ndarray, b: np.ndarray
+    ) -> TaskOutcome:
+        names, directions = ("q", "w")[-len(gram) :], self._law.directions
+        cosines, norms = cosines_of(overlaps, gram), norms_of(gram)
+        weights = Weights(overlaps, cosines, norms, gram, b, names, ("b",), directions)
+        return TaskOutcome(error, loss, weights)
+
+    def unknown(self) -> TaskOutcome:
+        """Return the outcome where there is no solution."""
+        nan, columns = math.nan, 1 if self._query is None else 2
+        overlaps = np.full((columns, len(self._law.directions)), nan)
+        return self._outcome(nan, nan, overlaps, np.full((columns, columns), nan), np.array([nan]))
+
+    def allowed(self, outcome: TaskOutcome, tolerance: float) -> dict[str, float]:
+        """Return by column what a tolerance allows twice the error of a number to be."""
+        return allowed_errors(outcome, tolerance)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,13 +230,16 @@ class MetricScores(ScoreLaw):
     """Scores whose error is the mean of a metric of one's own."""
 
     metric: Any
+    first: int = 0  # number of the first scramble
 
     @functools.cached_property
     def errors(self) -> Float[np.ndarray, "scrambles nodes"]:
         """The mean of the metric for each node."""
         values, means = _values(self.metric), []
         for number, (mean, width, y) in enumerate(zip(self.mean, self.width, self.y, strict=True)):
-            rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(number, 1)))
+            rng = np.random.default_rng(
+                np.random.SeedSequence(_SEED, spawn_key=(self.first + number, 1))
+            )
             shift = rng.random((len(y), 1))
             heights = ndtri((np.arange(_HEIGHTS) + shift) / _HEIGHTS)
             means.append(values(mean[:, None] + width[:, None] * heights, y).mean(axis=1))
@@ -188,17 +250,13 @@ class MetricScores(ScoreLaw):
         return 0.0
 
 
-def _query_of(task: Problem, names: tuple[str, ...], model: Model) -> TaskQuery | None:
+def _query_of(names: tuple[str, ...], model: Model) -> TaskQuery | None:
     """Return the query of a model, None of a pooled one."""
     if isinstance(model, Pooled):
         return None
     if not isinstance(model, QueriedModel):
         raise InvalidInput("model on a task", "Pooled() or one with a query", model)
     query = model.query
-    if isinstance(query, Descent):
-        from sparsetoken.theory.dynamics import descended_query  # with JAX
-
-        return TaskQuery(*descended_query(task, query))
     if isinstance(query, Query) and len(names) == 1:
         query = QueryCosines({names[0]: query.cosine}, query.sharpness)
     if not isinstance(query, QueryCosines):

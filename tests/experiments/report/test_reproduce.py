@@ -10,6 +10,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from command_line import invoke
@@ -157,6 +158,29 @@ def test_a_failing_claim_is_shown_failing(fake_experiments, tmp_path, monkeypatc
     assert document["run"]["seed"] == "0"
     statements = {row["name"]: row["verdict"] for row in document["statements"]}
     assert {claim["statement"] for claim in document["claims"]} == set(statements)
+
+
+def test_outlying_trials_are_shown_for_a_look(
+    fake_experiments, tmp_path, monkeypatch, fakes, plan_of
+):
+    rows = fakes["alignment"]
+    measured = rows.one("simulated", "cosine", alpha0=0.25)
+    values = (*np.linspace(0.3, 0.31, 19).tolist(), 60.0)
+    work = plan_of(lambda: [row.but(values=values) if row is measured else row for row in rows])
+    fake = dataclasses.replace(EXPERIMENTS["alignment"], work=work)
+    monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
+    reproduction = reproduce(["alignment"], out=tmp_path)
+    by_name = {finding.claim.name: finding for finding in reproduction.findings}
+    assert by_name["query-alignment"].verdict == "look"
+    assert not reproduction.all_hold
+    page = reproduction.report.read_text(encoding="utf-8")
+    assert ">1 look<" in page
+    assert "Outlying: 60 among 20 trials" in page
+    (comparison,) = [c for c in reproduction.comparisons if c.outlying]
+    done = invoke("reproduce", "alignment", "--out", tmp_path, "--workers", 1)
+    assert done.exit_code == 1
+    assert f"Look at query-alignment, {comparison.curve}" in done.stderr
+    assert comparison.outlying in " ".join(done.stderr.split())
 
 
 def test_a_stopped_run_goes_on_where_it_was(

@@ -101,6 +101,17 @@ def test_smaller_tolerances_take_more_replicas():
     assert starved.status.code is StatusCode.TOLERANCE_NOT_REACHED
 
 
+def test_what_is_not_reached_is_said_with_the_error_and_what_twice_of_it_may_be():
+    """An error below the tolerance may be twice too large."""
+    error = descend(PROBLEM, JOINT, replicas=2).numerical_error
+    found = descend(PROBLEM, JOINT, tolerance=1.5 * error, replicas=2)
+    text = found.status.remedy
+    assert found.status.code is StatusCode.TOLERANCE_NOT_REACHED
+    assert f"is {error:.2e}, and twice it exceeds the allowed {1.5 * error:.2e}" in text
+    needed = float(text.split("tolerance of ")[1].rstrip("."))
+    assert descend(PROBLEM, JOINT, tolerance=needed, replicas=2).converged
+
+
 @pytest.mark.parametrize("activation", ["erf", "sigmoid", "tanh", "linear", "exp"])
 def test_one_step_of_elementwise_attention(activation):
     """From zero the first step is that of the mean token times phi(0)."""

@@ -42,7 +42,7 @@ def solved(
 
 
 def numbers(point):
-    outcome = point.outcome()
+    outcome = point.outcome
     values = [outcome.test_error, outcome.training_loss, outcome.training_error, outcome.auc]
     return np.array([*values, *point.saddle.x, *point.saddle.state.chi])
 
@@ -53,7 +53,9 @@ def check_each_by_itself(loads, loss, **options):
         assert found.equations.nodes.y.size == alone.equations.nodes.y.size
         # the last Newton step is below 1e-6, and the error of the order of its square
         np.testing.assert_allclose(numbers(found), numbers(alone), rtol=1e-9, atol=1e-12)
-        assert found.numerical_error == pytest.approx(alone.numerical_error, rel=1e-6, abs=1e-15)
+        assert found.errors.test_error == pytest.approx(
+            alone.errors.test_error, rel=1e-6, abs=1e-15
+        )
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -78,8 +80,8 @@ def test_infinite_data_with_a_test_law_of_its_own():
     shifted = SparseTokenProblem(8, 1, 3.0, 0.4)
     check_each_by_itself([(1.0, 1e-2), (math.inf, 1e-2)], "logistic", tested=shifted)
     ((plain,), (other,)) = (solved([(1.0, 1e-2)], tested=tested) for tested in (None, shifted))
-    assert other.outcome().training_loss == plain.outcome().training_loss
-    assert other.test_error > plain.test_error
+    assert other.outcome.training_loss == plain.outcome.training_loss
+    assert other.outcome.test_error > plain.outcome.test_error
 
 
 def test_neighbours_save_newton_steps():
@@ -107,7 +109,7 @@ def test_an_exact_law_has_no_numerical_error():
     way = LearningCurve(features, PROBLEM, get_loss("hinge"), 1e-6)
     points = [way.solve(alpha, 1e-2) for alpha in (1.0, 2.0)]
     assert [point.equations.nodes.y.size for point in points] == [2, 2]
-    assert [point.numerical_error for point in points] == [0.0, 0.0]
+    assert [point.errors.test_error for point in points] == [0.0, 0.0]
 
 
 def conditional_errors(problem, query, w, n, seed, model=Attention()):
@@ -134,16 +136,16 @@ def test_rare_errors_are_within_the_numerical_error(loss, tolerance):
     problem, query = SparseTokenProblem(5, 1, 9.66, 0.32), Query(0.564, 10.74)
     loads = [(6.52, 9.7e-4)]
     (point,) = solved(loads, loss, tolerance, problem=problem, query=query)
-    assert 2 * point.numerical_error <= allowed_error(point.test_error, tolerance)
-    error, noise = conditional_errors(problem, query, point.outcome().overlaps, 400_000, 0)
-    assert abs(point.test_error - error) <= 2 * math.hypot(point.numerical_error, noise)
+    assert 2 * point.errors.test_error <= allowed_error(point.outcome.test_error, tolerance)
+    error, noise = conditional_errors(problem, query, point.outcome.overlaps, 400_000, 0)
+    assert abs(point.outcome.test_error - error) <= 2 * math.hypot(point.errors.test_error, noise)
 
 
 def test_errors_that_no_plain_node_has_seen():
     problem, query = SparseTokenProblem(19, 3, 13.55, 0.7), Query(0.572, 19.0)
     (point,) = solved([(2.94, 4.9e-4)], "hinge", 1e-3, problem=problem, query=query)
-    assert point.test_error < 1e-10
-    assert 2 * point.numerical_error <= 0.1 * point.test_error
+    assert point.outcome.test_error < 1e-10
+    assert 2 * point.errors.test_error <= 0.1 * point.outcome.test_error
 
 
 SMALL = {
@@ -162,13 +164,15 @@ def test_small_errors_are_known_relatively(name, monkeypatch):
     letters, query, load = SMALL[name]
     problem, drawn = SparseTokenProblem(*letters), []
     model = Attention() if "softmax" in name else Elementwise(query, name)
-    draw = curve.drawn_error
-    monkeypatch.setattr(curve, "drawn_error", lambda *of: drawn.append(draw(*of)) or drawn[-1])
+    draw = curve.nodes_where_wrong
+    monkeypatch.setattr(
+        curve, "nodes_where_wrong", lambda *of: drawn.append(draw(*of)) or drawn[-1]
+    )
     (point,) = solved([load], tolerance=1e-4, problem=problem, query=query, model=model)
-    assert 2 * point.numerical_error <= 1e-2 * point.test_error
-    assert point.test_error == drawn[-1].test_error
-    error, noise = conditional_errors(problem, query, point.outcome().overlaps, 400_000, 0, model)
-    assert abs(point.test_error - error) <= 3 * math.hypot(point.numerical_error, noise)
+    assert 2 * point.errors.test_error <= 1e-2 * point.outcome.test_error
+    assert point.equations.nodes is drawn[-1]
+    error, noise = conditional_errors(problem, query, point.outcome.overlaps, 400_000, 0, model)
+    assert abs(point.outcome.test_error - error) <= 3 * math.hypot(point.errors.test_error, noise)
     # plain draws see a small error, too
     assert noise < 0.3 * error
 

@@ -24,6 +24,7 @@ from sparsetoken.theory.readout.covariances import (
     covariances,
 )
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
+from sparsetoken.theory.readout.outcome import solutions
 from sparsetoken.theory.readout.solve import solve_readout
 
 D = 200
@@ -124,7 +125,7 @@ def test_isotropic_solutions_are_stationary_in_the_potential(loss, alpha, ridge,
     equations = features.equations(features.nodes(PROBLEM, 64), get_loss(loss))
     found = solve_readout(equations, Load(alpha, ridge))
     assert found.converged
-    w, mu = features.overlaps(equations, found), found.smoothing
+    w, mu = features.overlaps(solutions(equations, found)[0]), found.smoothing
     (chi,) = found.state.chi
     r = w.noise / (chi * np.sqrt(alpha)) if np.isfinite(alpha) else 1.0
     law = feature_law(Attention(), PROBLEM, query, 64)

@@ -34,8 +34,8 @@ class LinearFit:
     ridge : float
         That it was fitted with.
     left_out : array of shape (n,), optional
-        The loss of each sample when it is left out of the fit; None where it was not
-        computed, as for a loss without a second derivative.
+        The loss of each sample when it, or its group, is left out of the fit; None where it was
+        not computed, as for a loss without a second derivative.
     left_out_scores : array of shape (n,), optional
         The scores that have these losses.
     scale : array of shape (m,) or 1
@@ -107,14 +107,14 @@ def fit_linear(
 ) -> LinearFit:
     """Minimise ``sum_i s_i l(y_i, <w, F_i> + b) + (ridge/2) |w|^2``, s the shares of weight.
 
-    With `leave_out` and a smooth loss also find the left-out losses; that of a sample that alone
-    determines a direction is infinite.
+    With `leave_out` and a smooth loss also find the losses of samples that are left out with their
+    group; that of one that alone determines a direction is infinite.
     """
     weighted, y = _WeightedLoss(loss, samples.share * len(samples.y)), samples.y
     fit = fit_readout(matrix, y, weighted, ridge, tolerance)
     if not (leave_out and loss.smooth):
         return LinearFit(fit.w, fit.b, ridge)
-    scores = left_out_scores(matrix.F, y, weighted, ridge, fit)
+    scores = left_out_scores(matrix.F, y, weighted, ridge, fit, samples.groups)
     with np.errstate(invalid="ignore", over="ignore"):
         losses = np.asarray(loss.value(y, scores))
     losses = np.where(np.isfinite(losses), losses, np.inf)
@@ -234,5 +234,4 @@ def gain(fit: LinearFit, other: LinearFit, samples: Samples) -> float:
         return float("nan")
     gains = other.left_out - fit.left_out
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = samples.share @ gains
-        return float(mean / np.linalg.norm(samples.share * (gains - mean)))
+        return float(samples.share @ gains / samples.spread(gains))

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int, Shaped
 from scipy.optimize import minimize, minimize_scalar
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators.fitting.targets import Samples
+from sparsetoken.estimators.fitting.targets import Samples, counts_of_classes
 from sparsetoken.losses import Loss
 
 FOLDS = 10
@@ -19,8 +19,9 @@ def shrunk_weights(
     """Return convex weights of left-out scores, of which the first member is a constant.
 
     The least loss picks members by noise too. So each sample is also scored with weights of the
-    samples in other folds; the share of all members but the constant is multiplied by the
-    factor in [0, 1] that gives these scores the least loss. On noise it is near 0.
+    samples in other folds, which hold whole groups; the share of all members but the constant is
+    multiplied by the factor in [0, 1] that gives these scores the least loss. On noise it is near
+    0.
 
     Parameters
     ----------
@@ -30,10 +31,12 @@ def shrunk_weights(
     samples, loss
         As for `convex_weights`.
     """
-    n = len(scores)
-    folds = np.random.RandomState(0).permutation(n) % FOLDS  # whatever order the labels have
+    groups = np.arange(len(scores)) if samples.groups is None else samples.groups
+    n = int(groups.max()) + 1
+    # Whatever order the labels have.
+    folds = (np.random.RandomState(0).permutation(n) % FOLDS)[groups]
     weights = convex_weights(scores, samples, loss)
-    crossed = np.empty(n)
+    crossed = np.empty(len(scores))
     for fold in range(min(FOLDS, n)):
         inside = folds == fold
         others = weights if n == 1 else convex_weights(scores[~inside], samples.take(~inside), loss)
@@ -114,25 +117,36 @@ def convex_weights(
 
 
 def fold_numbers(
-    y: Shaped[np.ndarray, " n"], n_folds: int, rng: np.random.RandomState
+    y: Shaped[np.ndarray, " n"],
+    n_folds: int,
+    rng: np.random.RandomState,
+    groups: Int[np.ndarray, " n"] | None = None,
 ) -> Int[np.ndarray, " n"]:
-    """Return the fold of each bag; every fold has its share of each class.
+    """Return the fold of each bag; every fold has its share of each class, and whole groups.
 
-    With fewer than `n_folds` bags in a class there are as many folds as that class has bags.
+    With fewer than `n_folds` bags or groups of a class there are as many folds as that class has,
+    and with groups fewer, at least half as many, where these divide the groups of each class.
 
     Raises
     ------
     InvalidInput
-        If a class has one bag only, or there is one bag only.
+        If a class has one bag or one group only, or there is one only.
     """
     classes, index = np.unique(y, return_inverse=True)
-    counts = np.bincount(index)
+    counts = counts_of_classes(index, groups)
     if counts.min() < 2:
-        several = len(classes) > 1
-        got = f"1 bag of class {classes[counts.argmin()]}" if several else "1 bag"
-        legal = f"of at least 2 bags{' of each class' if several else ''}, to cross-fit the query"
+        several, what = len(classes) > 1, "bag" if groups is None else "group"
+        got = f"1 {what} of class {classes[counts.argmin()]}" if several else f"1 {what}"
+        legal = (
+            f"of at least 2 {what}s{' of each class' if several else ''}, to cross-fit the query"
+        )
         remedy = "Take more bags, leave this class out, or take mean pooling, which needs only one."
         raise InvalidInput("y", legal, got, remedy if several else "Mean pooling needs only one.")
+    if groups is not None:
+        most = min(n_folds, int(counts.min()))
+        # In folds of other class rates a class rate would predict the wrong class.
+        even = (k for k in range(most, max(most // 2, 2) - 1, -1) if not (counts % k).any())
+        return _of_groups(index, next(even, most), rng, groups)
     folds = np.empty(len(y), dtype=int)
     n_folds, start = min(n_folds, int(counts.min())), 0
     for c in range(len(classes)):
@@ -141,3 +155,24 @@ def fold_numbers(
         folds[rows] = (start + np.arange(len(rows))) % n_folds
         start += len(rows)
     return folds
+
+
+def _of_groups(
+    number: Int[np.ndarray, " n"],
+    n_folds: int,
+    rng: np.random.RandomState,
+    groups: Int[np.ndarray, " n"],
+) -> Int[np.ndarray, " n"]:
+    """Return folds of whole groups, so few that every class is outside of each of them."""
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    for k in range(n_folds, 1, -1):
+        splits = StratifiedGroupKFold(k, shuffle=True, random_state=rng)
+        folds, outside = np.empty(len(number), dtype=int), []
+        for fold, (others, inside) in enumerate(splits.split(number, number, groups)):
+            folds[inside] = fold
+            outside.append(len(np.unique(number[others])))
+        if min(outside) == number.max() + 1:
+            return folds
+    legal = "in which two folds of whole groups have bags of every class"
+    raise InvalidInput("groups", legal, "none", "Take more groups, or leave a class out.")

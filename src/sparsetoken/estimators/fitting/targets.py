@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.convert import as_floats
-from sparsetoken.bags.keys import read_labels, refuse_missing
+from sparsetoken.bags.keys import read_keys, read_labels, refuse_missing
 from sparsetoken.base.validation import InvalidInput
 
 LARGEST_TARGET = 1e100  # squares stay finite
@@ -33,15 +33,20 @@ class Samples:
     class_weight : array of shape (n,)
         The weight of the class of each sample. Leave-one-out leaves a sample out with its whole
         weight, as if copies of it were kept in one fold.
+    groups : int array of shape (n,), optional
+        The number of the group of each sample. Groups are left out whole, and only they are
+        independent of one another. Without them each sample is a group of its own.
     """
 
     y: Float[np.ndarray, " n"]
     weight: Float[np.ndarray, " n"]
     class_weight: Float[np.ndarray, " n"]
+    groups: Int[np.ndarray, " n"] | None = None
 
     def take(self, rows: Shaped[np.ndarray, " m"]) -> Samples:
         """Return those of some samples; rows are positions or a mask."""
-        return Samples(self.y[rows], self.weight[rows], self.class_weight[rows])
+        groups = None if self.groups is None else self.groups[rows]
+        return Samples(self.y[rows], self.weight[rows], self.class_weight[rows], groups)
 
     @functools.cached_property
     def share(self) -> Float[np.ndarray, " n"]:
@@ -52,6 +57,14 @@ class Samples:
     def sample_weight(self) -> Float[np.ndarray, " n"]:
         """The weights less those of the classes."""
         return self.weight / self.class_weight
+
+    def spread(self, values: Float[np.ndarray, " n"]) -> float:
+        """Return the standard error of the weighted mean of one value of each sample."""
+        with np.errstate(invalid="ignore"):
+            moves = self.share * (values - self.share @ values)
+        return float(
+            np.linalg.norm(moves if self.groups is None else np.bincount(self.groups, moves))
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -77,6 +90,8 @@ class Targets:
         The place of each label among the classes, 0 for numbers.
     shift, scale : float
         A score z of a problem stands for shift + scale z in what was given.
+    groups : int array of shape (n,), optional
+        The number of the group of each sample, as in `Samples`.
     """
 
     used: Bool[np.ndarray, " m"]
@@ -88,6 +103,7 @@ class Targets:
     number: Int[np.ndarray, " n"]
     shift: float = 0.0
     scale: float = 1.0
+    groups: Int[np.ndarray, " n"] | None = None
 
     @property
     def numbers(self) -> bool:
@@ -114,14 +130,17 @@ def effective_weights(weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"
     return relative * (relative.sum() / np.square(relative).sum())
 
 
-def read_classes(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Targets:
-    """Check labels and weights against the bags.
+def read_classes(
+    bags: Bags, y: Any, sample_weight: Any, class_weight: Any, groups: Any = None
+) -> Targets:
+    """Check labels, weights and groups against the bags.
 
     Raises
     ------
     ValueError
         If y is missing, masked, of another length, not of classes, or of one class only; or if
-        weights are of another length, negative or not finite, or for a class that y lacks.
+        weights are of another length, negative or not finite, or for a class that y lacks; or as
+        `read_groups`.
     """
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
@@ -145,7 +164,8 @@ def read_classes(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> T
         legal = f"a dict with keys among the classes of y, {every}"
         raise InvalidInput("class_weight", legal, f"keys {unknown}")
     factors = _factors(class_weight, classes)
-    return of_classes(used, effective_weights(weight[used]), classes, number, factors)
+    kept = read_groups(bags, groups, used)
+    return of_classes(used, effective_weights(weight[used]), classes, number, factors, kept)
 
 
 def of_classes(
@@ -154,6 +174,7 @@ def of_classes(
     classes: Shaped[np.ndarray, " K"],
     number: Int[np.ndarray, " n"],
     factors: Float[np.ndarray, " K"] | None,
+    groups: Int[np.ndarray, " n"] | None = None,
 ) -> Targets:
     """Return the targets of labels whose classes have weights, or None: both sides count alike."""
     problems, constants = [], []
@@ -164,20 +185,22 @@ def of_classes(
             factor = (total.sum() / (2 * total))[plus.astype(int)]
         else:
             factor = factors[number]
-        one = Samples(2.0 * plus - 1, weight * factor, factor)
+        one = Samples(2.0 * plus - 1, weight * factor, factor, groups)
         problems.append(one)  # the log odds of equal classes are exactly 0
         constants.append(float(np.log(one.weight[plus].sum() / one.weight[~plus].sum())))
-    return Targets(used, weight, classes[number], problems, constants, classes, number)
+    given = classes[number]
+    return Targets(used, weight, given, problems, constants, classes, number, groups=groups)
 
 
-def read_numbers(bags: Bags, y: Any, sample_weight: Any) -> Targets:
-    """Check numbers to predict and weights; they are fitted in units of their standard deviation.
+def read_numbers(bags: Bags, y: Any, sample_weight: Any, groups: Any = None) -> Targets:
+    """Check numbers to predict, weights and groups; the numbers get a standard deviation of 1.
 
     Raises
     ------
     ValueError
         If y is missing, masked, of another length, or not of finite numbers of a magnitude that
-        can be squared; or if weights are of another length, negative, not finite, or all 0.
+        can be squared; or if weights are of another length, negative, not finite, or all 0; or as
+        `read_groups`.
     """
     if y is None:
         raise ValueError("This regressor requires y to be passed, but the target y is None.")
@@ -196,8 +219,42 @@ def read_numbers(bags: Bags, y: Any, sample_weight: Any) -> Targets:
     share, first = weight / weight.sum(), float(y[0])  # equal numbers become exact zeros
     shift = first + float(share @ (y - first))
     scale = float(np.sqrt(share @ np.square(y - shift))) or 1.0
-    one = Samples((y - shift) / scale, weight, np.ones(len(y)))
-    return Targets(used, weight, y, [one], [0.0], y[:0], np.zeros(len(y), int), shift, scale)
+    kept = read_groups(bags, groups, used)
+    one = Samples((y - shift) / scale, weight, np.ones(len(y)), kept)
+    number = np.zeros(len(y), int)
+    return Targets(used, weight, y, [one], [0.0], y[:0], number, shift, scale, kept)
+
+
+def read_groups(
+    bags: Bags, groups: Any, used: Bool[np.ndarray, " m"]
+) -> Int[np.ndarray, " n"] | None:
+    """Return the number of the group of each bag that is used, None if no groups are given.
+
+    Raises
+    ------
+    InvalidInput
+        If a group is missing, they are of several kinds or of another length, or there is one only.
+    """
+    if groups is None:
+        return None
+    named = read_keys(groups, "groups")
+    if named.shape != used.shape:
+        legal = f"one for each of {len(bags)} bags"
+        raise InvalidInput("groups", legal, f"shape {named.shape}")
+    names, number = np.unique(named[used], return_inverse=True)
+    if len(names) < 2:
+        remedy = "Leave groups out if all bags are of one."
+        raise InvalidInput("groups", "of at least two groups", f"{names[0]} alone", remedy)
+    return number
+
+
+def counts_of_classes(
+    number: Int[np.ndarray, " n"], groups: Int[np.ndarray, " n"] | None
+) -> Int[np.ndarray, " K"]:
+    """Return how many bags each class has, or how many groups have bags of it."""
+    if groups is None:
+        return np.bincount(number)
+    return np.bincount(np.unique(np.stack([number, groups]), axis=1)[0])
 
 
 def read_weights(bags: Bags, sample_weight: Any) -> Float[np.ndarray, " n"]:

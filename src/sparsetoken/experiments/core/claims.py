@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 
 HOLDS, FAILS = "holds", "fails"
 NOT_CONVERGED, BY_EXPERIMENT = "not converged", "by experiment"
-VERDICTS = (HOLDS, FAILS, NOT_CONVERGED, BY_EXPERIMENT)
+LOOK = "look"
+"""Trials behind a comparison are outlying, so that it neither holds nor fails."""
+VERDICTS = (HOLDS, FAILS, LOOK, NOT_CONVERGED, BY_EXPERIMENT)
 COMPUTED = "computed"
 EVIDENCE = {
     "tensors": "against real tensors",
@@ -65,7 +67,7 @@ class Comparison:
     engine : str
         What measured it: reduced or tensors; computed where nothing was simulated.
     verdict : str
-        holds, fails, not converged or by experiment.
+        holds, fails, look, not converged or by experiment.
     key : bool
         Whether it stands for its claim in the table that opens the report.
     experiment : str
@@ -76,6 +78,8 @@ class Comparison:
     cases : int
         Of a claim about order or sign: the number of cases, of which `measured` is the share that
         is true. Else 0.
+    outlying : str
+        The outlying trials that are to be looked at, in a line; else empty.
     """
 
     claim: str
@@ -99,6 +103,7 @@ class Comparison:
     shift: float = 0.0
     shift_error: float = 0.0
     cases: int = 0
+    outlying: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "curve", self.curve or self.quantity)
@@ -164,7 +169,7 @@ def verdict_of(comparisons: Iterable[Comparison]) -> str:
     A claim without comparisons is not converged: nothing speaks for it.
     """
     verdicts = {comparison.verdict for comparison in comparisons}
-    for verdict in (FAILS, NOT_CONVERGED, HOLDS, BY_EXPERIMENT):
+    for verdict in (FAILS, NOT_CONVERGED, LOOK, HOLDS, BY_EXPERIMENT):
         if verdict in verdicts:
             return verdict
     return NOT_CONVERGED

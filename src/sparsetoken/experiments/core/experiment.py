@@ -20,7 +20,7 @@ from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predi
 from sparsetoken.results import Simulation
 from sparsetoken.work import canonical_text, digest
 
-FORMAT = 3
+FORMAT = 4
 """Raised when the rows of all work change, such as by a field of `Row`."""
 
 _CLAIM = re.compile(

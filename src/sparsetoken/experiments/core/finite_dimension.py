@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, stats
 
-from sparsetoken.experiments.core.rows import Row
+from sparsetoken.experiments.core.rows import Row, Rows
 
 
 class Shift(NamedTuple):
@@ -113,7 +113,12 @@ def carried_to_infinity(rows: Sequence[Row], along: str = "dimension") -> Row:
     largest = max(rows, key=lambda m: m.dimension)
     trials = min(m.trials for m in rows)
     return largest.but(
-        value=limit.value, error=limit.error, trials=trials, status=status, values=()
+        value=limit.value,
+        error=limit.error,
+        trials=trials,
+        status=status,
+        values=(),
+        behind=Rows(rows).trial_sets,
     )
 
 

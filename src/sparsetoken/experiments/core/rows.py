@@ -39,6 +39,8 @@ class Row:
         converged, or what stopped the computation.
     values : tuple of float
         Of the trials, in their order, where each has a number of its own; else empty.
+    behind : tuple of tuples of float
+        The values of the trials of each mean from which a row without values was found.
     """
 
     series: str
@@ -51,6 +53,7 @@ class Row:
     trials: int = 0
     status: str = CONVERGED
     values: tuple[float, ...] = ()
+    behind: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self) -> None:
         taken = {field.name for field in dataclasses.fields(self)} & set(self.at)
@@ -63,6 +66,11 @@ class Row:
     def converged(self) -> bool:
         """Whether the value may be trusted."""
         return self.status == CONVERGED and math.isfinite(self.value)
+
+    @property
+    def trial_sets(self) -> tuple[tuple[float, ...], ...]:
+        """The values of trials behind the number, those of each mean together."""
+        return (self.values,) if self.values else self.behind
 
     def __getitem__(self, name: str) -> Any:
         return self.at[name] if name in self.at else getattr(self, name)
@@ -143,6 +151,11 @@ class Rows(tuple[Row, ...]):
         """Whether all values may be trusted."""
         return all(row.converged for row in self)
 
+    @property
+    def trial_sets(self) -> tuple[tuple[float, ...], ...]:
+        """The values of trials behind all rows, those of each mean together and once."""
+        return tuple(dict.fromkeys(values for row in self for values in row.trial_sets))
+
 
 def _knows(row: Row, name: str) -> bool:
     return name in row.at or hasattr(row, name)
@@ -209,7 +222,8 @@ def difference(first: Row, second: Row) -> Row:
     """Return the first row with its value minus that of the second, for independent errors."""
     status = second.status if first.converged else first.status
     error = math.hypot(first.error, second.error)
-    return first.but(value=first.value - second.value, error=error, status=status, values=())
+    sizes = {"value": first.value - second.value, "error": error, "status": status}
+    return first.but(**sizes, values=(), behind=Rows([first, second]).trial_sets)
 
 
 def to_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -217,9 +231,13 @@ def to_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [dataclasses.asdict(row) for row in rows]
 
 
+def _tuples(values: Iterable[float], behind: Iterable[Iterable[float]]) -> dict[str, Any]:
+    return {"values": tuple(values), "behind": tuple(map(tuple, behind))}
+
+
 def from_json(stored: Iterable[Mapping[str, Any]]) -> Rows:
     """Return the rows that `to_json` made; other fields than now are a `LookupError`."""
     try:
-        return Rows(Row(**{**row, "values": tuple(row["values"])}) for row in stored)
+        return Rows(Row(**{**row, **_tuples(row["values"], row["behind"])}) for row in stored)
     except (KeyError, TypeError) as error:
         raise LookupError(f"A stored row has other fields than now: {error!r}.") from None

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from scipy import stats
 
 from sparsetoken.base.validation import InvalidInput
@@ -15,11 +16,13 @@ from sparsetoken.experiments.core.claims import (
     COMPUTED,
     FAILS,
     HOLDS,
+    LOOK,
     NOT_CONVERGED,
     Comparison,
 )
 from sparsetoken.experiments.core.finite_dimension import SHIFTS, Shift, scale_of
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows
+from sparsetoken.numerics.outliers import LEVEL, outliers
 
 LARGEST_Z = 4.0
 """Largest |z| at which a comparison with a simulation holds.
@@ -44,7 +47,10 @@ RULE = (
     "two computed numbers holds when they differ by no more than the bound and three "
     "numerical errors. "
     "A claim about order or sign is judged by the fraction of cases in which it is "
-    "true. A computation that did not converge never holds."
+    "true. A computation that did not converge never holds. Where trials behind a comparison are "
+    "outlying, its mean and its standard error say little: it neither holds nor fails, and is "
+    f"there for a look. The test is Rosner’s generalized ESD at level {LEVEL:g}; values with a "
+    "bound, such as errors, must be outlying on the scale of square roots as well."
 )
 
 
@@ -87,8 +93,9 @@ def against_simulation(
     per = scale_of(quantity, theory.value) if size is None else size
     per /= measured.dimension or math.inf  # a fit that failed has no dimension
     z = _score(measured, theory, c.mean * per, c.deviation * per, bound)
+    reported = report_only(claim, measured, **place)
     return dataclasses.replace(
-        report_only(claim, measured, **place),
+        reported,
         theory=theory.value,
         numerical_error=theory.error,
         allowance=bound,
@@ -96,7 +103,9 @@ def against_simulation(
         shift_error=c.deviation * per,
         z=z,
         raw_z=_score(measured, theory),
-        verdict=_verdict(theory.converged and measured.converged, abs(z) <= LARGEST_Z),
+        verdict=_verdict(
+            theory.converged and measured.converged, abs(z) <= LARGEST_Z, reported.outlying
+        ),
     )
 
 
@@ -123,8 +132,24 @@ def normal_score(t: float, freedom: float) -> float:
     return float(stats.norm.isf(stats.t.sf(t, freedom)))
 
 
-def _verdict(sound: bool, true: bool) -> str:
-    return (HOLDS if true else FAILS) if sound else NOT_CONVERGED
+def _verdict(sound: bool, true: bool, outlying: str, holds: str = HOLDS) -> str:
+    if not sound:
+        return NOT_CONVERGED
+    return LOOK if outlying else holds if true else FAILS
+
+
+def outlying_trials(trial_sets: Iterable[Sequence[float]]) -> str:
+    """Return the outlying values among trials, and what the others are like; "" without any."""
+    lines = []
+    for values in trial_sets:
+        if places := outliers(values):
+            rest = np.delete(values, places)
+            far = ", ".join(f"{values[place]:.4g}" for place in places)
+            lines.append(
+                f"{far} among {len(values)} trials, of which the others have mean "
+                f"{rest.mean():.4g} and standard deviation {rest.std(ddof=1):.2g}"
+            )
+    return "; ".join(lines)
 
 
 def against_value(
@@ -159,6 +184,7 @@ def against_value(
         The others as of `against_simulation`.
     """
     used, near = Rows(rows), abs(value - expected) <= allowance + 3 * error
+    outlying = outlying_trials(used.trial_sets)
     return Comparison(
         claim=claim,
         quantity=quantity,
@@ -168,7 +194,8 @@ def against_value(
         numerical_error=error,
         allowance=allowance,
         engine=next((row.engine for row in used if row.engine != THEORY), COMPUTED),
-        verdict=_verdict(used.converged and math.isfinite(value), near),
+        verdict=_verdict(used.converged and math.isfinite(value), near, outlying),
+        outlying=outlying,
         **place,
     )
 
@@ -199,6 +226,7 @@ def fraction_true(
 
 def report_only(claim: str, measured: Row, **place: Any) -> Comparison:
     """Report a measured number that no theorem predicts; parameters as of `against_simulation`."""
+    outlying = outlying_trials(measured.trial_sets)
     return Comparison(
         claim=claim,
         quantity=measured.quantity,
@@ -207,7 +235,8 @@ def report_only(claim: str, measured: Row, **place: Any) -> Comparison:
         dimension=measured.dimension,
         trials=measured.trials,
         engine=measured.engine,
-        verdict=BY_EXPERIMENT if measured.converged else NOT_CONVERGED,
+        verdict=_verdict(measured.converged, True, outlying, BY_EXPERIMENT),
+        outlying=outlying,
         **place,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from concurrent.futures import Executor
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -12,11 +13,12 @@ from jaxtyping import Float
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, integer, real
 from sparsetoken.model.descent import Descent, require_descent
+from sparsetoken.model.stages import Query
 from sparsetoken.model.task_law import Problem
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread
-from sparsetoken.results import Course
+from sparsetoken.results import Course, Status
 from sparsetoken.results.record import stacked
 from sparsetoken.theory.dynamics.courses import course_of
 from sparsetoken.theory.dynamics.follow import FIRST_REPLICAS, Replicas, follow
@@ -139,18 +141,55 @@ def test_errors(task: Problem, trained: Descent, replicas: int) -> Float[np.ndar
     return np.pad(errors, (0, training.steps + 1 - len(errors)), constant_values=math.nan)
 
 
+class DescendedQuery(NamedTuple):
+    """The query that a descent ends with, by its cosines with the directions, and its errors."""
+
+    cosines: tuple[float, ...]
+    sharpness: float
+    cosine_errors: tuple[float, ...]
+    sharpness_error: float
+    status: Status
+    notes: tuple[str, ...]
+
+    @property
+    def query(self) -> Query:
+        """The query for the one signal of a sparse-token problem."""
+        return Query(self.cosines[0], self.sharpness)
+
+    def shifted(self) -> list[tuple[tuple[float, ...], float]]:
+        """Return cosines and sharpness with one of them at a time moved by its error."""
+        moved = []
+        for place, (s, error) in enumerate(zip(self.cosines, self.cosine_errors, strict=True)):
+            cosines = list(self.cosines)
+            cosines[place] = s - math.copysign(error, s)  # towards 0: the cosines stay possible
+            moved += [(tuple(cosines), self.sharpness)] if error > 0 else []
+        more = [(self.cosines, self.sharpness + self.sharpness_error)]
+        return moved + (more if self.sharpness_error > 0 else [])
+
+
 @functools.lru_cache(maxsize=32)
-def descended_query(problem: Problem, descent: Descent) -> tuple[tuple[float, ...], float]:
-    """Return the cosines of the final query of a descent with the directions, and its sharpness.
+def descended_query(
+    problem: Problem, descent: Descent, tolerance: float = TOLERANCE
+) -> DescendedQuery:
+    """Return the query that a descent ends with; the tolerance is as of `descend`.
 
     Raises
     ------
     InvalidInput
         If the descent diverges.
     """
-    weights = descend(problem, descent, progress=False).weights
-    cosines, norm = weights.cosines[-1, 0], weights.norms[-1, 0]
+    course = descend(problem, descent, tolerance=tolerance, progress=False)
+    weights, errors = course.weights, course.errors.weights
+    cosines = weights.cosines[-1, 0]
     if not np.isfinite(cosines).all():
         remedy = "Lower the rates or momentum."
         raise InvalidInput("query", "found by a descent that does not diverge", descent, remedy)
-    return tuple(cosines.tolist()), descent.network.beta * norm  # type: ignore[attr-defined]
+    beta = float(descent.network.beta)  # type: ignore[attr-defined]
+    return DescendedQuery(
+        tuple(cosines.tolist()),
+        beta * float(weights.norms[-1, 0]),
+        tuple(errors.cosines[-1, 0].tolist()),
+        beta * float(errors.norms[-1, 0]),
+        course.status,
+        course.advice,
+    )

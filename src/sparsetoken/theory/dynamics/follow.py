@@ -258,33 +258,44 @@ def _status(trajectory: Trajectory, diverges: bool, tolerance: float) -> Status:
     if diverges:
         what = f"The descent diverges at step {known}; the steps before it are kept."
         return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
-    excess = _excess(
-        trajectory.outcome.test_error, trajectory.numerical.test_error, tolerance, trajectory.spread
-    )
+    values, errors = trajectory.outcome.test_error, trajectory.numerical.test_error
+    allowed = _allowed(values, tolerance, trajectory.spread)
+    excess = _excess(values, errors, tolerance, trajectory.spread)
     if known > steps and excess <= 1:
         return Status(StatusCode.CONVERGED)
-    text = f"Twice the numerical error is {2 * trajectory.numerical.test_error.max():.2e}"
-    needed = 1.1 * excess * tolerance
-    text += f"; ask for a tolerance of {needed:.1e}." if tolerance < needed < 1 else "."
+    texts = []
     if known <= steps:
         what = "Some data sets diverge" if trajectory.plan.samples else "Replicas differ too much"
-        text = (
+        texts += [
             f"{what} from step {known} on; the steps before it are kept. Lower the step sizes or "
-            f"momentum. {text}"
-        )
-    return Status(StatusCode.TOLERANCE_NOT_REACHED, text)
+            "momentum."
+        ]
+    if not excess <= 1:
+        worst, needed = int(np.argmax(errors / allowed)), 1.1 * excess * tolerance
+        remedy = f"; ask for a tolerance of {needed:.1e}." if needed < 1 else "."
+        texts += [
+            f"The numerical error at step {worst} is {errors[worst]:.2e}, and twice it exceeds the "
+            f"allowed {allowed[worst]:.2e}{remedy}"
+        ]
+    return Status(StatusCode.TOLERANCE_NOT_REACHED, " ".join(texts))
 
 
 def _excess(
     test_error: np.ndarray, errors: np.ndarray, tolerance: float, spread: np.ndarray | float = 0.0
 ) -> float:
-    """Return how many times twice an error is above what is allowed, at worst.
+    """Return how many times twice an error is above what is allowed, at worst."""
+    return float(np.max(2 * errors / _allowed(test_error, tolerance, spread)))
+
+
+def _allowed(
+    test_error: np.ndarray, tolerance: float, spread: np.ndarray | float = 0.0
+) -> np.ndarray:
+    """Return what twice the error of each test error may be, > 0.
 
     A share of the spread over data sets is allowed: one experiment has one data set.
     """
     asked = [allowed_error(float(value), tolerance) for value in test_error]
-    allowed = np.maximum(asked, _SHARE * spread)
-    return float(np.max(2 * errors / np.maximum(allowed, 1e-300)))
+    return np.maximum(np.maximum(asked, _SHARE * spread), 1e-300)
 
 
 def _wanted(trajectory: Trajectory, tolerance: float) -> int:

@@ -86,7 +86,8 @@ def best_error(
     Raises
     ------
     InvalidInput
-        If the best weights of the model are not known, or k or L (at most 2^20) is out of range.
+        If the best weights of the model are not known, k or L (at most 2^20) is out of range, or k
+        is given for another model.
 
     See Also
     --------
@@ -105,10 +106,9 @@ def best_error(
     isotropic_only(problem.tokens, "What the best weights can do")
     check_model(model)
     check_length(problem.length)
-    if sharpness is not None:
-        sharpness = real("sharpness", sharpness, 0.0)
-        if isinstance(model, QueriedModel):
-            model.check_sharpness(sharpness, problem.strength)
+    check_sharpness(model, sharpness)
+    if sharpness is not None and isinstance(model, QueriedModel):
+        model.check_sharpness(sharpness, problem.strength)
     return best_test(model, problem, sharpness)
 
 
@@ -118,6 +118,20 @@ def check_model(model: Model) -> None:
     if not isinstance(model, known):
         legal = "one of " + ", ".join(kind.name for kind in known)
         raise InvalidInput("model", legal, model, "Its best weights are not known.")
+
+
+def check_sharpness(model: Model | None, sharpness: float | None) -> None:
+    """Raise `InvalidInput` unless a fixed k is >= 0, and that of a model whose errors depend on it.
+
+    The model None is the Bayes test.
+    """
+    if sharpness is None:
+        return
+    if not isinstance(model, (Attention, Elementwise)):
+        name = "the Bayes test" if model is None else model.name
+        remedy = "Only attention and elementwise have one to fix."
+        raise InvalidInput(f"sharpness of {name}", "None", sharpness, remedy)
+    real("sharpness", sharpness, 0.0)
 
 
 def best_test(

@@ -24,6 +24,7 @@ from sparsetoken.theory.oracle.representation import (
     Representation,
     best_test,
     check_model,
+    check_sharpness,
     error_of_test,
 )
 from sparsetoken.theory.oracle.token_sums import check_length
@@ -103,12 +104,12 @@ def critical_strength(
     error_level : float
         In (0, min(pi, 1 - pi)), the error at theta = 0; at least 1e-4.
     sharpness : float, optional
-        A fixed k; by default the best.
+        A fixed k of attention or elementwise; by default the best.
 
     Raises
     ------
     InvalidInput
-        If a value is out of range.
+        If a value is out of range, or k is given for another model.
 
     See Also
     --------
@@ -137,8 +138,7 @@ def critical_strength(
         open_high=True,
         remedy="Without a signal the error is min(pi, 1 - pi).",
     )
-    if sharpness is not None:
-        real("sharpness", sharpness, 0.0)
+    check_sharpness(model, sharpness)
     if model is None:
         return _solved(problem, level, _bayes, lambda at, _: _bayes(at).test_error)
     error = functools.partial(error_of_test, model)

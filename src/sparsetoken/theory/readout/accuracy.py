@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from sparsetoken.results import Status, StatusCode
 
@@ -10,10 +12,11 @@ TOLERANCE = 1e-4
 """By default."""
 
 _RELATIVE = 100.0  # times the tolerance: 1% by default
+_TIMES = 10.0  # times the tolerance: .1% by default
 
 
 def allowed_error(value: float, tolerance: float) -> float:
-    """Return the largest error of a number that a tolerance in (0, 1), or inf, allows.
+    """Return the largest error of a test error that a tolerance in (0, 1), or inf, allows.
 
     It is the tolerance itself for numbers up to 1 and relative to larger ones, but no more than
     100 times the tolerance relative to small ones: at 1e-4 a number of 1e-3 is known to 1e-5.
@@ -24,11 +27,54 @@ def allowed_error(value: float, tolerance: float) -> float:
     return tolerance * min(max(size, 1.0), _RELATIVE * size)
 
 
-def status_of(value: float, error: float, tolerance: float, basis: str) -> Status:
-    """Return whether twice an error, on a basis such as "64 nodes", is allowed."""
-    if 2 * error <= allowed_error(value, tolerance):
-        return Status(StatusCode.CONVERGED)
-    needed = 2.2 * error / allowed_error(value, 1.0) if value else 1.0
-    reached = f"Twice the error is {2 * error:.2e} with {basis}"
-    remedy = f"{reached}; ask for a tolerance of {needed:.1e}." if needed < 1 else f"{reached}."
-    return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
+def allowed_of_loss(loss: float, tolerance: float) -> float:
+    """Return the same for a training loss; one below 1e-4 is known to 1% of the tolerance.
+
+    It may be 0, or so small that rounding decides.
+    """
+    return max(allowed_error(loss, tolerance), tolerance / _RELATIVE)
+
+
+def allowed_of_weights(size: float, tolerance: float) -> float:
+    """Return the same for overlaps, norms and a bias: 10 times the tolerance, relative.
+
+    The size is the larger of norm and bias of the readout: both move its scores. The AUC is known
+    like a number of size 1.
+    """
+    return math.inf if math.isinf(tolerance) else _TIMES * tolerance * size
+
+
+class Accuracy(NamedTuple):
+    """The number of a result that is known worst: its error, and what twice the error may be."""
+
+    name: str
+    error: float
+    allowed: float
+
+    @classmethod
+    def of(cls, allowed: Mapping[str, float], errors: Mapping[str, Any]) -> Accuracy:
+        """Return the worst number by its error over what is allowed; both are given by name."""
+        known = [cls(name, float(errors[name]), most) for name, most in allowed.items()]
+        return max(known, key=lambda one: one.excess)
+
+    @property
+    def excess(self) -> float:
+        """Twice the error over what is allowed."""
+        if self.error == 0 or math.isinf(self.allowed):
+            return 0.0
+        known = self.allowed > 0 and math.isfinite(self.error)
+        return 2 * self.error / self.allowed if known else math.inf
+
+    @property
+    def enough(self) -> bool:
+        """Whether twice each error is allowed."""
+        return self.excess <= 1
+
+    def status(self, tolerance: float, basis: str) -> Status:
+        """Return whether twice each error, on a basis such as "64 nodes", is allowed."""
+        if self.enough:
+            return Status(StatusCode.CONVERGED)
+        what, needed = self.name.replace("_", " "), 1.1 * self.excess * tolerance
+        reached = f"Twice the error of the {what} is {2 * self.error:.2e} with {basis}"
+        remedy = f"{reached}; ask for a tolerance of {needed:.1e}." if needed < 1 else f"{reached}."
+        return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)

@@ -7,7 +7,7 @@ import scipy
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
-from sparsetoken.results import Outcome, Overlaps
+from sparsetoken.results import Overlaps, ReadoutOutcome
 
 _ACCURACY = 1e-12
 
@@ -37,7 +37,9 @@ def best_bias(loss: Loss, y: np.ndarray, chance: np.ndarray, mu: float = 0.0) ->
     return float(scipy.optimize.brentq(slope, -reach, reach, xtol=_ACCURACY))
 
 
-def outcome_without_features(loss: Loss, pi: float, test_pi: float) -> Outcome:
+def outcome_without_features(
+    loss: Loss, pi: float, test_pi: float, susceptibility: float
+) -> ReadoutOutcome:
     """Return the outcome where all features are 0 and only the bias learns.
 
     Every score is the bias; one of exactly 0 is right half of the time.
@@ -47,10 +49,11 @@ def outcome_without_features(loss: Loss, pi: float, test_pi: float) -> Outcome:
     if abs(b) <= 2 * _ACCURACY:
         b = 0.0
     wrong = 0.5 * (1 - np.sign(y * b))
-    return Outcome(
+    return ReadoutOutcome(
         test_error=float(tested @ wrong),
         training_loss=float(chance @ loss.value(y, np.full(2, b))),
         training_error=float(chance @ wrong),
         auc=0.5,
         overlaps=Overlaps(0.0, 0.0, 0.0, b),
+        susceptibility=susceptibility,
     )

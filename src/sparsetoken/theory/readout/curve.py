@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sparsetoken.losses import Loss
-from sparsetoken.numerics.errors import stated_error
-from sparsetoken.results import Outcome, Status, StatusCode
+from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.features import Features, ModelFeatures
-from sparsetoken.theory.readout.accuracy import allowed_error, status_of
+from sparsetoken.theory.features import Features
+from sparsetoken.theory.readout.accuracy import Accuracy, allowed_error
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
-from sparsetoken.theory.readout.outcome import (
-    own_states,
-    performance,
-    scores_on,
-    spread_of_test_error,
-)
-from sparsetoken.theory.readout.rare import drawn_error
+from sparsetoken.theory.readout.outcome import Measured
+from sparsetoken.theory.readout.rare import nodes_where_wrong
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, solve_readout
 from sparsetoken.theory.readout.warm_starts import SolvedLoads
-from sparsetoken.theory.score_law import ScoreLaw
 
 _MORE = 4  # times as many points where they are not enough
 _NODES_APART = 1e-2  # relative: how far solutions with few and with more nodes are apart
@@ -43,27 +33,26 @@ _FREE_BIAS = Status(
 
 @dataclasses.dataclass(frozen=True)
 class SolvedPoint:
-    """The solution at one load and ridge; use the rest only if the saddle point converged.
+    """The solution at one load and ridge; use it only if the saddle point converged.
 
-    The numerical error of the test error is that over the scrambles of the nodes, and what all
-    nodes may have missed. A bias that is free could be another one, with
-    another test error. The outcome is that of `ModelFeatures`.
+    Outcome and errors are those of the features. The errors are those over the scrambles of the
+    nodes, and what all nodes may have missed. A bias that is free could be another one, with
+    another test error.
     """
 
     saddle: SaddlePoint
     equations: SaddleEquations
-    test_error: float
-    numerical_error: float
+    outcome: Any
+    errors: Any
     status: Status
-    outcome: Callable[[], Outcome]
 
 
 class LearningCurve:
     """Readouts of one law and loss at one load and ridge after another.
 
     Each point has the fewest nodes, from `first_points` for each kind and scramble on, with which
-    twice the numerical error of its test error is allowed by the tolerance, as of `allowed_error`;
-    at inf those are the first nodes. It is solved to the same norm of the last Newton step. Its
+    twice the error of each number is allowed by the tolerance, as of `Accuracy`; at inf those are
+    the first nodes. It is solved to the same norm of the last Newton step. Its
     neighbours only give the place where Newton's method starts, so that its solution is the same in
     every sequence, to rounding. So do the solutions of another curve, of features that are much
     `like` these. New data have the problem `tested`.
@@ -96,15 +85,41 @@ class LearningCurve:
         points, saddle = self._first, None
         while True:
             level = self._level(points)
-            attempt = _Attempt(features, self._tested, level, load, self._tolerance)
-            saddle = attempt.solve(self._start(level, load, saddle))
+            saddle = solve_readout(level.equations, load, self._start(level, load, saddle))
+            self._saddles[load] = saddle
+            if not saddle.converged:
+                return SolvedPoint(saddle, level.equations, None, None, _NOT_SOLVED)
+            if saddle.smoothing == 0:
+                level.solved.add(load, saddle.x)
+            found = Measured(features, self._tested, level.equations, saddle, level.tested)
+            enough = self._enough(found)
+            if not enough:
+                found = self._where_wrong(found) or found
+                enough = self._enough(found)
             last = _MORE * points > features.most_points or level.exact
-            last |= math.isinf(self._tolerance)
-            done = not saddle.converged or attempt.enough
-            if done or attempt.enough_by_drawing(saddle) or last:
-                self._saddles[load] = saddle
-                return attempt.complete(saddle)
+            if last or enough:
+                return self._point(found)
             points *= _MORE
+
+    def _enough(self, found: Measured) -> bool:
+        """Return whether twice the error of each number is allowed; most fail by the first."""
+        first = 2 * found.error_of_test_error <= allowed_error(found.test_error, self._tolerance)
+        return first and self._accuracy(found).enough
+
+    def _accuracy(self, found: Measured) -> Accuracy:
+        outcome, errors = found.numbers
+        return Accuracy.of(self._features.allowed(outcome, self._tolerance), errors.columns())
+
+    def _point(self, found: Measured) -> SolvedPoint:
+        """Return what is known of a solution."""
+        saddle, equations = found.saddle, found.equations
+        if equations.bias_is_free(saddle.state, saddle.smoothing):
+            status = _FREE_BIAS
+        else:
+            status = self._accuracy(found).status(
+                self._tolerance, f"{equations.nodes.y.size} nodes"
+            )
+        return SolvedPoint(saddle, equations, *found.numbers, status)
 
     def _level(self, points: int) -> _Level:
         if points not in self._levels:
@@ -128,6 +143,27 @@ class LearningCurve:
             near = dataclasses.replace(near, iterations=0)
         return solve_readout(few, load, near, ROUGH_STEP)
 
+    def _where_wrong(self, found: Measured) -> Measured | None:
+        """Return the point on nodes that are drawn where the readout is wrong, if that is better.
+
+        They pay where the test error is so small that its relative error counts.
+        """
+        if not allowed_error(found.test_error, self._tolerance) < self._tolerance:
+            return None
+        features, problem, solution = self._features, self._tested, found.solutions[0]
+        points = found.equations.nodes.y.shape[1]  # as many for each class as there are for both
+        nodes = nodes_where_wrong(features, features.problem, solution, points)
+        same = problem == features.problem
+        tested = nodes if same else nodes_where_wrong(features, problem, solution, points)
+        if nodes is None or tested is None:
+            return None
+        equations = features.equations(nodes, self._loss)
+        saddle = solve_readout(equations, found.saddle.load, found.saddle)
+        if not saddle.converged:
+            return None
+        better = Measured(features, problem, equations, saddle, tested, drawn=True)
+        return better if better.error_of_test_error < found.error_of_test_error else None
+
 
 class _Level(NamedTuple):
     """A law of some number of nodes for training and tests, and what has been solved with it."""
@@ -140,77 +176,3 @@ class _Level(NamedTuple):
     def exact(self) -> bool:
         """Whether the nodes are the law itself."""
         return self.equations.nodes.exact and self.tested.exact
-
-
-class _Attempt:
-    """A point with the nodes of one level."""
-
-    def __init__(
-        self, features: Features, tested: Any, level: _Level, load: Load, tolerance: float
-    ) -> None:
-        self._features, self._problem, self._tolerance = features, tested, tolerance
-        self._level, self._load = level, load
-        self.test_error = self.error = math.nan
-        self._scored: ScoreLaw | None = None
-
-    def solve(self, start: SaddlePoint) -> SaddlePoint:
-        """Return the solution, and keep it as a neighbour and its numerical error."""
-        saddle = solve_readout(self._level.equations, self._load, start)
-        if not saddle.converged:
-            return saddle
-        if saddle.smoothing == 0:
-            self._level.solved.add(self._load, saddle.x)
-        level, features = self._level, self._features
-        state = features.state_on(self._problem, level.equations, saddle)
-        self._scored = scores = features.scores(level.tested, state)
-        self.test_error = scores.test_error()
-        self.error = spread_of_test_error(level.equations, saddle, level.tested, scores)
-        if not level.tested.exact:
-            self.error = math.hypot(self.error, scores.unseen_error())
-        return saddle
-
-    @property
-    def enough(self) -> bool:
-        """Whether the error is allowed."""
-        return bool(2 * self.error <= allowed_error(self.test_error, self._tolerance))
-
-    def enough_by_drawing(self, saddle: SaddlePoint) -> bool:
-        """Return whether the error is allowed with nodes that are drawn where the readout is wrong.
-
-        They pay where the test error is so small that its relative error counts.
-        """
-        if not allowed_error(self.test_error, self._tolerance) < self._tolerance:
-            return False
-        equations = self._level.equations
-        points = equations.nodes.y.shape[1]  # as many for each class as there are for both
-        drawn = drawn_error(self._features, equations, saddle, self._problem, points)
-        if drawn is None:
-            return False
-        moved = [
-            scores_on(drawn.nodes, state).test_error() for state in own_states(equations, saddle)
-        ]
-        error = math.hypot(drawn.error, float(stated_error(np.array(moved))))
-        if error < self.error:
-            self.test_error, self.error = drawn.test_error, error
-        return self.enough
-
-    def complete(self, saddle: SaddlePoint) -> SolvedPoint:
-        """Return the solution with all that follows from it."""
-        equations = self._level.equations
-        if not saddle.converged:
-            status = _NOT_SOLVED
-        elif equations.bias_is_free(saddle.state, saddle.smoothing):
-            status = _FREE_BIAS
-        else:
-            basis = f"{equations.nodes.y.size} nodes"
-            status = status_of(self.test_error, self.error, self._tolerance, basis)
-        return SolvedPoint(
-            saddle, equations, self.test_error, self.error, status, lambda: self._outcome(saddle)
-        )
-
-    def _outcome(self, saddle: SaddlePoint) -> Outcome:
-        assert isinstance(self._features, ModelFeatures)
-        equations, scores = self._level.equations, self._scored
-        own = scores if self._level.tested is equations.nodes else None
-        here = performance(equations, saddle, scores, own)._replace(test_error=self.test_error)
-        return Outcome(**here._asdict(), overlaps=self._features.overlaps(equations, saddle))

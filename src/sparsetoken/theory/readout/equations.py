@@ -95,9 +95,10 @@ class SaddleEquations:
 
     def pull(self, state: OrderParameters, mu: float) -> Pull:
         """Return what the samples do to the readout at a state."""
-        return self._pull(state, self.means.at(state, mu).gradient.mean(axis=0))
+        return self.pull_of(state, self.means.at(state, mu).gradient.mean(axis=0))
 
-    def _pull(self, state: OrderParameters, gradient: np.ndarray) -> Pull:
+    def pull_of(self, state: OrderParameters, gradient: np.ndarray) -> Pull:
+        """Return what the samples do to the readout, from the gradient of their mean loss."""
         eta = -gradient[: self.J]
         kappa = np.maximum(2 * gradient[self.norms], 0.0)
         if self._removed is not None:
@@ -152,7 +153,7 @@ class SaddleEquations:
         self, state: OrderParameters, gradient: np.ndarray, hessian: np.ndarray, load: Load
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the response of the readout to the samples, and its derivatives in the state."""
-        J, pull = self.J, self._pull(state, gradient)
+        J, pull = self.J, self.pull_of(state, gradient)
         value, by_pull = self.response(pull, load)
         change = self._pull_moved(state, hessian)
         if self._removed is not None:
@@ -166,7 +167,7 @@ class SaddleEquations:
         mean = _mean(gradients)
         _, jacobian = self.system(x, load, mu)
         apart = (gradients - mean).T
-        _, by_pull = self.response(self._pull(state, mean), load)
+        _, by_pull = self.response(self.pull_of(state, mean), load)
         residuals = -by_pull @ self._pull_moved(state, apart)
         norms, inverse = x[self.norms], x[self.chi]
         slopes = np.divide(0.5, norms, out=np.zeros_like(norms), where=norms != 0)

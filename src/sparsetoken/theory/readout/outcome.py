@@ -1,28 +1,67 @@
-"""Errors and losses of a readout, with their numerical errors."""
+"""The outcome of a readout on nodes of its features, and the errors of all its numbers."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from sparsetoken.numerics.backend import with_x64
+from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.numerics.errors import stated_error
+from sparsetoken.results import Record
+from sparsetoken.results.record import over_rows
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.readout.equations import SaddleEquations
-from sparsetoken.theory.readout.means import OrderParameters
-from sparsetoken.theory.readout.solve import SaddlePoint
+from sparsetoken.theory.readout.covariances import Pull
+from sparsetoken.theory.readout.equations import Load, SaddleEquations
+from sparsetoken.theory.readout.means import Means, OrderParameters
+from sparsetoken.theory.readout.solve import SaddlePoint, solve_readout
 from sparsetoken.theory.score_law import ScoreLaw
 
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 
-class Performance(NamedTuple):
-    """Test error, training loss, training error and AUC of a readout."""
 
-    test_error: float
+class Solution(NamedTuple):
+    """A readout, and what the samples that it was fitted to do to it.
+
+    Its mean loss over them is that at the scores after the fit. A readout that fits exactly has
+    neither loss nor training error, and an infinite susceptibility.
+    """
+
+    load: Load
+    smoothing: float
+    state: OrderParameters
+    pull: Pull
     training_loss: float
-    training_error: float
-    auc: float
+    fits_exactly: bool
+
+
+def solutions(equations: SaddleEquations, saddle: SaddlePoint) -> tuple[Solution, list[Solution]]:
+    """Return the solution of all nodes, and that of each scramble, a Newton step away.
+
+    l(y, z*) is the envelope less V p^2/2, whose mean is chi times the gradient in chi.
+    """
+    load, mu = saddle.load, saddle.smoothing
+    exactly = isinstance(equations.loss, ExactFit)
+
+    def of(state: OrderParameters, means: Means) -> Solution:
+        gradient = means.gradient.mean(axis=0)
+        loss = 0.0 if exactly else float(means.value.mean() + gradient[equations.chi] @ state.chi)
+        return Solution(load, mu, state, equations.pull_of(state, gradient), loss, exactly)
+
+    means = equations.means.at(saddle.state, mu)
+    common = of(saddle.state, means)
+    if len(means.value) == 1:
+        return common, [common]
+    own = []
+    for number, step in enumerate(equations.scramble_steps(saddle.x, load, mu)):
+        state = equations.state(saddle.x + step, load.samples)
+        part = Means(*(values[number : number + 1] for values in means))
+        own.append(of(state, part.moved(state.vector - saddle.state.vector)))
+    return common, own
 
 
 def scores_on(nodes: FeatureLaw, state: OrderParameters) -> ScoreLaw:
@@ -30,65 +69,136 @@ def scores_on(nodes: FeatureLaw, state: OrderParameters) -> ScoreLaw:
     return ScoreLaw.of(nodes, state.p, state.b, state.q)
 
 
-@with_x64
-def performance(
-    equations: SaddleEquations,
-    saddle: SaddlePoint,
-    tested: ScoreLaw | None = None,
-    own: ScoreLaw | None = None,
-) -> Performance:
-    """Return test error, training loss, training error and AUC of a solution.
+def scores_after_fit(scored: _Scored, equations: SaddleEquations) -> ScoreLaw:
+    """Return scores whose sign is that of fitted samples, from those of new data like them.
 
-    Equation: learned-error.
-
-    Equation: shifted-test-law. The readout stays; new data, whose scores are `tested`, may have
-    another law. By default they are like the training's, whose scores are `own` where known.
+    Equation: learned-error. y z* < 0 where the score of a new sample is beyond the point that the
+    prox maps to 0.
     """
-    nodes, state, mu = equations.nodes, saddle.state, saddle.smoothing
-    own = scores_on(nodes, state) if own is None else own
-    tested = own if tested is None else tested
-    # y z* < 0 where the score of a new sample is beyond the point that the prox maps to 0.
-    _, _, V = equations.means.scores(state, mu)
+    one, nodes, scores, _ = scored
+    V = one.smoothing + nodes.C**2 @ one.state.chi
     turn = V * equations.loss.slope(nodes.y, 0 * nodes.y)
-    training = dataclasses.replace(own, mean=own.mean - turn)
-    loss = training_loss(equations, saddle)
-    return Performance(tested.test_error(), loss, training.test_error(), tested.auc())
+    return dataclasses.replace(scores, mean=scores.mean - turn)
 
 
-def training_loss(equations: SaddleEquations, saddle: SaddlePoint) -> float:
-    """Return the mean loss of a solution over the training set.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Measured:
+    """What a readout is worth on new data of a problem, and the errors of all its numbers.
 
-    l(y, z*) is the envelope less V p^2/2, whose mean is chi times the gradient in chi.
+    Equation: shifted-test-law. The readout stays; new data, with nodes `tested`, may have another
+    law than the training's.
+
+    Each scramble gives an outcome, with a readout of its own: the errors are those of their mean. A
+    test law of its own has scrambles of its own, drawn from the same numbers. Errors of class have
+    an error from events that no node has seen, but for nodes that are `drawn` where these are.
     """
-    value, gradient, _ = equations.means.at(saddle.state, saddle.smoothing)
-    return float(value.mean() + gradient.mean(axis=0)[equations.chi] @ saddle.state.chi)
+
+    features: Any
+    problem: Any
+    equations: SaddleEquations
+    saddle: SaddlePoint
+    tested: FeatureLaw
+    drawn: bool = False
+
+    @functools.cached_property
+    def solutions(self) -> tuple[Solution, list[Solution]]:
+        """The solution of all nodes, and that of each scramble."""
+        return solutions(self.equations, self.saddle)
+
+    @functools.cached_property
+    def _whole(self) -> _Scored:
+        return self._scored(self.solutions[0], self.equations.nodes, self.tested)
+
+    @functools.cached_property
+    def _scrambles(self) -> list[_Scored]:
+        nodes, own = self.equations.nodes, self.solutions[1]
+        count = max(len(nodes.y), len(self.tested.y))
+        return [
+            self._scored(own[n % len(own)], _scramble(nodes, n), _scramble(self.tested, n), n)
+            for n in range(count)
+        ]
+
+    def _scored(
+        self, one: Solution, fitted: FeatureLaw, new: FeatureLaw, first: int = 0
+    ) -> _Scored:
+        features = self.features
+        scores = features.scores(fitted, one.state, first)
+        if self.problem == features.problem:
+            return _Scored(one, fitted, scores, scores)
+        state = features.state_on(self.problem, one)
+        return _Scored(one, fitted, scores, features.scores(new, state, first))
+
+    @functools.cached_property
+    def test_error(self) -> float:
+        """The test error."""
+        return self._whole.new.test_error()
+
+    @functools.cached_property
+    def error_of_test_error(self) -> float:
+        """The error of the test error."""
+        values = np.array([one.new.test_error() for one in self._scrambles])
+        return math.hypot(float(stated_error(values)), self._unseen(self._whole.new, self.tested))
+
+    def _unseen(self, scores: ScoreLaw, law: FeatureLaw) -> float:
+        return 0.0 if self.drawn or law.exact else scores.unseen_error()
+
+    @functools.cached_property
+    def numbers(self) -> tuple[Any, Any]:
+        """The outcome, and its errors."""
+        rows = [self._outcome(one) for one in self._scrambles]
+        outcome = rows[0]
+        if len(rows) > 1:
+            known = [row.auc for row in rows if hasattr(row, "auc")]
+            outcome = self._outcome(self._whole, float(np.mean(known)) if known else None)
+        errors = errors_of(rows)
+        if self.saddle.smoothing > 0:
+            errors = over_rows([errors, self._moved_by_smoothing(outcome)], _hypot)
+        more: dict[str, Any] = {"test_error": self.error_of_test_error}
+        if hasattr(errors, "training_error") and not self._whole.solution.fits_exactly:
+            after = scores_after_fit(self._whole, self.equations)
+            unseen = self._unseen(after, self.equations.nodes)
+            more["training_error"] = math.hypot(float(errors.training_error), unseen)
+        return outcome, dataclasses.replace(errors, **more)
+
+    def _moved_by_smoothing(self, outcome: Record) -> Record:
+        """Return how much all numbers change at twice the smoothing, about what is left of it."""
+        twice = dataclasses.replace(self.saddle, smoothing=2 * self.saddle.smoothing)
+        other = solve_readout(self.equations, self.saddle.load, twice)
+        rougher = dataclasses.replace(self, saddle=other)
+        moved = rougher._outcome(rougher._whole)
+        return over_rows([outcome, moved], lambda pair: np.abs(pair[1] - pair[0]))
+
+    def _outcome(self, scored: _Scored, auc: float | None = None) -> Record:
+        """Return all numbers, with an AUC if it is known."""
+        after = scores_after_fit(scored, self.equations)
+        result: Record = self.features.outcome(scored.solution, scored.new, after, auc)
+        return result
 
 
-@with_x64
-def spread_of_test_error(
-    equations: SaddleEquations, saddle: SaddlePoint, tested: FeatureLaw, scores: ScoreLaw
-) -> float:
-    """Return the error of the test error, from independent scrambles.
+class _Scored(NamedTuple):
+    """A solution, and its scores on data like those fitted and on new data."""
 
-    Each scramble has its own solution. A test law of its own has scrambles of its own, drawn from
-    the same numbers.
-    """
-    count = max(len(equations.nodes.y), len(tested.y))
-    if count < 2:
-        return 0.0
-    states, own = own_states(equations, saddle), []
-    for number in range(count):
-        scramble = number % len(tested.y)
-        nodes = tested.part(slice(scramble, scramble + 1))
-        own.append(scores_on(nodes, states[number % len(states)]))
-    mean = np.concatenate([one.mean for one in own])
-    width = np.concatenate([one.width for one in own])
-    return float(
-        stated_error(dataclasses.replace(scores, mean=mean, width=width).errors_by_scramble)
-    )
+    solution: Solution
+    nodes: FeatureLaw
+    fitted: ScoreLaw
+    new: ScoreLaw
 
 
-def own_states(equations: SaddleEquations, saddle: SaddlePoint) -> list[OrderParameters]:
-    """Return the solution of each scramble, to first order a Newton step from the common one."""
-    steps = equations.scramble_steps(saddle.x, saddle.load, saddle.smoothing)
-    return [equations.state(saddle.x + step, saddle.load.samples) for step in steps]
+def _scramble(law: FeatureLaw, number: int) -> FeatureLaw:
+    """Return one of the scrambles, over and over."""
+    place = number % len(law.y)
+    return law.part(slice(place, place + 1))
+
+
+def _hypot(pair: np.ndarray) -> np.ndarray:
+    return np.asarray(np.hypot(*pair))
+
+
+def errors_of(rows: Sequence[AnyRecord]) -> AnyRecord:
+    """Return the error of the mean of each number over independent records; 0 for a single one."""
+
+    def error(values: np.ndarray) -> np.ndarray:
+        alike = (values == values[:1]).all(axis=0)  # a susceptibility may be infinite in all
+        return stated_error(np.where(alike, 0.0, values))
+
+    return over_rows(rows, error)

@@ -161,7 +161,7 @@ class _EquationsAtNorm(SaddleEquations):
         jacobian[self.chi] += moved[self.chi] * (1 - 1 / n)
         residual[J], jacobian[J] = gradient[J], hessian[J]
         jacobian *= by_unknown
-        pull = self._pull(state, gradient)
+        pull = self.pull_of(state, gradient)
         by_pull = self.response(pull, Load(n, ridge)).jacobian
         # The response is linear in 1/n, and a ridge acts as more kappa_1.
         jacobian[:, self.samples_at] = -n * by_pull[:, self.chi] @ pull.rho

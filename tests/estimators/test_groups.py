@@ -1,0 +1,202 @@
+"""Bags of one patient are left out together, in every fold and every closed formula."""
+
+import warnings
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.model_selection import GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sparsetoken import AttentionClassifier, BagClassifier, BagRegressor
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import (
+    GroupWarning,
+    PooledForestClassifier,
+    PooledLinearClassifier,
+    TokenTransformer,
+)
+from sparsetoken.estimators.fitting.likeness import neighbours_pvalue
+from sparsetoken.estimators.fitting.linear_fit import fit_linear, gain
+from sparsetoken.estimators.fitting.stacking import fold_numbers
+from sparsetoken.estimators.fitting.targets import Samples
+from sparsetoken.losses import get_loss
+from sparsetoken.numerics.erm import FeatureMatrix
+
+
+def patients(seed=0, P=30, shift=1.0, each=4):
+    """Return bags with a random shift of each patient, labels of patients by chance, patients."""
+    rng = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(P), each)
+    bags = (
+        rng.standard_normal((len(patient), 5, 10))
+        + shift * rng.standard_normal((P, 1, 10))[patient]
+    )
+    return bags, rng.permutation(np.arange(P) % 2)[patient], patient
+
+
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+@pytest.mark.parametrize(
+    "kind", [BagClassifier, AttentionClassifier, PooledLinearClassifier, PooledForestClassifier]
+)
+def test_patients_without_a_signal_are_not_told_apart(kind):
+    """The labels of new patients are known to one half of them, whatever bags say."""
+    losses = []
+    for seed in range(3):
+        bags, y, patient = patients(seed)
+        fitted = kind().fit(bags, y, groups=patient)
+        signs = np.where(y == 1, -1, 1)
+        losses.append(np.logaddexp(0, signs * fitted.left_out_scores_[:, 0]).mean())
+    # Without groups they are .2 to .5; of 90 patients at log 2 the error is below .05.
+    assert np.mean(losses) > np.log(2) - 0.1
+
+
+def test_a_group_scores_its_bags_without_them():
+    """The closed formula is a refit to the other groups, to rounding for the square loss."""
+    rng, y = np.random.default_rng(0), np.tile([1.0, -1.0], 20)
+    F, groups, ones = rng.standard_normal((40, 3)), rng.integers(0, 6, 40), np.ones(40)
+    loss, samples = get_loss("square"), Samples(y, ones, ones, groups)
+    fit = fit_linear(FeatureMatrix(F), samples, loss, 0.1, 1e-12)
+    for group in range(6):
+        rest = groups != group
+        share = rest.sum() / 40  # the penalty keeps its size when a group is left out
+        again = fit_linear(FeatureMatrix(F[rest]), samples.take(rest), loss, 0.1 / share, 1e-12)
+        expected = F[~rest] @ again.w + again.b
+        np.testing.assert_allclose(fit.left_out_scores[~rest], expected, atol=1e-9)
+
+
+def test_copies_in_a_group_are_one_sample_in_standard_errors():
+    rng, y = np.random.default_rng(0), np.tile([1.0, -1.0], 30)
+    F = rng.standard_normal((60, 2)) + y[:, None]
+    once = np.arange(60)
+    loss, gains = get_loss("logistic"), []
+    for copies in (1, 3):
+        rows = np.repeat(once, copies)
+        samples = Samples(y[rows], np.ones(len(rows)), np.ones(len(rows)), rows)
+        fits = [fit_linear(FeatureMatrix(F[rows][:, :k]), samples, loss, 0.1) for k in (1, 2)]
+        gains.append(gain(*fits[::-1], samples))
+    # One Newton step from three copies is one from a sample of three times the weight.
+    assert gains[1] == pytest.approx(gains[0], rel=1e-3)
+
+
+def test_folds_hold_whole_groups_and_every_class_outside_of_them():
+    for seed in range(20):
+        rng = np.random.RandomState(seed)
+        groups = rng.randint(12, size=60)
+        y = rng.randint(3, size=60)
+        folds = fold_numbers(y, 8, rng, groups)
+        assert all(len(set(folds[groups == g])) == 1 for g in np.unique(groups))
+        for fold in range(folds.max() + 1):
+            assert set(y[folds != fold]) == {0, 1, 2}
+
+
+def test_folds_of_groups_have_the_class_rate_where_groups_allow_it():
+    _, y, patient = patients()
+    folds = fold_numbers(y, 10, np.random.RandomState(0), patient)
+    assert [np.mean(y[folds == fold]) for fold in range(folds.max() + 1)] == [0.5] * 5
+
+
+def test_the_test_of_a_signal_is_not_made_of_groups():
+    bags, y, patient = patients()
+    fitted = BagClassifier().fit(bags, y, groups=patient)
+    assert np.isnan(fitted.signal_pvalue_).all()
+    assert "signal" not in fitted.summary()
+
+
+def test_numbers_of_new_groups():
+    rng = np.random.default_rng(0)
+    bags, _, patient = patients()
+    y = rng.standard_normal(30)[patient]
+    fitted = BagRegressor().fit(bags, y, groups=patient)
+    left_out = np.mean((fitted.left_out_scores_[:, 0] - y) ** 2)
+    # Numbers of patients by chance: no prediction is better than the mean.
+    assert left_out > 0.95 * y.var()
+    assert np.isnan(fitted.signal_pvalue_).all()
+
+
+def test_groups_are_names_of_any_one_kind():
+    bags, y, patient = patients()
+    model = PooledLinearClassifier()
+    expected = model.fit(bags, y, groups=patient).left_out_scores_
+    for names in (list(map(str, patient)), patient.astype("datetime64[D]"), patient.astype(object)):
+        assert np.array_equal(model.fit(bags, y, groups=names).left_out_scores_, expected)
+    alone = model.fit(bags, y, groups=np.arange(len(y))).left_out_scores_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GroupWarning)
+        assert np.array_equal(model.fit(bags, y).left_out_scores_, alone)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.zeros(120), "at least two groups"),
+        (np.arange(30), "one for each of 120 bags"),
+        ([1, "1"] * 60, "all of one kind"),
+        ([None, 1] * 60, "without missing values"),
+    ],
+)
+def test_groups_that_do_not_fit(groups, message):
+    bags, y, _ = patients()
+    with pytest.raises(InvalidInput, match=message):
+        PooledLinearClassifier().fit(bags, y, groups=groups)
+
+
+def test_a_class_of_one_group_is_named():
+    bags, y, _ = patients()
+    with pytest.raises(InvalidInput, match="1 group of class 1"):
+        AttentionClassifier().fit(bags, y, groups=np.where(y == 1, -1, np.arange(len(y))))
+
+
+def test_weights_of_zero_take_their_groups_along():
+    bags, y, patient = patients()
+    weight = (patient < 20).astype(float)
+    fitted = PooledLinearClassifier().fit(bags, y, sample_weight=weight, groups=patient)
+    part = patient < 20
+    alone = PooledLinearClassifier().fit(bags[part], y[part], groups=patient[part])
+    assert np.array_equal(fitted.left_out_scores_, alone.left_out_scores_)
+
+
+def test_scikit_learn_routes_groups():
+    """A spy in place of the fit: cross_validate and pipelines hand the part of each fold on."""
+    bags, y, patient = patients()
+    seen = []
+
+    class Spy(PooledLinearClassifier):
+        def fit(self, X, y, *, sample_weight=None, groups=None, mask=None):
+            seen.append(groups)
+            return super().fit(X, y, sample_weight=sample_weight, groups=groups, mask=mask)
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        alone = Spy().set_fit_request(groups=True)
+        for model in (alone, make_pipeline(TokenTransformer(StandardScaler()), alone)):
+            seen.clear()
+            cross_validate(model, bags, y, cv=GroupKFold(3), params={"groups": patient})
+            parts = [set(part.tolist()) for part in seen]
+            assert sorted(map(len, parts)) == [20, 20, 20]
+            assert set.union(*parts) == set(range(30))
+
+
+def test_patients_beside_one_another_are_noticed():
+    bags, y, patient = patients()
+    with pytest.warns(GroupWarning, match="more alike than chance allows"):
+        PooledLinearClassifier().fit(bags, y)
+    PooledLinearClassifier().fit(bags, y, groups=patient)
+    order = np.random.default_rng(1).permutation(len(y))  # whoever shuffles is not told
+    PooledLinearClassifier().fit(bags[order], y[order])
+
+
+@pytest.mark.parametrize("law", ["normal", "heavy", "kinds"])
+def test_independent_bags_are_seldom_taken_for_patients(law):
+    """The p-value is exact, whatever the law of a bag: below .05 in .05 of 400 sets."""
+    below = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        y = np.sort(rng.integers(2, size=40))  # labels sorted, and with a signal
+        means = rng.standard_normal((40, 6)) + 3 * y[:, None]
+        if law == "heavy":
+            means = rng.standard_cauchy((40, 6))
+        if law == "kinds":
+            means += 5 * rng.standard_normal((3, 6))[rng.integers(3, size=40)]
+        below += neighbours_pvalue(means, y) <= 0.05
+    assert abs(below - 20) < 3 * np.sqrt(400 * 0.05 * 0.95)
