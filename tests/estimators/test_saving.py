@@ -2,12 +2,13 @@
 
 import json
 import pickle
+import warnings
 import zipfile
 
 import joblib
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -173,6 +174,100 @@ def test_classes_of_another_shape_are_refused(shape, members, tmp_path):
     path = _write(tmp_path / "m.skops", {**members, name: one})
     with pytest.raises(InvalidInput, match="two classes or more"):
         load(path)
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Fitted models, whose parts of this package are reached by `_parts`."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 4, 3)), rng.permutation(np.arange(60) % 3)
+    X[:, :, 0] **= 5  # heavy tails
+    ragged, names = [bag[: 2 + i % 3] for i, bag in enumerate(X)], np.array(["a", "bc", "d"])[y]
+    scores = estimators.TokenNormalScores()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", estimators.QueryWarning)
+        fitted = {
+            "bag": estimators.BagClassifier(progress=False).fit(ragged, y > 0),
+            "numbers": estimators.BagRegressor(progress=False).fit(ragged, X[:, 0, 1]),
+            "classes": estimators.AttentionClassifier(progress=False).fit(X, names),
+            "float32": estimators.MaxPooledClassifier().fit(X.astype(np.float32), y > 0),
+            "flat": estimators.VectorizedLinearClassifier(n_tokens=4).fit(X.reshape(60, -1), y),
+            "trees": estimators.PooledForestClassifier(2).fit(X, names),
+            "pipeline": make_pipeline(scores, PooledLinearClassifier()).fit(X, names),
+        }
+    for name in ("bag", "numbers"):
+        forest = fitted[name].members_["forest"].forest_
+        forest.estimators_ = forest.estimators_[:1]  # for time
+    return fitted
+
+
+CHANGES = {
+    "nan": lambda array: array * np.nan,
+    "infinity": lambda array: np.where(np.arange(array.size).reshape(array.shape), array, np.inf),
+    "empty": lambda array: array[:0],
+    "text": lambda array: np.full(array.shape, "a"),
+    "longer": lambda array: np.concatenate([array, array]),
+    "wider": lambda array: np.stack([array, array], axis=-1),
+    "list": lambda array: array.tolist(),
+    "None": lambda array: None,
+}
+LOOKED_AT = ("gain_", "left_out_scores_", "member_losses_", "ridge_")  # nothing is computed of them
+
+
+def _parts(value):
+    """Yield the estimators in a model, but none in a forest of scikit-learn."""
+    if isinstance(value, BaseEstimator):
+        yield value
+        own = vars(value)
+        value = [one for name, one in own.items() if name != "forest_"]
+    value = list(value.values()) if isinstance(value, dict) else value
+    for one in value if isinstance(value, list | tuple) else ():
+        yield from _parts(one)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "name", ["bag", "numbers", "classes", "float32", "flat", "trees", "pipeline"]
+)
+def test_a_model_with_another_array_is_refused(name, change, models, tmp_path):
+    model, path, tried = models[name], tmp_path / "m.joblib", set()
+    save(model, path)
+    load(path, trust_pickle=True)
+    for part in _parts(model):
+        for attribute, array in list(vars(part).items()):
+            if not isinstance(array, np.ndarray) or (attribute, change) == ("classes_", "list"):
+                continue
+            if attribute in LOOKED_AT and change in ("nan", "infinity", "longer", "empty", "None"):
+                continue
+            if array.dtype.kind in "Ub" and change in ("nan", "infinity"):
+                continue
+            if type(part).__module__ == "sklearn.dummy" and attribute == "classes_":
+                continue  # which only names the columns
+            setattr(part, attribute, CHANGES[change](array))
+            save(model, path)
+            try:
+                with pytest.raises(InvalidInput, match="MODEL"):
+                    load(path, trust_pickle=True)
+            finally:
+                setattr(part, attribute, array)
+            tried.add(attribute)
+    assert tried
+
+
+def test_knots_and_numbers_of_a_model_are_checked(models, tmp_path):
+    model, path = models["pipeline"], tmp_path / "m.skops"
+    scores, linear = model[0], model[1]
+    wrong = [np.zeros((3, 5)), np.full((2, 5), np.nan), np.full((2, 5), "a")]
+    changes = [(scores, "knots_", [one]) for one in wrong]
+    changes += [(linear, "n_bags_", one) for one in (np.nan, "a")]
+    changes += [(linear, "n_features_in_", one) for one in (4, 3.0)]
+    for part, attribute, value in changes:
+        before = getattr(part, attribute)
+        setattr(part, attribute, value)
+        save(model, path)
+        with pytest.raises(InvalidInput, match=rf"MODEL must be.*{type(part).__name__} with "):
+            load(path)
+        setattr(part, attribute, before)
 
 
 @pytest.mark.parametrize("schema", [None, b"", b"[]", b"3", b"{}", b"[" * 100000])

@@ -143,6 +143,7 @@ def _typed(array: np.ndarray, name: str) -> np.ndarray:
     kinds = {_kind(each) for each in set(map(type, given))}
     kind = float if float in kinds else next(iter(kinds), str) or str
     large = kind is int and max(given) >= 2**63
+    found: np.ndarray
     try:
         found = np.array([_PLAIN[kind](one) for one in given], np.uint64 if large else kind)
         changed = [one for one, kept in zip(given, found.tolist(), strict=True) if one != kept]

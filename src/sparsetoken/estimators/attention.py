@@ -87,10 +87,10 @@ class Attention(TokenOrder, ReadoutEstimator):
     """The score of a bag is (1/s) log mean_l exp(s <x_l, w>) + b."""
 
     temperature: float | Auto
-    exponent_: np.ndarray
-    sharpness_: np.ndarray
-    gain_: np.ndarray
-    token_range_: np.ndarray
+    exponent_: Float[np.ndarray, " K"]
+    sharpness_: Float[np.ndarray, " K"]
+    gain_: Float[np.ndarray, " K"]
+    token_range_: Float[np.ndarray, "2 K"]
 
     def _fit_tasks(
         self, tasks: list[Task], targets: Targets, fits: list[AttentionFit] | None = None

@@ -100,6 +100,11 @@ class BagClassifier(BagStack, BaseBagClassifier):
     (True, 0)
     """
 
+    token_count_proba_: Float[np.ndarray, "K A"]
+    token_slope_: Float[np.ndarray, "K A"]
+    token_intercept_: Float[np.ndarray, "K A"]
+    token_ceiling_: Float[np.ndarray, "K A"]
+    token_rate_: Float[np.ndarray, " K"]
     _kinds = Kinds(
         PooledLinearClassifier,
         MaxPooledClassifier,

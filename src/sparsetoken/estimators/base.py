@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
@@ -56,8 +56,9 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
 
     n_tokens: int | None
     n_bags_: float
-    intercept_: np.ndarray
-    left_out_scores_: np.ndarray | None
+    n_features_in_: int
+    intercept_: Float[np.ndarray, " K"]
+    left_out_scores_: Float[np.ndarray, "n K"] | None
     loss: Loss | str
     ridge: float | Auto = "auto"
     standardize: bool = True
@@ -191,7 +192,7 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
     """A classifier of bags: one score for two classes, else one for each against the rest."""
 
     class_weight: ClassWeight
-    classes_: np.ndarray
+    classes_: Shaped[np.ndarray, " C"]
     loss: Loss | str = "logistic"
 
     def _targets(self, bags: Bags, y: Any, sample_weight: Any, groups: Any) -> Targets:
@@ -257,8 +258,8 @@ class BaseBagRegressor(RegressorMixin, BagEstimator):
 class ReadoutEstimator(BagEstimator):
     """An estimator with one linear readout for each column of scores."""
 
-    coef_: np.ndarray
-    ridge_: np.ndarray
+    coef_: Float[np.ndarray, "K m"]
+    ridge_: Float[np.ndarray, " K"]
 
     def _keep_readouts(
         self, fits: list[LinearFit], tokens: StandardTokens, targets: Targets

@@ -36,10 +36,10 @@ class PooledForest(BagEstimator):
     n_estimators: int
     random_state: RandomState
     forest_: Any
-    slope_: np.ndarray
-    column_mean_: np.ndarray
-    column_scale_: np.ndarray
-    feature_range_: np.ndarray
+    slope_: Float[np.ndarray, " K"]
+    column_mean_: Float[np.ndarray, " d"]
+    column_scale_: Float[np.ndarray, " d"]
+    feature_range_: Float[np.ndarray, "2 features"]
 
     def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
         """Fit the trees, and the scale of their scores by out-of-bag predictions."""

@@ -41,8 +41,8 @@ class MeanPooled(ReadoutEstimator):
 class MaxPooled(MeanPooled):
     """The score is linear in mean token and column maxima."""
 
-    largest_coef_: np.ndarray
-    largest_range_: np.ndarray
+    largest_coef_: Float[np.ndarray, "K m"]
+    largest_range_: Float[np.ndarray, "2 K"]
 
     def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
         tokens, fits = tasks[0].tokens, [task.largest_fit() for task in tasks]
@@ -228,6 +228,8 @@ class VectorizedLinearClassifier(MeanPooled, _LinearClassifier):
     >>> bool(model.score(bags, labels) > 0.9)
     True
     """
+
+    bag_size_: int | None
 
     def _fit(self, bags: Bags, targets: Targets) -> list[str]:
         self.bag_size_ = bags.common_size

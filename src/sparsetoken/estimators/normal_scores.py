@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
@@ -74,6 +74,10 @@ class TokenNormalScores(  # type: ignore[call-arg]
     >>> scores[9][:, 0].round(2).tolist()
     [1.76, 2.22]
     """
+
+    n_features_in_: int
+    columns_: Int[np.ndarray, " k"]
+    knots_: list[Float[np.ndarray, "2 _"]]
 
     def __init__(
         self,

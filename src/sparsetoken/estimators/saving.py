@@ -12,17 +12,16 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sparsetoken.base.files import written_whole
 from sparsetoken.base.machine import needed
-from sparsetoken.base.untrusted import check_text, check_unpacked, members_of, refused
+from sparsetoken.base.untrusted import check_unpacked, members_of, refused
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators.declared import check_fitted
 
 PICKLES = (".joblib", ".pickle", ".pkl")
 _LEGAL = "a classifier that was saved"
 _HARMLESS = "of types of this package and of those that skops knows to be harmless"
-_TREES = ("sklearn.tree._tree.Tree",)  # not harmless by itself: see `_check_trees`
+_TREES = ("sklearn.tree._tree.Tree",)  # what is in them is not looked at
 _SCHEMA, _OBJECTS = "schema.json", 32  # bytes of objects for a byte of JSON, as of "[[],[],[]]"
 
 
@@ -79,9 +78,14 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
     Raises
     ------
     InvalidInput
-        If there is no such file, if it is damaged, would fill the memory or lacks what this
+        If there is no such file, if it is damaged, would fill the memory or is not what this
         version keeps of a fit, if it names types other than those of this package and the ones
         that skops knows to be harmless, or if it is a pickle that is not trusted.
+
+    Notes
+    -----
+    Load models only from people you trust. No code is run, and what the estimators of this package
+    have fitted is checked for kinds, shapes and numbers; what is in the trees of a forest is not.
 
     Examples
     --------
@@ -118,9 +122,7 @@ def _harmless(path: Path) -> Any:
         content = _unpacked(path)
         strange = _strange(content)
         if not strange:
-            model = skops.loads(content, trusted=sorted(_trusted()))
-            _check_trees(model)
-            return model
+            return skops.loads(content, trusted=sorted(_trusted()))
     raise InvalidInput(f"MODEL {path.name}", _HARMLESS, strange)
 
 
@@ -131,22 +133,6 @@ def _strange(content: bytes) -> str:
 
 def _trusted() -> set[str]:
     return {*_own_types(), *_TREES}
-
-
-def _check_trees(model: Any) -> None:
-    """Refuse trees whose nodes lead back, or outside of the arrays that compiled code reads."""
-    members = [model, *getattr(model, "members_", {}).values()]
-    for forest in (member.forest_ for member in members if hasattr(member, "forest_")):
-        for tree in (each.tree_ for each in forest.estimators_):
-            left, right, place = tree.children_left, tree.children_right, np.arange(tree.node_count)
-            inner = left != -1
-            for child in (left[inner], right[inner]):
-                if not ((child > place[inner]) & (child < tree.node_count)).all():
-                    raise ValueError("a tree whose branches do not lead to leaves")
-            if not (
-                (tree.feature[inner] >= 0) & (tree.feature[inner] < forest.n_features_in_)
-            ).all():
-                raise ValueError("a tree of other features")
 
 
 def _unpacked(path: Path) -> bytes:
@@ -173,18 +159,9 @@ def _content(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 
 def _complete(model: Any, path: Path) -> Any:
-    """Return a model that has all fitted attributes of its class, or raise `InvalidInput`."""
-    names = [name for kind in type(model).__mro__ for name in vars(kind).get("__annotations__", {})]
-    missing = sorted(name for name in names if name.endswith("_") and not hasattr(model, name))
-    if missing and hasattr(model, "classes_"):
-        got = f"{path} without {', '.join(missing)}"
-        remedy = "Another version saved it: fit and save it again."
-        raise InvalidInput("MODEL", "a classifier that this version saved", got, remedy)
-    classes = np.asarray(getattr(model, "classes_", ("", "")))
-    if classes.ndim != 1 or len(classes) < 2:
-        got = f"{path} with classes of shape {classes.shape}"
-        raise InvalidInput("MODEL", "a classifier of two classes or more", got)
-    check_text(f"classes of MODEL {path.name}", classes)
+    """Return a model whose estimators are as fits leave them, or raise `InvalidInput`."""
+    with refused("MODEL", _LEGAL, path):
+        check_fitted(model, path)
     return model
 
 

@@ -60,12 +60,12 @@ class BagStack(TokenOrder):
 
     members: Sequence[tuple[str, Any]]
     member_names_: list[str]
-    member_losses_: np.ndarray
+    member_losses_: Float[np.ndarray, "M K"]
     members_: dict[str, Any]
-    weights_: np.ndarray
-    signal_pvalue_: np.ndarray
-    token_coef_: np.ndarray
-    side_: np.ndarray
+    weights_: Float[np.ndarray, "M K"]
+    signal_pvalue_: Float[np.ndarray, " K"]
+    token_coef_: Float[np.ndarray, "K d"]
+    side_: Int[np.ndarray, " K"]
     orders_normal_scores_: bool
     normal_scores_: TokenNormalScores | None
     _forms: dict[str, Form]
