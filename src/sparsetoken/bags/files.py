@@ -159,9 +159,8 @@ def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns, groups: An
         if groups == "" and GROUPS not in names:
             return found
         values, source = array(groups or GROUPS), f"array {groups or GROUPS}"
-        if packed:  # they were written in the order of the ids
-            values = in_order(values, source)
-        return found.with_groups(values, source)
+        # Packed groups were written in the order of the ids.
+        return found.with_groups(in_order(values, source) if packed else values, source)
 
     def in_order(values: np.ndarray, source: str) -> dict[Any, Any]:
         if values.shape != (ids := array(IDS)).shape:

@@ -123,9 +123,8 @@ def excess(
         means.append(mean[rows].mean())
         moves[rows] = (mean[rows] - means[-1]) * np.sqrt(G / (G - 1)) / rows.sum()
     moves[~positive] *= -1
-    if groups is not None:
-        moves = np.bincount(groups, moves)
-    return Excess(float(means[0] - means[1]), float(np.linalg.norm(moves)))
+    of_groups = moves if groups is None else np.bincount(groups, moves)
+    return Excess(float(means[0] - means[1]), float(np.linalg.norm(of_groups)))
 
 
 def excess_of(
