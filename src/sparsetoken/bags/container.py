@@ -49,7 +49,8 @@ class Bags:
     tokens : float32 or float64 array of shape (N, d), C-contiguous
         The tokens of all bags, one bag after the other.
     offsets : int array of shape (n + 1,)
-        Bag i is rows offsets[i] to offsets[i+1]; from 0 to N, strictly increasing.
+        Bag i is rows offsets[i] to offsets[i+1]; from 0 to N, never falling. Only what
+        predicts takes bags without a token.
 
     Raises
     ------
@@ -82,10 +83,10 @@ class Bags:
             remedy = "as_bags makes bags of other arrays."
             raise InvalidInput("tokens", legal, _kind_of(tokens), remedy)
         whole = offsets.dtype.kind in "iu" and offsets.ndim == 1 and offsets.size > 0
-        rising = whole and (offsets[1:] > offsets[:-1]).all()
+        rising = whole and (offsets[1:] >= offsets[:-1]).all()
         if not rising or (offsets[0], offsets[-1]) != (0, len(tokens)):
-            legal = f"integers from 0 to the number of tokens, {len(tokens)}, strictly increasing"
-            raise InvalidInput("offsets", legal, _kind_of(offsets), "No bag is empty.")
+            legal = f"integers from 0 to the number of tokens, {len(tokens)}, that never fall"
+            raise InvalidInput("offsets", legal, _kind_of(offsets))
         object.__setattr__(self, "offsets", offsets.astype(np.int64, copy=False))
 
     def __len__(self) -> int:
@@ -119,6 +120,11 @@ class Bags:
         ends = [(float(part.min()), float(part.max())) for part in parts]
         least, most = np.reshape(ends, (-1, 2)).T
         return float(least.min(initial=np.inf)), float(most.max(initial=-np.inf))
+
+    @property
+    def nonempty(self) -> Bags:
+        """The bags that have a token, with the same array of tokens."""
+        return self if self.sizes.all() else Bags(self.tokens, np.unique(self.offsets))
 
     @property
     def common_size(self) -> int | None:

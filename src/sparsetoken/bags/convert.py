@@ -16,7 +16,7 @@ from sparsetoken.base.validation import InvalidInput, integer, refuse_disguised
 _MASK = "Give X.filled(0), with mask=~X.mask.all(axis=2) if whole tokens are masked."
 
 
-def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None) -> Bags:
+def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None, empty: bool = False) -> Bags:
     """Return bags of embeddings in any form as `Bags`.
 
     Float32 and float64 are kept, float16 becomes float32, all else float64. Where nothing has
@@ -35,6 +35,8 @@ def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None) -> Bags:
         padding are never read. Without a mask, every token counts, also one of zeros.
     n_tokens : int, optional
         Tokens in each row of a flattened array.
+    empty : bool
+        Whether bags may be without a token, as `predict` takes them.
 
     Returns
     -------
@@ -74,12 +76,21 @@ def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None) -> Bags:
         n, L, d = array.shape
         mask = np.ones((n, L), bool) if mask is None else _checked_mask(mask, n, L)
         sizes = mask.sum(axis=1)
-        if not sizes.all():
-            raise _empty(int(sizes.argmin()), "only padding in the mask")
         tokens = array.reshape(n * L, d) if mask.all() else array[mask]
         bags = Bags(tokens, offsets_of(sizes))
+    if not empty:
+        check_nonempty(bags)
     check_finite(bags, mask)
     return bags
+
+
+def check_nonempty(bags: Bags) -> None:
+    """Raise `InvalidInput` if a bag has no token."""
+    if not bags.sizes.all():
+        at = int(bags.sizes.argmin())
+        raise InvalidInput(
+            f"bag {at}", "of at least one token", "no token", "Leave empty bags out."
+        )
 
 
 def refuse_others(X: Any) -> None:
@@ -193,22 +204,24 @@ def _from_list(X: Sequence) -> Bags:
     if _is_column(X):
         X = [bag.tokens for (bag,) in X]
     arrays = [as_floats(bag, name=f"bag {i}") for i, bag in enumerate(X)]
-    for i, bag in enumerate(arrays):
-        if bag.ndim != 2:
-            raise InvalidInput(f"bag {i}", "of shape (tokens, d)", f"shape {bag.shape}")
-        if not bag.size:
-            raise _empty(i, f"shape {bag.shape}")
-        if bag.shape[1] != arrays[0].shape[1]:
-            d = arrays[0].shape[1]
-            raise InvalidInput(f"bag {i}", f"of d = {d}, as bag 0", f"d = {bag.shape[1]}")
-    return Bags(np.concatenate(arrays), offsets_of(np.array([len(bag) for bag in arrays])))
+    full = [i for i, bag in enumerate(arrays) if bag.size]
+    for i in full:
+        if arrays[i].ndim != 2:
+            raise InvalidInput(f"bag {i}", "of shape (tokens, d)", f"shape {arrays[i].shape}")
+        d, of_first = arrays[i].shape[1], arrays[full[0]].shape[1]
+        if d != of_first:
+            raise InvalidInput(f"bag {i}", f"of d = {of_first}, as bag {full[0]}", f"d = {d}")
+    # Without any token, what an array of shape (0, d) says of d.
+    shown = [arrays[i] for i in full] or [next(bag for bag in arrays if bag.ndim > 1)[:0]]
+    sizes = np.array([len(bag) if bag.size else 0 for bag in arrays])
+    return Bags(np.concatenate(shown), offsets_of(sizes))
 
 
 def _three_dimensional(array: np.ndarray, n_tokens: int | None) -> np.ndarray:
     if array.ndim not in (2, 3):
         legal = "an array of shape (n, L, d) or (n, d), or a list of arrays of shape (L_i, d)"
         raise InvalidInput("X", legal, f"shape {array.shape}")
-    if not array.size:
+    if not (len(array) and array.shape[-1] and (array.ndim == 3 or array.size)):
         raise InvalidInput("X", "at least one bag of one token of d >= 1", f"shape {array.shape}")
     if array.ndim == 3 and n_tokens is not None:
         raise InvalidInput("n_tokens", "None for an array of shape (n, L, d)", n_tokens)
@@ -233,10 +246,6 @@ def _checked_mask(mask: Any, n: int, L: int) -> Bool[np.ndarray, "n L"]:
     if given.dtype.kind not in "biu" or not np.isin(given, (0, 1)).all():
         raise InvalidInput("mask", legal, f"dtype {given.dtype} with other values than 0 and 1")
     return given.astype(bool, copy=False)
-
-
-def _empty(bag: int, got: str) -> InvalidInput:
-    return InvalidInput(f"bag {bag}", "of at least one token", got, "Leave empty bags out.")
 
 
 def check_finite(

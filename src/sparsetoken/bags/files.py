@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import as_bags
+from sparsetoken.bags.convert import as_bags, check_nonempty
 from sparsetoken.bags.labelled import LabelledBags
 from sparsetoken.bags.packed import GROUPS, IDS, LABEL, OFFSETS, TOKENS
 from sparsetoken.bags.tables import (
@@ -111,9 +111,15 @@ def read(
 
 
 def loaded(
-    path: str | Path, labels: Any, bag: str, columns: Columns, groups: Any = ""
+    path: str | Path,
+    labels: Any,
+    bag: str,
+    columns: Columns,
+    groups: Any = "",
+    *,
+    empty: bool = False,
 ) -> LabelledBags:
-    """Read bags as `read`, without a look for leaks."""
+    """Read bags as `read`, without a look for leaks; bags without a token only where allowed."""
     path = Path(path)
     ending = path.suffix.lower()
     if path.is_dir():
@@ -129,7 +135,10 @@ def loaded(
         require_regular("FILE", path)
     try:
         if path.is_dir() or ending == ".npz":
-            return _from_arrays(path, labels, bag, columns, groups)
+            found = _from_arrays(path, labels, bag, columns, groups)
+            if not empty:
+                check_nonempty(found.bags)
+            return found
         return _from_parquet(path, labels, bag, columns, groups)
     except InvalidInput:
         raise
@@ -180,7 +189,7 @@ def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns, groups: An
         legal = "of shape (n, L, d), or (tokens, d) with an array of bag ids"
         raise InvalidInput("array X", legal, f"shape {X.shape}")
     if X.ndim == 3:
-        bags = as_bags(X, array("mask") if "mask" in names else None)
+        bags = as_bags(X, array("mask") if "mask" in names else None, empty=True)
         found = of_bags(bags, np.arange(len(bags)))
     else:
         found = grouped(X, array(bag), labels, source)
