@@ -21,6 +21,12 @@ _CHUNK = 1 << 18  # values looked at together: they stay in the cache of the pro
 _LARGE = 1 << 26  # bytes from which a copy of a memory map goes to a file
 
 
+NEED_TABLES = (
+    "OneVsOneClassifier and chains work on numbers of a table: OneVsRestClassifier, "
+    "MultiOutputClassifier and MultiOutputRegressor take bags."
+)
+
+
 class Padded(NamedTuple):
     """Bags filled up to one length.
 
@@ -142,7 +148,7 @@ class Bags:
             "Bags are not a table. A transformer of tables, such as StandardScaler, goes into "
             "TokenTransformer(StandardScaler()), which applies it to each token. BagPooling makes "
             "a row of each bag, to_array() pads, and to_column() is for tools that only hand "
-            "tables on, such as BaggingClassifier."
+            f"tables on, such as BaggingClassifier. {NEED_TABLES}"
         )
 
     def __iter__(self) -> Iterator[np.ndarray]:
@@ -203,11 +209,11 @@ class Bags:
         Returns
         -------
         object array of shape (n, 1)
-            Its entries are `Bags` of one bag each, as views.
+            The attribute `tokens` of an entry is a bag, as a view.
         """
         column = np.empty((len(self), 1), dtype=object)
-        for i in range(len(self)):
-            column[i, 0] = self._run(i, i + 1)
+        for i, bag in enumerate(self):
+            column[i, 0] = Cell(bag)
         return column
 
     def to_array(self, fill: float = 0.0) -> Padded:
@@ -230,6 +236,16 @@ class Bags:
         array = np.full((n, L, d), fill, self.dtype)
         array[mask] = self.tokens
         return Padded(array, mask)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Cell:
+    """A bag in a table. It is no sequence: NumPy would hide what is said of it as a number."""
+
+    tokens: Float[np.ndarray, "L d"]
+
+    def __float__(self) -> float:
+        raise TypeError(f"This table holds bags, which are no numbers. {NEED_TABLES}")
 
 
 def offsets_of(sizes: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n+1"]:

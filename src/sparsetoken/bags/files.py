@@ -20,6 +20,7 @@ from sparsetoken.bags.tables import (
     Columns,
     check_present,
     chosen,
+    column_name,
     from_rows,
     grouped,
     numbers_or_vectors,
@@ -120,6 +121,7 @@ def loaded(
     empty: bool = False,
 ) -> LabelledBags:
     """Read bags as `read`, without a look for leaks; bags without a token only where allowed."""
+    bag, labels, groups = (column_name(value) for value in (bag, labels, groups))
     path = Path(path)
     ending = path.suffix.lower()
     if path.is_dir():

@@ -62,7 +62,7 @@ def pack(
     files : path or sequence of paths
         A folder, all of whose files that end in .npy, .h5, .hdf5 or .zarr are taken in the order
         of their names; or such files in the order that the bags shall have. Each holds an array of
-        shape (L_i, d).
+        shape (L_i, d) or (1, L_i, d).
     to : path
         The folder to write, which must not be there yet. It takes as much disk as the tokens.
     labels : mapping, pandas.Series or array, optional
@@ -183,7 +183,7 @@ def _layout(paths: Sequence[Path], dataset: str) -> tuple[list[int], int, np.dty
     sizes, kinds = [], []
     for path in paths:
         with _token_array(path, dataset) as array:
-            L, d = array.shape
+            L, d = array.shape[-2:]
             kinds.append((d, as_floats(np.empty(0, array.dtype)).dtype))
         if kinds[-1] != kinds[0]:
             legal = "of d = {} and {}".format(*kinds[0]) + f", as {paths[0].name}"
@@ -196,7 +196,7 @@ def _layout(paths: Sequence[Path], dataset: str) -> tuple[list[int], int, np.dty
 def _tokens(path: Path, dataset: str, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
     """Read the tokens of one file, which are finite and of the shape that it had before."""
     with _token_array(path, dataset) as array:
-        tokens = as_floats(array[...])
+        tokens = as_floats(array[...]).reshape(array.shape[-2:])
     if (tokens.shape, tokens.dtype) != (shape, dtype):
         got = f"{tokens.dtype} of shape {tokens.shape}"
         raise InvalidInput(f"FILE {path}", f"as it was before: {dtype} of shape {shape}", got)
@@ -222,9 +222,12 @@ def _token_array(path: Path, dataset: str = "") -> Iterator[Any]:
     # A damaged part is met where it is read, so that the reading stands inside, too.
     with contextlib.ExitStack() as stack, refused("FILE", _LEGAL, path):
         array = _array(path, dataset, stack)
-        if not (_of_tokens(array) and min(array.shape) > 0):
-            legal = "with real numbers of shape (L, d), L and d at least 1"
+        if not _of_tokens(array):
+            legal = "with real numbers of shape (L, d) or (1, L, d)"
             raise InvalidInput(f"FILE {path}", legal, f"{array.dtype} of shape {array.shape}")
+        if not min(array.shape):
+            legal, got = "of at least one token of d >= 1", f"shape {array.shape}"
+            raise InvalidInput(f"FILE {path}", legal, got, "Leave slides without a token out.")
         yield array
 
 
@@ -235,7 +238,7 @@ def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
 
         stored = arrays_in(path)
         tokens = stored[""] if "" in stored else _member(path, dataset, stored)
-        return guarded(path, tokens) if _of_tokens(tokens) else tokens
+        return guarded(path, tokens) if _of_tokens(tokens) and tokens.size else tokens
     require_regular("FILE", path)
     if path.suffix.lower() == ".npy":
         return np.load(path, mmap_mode="r", allow_pickle=False)
@@ -245,7 +248,7 @@ def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
     if tokens.external or tokens.is_virtual:
         got = f"{tokens.name}, whose values are in other files"
         raise InvalidInput(f"FILE {path}", "of an array with its own values", got)
-    if _of_tokens(tokens):
+    if _of_tokens(tokens) and tokens.size:
         check_unpacked(path, padded_size(tokens.shape, tokens.chunks or tokens.shape))
         _check_deflated(tokens)
     return tokens
@@ -302,4 +305,6 @@ def _member(path: Path, dataset: str, arrays: Mapping[str, Any]) -> Any:
 
 
 def _of_tokens(array: Any) -> bool:
-    return len(array.shape or ()) == 2 and np.dtype(array.dtype).kind in "biuf"
+    shape = array.shape or ()
+    layout = len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)
+    return layout and np.dtype(array.dtype).kind in "biuf"

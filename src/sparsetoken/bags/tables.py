@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +82,7 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
 
 def from_frame(
     frame: pandas.DataFrame,
-    bag: str = "bag",
+    bag: str | int = "bag",
     *,
     labels: Any = None,
     groups: Any = None,
@@ -92,11 +93,11 @@ def from_frame(
     Parameters
     ----------
     frame : pandas.DataFrame, polars.DataFrame or pyarrow.Table
-    bag : str
+    bag : str or int
         The column of bag ids, in any order.
-    labels : str, mapping, pandas.Series or array, optional
+    labels : str, int, mapping, pandas.Series or array, optional
         The column of labels, alike in all rows of a bag; else as in `from_long`.
-    groups : str, mapping, pandas.Series or array, optional
+    groups : str, int, mapping, pandas.Series or array, optional
         The column of groups, such as patients, alike in all rows of a bag; else as in `from_long`.
     columns : list of str, or str, optional
         The columns of the embedding, or the one column that holds it as a list. The default
@@ -221,7 +222,7 @@ def grouped(
 def from_rows(
     what: str,
     frame: Any,
-    bag: str,
+    bag: str | int,
     labels: Any,
     groups: Any,
     columns: Columns,
@@ -232,6 +233,7 @@ def from_rows(
     Messages call it `what`. Labels or groups that are a text name a column. Where no columns of the
     tokens are given, `default` picks them among the others.
     """
+    bag, labels, groups = (column_name(value) for value in (bag, labels, groups))
     check_columns(what, frame)
     names = [str(name) for name in frame.columns]
     frame = frame[:]  # a view
@@ -254,6 +256,12 @@ def from_rows(
     return found.with_groups(groups, index=frame.index)
 
 
+def column_name(value: Any) -> Any:
+    """Return the text that names the column of an integer, and all else as it is."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return str(value) if whole else value
+
+
 def check_present(
     what: str, kind: str, name: str, names: Collection[str], remedy: str = ""
 ) -> None:
@@ -267,6 +275,7 @@ def check_present(
 
 def chosen(columns: Sequence[str | int], names: Sequence[str]) -> list[str]:
     """Return the columns of the tokens that are asked for, or raise `InvalidInput`."""
+    columns = column_name(columns)
     wanted = [columns] if isinstance(columns, str) else [str(column) for column in columns]
     if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(names):
         raise InvalidInput("columns", f"different ones of {some(names)}", ", ".join(wanted))
@@ -285,19 +294,23 @@ def numbers_or_vectors(frame: Any, names: list[str]) -> list[str]:
     """Return the columns of numbers, or the one of vectors; never a second label."""
     names = [name for name in names if name not in LABELS]
     vectors = [name for name in names if _of_vectors(frame[name])]
-    numbers = [name for name in names if _of_numbers(frame[name])]
-    if bool(vectors) == bool(numbers) or len(vectors) > 1:
+    of_numbers = [name for name in names if _of_numbers(frame[name])]
+    if bool(vectors) == bool(of_numbers) or len(vectors) > 1:
         legal = "with columns of numbers, or one column of vectors"
-        got = f"numbers: {some(numbers) or 'none'}; vectors: {some(vectors) or 'none'}"
+        got = f"numbers: {some(of_numbers) or 'none'}; vectors: {some(vectors) or 'none'}"
         raise InvalidInput("FILE", legal, got, "{} names the columns of the tokens.", "columns=")
-    return vectors or numbers
+    return vectors or of_numbers
 
 
 def _tokens(frame: Any, used: list[str]) -> np.ndarray:
     """Return the tokens: of columns of numbers, or of the one column that holds vectors."""
     if len(used) == 1 and _of_vectors(frame[used[0]]):
+        rows = frame[used[0]].to_list()
+        if any(np.ndim(one) > 1 or getattr(one, "dtype", np.dtype(float)).names for one in rows):
+            remedy = f"Where each row is a bag, they are as_bags(list(frame[{used[0]!r}]))."
+            raise InvalidInput(f"column {used[0]}", "of a vector for each token", "tables", remedy)
         try:
-            return np.stack(frame[used[0]].to_list())
+            return np.stack(rows)
         except (ValueError, TypeError) as error:
             legal = "of vectors of one dimension"
             raise InvalidInput(f"column {used[0]}", legal, f"others ({error})") from None
