@@ -68,8 +68,8 @@ def read(
         there. None reads no groups; else groups as in `from_long`.
     columns : list of str or int, optional
         The columns of the embedding, or the one column of a Parquet file that holds it as a
-        list. The default is all columns of numbers, or the one of lists, without ids, labels and
-        groups.
+        list. The default is all columns of numbers, or the one of lists, without ids, labels,
+        groups and lists of coordinates.
 
     Returns
     -------
@@ -80,7 +80,8 @@ def read(
     -----
     LeakWarning
         If one column, or the number of tokens, gives the labels away: see `separating_columns`; or
-        if a column has one value in each bag, as labels and ids have.
+        if a column has one value in each bag, as labels and ids have, or, where no columns are
+        given, the name of a place.
 
     Raises
     ------

@@ -21,6 +21,7 @@ import numpy as np
 from sparsetoken.bags.container import Bags, offsets_of
 from sparsetoken.bags.convert import as_floats, check_finite
 from sparsetoken.bags.labelled import labels_of, some
+from sparsetoken.bags.names import is_of_tokens, is_place
 from sparsetoken.base.files import require_regular
 from sparsetoken.base.machine import needed
 from sparsetoken.base.progress import progress_of
@@ -35,6 +36,7 @@ from sparsetoken.base.validation import InvalidInput
 
 ENDINGS = (".npy", ".h5", ".hdf5", ".zarr")
 
+MOST_AXES = 4  # coordinates of a corner, or of a box
 _LEGAL = "of an array that can be read"
 _DEFLATE, _FLETCHER = 1, 3  # numbers of filters in HDF5
 _SMALL = 1 << 17  # bytes of a deflated chunk, which becomes 1032 times as large at the most
@@ -71,8 +73,10 @@ def pack(
     groups : mapping, pandas.Series or array, optional
         Of which patient, author or place each bag is, in the forms of labels; also kept.
     dataset : str, optional
-        The name of the array in .h5 files and .zarr groups; the default is the only one of shape
-        (L_i, d), which in an .h5 file is looked for in the file and in its groups.
+        The name of the array in .h5 files and .zarr groups. The default is the one of this shape
+        that is named as features, embeddings or tokens are, or else the only one, where no array of
+        pictures stands beside it. It is never one of coordinates. In an .h5 file it is looked for
+        in the file and in its groups.
 
     Returns
     -------
@@ -290,18 +294,29 @@ def _check_deflated(array: Any) -> None:
 
 
 def _member(path: Path, dataset: str, arrays: Mapping[str, Any]) -> Any:
-    """Return the array of a name, or the only one that may be tokens."""
+    """Return the array of a name, or the one that names say is the tokens.
+
+    Where none is named so, it is the only array that may be, unless pictures stand beside it, or it
+    has whole numbers in so few columns that they may be coordinates of any name.
+    """
     if dataset:
         if dataset.strip("/") not in arrays:
             legal, got = f"with the array {dataset}", some(sorted(arrays)) or "no array"
             raise InvalidInput(f"FILE {path}", legal, got)
         return arrays[dataset.strip("/")]
-    possible = [name for name, one in arrays.items() if _of_tokens(one)]
-    if len(possible) != 1:
-        legal, got = "of one array of shape (L, d)", some(sorted(possible)) or "none"
-        remedy = "dataset= names that of the tokens." if possible else ""
-        raise InvalidInput(f"FILE {path}", legal, got, remedy)
-    return arrays[possible[0]]
+    possible = [name for name, one in arrays.items() if _of_tokens(one) and not is_place(name)]
+    named = [name for name in possible if is_of_tokens(name)]
+    if len(named or possible) == 1:
+        one = arrays[(named or possible)[0]]
+        few = np.dtype(one.dtype).kind in "iu" and one.shape[-1] <= MOST_AXES
+        pictures = any(len(each.shape or ()) > 2 for each in arrays.values() if each is not one)
+        if named or not (few or pictures):
+            return one
+    shown = [f"{name} {tuple(arrays[name].shape or ())}" for name in sorted(arrays)]
+    legal = "of one array of tokens, of shape (L, d), that is named so or the only one"
+    remedy = "Coordinates are no tokens." if any(map(is_place, arrays)) else ""
+    remedy = "dataset= names that of the tokens." if possible else remedy
+    raise InvalidInput(f"FILE {path}", legal, some(shown) or "no array", remedy)
 
 
 def _of_tokens(array: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import numbers
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from sparsetoken.bags.convert import (
 )
 from sparsetoken.bags.keys import of_one_kind, read_keys
 from sparsetoken.bags.labelled import LabelledBags, is_series, some
+from sparsetoken.bags.names import is_place, places
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
 
@@ -56,7 +58,7 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
     -----
     LeakWarning
         If one column, or the number of tokens, gives the labels away: see `separating_columns`; or
-        if a column has one value in each bag, as labels and ids have.
+        if a column has one value in each bag, as labels and ids have, or the name of a place.
 
     Raises
     ------
@@ -77,7 +79,9 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
     (['b', 'a'], [1, 0], (2, 3))
     """
     index = bag_ids.index if is_series(bag_ids) else None
-    return grouped(tokens, bag_ids, labels).with_groups(groups, index=index).warned()
+    found = grouped(tokens, bag_ids, labels).with_groups(groups, index=index)
+    names = [str(name) for name in getattr(tokens, "columns", ())]
+    return dataclasses.replace(found, places=places(names)).warned()
 
 
 def from_frame(
@@ -112,7 +116,7 @@ def from_frame(
     -----
     LeakWarning
         If one column, or the number of tokens, gives the labels away, or a column has one value in
-        each bag, as labels and ids have.
+        each bag, as labels and ids have, or, where no columns are given, the name of a place.
 
     Raises
     ------
@@ -246,11 +250,13 @@ def from_rows(
         raise InvalidInput(what, "another column than that of the bag ids", bag)
     others = [name for name in names if name not in given]
     used = default(frame, others) if columns is None else chosen(columns, others)
+    where = places(used, others) if columns is None else []
     left_out = [name for name in others if name not in used]
     source = "labels"
     if isinstance(labels, str):
         labels, source = frame[labels].to_numpy(), f"column {labels}"
     found = grouped(_tokens(frame, used), frame[bag], labels, source, used, left_out)
+    found = dataclasses.replace(found, places=where)
     if isinstance(groups, str):
         return found.with_groups(frame[groups].to_numpy(), f"column {groups}")
     return found.with_groups(groups, index=frame.index)
@@ -286,13 +292,18 @@ def _all_but_labels(frame: Any, names: list[str]) -> list[str]:
     for name in names:
         if name in LABELS:
             remedy = f'labels="{name}" takes it as labels, columns= names those of tokens.'
+            if name in places(names):
+                remedy = (
+                    "columns= names those of tokens; it looks like a place, beside one named x."
+                )
             raise InvalidInput("columns", "those of the tokens", f"one named {name}", remedy)
     return names
 
 
 def numbers_or_vectors(frame: Any, names: list[str]) -> list[str]:
-    """Return the columns of numbers, or the one of vectors; never a second label."""
+    """Return the columns of numbers, or the one of vectors; never a second label or coordinates."""
     names = [name for name in names if name not in LABELS]
+    names = [name for name in names if not (_of_vectors(frame[name]) and is_place(name))]
     vectors = [name for name in names if _of_vectors(frame[name])]
     of_numbers = [name for name in names if _of_numbers(frame[name])]
     if bool(vectors) == bool(of_numbers) or len(vectors) > 1:
