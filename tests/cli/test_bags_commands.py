@@ -233,7 +233,6 @@ SPREAD = np.tile(np.arange(24), 2)
         ({"X": X, "y": np.zeros(24)}, ["two classes"]),
         ({"X": X, "y": Y, "mask": np.ones((24, 5), bool)}, ["mask", "(24, 2)"]),
         ({"X": np.where(X == 3, np.inf, X), "y": Y}, ["inf", "bag 3, token 0"]),
-        ({"X": X[:8], "y": np.array([0] * 7 + [1])}, ["of each class", "1 of class 1"]),
     ],
 )
 def test_a_file_that_does_not_fit_is_one_message(arrays, words, tmp_path):

@@ -320,6 +320,6 @@ def _member(path: Path, dataset: str, arrays: Mapping[str, Any]) -> Any:
 
 
 def _of_tokens(array: Any) -> bool:
-    shape = array.shape or ()
+    shape: tuple[int, ...] = array.shape or ()
     layout = len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)
     return layout and np.dtype(array.dtype).kind in "biuf"

@@ -244,7 +244,7 @@ def from_rows(
     frame.columns = names
     given = [bag, *(name for name in (labels, groups) if isinstance(name, str))]
     for name in given:
-        check_present(what, "column", name, names, _of_index(frame))
+        check_present(what, "column", str(name), names, _of_index(frame))
     if bag in given[1:]:
         what = "labels" if labels == bag else "groups"
         raise InvalidInput(what, "another column than that of the bag ids", bag)

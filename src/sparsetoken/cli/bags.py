@@ -230,7 +230,8 @@ def predictions(
     estimator = _loaded(model, trust_pickle)
     wanted = names(columns) or _columns(estimator, file)
     data = loaded(file, None, bag, wanted, empty=not refuse_empty)
-    bags, found = data.bags, {"bag": [str(name) for name in data.ids.tolist()]}
+    bags = data.bags
+    found: dict[str, list[Any]] = {"bag": [str(name) for name in data.ids.tolist()]}
     with _told() as told:
         predicted = estimator.predict(bags).tolist()
         if not hasattr(estimator, "classes_"):
