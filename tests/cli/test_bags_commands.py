@@ -329,6 +329,7 @@ def test_columns_are_chosen_and_leaks_are_told(command, parquet):
         ("fit", ["--folds", 40], "40 folds"),
         ("fit", ["--seed", -1], "--seed"),
         ("fit", ["--out", "no/such/folder/model.skops"], "--out"),
+        ("fit", ["--out", "model.onnx"], "--out must be a name that ends in .skops, .joblib"),
         ("fit", ["--label", "z"], "array z"),
         ("fit", ["--columns", "0,5"], "different ones of 0, 1, 2, 3, 4"),
         ("diagnose", ["--columns", "1,1"], "different ones of"),

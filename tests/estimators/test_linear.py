@@ -92,7 +92,7 @@ def test_vectorized_is_logistic_regression_on_flat_bags(draw: Draw) -> None:
     assert (table.bag_size_, table.n_features_in_) == (3, 12)
 
 
-def _left_out_losses(F: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
+def _left_out_losses(F: np.ndarray, unseen: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
     """Return the losses of samples by fits without them: Newton's method for all fits at once."""
     (n, d), sign, others = F.shape, 2.0 * y - 1, 1 - np.eye(len(y))
     Z, w = np.column_stack([F, np.ones(n)]), np.zeros((n, d + 1))
@@ -103,7 +103,17 @@ def _left_out_losses(F: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
         curvature = np.einsum("ij,ja,jb->iab", others * p * (1 - p), Z, Z) + penalty
         w -= np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
     assert np.abs(gradient).max() < 1e-8
-    return np.logaddexp(0, -sign * np.einsum("ia,ia->i", w, Z))
+    return np.logaddexp(0, -sign * ((unseen * w[:, :-1]).sum(axis=1) + w[:, -1]))
+
+
+def _divisors(bags: Bags) -> list[np.ndarray]:
+    """Return what mean tokens are divided by: deviations of tokens or of mean tokens, or one."""
+    tokens, means = bags.tokens, _means(bags)
+    weights = np.repeat(np.ones(len(bags)), bags.sizes)
+    deviation = np.sqrt(np.average(np.square(tokens - tokens.mean(axis=0)), 0, weights))
+    least = deviation / np.sqrt(bags.sizes.max())
+    one = np.full(bags.dimension, np.sqrt(np.square(deviation).mean()))
+    return [deviation, np.maximum(means.std(axis=0), least), one]
 
 
 @pytest.mark.parametrize(("seed", "effect"), [(2, 0.0), (0, 3.0)])
@@ -116,21 +126,30 @@ def test_auto_takes_scale_and_ridge_of_least_left_out_loss(
     shift[:, 5] = effect * (2 * y - 1 + np.random.default_rng(seed).standard_normal(40))
     bags = bags.with_tokens(bags.tokens + np.repeat(shift, bags.sizes, axis=0))
     model = PooledLinearClassifier().fit(bags, y)
-    tokens = _means(_standardised(bags))
-    least = 1 / np.sqrt(bags.sizes.max())
-    scales, found = (np.ones(6), np.maximum(tokens.std(axis=0), least)), []
-    for scale in scales:
-        F = tokens / scale
+    means, scales, found = _means(bags), _divisors(bags), []
+    without = [_divisors(bags[np.arange(40) != i]) for i in range(40)]
+    for k, scale in enumerate(scales):
+        F = (means - bags.tokens.mean(axis=0)) / scale
+        # As it counts where the scale has not seen the bag.
+        unseen = F * np.square([scale / one[k] for one in without]) if k < 2 else F
         grid = F.var(axis=0).mean() * 10 ** np.arange(-4, 2.1, 0.5)
-        losses = [_left_out_losses(F, y, ridge) for ridge in grid]
-        best = int(np.argmin([one.mean() for one in losses]))
-        found.append((grid[best], losses[best]))
-    gains = found[1][1] - found[0][1]
-    own = int(gains.mean() <= gains.std() / np.sqrt(40))
+        losses = [_left_out_losses(F, unseen, y, ridge) for ridge in grid]
+        found.append((grid, losses))
+
+    def surely(one: int, other: int) -> bool:
+        gains = np.subtract(*(min(found[k][1], key=np.mean) for k in (other, one)))
+        return gains.mean() > gains.std() / np.sqrt(40)
+
+    own = 0 if surely(0, 1) else 1
     assert own == (effect == 0)
-    assert model.ridge_[0] == pytest.approx(found[own][0])
+    own = 2 if surely(2, own) else own
+    grid, losses = found[own]
+    ridge = model.ridge_[0]
+    (chosen,) = np.flatnonzero(np.isclose(grid, ridge))
+    # The fit leaves bags out by one Newton step, which is not sure of a hundredth of the loss.
+    assert losses[chosen].mean() < 1.01 * min(one.mean() for one in losses)
     # Calibration makes scores smaller, and turns nothing.
-    expected = _logistic(tokens / scales[own], y, found[own][0], np.ones(40))
+    expected = _logistic(means / scales[own], y, ridge, np.ones(40))
     assert np.corrcoef(model.decision_function(bags), expected)[0, 1] > 1 - 1e-6
 
 
@@ -147,6 +166,17 @@ def test_more_classes_are_one_against_the_rest(draw: Draw) -> None:
     assert np.array_equal(model.predict(bags), model.classes_[scores.argmax(axis=1)])
     chances = model.predict_proba(bags)
     np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-12)  # rounding
-    single = (len(bags) * expit(scores) + 1) / (len(bags) + 2)
-    np.testing.assert_allclose(chances / chances[:, :1], single / single[:, :1])
+    single = expit(scores) / expit(scores).sum(axis=1, keepdims=True)
+    even = 1.5 / (len(bags) + 2)  # no class is surer than (n + 1) / (n + 2)
+    np.testing.assert_allclose(chances, (1 - even) * single + even / 3)
     assert model.score(bags, names) > 0.7  # a third by chance
+
+
+def test_ten_separable_classes_are_sure() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 10
+    X = 0.05 * rng.standard_normal((200, 3, 10)) + 20 * np.eye(10)[y][:, None]
+    chances = PooledLinearClassifier().fit(X, y).predict_proba(X)
+    # As of two classes; with a floor of 1 / (n + 2) for each class it is 0.957.
+    assert chances[np.arange(200), y].mean() == pytest.approx(201 / 202, abs=2e-3)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)

@@ -16,9 +16,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hostile_files import PLAIN, TEXT, damaged, little_memory, npy
-from sparsetoken import estimators
+from sparsetoken import BagClassifier, estimators
+from sparsetoken.bags import pack, read
+from sparsetoken.bags.container import is_mapped
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import BagPooling, PooledLinearClassifier, TokenTransformer
+from sparsetoken.estimators import (
+    BagPooling,
+    PooledForestClassifier,
+    PooledLinearClassifier,
+    TokenTransformer,
+)
 from sparsetoken.estimators.saving import load, save
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__]
@@ -51,6 +58,32 @@ def test_what_was_saved_comes_back(model, bags, tmp_path):
         assert repr(found.get_params()) == repr(fitted.get_params())
         for name, values in zip(told, expected, strict=True):
             np.testing.assert_array_equal(tokens_of(getattr(found, name)(X)), values)
+
+
+def test_a_model_of_packed_bags_comes_back(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "slides").mkdir()
+    for i in range(40):
+        tokens = rng.standard_normal((3 + i % 4, 3)).astype(np.float32)
+        tokens[0, 0] += 3 * (i % 2)
+        np.save(tmp_path / "slides" / f"s{i:02d}.npy", tokens)
+    labels = {f"s{i:02d}": i % 2 for i in range(40)}
+    packed, y, _ = read(pack(tmp_path / "slides", tmp_path / "packed"), labels=labels)
+    assert is_mapped(packed.tokens)
+    for kind in (BagClassifier, PooledForestClassifier):
+        fitted = kind().fit(packed, y)
+        for ending in ("skops", "joblib"):
+            path = tmp_path / f"m.{ending}"
+            save(fitted, path)
+            found = load(path, trust_pickle=ending == "joblib").predict_proba(packed)
+            np.testing.assert_array_equal(found, fitted.predict_proba(packed))
+
+
+@pytest.mark.parametrize("name", ["m.onnx", "m.npz", "m.skops.zip"])
+def test_other_endings_are_refused(name, bags, tmp_path):
+    with pytest.raises(InvalidInput, match=r"ends in \.skops, \.joblib, \.pickle, \.pkl"):
+        save(PooledLinearClassifier().fit(*bags), tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 def tokens_of(found):

@@ -9,7 +9,7 @@ import math
 import mmap
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
@@ -57,6 +57,9 @@ class Bags:
     offsets : int array of shape (n + 1,)
         Bag i is rows offsets[i] to offsets[i+1]; from 0 to N, never falling. Only what
         predicts takes bags without a token.
+    feature_names : sequence of d str, optional
+        Names of the columns of the tokens, all different. Estimators keep those of the bags that
+        they are fitted to, and find the columns of other bags by them.
 
     Raises
     ------
@@ -80,6 +83,7 @@ class Bags:
 
     tokens: Float[np.ndarray, "N d"]
     offsets: Int[np.ndarray, " bounds"]
+    feature_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         tokens, offsets = self.tokens, np.asarray(self.offsets)
@@ -94,6 +98,14 @@ class Bags:
             legal = f"integers from 0 to the number of tokens, {len(tokens)}, that never fall"
             raise InvalidInput("offsets", legal, _kind_of(offsets))
         object.__setattr__(self, "offsets", offsets.astype(np.int64, copy=False))
+        # A view of plain kind: what is computed from a memory map would be of its class.
+        object.__setattr__(self, "tokens", tokens.view(np.ndarray))
+        if self.feature_names is not None:
+            names = tuple(self.feature_names)
+            if len(set(names)) < tokens.shape[1] or len(names) != tokens.shape[1]:
+                legal = f"{tokens.shape[1]} different names"
+                raise InvalidInput("feature_names", legal, f"{len(names)}: {', '.join(names[:8])}")
+            object.__setattr__(self, "feature_names", names)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -130,7 +142,7 @@ class Bags:
     @property
     def nonempty(self) -> Bags:
         """The bags that have a token, with the same array of tokens."""
-        return self if self.sizes.all() else Bags(self.tokens, np.unique(self.offsets))
+        return self if self.sizes.all() else self._like(self.tokens, np.unique(self.offsets))
 
     @property
     def common_size(self) -> int | None:
@@ -174,7 +186,7 @@ class Bags:
     def _run(self, first: int, stop: int) -> Bags:
         """Return the bags from `first` to before `stop`, as a view."""
         offsets = self.offsets[first : stop + 1]
-        return Bags(self.tokens[offsets[0] : offsets[-1]], offsets - offsets[0])
+        return self._like(self.tokens[offsets[0] : offsets[-1]], offsets - offsets[0])
 
     def _gather(self, picked: np.ndarray) -> Bags:
         sizes = self.sizes[picked]
@@ -183,13 +195,35 @@ class Bags:
             tokens = scratch((int(offsets[-1]), self.dimension), self.dtype)
             for start, bag in zip(offsets.tolist(), picked.tolist(), strict=False):
                 tokens[start : start + len(self[bag])] = self[bag]
-            return Bags(tokens, offsets)
+            return self._like(tokens, offsets)
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[picked] - offsets[:-1], sizes)
-        return Bags(self.tokens.take(rows, axis=0), offsets)
+        return self._like(self.tokens.take(rows, axis=0), offsets)
 
-    def with_tokens(self, tokens: Float[np.ndarray, "N k"]) -> Bags:
+    def _like(self, tokens: np.ndarray, offsets: np.ndarray) -> Bags:
+        return Bags(tokens, offsets, self.feature_names)
+
+    def with_tokens(
+        self, tokens: Float[np.ndarray, "N k"], feature_names: Sequence[str] | None = None
+    ) -> Bags:
         """Return bags of the same sizes with other tokens, in the same order."""
-        return Bags(tokens, self.offsets)
+        return Bags(tokens, self.offsets, feature_names)
+
+    def only(self, names: Sequence[str]) -> Bags:
+        """Return bags with the columns of these names, in this order.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such column, or the bags have no names of columns.
+        """
+        known = tuple(self.feature_names or ())
+        if absent := [name for name in names if name not in known]:
+            got = f"columns {', '.join(known[:8])}" if known else "no names of columns"
+            raise InvalidInput("X", f"bags with the column {absent[0]}", got)
+        if tuple(names) == known:
+            return self
+        places = [known.index(name) for name in names]
+        return self.with_tokens(self.tokens.take(places, axis=1), names)
 
     def equals(self, other: Bags) -> bool:
         """Whether both hold the same bags: the same sizes, values and dtype."""

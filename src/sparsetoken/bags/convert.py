@@ -28,7 +28,8 @@ def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None, empty: boo
     X : Bags, array or list
         - array of shape (n, L, d): n bags of L tokens, or fewer where `mask` says so;
         - list or object array of n arrays of shape (L_i, d) or (1, L_i, d), also in one row or
-          column (cells of MATLAB), or structured (relational attributes of ARFF);
+          column (cells of MATLAB), or structured (relational attributes of ARFF); of frames the
+          columns are those of the first one, by name;
         - array of shape (n, d): one token in each bag, or, with `n_tokens`, n bags flattened
           to n_tokens * d columns;
         - Bags, or what `Bags.to_column` makes of them.
@@ -72,14 +73,14 @@ def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None, empty: boo
                 remedy = "The bags already say which tokens they have."
                 raise InvalidInput(name, "None for ragged bags", type(value).__name__, remedy)
         # New bags, whose values are looked at again: they may have changed in place.
-        bags = X.with_tokens(X.tokens) if isinstance(X, Bags) else _from_list(X)
+        bags = X.with_tokens(X.tokens, X.feature_names) if isinstance(X, Bags) else _from_list(X)
     else:
         array = _three_dimensional(as_floats(X), n_tokens)
         n, L, d = array.shape
         mask = np.ones((n, L), bool) if mask is None else _checked_mask(mask, n, L)
         sizes = mask.sum(axis=1)
         tokens = array.reshape(n * L, d) if mask.all() else array[mask]
-        bags = Bags(tokens, offsets_of(sizes))
+        bags = Bags(tokens, offsets_of(sizes), names_of_columns(X) if n_tokens is None else None)
     if not empty:
         check_nonempty(bags)
     check_finite(bags, mask)
@@ -158,6 +159,12 @@ def check_columns(name: str, frame: Any) -> None:
         raise InvalidInput(name, "with columns of different names", f"several named {twice}")
 
 
+def names_of_columns(frame: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a frame, None unless it has some and all are texts."""
+    names = tuple(getattr(frame, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
 def is_list_of_bags(X: Any) -> bool:
     """Whether X is a list or an object array of arrays, each a bag of its own."""
     if isinstance(X, np.ndarray):
@@ -225,6 +232,7 @@ def as_floats(X: Any, dtype: Any = None, name: str = "X") -> np.ndarray:
 def _from_list(X: Sequence) -> Bags:
     values = X.ravel() if isinstance(X, np.ndarray) else X
     values = [bag.tokens if isinstance(bag, Cell) else bag for bag in values]
+    values, names = _aligned(values)
     arrays = [as_floats(bag, name=f"bag {i}") for i, bag in enumerate(values)]
     # Models of slides keep (1, L, d), a batch of one.
     arrays = [bag[0] if bag.ndim == 3 and len(bag) == 1 else bag for bag in arrays]
@@ -238,7 +246,27 @@ def _from_list(X: Sequence) -> Bags:
     # Without any token, what an array of shape (0, d) says of d.
     shown = [arrays[i] for i in full] or [next(bag for bag in arrays if bag.ndim > 1)[:0]]
     sizes = np.array([len(bag) if bag.size else 0 for bag in arrays])
-    return Bags(np.concatenate(shown), offsets_of(sizes))
+    return Bags(np.concatenate(shown), offsets_of(sizes), names)
+
+
+def _aligned(values: list[Any]) -> tuple[list[Any], tuple[str, ...] | None]:
+    """Return frames with their columns in the order of the first one, and the names.
+
+    Beside arrays, which have no names, frames must agree and have none.
+    """
+    named = {i: names for i, bag in enumerate(values) if (names := names_of_columns(bag))}
+    if not named:
+        return values, None
+    first, order = next(iter(named.items()))
+    for i, names in named.items():
+        check_columns(f"bag {i}", values[i])
+        if set(names) != set(order):
+            strange = sorted(set(names) ^ set(order))
+            got = f"bag {i} with others: {', '.join(strange[:8])}"
+            raise InvalidInput("X", f"of frames with the columns of bag {first}", got)
+        if names != order:
+            values[i] = values[i][list(order)]
+    return values, order if len(named) == len(values) else None
 
 
 def _three_dimensional(array: np.ndarray, n_tokens: int | None) -> np.ndarray:

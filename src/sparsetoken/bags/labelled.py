@@ -92,7 +92,9 @@ class LabelledBags:
         y = np.empty(0)
         if labels is not None:
             y = labels_of(labels, bags.offsets, ids, rows, name, index)
-        if len(columns) != d:
+        if columns and len(columns) == d:
+            bags = bags.with_tokens(bags.tokens, columns)
+        else:
             columns = [f"{columns[0]}[{i}]" if columns else str(i) for i in range(d)]
         return cls(bags, y, ids, rows, list(columns), list(left_out))
 
@@ -177,7 +179,8 @@ class LabelledBags:
     def only(self, columns: Sequence[str]) -> LabelledBags:
         """Return the bags with some of their columns."""
         places = [self.columns.index(name) for name in columns]
-        bags = self.bags.with_tokens(self.bags.tokens.take(places, axis=1))
+        kept = None if self.bags.feature_names is None else columns
+        bags = self.bags.with_tokens(self.bags.tokens.take(places, axis=1), kept)
         return dataclasses.replace(self, bags=bags, columns=list(columns))
 
     def against_rest(self, positive: str) -> LabelledBags:

@@ -15,6 +15,7 @@ from sparsetoken.bags.convert import (
     as_floats,
     check_columns,
     check_finite,
+    names_of_columns,
     refuse_masked,
 )
 from sparsetoken.bags.keys import of_one_kind, read_keys
@@ -79,8 +80,8 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
     (['b', 'a'], [1, 0], (2, 3))
     """
     index = bag_ids.index if is_series(bag_ids) else None
-    found = grouped(tokens, bag_ids, labels).with_groups(groups, index=index)
-    names = [str(name) for name in getattr(tokens, "columns", ())]
+    names = names_of_columns(tokens) or ()
+    found = grouped(tokens, bag_ids, labels, columns=names).with_groups(groups, index=index)
     return dataclasses.replace(found, places=places(names)).warned()
 
 
@@ -161,7 +162,7 @@ def to_frame(
     bag : str
         Name of the column of ids, the first.
     columns : list of d str, optional
-        Names of the other columns. The default is x0 to x(d-1).
+        Names of the other columns. The default is those of the bags, or x0 to x(d-1).
 
     Raises
     ------
@@ -181,7 +182,8 @@ def to_frame(
     """
     pandas, bags = needed("pandas", "to make frames", "data"), as_bags(bags)
     d = bags.dimension
-    names = [f"x{k}" for k in range(d)] if columns is None else list(columns)
+    known = bags.feature_names or [f"x{k}" for k in range(d)]
+    names = list(known if columns is None else columns)
     if len(names) != d or len({bag, *names}) != d + 1:
         raise InvalidInput("columns", f"{d} different names other than {bag}", names)
     own = np.arange(len(bags)) if ids is None else read_keys(ids, "ids")

@@ -256,7 +256,8 @@ def predictions(
 def _columns(estimator: Any, file: Path) -> list[str] | None:
     """Return the columns of a table that `fit` fitted the model to, whatever their order now."""
     table = file.suffix.lower() in (".parquet", ".pq")
-    return getattr(estimator, "columns_", None) if table else None
+    known = getattr(estimator, "feature_names_in_", None)
+    return known.tolist() if table and known is not None else None
 
 
 def _loaded(path: Path, trust_pickle: bool) -> Any:

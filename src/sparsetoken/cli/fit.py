@@ -64,13 +64,14 @@ def fit(
     from sparsetoken.estimators import GroupWarning, QueryWarning
     from sparsetoken.estimators.fitting.targets import read_classes
     from sparsetoken.estimators.inputs import told_alike
-    from sparsetoken.estimators.saving import save
+    from sparsetoken.estimators.saving import check_savable, save
     from sparsetoken.model.models import MODELS
 
     choice("model", model, ["bag", *(name for name, entry in MODELS.items() if entry.estimator)])
     folds, seed = None if folds is None else integer("folds", folds, 2), o.random_state(seed)
     if out is not None:
         require_place("--out", out, file)
+        check_savable("--out", out)
     data = source.read(file)
     targets = read_classes(data.bags, data.y, None, None, data.groups)  # numbers are no classes
     splits = _splits(targets, folds, seed)
@@ -84,8 +85,6 @@ def fit(
             name: _scores(_estimator(name, seed), data, splits, targets.groups, done)
             for name in models
         }
-    if data.columns and not any(name.endswith("]") for name in data.columns):  # of a list
-        fitted.columns_ = data.columns
     failure = ""
     try:
         if out is not None:

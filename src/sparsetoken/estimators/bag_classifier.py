@@ -30,9 +30,9 @@ class BagClassifier(BagStack, BaseBagClassifier):
     columns have heavy tails, to their normal scores (`TokenNormalScores`). The score of a bag is
     sum_m weights_[m] score_m + intercept_. The weights are >= 0, have the sum 1, and give held-out
     scores the least mean loss: stacking, or the super learner. Weights found without a tenth of the
-    bags say how much of this is noise, and leave so much to the class rate. For time, trees and
-    column maxima are left out beyond 2 million values (bags times columns), and normal scores
-    beyond 6.7e7 values of tokens.
+    bags say how much of this is noise, and leave so much to the class rate. Trees, column maxima
+    and members of normal scores are fitted to a sample of the bags where all would take much
+    memory or time; `summary` says of how many, and bags outside the sample count as held out.
 
     Parameters
     ----------
@@ -57,6 +57,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
     member_names_ : list of M str
     members_ : dict from name to fitted classifier
         Those of normal scores act on these, ``size`` on bags of one token: the logarithm of a size.
+    member_bags_ : int array of shape (M,)
+        How many bags each member was fitted to.
     weights_ : array of shape (M, K)
         K = 1 for two classes, else n_classes, each against the rest.
     member_losses_ : array of shape (M, K)

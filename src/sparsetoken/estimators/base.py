@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Shaped
-from scipy.special import expit
+from scipy.special import expit, log_expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -253,16 +253,18 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
         """Return probabilities (n, n_classes), for the logistic loss only.
 
         Of a model of n bags they are (n p + 1) / (n + 2), p = 1 / (1 + exp(-score)): n bags
-        cannot tell that a probability is below 1 / (n + 2). For more than two classes, those of
-        one-vs-rest divided by their sum.
+        cannot tell that an event is rarer than 1 / (n + 2). For K > 2 classes p is the probability
+        of one against the rest, divided by the sum of those of all classes. It is averaged with 1/K
+        so that no class is surer than (n + 1) / (n + 2).
         """
         scores = self._scores_of(X, mask)
-        n = self.n_bags_
-        chances = (n * expit(scores) + 1) / (n + 2)
-        if chances.shape[1] == 1:
+        n, K = self.n_bags_, len(self.classes_)
+        if K == 2:
+            chances = (n * expit(scores) + 1) / (n + 2)
             return np.concatenate([1 - chances, chances], axis=1)
-        total = chances.sum(axis=1, keepdims=True)
-        return chances / np.maximum(total, np.finfo(chances.dtype).tiny)
+        chances = softmax(log_expit(scores), axis=1)
+        even = K / ((K - 1) * (n + 2))
+        return (1 - even) * chances + even / K
 
 
 class BaseBagRegressor(RegressorMixin, BagEstimator):

@@ -63,6 +63,10 @@ def _check(estimator: Any, path: Path) -> None:
         remedy = "Another version saved it: fit and save it again."
         raise InvalidInput("MODEL", "an estimator that this version saved", got, remedy)
     sizes = _sizes(estimator, path)
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and not _are_names(names, sizes["d"]):
+        got = f"{path}, {name} with feature_names_in_ {_described(names)}"
+        raise InvalidInput("MODEL", "an estimator with a name for each column", got)
     for each, hint in hints.items():
         one = values[each]
         if not _is_of(one, hint, sizes) or (each not in _ANY_NUMBERS and not _finite(one)):
@@ -108,6 +112,12 @@ def _is_of(value: Any, hint: Any, sizes: dict[str, int]) -> bool:
     letters = getattr(hint, "dim_str", "").split()  # of an array
     known = zip(letters, getattr(value, "shape", ())[: len(letters)], strict=True)
     return all(sizes.setdefault(one, size) == size for one, size in known if one.isalpha())
+
+
+def _are_names(names: Any, d: int) -> bool:
+    """Whether there is a text for each column, of a token or of a flattened table."""
+    texts = isinstance(names, np.ndarray) and names.ndim == 1
+    return texts and len(names) % d == 0 and all(isinstance(name, str) for name in names.tolist())
 
 
 def _finite(value: Any) -> bool:

@@ -119,7 +119,8 @@ def read_bags(
     """Read the input of an estimator, and set or check ``n_features_in_``.
 
     A table of shape (n, d) is checked as scikit-learn checks tables, names of columns
-    included; all other forms are those of `as_bags`. An estimator fitted to bags of several
+    included; all other forms are those of `as_bags`, and columns with names are put into the
+    order of the fit. An estimator fitted to bags of several
     tokens takes no table later: it may be one bag whose tokens would pass for bags.
 
     Parameters
@@ -166,8 +167,7 @@ def read_bags(
             sizes = f"{bags.sizes.min()} to {bags.sizes.max()} tokens"
             remedy = "n_tokens is for flattened tables: leave it out."
             raise InvalidInput("X", legal, sizes, remedy)
-        # No names of columns here: this drops those of an earlier fit, or warns of missing ones.
-        validate_data(estimator, bags, reset=reset, skip_check_array=True, ensure_2d=False)
+        bags = _by_name(estimator, bags, reset)
         each = n_tokens or 1
         if reset:
             estimator.n_features_in_ = each * bags.dimension
@@ -177,6 +177,25 @@ def read_bags(
     if reset:
         estimator._fitted_to_many_tokens = not table and bool(bags.sizes.max() > 1)
     return bags
+
+
+def _by_name(estimator: BaseEstimator, bags: Bags, reset: bool) -> Bags:
+    """Return bags with the columns of the fit, in its order, found by their names.
+
+    Where one of both has no names, scikit-learn forgets those of an earlier fit, or warns.
+    """
+    fitted = list(getattr(estimator, "feature_names_in_", ()))
+    if bags.feature_names is None or not (fitted or reset):
+        validate_data(estimator, bags, reset=reset, skip_check_array=True, ensure_2d=False)
+        known = not reset and len(fitted) == bags.dimension
+        return bags.with_tokens(bags.tokens, fitted) if known else bags
+    if reset:
+        estimator.feature_names_in_ = np.array(bags.feature_names, dtype=object)
+        return bags
+    if strange := sorted(set(bags.feature_names) ^ set(fitted)):
+        legal = f"bags with the columns that {type(estimator).__name__} was fitted to"
+        raise InvalidInput("X", legal, f"not in both: {', '.join(strange[:8])}")
+    return bags.only(fitted)
 
 
 def check_magnitude(bags: Bags) -> None:

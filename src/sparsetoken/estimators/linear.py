@@ -93,11 +93,12 @@ class PooledLinearClassifier(MeanPooled, _LinearClassifier):
     ----------
     ridge : float or "auto"
         > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss,
-        and with `standardize` the better of two scales: mean tokens divided by their own
-        deviations over the bags, or by those of tokens if that gains more than one standard
-        error. The scores are then shrunk by the factor of least leave-one-out loss, and their
-        threshold is moved where that gains more than one standard error of this loss, as where
-        bags of one class vary more: `coef_` and `intercept_` are those of the result.
+        for which the scales count as learned without the bag, and with `standardize` the best of
+        three scales: mean tokens divided by their own deviations over the bags, by those of tokens,
+        or as given; each must gain more than one standard error over those before it. The scores
+        are then shrunk by the factor of least leave-one-out loss, and their threshold is moved
+        where that gains more than one standard error of this loss, as where bags of one class vary
+        more: `coef_` and `intercept_` are those of the result.
     loss : str or Loss
         logistic, square, squared_hinge, or hinge (with a ridge that is a number).
     standardize : bool

@@ -19,10 +19,24 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.declared import check_fitted
 
 PICKLES = (".joblib", ".pickle", ".pkl")
+ENDINGS = (".skops", *PICKLES, "")
 _LEGAL = "a classifier that was saved"
 _HARMLESS = "of types of this package and of those that skops knows to be harmless"
 _TREES = ("sklearn.tree._tree.Tree",)  # what is in them is not looked at
 _SCHEMA, _OBJECTS = "schema.json", 32  # bytes of objects for a byte of JSON, as of "[[],[],[]]"
+
+
+def check_savable(name: str, path: Path) -> None:
+    """Raise `InvalidInput` unless `save` can write a model to a path, before one is fitted.
+
+    The name is that of the option that gives the path.
+    """
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        legal = f"a name that ends in {', '.join(ENDINGS[:-1])}, or has no ending"
+        raise InvalidInput(name, legal, str(path), "Other formats are not written.")
+    if ending not in PICKLES:
+        _skops()
 
 
 def save(estimator: Any, path: Path | str) -> None:
@@ -32,8 +46,8 @@ def save(estimator: Any, path: Path | str) -> None:
     ----------
     estimator : classifier of this package
     path : path
-        If it ends in .joblib, .pickle or .pkl, a pickle is written, which `load` reads only if
-        `trust_pickle` is set.
+        One that ends in .skops, or has no ending. If it ends in .joblib, .pickle or .pkl, a pickle
+        is written, which `load` reads only if `trust_pickle` is set.
 
     Returns
     -------
@@ -42,11 +56,13 @@ def save(estimator: Any, path: Path | str) -> None:
     Raises
     ------
     InvalidInput
-        If skops is not installed, or a part is of a type that `load` would refuse.
+        If the path has another ending, skops is not installed, or a part is of a type that `load`
+        would refuse.
     OSError
         If the file cannot be written.
     """
     path = Path(path)
+    check_savable("path", path)
     if path.suffix.lower() in PICKLES:
         import joblib  # type: ignore[import-untyped]
 

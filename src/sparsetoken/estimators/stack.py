@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -20,10 +21,13 @@ from sparsetoken.estimators.fitting.attention import AttentionFit, attend
 from sparsetoken.estimators.fitting.signal_test import signal_pvalue
 from sparsetoken.estimators.fitting.stacking import shrunk_weights
 from sparsetoken.estimators.fitting.targets import Targets
-from sparsetoken.estimators.fitting.task import MOST, Task
+from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 
-VALUES = 1 << 26  # of tokens, up to which members are fitted to normal scores: a copy of 256 MB
+# Members are fitted to a sample of the bags where all would take more than this.
+VALUES = 1 << 26  # of normal scores: a copy of 512 MB, half of that in float32
+FEATURES = 1 << 25  # values of pooled features that trees see: 256 MB
+WORK = 8e9  # products in a Gram matrix of column maxima: some five seconds for all ridges
 LEVEL = 0.05  # p-value from which a warning is given
 CONSTANT = "constant"
 NORMAL = " of normal scores"
@@ -47,12 +51,21 @@ class Kinds(NamedTuple):
 
 
 class _Member(NamedTuple):
-    """A fitted estimator, what it acts on, and its scores of the bags it was not fitted to."""
+    """A fitted estimator, what it acts on, its bags, and its scores of these when left out."""
 
     name: str
     form: Form
     estimator: Any
-    left_out: Float[np.ndarray, "n K"]
+    left_out: Float[np.ndarray, "k K"]
+    rows: Int[np.ndarray, " k"]
+
+
+class _Part(NamedTuple):
+    """Some of the bags: which, what is fitted to them, and their targets."""
+
+    rows: Int[np.ndarray, " k"]
+    tasks: list[Task]
+    targets: Targets
 
 
 class BagStack(TokenOrder):
@@ -61,6 +74,7 @@ class BagStack(TokenOrder):
     members: Sequence[tuple[str, Any]]
     member_names_: list[str]
     member_losses_: Float[np.ndarray, "M K"]
+    member_bags_: Int[np.ndarray, " M"]
     members_: dict[str, Any]
     weights_: Float[np.ndarray, "M K"]
     signal_pvalue_: Float[np.ndarray, " K"]
@@ -77,28 +91,30 @@ class BagStack(TokenOrder):
         folds, rng = self._folds(targets, needed=bool(own) or bags.sizes.max() > 1)
         self.normal_scores_ = _normal_scores(bags, targets, rng)
         # Members share the fit to the mean token: all take the same tasks.
-        forms: dict[Form, list[Task]] = {"tokens": tasks}
+        parts: dict[Form, _Part] = {"tokens": _Part(np.arange(len(bags)), tasks, targets)}
         if self.normal_scores_ is not None:
-            formed = self._formed(bags, "normal scores")
-            forms["normal scores"] = self._tasks(formed, targets)
+            parts["normal scores"] = self._part(bags, targets, "normal scores", VALUES)
         found: list[Found] = []
-        with progress_of("fits", 2 + len(forms) + len(own), self.progress) as done:
-            of_column = zip(*forms.values(), strict=True)
-            whole = targets.groups is None  # bags of a group are not exchangeable
+        with progress_of("fits", 2 + len(parts) + len(own), self.progress) as done:
+            # The test takes the same bags in all forms, and bags of a group are not exchangeable.
+            tested = [part.tasks for part in parts.values() if len(part.rows) == len(bags)]
+            whole = targets.groups is None
             self.signal_pvalue_ = np.array(
-                [signal_pvalue(each) if whole else np.nan for each in of_column]
+                [signal_pvalue(each) if whole else np.nan for each in zip(*tested, strict=True)]
             )
             done()
             members = list(self._alone(tasks, targets, rng))
             done()
-            for form, each in forms.items():
-                found.append([(task, attend(task, folds)) for task in each])
-                members += self._poolings(form, found[-1], targets)
+            for form, part in parts.items():
+                found.append([(task, attend(task, folds[part.rows])) for task in part.tasks])
+                members += self._poolings(form, part, found[-1], bags)
                 done()
             for name, one in own:
                 members.append(self._cross_validated(name, one, bags, targets, folds))
                 done()
+        members = [self._completed(member, bags) for member in members]
         self.member_names_ = [member.name for member in members]
+        self.member_bags_ = np.array([len(member.rows) for member in members])
         self.members_ = {member.name: member.estimator for member in members}
         self._forms = {member.name: member.form for member in members}
         self.orders_normal_scores_ = self._keep_token_scores(found) > 0
@@ -111,51 +127,80 @@ class BagStack(TokenOrder):
             if p >= LEVEL
         ]
 
+    def _part(self, bags: Bags, targets: Targets, form: Form, most: float) -> _Part:
+        """Return the tasks of at most so many values of tokens: of a sample of the bags."""
+        rows = targets.sampled(int(most / bags.tokens.size * len(bags)))
+        few = bags if len(rows) == len(bags) else bags[rows]
+        known = targets.take(rows)
+        return _Part(rows, self._tasks(self._formed(few, form), known), known)
+
     def _alone(
         self, tasks: list[Task], targets: Targets, rng: np.random.RandomState
     ) -> Iterator[_Member]:
         """Return what is fitted once: the class rate or the mean, size of the bag, and trees."""
-        bags = tasks[0].bags
+        bags, every = tasks[0].bags, np.arange(len(targets.given))
         dummy = self._kinds.constant().fit(bags, targets.given, sample_weight=targets.weight)
         # As of the other members, level (and slope) are those of least loss of all bags.
         scores = np.tile(targets.in_units(np.array(targets.constants)), (len(bags), 1))
-        yield _Member(CONSTANT, "bags", dummy, scores)
+        yield _Member(CONSTANT, "bags", dummy, scores, every)
         if bags.sizes.min() < bags.sizes.max():
             sizes = self._tasks(self._formed(bags, "log sizes"), targets)
-            yield self._fitted("size", "log sizes", self._kinds.mean(), sizes, targets)
-        if tasks[0].tokens.means.size <= MOST:
-            forest = self._kinds.forest()
-            forest.random_state = rng.randint(2**31 - 1)
-            yield self._fitted("forest", "tokens", forest, tasks, targets)
+            part = _Part(every, sizes, targets)
+            yield self._fitted("size", "log sizes", self._kinds.mean(), part)
+        forest = self._kinds.forest()
+        forest.random_state = rng.randint(2**31 - 1)
+        most = FEATURES // (4 * bags.dimension + 1)  # mean, extremes and deviation of each column
+        yield self._fitted("forest", "tokens", forest, _Part(every, tasks, targets), most)
 
-    def _poolings(self, form: Form, found: Found, targets: Targets) -> Iterator[_Member]:
+    def _poolings(self, form: Form, part: _Part, found: Found, bags: Bags) -> Iterator[_Member]:
         """Return mean pooling, column maxima and attention of one form of the tokens."""
-        tasks, fits = map(list, zip(*found, strict=True))
         more = "" if form == "tokens" else NORMAL
-        yield self._fitted(f"mean{more}", form, self._kinds.mean(), tasks, targets)
-        if tasks[0].bags.sizes.max() == 1:
+        yield self._fitted(f"mean{more}", form, self._kinds.mean(), part)
+        if bags.sizes.max() == 1:
             return
-        if tasks[0].tokens.means.size <= MOST:
-            yield self._fitted(f"maxima{more}", form, self._kinds.maxima(), tasks, targets)
-        attention = self._kinds.attention()
-        yield self._fitted(f"attention{more}", form, attention, tasks, targets, fits)
+        m = 2 * bags.dimension
+        most = int(max(WORK / m**2, math.sqrt(WORK / m)))  # then n m min(n, m) is WORK
+        yield self._fitted(f"maxima{more}", form, self._kinds.maxima(), part, most)
+        fits = [fit for _, fit in found]
+        yield self._fitted(f"attention{more}", form, self._kinds.attention(), part, None, fits)
 
     def _fitted(
         self,
         name: str,
         form: Form,
         estimator: Any,
-        tasks: list[Task],
-        targets: Targets,
+        part: _Part,
+        most: int | None = None,
         *given: Any,
     ) -> _Member:
-        """Return a member that knows what all have in common, so that it can be used by itself."""
+        """Return a member that knows what all have in common, so that it can be used by itself.
+
+        It is fitted to a sample of so many bags where there are more.
+        """
+        rows, tasks, targets = part
+        if most is not None and most < len(rows):
+            few = targets.sampled(most)
+            rows, targets = rows[few], targets.take(few)
+            tasks = self._tasks(tasks[0].bags[few], targets)
         estimator.n_bags_, estimator.n_features_in_ = self.n_bags_, tasks[0].bags.dimension
         estimator.empty_score_ = targets.in_units(np.array(targets.constants))
         if hasattr(self, "classes_"):
             estimator.classes_ = self.classes_
         estimator._fit_tasks(tasks, targets, *given)
-        return _Member(name, form, estimator, estimator.left_out_scores_)
+        return _Member(name, form, estimator, estimator.left_out_scores_, rows)
+
+    def _completed(self, member: _Member, bags: Bags) -> _Member:
+        """Return a member with the scores of all bags: those outside its sample are unseen."""
+        unseen = np.setdiff1d(np.arange(len(bags)), member.rows)
+        if not len(unseen):
+            return member
+        scores = np.empty((len(bags), member.left_out.shape[1]))
+        scores[member.rows] = member.left_out
+        parts = math.ceil(bags.sizes[unseen].sum() * bags.dimension / FEATURES)
+        for some in np.array_split(unseen, min(parts, len(unseen))):
+            scores[some] = member.estimator._scores(self._formed(bags[some], member.form))
+        member.estimator.left_out_scores_ = scores
+        return member._replace(left_out=scores)
 
     @abc.abstractmethod
     def _keep_token_scores(self, found: list[Found]) -> int:
@@ -221,7 +266,9 @@ class BagStack(TokenOrder):
                 left_out[here] = targets.constants
             else:
                 left_out[here] = self._of_user(fitted(rest), bags[here])
-        return _Member(name, "bags", fitted(np.ones(len(y), dtype=bool)), left_out)
+        return _Member(
+            name, "bags", fitted(np.ones(len(y), dtype=bool)), left_out, np.arange(len(y))
+        )
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         used = np.flatnonzero(self.weights_.any(axis=1)).tolist()
@@ -325,6 +372,12 @@ class BagStack(TokenOrder):
             found = "a signal is found" if p < LEVEL else "no signal is found"
             signal = "" if np.isnan(p) else f"; {found} (p = {p:.2g})"
             lines.append(f"{self._kind_of_name} {name}: {', '.join(parts)}{signal}.")
+        sampled = self.member_bags_ < self.member_bags_.max()
+        for m in np.flatnonzero(sampled & self.weights_.any(axis=1)).tolist():
+            lines.append(
+                f"{self.member_names_[m]} is fitted to a sample of {self.member_bags_[m]} of "
+                f"{self.member_bags_.max()} bags."
+            )
         return "\n".join(lines)
 
 
@@ -332,7 +385,7 @@ def _normal_scores(
     bags: Bags, targets: Targets, rng: np.random.RandomState
 ) -> TokenNormalScores | None:
     """Return the scores that members are fitted to beside the tokens, if any column has them."""
-    if bags.sizes.max() == 1 or bags.tokens.size > VALUES:
+    if bags.sizes.max() == 1:
         return None
     scores = TokenNormalScores(random_state=rng.randint(2**31 - 1))
     scores.fit(bags, sample_weight=targets.weight)

@@ -50,7 +50,9 @@ class TokenOutput(TakesBags, abc.ABC):
         bags = read_bags(self, X, reset=False, empty=True)
         tokens = self._transformed(bags.tokens)
         if not is_table(X):
-            return bags.with_tokens(tokens)
+            named = bags.feature_names is not None
+            names = list(self.get_feature_names_out()) if named else None  # type: ignore[attr-defined]
+            return bags.with_tokens(tokens, names)
         own = getattr(self, "_sklearn_output_config", {})
         table = own.get("transform", get_config()["transform_output"])
         if table == "default":

@@ -56,11 +56,12 @@ class LeaveOneOut(NamedTuple):
     reason: str = ""
 
 
-Influence = Callable[[Int[np.ndarray, "B k"]], tuple[np.ndarray, np.ndarray]]
-"""Of the samples of blocks on their own scores: (gamma, left), both of shape (B, k, k).
+Influence = Callable[[Int[np.ndarray, "B k"]], tuple[np.ndarray, np.ndarray, np.ndarray]]
+"""Of the samples of blocks on their own scores: (gamma, left, shift), of shape (B, k, k).
 
-gamma[., i, j] is the rise of z_i for a unit pull -l' on sample j of the block, and left what the
-leverage of the block leaves of the identity, 1 - r gamma r with r = sqrt(l'').
+gamma[., i, j] is the rise of z_i for a unit pull -l' on sample j of the block, left what the
+leverage of the block leaves of the identity, 1 - r gamma r with r = sqrt(l''), and shift[., i, j]
+the rise of <E_i, w>, of more features E that bear on w without a bias.
 """
 
 
@@ -117,18 +118,20 @@ def left_out_scores(
     ridge: float,
     fit: ReadoutFit,
     groups: Int[np.ndarray, " n"] | None = None,
+    more: Float[np.ndarray, "n m"] | None = None,
 ) -> Float[np.ndarray, " n"]:
     """Return only the scores of `leave_one_out`, for arguments known to be legal.
 
     With the number of the group of each sample its whole group G is left out: one Newton step
-    moves its scores by ``gamma_GG (1 - l''_G gamma_GG)^{-1} l'_G``.
+    moves its scores by ``gamma_GG a``, ``a = (1 - l''_G gamma_GG)^{-1} l'_G``. Features that a
+    sample has only while it is left out, F + more, add ``<more_i, w>`` under the same step.
     """
     bend = np.asarray(loss.curvature(y, fit.scores), dtype=float)
     slope = np.asarray(loss.slope(y, fit.scores), dtype=float)
-    influence, moved = _influence(F - F.mean(axis=0), bend, ridge), np.empty(len(y))
+    influence, moved = _influence(F - F.mean(axis=0), more, bend, ridge), np.empty(len(y))
     for rows in _blocks(groups, len(y)):
         moved[rows] = _newton_step(*influence(rows), bend[rows], slope[rows])
-    return fit.scores + moved
+    return fit.scores + moved if more is None else fit.scores + moved + more @ fit.w
 
 
 def _blocks(groups: Int[np.ndarray, " n"] | None, n: int) -> list[Int[np.ndarray, "B k"]]:
@@ -144,22 +147,20 @@ def _blocks(groups: Int[np.ndarray, " n"] | None, n: int) -> list[Int[np.ndarray
 def _newton_step(
     gamma: Float[np.ndarray, "B k k"],
     left: Float[np.ndarray, "B k k"],
+    shift: Float[np.ndarray, "B k k"],
     bend: Float[np.ndarray, "B k"],
     slope: Float[np.ndarray, "B k"],
 ) -> Float[np.ndarray, "B k"]:
     """Return what scores of blocks move by when they are left out; infinite if all hangs on one."""
+    moved = np.where(slope == 0, 0.0, np.copysign(np.inf, slope))
     if slope.shape[1] == 1:
-        least, moved = left[:, 0, 0], np.full(slope.shape, np.inf)
-        held = least > ALONE
-        moved[held] = (gamma[held, 0] / left[held, 0]) * slope[held]
+        held = left[:, 0, 0] > ALONE
+        pull = slope[held] / left[held, 0]
     else:
         held = np.linalg.eigvalsh(left)[:, 0] > ALONE
-        gamma, r, moved = gamma[held], np.sqrt(bend[held]), np.full(slope.shape, np.inf)
-        first = np.einsum("bkl,bl->bk", gamma, slope[held])
-        more = np.linalg.solve(left[held], (r * first)[:, :, None])[:, :, 0]
-        moved[held] = first + np.einsum("bkl,bl->bk", gamma, r * more)
-    moved[~held] *= np.where(slope[~held] == 0, 1.0, slope[~held])
-    moved[~held] = np.where(slope[~held] == 0, 0.0, moved[~held])
+        r, first = np.sqrt(bend[held]), np.einsum("bkl,bl->bk", gamma[held], slope[held])
+        pull = slope[held] + r * np.linalg.solve(left[held], (r * first)[:, :, None])[:, :, 0]
+    moved[held] = np.einsum("bkl,bl->bk", gamma[held] + shift[held], pull)
     return moved
 
 
@@ -182,29 +183,34 @@ def _check_loss(loss: SmoothLoss) -> None:
         raise InvalidInput("loss", "smooth", loss, remedy)
 
 
-def _influence(F: np.ndarray, bend: np.ndarray, ridge: float) -> Influence:
+def _influence(F: np.ndarray, more: np.ndarray | None, bend: np.ndarray, ridge: float) -> Influence:
     """Work with the smaller matrix; samples without curvature have no part in it."""
     bent = bend > 0
     if not bent.any():  # nothing holds the bias
-        return lambda rows: (np.zeros((*rows.shape, rows.shape[1])),) * 2
+        return lambda rows: (np.zeros((*rows.shape, rows.shape[1])),) * 3
     if np.count_nonzero(bent) < F.shape[1]:
-        return _by_samples(F, bend, bent, ridge)
-    return _by_features(F, bend, ridge)
+        return _by_samples(F, more, bend, bent, ridge)
+    return _by_features(F, more, bend, ridge)
 
 
-def _own(A: np.ndarray, rows: Int[np.ndarray, "B k"]) -> Float[np.ndarray, "B k k"]:
-    """Return the products of the columns of A with those of the same block."""
+def _own(
+    A: np.ndarray, rows: Int[np.ndarray, "B k"], other: np.ndarray | None = None
+) -> Float[np.ndarray, "B k k"]:
+    """Return the products of the columns of one matrix with those of the same block of another."""
+    B = A if other is None else other
     if rows.shape[1] == 1:
-        return np.einsum("ij,ij->j", A, A)[rows][:, :, None]
-    blocks = A.T[rows]
-    return blocks @ blocks.transpose(0, 2, 1)
+        return np.einsum("ij,ij->j", A, B)[rows][:, :, None]
+    return A.T[rows] @ B.T[rows].transpose(0, 2, 1)
 
 
-def _by_features(F: np.ndarray, bend: np.ndarray, ridge: float) -> Influence:
+def _by_features(
+    F: np.ndarray, more: np.ndarray | None, bend: np.ndarray, ridge: float
+) -> Influence:
     """Use A = F^T D F / n + ridge, and eliminate w for the bias.
 
     With c = F^T D 1 / n: gamma_ij = (F_i^T A^{-1} F_j + rest_i rest_j / s) / n,
-    rest_i = 1 - F_i^T A^{-1} c, s = mean(D) - c^T A^{-1} c.
+    rest_i = 1 - F_i^T A^{-1} c, s = mean(D) - c^T A^{-1} c. More features E_i stand in the place
+    of F_i, and -E_i^T A^{-1} c in that of rest_i.
     """
     n = len(F)
     A = gram(F, bend / n)
@@ -218,15 +224,22 @@ def _by_features(F: np.ndarray, bend: np.ndarray, ridge: float) -> Influence:
     rest = 1 - u @ V
     w, _ = dtrtrs(half, u, lower=1, trans=1)
     schur = bend @ rest**2 / n + ridge * (w @ w)  # a sum of squares: no cancellation
+    E = None if more is None else dtrtrs(half, more.T, lower=1)[0]
 
-    def influence(rows: Int[np.ndarray, "B k"]) -> tuple[np.ndarray, np.ndarray]:
+    def influence(rows: Int[np.ndarray, "B k"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         gamma, r = (_own(V, rows) + _own(rest[None], rows) / schur) / n, np.sqrt(bend[rows])
-        return gamma, np.eye(rows.shape[1]) - r[:, :, None] * gamma * r[:, None]
+        left = np.eye(rows.shape[1]) - r[:, :, None] * gamma * r[:, None]
+        if E is None:
+            return gamma, left, np.zeros_like(gamma)
+        shift = _own(E, rows, V) - _own((u @ E)[None], rows, rest[None]) / schur
+        return gamma, left, shift / n
 
     return influence
 
 
-def _by_samples(F: np.ndarray, bend: np.ndarray, bent: np.ndarray, ridge: float) -> Influence:
+def _by_samples(
+    F: np.ndarray, more: np.ndarray | None, bend: np.ndarray, bent: np.ndarray, ridge: float
+) -> Influence:
     """Use the Gram matrix K = F F^T / (n ridge) of the samples with curvature.
 
     With r = sqrt(D) and S = I + r K r, what a leverage leaves of the identity is a block of
@@ -244,11 +257,18 @@ def _by_samples(F: np.ndarray, bend: np.ndarray, bent: np.ndarray, ridge: float)
     norm, spread = np.linalg.norm(u), np.zeros((len(r), n))
     spread[:, bent] = inverse
     along, rest = (u @ spread / norm)[None], ((1 - u @ V) / norm)[None]
+    E = None
+    if more is not None:
+        E, _ = dtrtrs(half, r[:, None] * (F[bent] @ more.T / (n * ridge)), lower=1)
 
-    def influence(rows: Int[np.ndarray, "B k"]) -> tuple[np.ndarray, np.ndarray]:
+    def influence(rows: Int[np.ndarray, "B k"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         gamma = _own(F.T, rows) / (n * ridge) - _own(V, rows) + _own(rest, rows)
         straight = np.eye(rows.shape[1]) * ~bent[rows][:, None]
-        return gamma, _own(spread, rows) - _own(along, rows) + straight
+        left = _own(spread, rows) - _own(along, rows) + straight
+        if more is None or E is None:
+            return gamma, left, np.zeros_like(gamma)
+        shift = _own(more.T, rows, F.T) / (n * ridge) - _own(E, rows, V)
+        return gamma, left, shift - _own((u @ E / norm)[None], rows, rest)
 
     return influence
 

@@ -71,9 +71,13 @@ class ScoreLaw:
         """P(y score < 0) in each scramble."""
         return np.einsum("sn,sn->s", self.weight, self.errors)
 
+    @functools.cached_property
+    def _test_error(self) -> float:
+        return float(self.errors_by_scramble.mean())
+
     def test_error(self) -> float:
         """Return P(y score < 0), with half of P(score = 0)."""
-        return float(np.mean(self.errors_by_scramble))
+        return self._test_error
 
     def unseen_error(self) -> float:
         """Return the standard error of a small test error from events that no node has seen.
@@ -163,8 +167,7 @@ class ScoreLaw:
             return None
         t, step = np.linspace(low, high, steps + 1, retstep=True)
         false, true = (_density(t, *nodes) * step for nodes in (negative, positive))
-        below = 0.5 + sici(np.pi * np.arange(-steps, steps + 1))[0] / np.pi
-        return float(true @ np.convolve(below, false, mode="valid"))
+        return float(true @ np.convolve(_steps(steps), false, mode="valid"))
 
     def _of(self, label: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return mean, width and weight of the nodes of a class; weights add up to 1."""
@@ -177,6 +180,12 @@ def _normal_cdf(x: np.ndarray, width: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         chance = ndtr(x / width)
     return np.where(width > 0, chance, 0.5 * (1 + np.sign(x)))
+
+
+@functools.cache
+def _steps(steps: int) -> np.ndarray:
+    """Return 1/2 + Si(pi j)/pi, |j| <= steps: the band-limited step function on a grid."""
+    return 0.5 + sici(np.pi * np.arange(-steps, steps + 1))[0] / np.pi
 
 
 def _needed_steps(widths: np.ndarray, weights: np.ndarray) -> int | None:

@@ -122,14 +122,17 @@ def attend(
     subsets.append(np.ones(n, dtype=bool))
     told = telling(task.samples, subsets)
     grid = GRID if isinstance(temperature, str) else (temperature,)
-    mean = _unseen(task, tied(task, subsets), folds, 1.0)
+    grown = task.unseen_growth(folds)
+    tied_queries = tied(task, subsets) * task.unseen_growth(folds, mean=True)
+    mean = _unseen(task, tied_queries, folds, 1.0)
     choices = _tried(task, [mean, mean.times(-1.0)], grid)
     first = _best(choices, task.samples)
     start, k = (first.direction, first.sharpness) if first else (mean, 1.0)
     refined = likelihood_queries(task, subsets, k * start.queries, start.sign)
-    choices += _tried(task, [_unseen(task, one * told, folds, start.sign) for one in refined], grid)
+    refined = [one * told * grown for one in refined]
+    choices += _tried(task, [_unseen(task, one, folds, start.sign) for one in refined], grid)
     choice = _best(choices, task.samples)
-    steps = _unseen(task, two_steps(task, subsets) * told, folds, 1.0)
+    steps = _unseen(task, two_steps(task, subsets) * told * grown, folds, 1.0)
     towards = float(np.sign(steps.queries[:, -1] @ task.mean_fit.w))
     exponent = sharpness = gained = 0.0
     if choice is None:

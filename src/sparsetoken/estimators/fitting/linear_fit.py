@@ -104,17 +104,19 @@ def fit_linear(
     ridge: float,
     tolerance: float = SEARCH_TOLERANCE,
     leave_out: bool = True,
+    more: Float[np.ndarray, "n m"] | None = None,
 ) -> LinearFit:
     """Minimise ``sum_i s_i l(y_i, <w, F_i> + b) + (ridge/2) |w|^2``, s the shares of weight.
 
     With `leave_out` and a smooth loss also find the losses of samples that are left out with their
-    group; that of one that alone determines a direction is infinite.
+    group; that of one that alone determines a direction is infinite. Then its features are F + more
+    (see `left_out_scores`).
     """
     weighted, y = _WeightedLoss(loss, samples.share * len(samples.y)), samples.y
     fit = fit_readout(matrix, y, weighted, ridge, tolerance)
     if not (leave_out and loss.smooth):
         return LinearFit(fit.w, fit.b, ridge)
-    scores = left_out_scores(matrix.F, y, weighted, ridge, fit, samples.groups)
+    scores = left_out_scores(matrix.F, y, weighted, ridge, fit, samples.groups, more)
     with np.errstate(invalid="ignore", over="ignore"):
         losses = np.asarray(loss.value(y, scores))
     losses = np.where(np.isfinite(losses), losses, np.inf)
@@ -143,6 +145,7 @@ def choose_ridge(
     samples: Samples,
     loss: Loss,
     ridge: float | Literal["auto"],
+    more: Float[np.ndarray, "n m"] | None = None,
 ) -> LinearFit:
     """Return the readout with the ridge of least left-out loss, or with the given ridge.
 
@@ -155,6 +158,8 @@ def choose_ridge(
     samples : Samples
     loss : Loss
     ridge : float or "auto"
+    more : array of shape (n, m), optional
+        What a sample has in addition to its features while it is left out.
 
     Raises
     ------
@@ -162,7 +167,9 @@ def choose_ridge(
         If the ridge is to be chosen for a loss without a second derivative.
     """
     if ridge != "auto":
-        return fit_linear(FeatureMatrix(features), samples, loss, float(ridge), TOLERANCE)
+        return fit_linear(
+            FeatureMatrix(features), samples, loss, float(ridge), TOLERANCE, more=more
+        )
     require_smooth(loss)
     matrix, share = FeatureMatrix(features), samples.share
     squares = np.square(features - share @ features).sum(axis=1)
@@ -173,7 +180,7 @@ def choose_ridge(
     def best_of(exponents: Iterable[float]) -> float:
         """Try some more, and return the exponent of least loss; of equal ones the largest."""
         for e in exponents:
-            tried[e] = fit_linear(matrix, samples, loss, unit * 10.0**e)
+            tried[e] = fit_linear(matrix, samples, loss, unit * 10.0**e, more=more)
         return min(sorted(tried, reverse=True), key=lambda e: tried[e].left_out_loss(samples))
 
     best = best_of(DECADES)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from scipy.linalg import cho_factor, cho_solve
 
 from sparsetoken.bags import Bags
-from sparsetoken.estimators.fitting.task import MOST, Task
+from sparsetoken.estimators.fitting.task import Task
 
 PERMUTATIONS = 99
 SHARPNESS = 2.0  # of scores with deviation 1: near theta <w, xi> / |w| of a signal just found
@@ -74,8 +74,7 @@ def _all_statistics(task: Task) -> tuple[Float[np.ndarray, "P K"], Float[np.ndar
     The side is 1 or -1 for tokens of the second or the first class, and 0 for both.
     """
     orders, tokens = _orders(task.samples.y), task.tokens
-    pooled = [tokens.means, *([tokens.largest] if tokens.means.size <= MOST else [])]
-    predictions = [_left_out_predictions(one, orders) for one in pooled]
+    predictions = [_left_out_predictions(one, orders) for one in (tokens.means, tokens.largest)]
     statistics = [_correlations(one, orders)[:, None] for one in predictions]
     sides = np.zeros(len(statistics))
     # Each turn takes three products with the tokens, the last scores one; the weights of a token

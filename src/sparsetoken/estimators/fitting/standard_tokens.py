@@ -10,10 +10,16 @@ import functools
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from sparsetoken.bags import Bags
-from sparsetoken.bags.segments import segment_deviation, segment_max, segment_mean, segment_min
+from sparsetoken.bags.segments import (
+    segment_deviation,
+    segment_max,
+    segment_mean,
+    segment_min,
+    weighted_sum,
+)
 from sparsetoken.base.validation import InvalidInput
 
 CHUNK = 1 << 18  # values worked on together: 2 MB in float64
@@ -29,11 +35,14 @@ class StandardTokens:
     bags : Bags
     mean, scale : array of shape (d,)
         Over all tokens, each weighted as its bag. The scale of constant columns is 1.
+    learned : bool
+        Whether these are those of the tokens.
     """
 
     bags: Bags
     mean: Float[np.ndarray, " d"]
     scale: Float[np.ndarray, " d"]
+    learned: bool = True
 
     @classmethod
     def of(cls, bags: Bags, weight: Float[np.ndarray, " n"], standardize: object) -> StandardTokens:
@@ -47,7 +56,7 @@ class StandardTokens:
         if not isinstance(standardize, (bool, np.bool_)):
             raise InvalidInput("standardize", "True or False", standardize)
         if not standardize:
-            return cls(bags, np.zeros(bags.dimension), np.ones(bags.dimension))
+            return cls(bags, np.zeros(bags.dimension), np.ones(bags.dimension), learned=False)
         share = np.repeat(weight / (weight @ bags.sizes), bags.sizes)
         mean, variance = mean_and_variance(bags.tokens, share)
         return cls(bags, mean, scales(np.sqrt(variance), mean, bags.dtype))
@@ -74,9 +83,25 @@ class StandardTokens:
         """Return mean, largest, smallest value and deviation of each column; log size."""
         tokens, offsets = self.bags.tokens, self.bags.offsets
         smallest = (segment_min(tokens, offsets) - self.mean) / self.scale
-        deviations = segment_deviation(tokens, segment_mean(tokens, offsets), offsets) / self.scale
         sizes = np.log(self.bags.sizes)[:, None]
-        return np.concatenate([self.means, self.largest, smallest, deviations, sizes], axis=1)
+        return np.concatenate([self.means, self.largest, smallest, self.deviations, sizes], axis=1)
+
+    @functools.cached_property
+    def deviations(self) -> Float[np.ndarray, "n d"]:
+        """The standard deviation of each column within each bag."""
+        tokens, offsets = self.bags.tokens, self.bags.offsets
+        return segment_deviation(tokens, segment_mean(tokens, offsets), offsets) / self.scale
+
+    def variance_without(
+        self, weight: Float[np.ndarray, " n"], groups: Int[np.ndarray, " n"]
+    ) -> Float[np.ndarray, "G d"]:
+        """Return the variance of each column over the tokens of all bags but those of a group.
+
+        Each token is weighted as its bag, as for `of`.
+        """
+        share = weight * self.bags.sizes
+        squares = np.square(self.deviations) + np.square(self.means)
+        return without(self.means, squares, share / share.sum(), groups)
 
     @functools.cached_property
     def _moments(self) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
@@ -156,6 +181,26 @@ def mean_and_variance(
         squares += share @ np.square(moved, out=moved) + np.square(step) * (more - more**2 / total)
         centre += step * (more / total)
     return centre, squares / total
+
+
+def without(
+    first: Float[np.ndarray, "n m"],
+    second: Float[np.ndarray, "n m"],
+    share: Float[np.ndarray, " n"],
+    groups: Int[np.ndarray, " n"],
+) -> Float[np.ndarray, "G m"]:
+    """Return variances over all samples but those of each group, from their moments.
+
+    The first and second moments of a sample are about the mean of all. A variance that is lost to
+    rounding may be below 0.
+    """
+    order = np.argsort(groups, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(groups))])
+    sums = [weighted_sum(one[order], share[order], offsets) for one in (first, second)]
+    rest = 1 - np.add.reduceat(share[order], offsets[:-1])[:, None]
+    if len(rest) == 1:  # nothing is left
+        return np.zeros((1, first.shape[1]))
+    return (share @ second - sums[1]) / rest - np.square(sums[0] / rest)
 
 
 def scales(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import warnings
 from typing import Any
 
@@ -45,7 +46,7 @@ class Samples:
 
     def take(self, rows: Shaped[np.ndarray, " m"]) -> Samples:
         """Return those of some samples; rows are positions or a mask."""
-        groups = None if self.groups is None else self.groups[rows]
+        groups = _renumbered(self.groups, rows)
         return Samples(self.y[rows], self.weight[rows], self.class_weight[rows], groups)
 
     @functools.cached_property
@@ -115,9 +116,37 @@ class Targets:
         """Of what kind each sample is: its label. Folds hold as many of each kind."""
         return self.number if self.numbers else self.given
 
+    def take(self, rows: Int[np.ndarray, " k"]) -> Targets:
+        """Return those of some samples, whose scores mean what those of all mean."""
+        return dataclasses.replace(
+            self,
+            used=np.ones(len(rows), dtype=bool),
+            weight=self.weight[rows],
+            given=self.given[rows],
+            problems=[one.take(rows) for one in self.problems],
+            number=self.number[rows],
+            groups=_renumbered(self.groups, rows),
+        )
+
+    def sampled(self, most: int) -> Int[np.ndarray, " k"]:
+        """Return at most about so many samples, evenly of each class and whatever their order."""
+        kept = np.zeros(len(self.number), dtype=bool)
+        rng = np.random.RandomState(0)
+        for c in np.unique(self.number):
+            rows = rng.permutation(np.flatnonzero(self.number == c))
+            kept[rows[: math.ceil(len(rows) * min(most / len(kept), 1.0))]] = True
+        return np.flatnonzero(kept)
+
     def in_units(self, scores: Any) -> Any:
         """Return what scores of the problems stand for."""
         return self.shift + self.scale * scores
+
+
+def _renumbered(
+    groups: Int[np.ndarray, " n"] | None, rows: Shaped[np.ndarray, " m"]
+) -> Int[np.ndarray, " k"] | None:
+    """Return the groups of some samples, numbered without a gap."""
+    return None if groups is None else np.unique(groups[rows], return_inverse=True)[1]
 
 
 def effective_weights(weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

@@ -1,0 +1,82 @@
+"""Names of columns: bags keep them, and estimators find columns by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sparsetoken import BagClassifier
+from sparsetoken.bags import Bags, as_bags, from_frame, from_long, to_frame
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import PooledLinearClassifier, TokenNormalScores
+
+NAMES = list("abcd")
+
+
+@pytest.fixture(scope="module")
+def drawn() -> tuple[np.ndarray, np.ndarray]:
+    rng, y = np.random.default_rng(0), np.arange(80) % 2
+    X = rng.standard_normal((80, 4, 4))
+    X[y == 1, :, 0] += 1.5
+    return X, y
+
+
+def frames(X: np.ndarray, order: str = "abcd") -> list[pd.DataFrame]:
+    return [pd.DataFrame(bag, columns=NAMES)[list(order)] for bag in X]
+
+
+def test_bags_keep_names(drawn: tuple[np.ndarray, np.ndarray]) -> None:
+    X, _ = drawn
+    bags = as_bags(frames(X))
+    assert tuple(bags.feature_names) == tuple(NAMES)
+    for some in (bags[2:5], bags[[3, 1]], bags.nonempty, as_bags(bags)):
+        assert tuple(some.feature_names) == tuple(NAMES)
+    assert list(to_frame(bags).columns) == ["bag", *NAMES]
+    assert np.array_equal(bags.only(["d", "a"]).tokens, bags.tokens[:, [3, 0]])
+    assert as_bags(X).feature_names is None
+    long = pd.concat(frames(X, "dcba"), keys=range(80)).reset_index(0, names="bag")
+    for found in (from_frame(long), from_long(long[list("dcba")], long["bag"].to_numpy())):
+        assert tuple(found.bags.feature_names) == tuple("dcba")
+    for names in (["a"], ["a", "a", "b", "c"]):
+        with pytest.raises(InvalidInput, match="feature_names must be 4 different names"):
+            Bags(bags.tokens, bags.offsets, names)
+    with pytest.raises(InvalidInput, match="bags with the column z; got 'columns a, b, c, d'"):
+        bags.only(["z"])
+
+
+def test_frames_of_one_list_are_aligned(drawn: tuple[np.ndarray, np.ndarray]) -> None:
+    X, _ = drawn
+    plain, turned = frames(X), frames(X, "cadb")
+    mixed = [plain[0], *turned[1:]]
+    assert as_bags(mixed).equals(as_bags(plain))
+    arrays = as_bags([*mixed[:40], *X[40:]])  # which have no names
+    assert arrays.equals(as_bags(plain))
+    assert arrays.feature_names is None
+    with pytest.raises(InvalidInput, match="the columns of bag 0; got 'bag 1 with others: d'"):
+        as_bags([plain[0], plain[1].drop(columns="d")])
+
+
+@pytest.mark.parametrize("kind", [PooledLinearClassifier, BagClassifier])
+def test_columns_are_found_by_name(kind: type, drawn: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = drawn
+    model = kind().fit(frames(X), y)
+    assert model.feature_names_in_.tolist() == NAMES
+    expected = model.decision_function(frames(X))
+    long = pd.concat(frames(X, "dcba"), keys=range(80)).reset_index(0, names="bag")
+    for other in (frames(X, "dcba"), from_frame(long).bags):
+        np.testing.assert_array_equal(model.decision_function(other), expected)
+    with pytest.raises(InvalidInput, match="fitted to; got 'not in both: a, z'"):
+        model.predict([one.rename(columns={"a": "z"}) for one in frames(X)])
+    # As scikit-learn says of tables.
+    with pytest.warns(UserWarning, match="does not have valid feature names") as told:
+        np.testing.assert_array_equal(model.decision_function(X), expected)
+    assert len(told) == 1
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+
+
+def test_transformers_name_what_they_return(drawn: tuple[np.ndarray, np.ndarray]) -> None:
+    X, _ = drawn
+    scores = TokenNormalScores(least_kurtosis=-3).fit(frames(X))
+    assert tuple(scores.transform(frames(X, "dcba")).feature_names) == tuple(NAMES)
+    assert scores.transform(as_bags(frames(X))).equals(TokenNormalScores(-3).fit_transform(X))
