@@ -33,7 +33,7 @@ PILOTS = (60, 100, 150)  # bags
 FOLDS = (2, 3, 10)  # of the cross-validations of the other methods
 DRAWS = {"real": 8, "made": 4}
 NORMAL = 1.645  # standard deviations of a 90% interval
-TRULY = 0.03  # a difference of errors that counts
+TRULY, SURELY = 0.03, 2.0  # a difference of errors that counts, and its standard errors
 CLASSIFIERS = {"pooled": PooledLinearClassifier, "bag": lambda: BagClassifier(progress=False)}
 PLACE = ["group", "set", "n", "at", "model"]
 LARGER = ("fox", "tiger")  # real sets of 200 bags
@@ -144,17 +144,14 @@ def power_law(
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each method is off, by group of sets."""
+    """Return how far each method is off, by group of sets and bags of a pilot."""
     off = rows["value"] - rows["truth"]
     inside = rows["truth"].between(rows["low"], rows["high"])
     rows = rows.assign(off=off, absolute=off.abs(), inside=inside, width=rows["high"] - rows["low"])
-    rows["multiple"] = "at " + (rows["at"] // rows["n"]).astype(str) + " n"
-    by = ["group", "method"]
-    table = rows.groupby(by).agg(
-        {"absolute": "mean", "off": "mean", "inside": "mean", "width": "mean", "seconds": "median"}
-    )
-    for column in ("multiple", "model"):
-        table = table.join(rows.pivot_table(values="absolute", index=by, columns=column))
+    by = ["group", "n", "method"]
+    pilots = rows.assign(one=rows["set"] + rows["pilot"].astype(str)).groupby(by)["one"].nunique()
+    means = dict.fromkeys(("absolute", "off", "inside", "width"), "mean")
+    table = rows.groupby(by).agg({**means, "seconds": "median"}).join(pilots.rename("pilots"))
     right = recommended(rows).groupby(by)["right"]
     return table.join(right.agg(recommended_rightly="mean", of="count"))
 
@@ -175,10 +172,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the real sets")
     parser.add_argument("--sets", nargs="+", metavar="SET", help="names or groups")
+    parser.add_argument("--pilots", type=int, default=2, help="of each number of bags")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--quick", action="store_true", help="one pilot of two small sets")
     asked = parser.parse_args()
     if asked.quick:
-        asked.sets = ["minima", "musk1"]
+        asked.sets, asked.pilots = ["minima", "musk1"], 1
     folder = asked.data and asked.data.resolve()
     chosen = [
         setting
@@ -192,9 +191,8 @@ def main() -> None:
         for n in setting.sizes:
             draws = 2 if asked.quick else DRAWS[setting.group]
             works.append(delayed(truth_of)(setting, n, draws, folder))
-        pilots = 1 if asked.quick else PILOTS
-        works += [delayed(said_of)(setting, i, folder) for i in range(pilots)]
-    done = Parallel(2, verbose=1)(works)
+        works += [delayed(said_of)(setting, i, folder) for i in range(asked.pilots)]
+    done = Parallel(asked.jobs, verbose=1)(works)
     every = pd.DataFrame([row for rows in done for row in rows])
     truth = every[every["truth"].notna()][[*PLACE, "truth", "truth_error"]]
     said = every[every["truth"].isna()].drop(columns=["truth", "truth_error"])
