@@ -129,9 +129,7 @@ def test_tokens_of_another_kind_are_refused(tokens: object) -> None:
         Bags(tokens, np.array([0, 4]))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "offsets", [[1, 4], [0, 3], [0, 2, 2, 4], [0, 3, 2, 4], [0.0, 4.0], [[0, 4]], []]
-)
+@pytest.mark.parametrize("offsets", [[1, 4], [0, 3], [0, 3, 2, 4], [0.0, 4.0], [[0, 4]], []])
 def test_offsets_that_do_not_fit_are_refused(offsets: list) -> None:
     with pytest.raises(InvalidInput, match="offsets must be integers from 0 to"):
         Bags(np.ones((4, 2)), np.array(offsets))

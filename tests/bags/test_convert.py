@@ -113,7 +113,7 @@ def test_large_finite_values_pass() -> None:
         (np.ones(3), "X must be an array of shape"),
         (np.ones((2, 2, 2, 2)), "X must be an array of shape"),
         (np.ones((0, 2, 2)), "X must be at least one bag"),
-        (np.ones((2, 0, 2)), "X must be at least one bag"),
+        (np.ones((2, 0, 2)), "bag 0 must be of at least one token"),
         (np.ones((2, 2, 0)), "X must be at least one bag"),
         (np.ones((2, 2, 2), complex), "X must be an array of real numbers; got 'dtype complex"),
         (np.full((2, 2), "a"), "X must be an array of real numbers; got 'dtype <U1"),
@@ -143,7 +143,7 @@ CUBE, TABLE = np.ones((2, 3, 2)), np.ones((2, 6))
         (CUBE, np.ones((2, 3, 1), bool), None, r"got 'shape \(2, 3, 1\)'"),
         (CUBE, np.array([[2, 1, 0], [0, 1, 1]]), None, "other values than 0 and 1"),
         (CUBE, np.ones((2, 3)), None, "mask must be .*dtype float64"),
-        (CUBE, [[1, 0, 0], [0, 0, 0]], None, "bag 1 must be of at least one .* 'only padding"),
+        (CUBE, [[1, 0, 0], [0, 0, 0]], None, "bag 1 must be of at least one .* 'no token"),
         (
             CUBE,
             np.ma.array(np.ones((2, 3), bool), mask=[[1, 0, 0], [0, 0, 0]]),

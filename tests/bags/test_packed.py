@@ -118,8 +118,8 @@ def with_nan(array: np.ndarray) -> np.ndarray:
             r"tumour_1.npy must be of d = 5 and float32, as normal_1.npy; got 'd = 4",
         ),
         (lambda a: a.astype(float), "got 'd = 5 and float64"),
-        (lambda a: a[0], r"shape \(L, d\), L and d at least 1; got 'float32 of shape \(5,\)"),
-        (lambda a: a[:0], r"of shape \(0, 5\)"),
+        (lambda a: a[0], r"shape \(L, d\) or \(1, L, d\); got 'float32 of shape \(5,\)"),
+        (lambda a: a[:0], r"of at least one token of d >= 1; got 'shape \(0, 5\)"),
         (lambda a: a * 1j, "real numbers of shape .*; got 'complex64"),
         (lambda a: np.array([["x"]]), "got '<U1"),
         (lambda a: np.array([[object()]]), "of an array that can be read"),
@@ -166,12 +166,12 @@ def test_of_several_arrays_one_is_named(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py", reason="h5py, of the extra data, is not installed")
     path, tokens = tmp_path / "a.h5", arrays()["normal_1"]
     with h5py.File(path, "w") as file:
-        file["features"], file["coords"] = tokens, np.zeros((3, 2), int)
-    with pytest.raises(InvalidInput, match=r"got 'coords, features'\. dataset= names"):
+        file["uni"], file["plip"] = tokens, np.zeros((3, 2))
+    with pytest.raises(InvalidInput, match=r"got 'plip \(3, 2\), uni \(3, 5\)'\. dataset= names"):
         pack(path, tmp_path / "bags")
-    with pytest.raises(InvalidInput, match="with the array tokens; got 'coords, features"):
+    with pytest.raises(InvalidInput, match="with the array tokens; got 'plip, uni"):
         pack(path, tmp_path / "bags", dataset="tokens")
-    found = read(pack(path, tmp_path / "bags", dataset="features"), labels=None)
+    found = read(pack(path, tmp_path / "bags", dataset="uni"), labels=None)
     np.testing.assert_array_equal(found.bags.tokens, tokens)
     (tmp_path / "b.h5").write_bytes(b"no")
     with pytest.raises(InvalidInput, match="of an array that can be read"):

@@ -239,14 +239,6 @@ def test_zero_padding_is_told() -> None:
         PooledLinearClassifier().fit(X, y)
 
 
-@pytest.mark.parametrize("model", [AttentionClassifier(), BagClassifier()], ids=str)
-def test_too_few_bags_for_folds(cube: Cube, model: BaseEstimator) -> None:
-    X, y = cube[0], np.where(np.arange(20) < 1, "cat", "dog")
-    with pytest.raises(InvalidInput, match=r"at least 2 bags of each.*; got '1 bag of class cat'"):
-        clone(model).fit(X, y)
-    PooledLinearClassifier().fit(X, y)  # what the message recommends
-
-
 BAD_FITS = {
     "no fit": lambda model, X, y: None,
     "one class": lambda model, X, y: model.fit(X, 0 * y),

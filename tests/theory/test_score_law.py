@@ -40,7 +40,7 @@ def random_scores(widths, spread, nodes=300, seed=0):
     y = np.repeat([[1.0, -1.0]], nodes, axis=1)
     width = np.exp(rng.uniform(*np.log(widths), y.shape))
     mean = spread * rng.standard_normal(y.shape) + y
-    return ScoreLaw(mean, width, y, np.full(y.shape, 0.5 / nodes))
+    return ScoreLaw(mean, width, y, np.full(y.shape, 0.5 / nodes), exact=True)
 
 
 @pytest.mark.parametrize(

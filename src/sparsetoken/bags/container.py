@@ -21,6 +21,12 @@ _CHUNK = 1 << 18  # values looked at together: they stay in the cache of the pro
 _LARGE = 1 << 26  # bytes from which a copy of a memory map goes to a file
 
 
+NEED_TABLES = (
+    "OneVsOneClassifier and chains work on numbers of a table: OneVsRestClassifier, "
+    "MultiOutputClassifier and MultiOutputRegressor take bags."
+)
+
+
 class Padded(NamedTuple):
     """Bags filled up to one length.
 
@@ -49,7 +55,8 @@ class Bags:
     tokens : float32 or float64 array of shape (N, d), C-contiguous
         The tokens of all bags, one bag after the other.
     offsets : int array of shape (n + 1,)
-        Bag i is rows offsets[i] to offsets[i+1]; from 0 to N, strictly increasing.
+        Bag i is rows offsets[i] to offsets[i+1]; from 0 to N, never falling. Only what
+        predicts takes bags without a token.
 
     Raises
     ------
@@ -82,10 +89,10 @@ class Bags:
             remedy = "as_bags makes bags of other arrays."
             raise InvalidInput("tokens", legal, _kind_of(tokens), remedy)
         whole = offsets.dtype.kind in "iu" and offsets.ndim == 1 and offsets.size > 0
-        rising = whole and (offsets[1:] > offsets[:-1]).all()
+        rising = whole and (offsets[1:] >= offsets[:-1]).all()
         if not rising or (offsets[0], offsets[-1]) != (0, len(tokens)):
-            legal = f"integers from 0 to the number of tokens, {len(tokens)}, strictly increasing"
-            raise InvalidInput("offsets", legal, _kind_of(offsets), "No bag is empty.")
+            legal = f"integers from 0 to the number of tokens, {len(tokens)}, that never fall"
+            raise InvalidInput("offsets", legal, _kind_of(offsets))
         object.__setattr__(self, "offsets", offsets.astype(np.int64, copy=False))
 
     def __len__(self) -> int:
@@ -121,6 +128,11 @@ class Bags:
         return float(least.min(initial=np.inf)), float(most.max(initial=-np.inf))
 
     @property
+    def nonempty(self) -> Bags:
+        """The bags that have a token, with the same array of tokens."""
+        return self if self.sizes.all() else Bags(self.tokens, np.unique(self.offsets))
+
+    @property
     def common_size(self) -> int | None:
         """The size that all bags have, or None if sizes differ or there is no bag."""
         alike = len(self) > 0 and self.sizes.min() == self.sizes.max()
@@ -136,7 +148,7 @@ class Bags:
             "Bags are not a table. A transformer of tables, such as StandardScaler, goes into "
             "TokenTransformer(StandardScaler()), which applies it to each token. BagPooling makes "
             "a row of each bag, to_array() pads, and to_column() is for tools that only hand "
-            "tables on, such as BaggingClassifier."
+            f"tables on, such as BaggingClassifier. {NEED_TABLES}"
         )
 
     def __iter__(self) -> Iterator[np.ndarray]:
@@ -197,11 +209,11 @@ class Bags:
         Returns
         -------
         object array of shape (n, 1)
-            Its entries are `Bags` of one bag each, as views.
+            The attribute `tokens` of an entry is a bag, as a view.
         """
         column = np.empty((len(self), 1), dtype=object)
-        for i in range(len(self)):
-            column[i, 0] = self._run(i, i + 1)
+        for i, bag in enumerate(self):
+            column[i, 0] = Cell(bag)
         return column
 
     def to_array(self, fill: float = 0.0) -> Padded:
@@ -224,6 +236,16 @@ class Bags:
         array = np.full((n, L, d), fill, self.dtype)
         array[mask] = self.tokens
         return Padded(array, mask)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Cell:
+    """A bag in a table. It is no sequence: NumPy would hide what is said of it as a number."""
+
+    tokens: Float[np.ndarray, "L d"]
+
+    def __float__(self) -> float:
+        raise TypeError(f"This table holds bags, which are no numbers. {NEED_TABLES}")
 
 
 def offsets_of(sizes: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n+1"]:

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import scipy
 from jaxtyping import Bool
+from numpy.lib.recfunctions import structured_to_unstructured
 
-from sparsetoken.bags.container import Bags, offsets_of
+from sparsetoken.bags.container import Bags, Cell, offsets_of
 from sparsetoken.base.validation import InvalidInput, integer, refuse_disguised
 
 _MASK = "Give X.filled(0), with mask=~X.mask.all(axis=2) if whole tokens are masked."
 
 
-def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None) -> Bags:
+def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None, empty: bool = False) -> Bags:
     """Return bags of embeddings in any form as `Bags`.
 
     Float32 and float64 are kept, float16 becomes float32, all else float64. Where nothing has
@@ -26,7 +27,8 @@ def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None) -> Bags:
     ----------
     X : Bags, array or list
         - array of shape (n, L, d): n bags of L tokens, or fewer where `mask` says so;
-        - list or object array of n arrays of shape (L_i, d);
+        - list or object array of n arrays of shape (L_i, d) or (1, L_i, d), also in one row or
+          column (cells of MATLAB), or structured (relational attributes of ARFF);
         - array of shape (n, d): one token in each bag, or, with `n_tokens`, n bags flattened
           to n_tokens * d columns;
         - Bags, or what `Bags.to_column` makes of them.
@@ -35,6 +37,8 @@ def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None) -> Bags:
         padding are never read. Without a mask, every token counts, also one of zeros.
     n_tokens : int, optional
         Tokens in each row of a flattened array.
+    empty : bool
+        Whether bags may be without a token, as `predict` takes them.
 
     Returns
     -------
@@ -74,12 +78,21 @@ def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None) -> Bags:
         n, L, d = array.shape
         mask = np.ones((n, L), bool) if mask is None else _checked_mask(mask, n, L)
         sizes = mask.sum(axis=1)
-        if not sizes.all():
-            raise _empty(int(sizes.argmin()), "only padding in the mask")
         tokens = array.reshape(n * L, d) if mask.all() else array[mask]
         bags = Bags(tokens, offsets_of(sizes))
+    if not empty:
+        check_nonempty(bags)
     check_finite(bags, mask)
     return bags
+
+
+def check_nonempty(bags: Bags) -> None:
+    """Raise `InvalidInput` if a bag has no token."""
+    if not bags.sizes.all():
+        at = int(bags.sizes.argmin())
+        raise InvalidInput(
+            f"bag {at}", "of at least one token", "no token", "Leave empty bags out."
+        )
 
 
 def refuse_others(X: Any) -> None:
@@ -101,6 +114,13 @@ def refuse_others(X: Any) -> None:
         raise InvalidInput("X", legal, f"a {type(X).__name__}", remedy)
     if hasattr(X, "bags") and hasattr(X, "ids"):  # of from_long, from_frame, read
         raise InvalidInput("X", legal, f"{type(X).__name__}, bags with ids", "Give X.bags.")
+    row = X.iloc[0].tolist() if hasattr(X, "iloc") and hasattr(X, "columns") and len(X) else []
+    inside = [
+        name for name, value in zip(getattr(X, "columns", ()), row, strict=False) if _depth(value)
+    ]
+    if inside:
+        got = f"a table whose column {inside[0]} holds arrays"
+        raise InvalidInput("X", legal, got, f"Give list(X[{inside[0]!r}]).")
     if isinstance(X, memoryview | bytearray):
         raise InvalidInput("X", legal, f"a {type(X).__name__}", "Give numpy.asarray(X).")
     if isinstance(X, Iterator) or (hasattr(X, "to_list") and not isinstance(X, Bags)):
@@ -140,23 +160,21 @@ def check_columns(name: str, frame: Any) -> None:
 
 def is_list_of_bags(X: Any) -> bool:
     """Whether X is a list or an object array of arrays, each a bag of its own."""
-    if _is_column(X):
-        return True
     if isinstance(X, np.ndarray):
-        return X.dtype == object and X.ndim == 1 and X.size > 0 and _depth(X[0]) >= 2
+        line = X.dtype == object and X.size > 0 and X.size == max(X.shape, default=0)
+        return line and _depth(X.flat[0]) >= 2
     listed = isinstance(X, Sequence) and not isinstance(X, str | bytes)
     return listed and len(X) > 0 and any(_depth(bag) >= 2 for bag in X)
 
 
-def _is_column(X: Any) -> bool:
-    """Whether X is what `Bags.to_column` returns, or some rows of it."""
-    whole = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2 and X.size > 0
-    return whole and X.shape[1] == 1 and isinstance(X[0, 0], Bags)
-
-
 def _depth(value: Any) -> int:
+    if isinstance(value, Cell):
+        return 2
+    if isinstance(value, str | bytes | bytearray):
+        return 0
     try:
-        return int(value.ndim) if hasattr(value, "ndim") else np.ndim(value)
+        fields = getattr(getattr(value, "dtype", None), "names", None) is not None
+        return int(value.ndim) + fields if hasattr(value, "ndim") else np.ndim(value)
     except ValueError:  # a list of lists of unequal lengths
         return 2
 
@@ -177,10 +195,25 @@ def as_floats(X: Any, dtype: Any = None, name: str = "X") -> np.ndarray:
         raise InvalidInput(name, legal, type(X).__name__, "Tokens are dense: use .toarray().")
     try:
         array = np.asarray(X)
+        if array.dtype.names and all(
+            array.dtype[field].kind in "biuf" for field in array.dtype.names
+        ):
+            array = structured_to_unstructured(array)  # as relational attributes of ARFF
         if array.dtype == object:
             array = array.astype(np.float64)
-    except (ValueError, OverflowError) as error:  # such as integers beyond the largest float
+    except ValueError as error:
+        if "sequence" in str(error):
+            got, remedy = (
+                f"{type(X).__name__} of arrays or lists",
+                "Bags are a list of arrays (L_i, d).",
+            )
+            raise InvalidInput(name, legal, got, remedy) from None
         raise InvalidInput(name, legal, type(X).__name__, f"NumPy says: {error}") from None
+    except OverflowError as error:  # such as integers beyond the largest float
+        raise InvalidInput(name, legal, type(X).__name__, f"NumPy says: {error}") from None
+    if array.dtype.names:
+        remedy = f"Take the field of the bags, of {', '.join(array.dtype.names)}."
+        raise InvalidInput(name, legal, "records of several kinds", remedy)
     if array.dtype.kind not in "biuf":
         raise InvalidInput(name, legal, f"dtype {array.dtype}")
     if dtype is None:
@@ -190,25 +223,29 @@ def as_floats(X: Any, dtype: Any = None, name: str = "X") -> np.ndarray:
 
 
 def _from_list(X: Sequence) -> Bags:
-    if _is_column(X):
-        X = [bag.tokens for (bag,) in X]
-    arrays = [as_floats(bag, name=f"bag {i}") for i, bag in enumerate(X)]
-    for i, bag in enumerate(arrays):
-        if bag.ndim != 2:
-            raise InvalidInput(f"bag {i}", "of shape (tokens, d)", f"shape {bag.shape}")
-        if not bag.size:
-            raise _empty(i, f"shape {bag.shape}")
-        if bag.shape[1] != arrays[0].shape[1]:
-            d = arrays[0].shape[1]
-            raise InvalidInput(f"bag {i}", f"of d = {d}, as bag 0", f"d = {bag.shape[1]}")
-    return Bags(np.concatenate(arrays), offsets_of(np.array([len(bag) for bag in arrays])))
+    values = X.ravel() if isinstance(X, np.ndarray) else X
+    values = [bag.tokens if isinstance(bag, Cell) else bag for bag in values]
+    arrays = [as_floats(bag, name=f"bag {i}") for i, bag in enumerate(values)]
+    # Models of slides keep (1, L, d), a batch of one.
+    arrays = [bag[0] if bag.ndim == 3 and len(bag) == 1 else bag for bag in arrays]
+    full = [i for i, bag in enumerate(arrays) if bag.size]
+    for i in full:
+        if arrays[i].ndim != 2:
+            raise InvalidInput(f"bag {i}", "of shape (tokens, d)", f"shape {arrays[i].shape}")
+        d, of_first = arrays[i].shape[1], arrays[full[0]].shape[1]
+        if d != of_first:
+            raise InvalidInput(f"bag {i}", f"of d = {of_first}, as bag {full[0]}", f"d = {d}")
+    # Without any token, what an array of shape (0, d) says of d.
+    shown = [arrays[i] for i in full] or [next(bag for bag in arrays if bag.ndim > 1)[:0]]
+    sizes = np.array([len(bag) if bag.size else 0 for bag in arrays])
+    return Bags(np.concatenate(shown), offsets_of(sizes))
 
 
 def _three_dimensional(array: np.ndarray, n_tokens: int | None) -> np.ndarray:
     if array.ndim not in (2, 3):
         legal = "an array of shape (n, L, d) or (n, d), or a list of arrays of shape (L_i, d)"
         raise InvalidInput("X", legal, f"shape {array.shape}")
-    if not array.size:
+    if not (len(array) and array.shape[-1] and (array.ndim == 3 or array.size)):
         raise InvalidInput("X", "at least one bag of one token of d >= 1", f"shape {array.shape}")
     if array.ndim == 3 and n_tokens is not None:
         raise InvalidInput("n_tokens", "None for an array of shape (n, L, d)", n_tokens)
@@ -233,10 +270,6 @@ def _checked_mask(mask: Any, n: int, L: int) -> Bool[np.ndarray, "n L"]:
     if given.dtype.kind not in "biu" or not np.isin(given, (0, 1)).all():
         raise InvalidInput("mask", legal, f"dtype {given.dtype} with other values than 0 and 1")
     return given.astype(bool, copy=False)
-
-
-def _empty(bag: int, got: str) -> InvalidInput:
-    return InvalidInput(f"bag {bag}", "of at least one token", got, "Leave empty bags out.")
 
 
 def check_finite(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import as_bags
+from sparsetoken.bags.convert import as_bags, check_nonempty
 from sparsetoken.bags.labelled import LabelledBags
 from sparsetoken.bags.packed import GROUPS, IDS, LABEL, OFFSETS, TOKENS
 from sparsetoken.bags.tables import (
@@ -20,6 +20,7 @@ from sparsetoken.bags.tables import (
     Columns,
     check_present,
     chosen,
+    column_name,
     from_rows,
     grouped,
     numbers_or_vectors,
@@ -67,8 +68,8 @@ def read(
         there. None reads no groups; else groups as in `from_long`.
     columns : list of str or int, optional
         The columns of the embedding, or the one column of a Parquet file that holds it as a
-        list. The default is all columns of numbers, or the one of lists, without ids, labels and
-        groups.
+        list. The default is all columns of numbers, or the one of lists, without ids, labels,
+        groups and lists of coordinates.
 
     Returns
     -------
@@ -79,7 +80,8 @@ def read(
     -----
     LeakWarning
         If one column, or the number of tokens, gives the labels away: see `separating_columns`; or
-        if a column has one value in each bag, as labels and ids have.
+        if a column has one value in each bag, as labels and ids have, or, where no columns are
+        given, the name of a place.
 
     Raises
     ------
@@ -111,9 +113,16 @@ def read(
 
 
 def loaded(
-    path: str | Path, labels: Any, bag: str, columns: Columns, groups: Any = ""
+    path: str | Path,
+    labels: Any,
+    bag: str,
+    columns: Columns,
+    groups: Any = "",
+    *,
+    empty: bool = False,
 ) -> LabelledBags:
-    """Read bags as `read`, without a look for leaks."""
+    """Read bags as `read`, without a look for leaks; bags without a token only where allowed."""
+    bag, labels, groups = (column_name(value) for value in (bag, labels, groups))
     path = Path(path)
     ending = path.suffix.lower()
     if path.is_dir():
@@ -129,7 +138,10 @@ def loaded(
         require_regular("FILE", path)
     try:
         if path.is_dir() or ending == ".npz":
-            return _from_arrays(path, labels, bag, columns, groups)
+            found = _from_arrays(path, labels, bag, columns, groups)
+            if not empty:
+                check_nonempty(found.bags)
+            return found
         return _from_parquet(path, labels, bag, columns, groups)
     except InvalidInput:
         raise
@@ -179,7 +191,7 @@ def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns, groups: An
         legal = "of shape (n, L, d), or (tokens, d) with an array of bag ids"
         raise InvalidInput("array X", legal, f"shape {X.shape}")
     if X.ndim == 3:
-        bags = as_bags(X, array("mask") if "mask" in names else None)
+        bags = as_bags(X, array("mask") if "mask" in names else None, empty=True)
         found = of_bags(bags, np.arange(len(bags)))
     else:
         found = grouped(X, array(bag), labels, source)

@@ -118,6 +118,8 @@ def missing(values: np.ndarray) -> Bool[np.ndarray, " m"]:
 
 
 def _is_missing(value: Any) -> bool:
+    if isinstance(value, np.ndarray):  # of another kind
+        return False
     same = value == value
     return value is None or not isinstance(same, bool | np.bool_) or not same
 

@@ -22,7 +22,7 @@ SHOWN = 8  # names in a message
 
 
 class LeakWarning(UserWarning):
-    """A column of the tokens, or the number of tokens, gives the label or the bag away."""
+    """A column of the tokens, or their number, gives labels or bags away, or is a place."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +46,8 @@ class LabelledBags:
         Columns of a file that are neither tokens nor ids, labels nor groups.
     groups : array of shape (n,), optional
         Of which patient, author or place each bag is: ``fit(bags, y, groups=found.groups)``.
+    places : list of str
+        Columns of the tokens whose names are those of coordinates, and that nobody asked for.
 
     See Also
     --------
@@ -68,6 +70,7 @@ class LabelledBags:
     columns: list[str]
     left_out: list[str] = dataclasses.field(default_factory=list)
     groups: Shaped[np.ndarray, " n"] | None = None
+    places: list[str] = dataclasses.field(default_factory=list)
 
     @classmethod
     def of(
@@ -140,6 +143,11 @@ class LabelledBags:
                 "Columns with one value in each bag, as labels, ids and numbers of patients have, "
                 f"are among those of the tokens: {some(self.constant)}. labels= and groups= name "
                 "such columns, columns= those of tokens."
+            )
+        if self.places:
+            told.append(
+                "Columns of the tokens are named as places are, which are seldom features: "
+                f"{some(self.places)}. columns= names those of tokens."
             )
         if separating := self._separating_told():
             told.append(separating)

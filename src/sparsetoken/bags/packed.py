@@ -21,6 +21,7 @@ import numpy as np
 from sparsetoken.bags.container import Bags, offsets_of
 from sparsetoken.bags.convert import as_floats, check_finite
 from sparsetoken.bags.labelled import labels_of, some
+from sparsetoken.bags.names import is_of_tokens, is_place
 from sparsetoken.base.files import require_regular
 from sparsetoken.base.machine import needed
 from sparsetoken.base.progress import progress_of
@@ -35,6 +36,7 @@ from sparsetoken.base.validation import InvalidInput
 
 ENDINGS = (".npy", ".h5", ".hdf5", ".zarr")
 
+MOST_AXES = 4  # coordinates of a corner, or of a box
 _LEGAL = "of an array that can be read"
 _DEFLATE, _FLETCHER = 1, 3  # numbers of filters in HDF5
 _SMALL = 1 << 17  # bytes of a deflated chunk, which becomes 1032 times as large at the most
@@ -62,7 +64,7 @@ def pack(
     files : path or sequence of paths
         A folder, all of whose files that end in .npy, .h5, .hdf5 or .zarr are taken in the order
         of their names; or such files in the order that the bags shall have. Each holds an array of
-        shape (L_i, d).
+        shape (L_i, d) or (1, L_i, d).
     to : path
         The folder to write, which must not be there yet. It takes as much disk as the tokens.
     labels : mapping, pandas.Series or array, optional
@@ -71,8 +73,10 @@ def pack(
     groups : mapping, pandas.Series or array, optional
         Of which patient, author or place each bag is, in the forms of labels; also kept.
     dataset : str, optional
-        The name of the array in .h5 files and .zarr groups; the default is the only one of shape
-        (L_i, d), which in an .h5 file is looked for in the file and in its groups.
+        The name of the array in .h5 files and .zarr groups. The default is the one of this shape
+        that is named as features, embeddings or tokens are, or else the only one, where no array of
+        pictures stands beside it. It is never one of coordinates. In an .h5 file it is looked for
+        in the file and in its groups.
 
     Returns
     -------
@@ -183,7 +187,7 @@ def _layout(paths: Sequence[Path], dataset: str) -> tuple[list[int], int, np.dty
     sizes, kinds = [], []
     for path in paths:
         with _token_array(path, dataset) as array:
-            L, d = array.shape
+            L, d = array.shape[-2:]
             kinds.append((d, as_floats(np.empty(0, array.dtype)).dtype))
         if kinds[-1] != kinds[0]:
             legal = "of d = {} and {}".format(*kinds[0]) + f", as {paths[0].name}"
@@ -196,7 +200,7 @@ def _layout(paths: Sequence[Path], dataset: str) -> tuple[list[int], int, np.dty
 def _tokens(path: Path, dataset: str, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
     """Read the tokens of one file, which are finite and of the shape that it had before."""
     with _token_array(path, dataset) as array:
-        tokens = as_floats(array[...])
+        tokens = as_floats(array[...]).reshape(array.shape[-2:])
     if (tokens.shape, tokens.dtype) != (shape, dtype):
         got = f"{tokens.dtype} of shape {tokens.shape}"
         raise InvalidInput(f"FILE {path}", f"as it was before: {dtype} of shape {shape}", got)
@@ -222,9 +226,12 @@ def _token_array(path: Path, dataset: str = "") -> Iterator[Any]:
     # A damaged part is met where it is read, so that the reading stands inside, too.
     with contextlib.ExitStack() as stack, refused("FILE", _LEGAL, path):
         array = _array(path, dataset, stack)
-        if not (_of_tokens(array) and min(array.shape) > 0):
-            legal = "with real numbers of shape (L, d), L and d at least 1"
+        if not _of_tokens(array):
+            legal = "with real numbers of shape (L, d) or (1, L, d)"
             raise InvalidInput(f"FILE {path}", legal, f"{array.dtype} of shape {array.shape}")
+        if not min(array.shape):
+            legal, got = "of at least one token of d >= 1", f"shape {array.shape}"
+            raise InvalidInput(f"FILE {path}", legal, got, "Leave slides without a token out.")
         yield array
 
 
@@ -235,7 +242,7 @@ def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
 
         stored = arrays_in(path)
         tokens = stored[""] if "" in stored else _member(path, dataset, stored)
-        return guarded(path, tokens) if _of_tokens(tokens) else tokens
+        return guarded(path, tokens) if _of_tokens(tokens) and tokens.size else tokens
     require_regular("FILE", path)
     if path.suffix.lower() == ".npy":
         return np.load(path, mmap_mode="r", allow_pickle=False)
@@ -245,7 +252,7 @@ def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
     if tokens.external or tokens.is_virtual:
         got = f"{tokens.name}, whose values are in other files"
         raise InvalidInput(f"FILE {path}", "of an array with its own values", got)
-    if _of_tokens(tokens):
+    if _of_tokens(tokens) and tokens.size:
         check_unpacked(path, padded_size(tokens.shape, tokens.chunks or tokens.shape))
         _check_deflated(tokens)
     return tokens
@@ -287,19 +294,32 @@ def _check_deflated(array: Any) -> None:
 
 
 def _member(path: Path, dataset: str, arrays: Mapping[str, Any]) -> Any:
-    """Return the array of a name, or the only one that may be tokens."""
+    """Return the array of a name, or the one that names say is the tokens.
+
+    Where none is named so, it is the only array that may be, unless pictures stand beside it, or it
+    has whole numbers in so few columns that they may be coordinates of any name.
+    """
     if dataset:
         if dataset.strip("/") not in arrays:
             legal, got = f"with the array {dataset}", some(sorted(arrays)) or "no array"
             raise InvalidInput(f"FILE {path}", legal, got)
         return arrays[dataset.strip("/")]
-    possible = [name for name, one in arrays.items() if _of_tokens(one)]
-    if len(possible) != 1:
-        legal, got = "of one array of shape (L, d)", some(sorted(possible)) or "none"
-        remedy = "dataset= names that of the tokens." if possible else ""
-        raise InvalidInput(f"FILE {path}", legal, got, remedy)
-    return arrays[possible[0]]
+    possible = [name for name, one in arrays.items() if _of_tokens(one) and not is_place(name)]
+    named = [name for name in possible if is_of_tokens(name)]
+    if len(named or possible) == 1:
+        one = arrays[(named or possible)[0]]
+        few = np.dtype(one.dtype).kind in "iu" and one.shape[-1] <= MOST_AXES
+        pictures = any(len(each.shape or ()) > 2 for each in arrays.values() if each is not one)
+        if named or not (few or pictures):
+            return one
+    shown = [f"{name} {tuple(arrays[name].shape or ())}" for name in sorted(arrays)]
+    legal = "of one array of tokens, of shape (L, d), that is named so or the only one"
+    remedy = "Coordinates are no tokens." if any(map(is_place, arrays)) else ""
+    remedy = "dataset= names that of the tokens." if possible else remedy
+    raise InvalidInput(f"FILE {path}", legal, some(shown) or "no array", remedy)
 
 
 def _of_tokens(array: Any) -> bool:
-    return len(array.shape or ()) == 2 and np.dtype(array.dtype).kind in "biuf"
+    shape: tuple[int, ...] = array.shape or ()
+    layout = len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)
+    return layout and np.dtype(array.dtype).kind in "biuf"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import numbers
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from sparsetoken.bags.convert import (
 )
 from sparsetoken.bags.keys import of_one_kind, read_keys
 from sparsetoken.bags.labelled import LabelledBags, is_series, some
+from sparsetoken.bags.names import is_place, places
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
 
@@ -55,7 +58,7 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
     -----
     LeakWarning
         If one column, or the number of tokens, gives the labels away: see `separating_columns`; or
-        if a column has one value in each bag, as labels and ids have.
+        if a column has one value in each bag, as labels and ids have, or the name of a place.
 
     Raises
     ------
@@ -76,12 +79,14 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
     (['b', 'a'], [1, 0], (2, 3))
     """
     index = bag_ids.index if is_series(bag_ids) else None
-    return grouped(tokens, bag_ids, labels).with_groups(groups, index=index).warned()
+    found = grouped(tokens, bag_ids, labels).with_groups(groups, index=index)
+    names = [str(name) for name in getattr(tokens, "columns", ())]
+    return dataclasses.replace(found, places=places(names)).warned()
 
 
 def from_frame(
     frame: pandas.DataFrame,
-    bag: str = "bag",
+    bag: str | int = "bag",
     *,
     labels: Any = None,
     groups: Any = None,
@@ -92,11 +97,11 @@ def from_frame(
     Parameters
     ----------
     frame : pandas.DataFrame, polars.DataFrame or pyarrow.Table
-    bag : str
+    bag : str or int
         The column of bag ids, in any order.
-    labels : str, mapping, pandas.Series or array, optional
+    labels : str, int, mapping, pandas.Series or array, optional
         The column of labels, alike in all rows of a bag; else as in `from_long`.
-    groups : str, mapping, pandas.Series or array, optional
+    groups : str, int, mapping, pandas.Series or array, optional
         The column of groups, such as patients, alike in all rows of a bag; else as in `from_long`.
     columns : list of str, or str, optional
         The columns of the embedding, or the one column that holds it as a list. The default
@@ -111,7 +116,7 @@ def from_frame(
     -----
     LeakWarning
         If one column, or the number of tokens, gives the labels away, or a column has one value in
-        each bag, as labels and ids have.
+        each bag, as labels and ids have, or, where no columns are given, the name of a place.
 
     Raises
     ------
@@ -221,7 +226,7 @@ def grouped(
 def from_rows(
     what: str,
     frame: Any,
-    bag: str,
+    bag: str | int,
     labels: Any,
     groups: Any,
     columns: Columns,
@@ -232,26 +237,35 @@ def from_rows(
     Messages call it `what`. Labels or groups that are a text name a column. Where no columns of the
     tokens are given, `default` picks them among the others.
     """
+    bag, labels, groups = (column_name(value) for value in (bag, labels, groups))
     check_columns(what, frame)
     names = [str(name) for name in frame.columns]
     frame = frame[:]  # a view
     frame.columns = names
     given = [bag, *(name for name in (labels, groups) if isinstance(name, str))]
     for name in given:
-        check_present(what, "column", name, names, _of_index(frame))
+        check_present(what, "column", str(name), names, _of_index(frame))
     if bag in given[1:]:
         what = "labels" if labels == bag else "groups"
         raise InvalidInput(what, "another column than that of the bag ids", bag)
     others = [name for name in names if name not in given]
     used = default(frame, others) if columns is None else chosen(columns, others)
+    where = places(used, others) if columns is None else []
     left_out = [name for name in others if name not in used]
     source = "labels"
     if isinstance(labels, str):
         labels, source = frame[labels].to_numpy(), f"column {labels}"
     found = grouped(_tokens(frame, used), frame[bag], labels, source, used, left_out)
+    found = dataclasses.replace(found, places=where)
     if isinstance(groups, str):
         return found.with_groups(frame[groups].to_numpy(), f"column {groups}")
     return found.with_groups(groups, index=frame.index)
+
+
+def column_name(value: Any) -> Any:
+    """Return the text that names the column of an integer, and all else as it is."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return str(value) if whole else value
 
 
 def check_present(
@@ -267,6 +281,7 @@ def check_present(
 
 def chosen(columns: Sequence[str | int], names: Sequence[str]) -> list[str]:
     """Return the columns of the tokens that are asked for, or raise `InvalidInput`."""
+    columns = column_name(columns)
     wanted = [columns] if isinstance(columns, str) else [str(column) for column in columns]
     if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(names):
         raise InvalidInput("columns", f"different ones of {some(names)}", ", ".join(wanted))
@@ -277,27 +292,36 @@ def _all_but_labels(frame: Any, names: list[str]) -> list[str]:
     for name in names:
         if name in LABELS:
             remedy = f'labels="{name}" takes it as labels, columns= names those of tokens.'
+            if name in places(names):
+                remedy = (
+                    "columns= names those of tokens; it looks like a place, beside one named x."
+                )
             raise InvalidInput("columns", "those of the tokens", f"one named {name}", remedy)
     return names
 
 
 def numbers_or_vectors(frame: Any, names: list[str]) -> list[str]:
-    """Return the columns of numbers, or the one of vectors; never a second label."""
+    """Return the columns of numbers, or the one of vectors; never a second label or coordinates."""
     names = [name for name in names if name not in LABELS]
+    names = [name for name in names if not (_of_vectors(frame[name]) and is_place(name))]
     vectors = [name for name in names if _of_vectors(frame[name])]
-    numbers = [name for name in names if _of_numbers(frame[name])]
-    if bool(vectors) == bool(numbers) or len(vectors) > 1:
+    of_numbers = [name for name in names if _of_numbers(frame[name])]
+    if bool(vectors) == bool(of_numbers) or len(vectors) > 1:
         legal = "with columns of numbers, or one column of vectors"
-        got = f"numbers: {some(numbers) or 'none'}; vectors: {some(vectors) or 'none'}"
+        got = f"numbers: {some(of_numbers) or 'none'}; vectors: {some(vectors) or 'none'}"
         raise InvalidInput("FILE", legal, got, "{} names the columns of the tokens.", "columns=")
-    return vectors or numbers
+    return vectors or of_numbers
 
 
 def _tokens(frame: Any, used: list[str]) -> np.ndarray:
     """Return the tokens: of columns of numbers, or of the one column that holds vectors."""
     if len(used) == 1 and _of_vectors(frame[used[0]]):
+        rows = frame[used[0]].to_list()
+        if any(np.ndim(one) > 1 or getattr(one, "dtype", np.dtype(float)).names for one in rows):
+            remedy = f"Where each row is a bag, they are as_bags(list(frame[{used[0]!r}]))."
+            raise InvalidInput(f"column {used[0]}", "of a vector for each token", "tables", remedy)
         try:
-            return np.stack(frame[used[0]].to_list())
+            return np.stack(rows)
         except (ValueError, TypeError) as error:
             legal = "of vectors of one dimension"
             raise InvalidInput(f"column {used[0]}", legal, f"others ({error})") from None

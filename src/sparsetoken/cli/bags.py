@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import dataclasses
 import io
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,15 +32,18 @@ class Source:
     columns: o.Columns = ""
     positive: o.Positive = ""
 
-    def read(self, file: Path, columns: list[str] | None = None) -> LabelledBags:
+    def read(
+        self, file: Path, columns: list[str] | None = None, *, empty: bool = False
+    ) -> LabelledBags:
         """Read bags and labels, which are True or False if one label is the positive one.
 
-        Columns are those of the options, else the given ones.
+        Columns are those of the options, else the given ones. Bags may be without a token if empty
+        ones are allowed.
         """
         from sparsetoken.bags.files import loaded
 
         wanted = names(self.columns) or columns
-        data = loaded(file, self.label, self.bag, wanted, self.groups)
+        data = loaded(file, self.label, self.bag, wanted, self.groups, empty=empty)
         return data.against_rest(self.positive) if self.positive else data
 
 
@@ -132,21 +138,58 @@ def score(
     *,
     source: Source = Source(),
     trust_pickle: o.TrustPickle = False,
+    refuse_empty: o.RefuseEmpty = False,
 ) -> Answer:
-    """Score a saved model on labelled bags: accuracy, AUC and log-loss.
+    """Score a saved model on labelled bags: accuracy, AUC and log-loss; R^2 and errors of numbers.
+
+    The AUC of more than two classes is the mean of those of each class against the rest.
 
     Example: sparsetoken score model.skops new.npz
     """
+    estimator = _loaded(model, trust_pickle)
+    data = source.read(file, _columns(estimator, file), empty=not refuse_empty)
+    scores = _class_scores if hasattr(estimator, "classes_") else _number_scores
+    with _told() as told:
+        values, why = scores(estimator, data)
+    return Answer(f"Score of {model}", values, advice=[*told, *why])
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[list[str]]:
+    """Collect what is to be said of bags without a token."""
+    from sparsetoken.estimators import EmptyBagWarning
+
+    told: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", EmptyBagWarning)
+        yield told
+    told += dict.fromkeys(f"Warning: {one.message}" for one in caught)
+
+
+def _number_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], list[str]]:
+    """Return how well a regressor predicts numbers."""
+    from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+
+    from sparsetoken.estimators.fitting.targets import read_numbers
+
+    y, predicted = read_numbers(data.bags, data.y, None).given, estimator.predict(data.bags)
+    values = {
+        "bags": len(y),
+        "r2": r2_score(y, predicted) if len(y) > 1 else None,
+        "root_mean_squared_error": root_mean_squared_error(y, predicted),
+        "mean_absolute_error": mean_absolute_error(y, predicted),
+    }
+    return values, [] if len(y) > 1 else ["R^2 is not defined for one bag."]
+
+
+def _class_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], list[str]]:
+    """Return how well a classifier predicts labels, and why an AUC is missing."""
     from sklearn.metrics import log_loss, roc_auc_score
 
+    from sparsetoken.bags.labelled import some
     from sparsetoken.base.validation import InvalidInput
     from sparsetoken.estimators.fitting.targets import read_classes
 
-    estimator = _loaded(model, trust_pickle)
-    if not hasattr(estimator, "classes_"):
-        remedy = "predict gives its numbers."
-        raise InvalidInput("MODEL", "a classifier", type(estimator).__name__, remedy)
-    data = source.read(file, _columns(estimator, file))
     read_classes(data.bags, data.y, None, None)  # an AUC needs two classes
     classes = estimator.classes_
     unknown = sorted(set(data.classes) - set(map(str, classes.tolist())))
@@ -155,35 +198,59 @@ def score(
         remedy = "For a model fitted with --positive, give the same --positive."
         raise InvalidInput("labels", legal, ", ".join(unknown), remedy)
     y = data.y.astype(classes.dtype)
-    scores = estimator.decision_function(data.bags)
     chances = estimator.predict_proba(data.bags) if hasattr(estimator, "predict_proba") else None
+    auc, why, absent = None, [], sorted(set(classes.tolist()) - set(y.tolist()))
+    if len(classes) == 2:
+        auc = roc_auc_score(y == classes[1], estimator.decision_function(data.bags))
+    elif absent:
+        why = [
+            f"No AUC: the mean over classes needs bags of each, there is none of {some(absent)}."
+        ]
+    elif chances is None:
+        why = [
+            "No AUC: that of more than two classes is of probabilities, which MODEL does not give."
+        ]
+    else:
+        auc = roc_auc_score(y, chances, multi_class="ovr", average="macro", labels=classes)
     values = {
         "bags": len(data.bags),
         "accuracy": (estimator.predict(data.bags) == y).mean(),
-        "auc": roc_auc_score(y == classes[1], scores) if len(classes) == 2 else None,
+        "auc": auc,
         "log_loss": None if chances is None else log_loss(y, chances, labels=classes),
     }
-    return Answer(f"Score of {model}", values)
+    return values, why
 
 
-def predictions(model: Path, file: Path, bag: str, columns: str, trust_pickle: bool) -> Answer:
-    """Return the class or number of each bag of a file, and a probability if the model has one."""
+def predictions(
+    model: Path, file: Path, bag: str, columns: str, trust_pickle: bool, refuse_empty: bool
+) -> Answer:
+    """Return the number of each bag of a file, or its class, with a probability if there is one."""
     from sparsetoken.bags.files import loaded
 
     estimator = _loaded(model, trust_pickle)
-    data = loaded(file, None, bag, names(columns) or _columns(estimator, file))
-    labels = estimator.predict(data.bags).tolist()
-    chances: list[float | None] = [None] * len(labels)
-    if hasattr(estimator, "predict_proba"):
-        chances = estimator.predict_proba(data.bags).max(axis=1).tolist()
-    rows, table = [], io.StringIO()
+    wanted = names(columns) or _columns(estimator, file)
+    data = loaded(file, None, bag, wanted, empty=not refuse_empty)
+    bags = data.bags
+    found: dict[str, list[Any]] = {"bag": [str(name) for name in data.ids.tolist()]}
+    with _told() as told:
+        predicted = estimator.predict(bags).tolist()
+        if not hasattr(estimator, "classes_"):
+            found["number"] = predicted
+        else:
+            found["label"] = list(map(str, predicted))
+            found["probability"] = [None] * len(predicted)
+            if hasattr(estimator, "predict_proba"):
+                found["probability"] = estimator.predict_proba(bags).max(axis=1).tolist()
+    rows = [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+    table = io.StringIO()
     lines = csv.writer(table, lineterminator="\n")
-    lines.writerow(["bag", "label", "probability"])
-    for name, label, chance in zip(data.ids.tolist(), labels, chances, strict=True):
-        rows.append({"bag": str(name), "label": str(label), "probability": chance})
-        written = "" if chance is None else f"{chance:.4f}"
-        lines.writerow([printable(str(name)), printable(str(label)), written])
-    return Answer("", {"predictions": rows}, table.getvalue().splitlines())
+    lines.writerow(found)
+    shown = {"number": "{:.6g}", "probability": "{:.4f}"}
+    for row in rows:
+        written = {name: x for name, x in row.items() if x is not None}
+        cells = [shown.get(n, "{}").format(written[n]) if n in written else "" for n in row]
+        lines.writerow(map(printable, cells))
+    return Answer("", {"predictions": rows}, table.getvalue().splitlines(), advice=told)
 
 
 def _columns(estimator: Any, file: Path) -> list[str] | None:

@@ -35,7 +35,7 @@ def fit(
         int | None,
         Option(
             help="Folds of the cross-validation, at least 2. By default 10, or as many as the "
-            "rarest class has bags."
+            "rarest class has bags. A class of one bag does not count."
         ),
     ] = None,
     out: Annotated[
@@ -131,14 +131,17 @@ def _splits(targets: Targets, folds: int | None, seed: int) -> list[tuple[np.nda
     from sparsetoken.estimators.fitting.targets import counts_of_classes
 
     counts, groups = counts_of_classes(targets.number, targets.groups), targets.groups
-    folds = min(FOLDS, max(int(counts.min()), 2)) if folds is None else folds
-    if counts.min() < folds:
-        rare = f"{counts.min()} of class {targets.classes[counts.argmin()]}"
+    several = np.where(counts > 1, counts, counts.max())
+    folds = min(FOLDS, max(int(several.min()), 2)) if folds is None else folds
+    if several.min() < folds:
+        rare = f"{several.min()} of class {targets.classes[several.argmin()]}"
         what = "bags" if groups is None else "groups"
         raise InvalidInput(what, f"at least {folds} of each class for {folds} folds", rare)
     if groups is None:
         splits = StratifiedKFold(folds, shuffle=True, random_state=seed)
-        return list(splits.split(targets.number, targets.number))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class")  # it has one bag
+            return list(splits.split(targets.number, targets.number))
     fold = fold_numbers(targets.number, folds, np.random.RandomState(seed), groups)
     places = np.arange(len(fold))
     return [(places[fold != k], places[fold == k]) for k in range(fold.max() + 1)]
@@ -167,11 +170,15 @@ def _scores(
     scores, sizes, right = [], [], np.empty(len(data.y))
     for train, test in splits:
         part = None if groups is None else groups[train]
-        fitted = clone(estimator).fit(data.bags[train], data.y[train], groups=part)
-        tested = data.bags[test], data.y[test]
-        whole = len(np.unique(data.y[test])) == len(fitted.classes_)
-        right[test] = fitted.predict(tested[0]) == tested[1]
-        area = get_scorer(auc)(fitted, *tested) if whole else np.nan
+        tested, known_classes = (data.bags[test], data.y[test]), np.unique(data.y[train])
+        area = np.nan
+        if len(known_classes) == 1:  # the only bag of the other class is left out
+            right[test] = tested[1] == known_classes[0]
+        else:
+            fitted = clone(estimator).fit(data.bags[train], data.y[train], groups=part)
+            right[test] = fitted.predict(tested[0]) == tested[1]
+            if np.array_equal(np.unique(tested[1]), known_classes):
+                area = get_scorer(auc)(fitted, *tested)
         scores.append([right[test].mean(), area])
         sizes.append(len(test))
         done()
@@ -187,34 +194,33 @@ def _scores(
 
 
 def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
-    """Return the most attended tokens of the bags with the highest scores of the last class."""
+    """Return the top tokens of the bags of highest score: of each class, of two of the second."""
     import numpy as np
 
     if not hasattr(estimator, "top_tokens"):
         return []
     scores = estimator.decision_function(data.bags)
-    scores = scores if scores.ndim == 1 else scores[:, -1]
-    best = np.argsort(-scores, kind="stable")[:SHOWN_BAGS]
-    few = data.bags[best]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the summary says whether attention is off
-        top = estimator.top_tokens(few, SHOWN_TOKENS)
-    rows = zip(top, estimator.attention_weights(few), strict=True)
-    shown = [(_of_last_class(order), _of_last_class(weights)) for order, weights in rows]
-    return [
-        {
-            "bag": str(name),
-            "label": str(label),
-            "tokens": order.tolist(),
-            "weights": weights[order],
-        }
-        for name, label, (order, weights) in zip(data.ids[best], data.y[best], shown, strict=True)
-    ]
-
-
-def _of_last_class(values: np.ndarray) -> np.ndarray:
-    """Return values of tokens, of the last class where each class has its own query."""
-    return values.reshape(len(values), -1)[:, -1]
+    scores = scores if scores.ndim == 2 else scores[:, None]
+    shown = []
+    for k, name in enumerate(estimator.classes_[-scores.shape[1] :].tolist()):
+        best = np.argsort(-scores[:, k], kind="stable")[:SHOWN_BAGS]
+        few = data.bags[best]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the summary says whether attention is off
+            top = estimator.top_tokens(few, SHOWN_TOKENS)
+        rows = zip(best, top, estimator.attention_weights(few), strict=True)
+        for bag, orders, weights in rows:
+            order = orders.reshape(len(orders), -1)[:, k]
+            shown.append(
+                {
+                    "class": str(name),
+                    "bag": str(data.ids[bag]),
+                    "label": str(data.y[bag]),
+                    "tokens": order.tolist(),
+                    "weights": weights.reshape(len(weights), -1)[order, k],
+                }
+            )
+    return shown
 
 
 def _weights(fitted: Any) -> dict[str, Any]:
@@ -231,5 +237,6 @@ def _lines(values: dict[str, Any]) -> list[str]:
     for one in values["top_tokens"]:
         top = zip(one["tokens"], one["weights"], strict=True)
         tokens = ", ".join(f"{token} (attention {weight:.2g})" for token, weight in top)
-        lines.append(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
+        of_class = f"class {one['class']}: " if len(values["classes"]) > 2 else ""
+        lines.append(f"{of_class}bag {one['bag']} (label {one['label']}): top tokens {tokens}")
     return [*lines, f"Saved: {values['saved']}"] if values["saved"] else lines

@@ -92,6 +92,14 @@ Positive = Annotated[
         help="The label that counts as True, the second class; all others are False.",
     ),
 ]
+RefuseEmpty = Annotated[
+    bool,
+    Option(
+        group=BAGS,
+        negative="",
+        help="Refuse bags without a token, of which the class rate or the mean is predicted.",
+    ),
+]
 TrustPickle = Annotated[
     bool,
     Option(

@@ -114,6 +114,7 @@ def predict(
     bag: o.BagColumn = "bag",
     columns: o.Columns = "",
     trust_pickle: o.TrustPickle = False,
+    refuse_empty: o.RefuseEmpty = False,
 ) -> Answer:
     """Predict errors, loss, AUC and overlaps of a trained classifier.
 
@@ -127,7 +128,7 @@ def predict(
     if file is not None:
         from sparsetoken.cli.bags import predictions
 
-        return predictions(Path(model), file, bag, columns, trust_pickle)
+        return predictions(Path(model), file, bag, columns, trust_pickle, refuse_empty)
     if Path(model).is_file():
         remedy = "sparsetoken predict MODEL FILE predicts the classes of the bags in FILE."
         raise InvalidInput("FILE", f"given after the saved model {model}", "none", remedy)

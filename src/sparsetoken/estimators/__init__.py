@@ -9,6 +9,7 @@ from sparsetoken.estimators.bag_classifier import BagClassifier
 from sparsetoken.estimators.bag_regressor import BagRegressor
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.inputs import (
+    EmptyBagWarning,
     GroupWarning,
     PaddingWarning,
     QueryWarning,
@@ -28,6 +29,7 @@ __all__ = [
     "BagClassifier",
     "BagPooling",
     "BagRegressor",
+    "EmptyBagWarning",
     "GroupWarning",
     "MaxPooledClassifier",
     "PaddingWarning",

@@ -145,7 +145,7 @@ class Attention(TokenOrder, ReadoutEstimator):
     def attention_weights(self, X: Any, mask: Any = None) -> list[np.ndarray]:
         """Return the weight of each token, softmax(s <x_l, w>): they add up to 1 in each bag."""
         bags = self._read(X, mask)
-        return self._per_bag(self._weights(bags), bags)
+        return self._per_bag(self._weights(bags.nonempty), bags)
 
     def _weights(self, bags: Bags) -> Float[np.ndarray, "N K"]:
         columns = self._token_scores(bags).T

@@ -185,16 +185,22 @@ class BagClassifier(BagStack, BaseBagClassifier):
         bags = self._read(X, mask)
         scores = self._token_scores(bags).astype(np.float64)
         chances = np.zeros_like(scores)
+        if not len(scores):  # of bags without a token
+            return self._per_bag(chances, bags)
         fitted = (self.token_slope_, self.token_intercept_, self.token_ceiling_)
         for k, count in zip(*np.nonzero(self.token_count_proba_), strict=True):
             slope, intercept, ceiling = (float(values[k, count]) for values in fitted)
             odds = TokenOdds(int(count), np.array([slope]), intercept, ceiling)
-            given_count = odds.probabilities(scores[:, k : k + 1], bags.sizes)
+            given_count = odds.probabilities(scores[:, k : k + 1], bags.nonempty.sizes)
             chances[:, k] += self.token_count_proba_[k, count] * given_count
         return self._per_bag(np.where(self._silent(), self.token_rate_, chances), bags)
 
     def _of_user(self, member: Any, bags: Bags) -> Float[np.ndarray, "n K"]:
         """Return the log odds of the second class, or of each class against the rest."""
-        chances = np.clip(np.asarray(member.predict_proba(bags), float), LEAST, 1 - LEAST)
+        given = np.asarray(member.predict_proba(bags), float)
+        chances = np.zeros((len(bags), len(self.classes_)))
+        # A fold may lack a class.
+        chances[:, np.isin(self.classes_, getattr(member, "classes_", self.classes_))] = given
+        chances = np.clip(chances, LEAST, 1 - LEAST)
         chances = chances[:, 1:] if chances.shape[1] == 2 else chances
         return np.log(chances / (1 - chances))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import Targets, read_classes, read_numbers
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.inputs import (
+    EmptyBagWarning,
     GroupWarning,
     PaddingWarning,
     QueryWarning,
@@ -57,6 +58,7 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     n_tokens: int | None
     n_bags_: float
     n_features_in_: int
+    empty_score_: Float[np.ndarray, " K"]
     intercept_: Float[np.ndarray, " K"]
     left_out_scores_: Float[np.ndarray, "n K"] | None
     loss: Loss | str
@@ -116,6 +118,7 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
             warnings.warn(told, TableWarning, stacklevel=3)
         targets = self._targets(bags, y, sample_weight, groups)
         self.n_bags_ = float(targets.weight.sum())
+        self.empty_score_ = targets.in_units(np.array(targets.constants))
         if not targets.used.all():
             bags = bags[targets.used]
         check_magnitude(bags)
@@ -159,7 +162,31 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
 
     def _read(self, X: Any, mask: Any = None) -> Bags:
         check_is_fitted(self)
-        return read_bags(self, X, reset=False, n_tokens=self.n_tokens, mask=mask)
+        return read_bags(self, X, reset=False, n_tokens=self.n_tokens, mask=mask, empty=True)
+
+    def _scores_of(self, X: Any, mask: Any) -> Float[np.ndarray, "n K"]:
+        """Return the scores of bags in any form, of which some may be without a token."""
+        return self._or_constant(self._read(X, mask), self._scores, self.empty_score_)
+
+    def _or_constant(
+        self, bags: Bags, values_of: Callable[[Bags], np.ndarray], constant: np.ndarray
+    ) -> np.ndarray:
+        """Return values of bags: a constant for those without a token, of which it warns."""
+        full = bags.sizes > 0
+        if full.all():
+            return values_of(bags)
+        what = "mean" if isinstance(self, RegressorMixin) else "class rates"
+        warnings.warn(
+            f"{np.count_nonzero(~full)} of {len(bags)} bags have no token, such as bag "
+            f"{full.argmin()}: predicted by the {what} of the training bags.",
+            EmptyBagWarning,
+            stacklevel=4,
+        )
+        values = np.tile(constant, (len(bags), *np.ones(constant.ndim, int)))
+        values = values if isinstance(self, RegressorMixin) else self._in(bags, values)
+        if full.any():
+            values[full] = values_of(bags.nonempty)
+        return values
 
     def _moved(self, scores: Float[np.ndarray, "n K"], bags: Bags) -> Float[np.ndarray, "n K"]:
         """Return scores plus the intercept; numbers in float64: they may be far from 0."""
@@ -206,7 +233,7 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
 
     def decision_function(self, X: Any, mask: Any = None) -> np.ndarray:
         """Return scores (n,) of the second class, or (n, n_classes) for more than two."""
-        scores = self._scores(self._read(X, mask))
+        scores = self._scores_of(X, mask)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any, mask: Any = None) -> np.ndarray:
@@ -217,7 +244,9 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> float:
         """Return the accuracy on bags and labels, a number in [0, 1]."""
         y = read_labels(y)
-        return super().score(X if mask is None else as_bags(X, mask), y, _floats(sample_weight))
+        return super().score(
+            X if mask is None else as_bags(X, mask, empty=True), y, _floats(sample_weight)
+        )
 
     @available_if(_logistic)
     def predict_proba(self, X: Any, mask: Any = None) -> Float[np.ndarray, "n K"]:
@@ -227,7 +256,7 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
         cannot tell that a probability is below 1 / (n + 2). For more than two classes, those of
         one-vs-rest divided by their sum.
         """
-        scores = self._scores(self._read(X, mask))
+        scores = self._scores_of(X, mask)
         n = self.n_bags_
         chances = (n * expit(scores) + 1) / (n + 2)
         if chances.shape[1] == 1:
@@ -247,12 +276,14 @@ class BaseBagRegressor(RegressorMixin, BagEstimator):
 
     def predict(self, X: Any, mask: Any = None) -> Float[np.ndarray, " n"]:
         """Return the number predicted for each bag, an array of shape (n,)."""
-        return self._scores(self._read(X, mask))[:, 0]
+        return self._scores_of(X, mask)[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> float:
         """Return R^2 on bags and numbers, at most 1: the share of the variance predicted."""
         y = as_floats(y, np.float64, "y")
-        return super().score(X if mask is None else as_bags(X, mask), y, _floats(sample_weight))
+        return super().score(
+            X if mask is None else as_bags(X, mask, empty=True), y, _floats(sample_weight)
+        )
 
 
 class ReadoutEstimator(BagEstimator):

@@ -115,7 +115,9 @@ class PooledForest(BagEstimator):
     def _of_trees(self, forest: Any, F: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n K"]:
         """Return the scores of bags by all trees of a forest."""
         if hasattr(forest, "predict_proba"):
-            return self._log_odds(forest.predict_proba(F))
+            chances = np.zeros((len(F), self.forest_.n_classes_))
+            chances[:, forest.classes_] = forest.predict_proba(F)  # a fold may lack a class
+            return self._log_odds(chances)
         return forest.predict(F)[:, None]
 
     def _log_odds(self, chances: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n K"]:

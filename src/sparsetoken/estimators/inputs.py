@@ -49,6 +49,14 @@ class GroupWarning(UserWarning):
     """
 
 
+class EmptyBagWarning(UserWarning):
+    """Bags without a token are predicted by the class rate, or by the mean.
+
+    Refuse them with ``warnings.simplefilter("error", EmptyBagWarning)``, or by `as_bags`, which
+    takes none.
+    """
+
+
 class QueryWarning(UserWarning):
     """Attention does not beat mean pooling on held-out bags, or is off.
 
@@ -106,6 +114,7 @@ def read_bags(
     reset: bool,
     n_tokens: int | None = None,
     mask: Any = None,
+    empty: bool = False,
 ) -> Bags:
     """Read the input of an estimator, and set or check ``n_features_in_``.
 
@@ -123,6 +132,8 @@ def read_bags(
         Tokens in each row of a table; ``n_features_in_`` is then n_tokens * d.
     mask : bool array of shape (n, L), optional
         True where there is a token, for arrays of shape (n, L, d).
+    empty : bool
+        Whether bags may be without a token.
 
     Raises
     ------
@@ -149,8 +160,8 @@ def read_bags(
             raise InvalidInput("X", legal, got, "One bag is X[None], several with ids from_long.")
         bags = as_bags(X, n_tokens=n_tokens)
     else:
-        bags = as_bags(X, mask)
-        if n_tokens is not None and (bags.sizes != n_tokens).any():
+        bags = as_bags(X, mask, empty=empty)
+        if n_tokens is not None and (bags.nonempty.sizes != n_tokens).any():
             legal = f"bags of n_tokens = {n_tokens} tokens"
             sizes = f"{bags.sizes.min()} to {bags.sizes.max()} tokens"
             remedy = "n_tokens is for flattened tables: leave it out."

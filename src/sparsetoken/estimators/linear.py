@@ -119,6 +119,8 @@ class PooledLinearClassifier(MeanPooled, _LinearClassifier):
         Score of each training bag when it is left out of the fit; None for a hinge loss.
     n_bags_ : float
         The effective sample size, (sum w)^2 / sum w^2 of the sample weights w; n if they are equal.
+    empty_score_ : array of shape (1,) or (n_classes,)
+        The score of a bag without a token: log odds of class rates, or the mean of a regressor.
     n_features_in_ : int
         d, or n_tokens * d.
 

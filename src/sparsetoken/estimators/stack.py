@@ -141,13 +141,20 @@ class BagStack(TokenOrder):
         yield self._fitted(f"attention{more}", form, attention, tasks, targets, fits)
 
     def _fitted(
-        self, name: str, form: Form, estimator: Any, tasks: list[Task], *given: Any
+        self,
+        name: str,
+        form: Form,
+        estimator: Any,
+        tasks: list[Task],
+        targets: Targets,
+        *given: Any,
     ) -> _Member:
         """Return a member that knows what all have in common, so that it can be used by itself."""
         estimator.n_bags_, estimator.n_features_in_ = self.n_bags_, tasks[0].bags.dimension
+        estimator.empty_score_ = targets.in_units(np.array(targets.constants))
         if hasattr(self, "classes_"):
             estimator.classes_ = self.classes_
-        estimator._fit_tasks(tasks, *given)
+        estimator._fit_tasks(tasks, targets, *given)
         return _Member(name, form, estimator, estimator.left_out_scores_)
 
     @abc.abstractmethod
@@ -209,7 +216,11 @@ class BagStack(TokenOrder):
 
         left_out = np.empty((len(y), len(self._names())))
         for fold in np.unique(folds):
-            left_out[folds == fold] = self._of_user(fitted(folds != fold), bags[folds == fold])
+            rest, here = folds != fold, folds == fold
+            if not targets.numbers and (y[rest] == y[rest][0]).all():  # the only bag of a class
+                left_out[here] = targets.constants
+            else:
+                left_out[here] = self._of_user(fitted(rest), bags[here])
         return _Member(name, "bags", fitted(np.ones(len(y), dtype=bool)), left_out)
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
@@ -244,8 +255,13 @@ class BagStack(TokenOrder):
         array of shape (n, M), or (n, M, n_classes) for more than two classes
             In the order of `member_names_`: log odds of a classifier, predictions of a regressor.
         """
-        columns = self._of_members(self._read(X, mask), self.member_names_)
-        scores = np.stack(list(columns), axis=1)
+        every = self._read(X, mask)
+        names = self.member_names_
+        scores = self._or_constant(
+            every,
+            lambda bags: np.stack(list(self._of_members(bags, names)), axis=1),
+            np.tile(self.empty_score_ - self.intercept_, (len(names), 1)),
+        )
         return scores[:, :, 0] if scores.shape[2] == 1 else scores
 
     def contributions(self, X: Any, mask: Any = None) -> np.ndarray:
@@ -267,14 +283,15 @@ class BagStack(TokenOrder):
         They are those of the member with attention that has most weight. Where none has any, all
         tokens have the same.
         """
-        bags = self._read(X, mask)
+        every = self._read(X, mask)
+        bags = every.nonempty
         formed = functools.cache(functools.partial(self._formed, bags))
         K = self.weights_.shape[1]
         weights = np.repeat(1 / bags.sizes, bags.sizes)[:, None] * np.ones(K)
         for k in range(K):
             if name := self._attention(k):
                 weights[:, k] = self.members_[name]._weights(formed(self._forms[name]))[:, k]
-        return self._per_bag(weights, bags)
+        return self._per_bag(weights, every)
 
     def _attention(self, k: int) -> str:
         """Return the member with attention of most weight for a column, "" if none has any."""

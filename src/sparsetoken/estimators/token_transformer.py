@@ -47,7 +47,7 @@ class TokenOutput(TakesBags, abc.ABC):
     def transform(self, X: Any) -> Any:
         """Return the bags, or the table, with transformed tokens; float32 tokens stay float32."""
         check_is_fitted(self)
-        bags = read_bags(self, X, reset=False)
+        bags = read_bags(self, X, reset=False, empty=True)
         tokens = self._transformed(bags.tokens)
         if not is_table(X):
             return bags.with_tokens(tokens)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import operator
 
 import numpy as np
 from jaxtyping import Float
@@ -34,12 +35,16 @@ class ScoreLaw:
     ----------
     mean, width : arrays of shape (scrambles, nodes)
     y, weight : arrays of shape (scrambles, nodes), or (1, nodes) for those of all scrambles
+    exact : bool
+        Whether the nodes are a quadrature rule, of which each has its place; others are points of
+        scrambled Sobol sequences, of which the first are a sample as well.
     """
 
     mean: Float[np.ndarray, "scrambles nodes"]
     width: Float[np.ndarray, "scrambles nodes"]
     y: Float[np.ndarray, "#scrambles nodes"]
     weight: Float[np.ndarray, "#scrambles nodes"]
+    exact: bool = dataclasses.field(default=False, kw_only=True)
 
     @classmethod
     def of(
@@ -47,7 +52,8 @@ class ScoreLaw:
     ) -> ScoreLaw:
         """Return the scores on features of a law; p, b and q are as of `OrderParameters`."""
         variance = float(p @ law.covariance @ p) + law.C**2 @ q
-        return cls(law.a @ p + b, np.sqrt(np.maximum(variance, 0.0)), law.y, law.weight)
+        width = np.sqrt(np.maximum(variance, 0.0))
+        return cls(law.a @ p + b, width, law.y, law.weight, exact=law.exact)
 
     @classmethod
     def of_overlaps(cls, law: FeatureLaw, w: Overlaps) -> ScoreLaw:
@@ -134,7 +140,7 @@ class ScoreLaw:
         """Return a quarter of the nodes of each class and scramble, or as many as are enough."""
         classes = [np.flatnonzero(self.y[0] == label) for label in (1, -1)]
         counts = [max(_NODES_FOR_AUC, len(at) // 4) for at in classes]
-        if all(len(at) <= count for at, count in zip(classes, counts, strict=True)):
+        if self.exact or all(map(operator.le, map(len, classes), counts)):
             return self
         few = np.concatenate([at[:count] for at, count in zip(classes, counts, strict=True)])
         parts = (x[:, few] for x in (self.mean, self.width, self.y, self.weight))

@@ -11,7 +11,13 @@ from jaxtyping import Float, Int
 
 from sparsetoken.bags.segments import segment_log_mean_exp
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, fit_single_features, gain
-from sparsetoken.estimators.fitting.queries import likelihood_queries, tied, two_steps, unit_queries
+from sparsetoken.estimators.fitting.queries import (
+    likelihood_queries,
+    telling,
+    tied,
+    two_steps,
+    unit_queries,
+)
 from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 
@@ -114,15 +120,16 @@ def attend(
         return AttentionFit(task.calibrated(task.mean_fit), 0.0, 0.0, 0.0, np.zeros((2, d)), zeros)
     subsets = [folds != j for j in range(folds.max() + 1)]
     subsets.append(np.ones(n, dtype=bool))
+    told = telling(task.samples, subsets)
     grid = GRID if isinstance(temperature, str) else (temperature,)
     mean = _unseen(task, tied(task, subsets), folds, 1.0)
     choices = _tried(task, [mean, mean.times(-1.0)], grid)
     first = _best(choices, task.samples)
     start, k = (first.direction, first.sharpness) if first else (mean, 1.0)
     refined = likelihood_queries(task, subsets, k * start.queries, start.sign)
-    choices += _tried(task, [_unseen(task, one, folds, start.sign) for one in refined], grid)
+    choices += _tried(task, [_unseen(task, one * told, folds, start.sign) for one in refined], grid)
     choice = _best(choices, task.samples)
-    steps = _unseen(task, two_steps(task, subsets), folds, 1.0)
+    steps = _unseen(task, two_steps(task, subsets) * told, folds, 1.0)
     towards = float(np.sign(steps.queries[:, -1] @ task.mean_fit.w))
     exponent = sharpness = gained = 0.0
     if choice is None:

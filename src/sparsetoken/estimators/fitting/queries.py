@@ -48,6 +48,14 @@ def unit_queries(
     return unit / scale, scores
 
 
+def telling(samples: Samples, subsets: Subsets) -> Bool[np.ndarray, " S"]:
+    """Return which subsets have bags of both classes, or different numbers.
+
+    The others say nothing of a direction: the only bag of a class is left out of them.
+    """
+    return np.array([np.ptp(samples.y[subset]) > 0 for subset in subsets])
+
+
 def _shares(samples: Samples, subsets: Subsets) -> Float[np.ndarray, "S n"]:
     """Return the share of each sample in the weight of each subset."""
     weight = np.stack([samples.weight * subset for subset in subsets])
@@ -80,12 +88,17 @@ def two_steps(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
 
 
 def tied(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
-    """Return the readout of the mean token that each of several subsets of the bags gives."""
+    """Return the readout of the mean token that each of several subsets of the bags gives.
+
+    It is 0 for a subset of one class.
+    """
     samples, loss, ridge, scale = task.samples, task.loss, task.mean_fit.ridge, task.mean_fit.scale
     means = task.tokens.means / scale
-    matrices = ((FeatureMatrix(means[subset]), samples.take(subset)) for subset in subsets)
-    fits = [fit_linear(F, part, loss, ridge, leave_out=False) for F, part in matrices]
-    return np.stack([fit.w / scale for fit in fits], axis=1)
+    queries = np.zeros((means.shape[1], len(subsets)))
+    for s in np.flatnonzero(telling(samples, subsets)).tolist():
+        F, part = FeatureMatrix(means[subsets[s]]), samples.take(subsets[s])
+        queries[:, s] = fit_linear(F, part, loss, ridge, leave_out=False).w / scale
+    return queries
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

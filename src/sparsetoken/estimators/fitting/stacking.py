@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 from scipy.optimize import minimize, minimize_scalar
@@ -125,30 +127,29 @@ def fold_numbers(
     """Return the fold of each bag; every fold has its share of each class, and whole groups.
 
     With fewer than `n_folds` bags or groups of a class there are as many folds as that class has,
-    and with groups fewer, at least half as many, where these divide the groups of each class.
+    and with groups fewer, at least half as many, where these divide the groups of each class. A
+    class of one bag or one group does not count: the bags of its fold are scored without it.
 
     Raises
     ------
     InvalidInput
-        If a class has one bag or one group only, or there is one only.
+        If there is one bag or one group only.
     """
     classes, index = np.unique(y, return_inverse=True)
     counts = counts_of_classes(index, groups)
-    if counts.min() < 2:
-        several, what = len(classes) > 1, "bag" if groups is None else "group"
-        got = f"1 {what} of class {classes[counts.argmin()]}" if several else f"1 {what}"
-        legal = (
-            f"of at least 2 {what}s{' of each class' if several else ''}, to cross-fit the query"
-        )
-        remedy = "Take more bags, leave this class out, or take mean pooling, which needs only one."
-        raise InvalidInput("y", legal, got, remedy if several else "Mean pooling needs only one.")
-    if groups is not None:
-        most = min(n_folds, int(counts.min()))
-        # In folds of other class rates a class rate would predict the wrong class.
-        even = (k for k in range(most, max(most // 2, 2) - 1, -1) if not (counts % k).any())
-        return _of_groups(index, next(even, most), rng, groups)
-    folds = np.empty(len(y), dtype=int)
+    if len(y) < 2 or (groups is not None and groups.min() == groups.max()):
+        what = "bag" if groups is None else "group"
+        legal = f"of at least 2 {what}s, to cross-fit the query"
+        raise InvalidInput("y", legal, f"1 {what}", "Mean pooling needs only one.")
+    counts = counts[counts > 1]
+    if not len(counts):
+        return np.unique(y if groups is None else groups, return_inverse=True)[1] % 2
     n_folds, start = min(n_folds, int(counts.min())), 0
+    if groups is not None:
+        # In folds of other class rates a class rate would predict the wrong class.
+        even = (k for k in range(n_folds, max(n_folds // 2, 2) - 1, -1) if not (counts % k).any())
+        return _of_groups(index, next(even, n_folds), rng, groups)
+    folds = np.empty(len(y), dtype=int)
     for c in range(len(classes)):
         rows = rng.permutation(np.flatnonzero(index == c))
         # Each class goes on where the last one stopped, so that folds have equal sizes.
@@ -163,16 +164,22 @@ def _of_groups(
     rng: np.random.RandomState,
     groups: Int[np.ndarray, " n"],
 ) -> Int[np.ndarray, " n"]:
-    """Return folds of whole groups, so few that every class is outside of each of them."""
+    """Return folds of whole groups, so few that every class is outside of each of them.
+
+    A class of one group cannot be.
+    """
     from sklearn.model_selection import StratifiedGroupKFold
 
+    several = np.flatnonzero(counts_of_classes(number, groups) > 1)
     for k in range(n_folds, 1, -1):
         splits = StratifiedGroupKFold(k, shuffle=True, random_state=rng)
-        folds, outside = np.empty(len(number), dtype=int), []
-        for fold, (others, inside) in enumerate(splits.split(number, number, groups)):
-            folds[inside] = fold
-            outside.append(len(np.unique(number[others])))
-        if min(outside) == number.max() + 1:
+        folds, whole = np.empty(len(number), dtype=int), True
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class")
+            for fold, (others, inside) in enumerate(splits.split(number, number, groups)):
+                folds[inside] = fold
+                whole &= len(others) > 0 and bool(np.isin(several, number[others]).all())
+        if whole:
             return folds
     legal = "in which two folds of whole groups have bags of every class"
     raise InvalidInput("groups", legal, "none", "Take more groups, or leave a class out.")

@@ -1,0 +1,87 @@
+"""What `score`, `fit` and `predict` say of several classes, rare ones and bags without a token."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from command_line import invoke as run
+from sparsetoken import AttentionClassifier
+from sparsetoken.estimators.saving import load, save
+
+pytestmark = pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A folder with a model of three classes, and its bags and labels."""
+    folder = tmp_path_factory.mktemp("scores")
+    rng = np.random.default_rng(0)
+    y = np.arange(45) % 3
+    X = rng.standard_normal((45, 5, 4))
+    X[np.arange(45), 2, y] += 2.0
+    model = AttentionClassifier(progress=False).fit(X, names := np.array(list("abc"))[y])
+    save(model, folder / "model.skops")
+    np.savez(folder / "bags.npz", X=X, y=names)
+    return folder, model, X, names
+
+
+def test_the_auc_of_three_classes_is_that_of_scikit_learn(saved):
+    folder, model, X, names = saved
+    found = json.loads(run("score", folder / "model.skops", folder / "bags.npz", "--json").stdout)
+    chances = model.predict_proba(X)
+    assert found["auc"] == roc_auc_score(names, chances, multi_class="ovr", average="macro")
+    two = names != "c"
+    np.savez(folder / "two.npz", X=X[two], y=names[two])
+    said = run("score", folder / "model.skops", folder / "two.npz", "--json")
+    assert json.loads(said.stdout)["auc"] is None
+    assert "No AUC" in said.stderr
+    assert "there is none of c" in said.stderr
+    save(AttentionClassifier(loss="square", progress=False).fit(X, names), folder / "square.skops")
+    said = run("score", folder / "square.skops", folder / "bags.npz")
+    assert said.exit_code == 0
+    assert "of probabilities, which MODEL does not give" in said.stderr
+
+
+def test_bags_without_a_token(saved):
+    folder, _, X, names = saved
+    mask = np.ones(X.shape[:2], bool)
+    mask[4] = False
+    np.savez(folder / "masked.npz", X=X, y=names, mask=mask)
+    for command in ("score", "predict"):
+        said = run(command, folder / "model.skops", folder / "masked.npz")
+        assert said.exit_code == 0
+        assert said.stderr.count("1 of 45 bags have no token, such as bag 4") == 1
+        said = run(command, folder / "model.skops", folder / "masked.npz", "--refuse-empty")
+        assert said.exit_code == 2
+        assert "bag 4 must be of at least one token" in said.stderr
+    assert run("fit", folder / "masked.npz").exit_code == 2
+
+
+def test_a_fit_shows_tokens_of_each_class_and_takes_a_rare_one(saved, tmp_path):
+    _, _, X, names = saved
+    rare = names.copy()
+    rare[44] = "d"
+    np.savez(tmp_path / "rare.npz", X=X, y=rare)
+    options = ("--model", "attention", "--folds", 3, "--out", tmp_path / "m.skops", "--json")
+    found = json.loads(run("fit", tmp_path / "rare.npz", *options).stdout)
+    assert [one["class"] for one in found["top_tokens"]] == [c for c in "abcd" for _ in range(3)]
+    model = load(tmp_path / "m.skops")
+    top = model.top_tokens(X, 3)
+    for k in range(4):
+        bags = [one["bag"] for one in found["top_tokens"][3 * k : 3 * k + 3]]
+        best = np.argsort(-model.decision_function(X)[:, k], kind="stable")[:3]
+        assert bags == list(map(str, best))
+        for one, bag in zip(found["top_tokens"][3 * k :], best, strict=False):
+            assert one["tokens"] == top[bag][:, k].tolist()
+    assert found["scores"]["attention"]["accuracy"]["mean"] <= 44 / 45  # the rare bag is not found
+
+
+def test_two_classes_of_which_one_has_one_bag(saved, tmp_path):
+    X = saved[2]
+    np.savez(tmp_path / "one.npz", X=X, y=np.arange(45) == 7)
+    options = ("--model", "pooled", "--folds", 3, "--json")
+    said = run("fit", tmp_path / "one.npz", *options)
+    assert said.exit_code == 0
+    assert json.loads(said.stdout)["scores"]["pooled"]["accuracy"]["mean"] == 44 / 45

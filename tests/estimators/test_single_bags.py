@@ -1,0 +1,52 @@
+"""A class of one bag, or of one group, is fitted: its fold is scored without it."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from sparsetoken import AttentionClassifier, BagClassifier
+from sparsetoken.estimators import BagPooling
+from sparsetoken.estimators.fitting.attention import attend
+from sparsetoken.estimators.fitting.stacking import fold_numbers
+from tasks_of_bags import task_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+
+OWN = ("own", make_pipeline(BagPooling(), LogisticRegression()))
+
+
+def _bags(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(len(counts)), counts)
+    X = rng.standard_normal((len(y), 5, 3))
+    X[:, 0] += 5.0 * np.eye(len(counts), 4)[y, 1:]  # one token, in a direction of its class
+    return X, y
+
+
+@pytest.mark.parametrize("counts", [(15, 15, 1), (20, 1), (1, 1), (15, 15, 1, 1)], ids=str)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_class_of_one_bag_trains(counts: tuple[int, ...], grouped: bool) -> None:
+    X, y = _bags(counts)
+    groups = np.arange(len(y)) if grouped else None
+    model = BagClassifier(members=[OWN], progress=False).fit(X, y, groups=groups)
+    assert np.isfinite(model.left_out_scores_).all()
+    assert model.classes_.tolist() == list(range(len(counts)))
+    # Whatever is known of the rare class, the others are told apart.
+    common = np.isin(y, [c for c, count in enumerate(counts) if count > 1])
+    assert not common.any() or model.score(X[common], y[common]) >= 0.9
+
+
+def test_attention_alone() -> None:
+    X, y = _bags((15, 15, 1))
+    model = AttentionClassifier(progress=False).fit(X, y)
+    assert model.score(X[y < 2], y[y < 2]) >= 0.9
+
+
+def test_the_fold_of_the_only_bag_says_nothing_of_it() -> None:
+    X, y = _bags((15, 1))
+    folds = fold_numbers(y, 8, np.random.RandomState(0))
+    assert folds.max() == 7
+    scores = attend(task_of(X, 2.0 * y - 1), folds).token_scores.reshape(16, 5, 2)
+    assert not scores[folds == folds[15]].any()
+    assert scores[folds != folds[15]].any()
