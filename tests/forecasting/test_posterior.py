@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import logit, ndtr
+from scipy.special import expit, logit, ndtr
 
 from sparsetoken.forecasting import posterior
 from sparsetoken.forecasting.crossvalidation import MODELS, ORDERED, Column, HeldOut
@@ -61,8 +61,8 @@ def ranks():
         off = rng.multivariate_normal(np.zeros(len(every)), missed)
         expected = np.clip(shown[row], 0.5 / BAGS, 1 - 0.5 / BAGS)
         own = PRIOR.own * rng.standard_normal(J)
-        seen = expected + expected * (1 - expected) * (off[:J] + own)
-        noise = np.linalg.cholesky(PRIOR.pilots * _luck(expected))
+        seen = expit(logit(expected) + off[:J] + own)
+        noise = np.linalg.cholesky(PRIOR.pilots * _luck(seen))
         truth = logit(np.clip(curves[row], 1e-3, 1 - 1e-3)) + off[J:]
         beyond = np.hypot(posterior._EXCESS_MISSED * excess[row], posterior._EXCESS_FLOOR)
         x = excess[row] + np.hypot(EXCESS_ERROR, beyond) * rng.standard_normal()

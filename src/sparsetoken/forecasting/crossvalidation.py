@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import warnings
-from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -133,14 +131,19 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
 
     The five folds of all classifiers are those of ``sparsetoken fit --folds 5`` with this seed.
     """
-    n = len(data.bags)
-    splits = list(_splits(data, seed))
-    first = {model: 0 if model == "pooled" else len(_ROUNDS) - 1 for model in MODELS}
-    shape = len(_ROUNDS), n
+    n, rounds = len(data.bags), _splits(data, seed)
+    last = len(rounds) - 1
+    first = {model: 0 if model == "pooled" else last for model in MODELS}
+    shape = len(rounds), n
     wrong = {model: np.zeros(shape) for model in MODELS}
     right = {model: np.zeros(shape) for model in ORDERED}
-    tested, paired, trained = np.zeros(shape), np.zeros(shape), np.zeros((len(_ROUNDS), 2))
-    spread = np.full((math.prod(_ROUNDS[-1]), n), np.nan)
+    tested, paired = np.zeros(shape), np.zeros(shape)
+    spread = np.full((len(rounds[-1]), n), np.nan)
+    splits = [
+        (place, fold, train)
+        for place, trains in enumerate(rounds)
+        for fold, train in enumerate(trains)
+    ]
     with progress_of("fits", len(splits), progress) as done:
         for place, fold, train in splits:
             part = Labelled(
@@ -150,7 +153,7 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
             )
             rest, hidden = data.bags[~train], data.positive[~train]
             both = hidden.any() and not hidden.all()  # groups of a fold may be of one class
-            if place == len(_ROUNDS) - 1:
+            if place == last:
                 by, pooled = _all_scores(part, rest, seed)
                 spread[fold, ~train] = spreads(pooled, part.bags[~part.positive], rest)
             else:
@@ -161,9 +164,8 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
                     right[model][place, ~train] += placements(scores, hidden)
             tested[place, ~train] += 1
             paired[place, ~train] += both
-            trained[place] += train.sum(), 1
             done()
-    sizes = np.round(trained[:, 0] / trained[:, 1])
+    sizes = np.array([_mean_size(trains) for trains in rounds])
     shares = {m: (counts / tested)[first[m] :] for m, counts in wrong.items()}
     filled = {m: _filled(sums, paired, data.positive) for m, sums in right.items()}
     placed = {m: some[first[m] :] for m, some in filled.items()}
@@ -184,24 +186,36 @@ def _filled(
     return placed
 
 
-def _splits(data: Labelled, seed: int) -> Iterator[tuple[int, int, Bool[np.ndarray, " n"]]]:
-    """Return the place of the round, the number in it and the training bags of each fold.
+def _splits(data: Labelled, seed: int) -> list[list[Bool[np.ndarray, " n"]]]:
+    """Return the training bags of each fold of each round, in rounds of rising training sets.
 
-    Folds hold whole groups.
+    Folds hold whole groups, and may then be fewer than asked for. A round that trains on no more
+    bags than the one before it, or on as many as the last, would show nothing new.
     """
+    rounds = [_round(data, folds, repeats, seed) for folds, repeats in _ROUNDS]
+    last, kept, most = _mean_size(rounds[-1]), [], 0.0
+    for trains in rounds[:-1]:
+        if most < _mean_size(trains) < last:
+            kept.append(trains)
+            most = _mean_size(trains)
+    return [*kept, rounds[-1]]
+
+
+def _round(
+    data: Labelled, folds: int, repeats: int, seed: int
+) -> list[Bool[np.ndarray, " n"]]:
     n = len(data.bags)
-    for place, (folds, repeats) in enumerate(_ROUNDS):
-        if data.groups is None:
-            rounds = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
-            trains = [np.isin(np.arange(n), t) for t, _ in rounds.split(np.empty(n), data.positive)]
-        else:
-            rng = np.random.RandomState(seed)
-            repeated = [
-                fold_numbers(data.positive, folds, rng, data.groups) for _ in range(repeats)
-            ]
-            trains = [fold != k for fold in repeated for k in range(fold.max() + 1)]
-        for number, train in enumerate(trains):
-            yield place, number, train
+    if data.groups is None:
+        rounds = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+        splits = rounds.split(np.empty(n), data.positive)
+        return [np.isin(np.arange(n), train) for train, _ in splits]
+    rng = np.random.RandomState(seed)
+    numbers = [fold_numbers(data.positive, folds, rng, data.groups) for _ in range(repeats)]
+    return [fold != k for fold in numbers for k in range(fold.max() + 1)]
+
+
+def _mean_size(trains: list[Bool[np.ndarray, " n"]]) -> float:
+    return float(np.round(np.mean([train.sum() for train in trains])))
 
 
 def _fit(classifier: _Classifier, part: Labelled) -> _Classifier:
