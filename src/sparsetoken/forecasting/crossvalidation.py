@@ -201,9 +201,7 @@ def _splits(data: Labelled, seed: int) -> list[list[Bool[np.ndarray, " n"]]]:
     return [*kept, rounds[-1]]
 
 
-def _round(
-    data: Labelled, folds: int, repeats: int, seed: int
-) -> list[Bool[np.ndarray, " n"]]:
+def _round(data: Labelled, folds: int, repeats: int, seed: int) -> list[Bool[np.ndarray, " n"]]:
     n = len(data.bags)
     if data.groups is None:
         rounds = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
