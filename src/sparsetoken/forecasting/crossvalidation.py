@@ -131,7 +131,7 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
 
     The five folds of all classifiers are those of ``sparsetoken fit --folds 5`` with this seed.
     """
-    n, rounds = len(data.bags), _splits(data, seed)
+    n, rounds = len(data.bags), splits_of(data, seed)
     last = len(rounds) - 1
     first = {model: 0 if model == "pooled" else last for model in MODELS}
     shape = len(rounds), n
@@ -186,7 +186,7 @@ def _filled(
     return placed
 
 
-def _splits(data: Labelled, seed: int) -> list[list[Bool[np.ndarray, " n"]]]:
+def splits_of(data: Labelled, seed: int) -> list[list[Bool[np.ndarray, " n"]]]:
     """Return the training bags of each fold of each round, in rounds of rising training sets.
 
     Folds hold whole groups, and may then be fewer than asked for. A round that trains on no more
