@@ -13,6 +13,7 @@ from sparsetoken import diagnose, forecast, forecasting
 from sparsetoken.bags import as_bags, from_frame, to_frame
 from sparsetoken.estimators import BagRegressor, PooledLinearClassifier
 from sparsetoken.estimators.saving import load, save
+from sparsetoken.forecasting.crossvalidation import _ROUNDS  # before `few_fits` replaces them
 
 pytestmark = pytest.mark.usefixtures("few_fits")
 
@@ -107,21 +108,22 @@ def test_the_forecast_as_json(long, data, called):
     assert values["curves"]["pooled"][1]["error"] == expected.curves["pooled"][1].error
 
 
-def test_a_forecast_at_the_size_of_the_pilot_is_the_error_that_fit_states(tmp_path, monkeypatch):
+@pytest.mark.parametrize("groups", [False, True])
+def test_a_forecast_measures_the_error_that_fit_states(tmp_path, monkeypatch, groups):
     """Of 45 bags, so that folds differ in size, with labels that are texts."""
-    rounds = ((2, 1, 1), (10, 1, 1))
-    monkeypatch.setattr("sparsetoken.forecasting.crossvalidation._ROUNDS", rounds)
+    monkeypatch.setattr("sparsetoken.forecasting.crossvalidation._ROUNDS", _ROUNDS)
     rng = np.random.default_rng(0)
     bags, y = rng.standard_normal((45, 4, 4)), np.where(np.arange(45) % 2, "a", "b")
     bags[1::2, 2, 0] += 3
-    path = tmp_path / "odd.npz"
-    np.savez(path, X=bags, y=y)
-    curves = json.loads(_forecast(path, "--sizes", "45", "--seed", "4").stdout)["curves"]
-    scores = json.loads(run("fit", path, "--json", "--seed", "4").stdout)["scores"]
+    path, of = tmp_path / "odd.npz", ["--groups", "patient"] if groups else []
+    np.savez(path, X=bags, y=y, **({"patient": np.arange(45) // 3} if groups else {}))
+    options = "--json", "--seed", 4, *of
+    measured = json.loads(run("forecast", path, "--sizes", 45, *options).stdout)["measured"]
+    scores = json.loads(run("fit", path, "--folds", 5, *options).stdout)["scores"]
     for model in ("bag", "pooled"):
         stated = 1 - scores[model]["accuracy"]["mean"]
         assert 0.05 < stated < 0.6
-        assert curves[model][0]["error"] == pytest.approx(stated, abs=1e-12)  # rounding
+        assert measured[model]["error"] == pytest.approx(stated, abs=1e-12)  # rounding
 
 
 def test_fit_scores_beside_mean_pooling_and_names_tokens(long):

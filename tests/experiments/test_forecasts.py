@@ -33,7 +33,7 @@ def sizes(sizes_of):
 @pytest.fixture
 def one_round(monkeypatch):
     """Forecasts from two halves, where the errors matter little."""
-    monkeypatch.setattr("sparsetoken.forecasting.crossvalidation._ROUNDS", ((2, 1, 1),))
+    monkeypatch.setattr("sparsetoken.forecasting.crossvalidation._ROUNDS", ((2, 1),))
 
 
 def _bags(n=100, rate=0.5, shift=3.0):

@@ -1,5 +1,7 @@
 """Advice as a whole: the model it recommends, its four numbers, what it says."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -29,22 +31,32 @@ def test_a_signal_without_a_mean_shift_is_not_a_case_for_pooling():
     assert found.recommended == "bag"
 
 
-def test_the_simplest_model_within_one_standard_error_is_recommended():
+def test_the_model_of_less_forecast_error_is_recommended():
+    """Attention is not, where BagClassifier has it as a member: the text says why."""
+
     def points(errors):
-        return tuple(ForecastPoint(n, e, e, e) for n, e in zip((50, 200), errors, strict=True))
+        return tuple(ForecastPoint(n, e, e, e) for n, e in zip((50, 100, 200), errors, strict=True))
 
     found = Forecast(
         n=50,
-        curves={"bag": points((0.25, 0.16)), "pooled": points((0.3, 0.2))},
-        measured={name: Measured(45, 0.3, 0.05) for name in ("pooled", "bag")},
-        gain_error=0.06,  # a half of it with four times the bags
+        curves={
+            "bag": points((0.2, 0.19, 0.018)),
+            "attention": points((0.2, 0.25, 0.016)),
+            "pooled": points((0.2, 0.2, 0.05)),
+        },
+        measured={name: Measured(40, 0.3, 0.05) for name in ("pooled", "attention", "bag")},
+        gain_error=0.06,
         informative=Interval(1.0, 1.0, 2.0),
         guess=0.5,
         status=CONVERGED,
     )
-    assert [found.better(n) for n in found.sizes] == ["pooled", "bag"]
+    assert [found.better(n) for n in found.sizes] == ["pooled", "bag", "bag"]
     assert found.recommended == "bag"
-    assert found.to_dict()["recommended_at"] == {"50": "pooled", "200": "bag"}
+    assert found.to_dict()["recommended_at"] == {"50": "pooled", "100": "bag", "200": "bag"}
+    assert "0.016 of bags, BagClassifier in 0.018; it is not recommended, because" in str(found)
+    plain = dataclasses.replace(found, curves={**found.curves, "attention": points((0.3,) * 3)})
+    assert "At 200 bags, use BagClassifier." in str(plain)
+    assert "not recommended" not in str(plain)
 
 
 @pytest.mark.usefixtures("two_fits")

@@ -8,14 +8,22 @@ from unittest import mock
 import numpy as np
 import pytest
 from scipy.special import ndtri
+from scipy.stats import beta
 
 from sparsetoken import BagClassifier, forecast
+from sparsetoken.bags import as_bags
 from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledForestClassifier
-from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut
+from sparsetoken.forecasting.crossvalidation import (
+    MODELS,
+    ORDERED,
+    HeldOut,
+    held_out_errors,
+    splits_of,
+)
 from sparsetoken.forecasting.curves import CurveParameters, errors_at, pooled_shift
-from sparsetoken.forecasting.inputs import BagLaw, read_labelled
+from sparsetoken.forecasting.inputs import BagLaw, Labelled, read_labelled
 from sparsetoken.forecasting.learning_curves import assembled, check_sizes
 from sparsetoken.forecasting.measures import Excess, excess_of, placements
 from sparsetoken.forecasting.posterior import fit_posterior
@@ -40,7 +48,7 @@ def test_the_contract(clear):
     assert clear.recommended == forecast.recommended == values["recommended"] == "bag"
     assert values["recommended_at"] == dict.fromkeys(("80", "160", "320"), "bag")
     assert values["status"] == "converged"
-    assert values["measured"]["pooled"]["n"] == 72
+    assert values["measured"]["pooled"]["n"] == 64
     assert clear.gain > clear.gain_error > 0 == clear.heavy_tails
 
 
@@ -94,7 +102,8 @@ def _scored(errors, n, noise):
         gap = -2 * ndtri(np.array(some))[:, None]  # of balanced classes, the threshold half way
         scores = noise((len(some), n)) + gap * positive
         shares[model] = ((scores > gap / 2) != positive).astype(float)
-        placed[model] = np.stack([placements(one, positive) for one in scores])
+        if model in ORDERED:
+            placed[model] = np.stack([placements(one, positive) for one in scores])
     return shares, placed, positive
 
 
@@ -125,48 +134,48 @@ def test_curves_built_from_known_parameters_are_found_again(separation, informat
             assert interval.low - 0.01 <= value <= interval.high + 0.01
 
 
-def _found(excess):
-    """Return what is found where errors alone say little: those of both classifiers are alike."""
-    quantiles = ndtri((np.repeat(np.arange(30), 2) + 0.5) / 30)  # alike in both classes
-    errors = dict.fromkeys(MODELS, (0.42, 0.41, 0.4))
-    scored = _scored(errors, 60, lambda shape: np.broadcast_to(quantiles, shape))
+def _found(excess, seed):
+    """Return what is found where errors alone say little: the models err as often, in other bags.
+
+    If they erred in the same bags, that would tell that none gains.
+    """
+    rng, quantiles = np.random.default_rng(seed), ndtri((np.arange(30) + 0.5) / 30)
+
+    def noise(shape):
+        # Alike in both classes, so that only the order of the bags is random.
+        both = np.stack([rng.permutation(quantiles), rng.permutation(quantiles)], axis=1)
+        return np.broadcast_to(both.ravel(), shape)
+
+    scored = _scored(dict.fromkeys(MODELS, (0.42, 0.41, 0.4)), 60, noise)
     held_out = HeldOut(np.array([30.0, 40.0, 54.0]), *scored, excess)
     return fit_posterior(BagLaw(20, 20.0, 0.0, 0.5), held_out)
 
 
 def test_an_excess_of_variance_tells_that_attention_will_win():
-    dense, sparse = (_found(Excess(value, 0.05)) for value in (0.0, 0.3))
-    assert sparse.informative.value < 4 < dense.informative.value
-    later = [found.errors(240)["bag"].value for found in (sparse, dense)]
-    assert later[0] < later[1] - 0.05
+    for seed in range(3):
+        dense, sparse = (_found(Excess(value, 0.05), seed) for value in (0.0, 0.3))
+        assert sparse.informative.value < 4 < dense.informative.value
+        assert sparse.informative.high <= 8 < 20 == dense.informative.high
+        at = [found.errors(240) for found in (sparse, dense)]
+        gains = [errors["pooled"].value - errors["attention"].value for errors in at]
+        assert gains[0] > gains[1] > 0
 
 
 def test_what_curves_miss_at_the_pilot_they_miss_later():
     """Trees may see what no curve describes: 0.1, where mean pooling and attention have 0.45."""
     scored = _scored(
-        {"bag": (0.2, 0.15, 0.1), **dict.fromkeys(("attention", "pooled"), (0.46, 0.45, 0.45))},
-        40,
+        {"bag": (0.1,), "attention": (0.45,), "pooled": (0.46, 0.45, 0.45)},
+        200,
         np.random.default_rng(0).standard_normal,
     )
-    held_out = HeldOut(np.array([20.0, 27.0, 36.0]), *scored, Excess(0.0, 1.0))
+    held_out = HeldOut(np.array([100.0, 133.0, 160.0]), *scored, Excess(0.0, 1.0))
     posterior = fit_posterior(BagLaw(3, 3.0, 0.0, 0.5), held_out)
-    found = assembled(read_labelled(BAGS, Y), (40, 160), held_out, posterior)
-    for model, (now, later) in found.curves.items():
-        assert now.error == found.measured[model].error
-        assert now.low < later.error < now.error < now.high
-    assert found.curves["bag"][0].high < found.curves["pooled"][0].low
-    assert found.recommended == "bag"
-    now, later = (posterior.errors(size)["bag"].value for size in (40, 160))
-    # Five standard errors of luck: 1/25 of the gap is luck, of which three quarters have faded.
-    far = now + 5 * (now * (1 - now) / 40) ** 0.5
-    expected = later * (far / now) ** (1 - 0.75 / 25)
-    assert posterior.continued(160, 40, {"bag": far})["bag"].value == pytest.approx(expected)
-    near = now + (now * (1 - now) / 40) ** 0.5  # all of it may be luck
-    assert posterior.continued(160, 40, {"bag": near})["bag"].value == pytest.approx(
-        later * (near / now) ** 0.25
-    )
-    none = posterior.continued(160, 40, {"bag": 0.0})["bag"]
-    assert none.low == none.value == 0 < none.high
+    now, later = posterior.errors(160), posterior.errors(640)
+    assert now["bag"].low < held_out.errors("bag")[-1] < now["bag"].high < 0.2
+    assert now["pooled"].low > 0.3
+    # Mean pooling may learn from four times the bags, but not what trees see by now.
+    assert later["bag"].high < 0.2 < later["pooled"].low
+    assert later["bag"].low < now["bag"].low  # the further the less is known
 
 
 @pytest.mark.usefixtures("few_fits")
@@ -194,6 +203,16 @@ def test_what_disagrees_with_cross_validation_is_told():
     assert not found.status.converged
     assert "cross-validated" in found.advice[0]
     assert found.to_dict()["status"] == "disagrees"
+
+
+def test_an_interval_holds_the_cross_validation_that_it_contradicts():
+    """Beside a status `disagrees` no interval is surer than that of the bags alone."""
+    found = _assembled((0.02, 0.02, 0.9))
+    for model, points in found.curves.items():
+        wrong = found.measured[model].error * 40
+        low, high = beta(wrong + 0.5, 40 - wrong + 0.5).ppf([0.05, 0.95])
+        for point in points:
+            assert point.low <= low < high <= point.high
 
 
 def test_beyond_four_times_the_pilot_it_says_so():
@@ -239,25 +258,70 @@ def test_bad_input_is_refused(bags, y, options, words):
 
 
 def test_a_forecast_for_new_patients(monkeypatch):
-    """Labels of patients by chance: without groups the errors are .0 to .3."""
+    """Labels of patients by chance: those of new ones are known in half of the bags.
+
+    Those of the pilot are told from their other bags, if no groups are given.
+    """
     rounds = "sparsetoken.forecasting.crossvalidation._ROUNDS"
-    monkeypatch.setattr(rounds, ((2, 1, 1), (5, 1, 1)))
+    monkeypatch.setattr(rounds, ((2, 1), (5, 1)))
     few = functools.partial(PooledForestClassifier, n_estimators=10)
     monkeypatch.setattr(BagClassifier, "_kinds", BagClassifier._kinds._replace(forest=few))
-    rng = np.random.default_rng(0)
-    patient = np.repeat(np.arange(20), 3)
-    bags = rng.standard_normal((60, 4, 15)) + 2 * rng.standard_normal((20, 1, 15))[patient]
-    y = rng.permutation(np.arange(20) % 2)[patient]
-    found = forecast(bags, y, sizes=[60], groups=patient, progress=False)
-    for model, one in found.measured.items():
-        # Errors of 20 patients, not of 60 bags: their standard error is at most .11.
-        assert 0.5 - 3 * 0.11 < one.error < 0.5 + 3 * 0.11
-        assert one.standard_error > 0.05
-        (point,) = found.curves[model]
-        assert point.high - point.low > 0.3  # of 60 bags by themselves it is 0.24
-    assert "more alike than chance allows" in read_labelled(bags, y).alike
-    with pytest.raises(InvalidInput, match="groups must be at least 10 of each class"):
-        forecast(bags, y, groups=patient // 2)
+    P, pilots, points = 30, 3, []
+    patient = np.repeat(np.arange(P), 4)
+    for seed in range(pilots):
+        rng = np.random.default_rng(seed)
+        bags = rng.standard_normal((len(patient), 5, 10))
+        bags += rng.standard_normal((P, 1, 10))[patient]
+        y = rng.permutation(np.arange(P) % 2)[patient]
+        found = forecast(bags, y, sizes=[120], groups=patient, progress=False)
+        for one in found.measured.values():
+            assert one.standard_error > 0.05  # of 120 bags by themselves it is at most 0.046
+        points.append([found.curves[model][0] for model in MODELS])
+        assert all(point.low < 0.5 < point.high for point in points[-1])
+    # Two standard errors of the share of right ones among all the patients.
+    errors = np.array([[point.error for point in of] for of in points])
+    assert errors.mean(axis=0) == pytest.approx(0.5, abs=2 * 0.5 / np.sqrt(P * pilots))
+    alone = forecast(bags, y, sizes=[120], progress=False)
+    assert "more alike than chance allows" in alone.advice[-1]
+    # More than two standard errors of 120 independent bags below one half.
+    assert all(of[0].high < 0.4 for of in alone.curves.values())
+
+
+@pytest.mark.parametrize("P", [12, 14, 16])
+def test_rounds_of_few_groups_train_on_ever_more_bags(P):
+    """Every group has bags of both classes, and none of these numbers is a multiple of five."""
+    groups = np.repeat(np.arange(P), 4)
+    data = Labelled(as_bags(np.zeros((4 * P, 2, 2))), np.arange(4 * P) % 2 == 1, groups)
+    rounds = splits_of(data, 0)
+    sizes = [np.mean([train.sum() for train in trains]) for trains in rounds]
+    assert len(sizes) > 1
+    assert (np.diff(sizes) > 0).all()
+    assert sizes[-1] >= 2 / 3 * len(groups)  # of three folds, at least half as many as five
+    for train in (train for trains in rounds for train in trains):
+        assert all(len(set(train[groups == group])) == 1 for group in range(P))
+
+
+@pytest.mark.usefixtures("few_fits")
+def test_rounds_that_train_on_as_many_bags_are_one():
+    """Of 14 groups there are two folds where two or three are asked for."""
+    groups = np.repeat(np.arange(14), 4)
+    bags = np.random.default_rng(0).standard_normal((56, 3, 4))
+    data = read_labelled(bags, np.arange(56) % 2, groups)
+    held_out = held_out_errors(data, 0, progress=False)
+    assert held_out.sizes.tolist() == [28.0]
+    assert [len(shares) for shares in held_out.shares.values()] == [1, 1, 1]
+    found = forecast(bags, np.arange(56) % 2, sizes=[56], groups=groups, progress=False)
+    assert found.measured["bag"].n == 28
+
+
+@pytest.mark.parametrize("P", [12, 14, 16])
+def test_groups_of_one_class_each_are_too_few_below_twenty(P):
+    groups = np.repeat(np.arange(P), 4)
+    bags = np.random.default_rng(0).standard_normal((4 * P, 3, 4))
+    with pytest.raises(InvalidInput) as caught:
+        forecast(bags, groups % 2, groups=groups)
+    for words in ("at least 10 of each class", f"{P // 2} of", f"{10 - P // 2} more are needed"):
+        assert words in str(caught.value)
 
 
 def test_groups_of_single_bags_change_no_number():

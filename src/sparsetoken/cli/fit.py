@@ -34,8 +34,8 @@ def fit(
     folds: Annotated[
         int | None,
         Option(
-            help="Folds of the cross-validation, at least 2. By default 10, as in `forecast`, or "
-            "as many as the rarest class has bags. A class of one bag does not count."
+            help="Folds of the cross-validation, at least 2. By default 10, or as many as the "
+            "rarest class has bags. A class of one bag does not count."
         ),
     ] = None,
     out: Annotated[

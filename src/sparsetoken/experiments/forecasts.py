@@ -255,5 +255,5 @@ def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
 
 
 EXPERIMENT = Experiment(
-    "forecasts", SIZES, work, judge, {"forecasts": draw}, version=3, set_work=set_work
+    "forecasts", SIZES, work, judge, {"forecasts": draw}, version=4, set_work=set_work
 )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from sklearn.model_selection import RepeatedStratifiedKFold
 
+from sparsetoken.bags import Bags
 from sparsetoken.base.progress import progress_of
 from sparsetoken.estimators import (
     AttentionClassifier,
     BagClassifier,
     GroupWarning,
+    PooledLinearClassifier,
     QueryWarning,
 )
 from sparsetoken.estimators.fitting.stacking import fold_numbers
@@ -32,13 +34,23 @@ from sparsetoken.forecasting.measures import (
 MODELS = ("bag", "attention", "pooled")
 """`BagClassifier`, its member with attention alone, and its member with mean pooling."""
 
-FITTED = ("pooled", "attention")
-"""The models whose curves are fitted: the curve of their average follows from both."""
+ORDERED = ("pooled", "attention")
+"""The models of which AUCs are measured: that of their average follows from both."""
 
-_MANY = 200  # bags from which fewer rounds tell enough
-# Folds of a round, and rounds for few and for many bags. A round of k folds trains on all but
-# one of them: on a half, two thirds and nine tenths of the pilot.
-_ROUNDS = ((2, 4, 2), (3, 2, 1), (10, 1, 1))
+# Folds and repeats. A round of k folds trains on all but one of them: on a half, two thirds and
+# four fifths of the pilot. All models are fitted in the last; the first tell at little cost
+# how mean pooling learns.
+_ROUNDS = ((2, 4), (3, 2), (5, 1))
+
+_Classifier = TypeVar("_Classifier", BagClassifier, PooledLinearClassifier)
+
+
+class Column(NamedTuple):
+    """A number that is measured: the error or AUC of a model at a number of training bags."""
+
+    is_error: bool
+    model: str
+    size: float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,21 +58,22 @@ class HeldOut:
     """How classifiers that had not seen a bag classify it, and order it among others.
 
     The sizes are rising numbers of training bags, rounded means over the folds. For each of
-    `MODELS` there is the share of the fits of each size that misclassify each bag. For each of
-    `FITTED` each bag is placed: the share of the bags of the other class in its folds that it is
-    on the right side of. The excess is by how much more the tokens of a positive bag differ, along
-    the readout of the mean token. Where bags are of groups only these are independent.
+    `MODELS` there is the share of the fits of each size that misclassify each bag; a model with
+    fewer rows was fitted at the largest sizes alone. For each of `ORDERED` each bag is placed: the
+    share of the bags of the other class in its folds that it is on the right side of. The excess
+    is by how much more the tokens of a positive bag differ, along the readout of the mean token.
+    Where bags are of groups only these are independent.
     """
 
     sizes: Float[np.ndarray, " K"]
-    shares: dict[str, Float[np.ndarray, "K n"]]
-    placed: dict[str, Float[np.ndarray, "K n"]]
+    shares: dict[str, Float[np.ndarray, "_ n"]]
+    placed: dict[str, Float[np.ndarray, "_ n"]]
     positive: Bool[np.ndarray, " n"]
     excess: Excess
     groups: Int[np.ndarray, " n"] | None = None
 
-    def errors(self, model: str) -> Float[np.ndarray, " K"]:
-        """Return the error at each size."""
+    def errors(self, model: str) -> Float[np.ndarray, " _"]:
+        """Return the error at each size at which the model was fitted."""
         return self.shares[model].mean(axis=1)
 
     @property
@@ -91,65 +104,71 @@ class HeldOut:
         return self.standard_error(self.shares["pooled"][-1] - self.shares["bag"][-1])
 
     @property
+    def columns(self) -> list[Column]:
+        """What is measured: the errors of each model, then the AUCs."""
+        return [
+            Column(is_error, model, size)
+            for is_error, rows in ((True, self.shares), (False, self.placed))
+            for model, some in rows.items()
+            for size in self.sizes[-len(some) :].tolist()
+        ]
+
+    @property
     def measured(self) -> Float[np.ndarray, " J"]:
-        """What curves are fitted to, J = 4 K: errors of each model of `FITTED`, then its AUCs."""
-        aucs = [auc(self.placed[model], self.positive) for model in FITTED]
-        return np.concatenate([*map(self.errors, FITTED), *aucs])
+        """The value of each column."""
+        aucs = [auc(some, self.positive) for some in self.placed.values()]
+        return np.concatenate([*map(self.errors, self.shares), *aucs])
 
     @property
     def covariance(self) -> Float[np.ndarray, "J J"]:
         """The covariance of these numbers over bags, or over groups."""
-        moves = [influences(self.placed[model], self.positive) for model in FITTED]
-        stacked = np.concatenate([*(self.shares[model] for model in FITTED), *moves])
-        return clustered_covariance(stacked, self.groups)
+        moves = [influences(some, self.positive) for some in self.placed.values()]
+        return clustered_covariance(np.concatenate([*self.shares.values(), *moves]), self.groups)
 
 
 def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut:
     """Fit the classifiers with their default parameters to parts of the bags, and test the rest.
 
-    Ten folds and classifiers are those of `sparsetoken fit` with this seed.
+    The five folds of all classifiers are those of ``sparsetoken fit --folds 5`` with this seed.
     """
-    n = len(data.bags)
-    splits = list(_splits(data, seed))
-    places = {k: i for i, (k, *_) in enumerate(_ROUNDS)}
-    shape = len(_ROUNDS), n
+    n, rounds = len(data.bags), splits_of(data, seed)
+    last = len(rounds) - 1
+    first = {model: 0 if model == "pooled" else last for model in MODELS}
+    shape = len(rounds), n
     wrong = {model: np.zeros(shape) for model in MODELS}
-    right = {model: np.zeros(shape) for model in FITTED}
-    tested, paired, trained = np.zeros(shape), np.zeros(shape), np.zeros((len(_ROUNDS), 2))
-    spread = np.full((len(splits), n), np.nan)
+    right = {model: np.zeros(shape) for model in ORDERED}
+    tested, paired = np.zeros(shape), np.zeros(shape)
+    spread = np.full((len(rounds[-1]), n), np.nan)
+    splits = [
+        (place, fold, train)
+        for place, trains in enumerate(rounds)
+        for fold, train in enumerate(trains)
+    ]
     with progress_of("fits", len(splits), progress) as done:
-        for fit, (k, train) in enumerate(splits):
-            place = places[k]
-            bags, truth = data.bags[train], data.positive[train]
+        for place, fold, train in splits:
+            part = Labelled(
+                data.bags[train],
+                data.positive[train],
+                None if data.groups is None else data.groups[train],
+            )
             rest, hidden = data.bags[~train], data.positive[~train]
-            groups = None if data.groups is None else data.groups[train]
-            classifier = BagClassifier(random_state=seed, progress=False)
-            with warnings.catch_warnings():  # of parts of the bags
-                for kind in (QueryWarning, GroupWarning):
-                    warnings.simplefilter("ignore", kind)
-                fitted = classifier.fit(bags, truth, groups=groups)
             both = hidden.any() and not hidden.all()  # groups of a fold may be of one class
-            mean, attention = _places(fitted)
-            of_members = fitted.member_scores(rest)
-            by = {
-                "bag": fitted.decision_function(rest),
-                "attention": of_members[:, attention],
-                "pooled": of_members[:, mean],
-            }
+            if place == last:
+                by, pooled = _all_scores(part, rest, seed)
+                spread[fold, ~train] = spreads(pooled, part.bags[~part.positive], rest)
+            else:
+                by = {"pooled": _fit(PooledLinearClassifier(), part).decision_function(rest)}
             for model, scores in by.items():
                 wrong[model][place, ~train] += (scores > 0) != hidden
-                if model in FITTED and both:
+                if model in ORDERED and both:
                     right[model][place, ~train] += placements(scores, hidden)
-            if place == len(_ROUNDS) - 1:
-                pooled = list(fitted.members_.values())[mean]
-                spread[fit, ~train] = spreads(pooled, bags[~truth], rest)
             tested[place, ~train] += 1
             paired[place, ~train] += both
-            trained[place] += train.sum(), 1
             done()
-    sizes = np.round(trained[:, 0] / trained[:, 1])
-    shares = {model: counts / tested for model, counts in wrong.items()}
-    placed = {model: _filled(sums, paired, data.positive) for model, sums in right.items()}
+    sizes = np.array([_mean_size(trains) for trains in rounds])
+    shares = {m: (counts / tested)[first[m] :] for m, counts in wrong.items()}
+    filled = {m: _filled(sums, paired, data.positive) for m, sums in right.items()}
+    placed = {m: some[first[m] :] for m, some in filled.items()}
     more = excess(spread, data.positive, data.groups)
     return HeldOut(sizes, shares, placed, data.positive, more, data.groups)
 
@@ -167,24 +186,56 @@ def _filled(
     return placed
 
 
-def _splits(data: Labelled, seed: int) -> Iterator[tuple[int, Bool[np.ndarray, " n"]]]:
-    """Return the number of folds of each round and the training bags of each fold.
+def splits_of(data: Labelled, seed: int) -> list[list[Bool[np.ndarray, " n"]]]:
+    """Return the training bags of each fold of each round, in rounds of rising training sets.
 
-    Folds hold whole groups.
+    Folds hold whole groups, and may then be fewer than asked for. A round that trains on no more
+    bags than the one before it, or on as many as the last, would show nothing new.
     """
+    rounds = [_round(data, folds, repeats, seed) for folds, repeats in _ROUNDS]
+    last, kept, most = _mean_size(rounds[-1]), [], 0.0
+    for trains in rounds[:-1]:
+        if most < _mean_size(trains) < last:
+            kept.append(trains)
+            most = _mean_size(trains)
+    return [*kept, rounds[-1]]
+
+
+def _round(data: Labelled, folds: int, repeats: int, seed: int) -> list[Bool[np.ndarray, " n"]]:
     n = len(data.bags)
-    for folds, few, many in _ROUNDS:
-        repeats = few if n < _MANY else many
-        if data.groups is None:
-            rounds = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
-            for train, _ in rounds.split(np.empty(n), data.positive):
-                yield folds, np.isin(np.arange(n), train)
-            continue
-        rng = np.random.RandomState(seed)
-        for _ in range(repeats):
-            fold = fold_numbers(data.positive, folds, rng, data.groups)
-            for number in range(fold.max() + 1):
-                yield folds, fold != number
+    if data.groups is None:
+        rounds = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+        splits = rounds.split(np.empty(n), data.positive)
+        return [np.isin(np.arange(n), train) for train, _ in splits]
+    rng = np.random.RandomState(seed)
+    numbers = [fold_numbers(data.positive, folds, rng, data.groups) for _ in range(repeats)]
+    return [fold != k for fold in numbers for k in range(fold.max() + 1)]
+
+
+def _mean_size(trains: list[Bool[np.ndarray, " n"]]) -> float:
+    return float(np.round(np.mean([train.sum() for train in trains])))
+
+
+def _fit(classifier: _Classifier, part: Labelled) -> _Classifier:
+    with warnings.catch_warnings():  # of parts of the bags
+        for kind in (QueryWarning, GroupWarning):
+            warnings.simplefilter("ignore", kind)
+        return classifier.fit(part.bags, part.positive, groups=part.groups)
+
+
+def _all_scores(
+    part: Labelled, rest: Bags, seed: int
+) -> tuple[dict[str, Float[np.ndarray, " r"]], PooledLinearClassifier]:
+    """Return the scores of other bags by each of `MODELS`, and mean pooling."""
+    fitted = _fit(BagClassifier(random_state=seed, progress=False), part)
+    mean, attention = _places(fitted)
+    of_members = fitted.member_scores(rest)
+    by = {
+        "bag": fitted.decision_function(rest),
+        "attention": of_members[:, attention],
+        "pooled": of_members[:, mean],
+    }
+    return by, list(fitted.members_.values())[mean]
 
 
 def _places(fitted: BagClassifier) -> tuple[int, int]:

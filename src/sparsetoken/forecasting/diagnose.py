@@ -54,7 +54,7 @@ class Diagnosis(Shown):
 
     @property
     def recommended(self) -> str:
-        """The recommended model, ``bag`` or ``pooled``, for these bags: see `Forecast.better`."""
+        """The recommended model for these bags: see `Forecast.better`."""
         return self.forecast.better(self.forecast.n)
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,8 +68,7 @@ class Diagnosis(Shown):
         sentences = (
             f"The cross-validated error of mean pooling is {self.gain:.3f} ± "
             f"{self.gain_error:.3f} above that of BagClassifier. For these {self.forecast.n} bags "
-            f"use {CLASSIFIERS[self.recommended]}, the simplest one within a standard error of the "
-            "best.",
+            f"use {CLASSIFIERS[self.recommended]}, of the two that of less forecast error.",
             f"The tokens of a bag share {self.within_bag:.0%} of their variance; "
             f"{self.heavy_tails:.0%} of the columns have heavy tails.",
         )
@@ -81,8 +80,7 @@ def diagnose(
 ) -> Diagnosis:
     """Recommend a classifier for bags, and estimate the gain from more labels.
 
-    The recommended classifier is the simplest one whose cross-validated error is within one
-    standard error of the best: mean pooling, unless `BagClassifier` errs less often by more.
+    The recommended classifier is that of less forecast error, `BagClassifier` or mean pooling.
 
     Parameters
     ----------

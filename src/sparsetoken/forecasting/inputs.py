@@ -14,7 +14,7 @@ from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import counts_of_classes, read_classes
 from sparsetoken.estimators.inputs import told_alike
 
-LEAST_BAGS = 10  # or groups, of each class: one in each of ten folds
+LEAST_BAGS = 10  # or groups, of each class: two in each of five folds
 _SAFE = 1e-6  # of the largest value whose square is finite, so that sums of squares are too
 
 

@@ -1,21 +1,23 @@
 """The learning curves that agree with the measurements, and their forecasts for more bags.
 
 Every point of a grid is weighted by a prior and by how well it meets what the pilot shows: the
-held-out errors and AUCs of both classifiers, and the excess variance of scores in positive bags.
-Forecasts are weighted means and quantiles.
+held-out errors and AUCs of the classifiers, and the excess variance of scores in positive bags.
+No curve is exactly true. By how much the log odds of an error are off is itself unknown: a normal
+level and a normal slope over the logarithm of the number of bags, for each model. The
+measurements inform them at every point of the grid, so that what its curves miss at the pilot,
+beyond the noise of its bags, they are taken to miss later. Forecasts are quantiles.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import beta
+from scipy.special import expit, logit, ndtri
 
-from sparsetoken.forecasting.crossvalidation import FITTED, HeldOut
+from sparsetoken.forecasting.crossvalidation import Column, HeldOut
 from sparsetoken.forecasting.curves import (
     CurveParameters,
     aucs_at,
@@ -26,22 +28,64 @@ from sparsetoken.forecasting.curves import (
 from sparsetoken.forecasting.inputs import BagLaw
 from sparsetoken.forecasting.measures import Excess, excess_of
 
-# Chosen on constructed sets other than those of benchmarks/forecasts.py.
-_SEPARATIONS = (0.15, 6.0, 24)  # least, largest, number
-_USUAL_SEPARATION, _SEPARATION_SPREAD = 2.2, 0.65  # and of its logarithm
-# Of the log odds of the share of D^2 that a readout misses at the most training bags.
-_UNLEARNED, _UNLEARNED_SPREAD = 1.2, 1.5
-_UNLEARNED_STEPS = (-2.5, 2.0, 10)  # in deviations; large pilots miss little
-_SPARSITY = 1.0  # weight 1/R: few informative tokens are what attention is for
-_FLIPS, _FLIP_RATE = (0.0, 0.05), 20.0
-_OWN, _SHARED = 5e-4, 8e-4  # variances of what curves miss: of each error, of all of a model
-_DISTANCE = 0.2  # and standard deviation of what they miss at 1/e of the most training bags
-_ALIKE = 0.8  # correlation of what they miss of an error and of 1 - AUC, of the same size
+
+class Prior(NamedTuple):
+    """What is known before a pilot.
+
+    Its numbers were chosen by the log density of test errors after pilots of 60 bags, of 24
+    constructed and 5 real sets other than those of benchmarks/forecasts.py.
+
+    Attributes
+    ----------
+    separation, separation_spread : float
+        Mean and standard deviation of the logarithm of the separation D.
+    unlearned, unlearned_spread : float
+        The same of the log odds of the share of D^2 that a readout misses at the most training
+        bags.
+    sparsity : float
+        The weight of R informative tokens is R^-sparsity.
+    flips : float
+        The weight of a share f of unexplained labels is exp(-flips f).
+    level, slope : float
+        Standard deviations of what curves miss of the log odds of an error, and of its change with
+        the logarithm of the number of bags.
+    alike : float
+        Correlation of what they miss of two models.
+    members : float
+        Standard deviation of what members without a curve, as trees, change in the log odds of
+        the error of `BagClassifier`.
+    own : float
+        Standard deviation of what curves miss of one measurement alone.
+    pilots : float
+        Variance of a held-out error over pilots, over that of so many independent bags: the
+        folds of a pilot share its bags.
+    """
+
+    separation: float = 0.8
+    separation_spread: float = 0.65
+    unlearned: float = 0.0
+    unlearned_spread: float = 2.3
+    sparsity: float = 1.0
+    flips: float = 10.0
+    level: float = 0.35
+    slope: float = 0.15
+    alike: float = 0.7
+    members: float = 0.7
+    own: float = 0.22
+    pilots: float = 1.2
+
+
+PRIOR = Prior()
+_SEPARATIONS = (0.1, 6.0, 20)  # least, largest, number
+_UNLEARNED = (-3.5, 6.0, 12)
+_FLIPS = (0.0, 0.05, 0.15)
+_ALIKE = 0.8  # correlation of what curves miss of an error and of 1 - AUC
 _EXCESS_MISSED, _EXCESS_FLOOR = 0.5, 0.05  # of the excess, relative and absolute
-_WIDENING = 1.2  # of intervals, for what the curves of a pilot miss
 _TAIL = 0.05
-_NOISE = (np.arange(20) + 0.5) / 20  # quantiles of a measured error
 _LEAST = 1e-3  # errors below count as this one
+_NEAR = 1e-3  # log odds whose chord is a tangent to 1e-3, with little rounding
+_NEGLIGIBLE = 1e-6  # weight, over the largest
+_NORMALS = ndtri((np.arange(15) + 0.5) / 15)
 
 
 class Interval(NamedTuple):
@@ -54,101 +98,135 @@ class Interval(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Posterior:
-    """Parameters of learning curves and their weights."""
+    """Parameters of learning curves, their weights, and what the curves miss.
+
+    Attributes
+    ----------
+    columns : list of Column
+        What was measured.
+    start : float
+        The most training bags.
+    solved : array of shape (G, J)
+        Measured less expected values, in the inverse of their covariance.
+    lower : array of shape (G, J, J)
+        The Cholesky factor of this covariance.
+    scale : array of shape (G, J)
+        The change of a column with its log odds.
+    """
 
     law: BagLaw
+    prior: Prior
     parameters: CurveParameters
     weight: Float[np.ndarray, " G"]
+    columns: list[Column]
+    start: float
+    solved: Float[np.ndarray, "G J"]
+    lower: Float[np.ndarray, "G J J"]
+    scale: Float[np.ndarray, "G J"]
 
     def errors(self, n: float) -> dict[str, Interval]:
-        """Return the forecast errors of each model at n bags."""
-        errors = errors_at(n, self.parameters, self.law)
-        return {m: _interval(float(self.weight @ e), e, self.weight) for m, e in errors.items()}
+        """Return the forecast errors of each model at n bags: median and 90% interval."""
+        weight = np.repeat(self.weight, len(_NORMALS))
+        found = {}
+        for model, (mean, spread) in self.log_odds(n).items():
+            values = (mean[:, None] + spread[:, None] * _NORMALS).ravel()
+            low, value, high = expit(_quantiles(values, weight, (_TAIL, 0.5, 1 - _TAIL))).tolist()
+            found[model] = Interval(value, low, high)
+        return found
 
-    def continued(
-        self,
-        n: float,
-        start: int,
-        measured: Mapping[str, float],
-        tested: Mapping[str, float] | None = None,
-    ) -> dict[str, Interval]:
-        """Return errors at n bags: curves through those measured of each model at the start.
-
-        They were measured on so many independent bags, all at the start by default.
-
-        A gap between measurement and curve is in part the sampling noise of the bags tested. That
-        part fades as start / n; the rest, which curves miss, stays in proportion to the error. Its
-        share is that of James and Stein, 1 - noise^2 / gap^2 or 0. No forecast is above what was
-        measured. Intervals hold the noise, with Jeffreys' prior, and the spread of the curves.
-        """
-        curves = [errors_at(size, self.parameters, self.law) for size in (start, n)]
-        intervals = {}
-        for model, error in measured.items():
-            before, after = (np.maximum(curve[model], _LEAST) for curve in curves)
-            curve = float(self.weight @ before)
-            bags = start if tested is None else tested[model]
-            noise, gap = curve * (1 - curve) / bags, (error - curve) ** 2
-            missed = 1 - min(noise / gap, 1.0) if gap else 0.0
-            trust = missed + (1 - missed) * start / n
-            value = error**trust * curve ** (1 - trust) * float(self.weight @ after) / curve
-            wrong = beta(bags * error + 0.5, bags * (1 - error) + 0.5)
-            resampled = wrong.ppf(_NOISE) * (curve / wrong.mean()) ** (1 - trust)
-            values = np.outer(resampled, after / before).ravel()
-            weight = np.tile(self.weight, len(resampled))
-            intervals[model] = _interval(min(value, error), values, weight)
-        return intervals
+    def log_odds(self, n: float) -> dict[str, tuple[Float[np.ndarray, " G"], ...]]:
+        """Return mean and standard deviation of the log odds of each error at each point."""
+        found: dict[str, tuple[Float[np.ndarray, " G"], ...]] = {}
+        for model, curve in errors_at(n, self.parameters, self.law).items():
+            at = [Column(True, model, n)]
+            shared = _missed(at, self.columns, self.start, self.prior)[0] * self.scale
+            known = np.linalg.solve(self.lower, shared[..., None])[..., 0]
+            before = _missed(at, at, self.start, self.prior)[0, 0]
+            spread = np.sqrt(np.maximum(before - np.square(known).sum(axis=1), 0.0))
+            moved = (shared * self.solved).sum(axis=1)
+            found[model] = logit(np.clip(curve, _LEAST, 1 - _LEAST)) + moved, spread
+        return found
 
     @property
     def informative(self) -> Interval:
         """The number R of informative tokens that fits the curves best."""
         R = self.parameters.informative.astype(float)
-        low, high = _quantiles(R, self.weight)
+        low, high = _quantiles(R, self.weight, (_TAIL, 1 - _TAIL)).tolist()
         return Interval(float(np.exp(self.weight @ np.log(R))), low, high)
 
 
-def _interval(
-    value: float, values: Float[np.ndarray, " G"], weight: Float[np.ndarray, " G"]
-) -> Interval:
-    """Return an error with its interval by the spread of values, widened."""
-    low, high = _quantiles(values, weight)
-    low = value - _WIDENING * max(value - low, 0)
-    high = value + _WIDENING * max(high - value, 0)
-    return Interval(value, max(low, 0.0), min(high, 1.0))
-
-
 def _quantiles(
-    values: Float[np.ndarray, " G"], weight: Float[np.ndarray, " G"]
-) -> tuple[float, float]:
-    """Return the ends of the middle nine tenths."""
+    values: Float[np.ndarray, " G"], weight: Float[np.ndarray, " G"], levels: tuple[float, ...]
+) -> Float[np.ndarray, " Q"]:
     order = np.argsort(values, kind="stable")
     shares = np.cumsum(weight[order])
-    low, high = np.interp([_TAIL, 1 - _TAIL], shares / shares[-1], values[order])
-    return float(low), float(high)
+    return np.interp(levels, shares / shares[-1], values[order])
 
 
-def fit_posterior(law: BagLaw, held_out: HeldOut) -> Posterior:
+def fit_posterior(law: BagLaw, held_out: HeldOut, prior: Prior = PRIOR) -> Posterior:
     """Weigh the parameters by what was measured."""
-    parameters, prior = grid_and_prior(law, held_out.sizes[-1])
-    logs = prior + _of_measured(held_out, _expected(held_out.sizes, parameters, law))
-    shift = pooled_shift(held_out.sizes[-1], parameters, law)
+    columns, start = held_out.columns, float(held_out.sizes[-1])
+    parameters, logs = grid_and_prior(law, start, prior)
+    expected = _expected(columns, parameters, law)
+    n = held_out.independent
+    expected = np.clip(expected, 0.5 / n, 1 - 0.5 / n)
+    scale = _slopes(expected, held_out.measured, n)
+    missed = _missed(columns, columns, start, prior) + prior.own**2 * np.eye(len(columns))
+    covariance = _noise(held_out, expected, prior) + missed * scale[:, :, None] * scale[:, None, :]
+    lower = np.linalg.cholesky(covariance)
+    scaled = np.linalg.solve(lower, (held_out.measured - expected)[..., None])
+    determinant = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+    logs = logs - 0.5 * np.square(scaled[..., 0]).sum(axis=1) - determinant
+    shift = pooled_shift(start, parameters, law)
     logs += _of_excess(held_out.excess, excess_of(shift, parameters.informative, law.length))
     weight = np.exp(logs - logs.max())
-    return Posterior(law, parameters, weight / weight.sum())
+    kept = weight > _NEGLIGIBLE
+    solved = np.linalg.solve(np.swapaxes(lower[kept], 1, 2), scaled[kept])[..., 0]
+    return Posterior(
+        law=law,
+        prior=prior,
+        parameters=CurveParameters(
+            **{f.name: getattr(parameters, f.name)[kept] for f in dataclasses.fields(parameters)}
+        ),
+        weight=weight[kept] / weight[kept].sum(),
+        columns=columns,
+        start=start,
+        solved=solved,
+        lower=lower[kept],
+        scale=scale[kept],
+    )
+
+
+def _slopes(
+    expected: Float[np.ndarray, "G J"], measured: Float[np.ndarray, " J"], n: float
+) -> Float[np.ndarray, "G J"]:
+    """Return the slopes of chords from expected to measured values over their log odds.
+
+    Tangents at what is expected would make too much of values that are far from it. Of one bag
+    half is right, so that log odds are finite.
+    """
+    found = np.clip((n * measured + 0.5) / (n + 1), 0.5 / n, 1 - 0.5 / n)
+    odds = logit(found) - logit(expected)
+    near = np.abs(odds) < _NEAR
+    chords = (found - expected) / np.where(near, 1.0, odds)
+    return np.where(near, expected * (1 - expected), chords)
 
 
 def _expected(
-    sizes: Float[np.ndarray, " K"], parameters: CurveParameters, law: BagLaw
+    columns: list[Column], parameters: CurveParameters, law: BagLaw
 ) -> Float[np.ndarray, "G J"]:
-    """Return errors of each model at each size, then AUCs."""
-    columns = []
-    for measure in (errors_at, aucs_at):
-        values = [measure(n, parameters, law) for n in sizes]
-        columns += [one[model] for model in FITTED for one in values]
-    return np.stack(columns, axis=1)
+    """Return what each point of the grid expects of each column."""
+    curves = {
+        (is_error, size): (errors_at if is_error else aucs_at)(size, parameters, law)
+        for is_error, _, size in columns
+    }
+    return np.stack([curves[one.is_error, one.size][one.model] for one in columns], axis=1)
 
 
-def _of_measured(held_out: HeldOut, expected: Float[np.ndarray, "G J"]) -> Float[np.ndarray, " G"]:
-    """Return the logarithm of a normal density of errors and AUCs.
+def _noise(
+    held_out: HeldOut, expected: Float[np.ndarray, "G J"], prior: Prior
+) -> Float[np.ndarray, "G J J"]:
+    """Return the covariance of errors and AUCs over pilots.
 
     Their variances over bags are in proportion to m (1 - m), m what a point expects: those at the
     measured values would overweight results that are good by chance. The factor is smoothed by one
@@ -156,20 +234,15 @@ def _of_measured(held_out: HeldOut, expected: Float[np.ndarray, "G J"]) -> Float
     (4 pi (1 - pi)) for AUCs of a share pi of positives. With groups, n is their number.
     """
     measured, covariance, n = held_out.measured, held_out.covariance, held_out.independent
-    variance = np.diag(covariance)
-    pi = held_out.positive.mean()
-    usual = np.repeat([1.0, 1 / (4 * pi * (1 - pi))], len(measured) // 2)
-    factor = (n * variance + usual / n) / (np.clip(measured * (1 - measured), 0, None) + 1 / n)
+    variance, pi = np.diag(covariance), held_out.positive.mean()
+    usual = [1.0 if one.is_error else 1 / (4 * pi * (1 - pi)) for one in held_out.columns]
+    factor = n * variance + np.array(usual) / n
+    factor /= np.clip(measured * (1 - measured), 0, None) + 1 / n
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
     correlation = covariance / np.outer(scale, scale)
     np.fill_diagonal(correlation, 1.0)
-    m = np.clip(expected, 0.5 / n, 1 - 0.5 / n)
-    spread = np.sqrt(factor * m * (1 - m) / n)
-    covariance = correlation * spread[:, :, None] * spread[:, None, :]
-    lower = np.linalg.cholesky(covariance + _missed(held_out.sizes))
-    scaled = np.linalg.solve(lower, (expected - measured)[..., None])[..., 0]
-    determinant = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
-    return np.asarray(-0.5 * np.square(scaled).sum(axis=1) - determinant)
+    spread = np.sqrt(prior.pilots * factor * expected * (1 - expected) / n)
+    return np.asarray(correlation * spread[:, :, None] * spread[:, None, :])
 
 
 def _of_excess(measured: Excess, expected: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
@@ -181,25 +254,38 @@ def _of_excess(measured: Excess, expected: Float[np.ndarray, " G"]) -> Float[np.
     return -0.5 * (np.square(measured.value - expected) / variance + np.log(variance))
 
 
-def _missed(sizes: Float[np.ndarray, " K"]) -> Float[np.ndarray, "J J"]:
-    """Return the covariance of what no curve explains: less is asked of small training sets."""
-    away = np.square(_DISTANCE * np.log(sizes / sizes[-1]))
-    one = np.diag(_OWN + away) + _SHARED
-    return np.kron([[1, -_ALIKE], [-_ALIKE, 1]], np.kron(np.eye(len(FITTED)), one))
+def _missed(
+    some: list[Column], others: list[Column], start: float, prior: Prior
+) -> Float[np.ndarray, "I J"]:
+    """Return the covariance of what curves miss, in log odds: a level and a slope of each model.
+
+    What raises an error lowers the AUC. Members without a curve move `BagClassifier` alone.
+    """
+
+    def parts(columns: list[Column]) -> tuple[np.ndarray, ...]:
+        is_error, model, size = map(np.array, zip(*columns, strict=True))
+        return is_error, model, np.log(size / start)
+
+    (e, m, far), (f, k, wide) = parts(some), parts(others)
+    shared = np.where(np.equal.outer(m, k), 1.0, prior.alike)
+    shared = shared * np.where(np.equal.outer(e, f), 1.0, -_ALIKE)
+    missed = shared * (prior.level**2 + prior.slope**2 * np.outer(far, wide))
+    return missed + prior.members**2 * np.outer(m == "bag", k == "bag")
 
 
-def grid_and_prior(law: BagLaw, n: float) -> tuple[CurveParameters, Float[np.ndarray, " G"]]:
+def grid_and_prior(
+    law: BagLaw, n: float, prior: Prior = PRIOR
+) -> tuple[CurveParameters, Float[np.ndarray, " G"]]:
     """Return a grid of parameters and the logarithm of their prior, given n training bags.
 
     How much of the separation n bags teach has a prior, and the effective dimension follows
     from it: one that depends on the number of columns calls small pilots of wide tokens hopeless.
     """
-    separations, steps = np.geomspace(*_SEPARATIONS), np.linspace(*_UNLEARNED_STEPS)
     m, L = effective_size(n, law), law.length
     informative = sorted({R for R in (1, 2, 4, 8, 16, 32, 64) if 2 * R <= L} | {L})
-    axes = np.meshgrid(separations, steps, informative, _FLIPS, indexing="ij")
-    D, step, R, flips = (axis.ravel() for axis in axes)
-    odds = np.exp(_UNLEARNED + _UNLEARNED_SPREAD * step)  # 4 d / (m D^2)
-    strong = np.log(D / _USUAL_SEPARATION) / _SEPARATION_SPREAD
-    prior = -0.5 * (step**2 + strong**2) - _SPARSITY * np.log(R) - _FLIP_RATE * flips
-    return CurveParameters(D, odds * m * D**2 / 4, R, flips), prior
+    axes = np.geomspace(*_SEPARATIONS), np.linspace(*_UNLEARNED), informative, _FLIPS
+    D, odds, R, flips = (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
+    strong = (np.log(D) - prior.separation) / prior.separation_spread
+    unlearned = (odds - prior.unlearned) / prior.unlearned_spread  # of 4 d / (m D^2)
+    logs = -0.5 * (strong**2 + unlearned**2) - prior.sparsity * np.log(R) - prior.flips * flips
+    return CurveParameters(D, np.exp(odds) * m * D**2 / 4, R, flips), logs

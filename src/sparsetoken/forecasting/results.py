@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -80,9 +79,9 @@ class Forecast(Shown):
     curves : dict of tuples of ForecastPoint
         For ``bag`` (`BagClassifier`), ``attention`` and ``pooled`` (its members with attention
         alone and with mean pooling), a point for each size asked for. The names are those of
-        ``sparsetoken fit --model``. At the size of the pilot a point is the measured error.
+        ``sparsetoken fit --model``.
     measured : dict of Measured
-        What cross-validation of the pilot gave.
+        What cross-validation of the pilot in five folds gave.
     gain_error : float
         Standard error over bags of the cross-validated gain of `BagClassifier` over mean pooling.
     informative : Interval
@@ -91,7 +90,8 @@ class Forecast(Shown):
     guess : float
         Error of always answering with the larger class.
     status : Status
-        CONVERGED, or DISAGREES where the curves miss what was measured by more than noise.
+        CONVERGED, or DISAGREES where the curves miss what was measured by more than noise: then
+        intervals also hold those of the cross-validation.
     advice : tuple of str
         What to know of the forecast.
 
@@ -134,13 +134,28 @@ class Forecast(Shown):
     def better(self, n: int) -> str:
         """Return the recommended model at one of the requested sizes.
 
-        It is the simplest one within one standard error of the best: mean pooling, unless
-        `BagClassifier` errs less often by more than the standard error that its cross-validated
-        gain would have with so many bags.
+        It is that of less forecast error: `BagClassifier`, or mean pooling, which is simpler.
+        Attention alone is a member of `BagClassifier`, which weighs it by held-out loss: alone it
+        is forecast to compare, and not recommended.
         """
-        at = {model: points[self.sizes.index(n)].error for model, points in self.curves.items()}
-        standard_error = self.gain_error * math.sqrt(self.n / n)
-        return "bag" if at["bag"] + standard_error < at["pooled"] else "pooled"
+        at = self._at(n)
+        return "bag" if at["bag"].error < at["pooled"].error else "pooled"
+
+    def _at(self, n: int) -> dict[str, ForecastPoint]:
+        place = self.sizes.index(n)
+        return {model: points[place] for model, points in self.curves.items()}
+
+    def _recommendation(self, n: int) -> str:
+        """Say what to use, and why not attention where its forecast is the least."""
+        at, use = self._at(n), self.better(n)
+        text = f"At {n} bags, use {CLASSIFIERS[use]}."
+        if at["attention"].error < at[use].error:
+            text += (
+                f" Attention alone is forecast to err in {at['attention'].error:.3f} of bags, "
+                f"{CLASSIFIERS[use]} in {at[use].error:.3f}; it is not recommended, because "
+                "BagClassifier has it as a member and keeps others for what it misses."
+            )
+        return text
 
     def records(self) -> list[dict[str, Any]]:
         """Return model, n, error, low and high of each point."""
@@ -211,6 +226,6 @@ class Forecast(Shown):
         lines = (
             "Test errors, cross-validated ± standard error over bags, and forecast (90% interval); "
             f"status {self.status}.",
-            f"At {self.sizes[-1]} bags, use {CLASSIFIERS[self.recommended]}.",
+            self._recommendation(self.sizes[-1]),
         )
         return rows, (*lines, *self.advice)

@@ -147,7 +147,8 @@ def fold_numbers(
     n_folds, start = min(n_folds, int(counts.min())), 0
     if groups is not None:
         # In folds of other class rates a class rate would predict the wrong class.
-        even = (k for k in range(n_folds, max(n_folds // 2, 2) - 1, -1) if not (counts % k).any())
+        least = max((n_folds + 1) // 2, 2)
+        even = (k for k in range(n_folds, least - 1, -1) if not (counts % k).any())
         return _of_groups(index, next(even, n_folds), rng, groups)
     folds = np.empty(len(y), dtype=int)
     for c in range(len(classes)):
