@@ -150,7 +150,7 @@ def _simulation(quick: bool) -> dict[str, Row]:
             agree=same_mean("test_error"),
         )
 
-    huge, gpu = (10**4, 300) if quick else (10**6, 3000)
+    huge = 10**4 if quick else 10**6
     return {
         "trial_attention_logistic": trial(
             sides.ATTENTION, "logistic", partial(sides.trial_limit, d)
@@ -160,13 +160,6 @@ def _simulation(quick: bool) -> dict[str, Row]:
         "trial_vectorized_logistic": trial(Vectorized(), "logistic"),
         "alignment_1e6": Row(
             partial(sides.alignment, huge), None, f"stages 1-3 at d = {huge}, n0 = 2 d", rounds=1
-        ),
-        "gpu_fit": Row(
-            partial(sides.readout_fit, "gpu", gpu),
-            partial(sides.readout_fit, None, gpu),
-            f"the fit of a readout at d = {gpu}, n1 = 2 d on a GPU; against NumPy",
-            # Both end at a relative gradient of 1e-8.
-            agree=same_number("norm", 1e-6),
         ),
     }
 

@@ -33,7 +33,6 @@ PROBLEM = st.SparseTokenProblem(10, 1, 3.0, 0.5)
 STEPS = st.TwoSteps(alpha0=2.0, eta_q=1.0, loss="logistic")
 ATTENTION = st.Attention(STEPS)
 ALPHA1 = 4.0
-BUDGET = 16 * 2**30  # bytes of a trial
 Action = Callable[[int], dict[str, Any]]
 
 
@@ -186,7 +185,7 @@ def _with_loss(model: Model, loss: str) -> Model:
 def trial(model: Model, loss: str, d: int) -> Action:
     """One trial by the reduced engine."""
     model, readout = _with_loss(model, loss), readout_at(ALPHA1, loss)
-    options = {"dimension": d, "trials": 1, "memory_budget": BUDGET}
+    options = {"dimension": d, "trials": 1}
 
     def act(i: int) -> dict:
         found = st.simulate(PROBLEM, model, readout, seed=i, **options)
@@ -244,27 +243,6 @@ def alignment(d: int) -> Action:
     def act(i: int) -> dict:
         found = st.simulation.align(PROBLEM, STEPS, dimension=d, trials=1, seed=i)
         return {"cosine": found.mean.cosine}
-
-    return act
-
-
-def readout_fit(device: str | None, d: int) -> Action:
-    """The fit of a readout to features of attention, on a device; None: in NumPy."""
-    import jax
-
-    if jax.default_backend() != "gpu":
-        raise Skipped("JAX has no GPU here")
-    problem, model = st.SparseTokenProblem(10, 1, 5.0), st.Attention(st.Query(0.9, 1.0))
-    readout = readout_at(2.0)
-    setting = Setting(d, 0, "reduced", memory_budget=BUDGET)
-    plan = TrialPlan(problem, model, readout, setting)
-    design = plan.draw(0).design
-
-    def act(i: int) -> dict:
-        found = fit_readout(
-            design.features, design.labels, readout.loss, readout.ridge, device=device
-        )
-        return {"norm": float(np.linalg.norm(found.w))}
 
     return act
 

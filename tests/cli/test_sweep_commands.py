@@ -107,8 +107,6 @@ def test_a_dry_run_writes_nothing(here):
         (("[1, 2]", "[1, 9]"), [], "spec.toml, line 11, axes.informative"),
         (("trials = 2", "trials = 20000"), [], "--yes"),
         (("", ""), ["--workers", "0"], "workers"),
-        (("", ""), ["--memory-budget", "0"], "--memory-budget"),
-        (("", ""), ["--memory-budget", "100"], "raise memory_budget"),
         (("", ""), ["--cluster", "tcp://127.0.0.1:1"], "--cluster"),
     ],
 )

@@ -160,23 +160,6 @@ def test_one_trial_has_no_standard_error():
     assert strict_json(found.stdout)["test_error"]["standard_error"] is None
 
 
-@pytest.mark.parametrize("command", [["align"], ["predict", "pooled"], ["capacity", "pooled"]])
-def test_theory_runs_on_the_device(command, monkeypatch):
-    import jax
-
-    original, seen = getattr(theory, command[0]), []
-
-    def recorded(*arguments, **options):
-        seen.append(jax.config.jax_default_device)
-        return original(*arguments, **options)
-
-    monkeypatch.setattr(theory, command[0], recorded)
-    assert run(*command, *TASK).exit_code == 0
-    assert run(*command, *TASK, "--device", "cpu").exit_code == 0
-    assert seen == [None, jax.devices("cpu")[0]]
-    assert jax.config.jax_default_device is None
-
-
 def test_a_result_short_of_convergence_is_printed_with_exit_code_1(monkeypatch):
     import dataclasses
 

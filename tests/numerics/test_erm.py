@@ -11,6 +11,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics import erm, newton_readout
 from sparsetoken.numerics.erm import fit_readout
+from sparsetoken.numerics.products import Products
 
 SHAPES = [(120, 30), (90, 85), (40, 100)]
 LOSSES = ["square", "logistic", "squared_hinge", "hinge"]
@@ -245,3 +246,15 @@ def test_conjugate_gradients_do_without_a_gram_matrix(monkeypatch):
     F, y = problem(700, 250)
     monkeypatch.setattr(newton_readout, "gram", None)
     assert fit_readout(F, y, get_loss("logistic"), 0.01).converged
+
+
+@pytest.mark.parametrize("shape", [(700, 250), (250, 700)])
+def test_products_agree_with_float64(shape):
+    F, _ = problem(*shape)
+    rng = np.random.default_rng(1)
+    D, v, bias = rng.random(shape[0]), rng.standard_normal(shape[1]), 0.7
+    u = D * (F @ v + bias)
+    total, last = Products(F.astype(np.float32)).weighted(D)(v, bias)
+    # float32 has 24 bits
+    assert np.linalg.norm(total - F.T @ u) <= 2e-6 * np.linalg.norm(F) * np.linalg.norm(u)
+    assert last == pytest.approx(u.sum(), abs=1e-5 * np.abs(u).sum())

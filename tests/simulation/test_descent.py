@@ -8,15 +8,14 @@ import pytest
 
 from attention_descent import alternating, attention_descent, quantities
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.architectures.networks import Softmax
 from sparsetoken.model.architectures.weights import elementwise_weights, softmax_weights
-from sparsetoken.model.descent import Descent, training_of
+from sparsetoken.model.descent import training_of
 from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.results import NetworkPath, Simulation, StatusCode, TrialOutcome
 from sparsetoken.simulation import descend as simulated_descent
-from sparsetoken.simulation import simulate
+from sparsetoken.simulation import simulate, tensors
 from sparsetoken.simulation.descent import followed
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.setting import Setting
@@ -84,31 +83,22 @@ def test_two_alternating_steps_are_those_of_the_stages():
     assert found.query.sharpness == pytest.approx(expected.query.sharpness)
 
 
-def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
-    monkeypatch.setattr("sparsetoken.simulation.budget.CHUNK_BYTES", 1000)
-    monkeypatch.setattr("sparsetoken.simulation.tensors.CHUNK_BYTES", 1000)
+def test_tokens_that_are_not_kept_are_drawn_again(monkeypatch):
     descent, passes, chunks = attention_descent(3.0, 3, **START), [], TensorEngine.chunks
 
     def counted(self, *given):
-        passes.append(self.budget)
+        passes.append(tensors.LARGEST_BYTES)
         return chunks(self, *given)
 
+    def last(most):
+        monkeypatch.setattr(tensors, "LARGEST_BYTES", most)
+        return list(descended(Setting(20, 2, "tensors").start(PROBLEM, 0), descent))[-1]
+
     monkeypatch.setattr(TensorEngine, "chunks", counted)
-    kept, drawn = (
-        list(descended(Setting(20, 2, "tensors", memory_budget=budget).start(PROBLEM, 0), descent))
-        for budget in (2**30, 1)
-    )
-    np.testing.assert_array_equal(kept[-1].columns, drawn[-1].columns)
+    monkeypatch.setattr("sparsetoken.simulation.sizes.CHUNK_BYTES", 1000)
+    np.testing.assert_array_equal(last(2**30).columns, last(1).columns)
     assert passes.count(2**30) == 1
     assert passes.count(1) > 3
-
-
-def test_the_memory_of_a_descent_counts_its_columns():
-    """The columns and their gradient at least: two numbers for each coordinate."""
-    setting, heads = Setting(1000, 0, "tensors", "float64"), (1, 64)
-    descents = [Descent(Softmax(heads=H), alpha=0.01) for H in heads]
-    few, many = (setting.query_bytes(PROBLEM, descent) for descent in descents)
-    assert many - few >= 2 * 8 * 1000 * 2 * 63
 
 
 @pytest.mark.parametrize(

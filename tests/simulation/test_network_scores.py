@@ -1,14 +1,10 @@
 """Errors on new bags: what they count, and the memory that they take."""
 
-import tracemalloc
-
 import numpy as np
-import pytest
 
 import sparsetoken as st
-from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.descent import training_of
-from sparsetoken.simulation.network_scores import Moments, NewBags, new_bags_bytes
+from sparsetoken.simulation.network_scores import Moments, NewBags
 
 NETWORK = st.Descent(st.networks.Gated(2), steps=1)
 
@@ -30,28 +26,6 @@ def test_attended_is_not_known_where_no_bag_holds_a_signal():
 
 def test_attended_is_not_known_without_attention():
     assert np.isnan(_counted(0.5, st.Descent(st.networks.DeepSets(2), steps=1)).attended)
-
-
-def test_the_memory_of_new_bags_is_counted():
-    law, count = training_of(st.SparseTokenProblem(10, 1, 3.0), NETWORK).law, 2**15
-    tracemalloc.start()
-    try:
-        bags = NewBags(law, 5, count, np.random.default_rng(0))
-        kept = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
-    assert bags is not None  # alive until here
-    # The rest of the forecast is what one call takes while it is scored.
-    forecast = new_bags_bytes(law, 5, count) - new_bags_bytes(law, 5, 0)
-    assert kept == pytest.approx(forecast, rel=0.01)  # beside a few objects of Python
-
-
-def test_a_network_needs_memory_for_new_bags():
-    options = {"dimension": 50, "trials": 1, "progress": False}
-    problem = st.SparseTokenProblem(10, 1, 3.0)
-    budget = new_bags_bytes(training_of(problem, NETWORK).law, 5, 2**14)
-    with pytest.raises(InvalidInput, match="memory_budget"):
-        st.simulation.descend(problem, NETWORK, **options, memory_budget=budget)
 
 
 def test_effects_of_bags_alone_are_shared_by_their_tokens():

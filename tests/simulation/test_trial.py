@@ -2,7 +2,6 @@
 
 import dataclasses
 import multiprocessing
-import tracemalloc
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
@@ -88,17 +87,6 @@ def test_the_type_of_tokens_is_a_coordinate_of_tensors_only():
     assert run(engine="tensors", dtype="float32") != run(engine="tensors")
 
 
-@pytest.mark.parametrize("model", ["attention", "pooled"])
-def test_the_device_is_no_coordinate(model):
-    options = {"dimension": 220, "trials": 1, "ridge": 0.1}
-    here, there = (run(model, device=device, **options) for device in (None, "cpu"))
-    for name in ("cosine", "sharpness"):
-        np.testing.assert_array_equal(getattr(there.trials, name), getattr(here.trials, name))
-    # another training set would differ by 1e-2; the fits are within 1e-8 (1 + |w|)
-    assert there.trials[0].training_loss == pytest.approx(here.trials[0].training_loss, abs=1e-7)
-    assert there.trials[0].test_error == pytest.approx(here.trials[0].test_error, abs=1e-6)
-
-
 def test_executors_and_their_order_change_nothing():
     serial, seen = run(trials=5), []
     with ThreadPoolExecutor(2) as pool:
@@ -161,48 +149,6 @@ def test_exponential_weights_of_a_trained_query_are_refused(engine):
         run(query=steps, engine=engine, **EXP)
     for options in ({"model": "elementwise"}, {"model": "attention", "activation": "exp"}):
         assert np.isfinite(run(query=steps, engine=engine, **options).mean.test_error)
-
-
-def peak(call):
-    """Return the most bytes that a second call holds."""
-    call()
-    tracemalloc.start()
-    try:
-        call()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("engine", ["reduced", "tensors"])
-@pytest.mark.parametrize(
-    ("model", "law"), [*((name, None) for name in MODELS), ("vectorized", (4 / 1024,) * 1024)]
-)
-def test_a_trial_of_many_tokens_keeps_to_its_budget(model, engine, law):
-    problem = SparseTokenProblem(1024, 4, 3.0, position_law=law)
-    options = {"dimension": 3, "alpha1": 5.0, "trials": 1, "memory_budget": 10_000_000}
-    used = peak(lambda: run(model, problem=problem, engine=engine, **options))
-    assert used < 10_000_000
-
-
-@pytest.mark.parametrize("engine", ["reduced", "tensors"])
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(("d", "alpha1"), [(3, 2000.0), (150, 3.0)])
-def test_memory_that_just_fits_is_not_exceeded(model, engine, d, alpha1):
-    options = {"dimension": d, "alpha1": alpha1, "engine": engine, "trials": 1}
-    with pytest.raises(InvalidInput) as refusal:
-        run(model, memory_budget=1, **options)
-    need = int(str(refusal.value).split("at least ")[1].split(" ")[0].replace(",", ""))
-    assert peak(lambda: run(model, memory_budget=need, **options)) < need
-
-
-def test_the_scalars_of_stages_1_to_3_keep_to_their_budget():
-    steps = dataclasses.replace(STEPS, alpha0=1e4)
-    options = {"dimension": 10, "trials": 1, "memory_budget": 160 * 10**5}
-    used = peak(lambda: align(PROBLEM, steps, **options))
-    assert used < options["memory_budget"]
-    with pytest.raises(InvalidInput, match="Lower dimension or length"):
-        align(PROBLEM, steps, **{**options, "memory_budget": 159 * 10**5})
 
 
 @pytest.mark.parametrize("dimension", [1, 2])

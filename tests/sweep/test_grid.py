@@ -158,8 +158,8 @@ def test_what_is_refused_names_its_place(change, where):
         ("learning", STRENGTHS, {"alpha1": 0.0}, "fixed.alpha1"),
         ("learning", STRENGTHS, {"tolerance": 0.0}, "fixed.tolerance"),
         ("learning", STRENGTHS, {"dimension": 2}, "fixed.dimension"),
-        ("learning", {"dimension": [10, 10**7]}, {}, "memory_budget"),
-        ("alignment", {"dimension": [10, 10**9]}, {}, "memory_budget"),
+        ("learning", {"dimension": [10, 10**7]}, {}, "axes.dimension"),
+        ("alignment", {"dimension": [10, 10**9]}, {}, "axes.dimension"),
     ],
 )
 def test_values_at_points_are_checked_before_any_runs(tmp_path, experiment, axes, fixed, where):

@@ -42,13 +42,6 @@ ModelName = Annotated[
         help=f"{', '.join(MODELS)}; several with commas between, or all.",
     ),
 ]
-Device = Annotated[
-    str | None,
-    Option(
-        help="Device of the heavy computations, cpu or gpu. By default theory uses the default "
-        "device of JAX, and simulate fits in NumPy.",
-    ),
-]
 
 BAGS = "Bags"
 File = Annotated[

@@ -10,7 +10,7 @@ from cyclopts import Parameter as Option
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, pairs, shortfall
-from sparsetoken.cli.theory import columns, on_device, record_values, with_options
+from sparsetoken.cli.theory import columns, record_values, with_options
 from sparsetoken.model.models import Elementwise, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
@@ -43,12 +43,7 @@ def simulate(
     dtype: Annotated[
         str, Option(group=o.EXPERIMENT, help="float64 or float32 tokens.")
     ] = "float64",
-    memory_budget: Annotated[
-        int | None,
-        Option(group=o.EXPERIMENT, help="Memory limit of one trial, in bytes; 4 GiB by default."),
-    ] = None,
     workers: o.Workers = 1,
-    device: o.Device = None,
 ) -> Answer:
     """Run the experiment at finite dimension, with standard errors.
 
@@ -71,12 +66,9 @@ def simulate(
             seed=seed,
             engine=engine,
             dtype=dtype,
-            memory_budget=memory_budget,
-            device=device,
             executor=executor,
         )
-    with on_device(device):
-        advice = advice_on(problem, classifier, working_query(problem, classifier))
+    advice = advice_on(problem, classifier, working_query(problem, classifier))
     means, errors = (record_values(one, QUANTITIES) for one in (result.mean, result.standard_error))
     return Answer(
         f"{model}, d = {dimension}, {trials} trials, {engine} engine",

@@ -53,13 +53,6 @@ def sweep(
     ] = False,
     retry_failed: Annotated[bool, Option(help="Rerun what failed before.")] = False,
     yes: Annotated[bool, Option(help=f"Allow more than {MOST_RESULTS:,} results.")] = False,
-    memory_budget: Annotated[
-        int | None,
-        Option(
-            help="Memory limit of one trial, in bytes; by default 4 GiB or the worker's share of "
-            "memory."
-        ),
-    ] = None,
 ) -> Answer:
     """Compute the missing results of a sweep; rerun it to resume after an interruption.
 
@@ -75,7 +68,6 @@ def sweep(
     opened(place, write=True)
     with one_thread_each():
         workers = integer("workers", os.cpu_count() or 1 if workers is None else workers, 1)
-        budget = _budget(memory_budget, workers, cluster)
         grid = read_spec(spec)
         size = sum(grid.rows.values())
         if size > MOST_RESULTS and not (yes or dry_run):
@@ -83,8 +75,8 @@ def sweep(
             raise InvalidInput(f"results of {spec}", f"at most {MOST_RESULTS}", size, remedy)
         with placed(spec):
             if dry_run:
-                return _plan(grid, place, workers, budget)
-            counts = _run(grid, place, workers, cluster, retry_failed, budget)
+                return _plan(grid, place, workers)
+            counts = _run(grid, place, workers, cluster, retry_failed)
     advice = []
     if counts.failed:
         advice.append(f"{counts.failed} failed: `sparsetoken results {place}` says why.")
@@ -95,18 +87,7 @@ def sweep(
     return Answer("Sweep", values, advice=advice, code=1 if fallen else 0)
 
 
-def _budget(given: int | None, workers: int, cluster: str) -> int | None:
-    from sparsetoken.simulation.budget import DEFAULT_BUDGET
-    from sparsetoken.work import memory_share
-
-    if given is not None:
-        return integer("memory_budget", given, 1)
-    return None if cluster else min(DEFAULT_BUDGET, memory_share(workers))
-
-
-def _run(
-    grid: Grid, store: str, workers: int, address: str, retry_failed: bool, budget: int | None
-) -> Counts:
+def _run(grid: Grid, store: str, workers: int, address: str, retry_failed: bool) -> Counts:
     from sparsetoken import sweep as sweeps
     from sparsetoken.work import executor_of
 
@@ -126,19 +107,18 @@ def _run(
             executor,
             workers=calls,
             retry_failed=retry_failed,
-            memory_budget=budget,
             on_counts=show,
         )
 
 
-def _plan(grid: Grid, store: str, workers: int, budget: int | None) -> Answer:
+def _plan(grid: Grid, store: str, workers: int) -> Answer:
     from sparsetoken.sweep.runs import count, seconds_of
 
     total, done = sum(grid.rows.values()), 0
     if total > MOST_RESULTS:
         message("Checked at three points, and nothing of the store is counted.")
     else:
-        counts = count(grid, store, budget)
+        counts = count(grid, store)
         done = counts.done + counts.failed
     values = {
         "points": grid.size,
@@ -146,7 +126,7 @@ def _plan(grid: Grid, store: str, workers: int, budget: int | None) -> Answer:
         "rows": total,
         "done": done,
         "left": total - done,
-        "seconds": seconds_of(grid, budget) * (total - done) / total / workers,
+        "seconds": seconds_of(grid) * (total - done) / total / workers,
         "workers": workers,
     }
     return Answer("Sweep, not run", values)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,20 +27,6 @@ Tolerance = Annotated[
         "relative one of the capacity.",
     ),
 ]
-
-
-@contextlib.contextmanager
-def on_device(name: str | None) -> Iterator[None]:
-    """Let JAX compute on the device of this name inside the block, by default on its own choice."""
-    if name is None:
-        yield
-        return
-    import jax
-
-    from sparsetoken.numerics.backend import jax_device
-
-    with jax.default_device(jax_device(name)):
-        yield
 
 
 def with_options(advice: Sequence[str]) -> list[str]:
@@ -76,7 +61,7 @@ def record_values(record: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 @command
-def align(*, problem: SparseTokenProblem, steps: TwoSteps, device: o.Device = None) -> Answer:
+def align(*, problem: SparseTokenProblem, steps: TwoSteps) -> Answer:
     """Predict the query found by two gradient steps.
 
     Example: sparsetoken align --informative 3 --positive-rate 0.2 --strength 6
@@ -85,8 +70,7 @@ def align(*, problem: SparseTokenProblem, steps: TwoSteps, device: o.Device = No
     from sparsetoken.model.models import Attention
     from sparsetoken.theory.query import advice_on
 
-    with on_device(device):
-        alignment = theory.align(problem, steps)
+    alignment = theory.align(problem, steps)
     names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
     advice = with_options(advice_on(problem, Attention(steps), alignment.query))
     return answer("Query after two gradient steps", alignment, names, advice)
@@ -110,7 +94,6 @@ def predict(
     readout: Readout,
     elementwise: Elementwise,
     tolerance: Tolerance = 1e-4,
-    device: o.Device = None,
     bag: o.BagColumn = "bag",
     columns: o.Columns = "",
     trust_pickle: o.TrustPickle = False,
@@ -135,8 +118,7 @@ def predict(
     classifier: Any = make_model(model, query or steps, activation=elementwise.activation)
     from sparsetoken import theory
 
-    with on_device(device):
-        result = theory.predict(problem, classifier, readout, tolerance=tolerance)
+    result = theory.predict(problem, classifier, readout, tolerance=tolerance)
     query_names = () if result.query is None else ("cosine", "sharpness")
     names = ("test_error", "training_loss", "training_error", "auc", *query_names, "overlaps")
     advice = [*o.unused(query, steps), *with_options(result.advice)]
@@ -152,7 +134,6 @@ def capacity(
     steps: TwoSteps,
     elementwise: Elementwise,
     tolerance: Tolerance = 1e-4,
-    device: o.Device = None,
 ) -> Answer:
     """Predict the largest load n/d at which the training set is linearly separable.
 
@@ -161,8 +142,7 @@ def capacity(
     classifier: Any = make_model(model, query or steps, activation=elementwise.activation)
     from sparsetoken import theory
 
-    with on_device(device):
-        result = theory.capacity(problem, classifier, tolerance=tolerance)
+    result = theory.capacity(problem, classifier, tolerance=tolerance)
     advice = [*o.unused(query, steps), *with_options(result.advice)]
     return answer(f"Capacity of {model}", result, ("capacity", "numerical_error"), advice)
 

@@ -1,4 +1,4 @@
-"""JAX beside NumPy: float64 whatever the caller's settings, one formula for both, devices."""
+"""JAX beside NumPy: float64 whatever the caller's settings, one formula for both."""
 
 from __future__ import annotations
 
@@ -8,15 +8,9 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-
-from sparsetoken.base.validation import InvalidInput
-
-if TYPE_CHECKING:
-    import jax
-
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -81,36 +75,3 @@ def special(*arrays: Any) -> ModuleType:
 def ndtr(x: Any) -> Any:
     """Return the distribution function of N(0, 1)."""
     return special(x).ndtr(x)
-
-
-KINDS = ("cpu", "gpu")
-REMEDY = 'For a GPU install a JAX with CUDA: pip install "jax[cuda12]".'
-
-
-def jax_device(name: str) -> jax.Device:
-    """Return the first device of this kind in this process.
-
-    A kind is cpu, gpu, or another name of a backend that JAX knows, such as cuda.
-
-    Raises
-    ------
-    InvalidInput
-        If JAX has no such device here.
-    """
-    device = _first(name)
-    if device is None:
-        there = [kind for kind in KINDS if _first(kind) is not None]
-        legal = "a device that JAX has here: " + (", ".join(there) or "none")
-        raise InvalidInput("device", legal, name, REMEDY if name in ("gpu", "cuda") else "")
-    return device
-
-
-def _first(name: str) -> jax.Device | None:
-    import jax
-
-    if not isinstance(name, str) or not name:  # JAX would take its default
-        return None
-    try:
-        return jax.local_devices(backend=name)[0]
-    except RuntimeError:
-        return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsetoken.numerics.products import Product, products
+from sparsetoken.numerics.products import Product, Products
 
 BIAS_FLOOR = 0.01
 
@@ -20,17 +20,15 @@ class ConjugateDirections:
     ----------
     F : array of shape (n, m)
     ridge : float > 0
-    device : str, optional
-        Of JAX, where the products are taken; by default NumPy takes them.
     """
 
-    def __init__(self, F: np.ndarray, ridge: float, device: str | None = None) -> None:
+    def __init__(self, F: np.ndarray, ridge: float) -> None:
         n, m = F.shape
         scale = np.sqrt(np.einsum("nm,nm->m", F, F) / n)
         self._scale = np.where(scale > 0, scale, 1.0)
         scaled = np.empty((n, m), np.float32)
         np.divide(F, self._scale, out=scaled, casting="same_kind")
-        self._products = products(scaled, device)
+        self._products = Products(scaled)
         self._ridge = ridge / self._scale**2
         # So many products cost about as much as one factorisation.
         self._most = max(30, min(n, m) // 8)

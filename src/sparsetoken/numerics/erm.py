@@ -10,7 +10,6 @@ from jaxtyping import Float, Real
 from scipy import linalg
 
 from sparsetoken.base.validation import InvalidInput, real
-from sparsetoken.numerics.backend import jax_device
 from sparsetoken.numerics.conjugate import ConjugateDirections
 from sparsetoken.numerics.newton_readout import Iterate, Pointwise, newton
 
@@ -109,8 +108,6 @@ def fit_readout(
     loss: ConvexLoss,
     ridge: float,
     tolerance: float = 1e-8,
-    *,
-    device: str | None = None,
 ) -> ReadoutFit:
     r"""Minimise ``(1/n) sum_i l(y_i, F_i w + b) + (ridge/2) |w|^2`` over (w, b).
 
@@ -146,10 +143,6 @@ def fit_readout(
         is at most `tolerance`; `gradient_norm` is the largest. At ridge 0 these are
         ``|F^T p| / (|F| |p_0|)``, with the Frobenius norm, and ``|mean p| / mean |p_0|``,
         where p_0 are the slopes at w = 0 and its best bias.
-    device : str, optional
-        Of JAX: cpu or gpu. There the products of conjugate gradients are taken, for a smooth
-        loss and 200 or more rows and columns; all else, and all by default, is NumPy. Either
-        way the minimiser is found to the same tolerance.
 
     Returns
     -------
@@ -160,7 +153,7 @@ def fit_readout(
     Raises
     ------
     InvalidInput
-        If shapes, labels, ridge or tolerance are illegal, or JAX has no such device.
+        If shapes, labels, ridge or tolerance are illegal.
     """
     matrix = features if isinstance(features, FeatureMatrix) else FeatureMatrix(features)
     F, y = matrix.F, np.asarray(labels, dtype=float)
@@ -171,13 +164,11 @@ def fit_readout(
     if ridge == 0:
         _require_quadratic(loss)
     tolerance = real("tolerance", tolerance, 0.0, open_low=True)
-    if device is not None:
-        jax_device(device)
     if not real_labels and np.all(y == y[0]) and _falls_for_ever(loss, y[0]):
         return _one_class(F, y[0], loss, tolerance)
     if ridge > 0 and loss.smooth:
         centre = matrix.centre
-        point, residual, steps = _smooth(matrix, y, loss, ridge, tolerance, device)
+        point, residual, steps = _smooth(matrix, y, loss, ridge, tolerance)
     else:
         centre, solve = _centre(F, must=True), _least_squares if ridge == 0 else _kinked
         point, residual, steps = solve(F - centre, y, loss, ridge, tolerance)
@@ -264,7 +255,6 @@ def _smooth(
     loss: ConvexLoss,
     ridge: float,
     tolerance: float,
-    device: str | None,
 ) -> Solution:
     """Newton by conjugate gradients; where the features are too ill-conditioned, by factors."""
 
@@ -283,7 +273,7 @@ def _smooth(
     F = matrix.moved
     point, done = Iterate.origin(F), 0
     if min(F.shape) >= LARGE and loss.curvature(y, np.zeros_like(y)).all():
-        point, residual, done = solve(F, point, ConjugateDirections(F, ridge, device))
+        point, residual, done = solve(F, point, ConjugateDirections(F, ridge))
         if residual <= tolerance:
             return point, residual, done
     G, basis = matrix.rotated

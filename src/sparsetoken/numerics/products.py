@@ -1,14 +1,11 @@
-"""Products with a weighted design in float32, in NumPy or on a device; products of a few rows."""
+"""Products with a weighted design in float32; products of a few rows."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-
-from sparsetoken.numerics.backend import jax_device
 
 BLOCK_BYTES = 2**21  # rows that stay in the cache between the product with F and that with F^T
 
@@ -44,8 +41,8 @@ def few_rows(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return product
 
 
-class HostProducts:
-    """Products in NumPy, by blocks of rows: F is read once, without the zeros that end a block.
+class Products:
+    """Products by blocks of rows: F is read once, without the zeros that end a block.
 
     A triangular design, such as Bartlett's, is then half the work.
     """
@@ -76,45 +73,3 @@ class HostProducts:
 def _without_last_zeros(F: np.ndarray) -> np.ndarray:
     used = np.flatnonzero(F.any(axis=0))
     return F[:, : used[-1] + 1] if len(used) else F[:, :0]
-
-
-class DeviceProducts:
-    """Products on a device of JAX, where F stays."""
-
-    def __init__(self, F: np.ndarray, device: str) -> None:
-        self._device = jax_device(device)
-        self._F = self._put(F)
-
-    def weighted(self, D: np.ndarray) -> Product:
-        """Return the product with the weights D (n,), which travel once."""
-        return functools.partial(self._product, self._put(D.astype(np.float32)))
-
-    def _put(self, value: Any) -> Any:
-        import jax
-
-        return jax.device_put(value, self._device)
-
-    def _product(self, D: Any, v: np.ndarray, bias: float) -> tuple[np.ndarray, float]:
-        # One array each way: on a GPU the journey takes longer than the product.
-        moving = self._put(np.append(v, bias).astype(np.float32))
-        product = np.asarray(_compiled()(self._F, D, moving))
-        return product[:-1], float(product[-1])
-
-
-def products(F: np.ndarray, device: str | None) -> HostProducts | DeviceProducts:
-    """Return the products of a float32 design: in NumPy, or on the device of this name."""
-    return HostProducts(F) if device is None else DeviceProducts(F, device)
-
-
-@functools.cache
-def _compiled() -> Callable[..., Any]:
-    import jax
-    import jax.numpy as jnp
-
-    @jax.jit
-    def product(F: Any, D: Any, moving: Any) -> Any:
-        # A GPU would otherwise round to TF32, ten bits, which is too rough for a direction.
-        u = (jnp.matmul(F, moving[:-1], precision="highest") + moving[-1]) * D
-        return jnp.append(jnp.matmul(u, F, precision="highest"), u.sum())
-
-    return product

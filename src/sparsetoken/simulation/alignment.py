@@ -13,6 +13,7 @@ from sparsetoken.model.values import broadcast
 from sparsetoken.results import FoundQuery, Simulation
 from sparsetoken.simulation.parallel import Trial, simulated
 from sparsetoken.simulation.setting import Setting, dimension_of
+from sparsetoken.simulation.sizes import require_size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,8 +28,8 @@ class AlignmentPlan:
         require_problem(self.problem)
         require_steps(self.steps)
         check_dimension(self.problem.tokens, self.setting.dimension)
-        need = self.setting.query_bytes(self.problem, self.steps)
-        self.setting.require_memory(need, self.problem.length, "alpha0")
+        numbers = self.setting.query_numbers(self.problem, self.steps)
+        require_size(numbers, self.setting.dimension, self.problem.length, "alpha0")
 
     def run(self, trial: int) -> Trial[FoundQuery]:
         """Run one trial; its seed is a function of the seed and its number."""
@@ -47,7 +48,6 @@ def align(
     seed: int = 0,
     engine: str = "reduced",
     dtype: str = "float64",
-    memory_budget: int | None = None,
     executor: Executor | None = None,
     on_trial: Callable[[int, FoundQuery], None] | None = None,
     progress: bool = True,
@@ -56,7 +56,7 @@ def align(
 
     Parameters
     ----------
-    problem, steps, dimension, trials, seed, engine, dtype, memory_budget, executor, on_trial
+    problem, steps, dimension, trials, seed, engine, dtype, executor, on_trial
         As for `simulate`, arrays included. The reduced engine needs memory for n0 scalars only.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
@@ -69,7 +69,7 @@ def align(
     Raises
     ------
     InvalidInput
-        If a value is illegal, or the memory needed exceeds the budget.
+        If a value is illegal, or an array of a trial would exceed 2 GiB.
 
     See Also
     --------
@@ -84,7 +84,7 @@ def align(
     >>> bool(0 < found.standard_error.cosine < found.mean.cosine)
     True
     """
-    setting = Setting(dimension_of(problem, dimension), seed, engine, dtype, memory_budget)
+    setting = Setting(dimension_of(problem, dimension), seed, engine, dtype)
     grid = broadcast(problem, steps)
     runs = [AlignmentPlan(at, of, setting).run for at, of in grid.points]
     return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)

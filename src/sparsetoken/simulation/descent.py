@@ -21,15 +21,15 @@ from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.results import NetworkPath, Simulation, Status, StatusCode, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
-from sparsetoken.simulation.budget import scalar_bytes
 from sparsetoken.simulation.descent_data import Blocks, TokenData
 from sparsetoken.simulation.frames import TrainedQuery
-from sparsetoken.simulation.network_scores import NewBags, new_bags_bytes
+from sparsetoken.simulation.network_scores import NewBags
 from sparsetoken.simulation.parallel import Trial, simulated
 from sparsetoken.simulation.performance import draws_for
 from sparsetoken.simulation.reduced_descent import ReducedData, blocks_of
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
+from sparsetoken.simulation.sizes import require_size
 
 LARGEST = 10**9
 DIMENSION = 1000
@@ -73,9 +73,8 @@ class DescentPlan:
             integer("step in at", step, 0, training.steps, "The descent has no more steps.")
 
         L, m = self.problem.length, len(training.columns)
-        need = self.setting.query_bytes(self.problem, self.descent) + scalar_bytes(L)
-        need += new_bags_bytes(training.law, m, _new_bags(d))
-        self.setting.require_memory(need, L, "alpha")
+        numbers = self.setting.query_numbers(self.problem, self.descent)
+        require_size(max(numbers, _new_bags(d) * L * m), d, L, "alpha")
 
     @functools.cached_property
     def training(self) -> Training:
@@ -195,7 +194,6 @@ def descend(
     trials: int = 8,
     seed: int = 0,
     dtype: str = "float64",
-    memory_budget: int | None = None,
     engine: str = "tensors",
     at: Sequence[int] | None = None,
     executor: Executor | None = None,
@@ -215,7 +213,7 @@ def descend(
     dimension : int, optional
         d, at least 3, and one for each signal and each column of the start; by default that of
         the tokens if they have a covariance, else 1000.
-    trials, seed, dtype, memory_budget, executor, progress
+    trials, seed, dtype, executor, progress
         As for `sparsetoken.simulate`.
     engine : str
         ``tensors``: real tokens. ``reduced``: the same law at every dimension from the
@@ -236,7 +234,7 @@ def descend(
     Raises
     ------
     InvalidInput
-        If a value is illegal, or the memory needed exceeds the budget (before anything is
+        If a value is illegal, or an array of a trial would exceed 2 GiB (before anything is
         allocated).
 
     See Also
@@ -258,6 +256,6 @@ def descend(
     grid = broadcast(problem, descent)
     own = law_of(grid.points[0][0]).tokens.dimension
     size = dimension if dimension is not None else own or DIMENSION
-    setting = Setting(size, seed, engine, dtype, memory_budget)
+    setting = Setting(size, seed, engine, dtype)
     runs = [DescentPlan(task, trained, setting, steps).run for task, trained in grid.points]
     return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)

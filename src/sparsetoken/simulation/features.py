@@ -15,9 +15,9 @@ from jaxtyping import Bool, Float, Int
 from sparsetoken.model.models import Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
-from sparsetoken.simulation.budget import chunk_sizes, scalar_rows
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.performance import Projections, Scores, draws_for
+from sparsetoken.simulation.sizes import chunk_sizes, scalar_rows
 
 _ENUMERATED = 5000  # sets of positions
 

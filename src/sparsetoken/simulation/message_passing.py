@@ -17,14 +17,13 @@ from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.model.values import Broadcast, require_numbers
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
-from sparsetoken.simulation.budget import FLOAT, chunk_sizes, scalar_rows
 from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.parallel import Trial, simulated
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Setting
+from sparsetoken.simulation.sizes import chunk_sizes, require_size, scalar_rows
 
 _SETTLED = 1e-6  # change of the squared norm of the estimate in a round
-_COPIES = 4  # of the tokens of positives that are alive at once
 
 
 @record
@@ -159,7 +158,6 @@ def pass_messages(
     seed: int = 0,
     iterations: int = 200,
     test_samples: int = 4000,
-    memory_budget: int | None = None,
     executor: Executor | None = None,
     progress: bool = True,
 ) -> Simulation[MessagePassing]:
@@ -175,7 +173,7 @@ def pass_messages(
         n / d in (0, 1e9].
     dimension : int >= 1
         d.
-    trials, seed, memory_budget, executor, progress
+    trials, seed, executor, progress
         As for `sparsetoken.simulate`.
     iterations : int >= 1
         The most rounds of a trial.
@@ -190,7 +188,7 @@ def pass_messages(
     Raises
     ------
     InvalidInput
-        If a value is outside its range, or the memory needed exceeds the budget.
+        If a value is outside its range, or an array of a trial would exceed 2 GiB.
 
     See Also
     --------
@@ -208,12 +206,11 @@ def pass_messages(
     require_numbers(problem)
     isotropic_only(problem.tokens, "Message passing")
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
-    setting = Setting(dimension, seed, "tensors", memory_budget=memory_budget)
+    setting = Setting(dimension, seed, "tensors")
     integer("iterations", iterations, 1)
     integer("test_samples", test_samples, 1)
 
     L, n = problem.length, training_size(alpha, dimension)
-    need = _COPIES * FLOAT * n * L * (dimension + 2 * problem.informative)
-    setting.require_memory(need, L, "alpha")
+    require_size(n * L * dimension, dimension, L, "alpha")
     plan = _Plan(problem, alpha, setting, iterations, test_samples)
     return simulated([plan.run], Broadcast([]), trials, executor=executor, progress=progress)

@@ -14,11 +14,9 @@ from sparsetoken.model.networks import Architecture
 from sparsetoken.model.task import Latent
 from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.simulation.budget import FLOAT
 from sparsetoken.simulation.frames import factor
 
 _BAGS = 2**13  # new bags in one call
-_SCORED = 8  # arrays as large as the draws of a call that are alive while it is scored
 
 
 class Sums(NamedTuple):
@@ -84,15 +82,6 @@ class Counted(NamedTuple):
 
     test_error: float
     attended: float
-
-
-def new_bags_bytes(law: TaskLaw, columns: int, count: int) -> int:
-    """Return the peak memory of new bags, with those of one call being scored."""
-    P, L = len(law.directions), law.length
-    noise = (L + 1) * (columns + P * law.sees_noise)
-    # Coefficients, a scale and one more number for each token, of a call.
-    draws = FLOAT * _BAGS * (noise + L * (P + 2 * law.sees_noise) + L / FLOAT + 1)
-    return int(draws * (-(-count // _BAGS) + _SCORED))
 
 
 class _Chunk(NamedTuple):

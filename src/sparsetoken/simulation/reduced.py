@@ -36,7 +36,6 @@ class ReducedEngine:
     dimension: int
     seed: int
     dtype: str = "float64"  # of tokens, of which there are none
-    budget: int = 0  # of bytes, for tokens that are kept
 
     @functools.cached_property
     def frame(self) -> TokenFrame:

@@ -63,14 +63,14 @@ def blocks_of(training: Training, dimension: int) -> list[Block]:
     return blocks
 
 
-def reduced_bytes(training: Training, dimension: int) -> int:
-    """Return the bytes that the projections of all steps take, and some more for one step."""
+def reduced_numbers(training: Training, dimension: int) -> int:
+    """Return the numbers that the projections of all steps take, and some more for one step."""
     blocks, law = blocks_of(training, dimension), training.law
     entries = law.length + any(block.between for block in blocks)
     own = len(training.start)
     rows = len(blocks) * (own + 2 * int(training.moves.sum())) + 8 * len(training.columns)
     rows += _OF_DIRECTION * (len(law.directions) - 1)
-    return 8 * training_size(training.alpha, dimension) * entries * rows
+    return training_size(training.alpha, dimension) * entries * rows
 
 
 class ReducedData:

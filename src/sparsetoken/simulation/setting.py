@@ -1,19 +1,18 @@
-"""How an experiment is sampled: engine, dimension, seed and memory."""
+"""How an experiment is sampled: engine, dimension and seed."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
-from sparsetoken.base.validation import InvalidInput, choice, integer
+from sparsetoken.base.validation import choice, integer
 from sparsetoken.model.descent import Descent, training_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.model.task_law import Problem
-from sparsetoken.simulation.budget import DEFAULT_BUDGET, FLOAT, pass_bytes
 from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.reduced import ReducedEngine
-from sparsetoken.simulation.reduced_descent import reduced_bytes
+from sparsetoken.simulation.reduced_descent import reduced_numbers
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.simulation.tensors import TensorEngine
 
@@ -36,7 +35,6 @@ class Setting:
     seed: int
     engine: str
     dtype: str = "float64"
-    memory_budget: int | None = None
 
     def __post_init__(self) -> None:
         choice("engine", self.engine, ("reduced", "tensors"))
@@ -46,12 +44,6 @@ class Setting:
         integer("dimension (d)", self.dimension, low, LARGEST, remedy)
         integer("seed", self.seed, 0)
         choice("dtype", self.dtype, ("float32", "float64"))
-        integer("memory_budget", self.budget, 1)
-
-    @property
-    def budget(self) -> int:
-        """The bytes that a trial may use."""
-        return DEFAULT_BUDGET if self.memory_budget is None else self.memory_budget
 
     def start(self, problem: Problem, trial: int, name: str | None = None) -> Engine:
         """Return the engine of one trial.
@@ -61,26 +53,17 @@ class Setting:
         """
         seed = seed_of(self.engine if name is None else name, self.seed, trial)
         kind = TensorEngine if self.engine == "tensors" else ReducedEngine
-        return kind(problem, self.dimension, seed, self.dtype, self.budget)
+        return kind(problem, self.dimension, seed, self.dtype)
 
-    def query_bytes(self, problem: Problem, found: Any) -> int:
-        """Return the peak memory of the steps or the descent that find a query."""
-        d, L = self.dimension, problem.length
+    def query_numbers(self, problem: Problem, found: Any) -> int:
+        """Return the numbers of the largest array of what finds a query."""
+        d, row = self.dimension, problem.length * self.dimension
         if isinstance(found, TwoSteps):
-            return pass_bytes(self.engine, L, training_size(found.alpha0, d), d)
+            n = training_size(found.alpha0, d)
+            return max(n, row) if self.engine == "tensors" else n
         if not isinstance(found, Descent):
             return 0
         training = training_of(problem, found)
         if self.engine == "reduced":
-            return reduced_bytes(training, d)
-        own = pass_bytes(self.engine, L, training_size(training.alpha, d), d)
-        return own + 4 * len(training.columns) * FLOAT * d
-
-    def require_memory(self, need: int, length: int, load: str) -> None:
-        """Raise `InvalidInput` if so many bytes exceed the budget; a lower load needs less."""
-        if need > self.budget:
-            at = f"dimension {self.dimension}, length {length}"
-            remedy = "Lower {} or {}. Or raise {}, or lower {}."
-            names = ("dimension", "length", "memory_budget", load)
-            legal = f"at least {need:,} bytes at {at}"
-            raise InvalidInput("memory_budget", legal, self.budget, remedy, *names)
+            return reduced_numbers(training, d)
+        return max(training_size(training.alpha, d), row, len(training.columns) * d)

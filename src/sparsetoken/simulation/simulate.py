@@ -30,10 +30,8 @@ def simulate(
     seed: int = 0,
     engine: str | None = None,
     dtype: str = "float64",
-    memory_budget: int | None = None,
     test_samples: int | None = None,
     test_problem: SparseTokenProblem | None = None,
-    device: str | None = None,
     executor: Executor | None = None,
     on_trial: Callable[[int, TrialOutcome], None] | None = None,
     progress: bool = True,
@@ -69,17 +67,12 @@ def simulate(
         reduced, and tensors where a `Descent` finds the query.
     dtype : str
         float64 or float32, the type of real tokens.
-    memory_budget : int, optional
-        Bytes that one trial may use; 4 GiB by default.
     test_samples : int, optional
         Tensors only: measure test error and AUC on this number of fresh samples instead.
     test_problem : SparseTokenProblem, optional
         The problem of new data, on which test error and AUC are measured; by default the
         one trained on. It changes no draw of the training. For ``vectorized`` it must
         have the same length.
-    device : str, optional
-        Of JAX, cpu or gpu, for the products of the fit of stage 4; by default NumPy takes
-        them. It changes no draw, and results within the tolerance of the fit only.
     executor : concurrent.futures.Executor, optional
         Runs the trials; by default they run here, one after another.
     on_trial : callable, optional
@@ -97,9 +90,8 @@ def simulate(
     Raises
     ------
     InvalidInput
-        If a value is illegal, or the memory needed exceeds the budget (before anything
-        is allocated), or exponential weights would overflow at the query, or JAX has no
-        such device.
+        If a value is illegal, or an array of a trial would exceed 2 GiB (before anything is
+        allocated), or exponential weights would overflow at the query.
 
     See Also
     --------
@@ -118,10 +110,10 @@ def simulate(
     dimension = dimension_of(problem, dimension)
     joint = isinstance(model, Model) and isinstance(model.query, Descent)
     engine = engine or ("tensors" if joint else "reduced")
-    setting = Setting(dimension, seed, engine, dtype, memory_budget)
+    setting = Setting(dimension, seed, engine, dtype)
     grid = broadcast(problem, model, readout)
     runs = [
-        TrialPlan(problem, model, readout, setting, test_samples, test_problem, device).run
+        TrialPlan(problem, model, readout, setting, test_samples, test_problem).run
         for problem, model, readout in grid.points
     ]
     return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
@@ -136,7 +128,6 @@ def draw_training_set(
     seed: int = 0,
     trial: int = 0,
     engine: str = "reduced",
-    memory_budget: int | None = None,
 ) -> tuple[Float[ndarray, "n m"], Int[ndarray, " n"]]:
     """Draw D1 as stage 4 sees it: pooled features and labels, for a given query.
 
@@ -145,7 +136,7 @@ def draw_training_set(
 
     Parameters
     ----------
-    problem, dimension, seed, engine, memory_budget
+    problem, dimension, seed, engine
         As for `simulate`.
     model : Model
         Its query, if it has one, is given as a `Query`.
@@ -162,7 +153,7 @@ def draw_training_set(
     Raises
     ------
     InvalidInput
-        If a value is illegal, the query is not given, or memory does not suffice.
+        If a value is illegal, the query is not given, or an array would exceed 2 GiB.
 
     See Also
     --------
@@ -179,7 +170,7 @@ def draw_training_set(
     ((100, 50), (100,))
     """
     d = dimension_of(problem, dimension)
-    setting = Setting(d, seed, engine, memory_budget=memory_budget)
+    setting = Setting(d, seed, engine)
     plan = TrialPlan(problem, model, Readout(alpha1=alpha), setting)
     if isinstance(model.query, TwoSteps):
         raise InvalidInput("query of the model", "a Query", model.query)

@@ -16,16 +16,11 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import TokenCovariance
-from sparsetoken.simulation.budget import (
-    CHUNK_BYTES,
-    DEFAULT_BUDGET,
-    chunk_rows,
-    chunk_sizes,
-)
 from sparsetoken.simulation.descent_data import Chunk, TokenData
 from sparsetoken.simulation.features import FeatureSampler
 from sparsetoken.simulation.frames import Design, TokenFrame, TrainedQuery, frame_of, training_size
 from sparsetoken.simulation.seeds import Stream, stream
+from sparsetoken.simulation.sizes import LARGEST_BYTES, chunk_rows, chunk_sizes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +35,6 @@ class TensorEngine:
     dimension: int
     seed: int
     dtype: str = "float64"
-    budget: int = DEFAULT_BUDGET
 
     @functools.cached_property
     def signals(self) -> Float[np.ndarray, "P d"]:
@@ -101,11 +95,11 @@ class TensorEngine:
         return self.frame.trained(-steps.eta_q * by_q, steps.beta, w1)
 
     def descent_data(self, training: Training) -> TokenData:
-        """Return the data set of a descent; what does not fit is drawn again for each step."""
+        """Return the data set of a descent; a larger one is drawn again for each step."""
         n = training_size(training.alpha, self.dimension)
         chunks = functools.partial(self.chunks, Stream.D0, n)
         size = n * self.problem.length * self.dimension * np.dtype(self.dtype).itemsize
-        if 2 * size + 2 * CHUNK_BYTES <= self.budget:
+        if size <= LARGEST_BYTES:
             chunks = functools.partial(iter, list(chunks()))
         return TokenData(training, n, chunks, self.signals, self.frame, self.seed)
 

@@ -23,16 +23,8 @@ from sparsetoken.model.stages import (
 )
 from sparsetoken.model.tokens import Isotropic, check_dimension, isotropic_only
 from sparsetoken.model.values import require_numbers
-from sparsetoken.numerics.backend import jax_device
 from sparsetoken.numerics.erm import ReadoutFit, fit_readout
 from sparsetoken.results import CONVERGED, Status, StatusCode, TrialOutcome
-from sparsetoken.simulation.budget import (
-    FLOAT,
-    SAMPLE_SCALARS,
-    design_bytes,
-    pass_bytes,
-    scalar_bytes,
-)
 from sparsetoken.simulation.descent import last_query
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
 from sparsetoken.simulation.frames import Design, TrainedQuery, training_size
@@ -46,6 +38,7 @@ from sparsetoken.simulation.performance import (
 )
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
+from sparsetoken.simulation.sizes import require_size
 from sparsetoken.simulation.tensors import TensorEngine
 
 
@@ -58,7 +51,7 @@ class Drawn(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class TrialPlan:
-    """All that determines the distribution of a trial, and the device of its fit."""
+    """All that determines the distribution of a trial."""
 
     problem: SparseTokenProblem
     model: Model
@@ -66,7 +59,6 @@ class TrialPlan:
     setting: Setting
     test_samples: int | None = None
     test_problem: SparseTokenProblem | None = None
-    device: str | None = None
 
     def __post_init__(self) -> None:
         require_problem(self.problem)
@@ -91,9 +83,7 @@ class TrialPlan:
                 raise InvalidInput(
                     "test_samples", "None for the reduced engine", self.test_samples, remedy
                 )
-        self._check_memory()
-        if self.device is not None:
-            jax_device(self.device)
+        self._check_size()
 
     @functools.cached_property
     def sampler(self) -> FeatureSampler:
@@ -117,7 +107,7 @@ class TrialPlan:
         for problem in (self.problem, self.tested):
             sampler_of(self.model, problem).check_query(trained)
 
-    def _check_memory(self) -> None:
+    def _check_size(self) -> None:
         engine, fresh = self.setting.engine, self.test_samples or 0
         L, d = self.problem.length, self.setting.dimension
         longest, n = max(L, self.tested.length), training_size(self.readout.alpha1, d)
@@ -125,12 +115,9 @@ class TrialPlan:
         columns, positions = self.sampler.positions * d, self.sampler.positions
         if engine == "reduced" and whole:  # the noise in two directions or one, and in the rest
             columns = min(columns, n + 2 * positions)
-        need = design_bytes(columns, n)
-        need += SAMPLE_SCALARS * FLOAT * fresh + scalar_bytes(longest)
-        if engine == "tensors":
-            need += pass_bytes(engine, longest, max(n, fresh), d)
-        need = max(need, self.setting.query_bytes(self.problem, self.model.query))
-        self.setting.require_memory(need, L, "alpha1")
+        row = longest * d if engine == "tensors" else longest
+        found = self.setting.query_numbers(self.problem, self.model.query)
+        require_size(max(n * columns, row, fresh, found), d, L, "alpha1")
 
     def draw(self, trial: int) -> Drawn:
         """Return the engine and the training set of stage 4, with its query."""
@@ -156,7 +143,7 @@ class TrialPlan:
         """Run one trial; its seed is a function of the setting and its number."""
         engine, design = self.draw(trial)
         readout, y, trained = self.readout, design.labels, design.query
-        fit = fit_readout(design.features, y, readout.loss, readout.ridge, device=self.device)
+        fit = fit_readout(design.features, y, readout.loss, readout.ridge)
         projections = project(
             design.frame, design.query, fit.w, fit.b, self.sampler.positions, dimension=len(fit.w)
         )

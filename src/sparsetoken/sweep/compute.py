@@ -27,10 +27,9 @@ _WORDS = ("status", "message")
 
 
 class Piece(NamedTuple):
-    """Results for one worker, and the bytes that each trial may take."""
+    """Results for one worker."""
 
     calls: Sequence[Call]
-    budget: int | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -68,7 +67,7 @@ class _Sent(NamedTuple):
         return Piece(*piece)
 
 
-def in_pieces(calls: Iterable[Call], budget: int | None = None) -> Iterator[Piece]:
+def in_pieces(calls: Iterable[Call]) -> Iterator[Piece]:
     """Yield pieces of work of one quantity; what is computed together is in one, if it fits."""
     series: dict[tuple[str, str], list[Call]] = {}
     for call in calls:
@@ -80,12 +79,12 @@ def in_pieces(calls: Iterable[Call], budget: int | None = None) -> Iterator[Piec
         for part in (some[start : start + most] for start in range(0, len(some), most)):
             other = piece and piece[-1].quantity != part[0].quantity
             if other or load + len(part) / most > 1:
-                yield Piece(piece, budget)
+                yield Piece(piece)
                 piece, load = [], 0.0
             piece = piece + part
             load += len(part) / most
     if piece:
-        yield Piece(piece, budget)
+        yield Piece(piece)
 
 
 def _most(call: Call) -> int:
@@ -98,31 +97,31 @@ def _most(call: Call) -> int:
 def computed(piece: Piece | _Sent) -> dict[str, Result]:
     """Compute a piece in a worker; a result whose computation raises an error has its text."""
     try:
-        calls, budget = piece.read()
+        calls = piece.read().calls
     except Exception as error:
         return dict.fromkeys(piece.keys, Result(error=one_line(error)))
     results: dict[str, Result] = {}
     for _, some in itertools.groupby(calls, lambda call: call.series):
-        results |= _tried(list(some), budget)
+        results |= _tried(list(some))
     return results
 
 
-def _tried(calls: Sequence[Call], budget: int | None) -> dict[str, Result]:
+def _tried(calls: Sequence[Call]) -> dict[str, Result]:
     """Return the results of a series; each by itself if one fails."""
     names = [call.name for call in calls]
     try:
-        return dict(zip(names, map(Result, _numbers(calls, budget)), strict=True))
+        return dict(zip(names, map(Result, _numbers(calls)), strict=True))
     except Exception as error:
         if len(calls) == 1:
             return {names[0]: Result(error=one_line(error))}
-        return {name: one for call in calls for name, one in _tried([call], budget).items()}
+        return {name: one for call in calls for name, one in _tried([call]).items()}
 
 
-def _numbers(calls: Sequence[Call], budget: int | None) -> list[dict[str, Any]]:
+def _numbers(calls: Sequence[Call]) -> list[dict[str, Any]]:
     """Return the results of a series: numbers by name, with status and message."""
     call = calls[0]
     if call.quantity == "simulation":
-        plan = call.plan(budget)
+        plan = call.plan()
         return [_trial(call, plan) for call in calls]
     found: Any
     if call.experiment == "alignment":

@@ -58,15 +58,14 @@ class Call(NamedTuple):
             return self.key
         return canonical_text(described((*self[:5], self.readout.loss, self.options)))
 
-    def plan(self, budget: int | None) -> TrialPlan | None:
-        """Return how trials with a readout run; `InvalidInput` if trials exceed the budget."""
+    def plan(self) -> TrialPlan | None:
+        """Return how trials with a readout run; `InvalidInput` if trials are too large."""
         if self.quantity == "theory":
             return None
-        setting = dataclasses.replace(self.options, memory_budget=budget)
         if self.experiment == "alignment":
-            AlignmentPlan(self.problem, self.trained, setting)
+            AlignmentPlan(self.problem, self.trained, self.options)
             return None
-        return TrialPlan(self.problem, self.trained, self.readout, setting)
+        return TrialPlan(self.problem, self.trained, self.readout, self.options)
 
 
 def described(value: Any) -> Any:
@@ -223,18 +222,18 @@ class Grid:
             known = known | own(kind)
         return {name: declared.default for name, declared in known.items()} | given
 
-    def calls(self, quantity: str, budget: int | None = None) -> Iterator[Call]:
+    def calls(self, quantity: str) -> Iterator[Call]:
         """Yield the call at each point.
 
         Raises
         ------
         InvalidInput
-            If values are not legal together, or trials exceed the budget. It has the point.
+            If values are not legal together, or trials are too large. It has the point.
         """
         for point in self.points():
             try:
                 call = self._call(self.values(point), quantity)
-                call.plan(budget)
+                call.plan()
             except InvalidInput as error:
                 name, legal, got, remedy, *keywords = error.args
                 remedy = remedy.format(*keywords) if keywords else remedy

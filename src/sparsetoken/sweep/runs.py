@@ -66,7 +66,6 @@ def run(
     *,
     workers: int | None = None,
     retry_failed: bool = False,
-    memory_budget: int | None = None,
     on_counts: Callable[[Counts], None] = lambda _: None,
 ) -> Counts:
     """Compute the missing results of a grid, and return the counts of all its results.
@@ -86,9 +85,6 @@ def run(
         Pieces of work that the executor runs at once; the workers of a pool by default.
     retry_failed : bool
         Whether what failed before runs again.
-    memory_budget : int, optional
-        The largest number of bytes that one trial may take, as counted beforehand. It changes
-        no result.
     on_counts : callable
         Called with the counts so far. Their damaged files were found at the start, and removed:
         what they held is computed again.
@@ -125,7 +121,7 @@ def run(
     require_memory(sum(grid.rows.values()), grid.experiment)
     folder = opened(store, write=True)
     kept = Kept(folder / PIECES, checked_result)
-    calls = _calls(grid, memory_budget)
+    calls = _calls(grid)
     if executor is not None and not isinstance(require_executor(executor), ThreadPoolExecutor):
         pickle.dumps([Piece(some) for some in calls.values()])  # refused before it begins
     about = _about(grid, calls)
@@ -137,7 +133,7 @@ def run(
     wanted = {MISSING, FAILED} if retry_failed else {MISSING}
     distinct = {call.name: call for some in calls.values() for call in some}
     lacking = (call for name, call in distinct.items() if states[name] in wanted)
-    pieces = list(in_pieces(lacking, memory_budget))
+    pieces = list(in_pieces(lacking))
     first = secrets.randbelow(max(1, len(pieces)))  # so that two runs at once do little twice
     for results in kept.fill(computed, pieces[first:] + pieces[:first], executor, width):
         states |= {name: _state(result) for name, result in results.items()}
@@ -148,12 +144,12 @@ def run(
     return Counts.of(statuses(dataset), damaged)
 
 
-def _calls(grid: Grid, budget: int | None) -> dict[str, list[Call]]:
+def _calls(grid: Grid) -> dict[str, list[Call]]:
     """Return the calls of all results of each quantity, in the order of its array."""
     return {
         quantity: [
             call._replace(trial=trial)
-            for call in grid.calls(quantity, budget)
+            for call in grid.calls(quantity)
             for trial in range(grid.trials_of(quantity))
         ]
         for quantity in grid.quantities
@@ -185,15 +181,15 @@ def _about(grid: Grid, calls: Mapping[str, Sequence[Call]]) -> dict[str, Any]:
     }
 
 
-def count(grid: Grid, store: Path | str, memory_budget: int | None = None) -> Counts:
+def count(grid: Grid, store: Path | str) -> Counts:
     """Check all points of a grid, and count what a store has of its results."""
     kept = Kept(opened(store, write=True) / PIECES, checked_result)
-    names = [call.name for some in _calls(grid, memory_budget).values() for call in some]
+    names = [call.name for some in _calls(grid).values() for call in some]
     known = kept.read({*names})
     return Counts.of(map(_states(names, known).__getitem__, names), known.damaged)
 
 
-def seconds_of(grid: Grid, memory_budget: int | None = None) -> float:
+def seconds_of(grid: Grid) -> float:
     """Return the seconds that all results of a grid take on one worker.
 
     Some results at the first, the middle and the last point of each quantity are timed a second
@@ -202,15 +198,15 @@ def seconds_of(grid: Grid, memory_budget: int | None = None) -> float:
     total = 0.0
     for quantity, number in grid.rows.items():
         for share in (0, 0.5, 1):
-            calls = _sample(grid, quantity, share, memory_budget)
-            done = timed(computed, Piece(calls, memory_budget))
+            calls = _sample(grid, quantity, share)
+            done = timed(computed, Piece(calls))
             if done.seconds <= LONG:
-                done = timed(computed, Piece(calls, memory_budget))
+                done = timed(computed, Piece(calls))
             total += number * done.seconds / len(calls) / 3
     return total
 
 
-def _sample(grid: Grid, quantity: str, share: float, budget: int | None) -> list[Call]:
+def _sample(grid: Grid, quantity: str, share: float) -> list[Call]:
     """Return the calls of some results of a point, and of predictions along an axis."""
     along = next((name for name in ("alpha1", "ridge") if name in grid.axes), [*grid.axes][-1])
     axes = {}
@@ -220,4 +216,4 @@ def _sample(grid: Grid, quantity: str, share: float, budget: int | None) -> list
         axes[label] = steps[first : first + most]
     part = dataclasses.replace(grid, axes=axes, plot={})
     trials = range(min(part.trials_of(quantity), MOST_TIMED))
-    return [call._replace(trial=n) for call in part.calls(quantity, budget) for n in trials]
+    return [call._replace(trial=n) for call in part.calls(quantity) for n in trials]

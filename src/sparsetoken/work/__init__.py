@@ -20,7 +20,6 @@ from sparsetoken.work.kept import Kept, Result, canonical_text, digest
 from sparsetoken.work.pool import (
     WorkerPool,
     end_workers,
-    memory_share,
     one_thread_each,
 )
 
@@ -36,7 +35,6 @@ __all__ = [
     "digest",
     "end_workers",
     "executor_of",
-    "memory_share",
     "one_thread_each",
     "package_version",
     "require_executor",
