@@ -100,7 +100,7 @@ MODULES = {
     "sparsetoken": "The main names.",
     "sparsetoken.theory": "Predictions in the limit of high dimension.",
     "sparsetoken.theory.oracle": "Bayes-optimal errors, and the best weights of each model.",
-    "sparsetoken.theory.tuning": "The best split, temperature, training and descent.",
+    "sparsetoken.theory.tuning": "The best split, step sizes, sharpness and ridge.",
     "sparsetoken.simulation": "Experiments at finite dimension.",
     "sparsetoken.model": "Tasks, tokens, classifiers and the stages of training.",
     "sparsetoken.model.networks": "Networks for descent on all weights.",

@@ -92,15 +92,6 @@ def _diagnosis():
             ["ridge", "test error", "Search: max_iterations after"],
         ),
         (
-            lambda: st.tuning.best_descent(
-                PROBLEM,
-                st.Descent(st.networks.Pooled(), steps=3),
-                evaluations=1,
-                replicas=2,
-            ),
-            ["step", "test_error", "\xb1", "Search:", "Descent(network=Pooled()"],
-        ),
-        (
             _diagnosis,
             ["cross-validated", "forecast", "attention", "status", "use", "of their variance"],
         ),

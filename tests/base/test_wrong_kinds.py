@@ -31,7 +31,7 @@ CALLS = (
     *(st.predict, theory.predict_readouts, st.capacity, st.align, theory.sign_margin),
     *(theory.sign_boundary, theory.small_step_margin, theory.critical_cosine),
     *(theory.approach_to_infinite_data, theory.descend, st.oracle.best_error),
-    *(tuning.best_descent, tuning.best_training, st.simulate, simulation.align),
+    *(tuning.best_training, st.simulate, simulation.align),
     *(simulation.descend, simulation.pass_messages, simulation.draw_training_set),
 )
 WRONG = {

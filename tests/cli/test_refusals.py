@@ -79,7 +79,10 @@ TASK = ["descend", "--steps", "1", "--task"]
         (["simulate", "pooled", "--trials", "1.5"], "--trials must be an integer; got '1.5'"),
         (["simulate", "pooled", "--workers", "0"], "--workers"),
         (["simulate", "pooled", "--alpha1", "inf"], "--alpha1 (n1/d)"),
-        (["simulate", "pooled", "--dimension", "1000000000"], "Lower --dimension, --length or --alpha1."),
+        (
+            ["simulate", "pooled", "--dimension", "1000000000"],
+            "Lower --dimension, --length or",
+        ),
         (["reproduce", "everything"], "everything"),
         (["reproduce", "--profile", "slow"], "profile"),
         (["reproduce", "--out", ""], "--out"),

@@ -41,9 +41,10 @@ NETWORKS: dict[str, tuple[Architecture, dict[str, float], float]] = {
     HEADS: (Softmax(heads=2), {"q": 0.9, "w": 0.2}, 3.5),
     MANY_HEADS: (Softmax(heads=3), {"q": 0.9, "w": 0.2}, 3.5),
 }
-"""With step sizes of the columns and of the further weights that `tuning.best_descent` found at
-alpha = 2 in 45 descents, rounded; gated attention has those of two units, and three heads have
-those of two. (With four units the search ends near instability, where trials at finite d differ.)
+"""With step sizes of the columns and of the further weights that a search of the least test error
+found at alpha = 2 in 45 descents, rounded; gated attention has those of two units, and three heads
+have those of two. (With four units the search ends near instability, where trials at finite d
+differ.)
 """
 GATES = tuple(name for name in NETWORKS if name.startswith("gated"))
 LEAST = {

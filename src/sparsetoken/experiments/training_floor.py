@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
@@ -28,8 +30,9 @@ from sparsetoken.model.descent import Descent, training_of
 from sparsetoken.model.models import Attention, Pooled
 from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.theory.dynamics.descend import test_errors
 from sparsetoken.theory.oracle import bayes_error, learning_error
-from sparsetoken.theory.tuning import best_descent, best_training
+from sparsetoken.theory.tuning import best_training
 
 STAGES, DESCENT = "four stages", "constant"
 """The trainings that are searched: all choices of the four stages, and one descent, of whose
@@ -147,6 +150,42 @@ def start_of(schedule: str, alpha: float, steps: int) -> Descent:
     )
 
 
+def scaled(start: Descent, factors: Sequence[float] | np.ndarray, steps: int) -> Descent:
+    """Multiply the rates of query, readout and bias, the decay and the odds of the momentum."""
+    training, (q, w, c, decay, odds) = training_of(PROBLEM, start), factors
+    moved = odds * training.momentum / (1 - training.momentum)
+    return dataclasses.replace(
+        start,
+        steps=steps,
+        rates=training.rates[:steps] * [q, w],
+        rate_c=(c * training.rates_c[:steps]).tolist(),
+        decay=decay * training.decay,
+        momentum=(moved / (1 + moved))[:steps].tolist(),
+    )
+
+
+def best_descent(start: Descent, evaluations: int) -> Descent:
+    """Search for the factors with the smallest test error, and stop where it is attained.
+
+    What counts is the largest error of three consecutive steps: a lower one that does not last
+    belongs to an oscillating descent, whose phase differs at finite dimension.
+    """
+    tried = []
+
+    def lasting(logarithms: np.ndarray) -> float:
+        errors = test_errors(PROBLEM, scaled(start, np.exp(logarithms), start.steps), replicas=2)
+        largest = np.lib.stride_tricks.sliding_window_view(errors, 3).max(axis=1)
+        known = np.where(np.isnan(largest), 1.0, largest)
+        tried.append((float(known.min()), int(known.argmin()) + 2, logarithms.copy()))
+        return tried[-1][0]
+
+    bounds, sizes = [(-7.0, 7.0)] * 5, {"initial_tr_radius": 1.0, "final_tr_radius": 0.3}
+    options = {"maxfev": evaluations, **sizes}
+    minimize(lasting, np.zeros(5), method="COBYQA", bounds=bounds, options=options)
+    _, steps, logarithms = min(tried, key=lambda one: one[0])
+    return scaled(start, np.exp(logarithms), steps)
+
+
 def search_descent(
     alpha: float,
     schedule: str,
@@ -155,14 +194,14 @@ def search_descent(
     dimension: int,
     trials: int,
     seed: int,
-    **search: Any,
+    evaluations: int,
+    replicas: int,
 ) -> Iterator[Row]:
     """Search over the descents of a schedule on all samples; train with the best of `DESCENT`."""
-    start = start_of(schedule, alpha, steps)
-    best = best_descent(PROBLEM, start, **search)
-    descent = best.descent
+    descent = best_descent(start_of(schedule, alpha, steps), evaluations)
+    course = theory.descend(PROBLEM, descent, replicas=replicas, progress=False)
     at: dict[str, Any] = {"alpha": alpha, "training": schedule, "numbers": numbers_of(descent)}
-    yield course_row(best.course, "test_error", -1, **at)
+    yield course_row(course, "test_error", -1, **at)
     if schedule == DESCENT:
         at["series"] = MEASURED
         for engine, d in ((TENSORS, dimension), (REDUCED, FARTHER * dimension)):
@@ -246,4 +285,4 @@ def draw(rows: Rows) -> Plot:
     return curves([Panel("alpha", x, y, lines)], 7.6, 4.6, columns=3, marks=marks)
 
 
-EXPERIMENT = Experiment("training-floor", SIZES, work, judge, {"training_floor": draw}, version=3)
+EXPERIMENT = Experiment("training-floor", SIZES, work, judge, {"training_floor": draw}, version=4)

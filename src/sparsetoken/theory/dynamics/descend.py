@@ -95,7 +95,6 @@ def descend(
     See Also
     --------
     sparsetoken.simulation.descend : The same at finite dimension.
-    sparsetoken.theory.tuning.best_descent : The best descent on all samples.
     predict : Test error, training loss and AUC in the limit.
 
     Examples

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -61,15 +60,11 @@ def search(
     starts: Sequence[Point],
     evaluations: int = _MOST,
     done: Progress = SILENT,
-    *,
-    smooth: bool = True,
 ) -> Optimum:
     """Follow quadratic models of the test error from the best of some starts, by COBYQA.
 
-    A result has a test error and a status, NO_LIMIT where a descent diverges.
-    The ranges are widened to hold the starts, which are tried in any case. Evaluations are the most
-    points that are tried. If the test error is not smooth, kinks may end a search early: it then
-    starts again from its best point until that gains nothing.
+    A result has a test error and a status. The ranges are widened to hold the starts, which are
+    tried in any case. Evaluations are the most points that are tried.
 
     References
     ----------
@@ -97,14 +92,9 @@ def search(
     sizes = {"initial_tr_radius": first, "final_tr_radius": near}
     finished = False
     with contextlib.suppress(_OutOfEvaluations):
-        start, before = min(starts, key=error), math.inf
-        while error(start) < before:
-            before, finished = error(start), False
-            scipy.optimize.minimize(error, start, method="COBYQA", bounds=bounds, options=sizes)
-            finished = True
-            if smooth:
-                break
-            start = min(tried, key=error)
+        start = min(starts, key=error)
+        scipy.optimize.minimize(error, start, method="COBYQA", bounds=bounds, options=sizes)
+        finished = True
     point = min(tried, key=error)
     objections = list(_objections([result.status for result in tried.values()], held, point, near))
     if not finished:

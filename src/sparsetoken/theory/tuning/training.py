@@ -142,7 +142,7 @@ def best_training(
 
     See Also
     --------
-    best_descent : The best descent on all samples.
+    sparsetoken.predict : The test error of one training.
 
     Examples
     --------
