@@ -82,10 +82,6 @@ def _diagnosis():
             ["value", "no_limit", "widen the range"],
         ),
         (
-            lambda: st.theory.approach_to_infinite_data(PROBLEM, st.Pooled()),
-            ["limit", "rate", "error"],
-        ),
-        (
             lambda: st.tuning.best_training(
                 PROBLEM, st.Attention(), st.Readout(), free=("ridge",), evaluations=3
             ),

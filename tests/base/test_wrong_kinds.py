@@ -29,8 +29,8 @@ GIVEN = {
 }  # fmt: skip
 CALLS = (
     *(st.predict, theory.predict_readouts, st.capacity, st.align, theory.sign_margin),
-    *(theory.sign_boundary, theory.small_step_margin, theory.critical_cosine),
-    *(theory.approach_to_infinite_data, theory.descend, st.oracle.best_error),
+    *(theory.sign_boundary, theory.small_step_margin),
+    *(theory.descend, st.oracle.best_error),
     *(tuning.best_training, st.simulate, simulation.align),
     *(simulation.descend, simulation.pass_messages, simulation.draw_training_set),
 )
@@ -106,8 +106,6 @@ def test_what_takes_bags_takes_any_form_of_them():
     [
         (lambda: st.oracle.bayes_error(PROBLEM, points=2**40), "points"),
         (lambda: st.oracle.learning_error(PROBLEM, 1.0, points=2**40), "points"),
-        (lambda: st.oracle.fit_growth("a", [1.0, 2.0, 3.0]), "lengths"),
-        (lambda: st.oracle.fit_growth([2, 3, 4], [[1.0], [2.0, 3.0], []]), "strengths"),
         (lambda: check_sizes([10**30], 80), "sizes"),
         (lambda: chosen_experiments("alignment"), "experiments"),
     ],

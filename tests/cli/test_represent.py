@@ -30,7 +30,6 @@ def test_json_has_a_strength_for_each_model_and_length(few):
         "positive_rate",
         "fixed_sharpness",
         "critical_strength",
-        "growth",
         "status",
     ]
     assert values["lengths"] == [4, 16, 64]
@@ -39,8 +38,6 @@ def test_json_has_a_strength_for_each_model_and_length(few):
     # 2 z sqrt(L) / R with z the 5% point of a normal; the root is good to 1e-4
     assert strengths["pooled"] == pytest.approx([3.28971, 6.57941, 13.15883], rel=2e-4)
     assert all(b <= a for b, a in zip(strengths["bayes"], strengths["pooled"], strict=True))
-    assert values["growth"]["pooled"]["law"] == "sqrt(L)"
-    assert values["growth"]["pooled"]["exponent"] == pytest.approx(0.5, abs=1e-3)
 
 
 def test_the_table_names_the_models(few):

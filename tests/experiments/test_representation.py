@@ -1,4 +1,7 @@
-"""What the best weights can do, end to end on a tiny profile; a wrong number fails."""
+"""What the best weights can do, end to end on a tiny profile; a wrong number fails.
+
+Equations: growth-fit.
+"""
 
 import math
 
@@ -7,7 +10,7 @@ import pytest
 
 from sparsetoken.experiments.core.claims import FAILS, HOLDS
 from sparsetoken.experiments.core.rows import Row, Rows
-from sparsetoken.experiments.representation import EXPERIMENT, score
+from sparsetoken.experiments.representation import EXPERIMENT, best_law, score
 
 BUILT = {
     "elementwise_erf": lambda L: 4 + 2 * L**0.25,
@@ -84,3 +87,14 @@ def test_wrong_numbers_fail(rows, verdict, changed, claim, curve, factor):
     if claim == "oracle-error":
         wanted = {"series": "simulated", "group": "chosen"}
     assert verdict(changed(rows, wrong, curve=curve, **wanted), claim) == FAILS
+
+
+@pytest.mark.parametrize("law", ["sqrt(2 log L)", "log L", "L^(1/4)", "sqrt(L)"])
+def test_growth_laws_are_recovered(law):
+    L = np.array([8.0, 64.0, 512.0, 4096.0, 32768.0])
+    laws = {"sqrt(2 log L)": np.sqrt(2 * np.log(L)), "log L": np.log(L), "L^(1/4)": L**0.25}
+    strengths = 1.5 + 0.7 * (laws | {"sqrt(L)": np.sqrt(L)})[law]
+    line = [
+        Row("theory", "strength", b, at={"length": a}) for a, b in zip(L, strengths, strict=True)
+    ]
+    assert best_law(Rows(line)) == law

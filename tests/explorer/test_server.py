@@ -268,15 +268,6 @@ def test_a_simulation_is_that_of_simulate(client):
     assert found[0]["standard_error"] is None
 
 
-@pytest.mark.parametrize(("ridge", "moved"), [(0.01, set()), (0.3, {"pooled"})])
-def test_simulations_that_class_imbalance_moves_come_with_advice(client, ridge, moved):
-    options = {"dimension": 200, "trials": 2, "settings": {"ridge": ridge}}
-    found = events(client.post("/api/view/simulation", json=options))
-    told = {event["model"]: event["advice"] for event in found if event["advice"]}
-    assert set(told) == moved
-    assert all("at dimension 200 the mean test error is about" in text for (text,) in told.values())
-
-
 @pytest.mark.parametrize(
     "wrong", [{"dimension": 10**9}, {"trials": 1}, {"seed": -1}, {"trials": "8"}]
 )

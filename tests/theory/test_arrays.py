@@ -12,9 +12,7 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import (
     align,
-    approach_to_infinite_data,
     capacity,
-    critical_cosine,
     predict,
     sign_boundary,
     sign_margin,
@@ -140,8 +138,6 @@ def test_arrays_that_do_not_broadcast_are_one_clear_error(call):
         (lambda: sign_margin(MANY, TwoSteps()), "strength"),
         (lambda: sign_boundary(MANY, TwoSteps(), "eta_b", 0.1, 1.0), "strength"),
         (lambda: small_step_margin(MANY), "strength"),
-        (lambda: critical_cosine(MANY, Readout(), sharpness=1.0), "strength"),
-        (lambda: approach_to_infinite_data(MANY, Pooled()), "strength"),
         (lambda: best_training(PROBLEM, Attention(), Readout(ridge=[0.1, 0.2]), 2.0), "ridge"),
         (lambda: best_error(MANY, Attention()), "strength"),
         (lambda: bayes_error(MANY), "strength"),

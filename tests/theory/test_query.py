@@ -1,7 +1,6 @@
-"""What a prediction says of its query: that it turns away, is blunt, or loses to pooling."""
+"""What a prediction says of its query: that it turns away, or is blunt."""
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from sparsetoken.model.models import (
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, QueryVector, Readout, TwoSteps
 from sparsetoken.theory import align, capacity, predict
-from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
+from sparsetoken.theory.query import advice_on, working_query
 
 RARE = SparseTokenProblem(10, 1, 1.5, 0.1)
 GOOD = SparseTokenProblem(10, 1, 5.0, 0.5)
@@ -59,12 +58,6 @@ def test_equal_classes_get_a_remedy_without_a_bias_step():
     assert "Lower eta_w" in advice(even, large)[0]
 
 
-def test_attention_that_loses_is_told_so():
-    steps = dataclasses.replace(STEPS, alpha0=0.08, eta_q=40.0)
-    (text,) = advice(GOOD, steps, readout=Readout("square", alpha1=4.0), tolerance=1e-4)
-    assert "loses to mean pooling" in text
-
-
 @pytest.mark.parametrize(("query", "remedy"), [(Query(0.9, 0.05), "sharpness"), (None, "eta_q")])
 def test_a_blunt_query_is_said(query, remedy):
     query = dataclasses.replace(STEPS, eta_q=1.0) if query is None else query
@@ -96,30 +89,6 @@ def test_nothing_is_said_of_good_given_or_unused_queries():
     assert predict(RARE, Vectorized(), READOUT).advice == ()
     assert advice(GOOD, Query(0.9, 0.05), HardAttention) == ()
     assert capacity(GOOD, Attention(good), tolerance=0.1).advice == ()
-
-
-def test_one_token_is_not_said_to_lose_to_pooling():
-    """With one token attention is pooling: both errors print as 0.04312."""
-    one = SparseTokenProblem(length=1)
-    found = predict(one, Attention())
-    pooled = predict(one, Pooled())
-    assert found.test_error == pytest.approx(pooled.test_error, abs=1e-7)
-    assert found.advice == ()
-
-
-def test_errors_that_print_alike_are_not_told_apart():
-    pooled = predict(GOOD, Pooled(), READOUT)
-    query = Query(0.5, 1.0)
-
-    def attention(test_error, numerical_error):
-        change = {"test_error": test_error, "numerical_error": numerical_error}
-        return dataclasses.replace(pooled, **change)
-
-    error = pooled.test_error
-    assert loss_to_pooling(query, attention(1.0005 * error, 0.0), pooled) == ""
-    assert loss_to_pooling(query, attention(1.005 * error, 0.003 * error), pooled) == ""
-    assert "loses" in loss_to_pooling(query, attention(1.005 * error, 0.001 * error), pooled)
-    assert loss_to_pooling(query, attention(math.nan, 0.0), pooled) == ""
 
 
 def test_a_table_says_the_same_of_many_points_once():

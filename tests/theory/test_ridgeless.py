@@ -1,12 +1,10 @@
 """Ridge 0 against closed forms, a direct minimisation, small ridges, and cases built backwards.
 
-Equations: ridgeless-limit, interpolation-threshold, infinite-data-rate.
+Equations: ridgeless-limit, interpolation-threshold.
 """
 
-import dataclasses
 import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -16,15 +14,11 @@ from scipy.stats import norm
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss, get_loss
 from sparsetoken.losses.exact_fit import ExactFit
-from sparsetoken.model.models import Attention, Elementwise, Pooled, make_model
+from sparsetoken.model.models import Attention, Elementwise, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.results import StatusCode
-from sparsetoken.theory import approach_to_infinite_data, capacity, predict
-from sparsetoken.theory.features import IsotropicFeatures
-from sparsetoken.theory.readout.equations import Load
-from sparsetoken.theory.readout.outcome import scores_on
-from sparsetoken.theory.readout.solve import solve_readout
+from sparsetoken.theory import capacity, predict
 
 PROBLEM = SparseTokenProblem(4, 1, 2.0, 0.3)
 QUERY = Query(0.8, 1.0)
@@ -236,44 +230,3 @@ def test_gaussian_means_of_the_exact_fit():
             wanted = (v * p**2 / 2, p, p**2, D, D * g, D * g**2, p * D, p * D * g, p**2 * D)
             # float32 in this test: relative 1e-5 of terms of size up to 10.
             np.testing.assert_allclose(found, [weight @ f for f in wanted], atol=2e-4)
-
-
-@pytest.mark.parametrize("model", ["attention", "pooled", "vectorized"])
-def test_the_rate_of_infinite_data_is_that_of_the_solutions(model):
-    """alpha (E(alpha) - E(inf)) on fixed nodes, extrapolated to 1/alpha = 0."""
-    model = make_model(model, QUERY)
-    found = approach_to_infinite_data(PROBLEM, model)
-    with jax.enable_x64(True):
-        features = IsotropicFeatures(model, PROBLEM, model.query)
-        nodes = features.nodes(PROBLEM, 2048)
-        equations = features.equations(nodes, get_loss("square"))
-
-        def error(alpha):
-            found = solve_readout(equations, Load(features.samples(alpha), 0.0))
-            return scores_on(nodes, found.state).test_error()
-
-        limit = error(math.inf)
-        near, far = (alpha * (error(alpha) - limit) for alpha in (1e3, 2e3))
-    # Extrapolation leaves a second order of (weights/1e3)^2; fewer nodes here cost 1e-3.
-    assert 2 * far - near == pytest.approx(found.rate, rel=2e-3)
-    assert found.limit == pytest.approx(limit, rel=1e-3)
-
-
-def test_the_rate_in_closed_form():
-    """Pooled, fair labels: the readout keeps w_2 and b, and gains nu^2 = L risk/(alpha - 1)."""
-    problem = dataclasses.replace(PROBLEM, positive_rate=0.5)
-    w2, b, _ = pooled_least_squares(2.0, problem)
-    _, theta, R, L = problem.letters
-    half = w2 * theta * R / L / 2  # distance of the means from the threshold, -b
-    assert half == pytest.approx(-b)
-    risk = (1 - half) ** 2 + w2**2 / L
-    ratio = half * math.sqrt(L) / w2
-    rate = norm.pdf(ratio) * ratio * L * risk / (2 * w2**2)
-    found = approach_to_infinite_data(problem, Pooled())
-    assert found.rate == pytest.approx(rate, rel=1e-10)
-    assert found.rate_error == 0
-
-
-def test_no_rate_without_noise_in_the_limit():
-    with pytest.raises(InvalidInput, match="cosine"):
-        approach_to_infinite_data(SparseTokenProblem(4, 1, 0.0), Pooled())

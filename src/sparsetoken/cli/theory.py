@@ -214,32 +214,10 @@ def represent(
         "positive_rate": positive_rate,
         "fixed_sharpness": sharpness,
         "critical_strength": {n: [f.strength for f in row] for n, row in curves.items()},
-        "growth": _growth(checked, curves),
         "status": _status(checked, curves),
     }
     fallen = "" if values["status"] == "converged" else f"Not converged: {values['status']}."
     return Answer("", values, _lines(values), shortfall=fallen)
-
-
-def _growth(lengths: tuple[int, ...], curves: dict[str, list[CriticalStrength]]) -> dict[str, Any]:
-    """Return, for each curve, the growth law that fits best; none below 3 lengths."""
-    from sparsetoken.theory.oracle.growth import best_growth, fit_growth, growth_exponent
-
-    growth: dict[str, Any] = {}
-    for name, row in curves.items():
-        strengths = [f.strength for f in row]
-        if len(lengths) < 3 or not all(f.status.converged for f in row):
-            continue
-        fits = fit_growth(lengths, strengths)
-        best = fits[best_growth(fits)]
-        growth[name] = {
-            "law": best.law,
-            "intercept": best.intercept,
-            "slope": best.slope,
-            "exponent": growth_exponent(lengths, strengths),
-            "residuals": {law: fit.residual for law, fit in fits.items()},
-        }
-    return growth
 
 
 def _status(lengths: tuple[int, ...], curves: dict[str, list[CriticalStrength]]) -> str:
@@ -254,9 +232,7 @@ def _status(lengths: tuple[int, ...], curves: dict[str, list[CriticalStrength]])
 
 def _lines(values: dict[str, Any]) -> list[str]:
     rows = [
-        {"model": name}
-        | {f"L = {L}": s for L, s in zip(values["lengths"], row, strict=True)}
-        | {"growth": values["growth"].get(name, {}).get("law", "")}
+        {"model": name} | {f"L = {L}": s for L, s in zip(values["lengths"], row, strict=True)}
         for name, row in values["critical_strength"].items()
     ]
     return table(f"Strength at which the best test error is {values['error_level']:g}", rows)

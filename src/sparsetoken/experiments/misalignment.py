@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from scipy.optimize import brentq
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison
@@ -21,6 +22,7 @@ from sparsetoken.figures.palette import COLOURS, SEQUENCE
 from sparsetoken.model.models import Attention, Model, Pooled
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
+from sparsetoken.results import Prediction
 from sparsetoken.results.record import Numbers
 from sparsetoken.simulation.seeds import seed_of
 
@@ -98,15 +100,24 @@ def setting(
 
 
 def find_crossing(length: int, alpha1: float) -> Iterator[Row]:
-    """Solve for the cosine at which both models have the same error; predict attention there."""
-    problem, _, readout = setting("pooled", length, alpha1, 0.0)
+    """Solve for the cosine at which both models have the same error; predict attention there.
+
+    Equation: critical-cosine.
+    """
     at = {"length": length, "alpha1": alpha1}
-    critical = theory.critical_cosine(problem, readout, sharpness=SHARPNESS, tolerance=TOLERANCE)
-    yield predicted(critical, "cosine", "crossing", float(critical.numerical_error), **at)
-    yield predicted(critical, "test_error", "crossing", **at).but(quantity="pooled")
-    s = critical.cosine if math.isfinite(critical.cosine) else 0.0
-    given = setting("attention", length, alpha1, s)
-    again = theory.predict(*given, tolerance=TOLERANCE / 2)
+
+    def predict(model: str, s: float) -> Prediction:
+        return theory.predict(*setting(model, length, alpha1, s), tolerance=TOLERANCE / 2)
+
+    pooled = predict("pooled", 0.0)
+    s = brentq(
+        lambda s: float(predict("attention", s).test_error - pooled.test_error),
+        *(0.0, 1.0),
+        xtol=0.1 * TOLERANCE,
+    )
+    again = predict("attention", s)
+    yield Row("crossing", "cosine", s, TOLERANCE, at, status=str(again.status.code))
+    yield predicted(pooled, "test_error", "crossing", **at).but(quantity="pooled")
     yield predicted(again, "test_error", "crossing", **at).but(quantity="attention")
 
 

@@ -21,8 +21,13 @@ from sparsetoken.figures.palette import COLOURS, SEQUENCE
 from sparsetoken.model.models import Attention, Pooled, Vectorized
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.numerics.errors import stated_error
+from sparsetoken.results import Overlaps
 from sparsetoken.results.record import Numbers
 from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.score_law import ScoreLaw
 
 SETTINGS = {
     "balanced": (SparseTokenProblem(10, 3, 6.0, 0.5), TwoSteps(eta_q=1.0)),
@@ -126,10 +131,46 @@ def predict_excess(model: str, points: int, others: tuple[float, ...]) -> Iterat
         row = predicted(at, "test_error", curve=model, load=alpha1)
         status = row.status if limit.converged else limit.status
         yield row.but(quantity="excess", value=row.value - limit.value, error=0.0, status=status)
-    first_order = theory.approach_to_infinite_data(PROBLEM, MODELS[model])
-    yield Row(THEORY, "rate", first_order.rate, first_order.rate_error, {"curve": model})
+    query = QUERY if model == "attention" else None
+    law = feature_law(MODELS[model], PROBLEM, query, 4 * NODES)
+    parts = [first_order(law.part(slice(i, i + 1))) for i in range(len(law.C))]
+    rates = WEIGHTS[model] * np.array(parts)
+    yield Row(THEORY, "rate", rates.mean(), float(stated_error(rates)), {"curve": model})
     end = theory.predict(PROBLEM, MODELS[model], readout_of(math.inf))
     yield predicted(end, "test_error", curve=model, load=math.inf)
+
+
+def first_order(law: FeatureLaw) -> float:
+    """Return the derivative of the test error in 1/alpha at alpha = inf.
+
+    Equation: infinite-data-rate, the first order of learned-readout in 1/alpha. Given chi the
+    square loss makes x = (w_1, w_2, b) solve weighted least squares with weights
+    D = 1/(1 + chi C^2), where chi = 1/(alpha E[C^2]) and
+    nu^2 = E[C^2 residual^2]/(alpha E[C^2]^2) to first order.
+    """
+    C, y, weight = law.C[0, :, 0], law.y[0], law.weight[0]
+    F = np.stack([*law.a[0].T, np.ones_like(y)])
+    # variances of the Gaussian features
+    spread = np.stack([law.covariance[0, 0] + 0 * C, C**2, 0 * C])
+
+    def moments(D: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (F * D) @ F.T + np.diag(spread @ D), F @ (D * y)
+
+    H, g = moments(weight)
+    x = np.linalg.lstsq(H, g)[0]  # without a query w_1 is free, and stays 0
+    H1, g1 = moments(weight * C**2)
+    size = weight @ C**2
+    moved = -np.linalg.lstsq(H, g1 - H1 @ x)[0] / size
+    noise = weight @ (C**2 * ((x @ F - y) ** 2 + x**2 @ spread)) / size**2
+    scores = ScoreLaw.of_overlaps(law, Overlaps(x[0], x[1], 0.0, x[2]))
+    mean, width = scores.mean[0], scores.width[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = mean / width
+        density = weight * np.exp(-0.5 * ratio**2) / math.sqrt(2 * math.pi) / width
+        mean_moved = moved @ F
+        width_moved = (2 * (x * moved) @ spread + C**2 * noise) / (2 * width)
+        rate = density @ (y * (ratio * width_moved - mean_moved))
+    return float(rate)
 
 
 def simulate_error(

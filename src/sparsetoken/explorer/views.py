@@ -32,14 +32,11 @@ from sparsetoken.simulation.trial import TrialPlan
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory import capacity as capacity_of
 from sparsetoken.theory.features import model_features
-from sparsetoken.theory.imbalance import imbalance_advice
-from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.oracle import LearningError, learning_error
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.readout.equations import Load
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, solve_readout
-from sparsetoken.theory.score_law import ScoreLaw
 
 COARSE = ("attention", "pooled", "vectorized")
 COARSE_LOADS = tuple(np.geomspace(0.25, 10, 7).tolist())
@@ -326,7 +323,6 @@ def simulation(settings: Settings, dimension: int = 200, trials: int = 8, seed: 
     total = len(SIMULATED) * len(SIMULATED_LOADS) * trials
     done = 0
     for name, alpha in itertools.product(SIMULATED, SIMULATED_LOADS):
-        advice = imbalance(settings, name, alpha, size)
         plan = TrialPlan(problem, settings.model(name), settings.readout(alpha), setting)
         errors: list[float] = []
         for number in range(trials):
@@ -342,19 +338,7 @@ def simulation(settings: Settings, dimension: int = 200, trials: int = 8, seed: 
                 "done": done,
                 "of": total,
                 "dimension": size,
-                "advice": advice,
             }
-
-
-def imbalance(settings: Settings, name: str, alpha: float, dimension: int) -> tuple[str, ...]:
-    """Return advice where random class imbalance moves simulated errors away from the limit."""
-    if not settings.isotropic:
-        return ()
-    problem, model, readout = settings.problem(), settings.model(name), settings.readout(alpha)
-    law = feature_law(model, problem, working_query(problem, model), NODES)
-    prediction = predict(problem, model, readout, tolerance=PHASE_TOLERANCE)
-    scores = ScoreLaw.of_overlaps(law, prediction.overlaps)
-    return imbalance_advice(scores, readout, problem.positive_rate, dimension)
 
 
 VIEWS: dict[str, Callable[..., Events]] = {

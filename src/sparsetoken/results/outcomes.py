@@ -86,9 +86,8 @@ class ReadoutOutcome(Outcome):
 class Prediction(ReadoutOutcome):
     """An outcome predicted by theory.
 
-    Its notes warn of a query that turns away from the signal, is so blunt that attention is
-    pooling, or loses to pooling; and of a ridge for which the limit holds only at dimensions far
-    above 1000.
+    Its notes warn of a query that turns away from the signal, or is so blunt that attention is
+    pooling.
 
     See Also
     --------

@@ -10,10 +10,8 @@ from sparsetoken.theory.alignment import (
     small_step_margin,
 )
 from sparsetoken.theory.capacity import capacity
-from sparsetoken.theory.critical_cosine import CriticalCosine, critical_cosine
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.predict import predict, predict_readouts
-from sparsetoken.theory.rates import Approach, approach_to_infinite_data
 
 if TYPE_CHECKING:
     from sparsetoken.theory.dynamics import descend
@@ -25,14 +23,10 @@ else:  # on first use: a prediction needs none of them
     )
 
 __all__ = [
-    "Approach",
-    "CriticalCosine",
     "FeatureLaw",
     "SignBoundary",
     "align",
-    "approach_to_infinite_data",
     "capacity",
-    "critical_cosine",
     "descend",
     "predict",
     "predict_readouts",

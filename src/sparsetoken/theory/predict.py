@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, overload
@@ -11,9 +10,9 @@ from sparsetoken.base.progress import SILENT, Progress, progress_of
 from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.concepts import ConceptProblem
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.models import Attention, Model, Pooled, entry_of
+from sparsetoken.model.models import Attention, Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
-from sparsetoken.model.stages import Readout, TwoSteps, require_readout
+from sparsetoken.model.stages import Readout, require_readout
 from sparsetoken.model.task import Task
 from sparsetoken.model.task_law import Problem
 from sparsetoken.model.values import broadcast, require_numbers
@@ -22,7 +21,6 @@ from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.results import Prediction, TaskPrediction
 from sparsetoken.results.record import AnyRecord, stacked
 from sparsetoken.theory.predictor import Predictor
-from sparsetoken.theory.query import loss_to_pooling
 from sparsetoken.theory.random_queries import predictions_of
 from sparsetoken.theory.readout.accuracy import TOLERANCE
 
@@ -112,8 +110,7 @@ def predict(
         Use it only if ``converged``, which is said of all its numbers; `errors` has the error of
         each, and twice that covers 95%. Of a query that a `Descent` finds, errors, status and notes
         are also those of the descent. At ridge 0 and on the threshold the status is NO_LIMIT.
-        `advice` explains a poor query; that attention loses to pooling is found for single
-        points whose query is trained, not over arrays.
+        `advice` explains a poor query.
 
     Raises
     ------
@@ -150,8 +147,6 @@ def predict(
     grid = broadcast(problem, model, readout)
     with progress_of("points", len(grid.points), progress) as done:
         rows = _predictions(grid.points, test_problem, tolerance, done)
-    if not grid.shape:
-        rows = [_compared_with_pooling(rows[0], problem, model, readout, test_problem)]
     return stacked(rows, grid)
 
 
@@ -252,21 +247,3 @@ def predict_readouts(
     if nodes is None:
         return predictions_of(problem, model, None, readouts, tolerance)
     return Predictor(problem, model, None, nodes).predictions(readouts, tolerance)
-
-
-def _compared_with_pooling(
-    prediction: Prediction,
-    problem: SparseTokenProblem,
-    model: Model,
-    readout: Readout,
-    test_problem: SparseTokenProblem | None,
-) -> Prediction:
-    """Add the advice that attention with a trained query loses to pooling, where it does."""
-    query = prediction.query
-    if not (isinstance(model, Attention) and isinstance(model.query, TwoSteps)) or query is None:
-        return prediction
-    if query.cosine < 0:  # said already
-        return prediction
-    (pooled,) = _predictions([(problem, Pooled(), readout)], test_problem, 1e-4)
-    text = loss_to_pooling(query, prediction, pooled)
-    return dataclasses.replace(prediction, notes=(*prediction.notes, text)) if text else prediction

@@ -9,18 +9,17 @@ from collections.abc import Sequence
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
 from sparsetoken.model.models import Model
-from sparsetoken.model.problem import Isotropic, SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.results import Overlaps, Prediction, ReadoutOutcome, Status, StatusCode
 from sparsetoken.results.record import fields_of
 from sparsetoken.theory.alignment.draws import randomness_advice
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import model_features
-from sparsetoken.theory.imbalance import imbalance_advice
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.readout.bias import outcome_without_features
 from sparsetoken.theory.readout.curve import LearningCurve, SolvedPoint
-from sparsetoken.theory.readout.outcome import errors_of, scores_on
+from sparsetoken.theory.readout.outcome import errors_of
 from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 
 
@@ -91,26 +90,18 @@ class Predictor:
                 self._features, self.tested, loss, tolerance, self._points, like
             )
         point = curves[loss].solve(readout.alpha1, stage.ridge)
-        return self._with_query(_predicted(point), self._more(point, readout))
+        return self._with_query(_predicted(point))
 
-    def _with_query(self, prediction: Prediction, more: tuple[str, ...] = ()) -> Prediction:
+    def _with_query(self, prediction: Prediction) -> Prediction:
         """Return a prediction with the query that the model works with, and its advice."""
         query = self.query
         cosine, sharpness = (None, None) if query is None else (query.cosine, query.sharpness)
-        notes = (*self.advice, *more, *filter(None, [self._random]))
+        notes = (*self.advice, *filter(None, [self._random]))
         if self._random and prediction.status.converged:  # the limit is not what is asked for
             prediction = dataclasses.replace(
                 prediction, status=Status(StatusCode.NO_LIMIT, self._random)
             )
         return dataclasses.replace(prediction, cosine=cosine, sharpness=sharpness, notes=notes)
-
-    def _more(self, point: SolvedPoint, readout: Readout) -> tuple[str, ...]:
-        """Return advice on the readout: what it is like in tokens of any dimension."""
-        if not point.saddle.converged or not isinstance(self.problem.tokens, Isotropic):
-            return ()
-        few = self._features.nodes(self.tested, self._points).coarse()
-        scores = scores_on(few, point.saddle.state)
-        return imbalance_advice(scores, readout, self.problem.positive_rate)
 
     def _stage(self, readout: Readout) -> Stage:
         if readout.ridge > 0:

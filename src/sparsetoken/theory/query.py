@@ -9,13 +9,11 @@ from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, QueryVector, TwoSteps, check_query
-from sparsetoken.results import Prediction
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.alignment.two_steps import align, sign_boundary
 from sparsetoken.theory.spectrum import spectrum_of
 
 _BLUNT = 0.2  # of the sharpness: the weights of two tokens then seldom differ by a half
-_ROUNDING = 1e-3  # relative: test errors that print alike count as equal
 
 
 def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
@@ -91,22 +89,4 @@ def _blunt(problem: SparseTokenProblem, model: Model, query: Query) -> str:
         f"The query is blunt: its sharpness {query.sharpness:.3g} is far below 1, so that all "
         "tokens have nearly equal weights and attention is close to mean pooling. "
         f"Raise {remedy}."
-    )
-
-
-def loss_to_pooling(query: Query, attention: Prediction, pooled: Prediction) -> str:
-    """Return advice about attention that loses to pooling; nothing ("") if it does not.
-
-    There is none either if the two differ by no more than the numerical error, or agree in the
-    digits shown.
-    """
-    margin = max(2 * attention.numerical_error, _ROUNDING * pooled.test_error)
-    if not attention.test_error - margin > pooled.test_error:
-        return ""
-    return (
-        f"Attention with this query (cosine {query.cosine:.3g}, sharpness {query.sharpness:.3g}) "
-        f"loses to mean pooling: predicted test error {attention.test_error:.4g} against "
-        f"{pooled.test_error:.4g}. Raise alpha0 for a larger cosine, change eta_q or beta for "
-        "another sharpness, or take the pooled model; theory.critical_cosine tells the cosine "
-        "that is needed."
     )

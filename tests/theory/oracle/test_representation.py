@@ -1,7 +1,7 @@
-"""Best errors, critical strengths and growth laws.
+"""Best errors and critical strengths.
 
 Equations: representation-error, pooled-representation, largest-token-test,
-vectorized-representation, critical-strength, growth-fit.
+vectorized-representation, critical-strength.
 """
 
 import math
@@ -14,7 +14,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, Elementwise, HardAttention, Pooled, Vectorized
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength, growth
+from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength
 from sparsetoken.theory.oracle.strength import checked_lengths
 
 MODELS = [Pooled(), Vectorized(), Attention(), *(Elementwise(activation=a) for a in ACTIVATIONS)]
@@ -155,24 +155,6 @@ def test_at_the_critical_strength_the_error_is_the_level(model, sharpness):
     assert at.test_error == pytest.approx(0.05, rel=5e-3)  # 1e-3 in the strength
 
 
-def test_growth_laws_are_recovered():
-    lengths = [8, 64, 512, 4096, 32768]
-    for name, law in growth.GROWTH_LAWS.items():
-        strengths = 1.5 + 0.7 * law(np.array(lengths, dtype=float))
-        fits = growth.fit_growth(lengths, strengths)
-        assert growth.best_growth(fits) == name
-        assert (fits[name].intercept, fits[name].slope) == pytest.approx((1.5, 0.7), rel=1e-9)
-        assert fits[name].residual < 1e-12
-        assert all(fit.residual > 1e-3 for law, fit in fits.items() if law != name)
-        some = strengths * np.array([1.1, 0.9, 1.0, 1.2, 0.8])
-        fit = growth.fit_growth(lengths, some)[name]
-        columns = np.stack([np.ones(5), law(np.array(lengths, dtype=float))]) / some
-        left = fit.intercept * columns[0] + fit.slope * columns[1] - 1  # relative
-        assert columns @ left == pytest.approx(0, abs=1e-12)
-        assert fit.residual == pytest.approx(np.sqrt(np.mean(left**2)), rel=1e-9)
-    assert growth.growth_exponent(lengths, np.sqrt(lengths)) == pytest.approx(0.5)
-
-
 PROBLEM = SparseTokenProblem(4, 1, 1.0)
 
 
@@ -201,9 +183,6 @@ PROBLEM = SparseTokenProblem(4, 1, 1.0)
         (lambda: checked_lengths([16, 8]), "lengths"),
         (lambda: checked_lengths([]), "lengths"),
         (lambda: checked_lengths([8.5]), "length"),
-        (lambda: growth.fit_growth([2, 4], [1.0, 2.0]), "lengths"),
-        (lambda: growth.fit_growth([2, 4, 8], [1.0, 2.0]), "strengths"),
-        (lambda: growth.fit_growth([2, 4, 8], [1.0, 2.0, math.nan]), "strengths"),
     ],
 )
 def test_bad_input_is_refused(call, name):

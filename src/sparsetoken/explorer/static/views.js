@@ -95,14 +95,7 @@ export class Curves extends View {
       }
       this.exact[event.model] = event.rows.filter((row) => row.test_error !== null);
     }
-    if (event.kind === "simulated") this.simulate(event);
-  }
-
-  simulate(event) {
-    const { model, alpha, advice } = event;
-    const before = [...this.simulated.values()].some((p) => p.model === model && p.advice.length);
-    if (!before && advice.length) this.notes.push(`${name(model)}, n₁/d = ${alpha}: ${advice.join(" ")}`);
-    this.simulated.set(`${model} ${alpha}`, event);
+    if (event.kind === "simulated") this.simulated.set(`${event.model} ${event.alpha}`, event);
   }
 
   rows(model) {

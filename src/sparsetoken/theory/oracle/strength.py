@@ -114,7 +114,7 @@ def critical_strength(
     See Also
     --------
     best_error : The least test error over the weights of a model.
-    fit_growth : Fits of the growth laws.
+    best_error : The error at a given strength.
 
     Examples
     --------

@@ -29,7 +29,7 @@ from sparsetoken.theory.tuning.search import Point, Range, search, search_ended
 _FACTOR = math.log(1e3)  # by which the step of the readout may differ from the one given
 _RIDGES = (1e-6, 1.0)
 """Beyond 1 scores are so small that at dimensions of about 1000 the chance imbalance of the
-classes, which moves the bias by about 1/sqrt(n1), decides many: see theory/imbalance.py."""
+classes, which moves the bias by about 1/sqrt(n1), decides many: see docs/descent.md."""
 
 _RANGES = {
     "share": Range("share", -math.log(99), math.log(99), "one stage needs hardly any samples"),
