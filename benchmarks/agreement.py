@@ -102,23 +102,16 @@ def descents(index: int) -> Iterator[Row]:
     course = st.theory.descend(task, descent, replicas=8, progress=False)
     known = int(np.isfinite(course.test_error).sum()) - 1
     at = sorted({max(known // 2, 1), known})
-    runs = {"tensors": 600}
-    if not isinstance(getattr(task, "tokens", None), st.TokenCovariance):
-        runs["reduced"] = 2400
-    for engine, d in runs.items():
-        ran = st.simulation.descend(
-            task, descent, engine=engine, dimension=d, trials=12, seed=index, at=at
-        )
-        for t in at:
-            names, known_values = _named(course, t)
-            rest = (_named(path, t)[1] for path in (course.errors, ran.mean, ran.standard_error))
-            trials = np.transpose([_named(ran.trials[i], t)[1] for i in range(12)])
-            for name, theory, error, found, se, values in zip(
-                names, known_values, *rest, trials, strict=True
-            ):
-                extra = course.numerical_error if name == "test_error" else 0.0
-                error = math.hypot(error, extra)
-                yield row(f"{name}, {engine}", theory, error, found, se, 12, values)
+    ran = st.simulation.descend(task, descent, dimension=600, trials=12, seed=index, at=at)
+    for t in at:
+        names, known_values = _named(course, t)
+        rest = (_named(path, t)[1] for path in (course.errors, ran.mean, ran.standard_error))
+        trials = np.transpose([_named(ran.trials[i], t)[1] for i in range(12)])
+        for name, theory, error, found, se, values in zip(
+            names, known_values, *rest, trials, strict=True
+        ):
+            extra = course.numerical_error if name == "test_error" else 0.0
+            yield row(f"{name}, tensors", theory, math.hypot(error, extra), found, se, 12, values)
 
 
 def _named(path: Any, t: int) -> tuple[list[str], list[float]]:

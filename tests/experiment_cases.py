@@ -240,7 +240,7 @@ CASES = {
     ),
     "joint-training": Case(
         # Six steps are enough for a minimum with the fastest query.
-        dict(steps=(1, 4, 10), tensors=(100, 5), reduced=(200, 4), replicas=2),
+        dict(steps=(1, 4, 10), dimension=200, trials=5, replicas=2),
         (
             ("Found", "of the gap), the Bayes-optimal learner"),
             ("Found", best_step),
@@ -257,10 +257,10 @@ CASES = {
         # In six steps the query turns far enough for an excess above its errors.
         dict(
             tasks=("single location",), more=(4.0, 8.0), steps=6, replicas=4, tolerance=0.1,
-            tensors=(100, 4), reduced=(400, 6),
+            tensors=(100, 4), far=(400, 6),
         ),
         (
-            ("Setting", "from n/d = 4 on without tokens at d = 400, 6 trials"),
+            ("Setting", "from n/d = 4 on at d = 400, 6 trials"),
             ("Found",
                 lambda rows: pm(rows.one("simulated", "test_error", engine="tensors"))),
             ("Headline: alignment-samples", "the test error after 6 steps"),

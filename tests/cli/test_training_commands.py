@@ -56,7 +56,7 @@ def test_descend_with_schedules_and_trials():
     assert found.exit_code == 0
     rows = json.loads(found.stdout)["simulation"]["steps"]
     assert set(rows[2]["test_error"]) == {"mean", "standard_error"}
-    shown = run("descend", *TASK, *arguments, *sampled, "--engine", "reduced")
+    shown = run("descend", *TASK, *arguments, *sampled)
     assert shown.exit_code == 0
     assert "Means of the trials" in shown.stdout
 

@@ -74,5 +74,5 @@ def test_the_words_and_the_figure_have_all_rows(rows, sizes, said_of):
     numbers = [row["numbers"].replace("η_", "η") for row in rows.where("theory")]
     assert all(text in words["Found"] for text in numbers)
     measured = rows.where(MEASURED, training=DESCENT)
-    assert [(row.dimension, row.engine) for row in measured] == [(60, "tensors"), (240, "reduced")]
+    assert [(row.dimension, row.engine) for row in measured] == [(60, "tensors"), (120, "tensors")]
     assert len(EXPERIMENT.figures["training_floor"](rows).figure.legends[0].get_texts()) == 8

@@ -52,7 +52,7 @@ def test_a_step_is_minus_the_gradient_of_the_risk(kind, loss):
         return np.mean(descent.loss.value(y, (weights * (X @ w)).sum(axis=1) + b))
 
     before, after = descended(engine, descent)
-    (q0, w0), (q1, w1) = before.columns.T, after.columns.T
+    (q0, w0), (q1, w1) = before.U.T, after.U.T
     at = np.array([*w0, *q0, before.c[0]])
     h = 1e-5 * np.eye(11)
     gradient = np.array([(risk(at + e) - risk(at - e)) / 2e-5 for e in h])
@@ -65,7 +65,7 @@ def test_a_step_is_minus_the_gradient_of_the_risk(kind, loss):
 def test_the_start_is_as_asked():
     descent = attention_descent(2.0, 1, **START)
     engine = TensorEngine(PROBLEM, 7, seed=1)
-    q, w = next(descended(engine, descent)).columns.T
+    q, w = next(descended(engine, descent)).U.T
     lengths = np.linalg.norm(w), np.linalg.norm(q), w @ q
     np.testing.assert_allclose(lengths, (0.5, 0.8, 0.0), atol=1e-12)
     np.testing.assert_allclose([w @ engine.signal, q @ engine.signal], 0, atol=1e-12)
@@ -77,7 +77,7 @@ def test_two_alternating_steps_are_those_of_the_stages():
     engine = TensorEngine(PROBLEM, 30, seed=5)
     expected = engine.train_query(steps)
     *_, last = descended(engine, descent)
-    q, w = last.columns.T
+    q, w = last.U.T
     found = engine.frame.trained(q, 1.3, w)
     assert found.query.cosine == pytest.approx(expected.query.cosine)
     assert found.query.sharpness == pytest.approx(expected.query.sharpness)
@@ -96,39 +96,36 @@ def test_tokens_that_are_not_kept_are_drawn_again(monkeypatch):
 
     monkeypatch.setattr(TensorEngine, "chunks", counted)
     monkeypatch.setattr("sparsetoken.simulation.sizes.CHUNK_BYTES", 1000)
-    np.testing.assert_array_equal(last(2**30).columns, last(1).columns)
+    np.testing.assert_array_equal(last(2**30).U, last(1).U)
     assert passes.count(2**30) == 1
     assert passes.count(1) > 3
 
 
 @pytest.mark.parametrize(
-    ("problem", "descent", "engine"),
+    ("problem", "descent"),
     [
         (
             SparseTokenProblem(4, 2, 2.5, 0.4),
             attention_descent(2.0, 6, start_w=0.3, start_q=0.5),
-            "reduced",
         ),
-        (SparseTokenProblem(5, 1, 3.0, 0.4), attention_descent(3.0, 5, **START), "tensors"),
+        (SparseTokenProblem(5, 1, 3.0, 0.4), attention_descent(3.0, 5, **START)),
         (
             SparseTokenProblem(4, 2, 2.0, 0.5),
             attention_descent(
                 1.5, 6, 0.7, 3.0, 0.3, beta=1.2, momentum=0.4, decay_w=0.1, batches=2,
                 loss="square",
             ),
-            "tensors",
         ),
         (
             SparseTokenProblem(3, 1, 3.0, 0.3),
             attention_descent(2.0, 5, 1.0, 3.0, 0.5, start_q=0.5, activation="sigmoid"),
-            "reduced",
         ),
     ],
 )  # fmt: skip
-def test_theory_predicts_what_is_simulated(problem, descent, engine):
+def test_theory_predicts_what_is_simulated(problem, descent):
     """Within 4 standard errors of both and the finite-size correction, of order 1/d."""
     d = 250
-    found = simulated_descent(problem, descent, dimension=d, trials=10, seed=4, engine=engine)
+    found = simulated_descent(problem, descent, dimension=d, trials=10, seed=4)
     expected = descend(problem, descent, replicas=8)
     assert found.status.converged
     own = quantities(found.standard_error), quantities(expected.errors)
@@ -167,10 +164,9 @@ def test_trials_do_not_depend_on_the_workers():
     np.testing.assert_array_equal(one.trials.isel(trial=0).weights.cosines, cosines)
 
 
-@pytest.mark.parametrize("engine", ["reduced", "tensors"])
-def test_divergence_is_said(engine):
+def test_divergence_is_said():
     wild = attention_descent(1.0, 9, 300.0, 300.0, 300.0, loss="square")
-    found = simulated_descent(PROBLEM, wild, dimension=30, trials=2, engine=engine)
+    found = simulated_descent(PROBLEM, wild, dimension=30, trials=2)
     assert found.status.code is StatusCode.NO_LIMIT
     known = int(np.isfinite(found.mean.test_error).sum())
     first = int(np.isfinite(found.trials[0].test_error).sum())
@@ -178,7 +174,7 @@ def test_divergence_is_said(engine):
     assert 1 <= known < len(found.mean) == 10
     assert np.isnan(found.mean.test_error[known:]).all()
     with pytest.raises(InvalidInput, match="diverge"):
-        simulate(PROBLEM, Attention(wild), Readout(), dimension=30, trials=1, engine=engine)
+        simulate(PROBLEM, Attention(wild), Readout(), dimension=30, trials=1)
 
 
 def test_test_errors_may_be_asked_at_some_steps_only():

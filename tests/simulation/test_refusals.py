@@ -81,6 +81,10 @@ HUGE = dataclasses.replace(SHIFTED, length=10**9)
     ("call", "word"),
     [
         (lambda: simulate(PROBLEM, st.Pooled(), dimension=2), "engine='tensors'"),
+        (
+            lambda: simulate(PROBLEM, st.Attention(st.Descent()), engine="reduced"),
+            "engine must be tensors where a Descent",
+        ),
         (lambda: simulate(MANY, st.Pooled(), st.Readout(alpha1=[1.0, 2.0, 3.0])), "arrays"),
         (lambda: simulate(PROBLEM, st.Pooled(), test_problem=MANY), "strength"),
         (lambda: simulate(PROBLEM, st.Vectorized(), test_problem=SHIFTED), "length"),

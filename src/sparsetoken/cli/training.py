@@ -122,7 +122,6 @@ def descend(
     dimension: o.Dimension = o.DEFAULT_DIMENSION,
     trials: o.Trials = o.DEFAULT_TRIALS,
     seed: o.TrialSeed = 0,
-    engine: o.Engine = "tensors",
     given: Given,
 ) -> Answer:
     """Follow joint gradient descent on all weights, step by step.
@@ -176,11 +175,10 @@ def descend(
     from sparsetoken.simulation.descent import DescentPlan
     from sparsetoken.simulation.setting import Setting
 
-    choice("engine", engine, ("tensors", "reduced"))
     sampled = bool(given & {"dimension", "trials", "seed"})
     if sampled:  # theory may take long, so what simulation refuses is refused now
         integer("trials", trials, 1)
-        DescentPlan(learned, trained, Setting(dimension, seed, engine))
+        DescentPlan(learned, trained, Setting(dimension, seed, "tensors"))
     path = theory.descend(learned, trained, tolerance=tolerance)
     values: dict[str, Any] = {
         "steps": _rows(_quantities(path, network), _states(path.training_loss)),
@@ -196,9 +194,7 @@ def descend(
     states = _states(path.training_loss)
     lines = table("Gradient descent on all weights", _rows(_columns(path), states))
     if sampled:
-        ran = simulation.descend(
-            learned, trained, dimension=dimension, trials=trials, seed=seed, engine=engine
-        )
+        ran = simulation.descend(learned, trained, dimension=dimension, trials=trials, seed=seed)
         states = _states(ran.mean.training_loss)
         tables = []
         reductions: tuple[Any, Any] = np.mean, standard_error

@@ -49,13 +49,13 @@ LOOKS = {
 """Label, colour and marker."""
 
 SIZES = profiles(
-    # The dimension is that of real tokens, see `dimension_of`. Without them there are as many
-    # samples at each alpha, so that d is largest where alpha is small.
+    # The dimension is that of the arms, see `dimension_of`. Descents have as many samples at
+    # each alpha, so that d is largest where alpha is small.
     loads=Size((0.5, 1.0, 2.0, 4.0), (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)),
     dimension=Size(200, 400),
     trials=Size(20, 60),
     replicas=Size(4, 16),
-    samples=Size(1600, 3200),
+    samples=Size(800, 1600),
     far_trials=Size(8, 20),
 )
 
@@ -68,8 +68,8 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     alphas = sorted({times * load for load in sizes.loads for times in TIMES.values()})
     for i, alpha in enumerate(alphas):
         yield piece(reuse, alpha, sizes.replicas, cost=0.7 * sizes.replicas)
-        own = seed_of("data-reuse", "without tokens", i, seed)
-        cost = sizes.far_trials * sizes.samples / 3200
+        own = seed_of("data-reuse", "descent", i, seed)
+        cost = sizes.far_trials * (sizes.samples / 800) ** 2 / alpha
         yield piece(descend, alpha, sizes.samples, sizes.far_trials, own, cost=cost)
     for i, load in enumerate(sizes.loads):
         dimension, own = dimension_of(sizes, load), seed_of("data-reuse", i, seed)
@@ -131,11 +131,11 @@ def reuse(alpha: float, replicas: int) -> list[Row]:
 
 
 def descend(alpha: float, samples: int, trials: int, seed: int) -> list[Row]:
-    """Simulate the same descent without tokens, at the dimension with this number of samples."""
+    """Simulate the same descent at the dimension with this number of samples."""
     descent, dimension = one_data_set(alpha), round(samples / alpha)
     sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "seed": seed}
     mean = follow_trials(PROBLEM, descent, [descent.steps], **sizes)
-    at = {"arm": "without tokens", "alpha": alpha}
+    at = {"arm": "descent", "alpha": alpha}
     return [mean(name, -1, series="descended", **at) for name in QUANTITIES]
 
 
@@ -176,7 +176,7 @@ def train(load: float, dimension: int, trials: int, seed: int) -> Iterator[Row]:
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
-    """Compare with real tokens and without, and measure the gain from using all samples."""
+    """Compare with arms and descents, and measure the gain from using all samples."""
     for row in (*rows.where("trained"), *rows.where("descended")):
         if row.quantity in QUANTITIES and row["arm"] != "fresh":
             key = (row["arm"], row.quantity) == ("reused", "test_error")

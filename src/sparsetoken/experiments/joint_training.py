@@ -33,35 +33,29 @@ QUANTITIES = ("test_error", "training_loss", "cosine")
 DESCENT, STOPPING = "joint-descent", "early-stopping"
 CLEAR = 1e-3
 """A rise of the predicted test error after its minimum that counts as one."""
-ENGINES = {"tensors": "real tokens", "reduced": "without tokens"}
-"""How the claims call the engines of the two simulations."""
 COLOURS = dict(zip(RATIOS, (GREEN, PURPLE, VERMILION), strict=True))
 LINES = dict(zip(STARTS, (("-", "o", "zero"), ("--", "s", "random")), strict=True))
 
-# Steps at which the simulation is measured, dimension and trials of each engine, and replicas.
+# Steps at which the simulation is measured, its dimension and trials, and replicas.
 SIZES = profiles(
     steps=Size((1, 2, 4, 6, 12, 18), (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 36, 48)),
-    tensors=Size((200, 10), (400, 16)),
-    reduced=Size((800, 12), (1600, 16)),
+    dimension=Size(400, 800),
+    trials=Size(12, 16),
     replicas=Size(4, 16),
 )
 
 
 def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
-    """Plan the work; each simulation of each descent has independent data."""
+    """Plan the work; the simulation of each descent has independent data."""
     steps = TwoSteps(ALPHA / 2, eta_q=25.0)  # with half of the samples, as the readout
     readout = Readout(alpha1=ALPHA / 2)
     yield piece(known_errors.predict_references, PROBLEM, steps, readout, load=ALPHA, cost=0.6)
     last, replicas = sizes.steps[-1], sizes.replicas
     for i, case in enumerate(itertools.product(RATIOS, STARTS)):
         yield piece(follow, *case, last, replicas, cost=replicas * (last / 24) ** 2 / 2)
-        for engine in ENGINES:
-            size, trials = getattr(sizes, engine)
-            # Both engines go through n L numbers at each step; without tokens, of all steps before.
-            step = (size / 1600) ** 2 if engine == "tensors" else last * size / 1600 / 2000
-            cost = trials * (0.05 + last * step * 0.5)
-            own = seed_of("joint-training", engine, i, seed)
-            yield piece(train, *case, engine, sizes.steps, size, trials, own, cost=cost)
+        cost = sizes.trials * (0.05 + last * (sizes.dimension / 1600) ** 2 * 0.5)
+        own = sizes.dimension, sizes.trials, seed_of("joint-training", i, seed)
+        yield piece(train, *case, sizes.steps, *own, cost=cost)
 
 
 def descent_of(ratio: float, start: float, steps: int) -> Descent:
@@ -81,7 +75,6 @@ def follow(ratio: float, start: float, steps: int, replicas: int) -> Iterator[Ro
 def train(
     ratio: float,
     start: float,
-    engine: str,
     steps: tuple[int, ...],
     dimension: int,
     trials: int,
@@ -92,7 +85,7 @@ def train(
     These are the rise of the test error and the fall of the training loss, in the same trial.
     """
     descent = descent_of(ratio, start, steps[-1])
-    sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "engine": engine}
+    sizes: dict[str, Any] = {"dimension": dimension, "trials": trials}
     mean = follow_trials(PROBLEM, descent, steps, **sizes, seed=seed)
     for step in steps:
         place = {"ratio": ratio, "start": start, "step": step}
@@ -120,10 +113,10 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     true = [rises(best, last) and best["step"] > 0 for best, last, _ in fast]
     name = "test error rises again"
     yield fraction_true(STOPPING, name, true, known, where, curve="theory", key=True)
-    for engine, curve in ENGINES.items():
-        falls = [near.one(quantity="fall", engine=engine) for *_, near in fast]
-        true = [fall.value > 3 * fall.error for fall in falls]
-        yield fraction_true(STOPPING, "training loss still falls", true, falls, where, curve=curve)
+    falls = [near.one(quantity="fall") for *_, near in fast]
+    true = [fall.value > 3 * fall.error for fall in falls]
+    name, curve = "training loss still falls", "real tokens"
+    yield fraction_true(STOPPING, name, true, falls, where, curve=curve)
 
 
 def at(rows: Rows, row: Row, quantity: str) -> Row:
@@ -179,7 +172,7 @@ def _panel(
     lines = list(known)
     for (ratio, start), course in rows.where(THEORY, name).by("ratio", "start"):
         colour, (line, marker, label) = COLOURS[ratio], LINES[start]
-        far = rows.where("simulated", name, engine="reduced", ratio=ratio, start=start)
+        far = rows.where("simulated", name, ratio=ratio, start=start)
         label = f"$\\eta_q/\\eta_w$ = {ratio:g}, {label}"
         lines.append(Curve(label, colour, course + far, line, marker))
     return Panel("step", Axis("steps"), Axis("", ticks), lines, title, _whole)
@@ -189,4 +182,4 @@ def _whole(axes: Axes) -> None:
     axes.locator_params(axis="x", integer=True)
 
 
-EXPERIMENT = Experiment("joint-training", SIZES, work, judge, {"joint_training": draw}, version=3)
+EXPERIMENT = Experiment("joint-training", SIZES, work, judge, {"joint_training": draw}, version=4)

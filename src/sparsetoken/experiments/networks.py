@@ -14,7 +14,7 @@ from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import SHIFTS
 from sparsetoken.experiments.core.references import PROBLEM
-from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import compare, fraction_true, placed, report_only
 from sparsetoken.figures.curves import Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREEN, GREY, PURPLE, VERMILION
@@ -204,7 +204,7 @@ def follow(
     at: dict[str, Any] = {"setting": setting, "network": name, "alpha": alpha, "step": best}
     yield from (course_row(course, quantity, best, **at) for quantity in QUANTITIES)
     if sizes["trials"]:
-        mean = follow_trials(task, descent, [best], engine=TENSORS, **sizes)
+        mean = follow_trials(task, descent, [best], **sizes)
         yield from (mean(quantity, best, **at) for quantity in QUANTITIES)
 
 
@@ -213,7 +213,7 @@ def train_steep(name: str, dimension: int, trials: int, seed: int) -> list[Row]:
     task, descent = task_of(STEEP, dimension), descent_of(STEEP, name, LOAD, STEEP_STEPS)
     sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "seed": seed}
     steps = range(0, STEEP_STEPS + 1, 4)
-    mean = follow_trials(task, descent, steps, engine=TENSORS, **sizes)
+    mean = follow_trials(task, descent, steps, **sizes)
     place: dict[str, Any] = {"setting": STEEP, "network": name, "alpha": LOAD}
     means = (mean("test_error", step, **place, step=step) for step in steps)
     return [min((row for row in means if np.isfinite(row.value)), key=lambda row: row.value)]

@@ -13,7 +13,7 @@ from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, Limit, fit_power
-from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows, difference
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference
 from sparsetoken.experiments.core.rules import (
     against_simulation,
     against_value,
@@ -92,22 +92,22 @@ SIZES = profiles(
     replicas=Size(6, 32),
     tolerance=Size(2e-2, 2e-3),
     tensors=Size((300, 8), (800, 24)),
-    reduced=Size((400, 8), (1600, 24)),
+    far=Size((400, 8), (800, 24)),
 )
 
 
 def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
     """Plan the work; each setting has independent data."""
-    places = [(task, SOFTMAX, alpha, TENSORS) for task in sizes.tasks for alpha in sizes.loads]
+    places = [(task, SOFTMAX, alpha, "tensors") for task in sizes.tasks for alpha in sizes.loads]
     names = [(task, name) for task in sizes.tasks for name in sizes.others]
-    places += [(*pair, alpha, TENSORS) for pair in names for alpha in sizes.other_loads]
-    places += [(LOCATION, SOFTMAX, alpha, REDUCED) for alpha in (*sizes.more, POPULATION)]
+    places += [(*pair, alpha, "tensors") for pair in names for alpha in sizes.other_loads]
+    places += [(LOCATION, SOFTMAX, alpha, "far") for alpha in (*sizes.more, POPULATION)]
     for i, place in enumerate(places):
         dimension, trials = getattr(sizes, place[-1])
         given: dict[str, Any] = {n: getattr(sizes, n) for n in ("steps", "replicas", "tolerance")}
         given |= {"dimension": dimension, "trials": trials, "seed": seed_of("tasks", i, seed)}
-        samples = min(place[2], 1.0) if place[-1] == REDUCED else place[2] * dimension / 800
-        yield piece(follow, *place, **given, cost=3.0 + trials * samples * dimension / 800)
+        samples = place[2] * dimension / 800 if place[2] < POPULATION else 0.0
+        yield piece(follow, *place[:-1], **given, cost=3.0 + trials * samples * dimension / 800)
 
 
 def descent_of(task: str, network: str, alpha: float, steps: int) -> Descent:
@@ -127,9 +127,7 @@ def descent_of(task: str, network: str, alpha: float, steps: int) -> Descent:
     )
 
 
-def follow(
-    task: str, network: str, alpha: float, engine: str, *, steps: int, **sizes: Any
-) -> Iterator[Row]:
+def follow(task: str, network: str, alpha: float, *, steps: int, **sizes: Any) -> Iterator[Row]:
     """Predict the course on a task; measure its end in trials, unless samples are unlimited."""
     problem, descent = TASKS[task].task, descent_of(task, network, alpha, steps)
     accuracy = {name: sizes.pop(name) for name in ("replicas", "tolerance")}
@@ -139,7 +137,7 @@ def follow(
     for step in range(steps + 1):
         yield from (course_row(course, quantity, step, **at, step=step) for quantity in quantities)
     if alpha < POPULATION:
-        mean = follow_trials(problem, descent, [steps], engine=engine, **sizes)
+        mean = follow_trials(problem, descent, [steps], **sizes)
         yield from (mean(quantity, steps, **at, step=steps) for quantity in quantities)
 
 

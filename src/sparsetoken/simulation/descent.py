@@ -1,4 +1,4 @@
-"""Gradient descent on all weights of a network, with real tokens or their projections."""
+"""Gradient descent on all weights of a network, with real tokens."""
 
 from __future__ import annotations
 
@@ -21,34 +21,26 @@ from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.results import NetworkPath, Simulation, Status, StatusCode, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
-from sparsetoken.simulation.descent_data import Blocks, TokenData
+from sparsetoken.simulation.descent_data import TokenData
 from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.network_scores import NewBags
 from sparsetoken.simulation.parallel import Trial, simulated
 from sparsetoken.simulation.performance import draws_for
-from sparsetoken.simulation.reduced_descent import ReducedData, blocks_of
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.simulation.setting import Engine, Setting
+from sparsetoken.simulation.setting import Setting
 from sparsetoken.simulation.sizes import require_size
+from sparsetoken.simulation.tensors import TensorEngine
 
 LARGEST = 10**9
 DIMENSION = 1000
 
-DescentData = TokenData | ReducedData
-"""A data set, and weights in its coordinates, which may grow from step to step."""
-
 
 class State(NamedTuple):
-    """Weights in the coordinates of the data, and the mean loss of the training set."""
+    """Weights, and the mean loss of the training set."""
 
-    U: Blocks
+    U: Float[np.ndarray, "d m"]
     c: Float[np.ndarray, " C"]
     loss: float
-
-    @property
-    def columns(self) -> Float[np.ndarray, "k m"]:
-        """U as one array."""
-        return np.concatenate(self.U)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,8 +59,6 @@ class DescentPlan:
         remedy = "The signals and the start take a direction each."
         d = integer("dimension (d)", self.setting.dimension, max(least, 3), LARGEST, remedy)
         check_dimension(training.law.tokens, d)
-        if self.setting.engine == "reduced":
-            blocks_of(training, d)
         for step in self.at or ():
             integer("step in at", step, 0, training.steps, "The descent has no more steps.")
 
@@ -85,6 +75,7 @@ class DescentPlan:
     def run(self, trial: int) -> Trial[NetworkPath]:
         """Run one trial; its seed is a function of the seed and its number."""
         engine = self.setting.start(self.problem, trial, "descent")
+        assert isinstance(engine, TensorEngine)
         path = self._path(engine.descent_data(self.training), engine.seed)
         known = int(np.isfinite(path.training_loss).sum())
         if known > self.training.steps:
@@ -93,7 +84,7 @@ class DescentPlan:
         remedy = f"{what} Lower the step sizes or momentum."
         return Trial(path, Status(StatusCode.NO_LIMIT, remedy))
 
-    def _path(self, data: DescentData, seed: int) -> NetworkPath:
+    def _path(self, data: TokenData, seed: int) -> NetworkPath:
         """Return the weights of all states, with errors and attention counted on new bags."""
         training, m = self.training, len(self.training.columns)
         count = _new_bags(self.setting.dimension)
@@ -121,53 +112,36 @@ def _new_bags(dimension: int) -> int:
     return 2 * draws_for(dimension)
 
 
-def followed(data: DescentData, training: Training) -> Iterator[State]:
-    """Yield the weights at the start and after each step, in the coordinates of the data."""
-    moves = np.append(training.moves, np.zeros((1, training.rates.shape[1]), bool), axis=0)
-    U = before = data.start()  # at last nothing moves, and the loss alone is asked
+def followed(data: TokenData, training: Training) -> Iterator[State]:
+    """Yield the weights at the start and after each step."""
+    U = before = data.start()
     c = c_before = training.start_c
     for t in range(training.steps + 1):
-        norms = [np.linalg.norm(u, axis=0) for u in U]
-        largest = float(np.max([np.linalg.norm(norms, axis=0).max(), *np.abs(c)]))
+        largest = float(np.max([np.linalg.norm(U, axis=0).max(), *np.abs(c)]))
         if not largest <= LARGEST_VALUE:
             return
-        loss, by_U, by_c = data.gradient(U, c, t, moves[t])
+        loss, by_U, by_c = data.gradient(U, c, t)
         yield State(U, c, loss)
         if t == training.steps:
             return
-        m, new = training.momentum[t], []
-        if training.sphere.any():
-            by_U = _tangential(U, by_U, training.sphere)
-        for u, last, by in zip(U, before, by_U, strict=True):
-            u, last = (_grown(one, len(by)) for one in (u, last))
-            step = training.rates[t] * (by + training.decay * u)
-            new.append((u - step + m * (u - last), u))
-        U, before = [u for u, _ in new], [u for _, u in new]
-        if training.sphere.any():
-            ones = np.ones(len(training.sphere))
-            kept = np.divide(_norms(before), _norms(U), out=ones, where=training.sphere)
-            U = [u * kept for u in U]
+        m, sphere = training.momentum[t], training.sphere
+        if sphere.any():
+            by_U = _tangential(U, by_U, sphere)
+        step = training.rates[t] * (by_U + training.decay * U)
+        U, before = U - step + m * (U - before), U
+        if sphere.any():
+            norms, old = np.linalg.norm(U, axis=0), np.linalg.norm(before, axis=0)
+            U = U * np.divide(old, norms, out=np.ones(len(sphere)), where=sphere)
         c, c_before = c - training.rates_c[t] * by_c + m * (c - c_before), c
 
 
-def _norms(U: Blocks) -> Float[np.ndarray, " m"]:
-    return np.linalg.norm(np.concatenate(U), axis=0)
-
-
-def _tangential(U: Blocks, by_U: Blocks, sphere: np.ndarray) -> Blocks:
+def _tangential(U: np.ndarray, by_U: np.ndarray, sphere: np.ndarray) -> np.ndarray:
     """Return gradients without their parts along the columns that stay on a sphere."""
-    padded = [_grown(u, len(by)) for u, by in zip(U, by_U, strict=True)]
-    along = sum(np.einsum("km,km->m", u, by) for u, by in zip(padded, by_U, strict=True))
-    share = np.divide(along, _norms(U) ** 2, out=np.zeros(len(sphere)), where=sphere)
-    return [by - share * u for u, by in zip(padded, by_U, strict=True)]
+    along, size = np.einsum("km,km->m", U, by_U), np.linalg.norm(U, axis=0)
+    return by_U - U * np.divide(along, size**2, out=np.zeros(len(sphere)), where=sphere)
 
 
-def _grown(weights: np.ndarray, size: int) -> np.ndarray:
-    """Return weights with 0 along directions that are new."""
-    return np.pad(weights, ((0, size - len(weights)), (0, 0)))
-
-
-def last_query(problem: SparseTokenProblem, descent: Descent, engine: Engine) -> TrainedQuery:
+def last_query(problem: SparseTokenProblem, descent: Descent, engine: TensorEngine) -> TrainedQuery:
     """Return the final query of a descent on D0.
 
     Raises
@@ -182,8 +156,8 @@ def last_query(problem: SparseTokenProblem, descent: Descent, engine: Engine) ->
     if step < training.steps:
         remedy = "Lower the rates or momentum."
         raise InvalidInput("query", "found by a descent that does not diverge", descent, remedy)
-    q, w = last.columns.T
-    return data.frame(last.U).trained(q, training.network.beta, w)  # type: ignore[attr-defined]
+    q, w = last.U.T
+    return engine.frame.trained(q, training.network.beta, w)  # type: ignore[attr-defined]
 
 
 def descend(
@@ -194,7 +168,6 @@ def descend(
     trials: int = 8,
     seed: int = 0,
     dtype: str = "float64",
-    engine: str = "tensors",
     at: Sequence[int] | None = None,
     executor: Executor | None = None,
     on_trial: Callable[[int, NetworkPath], None] | None = None,
@@ -215,10 +188,6 @@ def descend(
         the tokens if they have a covariance, else 1000.
     trials, seed, dtype, executor, progress
         As for `sparsetoken.simulate`.
-    engine : str
-        ``tensors``: real tokens. ``reduced``: the same law at every dimension from the
-        projections of the tokens alone, in a time that depends on n but not on d; covariances
-        must be diagonals of at most 32 different eigenvalues.
     at : sequence of int, optional
         Steps after which the test error is computed, all by default; it is nan after others.
     on_trial : callable, optional
@@ -256,6 +225,6 @@ def descend(
     grid = broadcast(problem, descent)
     own = law_of(grid.points[0][0]).tokens.dimension
     size = dimension if dimension is not None else own or DIMENSION
-    setting = Setting(size, seed, engine, dtype)
+    setting = Setting(size, seed, "tensors", dtype)
     runs = [DescentPlan(task, trained, setting, steps).run for task, trained in grid.points]
     return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)

@@ -17,15 +17,12 @@ from sparsetoken.simulation.seeds import Stream, stream
 Chunk = tuple[np.ndarray, np.ndarray]
 """Tokens and targets of some samples."""
 
-Blocks = list[np.ndarray]
-"""The columns of U in the coordinates of the data, in parts of shape (k, m)."""
-
 
 class Gradient(NamedTuple):
     """Mean loss of all samples, and its gradients over the batch whose turn it is."""
 
     loss: float
-    by_U: Blocks
+    by_U: Float[np.ndarray, "d m"]
     by_c: Float[np.ndarray, " C"]
 
 
@@ -51,38 +48,34 @@ class TokenData:
     token_frame: TokenFrame
     seed: int
 
-    def start(self) -> Blocks:
+    def start(self) -> Float[np.ndarray, "d m"]:
         """Return columns along the signals and random directions that are orthogonal to them."""
         known, d = self.signals.shape
         along, beside = np.split(self.training.start, [known])
         random = stream(self.seed, Stream.QUERY).standard_normal((d, len(beside)))
         axes = np.linalg.qr(np.column_stack([self.signals.T, random]))[0][:, known:]
-        return [axes @ beside + self.signals.T @ along]
+        return np.asarray(axes @ beside + self.signals.T @ along)
 
-    def gradient(self, U: Blocks, c: np.ndarray, t: int, moves: np.ndarray) -> Gradient:
+    def gradient(self, U: np.ndarray, c: np.ndarray, t: int) -> Gradient:
         """Return mean loss and gradients, also of columns that do not move."""
-        (u,), training = U, self.training
-        loss, first, by_u, by_c = 0.0, 0, np.zeros_like(u), np.zeros_like(c)
+        training = self.training
+        loss, first, by_U, by_c = 0.0, 0, np.zeros_like(U), np.zeros_like(c)
         for X, y in self.chunks():
             flat = X.reshape(-1, X.shape[2])
-            H = (flat @ u.astype(X.dtype)).reshape(len(y), training.law.length, -1)
+            H = (flat @ U.astype(X.dtype)).reshape(len(y), training.law.length, -1)
             batch = batch_of(training, self.n, first, len(y), t)
             sums = sums_of(training, H, c, y, batch)
-            by_u += flat.T @ sums.by_H.reshape(len(flat), -1).astype(X.dtype)
+            by_U += flat.T @ sums.by_H.reshape(len(flat), -1).astype(X.dtype)
             loss, by_c, first = loss + sums.loss, by_c + sums.by_c, first + len(y)
         size = batch_size(training, self.n, t)
-        return Gradient(loss / self.n, [by_u / size], by_c / size)
+        return Gradient(loss / self.n, by_U / size, by_c / size)
 
-    def moments(self, U: Blocks) -> Moments:
+    def moments(self, U: np.ndarray) -> Moments:
         """Return what the law of the projections of new tokens depends on."""
-        (u,), frame = U, self.token_frame
-        seen = np.hstack([self.signals.T, u]) if self.training.law.sees_noise else u
+        frame = self.token_frame
+        seen = np.hstack([self.signals.T, U]) if self.training.law.sees_noise else U
         parts = (_through(frame.within, seen), _through(frame.between, seen))
-        return Moments(u.T @ self.signals.T, u.T @ u, *parts)
-
-    def frame(self, U: Blocks) -> TokenFrame:
-        """Return the frame of the tokens."""
-        return self.token_frame
+        return Moments(U.T @ self.signals.T, U.T @ U, *parts)
 
 
 def _through(S: np.ndarray, u: np.ndarray) -> np.ndarray:

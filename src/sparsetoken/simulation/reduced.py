@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
 
 import numpy as np
 
-from sparsetoken.model.descent import Training
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.simulation.features import FeatureSampler
@@ -20,7 +18,6 @@ from sparsetoken.simulation.frames import (
     frame_of,
     training_size,
 )
-from sparsetoken.simulation.reduced_descent import ReducedData
 from sparsetoken.simulation.seeds import Stream, stream
 
 
@@ -32,7 +29,7 @@ class ReducedEngine:
     least 3: two directions are named, and a third is needed.
     """
 
-    problem: Any  # a task: of several signals only the data set of a descent is drawn
+    problem: SparseTokenProblem
     dimension: int
     seed: int
     dtype: str = "float64"  # of tokens, of which there are none
@@ -80,10 +77,6 @@ class ReducedEngine:
         b1 = -steps.eta_b * h0.mean()
         score = theta * R / L * (w1 @ frame.signal) * (y == 1) + z + b1
         return w1, np.asarray(loss.slope(y, score), dtype=float)
-
-    def descent_data(self, training: Training) -> ReducedData:
-        """Return the data set of a descent."""
-        return ReducedData(training, self.dimension, self.seed)
 
     def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> Design:
         """Draw the features of D1 from their law."""

@@ -12,7 +12,6 @@ from sparsetoken.model.stages import TwoSteps
 from sparsetoken.model.task_law import Problem
 from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.reduced import ReducedEngine
-from sparsetoken.simulation.reduced_descent import reduced_numbers
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.simulation.tensors import TensorEngine
 
@@ -52,8 +51,10 @@ class Setting:
         seed alone: experiments that differ in anything else share their random numbers.
         """
         seed = seed_of(self.engine if name is None else name, self.seed, trial)
-        kind = TensorEngine if self.engine == "tensors" else ReducedEngine
-        return kind(problem, self.dimension, seed, self.dtype)
+        if self.engine == "reduced":
+            assert isinstance(problem, SparseTokenProblem)
+            return ReducedEngine(problem, self.dimension, seed, self.dtype)
+        return TensorEngine(problem, self.dimension, seed, self.dtype)
 
     def query_numbers(self, problem: Problem, found: Any) -> int:
         """Return the numbers of the largest array of what finds a query."""
@@ -64,6 +65,4 @@ class Setting:
         if not isinstance(found, Descent):
             return 0
         training = training_of(problem, found)
-        if self.engine == "reduced":
-            return reduced_numbers(training, d)
         return max(training_size(training.alpha, d), row, len(training.columns) * d)

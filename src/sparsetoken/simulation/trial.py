@@ -76,6 +76,9 @@ class TrialPlan:
         self._check_given_query()
         if isinstance(self.model.query, Descent):
             isotropic_only(self.problem.tokens, "A readout after descent on all weights")
+            if self.setting.engine == "reduced":
+                legal, remedy = "tensors where a Descent finds the query", "Give engine='tensors'."
+                raise InvalidInput("engine", legal, "reduced", remedy)
         if self.test_samples is not None:
             integer("test_samples", self.test_samples, 1)
             if self.setting.engine != "tensors":
@@ -135,6 +138,7 @@ class TrialPlan:
         if isinstance(query, TwoSteps):
             return engine.train_query(query)
         if isinstance(query, Descent):
+            assert isinstance(engine, TensorEngine)
             return last_query(self.problem, query, engine)
         return None
 

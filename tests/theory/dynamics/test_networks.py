@@ -199,7 +199,7 @@ def test_the_order_of_tokens_counts_where_the_network_sees_it():
     first = networks.Network(lambda H, c: H[0, 0] + c[0], columns=["w"], weights=["b"])
     descent = st.Descent(first, alpha=3.0, steps=4, rates=2.0, rate_c=1.0)
     found = descend(PROBLEM, descent, replicas=4)
-    measured = simulation.descend(PROBLEM, descent, dimension=400, trials=20, engine="reduced")
+    measured = simulation.descend(PROBLEM, descent, dimension=400, trials=20)
     error = np.hypot(found.errors.training_loss, measured.standard_error.training_loss)
     assert (abs(found.training_loss - measured.mean.training_loss) <= 4 * error + 3e-3)[1:].all()
     assert found.weights.overlaps[-1, 0, 0] < 0.5
@@ -213,7 +213,7 @@ def test_overlaps_of_the_start_are_followed():
     assert found.weights.norms[0] == pytest.approx([math.hypot(0.4, 0.5), 0.4])
     beside = descend(PROBLEM, st.Descent(networks.Softmax(), **given), replicas=4)
     assert found.test_error[3] < beside.test_error[3] - 0.01
-    measured = simulation.descend(PROBLEM, descent, dimension=300, trials=8, engine="tensors")
+    measured = simulation.descend(PROBLEM, descent, dimension=300, trials=8)
     for name in ("test_error", "training_loss"):
         error = np.hypot(getattr(found.errors, name), getattr(measured.standard_error, name))
         distance = abs(getattr(found, name) - getattr(measured.mean, name))

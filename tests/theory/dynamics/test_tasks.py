@@ -118,9 +118,7 @@ def test_theory_predicts_what_is_simulated(name):
     task, descent = CASES[name]
     course = st.descend(task, descent, replicas=8)
     dimension, last = None if task.tokens.dimension else 600, [descent.steps]
-    found = simulation.descend(
-        task, descent, dimension=dimension, trials=12, engine="reduced", at=last
-    )
+    found = simulation.descend(task, descent, dimension=dimension, trials=12, at=last)
     for quantity in ("test_error", "training_loss", "weights.overlaps"):
         theory, error, mean, se = (
             np.asarray(_of(one, quantity))[-1]
@@ -137,42 +135,11 @@ def _of(result, path):
     return result
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "a number at a marked place",
-        "targets that are vectors",
-        "directions with shares of their own",
-    ],
-)
-def test_the_reduced_engine_has_the_law_of_real_tokens(name):
-    task, descent = CASES[name]
-    both = [
-        simulation.descend(
-            task,
-            descent,
-            dimension=task.tokens.dimension or 40,
-            trials=40,
-            engine=engine,
-            at=[descent.steps],
-            seed=3,
-        )
-        for engine in ("tensors", "reduced")
-    ]
-    names = [f"_{direction}" for direction in task.directions]
-    assert {f"overlap_q{name}" for name in names} < both[0].columns().keys()
-    for quantity in ("test_error", "training_loss", "weights.overlaps"):
-        means = [np.asarray(_of(one.mean, quantity))[-1] for one in both]
-        errors = [np.asarray(_of(one.standard_error, quantity))[-1] for one in both]
-        gap = np.abs(means[0] - means[1])
-        assert np.all(gap < 5 * np.hypot(*errors) + 1e-12), quantity  # of up to 30 numbers
-
-
 def test_the_limit_knows_the_shares_of_each_direction():
     _, descent = CASES["directions with shares of their own"]
     task = _with_shares(1000)
     states = together([run_replica(plan_of(task, descent), i) for i in range(4)])
-    found = simulation.descend(task, descent, trials=8, engine="reduced", at=[descent.steps])
+    found = simulation.descend(task, descent, trials=8, at=[descent.steps])
     limits = {
         "test_error": errors_of_limit(task, descent, 4)[None],
         "training_loss": states.loss,
@@ -325,7 +292,7 @@ def test_tokens_are_located_anywhere():
     descent = st.Descent(alpha=4.0, steps=4, loss="square", rates={"q": 1.0, "w": 0.3}, **START)
     course = st.descend(task, descent, replicas=8)
     assert course.dims == ("step",)
-    found = simulation.descend(task, descent, dimension=400, trials=8, engine="reduced", at=[4])
+    found = simulation.descend(task, descent, dimension=400, trials=8, at=[4])
     # 4.5 standard errors of 8 trials, and shifts of order 1/d = 1/400.
     gap = abs(found.mean.test_error[-1] - course.test_error[-1])
     assert gap < 4.5 * found.standard_error.test_error[-1] + 0.01 * course.test_error[-1]

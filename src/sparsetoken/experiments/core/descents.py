@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken import simulation
-from sparsetoken.experiments.core.rows import CONVERGED, REDUCED, THEORY, Row, averaged
+from sparsetoken.experiments.core.rows import CONVERGED, TENSORS, THEORY, Row, averaged
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.task_law import Problem
 from sparsetoken.results import Course, NetworkPath, StatusCode
@@ -22,7 +22,6 @@ def follow_trials(
     dimension: int,
     trials: int,
     seed: int,
-    engine: str = REDUCED,
 ) -> Callable[..., Row]:
     """Follow a descent in all trials; return what gives the means over them.
 
@@ -30,8 +29,13 @@ def follow_trials(
     **coordinates) for the quantity after the step less that after the other, trial by trial. The
     test error is known at the steps `at`.
     """
-    sizes: dict[str, Any] = {"dimension": dimension, "engine": engine}
-    options = {**sizes, "trials": trials, "seed": seed, "at": list(at)}
+    sizes: dict[str, Any] = {"dimension": dimension, "engine": TENSORS}
+    options: dict[str, Any] = {
+        "dimension": dimension,
+        "trials": trials,
+        "seed": seed,
+        "at": list(at),
+    }
     result = simulation.descend(problem, descent, **options)
     sizes["status"] = str(result.status.code)
 
