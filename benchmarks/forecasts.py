@@ -6,8 +6,9 @@ Each pilot of n labelled bags is asked for the test errors at n and 2n bags, by
 `sparsetoken.forecast` and by its cross-validated errors held constant; by a power law fitted to
 errors of two, three and ten folds too, which takes most of the time. The truth is a mean over
 draws of the training bags. Pilots of patients have 30 of them with 4 bags each, that share a
-shift; the truth is of new patients. No constant of the forecast was chosen on these sets. FOLDER
-holds the real sets, which are not part of the package. What was computed is kept in results/cache,
+shift; the truth is of new patients. No constant of the forecast was chosen on these sets, but on
+other tasks with rows of the tables of three. FOLDER holds the real sets, which are not part of the
+package. What was computed is kept in results/cache,
 so that a second run goes on.
 """
 

@@ -503,3 +503,28 @@ def test_no_fold_splits_a_patient(tmp_path):
     assert "more alike" not in grouped.stderr
     refused = run(*command, "--groups", "patient", "--folds", 11)
     assert "at least 11 of each class for 11 folds" in refused.stderr
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_numbers_are_fitted_and_scored(grouped, tmp_path):
+    rng = np.random.default_rng(0)
+    y, X = rng.standard_normal(80), rng.standard_normal((80, 6, 4))
+    X[:, 0, 0] += 3 * y
+    more = {"groups": np.arange(80) // 4} if grouped else {}
+    np.savez(tmp_path / "bags.npz", X=X, y=y, **more)
+    bags, out = str(tmp_path / "bags.npz"), str(tmp_path / "m.skops")
+    found = json.loads(run("fit", bags, "--numbers", "--folds", 4, "--out", out, "--json").stdout)
+    (scores,) = found["scores"].values()
+    assert set(scores) == {"r2", "root_mean_squared_error"}
+    # The squared error over the variance of y is what R^2 misses of 1, and both vary alike.
+    r2, root = scores["r2"], scores["root_mean_squared_error"]
+    assert r2["mean"] == pytest.approx(1 - root["mean"] ** 2 / y.var())
+    assert 0.5 < r2["mean"] < 0.95
+    assert 0 < r2["standard_error"] < 0.15
+    again = json.loads(run("score", out, bags, "--json").stdout)
+    assert again["r2"] > r2["mean"]  # of bags it was fitted to
+    for option in (["--model", "pooled"], ["--positive", "1"]):
+        refused = run("fit", bags, "--numbers", *option)
+        assert refused.exit_code == 2
+        assert f"{option[0]} must be left out with --numbers" in refused.stderr
+    assert "`fit --numbers` on the command line" in run("fit", bags).stderr

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Callable
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +33,9 @@ def fit(
     *,
     source: Source = Source(),
     model: Annotated[str, Option(help="bag, attention, pooled or vectorized.")] = "bag",
+    numbers: Annotated[
+        bool, Option(help="Whether labels are numbers to predict, by BagRegressor.", negative="")
+    ] = False,
     folds: Annotated[
         int | None,
         Option(
@@ -54,7 +59,8 @@ def fit(
     Each fold counts by its bags, so that the accuracy is the share of bags that are classified
     rightly by a model that has not seen them. Standard errors are the standard deviation over folds
     divided by the square root of their number, and that of the accuracy over groups where there are
-    any. They ignore that folds share training bags.
+    any. They ignore that folds share training bags. Of numbers the scores are R^2 and the root mean
+    squared error.
 
     Example: sparsetoken fit bags.npz --out model.skops
     """
@@ -62,7 +68,7 @@ def fit(
     from sparsetoken.base.progress import progress_of
     from sparsetoken.base.validation import choice, integer
     from sparsetoken.estimators import GroupWarning, QueryWarning
-    from sparsetoken.estimators.fitting.targets import read_classes
+    from sparsetoken.estimators.fitting.targets import read_classes, read_numbers
     from sparsetoken.estimators.inputs import told_alike
     from sparsetoken.estimators.saving import check_savable, save
     from sparsetoken.model.models import MODELS
@@ -72,17 +78,24 @@ def fit(
     if out is not None:
         require_place("--out", out, file)
         check_savable("--out", out)
+    if numbers:
+        _check_numbers(model, source)
     data = source.read(file)
-    targets = read_classes(data.bags, data.y, None, None, data.groups)  # numbers are no classes
+    if numbers:
+        targets = read_numbers(data.bags, data.y, None, data.groups)
+        data = dataclasses.replace(data, y=targets.given)
+    else:
+        targets = read_classes(data.bags, data.y, None, None, data.groups)
     splits = _splits(targets, folds, seed)
-    models = dict.fromkeys((model, "pooled"))  # one model, if it is mean pooling
+    models = dict.fromkeys(("number",) if numbers else (model, "pooled"))
+    score = _number_scores if numbers else _scores
     with progress_of("fits", 1 + len(models) * len(splits)) as done, warnings.catch_warnings():
         for kind in (QueryWarning, GroupWarning):  # told below
             warnings.simplefilter("ignore", kind)
-        fitted = _estimator(model, seed).fit(data.bags, data.y, groups=data.groups)
+        fitted = _estimator(next(iter(models)), seed).fit(data.bags, data.y, groups=data.groups)
         done()
         scores = {
-            name: _scores(_estimator(name, seed), data, splits, targets.groups, done)
+            name: score(_estimator(name, seed), data, splits, targets.groups, done)
             for name in models
         }
     failure = ""
@@ -94,12 +107,14 @@ def fit(
     leaks, leaking = separating(data)
     if alike := told_alike(data.bags, targets):
         leaking.append(f"Warning: {alike} (--groups names their column.)")
+    if any("auc" in one and isnan(one["auc"]["mean"]) for one in scores.values()):
+        leaking.append("No AUC: no fold has bags of all classes.")
     values = {
-        "model": model,
+        "model": next(iter(models)),
         "bags": len(data.bags),
-        "classes": [str(c) for c in fitted.classes_],
+        "classes": [str(c) for c in targets.classes],
         "scores": scores,
-        **{n: list(getattr(fitted, f"{n}_")) for n in FITTED if hasattr(fitted, f"{n}_")},
+        **{n: list(found) for n in FITTED if (found := getattr(fitted, f"{n}_", None)) is not None},
         **({"weights": _weights(fitted)} if hasattr(fitted, "weights_") else {}),
         **({"summary": fitted.summary()} if hasattr(fitted, "summary") else {}),
         "top_tokens": _top_tokens(fitted, data),
@@ -113,17 +128,28 @@ def fit(
 
 
 def _estimator(model: str, seed: int) -> Any:
-    from sparsetoken.estimators import BagClassifier
+    from sparsetoken.estimators import BagClassifier, BagRegressor
     from sparsetoken.model.models import MODELS
 
-    kind = BagClassifier if model == "bag" else MODELS[model].resolve("estimator")
+    own = {"bag": BagClassifier, "number": BagRegressor}
+    kind = own[model] if model in own else MODELS[model].resolve("estimator")
     return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
+
+
+def _check_numbers(model: str, source: Source) -> None:
+    """Raise `InvalidInput` for options that numbers have no use for."""
+    from sparsetoken.base.validation import InvalidInput
+
+    if model != "bag":
+        raise InvalidInput("--model", "left out with --numbers", model, "BagRegressor has all.")
+    if source.positive:
+        raise InvalidInput("--positive", "left out with --numbers", source.positive)
 
 
 def _splits(targets: Targets, folds: int | None, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the bags of training and test of each fold, or raise `InvalidInput`."""
     import numpy as np
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import KFold, StratifiedKFold
 
     from sparsetoken.base.validation import InvalidInput
     from sparsetoken.estimators.fitting.stacking import fold_numbers
@@ -133,11 +159,13 @@ def _splits(targets: Targets, folds: int | None, seed: int) -> list[tuple[np.nda
     several = np.where(counts > 1, counts, counts.max())
     folds = min(FOLDS, max(int(several.min()), 2)) if folds is None else folds
     if several.min() < folds:
-        rare = f"{several.min()} of class {targets.classes[several.argmin()]}"
+        of = "" if targets.numbers else f" of class {targets.classes[several.argmin()]}"
+        rare = f"{several.min()}{of}"
         what = "bags" if groups is None else "groups"
         raise InvalidInput(what, f"at least {folds} of each class for {folds} folds", rare)
     if groups is None:
-        splits = StratifiedKFold(folds, shuffle=True, random_state=seed)
+        kind = KFold if targets.numbers else StratifiedKFold
+        splits = kind(folds, shuffle=True, random_state=seed)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class")  # it has one bag
             return list(splits.split(targets.number, targets.number))
@@ -192,16 +220,54 @@ def _scores(
     return pairs(*(dict(zip(("accuracy", "auc"), row, strict=True)) for row in (means, errors)))
 
 
+def _number_scores(
+    estimator: Any,
+    data: LabelledBags,
+    splits: list[tuple[np.ndarray, np.ndarray]],
+    groups: np.ndarray | None,
+    done: Callable[[], None],
+) -> dict[str, dict[str, float]]:
+    """Return R^2 and root mean squared error of all held-out bags, with jackknife errors.
+
+    The standard error is that of leaving out bags, or groups, one by one.
+    """
+    import numpy as np
+    from sklearn.base import clone
+
+    predicted = np.empty(len(data.y))
+    for train, test in splits:
+        part = None if groups is None else groups[train]
+        fitted = clone(estimator).fit(data.bags[train], data.y[train], groups=part)
+        predicted[test] = fitted.predict(data.bags[test])
+        done()
+    owner = np.arange(len(data.y)) if groups is None else groups
+    wrong, size = np.square(data.y - predicted), np.bincount(owner).astype(float)
+    sums = [np.bincount(owner, one) for one in (wrong, data.y, np.square(data.y))]
+
+    def measures(left: np.ndarray | float) -> np.ndarray:
+        n = size.sum() - left * size
+        error, first, second = ((one.sum() - left * one) / n for one in sums)
+        return np.array([1 - error / (second - first**2), np.sqrt(error)])
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        (whole, *_), each = measures(0.0).T, measures(1.0)
+    count = len(size)
+    spread = np.sqrt((count - 1) / count * np.square(each - each.mean(1)[:, None]).sum(axis=1))
+    names = ("r2", "root_mean_squared_error")
+    return pairs(*(dict(zip(names, row.tolist(), strict=True)) for row in (whole, spread)))
+
+
 def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
     """Return the top tokens of the bags of highest score: of each class, of two of the second."""
     import numpy as np
 
     if not hasattr(estimator, "top_tokens"):
         return []
-    scores = estimator.decision_function(data.bags)
-    scores = scores if scores.ndim == 2 else scores[:, None]
+    score = getattr(estimator, "decision_function", estimator.predict)
+    scores = score(data.bags).reshape(len(data.bags), -1)
     shown = []
-    for k, name in enumerate(estimator.classes_[-scores.shape[1] :].tolist()):
+    names = getattr(estimator, "classes_", np.array(["largest"]))[-scores.shape[1] :]
+    for k, name in enumerate(names.tolist()):
         best = np.argsort(-scores[:, k], kind="stable")[:SHOWN_BAGS]
         few = data.bags[best]
         with warnings.catch_warnings():

@@ -65,7 +65,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         Held-out log-loss of each member by itself.
     signal_pvalue_ : array of shape (K,)
         Of the hypothesis that labels are independent of tokens, by an exact test that looks for
-        single tokens and for means. A `QueryWarning` says if it is 0.05 or more. It is nan with
+        single tokens and for means. A `QueryWarning` says if it is 0.05 or more. It is None with
         groups, whose bags are not exchangeable.
     intercept_ : array of shape (K,)
         What weights of two classes add to the log odds; 0 for more classes.

@@ -77,7 +77,7 @@ class BagStack(TokenOrder):
     member_bags_: Int[np.ndarray, " M"]
     members_: dict[str, Any]
     weights_: Float[np.ndarray, "M K"]
-    signal_pvalue_: Float[np.ndarray, " K"]
+    signal_pvalue_: Float[np.ndarray, " K"] | None
     token_coef_: Float[np.ndarray, "K d"]
     side_: Int[np.ndarray, " K"]
     orders_normal_scores_: bool
@@ -98,10 +98,10 @@ class BagStack(TokenOrder):
         with progress_of("fits", 2 + len(parts) + len(own), self.progress) as done:
             # The test takes the same bags in all forms, and bags of a group are not exchangeable.
             tested = [part.tasks for part in parts.values() if len(part.rows) == len(bags)]
-            whole = targets.groups is None
-            self.signal_pvalue_ = np.array(
-                [signal_pvalue(each) if whole else np.nan for each in zip(*tested, strict=True)]
-            )
+            self.signal_pvalue_ = None
+            if targets.groups is None:
+                each_column = zip(*tested, strict=True)
+                self.signal_pvalue_ = np.array([signal_pvalue(each) for each in each_column])
             done()
             members = list(self._alone(tasks, targets, rng))
             done()
@@ -119,12 +119,11 @@ class BagStack(TokenOrder):
         self._forms = {member.name: member.form for member in members}
         self.orders_normal_scores_ = self._keep_token_scores(found) > 0
         self._weigh(members, tasks, targets)
-        pvalues = zip(self._names(), self.signal_pvalue_.tolist(), strict=True)
         return [
             f"{self._kind_of_name} {name}: no signal is found (p = {p:.2g}); it may have "
             "nothing to do with the tokens. Take more bags, or test on others."
-            for name, p in pvalues
-            if p >= LEVEL
+            for name, p in zip(self._names(), self._pvalues(), strict=True)
+            if p is not None and p >= LEVEL
         ]
 
     def _part(self, bags: Bags, targets: Targets, form: Form, most: float) -> _Part:
@@ -361,16 +360,22 @@ class BagStack(TokenOrder):
         form = self._formed(bags, "normal scores" if self.orders_normal_scores_ else "tokens")
         return form.tokens @ self._in(form, self.token_coef_).T
 
+    def _pvalues(self) -> list[float] | list[None]:
+        known = self.signal_pvalue_
+        return [None] * len(self._names()) if known is None else known.tolist()
+
     def summary(self) -> str:
         """Say in a line for each class which members have what weight."""
         check_is_fitted(self)
         lines = []
-        columns = zip(self._names(), self.weights_.T, self.signal_pvalue_.tolist(), strict=True)
+        columns = zip(self._names(), self.weights_.T, self._pvalues(), strict=True)
         for name, weights, p in columns:
             order = np.argsort(-weights, kind="stable")
             parts = [f"{self.member_names_[m]} {weights[m]:.0%}" for m in order if weights[m]]
-            found = "a signal is found" if p < LEVEL else "no signal is found"
-            signal = "" if np.isnan(p) else f"; {found} (p = {p:.2g})"
+            signal = ""
+            if p is not None:
+                found = "a signal is found" if p < LEVEL else "no signal is found"
+                signal = f"; {found} (p = {p:.2g})"
             lines.append(f"{self._kind_of_name} {name}: {', '.join(parts)}{signal}.")
         sampled = self.member_bags_ < self.member_bags_.max()
         for m in np.flatnonzero(sampled & self.weights_.any(axis=1)).tolist():

@@ -180,7 +180,7 @@ def read_classes(
             warnings.simplefilter("ignore", UserWarning)  # of many classes in few bags
             check_classification_targets(y)
     except ValueError as error:
-        remedy = "BagRegressor predicts numbers."
+        remedy = "BagRegressor predicts numbers, `fit --numbers` on the command line."
         raise InvalidInput("y", "of class labels", str(error), remedy) from None
     weight = read_weights(bags, sample_weight)
     used = weight > 0
