@@ -57,7 +57,7 @@ LAST = networks.Network(lambda H, c: H[-1, 0] * H[:, 1].sum() + c[0], columns=["
 def test_means_over_data_sets_are_those_of_the_simulation(problem, trained, count):
     found = descend(problem, trained, replicas=count)
     at = [trained.steps // 2, trained.steps - 1]
-    sizes = {"trials": count, "seed": 3, "engine": "tensors", "at": at}
+    sizes = {"trials": count, "seed": 3, "at": at}
     measured = simulation.descend(problem, trained, **sizes)
     for name in ("test_error", "training_loss"):
         error = np.hypot(getattr(found.errors, name), getattr(measured.standard_error, name))
