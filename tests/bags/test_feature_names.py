@@ -57,6 +57,19 @@ def test_frames_of_one_list_are_aligned(drawn: tuple[np.ndarray, np.ndarray]) ->
         as_bags([plain[0], plain[1].drop(columns="d")])
 
 
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_frames_of_other_libraries_are_aligned(
+    library: str, drawn: tuple[np.ndarray, np.ndarray]
+) -> None:
+    X, _ = drawn
+    module = pytest.importorskip(library, reason=f"{library} is not installed")
+    make = module.Table.from_pandas if library == "pyarrow" else module.from_pandas
+    mixed = [make(frames(X)[0]), *map(make, frames(X, "dcba")[1:])]
+    bags = as_bags(mixed)
+    assert bags.equals(as_bags(X))
+    assert tuple(bags.feature_names) == tuple(NAMES)
+
+
 @pytest.mark.parametrize("kind", [PooledLinearClassifier, BagClassifier])
 def test_columns_are_found_by_name(kind: type, drawn: tuple[np.ndarray, np.ndarray]) -> None:
     X, y = drawn

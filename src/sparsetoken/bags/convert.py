@@ -153,7 +153,7 @@ def refuse_masked(name: str, values: Any, remedy: str = "Leave these bags out.")
 
 def check_columns(name: str, frame: Any) -> None:
     """Raise `InvalidInput` if a frame has two columns of one name."""
-    names = [str(column) for column in getattr(frame, "columns", ())]
+    names = [str(column) for column in _columns(frame)]
     if len(set(names)) < len(names):
         twice = next(column for column in names if names.count(column) > 1)
         raise InvalidInput(name, "with columns of different names", f"several named {twice}")
@@ -161,8 +161,14 @@ def check_columns(name: str, frame: Any) -> None:
 
 def names_of_columns(frame: Any) -> tuple[str, ...] | None:
     """Return the names of the columns of a frame, None unless it has some and all are texts."""
-    names = tuple(getattr(frame, "columns", ()))
+    names = tuple(_columns(frame))
     return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def _columns(frame: Any) -> Sequence[Any]:
+    """Return what a frame calls its columns; those of pyarrow have their names elsewhere."""
+    named: Sequence[Any] = getattr(frame, "column_names", getattr(frame, "columns", ()))
+    return named
 
 
 def is_list_of_bags(X: Any) -> bool:
@@ -265,7 +271,8 @@ def _aligned(values: list[Any]) -> tuple[list[Any], tuple[str, ...] | None]:
             got = f"bag {i} with others: {', '.join(strange[:8])}"
             raise InvalidInput("X", f"of frames with the columns of bag {first}", got)
         if names != order:
-            values[i] = values[i][list(order)]
+            select = getattr(values[i], "select", values[i].__getitem__)  # of pandas the latter
+            values[i] = select(list(order))
     return values, order if len(named) == len(values) else None
 
 
