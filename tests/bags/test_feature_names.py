@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sparsetoken import BagClassifier
-from sparsetoken.bags import Bags, as_bags, from_frame, from_long, to_frame
+from sparsetoken.bags import Bags, LeakWarning, as_bags, from_frame, from_long, to_frame
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledLinearClassifier, TokenNormalScores
 
@@ -38,10 +38,10 @@ def test_bags_keep_names(drawn: tuple[np.ndarray, np.ndarray]) -> None:
     long = pd.concat(frames(X, "dcba"), keys=range(80)).reset_index(0, names="bag")
     for found in (from_frame(long), from_long(long[list("dcba")], long["bag"].to_numpy())):
         assert tuple(found.bags.feature_names) == tuple("dcba")
-    for names in (["a"], ["a", "a", "b", "c"]):
-        with pytest.raises(InvalidInput, match="feature_names must be 4 different names"):
+    for names in (["a"], ["a", "a", "b", "c"], "abcd", [1, 2, 3, 4], 5):
+        with pytest.raises(InvalidInput, match="feature_names must be 4 different texts"):
             Bags(bags.tokens, bags.offsets, names)
-    with pytest.raises(InvalidInput, match="bags with the column z; got 'columns a, b, c, d'"):
+    with pytest.raises(InvalidInput, match="with the column z; got 'columns a, b, c, d'"):
         bags.only(["z"])
 
 
@@ -53,8 +53,45 @@ def test_frames_of_one_list_are_aligned(drawn: tuple[np.ndarray, np.ndarray]) ->
     arrays = as_bags([*mixed[:40], *X[40:]])  # which have no names
     assert arrays.equals(as_bags(plain))
     assert arrays.feature_names is None
-    with pytest.raises(InvalidInput, match="the columns of bag 0; got 'bag 1 with others: d'"):
-        as_bags([plain[0], plain[1].drop(columns="d")])
+    empty = as_bags([plain[0], [], *turned[1:]], empty=True)
+    assert tuple(empty.feature_names) == tuple(NAMES)
+    with pytest.raises(InvalidInput, match="bag 1 must be of the columns of bag 0; got 'others: d"):
+        as_bags([plain[0], plain[1].rename(columns={"d": "e"})])
+    with pytest.raises(InvalidInput, match="bag 1 must be with columns of different names"):
+        as_bags([plain[0], plain[1].set_axis([1, 1, 2, 3], axis=1)])
+
+
+def test_columns_named_by_numbers_or_of_several_kinds_are_aligned(
+    drawn: tuple[np.ndarray, np.ndarray],
+) -> None:
+    X, y = drawn
+    for names in ([0, 1, 2, 3], [10, 20, 30, 40], ["a", 1, "c", "d"]):
+        plain = [pd.DataFrame(bag, columns=names) for bag in X]
+        turned = [one[names[::-1]] for one in plain]
+        assert as_bags([plain[0], *turned[1:]]).equals(as_bags(X))
+        model = PooledLinearClassifier().fit(plain, y)
+        np.testing.assert_array_equal(
+            model.decision_function(turned), model.decision_function(plain)
+        )
+    # Numbers from 0 are places: arrays are the same without a warning.
+    model = PooledLinearClassifier().fit([pd.DataFrame(bag) for bag in X], y)
+    np.testing.assert_array_equal(model.decision_function(X), model.decision_function(as_bags(X)))
+    place = pd.DataFrame(X[0]).assign(x=1.0, y=2.0)
+    with pytest.warns(LeakWarning, match="named as places are"):
+        from_long(pd.concat([place, place + 1]), [0] * 4 + [1] * 4)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_frames_of_other_libraries_are_aligned(
+    library: str, drawn: tuple[np.ndarray, np.ndarray]
+) -> None:
+    X, _ = drawn
+    module = pytest.importorskip(library, reason=f"{library} is not installed")
+    make = module.Table.from_pandas if library == "pyarrow" else module.from_pandas
+    mixed = [make(frames(X)[0]), *map(make, frames(X, "dcba")[1:])]
+    bags = as_bags(mixed)
+    assert bags.equals(as_bags(X))
+    assert tuple(bags.feature_names) == tuple(NAMES)
 
 
 @pytest.mark.parametrize("kind", [PooledLinearClassifier, BagClassifier])
@@ -72,7 +109,13 @@ def test_columns_are_found_by_name(kind: type, drawn: tuple[np.ndarray, np.ndarr
     with pytest.warns(UserWarning, match="does not have valid feature names") as told:
         np.testing.assert_array_equal(model.decision_function(X), expected)
     assert len(told) == 1
+    column = as_bags(frames(X, "dcba")).to_column()
+    np.testing.assert_array_equal(model.decision_function(column), expected)
+    for member in getattr(model, "members_", {}).values():
+        assert list(getattr(member, "feature_names_in_", NAMES)) == NAMES
     assert not hasattr(model.fit(X, y), "feature_names_in_")
+    with pytest.warns(UserWarning, match="has feature names, but"):
+        np.testing.assert_array_equal(model.decision_function(frames(X)), expected)
 
 
 def test_transformers_name_what_they_return(drawn: tuple[np.ndarray, np.ndarray]) -> None:

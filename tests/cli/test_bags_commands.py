@@ -521,6 +521,14 @@ def test_numbers_are_fitted_and_scored(grouped, tmp_path):
     assert r2["mean"] == pytest.approx(1 - root["mean"] ** 2 / y.var())
     assert 0.5 < r2["mean"] < 0.95
     assert 0 < r2["standard_error"] < 0.15
+    np.savez(tmp_path / "far.npz", X=X, y=y + 1e8, **more)  # no digits cancel
+    far = run("fit", str(tmp_path / "far.npz"), "--numbers", "--folds", 4, "--json")
+    moved = json.loads(far.stdout)["scores"]["bag"]["r2"]
+    assert moved["mean"] == pytest.approx(r2["mean"], abs=0.1)  # trees round otherwise
+    np.savez(tmp_path / "equal.npz", X=X, y=np.ones(80), **more)
+    assert "No R^2" in run("fit", str(tmp_path / "equal.npz"), "--numbers", "--folds", 4).stderr
+    few = run("fit", bags, "--numbers", "--folds", 90)
+    assert "must be at least 90 for 90 folds" in few.stderr
     again = json.loads(run("score", out, bags, "--json").stdout)
     assert again["r2"] > r2["mean"]  # of bags it was fitted to
     for option in (["--model", "pooled"], ["--positive", "1"]):

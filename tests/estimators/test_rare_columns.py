@@ -103,5 +103,6 @@ def test_scales_without_a_group_are_those_of_the_other_bags(grouped: bool) -> No
 
 
 def test_one_bag_has_no_others() -> None:
-    tokens = StandardTokens.of(task_of(np.ones((1, 2, 3)), np.ones(1)).bags, np.ones(1), True)
+    bags = task_of(np.arange(6.0).reshape(1, 2, 3), np.ones(1)).bags
+    tokens = StandardTokens.of(bags, np.ones(1), True)
     assert not tokens.variance_without(np.ones(1), np.zeros(1, int)).any()

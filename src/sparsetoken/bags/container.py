@@ -9,7 +9,7 @@ import math
 import mmap
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
@@ -101,11 +101,15 @@ class Bags:
         # A view of plain kind: what is computed from a memory map would be of its class.
         object.__setattr__(self, "tokens", tokens.view(np.ndarray))
         if self.feature_names is not None:
-            names = tuple(self.feature_names)
-            if len(set(names)) < tokens.shape[1] or len(names) != tokens.shape[1]:
-                legal = f"{tokens.shape[1]} different names"
-                raise InvalidInput("feature_names", legal, f"{len(names)}: {', '.join(names[:8])}")
-            object.__setattr__(self, "feature_names", names)
+            object.__setattr__(self, "feature_names", self._checked_names())
+
+    def _checked_names(self) -> tuple[str, ...]:
+        names, d = self.feature_names, self.dimension
+        listed = () if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
+        texts = {str(name) for name in listed if isinstance(name, str)}
+        if not len(listed) == len(texts) == d:
+            raise InvalidInput("feature_names", f"{d} different texts", names)
+        return tuple(map(str, listed))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -205,7 +209,7 @@ class Bags:
     def with_tokens(
         self, tokens: Float[np.ndarray, "N k"], feature_names: Sequence[str] | None = None
     ) -> Bags:
-        """Return bags of the same sizes with other tokens, in the same order."""
+        """Return bags of the same sizes with other tokens, whose columns may have names."""
         return Bags(tokens, self.offsets, feature_names)
 
     def only(self, names: Sequence[str]) -> Bags:
@@ -219,7 +223,7 @@ class Bags:
         known = tuple(self.feature_names or ())
         if absent := [name for name in names if name not in known]:
             got = f"columns {', '.join(known[:8])}" if known else "no names of columns"
-            raise InvalidInput("X", f"bags with the column {absent[0]}", got)
+            raise InvalidInput("bags", f"with the column {absent[0]}", got)
         if tuple(names) == known:
             return self
         places = [known.index(name) for name in names]
@@ -247,7 +251,7 @@ class Bags:
         """
         column = np.empty((len(self), 1), dtype=object)
         for i, bag in enumerate(self):
-            column[i, 0] = Cell(bag)
+            column[i, 0] = Cell(bag, self.feature_names)
         return column
 
     def to_array(self, fill: float = 0.0) -> Padded:
@@ -277,6 +281,7 @@ class Cell:
     """A bag in a table. It is no sequence: NumPy would hide what is said of it as a number."""
 
     tokens: Float[np.ndarray, "L d"]
+    feature_names: Sequence[str] | None = None
 
     def __float__(self) -> float:
         raise TypeError(f"This table holds bags, which are no numbers. {NEED_TABLES}")

@@ -106,8 +106,11 @@ def refuse_others(X: Any) -> None:
         buffers, arrays with masked values, and frames that are lazy or have two columns of one
         name.
     """
-    if not isinstance(X, list | tuple):  # whose bags are named one by one
-        refuse_masked("X", X, _MASK)
+    if isinstance(X, list | tuple):
+        for i, bag in enumerate(X):
+            check_columns(f"bag {i}", bag)
+    else:
+        refuse_masked("X", X, _MASK)  # of a list bags are named one by one
     check_columns("X", X)
     legal = "an array of shape (n, L, d), or a list of arrays of shape (L_i, d)"
     if isinstance(X, Mapping) and not scipy.sparse.issparse(X):  # some sparse arrays are dicts
@@ -153,16 +156,23 @@ def refuse_masked(name: str, values: Any, remedy: str = "Leave these bags out.")
 
 def check_columns(name: str, frame: Any) -> None:
     """Raise `InvalidInput` if a frame has two columns of one name."""
-    names = [str(column) for column in getattr(frame, "columns", ())]
+    names = names_of_columns(frame) or ()
     if len(set(names)) < len(names):
         twice = next(column for column in names if names.count(column) > 1)
         raise InvalidInput(name, "with columns of different names", f"several named {twice}")
 
 
 def names_of_columns(frame: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns of a frame, None unless it has some and all are texts."""
-    names = tuple(getattr(frame, "columns", ()))
-    return names if names and all(isinstance(name, str) for name in names) else None
+    """Return the names of the columns of a frame as texts, None for what has none."""
+    return tuple(map(str, _columns(frame))) or None
+
+
+def _columns(frame: Any) -> Sequence[Any]:
+    """Return what a frame calls its columns, fields or, of pyarrow, column names."""
+    for name in ("column_names", "columns", "feature_names"):
+        if (found := getattr(frame, name, None)) is not None:
+            return tuple(found)
+    return getattr(getattr(frame, "dtype", None), "names", None) or ()
 
 
 def is_list_of_bags(X: Any) -> bool:
@@ -230,10 +240,11 @@ def as_floats(X: Any, dtype: Any = None, name: str = "X") -> np.ndarray:
 
 
 def _from_list(X: Sequence) -> Bags:
-    values = X.ravel() if isinstance(X, np.ndarray) else X
-    values = [bag.tokens if isinstance(bag, Cell) else bag for bag in values]
-    values, names = _aligned(values)
-    arrays = [as_floats(bag, name=f"bag {i}") for i, bag in enumerate(values)]
+    values = list(X.ravel() if isinstance(X, np.ndarray) else X)
+    arrays = [
+        as_floats(bag.tokens if isinstance(bag, Cell) else bag, name=f"bag {i}")
+        for i, bag in enumerate(values)
+    ]
     # Models of slides keep (1, L, d), a batch of one.
     arrays = [bag[0] if bag.ndim == 3 and len(bag) == 1 else bag for bag in arrays]
     full = [i for i, bag in enumerate(arrays) if bag.size]
@@ -243,30 +254,25 @@ def _from_list(X: Sequence) -> Bags:
         d, of_first = arrays[i].shape[1], arrays[full[0]].shape[1]
         if d != of_first:
             raise InvalidInput(f"bag {i}", f"of d = {of_first}, as bag {full[0]}", f"d = {d}")
+    names = _align({i: known for i in full if (known := names_of_columns(values[i]))}, arrays)
     # Without any token, what an array of shape (0, d) says of d.
     shown = [arrays[i] for i in full] or [next(bag for bag in arrays if bag.ndim > 1)[:0]]
     sizes = np.array([len(bag) if bag.size else 0 for bag in arrays])
-    return Bags(np.concatenate(shown), offsets_of(sizes), names)
+    every = all(names_of_columns(values[i]) for i in full)  # arrays have no names
+    return Bags(np.concatenate(shown), offsets_of(sizes), names if every else None)
 
 
-def _aligned(values: list[Any]) -> tuple[list[Any], tuple[str, ...] | None]:
-    """Return frames with their columns in the order of the first one, and the names.
-
-    Beside arrays, which have no names, frames must agree and have none.
-    """
-    named = {i: names for i, bag in enumerate(values) if (names := names_of_columns(bag))}
-    if not named:
-        return values, None
-    first, order = next(iter(named.items()))
+def _align(named: dict[int, tuple[str, ...]], arrays: list[np.ndarray]) -> tuple[str, ...] | None:
+    """Put the columns of frames into the order of the first one, and return its names."""
+    first, order = next(iter(named.items()), (0, None))
     for i, names in named.items():
-        check_columns(f"bag {i}", values[i])
-        if set(names) != set(order):
-            strange = sorted(set(names) ^ set(order))
-            got = f"bag {i} with others: {', '.join(strange[:8])}"
-            raise InvalidInput("X", f"of frames with the columns of bag {first}", got)
-        if names != order:
-            values[i] = values[i][list(order)]
-    return values, order if len(named) == len(values) else None
+        if order is None or names == order:
+            continue
+        if strange := sorted(set(names) ^ set(order)):
+            got = f"others: {', '.join(strange[:8])}"
+            raise InvalidInput(f"bag {i}", f"of the columns of bag {first}", got)
+        arrays[i] = arrays[i][:, [names.index(name) for name in order]]
+    return order
 
 
 def _three_dimensional(array: np.ndarray, n_tokens: int | None) -> np.ndarray:

@@ -80,6 +80,7 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
     (['b', 'a'], [1, 0], (2, 3))
     """
     index = bag_ids.index if is_series(bag_ids) else None
+    check_columns("tokens", tokens)
     names = names_of_columns(tokens) or ()
     found = grouped(tokens, bag_ids, labels, columns=names).with_groups(groups, index=index)
     return dataclasses.replace(found, places=places(names)).warned()

@@ -52,15 +52,17 @@ def fit(
     ] = None,
     seed: o.Seed = 0,
 ) -> Answer:
-    """Fit a classifier to bags, and cross-validate it against mean pooling.
+    """Fit a classifier to bags, and cross-validate it against mean pooling; or fit numbers.
 
     Folds hold whole groups, where the file or --groups has them.
 
     Each fold counts by its bags, so that the accuracy is the share of bags that are classified
     rightly by a model that has not seen them. Standard errors are the standard deviation over folds
     divided by the square root of their number, and that of the accuracy over groups where there are
-    any. They ignore that folds share training bags. Of numbers the scores are R^2 and the root mean
-    squared error.
+    any. They ignore that folds share training bags.
+
+    With --numbers BagRegressor is fitted, and scored by R^2 and root mean squared error, with
+    standard errors of leaving out bags, or groups, one by one.
 
     Example: sparsetoken fit bags.npz --out model.skops
     """
@@ -87,16 +89,16 @@ def fit(
     else:
         targets = read_classes(data.bags, data.y, None, None, data.groups)
     splits = _splits(targets, folds, seed)
-    models = dict.fromkeys(("number",) if numbers else (model, "pooled"))
+    models = dict.fromkeys((model,) if numbers else (model, "pooled"))
     score = _number_scores if numbers else _scores
     with progress_of("fits", 1 + len(models) * len(splits)) as done, warnings.catch_warnings():
         for kind in (QueryWarning, GroupWarning):  # told below
             warnings.simplefilter("ignore", kind)
-        fitted = _estimator(next(iter(models)), seed).fit(data.bags, data.y, groups=data.groups)
+        made = {name: _estimator(name, seed, numbers) for name in models}
+        fitted = made[model].fit(data.bags, data.y, groups=data.groups)
         done()
         scores = {
-            name: score(_estimator(name, seed), data, splits, targets.groups, done)
-            for name in models
+            name: score(one, data, splits, targets.groups, done) for name, one in made.items()
         }
     failure = ""
     try:
@@ -107,10 +109,12 @@ def fit(
     leaks, leaking = separating(data)
     if alike := told_alike(data.bags, targets):
         leaking.append(f"Warning: {alike} (--groups names their column.)")
-    if any("auc" in one and isnan(one["auc"]["mean"]) for one in scores.values()):
+    if isnan(scores[model].get("auc", {"mean": 0.0})["mean"]):
         leaking.append("No AUC: no fold has bags of all classes.")
+    if isnan(scores[model].get("r2", {"mean": 0.0})["mean"]):
+        leaking.append("No R^2: all numbers are equal.")
     values = {
-        "model": next(iter(models)),
+        "model": model,
         "bags": len(data.bags),
         "classes": [str(c) for c in targets.classes],
         "scores": scores,
@@ -127,12 +131,12 @@ def fit(
     return Answer("", values, lines, leaking, failure, code=1 if failure else 0)
 
 
-def _estimator(model: str, seed: int) -> Any:
+def _estimator(model: str, seed: int, numbers: bool) -> Any:
     from sparsetoken.estimators import BagClassifier, BagRegressor
     from sparsetoken.model.models import MODELS
 
-    own = {"bag": BagClassifier, "number": BagRegressor}
-    kind = own[model] if model in own else MODELS[model].resolve("estimator")
+    own = BagRegressor if numbers else BagClassifier
+    kind = own if model == "bag" else MODELS[model].resolve("estimator")
     return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
 
 
@@ -159,10 +163,12 @@ def _splits(targets: Targets, folds: int | None, seed: int) -> list[tuple[np.nda
     several = np.where(counts > 1, counts, counts.max())
     folds = min(FOLDS, max(int(several.min()), 2)) if folds is None else folds
     if several.min() < folds:
-        of = "" if targets.numbers else f" of class {targets.classes[several.argmin()]}"
-        rare = f"{several.min()}{of}"
+        each, rare = "", ""
+        if not targets.numbers:
+            each, rare = " of each class", f" of class {targets.classes[several.argmin()]}"
         what = "bags" if groups is None else "groups"
-        raise InvalidInput(what, f"at least {folds} of each class for {folds} folds", rare)
+        legal = f"at least {folds}{each} for {folds} folds"
+        raise InvalidInput(what, legal, f"{several.min()}{rare}")
     if groups is None:
         kind = KFold if targets.numbers else StratifiedKFold
         splits = kind(folds, shuffle=True, random_state=seed)
@@ -242,15 +248,17 @@ def _number_scores(
         done()
     owner = np.arange(len(data.y)) if groups is None else groups
     wrong, size = np.square(data.y - predicted), np.bincount(owner).astype(float)
-    sums = [np.bincount(owner, one) for one in (wrong, data.y, np.square(data.y))]
+    y = data.y - data.y.mean()
+    sums = [np.bincount(owner, one) for one in (wrong, y, np.square(y))]
 
     def measures(left: np.ndarray | float) -> np.ndarray:
         n = size.sum() - left * size
         error, first, second = ((one.sum() - left * one) / n for one in sums)
-        return np.array([1 - error / (second - first**2), np.sqrt(error)])
+        variance = second - first**2
+        r2 = np.where(variance > 0, 1 - error / np.where(variance > 0, variance, 1.0), np.nan)
+        return np.array([r2, np.sqrt(error)])
 
-    with np.errstate(divide="ignore", invalid="ignore"):
-        (whole, *_), each = measures(0.0).T, measures(1.0)
+    (whole, *_), each = measures(0.0).T, measures(1.0)
     count = len(size)
     spread = np.sqrt((count - 1) / count * np.square(each - each.mean(1)[:, None]).sum(axis=1))
     names = ("r2", "root_mean_squared_error")
@@ -266,7 +274,7 @@ def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
     score = getattr(estimator, "decision_function", estimator.predict)
     scores = score(data.bags).reshape(len(data.bags), -1)
     shown = []
-    names = getattr(estimator, "classes_", np.array(["largest"]))[-scores.shape[1] :]
+    names = getattr(estimator, "classes_", np.array([""]))[-scores.shape[1] :]
     for k, name in enumerate(names.tolist()):
         best = np.argsort(-scores[:, k], kind="stable")[:SHOWN_BAGS]
         few = data.bags[best]

@@ -30,9 +30,9 @@ class BagClassifier(BagStack, BaseBagClassifier):
     columns have heavy tails, to their normal scores (`TokenNormalScores`). The score of a bag is
     sum_m weights_[m] score_m + intercept_. The weights are >= 0, have the sum 1, and give held-out
     scores the least mean loss: stacking, or the super learner. Weights found without a tenth of the
-    bags say how much of this is noise, and leave so much to the class rate. Trees, column maxima
-    and members of normal scores are fitted to a sample of the bags where all would take much
-    memory or time; `summary` says of how many, and bags outside the sample count as held out.
+    bags say how much of this is noise, and leave so much to the class rate. Beyond 6.7e7 values of
+    tokens members are fitted to the normal scores of a sample of bags, or groups, whose size
+    `summary` says; bags outside the sample count as held out.
 
     Parameters
     ----------

@@ -255,7 +255,7 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
         Of a model of n bags they are (n p + 1) / (n + 2), p = 1 / (1 + exp(-score)): n bags
         cannot tell that an event is rarer than 1 / (n + 2). For K > 2 classes p is the probability
         of one against the rest, divided by the sum of those of all classes. It is averaged with 1/K
-        so that no class is surer than (n + 1) / (n + 2).
+        so that no class is surer than (n + 1) / (n + 2); all others together have 1 / (n + 2).
         """
         scores = self._scores_of(X, mask)
         n, K = self.n_bags_, len(self.classes_)

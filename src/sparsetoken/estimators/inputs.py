@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -118,10 +119,10 @@ def read_bags(
 ) -> Bags:
     """Read the input of an estimator, and set or check ``n_features_in_``.
 
-    A table of shape (n, d) is checked as scikit-learn checks tables, names of columns
-    included; all other forms are those of `as_bags`, and columns with names are put into the
-    order of the fit. An estimator fitted to bags of several
-    tokens takes no table later: it may be one bag whose tokens would pass for bags.
+    A table of shape (n, d) is checked as scikit-learn checks tables, names of columns included. All
+    other forms are those of `as_bags`, and columns with names are put into the order of the fit. An
+    estimator fitted to bags of several tokens takes no table later: it may be one bag whose tokens
+    would pass for bags.
 
     Parameters
     ----------
@@ -167,13 +168,13 @@ def read_bags(
             sizes = f"{bags.sizes.min()} to {bags.sizes.max()} tokens"
             remedy = "n_tokens is for flattened tables: leave it out."
             raise InvalidInput("X", legal, sizes, remedy)
-        bags = _by_name(estimator, bags, reset)
         each = n_tokens or 1
         if reset:
             estimator.n_features_in_ = each * bags.dimension
         elif each * bags.dimension != estimator.n_features_in_:
             legal = f"bags of d = {estimator.n_features_in_ // each}, as {name} was fitted on"
             raise InvalidInput("X", legal, f"d = {bags.dimension}")
+        bags = _by_name(estimator, bags, reset)
     if reset:
         estimator._fitted_to_many_tokens = not table and bool(bags.sizes.max() > 1)
     return bags
@@ -182,20 +183,30 @@ def read_bags(
 def _by_name(estimator: BaseEstimator, bags: Bags, reset: bool) -> Bags:
     """Return bags with the columns of the fit, in its order, found by their names.
 
-    Where one of both has no names, scikit-learn forgets those of an earlier fit, or warns.
+    Where one of both has no names, or numbers from 0 for names, columns go by their place. If the
+    other has names there is the warning that scikit-learn gives of tables.
     """
-    fitted = list(getattr(estimator, "feature_names_in_", ()))
-    if bags.feature_names is None or not (fitted or reset):
-        validate_data(estimator, bags, reset=reset, skip_check_array=True, ensure_2d=False)
-        known = not reset and len(fitted) == bags.dimension
-        return bags.with_tokens(bags.tokens, fitted) if known else bags
+    places = [str(k) for k in range(bags.dimension)]
+    given = list(bags.feature_names or places)
     if reset:
-        estimator.feature_names_in_ = np.array(bags.feature_names, dtype=object)
+        vars(estimator).pop("feature_names_in_", None)
+        if given != places:
+            estimator.feature_names_in_ = np.array(given, dtype=object)
         return bags
-    if strange := sorted(set(bags.feature_names) ^ set(fitted)):
-        legal = f"bags with the columns that {type(estimator).__name__} was fitted to"
+    fitted = list(getattr(estimator, "feature_names_in_", places))
+    fitted = fitted if len(fitted) == len(places) else places  # those of a flattened table
+    if bags.feature_names is not None and set(given) == set(fitted):
+        return bags.only(fitted)
+    name = type(estimator).__name__
+    if given != places and fitted != places:
+        strange = sorted(set(given) ^ set(fitted))
+        legal = f"bags with the columns that {name} was fitted to"
         raise InvalidInput("X", legal, f"not in both: {', '.join(strange[:8])}")
-    return bags.only(fitted)
+    if given != fitted:
+        lacks = "does not have valid feature names, but {} was fitted with feature names"
+        has = "has feature names, but {} was fitted without feature names"
+        warnings.warn(f"X {(lacks if given == places else has).format(name)}", stacklevel=2)
+    return bags.with_tokens(bags.tokens, None if fitted == places else fitted)
 
 
 def check_magnitude(bags: Bags) -> None:

@@ -24,10 +24,8 @@ from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 
-# Members are fitted to a sample of the bags where all would take more than this.
-VALUES = 1 << 26  # of normal scores: a copy of 512 MB, half of that in float32
-FEATURES = 1 << 25  # values of pooled features that trees see: 256 MB
-WORK = 8e9  # products in a Gram matrix of column maxima: some five seconds for all ridges
+VALUES = 1 << 26  # of normal scores that members are fitted to: a copy of 512 MB
+LEAST = 100  # bags that they are fitted to all the same
 LEVEL = 0.05  # p-value from which a warning is given
 CONSTANT = "constant"
 NORMAL = " of normal scores"
@@ -61,11 +59,12 @@ class _Member(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Some of the bags: which, what is fitted to them, and their targets."""
+    """Some of the bags: which, what is fitted to them, their targets, and the fold of each."""
 
     rows: Int[np.ndarray, " k"]
     tasks: list[Task]
     targets: Targets
+    folds: Int[np.ndarray, " k"]
 
 
 class BagStack(TokenOrder):
@@ -91,9 +90,10 @@ class BagStack(TokenOrder):
         folds, rng = self._folds(targets, needed=bool(own) or bags.sizes.max() > 1)
         self.normal_scores_ = _normal_scores(bags, targets, rng)
         # Members share the fit to the mean token: all take the same tasks.
-        parts: dict[Form, _Part] = {"tokens": _Part(np.arange(len(bags)), tasks, targets)}
+        whole = _Part(np.arange(len(bags)), tasks, targets, folds)
+        parts: dict[Form, _Part] = {"tokens": whole}
         if self.normal_scores_ is not None:
-            parts["normal scores"] = self._part(bags, targets, "normal scores", VALUES)
+            parts["normal scores"] = self._of_normal_scores(whole)
         found: list[Found] = []
         with progress_of("fits", 2 + len(parts) + len(own), self.progress) as done:
             # The test takes the same bags in all forms, and bags of a group are not exchangeable.
@@ -103,11 +103,11 @@ class BagStack(TokenOrder):
                 each_column = zip(*tested, strict=True)
                 self.signal_pvalue_ = np.array([signal_pvalue(each) for each in each_column])
             done()
-            members = list(self._alone(tasks, targets, rng))
+            members = list(self._alone(whole, rng))
             done()
             for form, part in parts.items():
-                found.append([(task, attend(task, folds[part.rows])) for task in part.tasks])
-                members += self._poolings(form, part, found[-1], bags)
+                found.append([(task, attend(task, part.folds)) for task in part.tasks])
+                members += self._poolings(form, part, found[-1])
                 done()
             for name, one in own:
                 members.append(self._cross_validated(name, one, bags, targets, folds))
@@ -126,67 +126,51 @@ class BagStack(TokenOrder):
             if p is not None and p >= LEVEL
         ]
 
-    def _part(self, bags: Bags, targets: Targets, form: Form, most: float) -> _Part:
-        """Return the tasks of at most so many values of tokens: of a sample of the bags."""
-        rows = targets.sampled(int(most / bags.tokens.size * len(bags)))
-        few = bags if len(rows) == len(bags) else bags[rows]
-        known = targets.take(rows)
-        return _Part(rows, self._tasks(self._formed(few, form), known), known)
+    def _of_normal_scores(self, whole: _Part) -> _Part:
+        """Return normal scores of all bags, or of a sample where they would take much memory."""
+        bags, targets = whole.tasks[0].bags, whole.targets
+        rows = targets.sampled(max(int(VALUES / bags.tokens.size * len(bags)), LEAST))
+        if len(rows) == len(bags):
+            return whole._replace(tasks=self._tasks(self._formed(bags, "normal scores"), targets))
+        few = targets.take(rows)
+        tasks = self._tasks(self._formed(bags[rows], "normal scores"), few)
+        return _Part(rows, tasks, few, self._folds(few, needed=True)[0])
 
-    def _alone(
-        self, tasks: list[Task], targets: Targets, rng: np.random.RandomState
-    ) -> Iterator[_Member]:
+    def _alone(self, whole: _Part, rng: np.random.RandomState) -> Iterator[_Member]:
         """Return what is fitted once: the class rate or the mean, size of the bag, and trees."""
-        bags, every = tasks[0].bags, np.arange(len(targets.given))
+        bags, targets = whole.tasks[0].bags, whole.targets
         dummy = self._kinds.constant().fit(bags, targets.given, sample_weight=targets.weight)
         # As of the other members, level (and slope) are those of least loss of all bags.
         scores = np.tile(targets.in_units(np.array(targets.constants)), (len(bags), 1))
-        yield _Member(CONSTANT, "bags", dummy, scores, every)
+        yield _Member(CONSTANT, "bags", dummy, scores, whole.rows)
         if bags.sizes.min() < bags.sizes.max():
-            sizes = self._tasks(self._formed(bags, "log sizes"), targets)
-            part = _Part(every, sizes, targets)
-            yield self._fitted("size", "log sizes", self._kinds.mean(), part)
+            sizes = whole._replace(tasks=self._tasks(self._formed(bags, "log sizes"), targets))
+            yield self._fitted("size", "log sizes", self._kinds.mean(), sizes)
         forest = self._kinds.forest()
         forest.random_state = rng.randint(2**31 - 1)
-        most = FEATURES // (4 * bags.dimension + 1)  # mean, extremes and deviation of each column
-        yield self._fitted("forest", "tokens", forest, _Part(every, tasks, targets), most)
+        yield self._fitted("forest", "tokens", forest, whole)
 
-    def _poolings(self, form: Form, part: _Part, found: Found, bags: Bags) -> Iterator[_Member]:
+    def _poolings(self, form: Form, part: _Part, found: Found) -> Iterator[_Member]:
         """Return mean pooling, column maxima and attention of one form of the tokens."""
         more = "" if form == "tokens" else NORMAL
         yield self._fitted(f"mean{more}", form, self._kinds.mean(), part)
-        if bags.sizes.max() == 1:
+        if part.tasks[0].bags.sizes.max() == 1:
             return
-        m = 2 * bags.dimension
-        most = int(max(WORK / m**2, math.sqrt(WORK / m)))  # then n m min(n, m) is WORK
-        yield self._fitted(f"maxima{more}", form, self._kinds.maxima(), part, most)
+        yield self._fitted(f"maxima{more}", form, self._kinds.maxima(), part)
         fits = [fit for _, fit in found]
-        yield self._fitted(f"attention{more}", form, self._kinds.attention(), part, None, fits)
+        yield self._fitted(f"attention{more}", form, self._kinds.attention(), part, fits)
 
-    def _fitted(
-        self,
-        name: str,
-        form: Form,
-        estimator: Any,
-        part: _Part,
-        most: int | None = None,
-        *given: Any,
-    ) -> _Member:
-        """Return a member that knows what all have in common, so that it can be used by itself.
-
-        It is fitted to a sample of so many bags where there are more.
-        """
-        rows, tasks, targets = part
-        if most is not None and most < len(rows):
-            few = targets.sampled(most)
-            rows, targets = rows[few], targets.take(few)
-            tasks = self._tasks(tasks[0].bags[few], targets)
-        estimator.n_bags_, estimator.n_features_in_ = self.n_bags_, tasks[0].bags.dimension
+    def _fitted(self, name: str, form: Form, estimator: Any, part: _Part, *given: Any) -> _Member:
+        """Return a member that knows what all have in common, so that it can be used by itself."""
+        bags, targets = part.tasks[0].bags, part.targets
+        estimator.n_bags_, estimator.n_features_in_ = self.n_bags_, bags.dimension
+        if bags.feature_names is not None:
+            estimator.feature_names_in_ = np.array(bags.feature_names, dtype=object)
         estimator.empty_score_ = targets.in_units(np.array(targets.constants))
         if hasattr(self, "classes_"):
             estimator.classes_ = self.classes_
-        estimator._fit_tasks(tasks, targets, *given)
-        return _Member(name, form, estimator, estimator.left_out_scores_, rows)
+        estimator._fit_tasks(part.tasks, targets, *given)
+        return _Member(name, form, estimator, estimator.left_out_scores_, part.rows)
 
     def _completed(self, member: _Member, bags: Bags) -> _Member:
         """Return a member with the scores of all bags: those outside its sample are unseen."""
@@ -195,7 +179,7 @@ class BagStack(TokenOrder):
             return member
         scores = np.empty((len(bags), member.left_out.shape[1]))
         scores[member.rows] = member.left_out
-        parts = math.ceil(bags.sizes[unseen].sum() * bags.dimension / FEATURES)
+        parts = math.ceil(bags.sizes[unseen].sum() * bags.dimension / VALUES)
         for some in np.array_split(unseen, min(parts, len(unseen))):
             scores[some] = member.estimator._scores(self._formed(bags[some], member.form))
         member.estimator.left_out_scores_ = scores

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
+from scipy.special import expit, logit
 from scipy.stats import beta
 
 from sparsetoken.base.validation import InvalidInput, generator_of, integer, refuse_disguised
@@ -51,8 +52,9 @@ def forecast(
     in one of them, the fitted separation and dimension compensate.
 
     A forecast is the median of the errors that agree with the pilot, its interval holds nine tenths
-    of them. Where the curves contradict a cross-validated error, the status is ``disagrees``, and
-    intervals also hold those of the cross-validation.
+    of them, and that of the cross-validated error by itself, moved as the curve moves. Where the
+    curves contradict a cross-validated error, the status is ``disagrees``, and the latter does not
+    move.
 
     The forecast from a small pilot depends on its bags. If it shows neither a gain of attention nor
     an excess variance, only the prior determines whether more bags will.
@@ -156,9 +158,17 @@ def assembled(
     }
     tested = {model: held_out.tested(model) for model in MODELS}
     status = _status(tested, measured, posterior)
-    at = {size: posterior.errors(size) for size in sizes}
-    if not status.converged:
-        at = {size: _with_measured(tested, errors, measured) for size, errors in at.items()}
+    start = posterior.errors(float(held_out.sizes[-1]))
+    at = {}
+    for size in sizes:
+        found = posterior.errors(size)
+        learned = found if status.converged else start  # curves that are wrong carry nothing over
+        at[size] = {
+            model: _with_measured(
+                one, tested[model], measured[model].error, learned[model].value, start[model].value
+            )
+            for model, one in found.items()
+        }
     curves = {model: tuple(ForecastPoint(n, *at[n][model]) for n in sizes) for model in MODELS}
     return Forecast(
         n=n,
@@ -178,15 +188,15 @@ def _of_shares(n: float, error: float, tail: float) -> tuple[float, float]:
     return low, high
 
 
-def _with_measured(
-    tested: dict[str, float], errors: dict[str, Interval], measured: dict[str, Measured]
-) -> dict[str, Interval]:
-    """Return errors whose intervals hold those of the cross-validation too."""
-    wide = {}
-    for model, one in errors.items():
-        low, high = _of_shares(tested[model], measured[model].error, _TAIL)
-        wide[model] = Interval(one.value, min(one.low, low), max(one.high, high))
-    return wide
+def _with_measured(one: Interval, n: float, error: float, later: float, start: float) -> Interval:
+    """Return a forecast whose interval holds that of the measured error by itself.
+
+    From there to the size of the forecast its log odds move as those of the curve do. The curves
+    see errors and AUCs of several models, but all are of the same bags.
+    """
+    moved = logit(later) - logit(start)
+    low, high = expit(logit(_of_shares(n, error, _TAIL)) + moved).tolist()
+    return Interval(one.value, min(one.low, low), max(one.high, high))
 
 
 def _status(

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import (
@@ -35,14 +35,14 @@ class StandardTokens:
     bags : Bags
     mean, scale : array of shape (d,)
         Over all tokens, each weighted as its bag. The scale of constant columns is 1.
-    learned : bool
-        Whether these are those of the tokens.
+    learned : bool array of shape (d,), optional
+        Whether the scale of a column is its deviation; None where none is.
     """
 
     bags: Bags
     mean: Float[np.ndarray, " d"]
     scale: Float[np.ndarray, " d"]
-    learned: bool = True
+    learned: Bool[np.ndarray, " d"] | None = None
 
     @classmethod
     def of(cls, bags: Bags, weight: Float[np.ndarray, " n"], standardize: object) -> StandardTokens:
@@ -56,10 +56,12 @@ class StandardTokens:
         if not isinstance(standardize, (bool, np.bool_)):
             raise InvalidInput("standardize", "True or False", standardize)
         if not standardize:
-            return cls(bags, np.zeros(bags.dimension), np.ones(bags.dimension), learned=False)
+            return cls(bags, np.zeros(bags.dimension), np.ones(bags.dimension))
         share = np.repeat(weight / (weight @ bags.sizes), bags.sizes)
         mean, variance = mean_and_variance(bags.tokens, share)
-        return cls(bags, mean, scales(np.sqrt(variance), mean, bags.dtype))
+        deviation = np.sqrt(variance)
+        scale = scales(deviation, mean, bags.dtype)
+        return cls(bags, mean, scale, scale == deviation)
 
     def coefficients(self, v: Float[np.ndarray, "*K d"]) -> Float[np.ndarray, "*K d"]:
         """Return what acts on x as directions v act on z: <z, v> = <x, coefficients> + offset."""
@@ -97,11 +99,12 @@ class StandardTokens:
     ) -> Float[np.ndarray, "G d"]:
         """Return the variance of each column over the tokens of all bags but those of a group.
 
-        Each token is weighted as its bag, as for `of`.
+        Each token is weighted as its bag, as for `of`. It is 1 where the scale was not learned.
         """
         share = weight * self.bags.sizes
         squares = np.square(self.deviations) + np.square(self.means)
-        return without(self.means, squares, share / share.sum(), groups)
+        found = without(self.means, squares, share / share.sum(), groups)
+        return found if self.learned is None else np.where(self.learned, found, 1.0)
 
     @functools.cached_property
     def _moments(self) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:

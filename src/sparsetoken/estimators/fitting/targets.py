@@ -129,13 +129,18 @@ class Targets:
         )
 
     def sampled(self, most: int) -> Int[np.ndarray, " k"]:
-        """Return at most about so many samples, evenly of each class and whatever their order."""
-        kept = np.zeros(len(self.number), dtype=bool)
-        rng = np.random.RandomState(0)
-        for c in np.unique(self.number):
-            rows = rng.permutation(np.flatnonzero(self.number == c))
-            kept[rows[: math.ceil(len(rows) * min(most / len(kept), 1.0))]] = True
-        return np.flatnonzero(kept)
+        """Return about so many samples: whole groups, evenly of each class, in any order of these.
+
+        Of each class there are two groups or samples, or all. That of a group is its first one's.
+        """
+        groups = np.arange(len(self.number)) if self.groups is None else self.groups
+        _, first = np.unique(groups, return_index=True)
+        of_class, share = self.number[first], min(most / len(self.number), 1.0)
+        kept, rng = np.zeros(len(first), dtype=bool), np.random.RandomState(0)
+        for c in np.unique(of_class):
+            rows = rng.permutation(np.flatnonzero(of_class == c))
+            kept[rows[: max(math.ceil(len(rows) * share), 2)]] = True
+        return np.flatnonzero(kept[groups])
 
     def in_units(self, scores: Any) -> Any:
         """Return what scores of the problems stand for."""

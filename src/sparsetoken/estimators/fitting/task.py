@@ -130,7 +130,7 @@ class Task:
         to 1/s^2, and s^2 is smaller without the bags in which a rare column has its values. None
         where nothing is learned. Where the data decide, the weight grows less than this.
         """
-        if not self.tokens.learned or by == "common":
+        if self.tokens.learned is None or by == "common":
             return None
         variance = self.tokens.variance_without(self.samples.sample_weight, groups)
         variance = np.tile(variance, features.shape[1] // variance.shape[1])
