@@ -42,9 +42,8 @@ from sparsetoken.model import QueryVector
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import make_model
 from sparsetoken.simulation import draw_training_set, is_separable
-from sparsetoken.theory import predict_readouts, task_readout, token_features
+from sparsetoken.theory import predict, predict_readouts, task_readout, token_features
 from sparsetoken.theory.laws import models
-from sparsetoken.theory.random_queries import predict_over_draws
 from sparsetoken.theory.separability import drawn_law
 
 SHIFTS = Path(__file__).parents[1] / "src/sparsetoken/experiments/core/shifts.json"
@@ -130,7 +129,7 @@ def queries(index: int) -> Iterator[Row]:
     """
     setting, draws = random_query(index)
     problem, model, readout = setting
-    (known,) = predict_over_draws(problem, model, [readout])
+    known = predict(problem, model, readout, progress=False)
     rng = np.random.default_rng(np.random.SeedSequence(18, spawn_key=(index, 1)))
     errors = []
     for _ in range(draws):

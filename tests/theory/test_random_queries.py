@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import sparsetoken as st
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.theory import predict_readouts, random_queries
 from sparsetoken.theory.alignment import draws
 from sparsetoken.theory.alignment.draws import (
@@ -19,7 +20,6 @@ from sparsetoken.theory.alignment.draws import (
     effective_directions,
     randomness_advice,
 )
-from sparsetoken.theory.random_queries import predict_over_draws
 
 
 def unit(vector):
@@ -83,7 +83,6 @@ def test_vectors_are_in_the_coordinates_of_the_user():
     width = np.sqrt(np.einsum("nd,de,ne->n", drawn.vectors, law.within, drawn.vectors))
     assert drawn.vectors @ law.signal == pytest.approx(drawn.overlap, rel=1e-9)
     assert steps.beta * width == pytest.approx(drawn.sharpness, rel=1e-9)
-    assert of.strength * drawn.overlap / width == pytest.approx(drawn.projected, rel=1e-9)
 
 
 def test_draws_tend_to_the_limit_of_flat_spectra():
@@ -117,7 +116,7 @@ def test_given_cosines_and_sharpness_are_kept():
     # The rest is uniform: its second moment is (I - xi xi^T) (1 - s^2)/(d - 1).
     xi, S = of.tokens.signal, of.tokens.within
     squares = 0.36 * S @ xi**2 + 0.64 * S @ (1 - xi**2) / 49
-    widths = (of.strength * drawn.overlap / drawn.projected) ** 2
+    widths = drawn.vectors**2 @ S
     assert abs(widths.mean() - squares) < 4 * widths.std() / math.sqrt(4000)
 
 
@@ -138,7 +137,7 @@ def test_effective_directions():
     # It tells how widths fluctuate: 4000 of them have a variance known to about 5%.
     of, query = LAWS["steep"][0], st.Query(0.5, 2.0)
     drawn = drawn_queries(of, query, 4000)
-    squares = (of.strength * drawn.overlap / drawn.projected) ** 2
+    squares = drawn.vectors**2 @ of.tokens.within
     directions = 2 * squares.mean() ** 2 / squares.var()
     assert effective_directions(of, query) == pytest.approx(directions, rel=0.3)  # d is 50
     # It is a property of the tokens, not of their coordinates.
@@ -149,14 +148,15 @@ def test_effective_directions():
 
 
 @pytest.mark.parametrize("query", [st.TwoSteps(2.0), st.Query(0.5, 2.0)])
-def test_means_over_draws_against_solving_each(query):
-    """The control variate leaves out a twentieth of the spread of one draw, less of the mean.
-
-    16 draws have a standard error of a quarter of the spread: that falls short of a tenth.
-    """
+def test_means_over_draws_against_solving_each(query, monkeypatch):
+    """16 draws have a standard error of a quarter of the spread: that falls short of a tenth."""
+    monkeypatch.setattr(random_queries, "_FIRST", 16)
+    monkeypatch.setattr(random_queries, "_MOST", 16)
     of = problem(60, 1.5, 15.0)
-    readouts = [st.Readout("square", ridge=0.05, alpha1=alpha) for alpha in (1.0, 3.0)]
-    found = predict_over_draws(of, st.Attention(query), readouts, tolerance=1e-3, draws=16)
+    loads = [1.0, 3.0]
+    readout = st.Readout("square", ridge=0.05, alpha1=loads)
+    found = st.predict(of, st.Attention(query), readout, tolerance=1e-3, progress=False)
+    readouts = [st.Readout("square", ridge=0.05, alpha1=alpha) for alpha in loads]
     drawn = drawn_queries(of, query, 16)
     each = np.array(
         [
@@ -165,12 +165,14 @@ def test_means_over_draws_against_solving_each(query):
         ]
     )
     for one, errors in zip(found, each.T, strict=True):
-        assert one.spread == pytest.approx(errors.std(), rel=0.1)
-        assert abs(one.test_error - errors.mean()) < 0.05 * errors.std() + 5e-4
+        # The nodes of each draw are known to the tolerance.
+        assert one.spread == pytest.approx(errors.std(), rel=0.05)
+        assert one.test_error == pytest.approx(errors.mean(), abs=1e-3)
         assert one.numerical_error >= 0.95 * errors.std() / math.sqrt(16)
         assert one.status == "tolerance_not_reached"
         assert "tolerance" in one.status.remedy
-    assert found[0].sharpness == pytest.approx(drawn.sharpness.mean())
+    every = drawn_queries(of, query, draws.DRAWS)
+    assert found.sharpness[0] == pytest.approx(every.sharpness.mean())
 
 
 @pytest.mark.parametrize(
@@ -213,9 +215,10 @@ def test_the_spread_of_steep_spectra_is_found():
     of, readout = problem(300, 1.5, 30.0), st.Readout("logistic", ridge=0.01, alpha1=2.0)
     found = st.predict(of, st.Attention(steps), readout)
     assert found.converged
-    assert 2 * found.numerical_error <= 0.1 * found.spread
-    # Three standard errors: of 512 real sets D0 .0083 and .004, of the fit a twentieth.
-    assert found.test_error == pytest.approx(0.28, abs=3 * 0.0083)
+    assert 2 * found.numerical_error <= 0.2 * found.spread
+    # Three standard errors: of 512 real sets D0 .0083 and .004, of the spread of 128 a twentieth.
+    apart = math.hypot(0.0083, found.numerical_error)
+    assert found.test_error == pytest.approx(0.28, abs=3 * apart)
     assert found.spread == pytest.approx(0.19, abs=3 * math.hypot(0.004, 0.05 * 0.19))
     (limit,) = predict_readouts(of, st.Attention(steps), [readout], nodes=512)
     assert limit.test_error > 0.35
@@ -243,59 +246,61 @@ def test_a_random_query_is_predicted_over_draws():
 
 
 def test_flat_spectra_tend_to_the_limit():
-    """The difference is of order 1/d, a share of order 1/sqrt(d) of the spread."""
+    """The difference is of order 1/d, a share of order 1/sqrt(d) of the spread.
+
+    The mean over draws is known to a tenth of the spread.
+    """
     model, readout = st.Attention(st.TwoSteps(2.0, eta_q=1.0)), st.Readout("logistic", 0.05, 2.0)
     found = st.predict(problem(2000, 0.2), model, readout)
     assert found.converged
     assert found.advice == () or "mean over" not in found.advice[-1]
     (limit,) = predict_readouts(problem(2000, 0.2), model, [readout], nodes=4096)
-    assert abs(limit.test_error - found.test_error) < 0.15 * found.spread
+    assert abs(limit.test_error - found.test_error) < 0.25 * found.spread
 
 
-def test_more_nodes_are_taken_at_a_few_draws_only(monkeypatch):
+@pytest.fixture
+def solved(monkeypatch):
+    """Return the tolerance and the predictions of each draw that is solved."""
+    calls, plain = [], random_queries.Predictor.predictions
+
+    def counted(self, readouts, tolerance):
+        calls.append((tolerance, plain(self, readouts, tolerance)))
+        return calls[-1][1]
+
+    monkeypatch.setattr(random_queries.Predictor, "predictions", counted)
+    return calls
+
+
+def test_more_nodes_are_taken_at_a_few_draws_only(solved):
     """All draws see the same nodes, whose error they have in common."""
-    solved, plain = [], random_queries.Predictor.predictions
-
-    def counted(self, readouts, tolerance):
-        solved.append(plain(self, readouts, tolerance))
-        return solved[-1]
-
-    monkeypatch.setattr(random_queries.Predictor, "predictions", counted)
     of, model = problem(40, 0.1, 3.0), st.Attention(st.Query(0.7, 6.0))
-    readout = [st.Readout("square", 0.01, 2.0)]
-    (rough,) = predict_over_draws(of, model, readout, tolerance=0.3)
-    assert len(solved) == 32
-    (found,) = predict_over_draws(of, model, readout, tolerance=2e-4)
-    few, fine = solved[32:64], solved[64:]
+    readout = st.Readout("square", 0.01, 2.0)
+    rough = st.predict(of, model, readout, tolerance=0.3, progress=False)
+    assert [tolerance for tolerance, _ in solved] == [math.inf] * 32
+    found = st.predict(of, model, readout, tolerance=2e-4, progress=False)
+    few, fine = solved[32:64], solved[64:68]
     assert found.converged
-    assert len(fine) == 4
+    assert all(tolerance < 0.01 for tolerance, _ in fine)
+    assert all(tolerance == math.inf for tolerance, _ in solved[68:])  # further draws
     changes = [
-        one[0].test_error - other[0].test_error for one, other in zip(fine, few[:4], strict=True)
+        one[0].test_error - other[0].test_error
+        for (_, one), (_, other) in zip(fine, few[:4], strict=True)
     ]
-    assert found.test_error == pytest.approx(rough.test_error + np.mean(changes), rel=1e-12)
     assert abs(np.mean(changes)) > 1e-6
-    # what the changes differ by is part of the error, beside that of the draws and of the nodes
-    many, first = (np.mean([one[0].numerical_error for one in some]) for some in (fine, few))
-    draws = math.sqrt(rough.numerical_error**2 - first**2)
-    student = 3.1824463 / 2  # half of the 97.5% quantile for 4 values
-    expected = math.hypot(many, draws, student * np.std(changes, ddof=1) / 2)
-    assert found.numerical_error == pytest.approx(expected, rel=1e-6)
-    assert expected > 1.001 * math.hypot(many, draws)
+    many, first = (np.mean([one[0].numerical_error for _, one in some]) for some in (fine, few))
     assert many < 0.5 * first
+    all_rough = [one[0].test_error for _, one in (*few, *solved[68:])]
+    assert found.test_error == pytest.approx(np.mean(all_rough) + np.mean(changes), rel=1e-12)
+    # what the changes differ by is part of the error, beside that of the draws and of the nodes
+    expected = math.hypot(many, stated_error(np.array(all_rough)), stated_error(np.array(changes)))
+    assert found.numerical_error == pytest.approx(expected, rel=1e-9)
+    assert rough.test_error == pytest.approx(np.mean([one[0].test_error for _, one in few]))
 
 
-def test_no_more_draws_are_solved_where_nodes_cannot_be_enough(monkeypatch):
-    """Here fine nodes are the rough ones, which do not tell a test error to 1e-6."""
-    solved, plain = [], random_queries.Predictor.predictions
-
-    def counted(self, readouts, tolerance):
-        solved.append(tolerance)
-        return plain(self, readouts, tolerance if math.isinf(tolerance) else math.inf)
-
-    monkeypatch.setattr(random_queries.Predictor, "predictions", counted)
-    model = st.Attention(st.Query(0.7, 6.0))
-    readout = [st.Readout("square", 0.01, 2.0)]
-    (found,) = predict_over_draws(problem(40, 0.1, 3.0), model, readout, tolerance=1e-6)
+def test_no_more_draws_are_solved_where_nodes_cannot_be_enough(solved):
+    """A test error to 1e-9 is beyond the most nodes."""
+    model, readout = st.Attention(st.Query(0.99999, 6.0)), st.Readout("square", 0.01, 2.0)
+    found = st.predict(problem(40, 0.01, 3.0), model, readout, tolerance=1e-9, progress=False)
     assert not found.converged
     assert len(solved) == 32 + 4
 

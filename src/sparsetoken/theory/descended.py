@@ -15,7 +15,7 @@ from sparsetoken.results import Prediction, Status, TaskPrediction
 from sparsetoken.results.record import over_rows
 from sparsetoken.theory.dynamics import DescendedQuery, descended_query
 from sparsetoken.theory.features import allowed_errors
-from sparsetoken.theory.predictor import Predictor
+from sparsetoken.theory.predictor import Predictor, outcome_of
 from sparsetoken.theory.readout.accuracy import Accuracy
 
 Predicted = TypeVar("Predicted", Prediction, TaskPrediction)
@@ -71,7 +71,7 @@ def with_errors_of_query(
     middle = on_few_nodes(query.cosines, query.sharpness) if moved else predictions
 
     def of(one: Predicted, others: Sequence[Predicted]) -> Predicted:
-        change = over_rows([_outcome(other) for other in others], _total_change)
+        change = over_rows([outcome_of(other) for other in others], _total_change)
         errors = over_rows([one.errors, change], lambda pair: np.hypot(*pair))
         status = _status(one, errors, query, allowed, tolerance)
         notes = (*one.notes, *query.notes)
@@ -80,12 +80,6 @@ def with_errors_of_query(
         )
 
     return [of(one, others) for one, *others in zip(predictions, middle, *moved, strict=True)]
-
-
-def _outcome(prediction: Predicted) -> Any:
-    """Return the numbers of a prediction that have errors."""
-    kind = type(prediction.errors)
-    return kind(**{field.name: getattr(prediction, field.name) for field in kind.quantities})
 
 
 def _total_change(values: np.ndarray) -> np.ndarray:

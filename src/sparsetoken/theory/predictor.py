@@ -5,13 +5,21 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
-from sparsetoken.results import Overlaps, Prediction, ReadoutOutcome, Status, StatusCode
+from sparsetoken.results import (
+    Overlaps,
+    Prediction,
+    ReadoutOutcome,
+    Status,
+    StatusCode,
+    TaskPrediction,
+)
 from sparsetoken.results.record import fields_of
 from sparsetoken.theory.alignment.draws import randomness_advice
 from sparsetoken.theory.feature_law import FeatureLaw
@@ -134,6 +142,12 @@ class Predictor:
             iterations=0,
             status=Status(StatusCode.CONVERGED),
         )
+
+
+def outcome_of(prediction: Prediction | TaskPrediction) -> Any:
+    """Return the numbers of a prediction that have errors."""
+    kind = type(prediction.errors)
+    return kind(**{field.name: getattr(prediction, field.name) for field in kind.quantities})
 
 
 def _predicted(point: SolvedPoint) -> Prediction:

@@ -80,8 +80,7 @@ class DrawnQueries(NamedTuple):
     """Independent draws of a random query.
 
     The vectors are q2 of `TwoSteps`, or unit vectors, in the coordinates of the user's tokens; the
-    next five are as of `Alignment`, where the readout cosine is nan for a given query. `projected`
-    is tau = theta <q, xi>/sigma, the signal of a token along the query in widths of its noise.
+    others are as of `Alignment`, where the readout cosine is nan for a given query.
     """
 
     vectors: Float[np.ndarray, "draws d"]
@@ -90,7 +89,6 @@ class DrawnQueries(NamedTuple):
     norm: Float[np.ndarray, " draws"]
     sharpness: Float[np.ndarray, " draws"]
     readout_cosine: Float[np.ndarray, " draws"]
-    projected: Float[np.ndarray, " draws"]
 
 
 def drawn_queries(
@@ -124,7 +122,6 @@ def drawn_queries(
         norm=norm,
         sharpness=beta * width,
         readout_cosine=readout_cosine,
-        projected=problem.strength * _ratio(overlap, width),
     )
 
 
