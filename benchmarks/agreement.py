@@ -38,7 +38,6 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.experiments.core.finite_dimension import fitted_shift, pooled_shift
 from sparsetoken.experiments.core.rows import averaged, measured
 from sparsetoken.experiments.core.rules import outlying_trials
-from sparsetoken.model import QueryVector
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import make_model
 from sparsetoken.simulation import draw_training_set, is_separable
@@ -135,7 +134,7 @@ def queries(index: int) -> Iterator[Row]:
     for _ in range(draws):
         q = _query_of_tensors(problem, model.query, rng)
         sharpness = math.sqrt(float(q @ (problem.tokens.within * q)))
-        given = st.Attention(QueryVector(q.tolist(), sharpness))
+        given = st.Attention(st.Query(vector=q.tolist(), sharpness=sharpness))
         errors.append(predict_readouts(problem, given, [readout], 1e-3)[0].test_error)
     mean, sd = np.mean(errors), np.std(errors, ddof=1)
     again = np.random.default_rng(18).choice(errors, (1000, draws)).std(axis=1, ddof=1)

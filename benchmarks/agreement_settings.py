@@ -19,7 +19,7 @@ from sparsetoken import (
     networks,
     tasks,
 )
-from sparsetoken.model import ConceptProblem, HardAttention, QueryCosines
+from sparsetoken.model import ConceptProblem, HardAttention
 from sparsetoken.model.models import Model, make_model
 from sparsetoken.theory.alignment.draws import drawn_queries
 
@@ -77,7 +77,7 @@ def prediction(index: int) -> Any:
         task = make(length=int(rng.integers(2, 8)), strength=rng.uniform(1, 5))
         names = task.directions
         shares = unit(rng.standard_normal(len(names) + 1))[:-1]
-        query = QueryCosines(dict(zip(names, shares.tolist(), strict=True)), sharpness)
+        query = Query(cosines=dict(zip(names, shares.tolist(), strict=True)), sharpness=sharpness)
         loss = "square" if index % 2 == 0 else str(rng.choice(["logistic", "squared_hinge"]))
         return Setting(task, Attention(query), Readout(loss, ridge, alpha))
     length = int(rng.integers(2, 25))

@@ -17,9 +17,9 @@ from sparsetoken.losses import get_loss
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Elementwise, HardAttention
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import LOSSES, Query, QueryVector, Readout, TwoSteps
+from sparsetoken.model.stages import LOSSES, Query, Readout, TwoSteps
 
-STAGES = (SparseTokenProblem, TwoSteps, Descent, Readout, Query, QueryVector)
+STAGES = (SparseTokenProblem, TwoSteps, Descent, Readout, Query)
 CLASSES = (*STAGES, Attention, HardAttention, Elementwise)
 DECLARED = [(kind, one) for kind in CLASSES for one in parameters_of(kind).values()]
 NUMBERS = [(kind, one) for kind, one in DECLARED if one.number is not None]

@@ -71,15 +71,23 @@ def test_a_covariance_is_a_value():
 
 
 def test_queries_as_vectors():
-    query = st.model.QueryVector([3.0, 0.0, 4.0], [0.5, 1.0])
-    assert query.direction == (0.6, 0.0, 0.8)
+    query = st.Query(vector=[3.0, 0.0, 4.0], sharpness=[0.5, 1.0])
+    assert query.vector == (0.6, 0.0, 0.8)
     for bad in ([0.0, 0.0], [[1.0, 0.0]], 1.0, "q"):
-        with pytest.raises(InvalidInput, match="direction of the query"):
-            st.model.QueryVector(bad, 1.0)
+        with pytest.raises(InvalidInput, match="vector of the query"):
+            st.Query(vector=bad, sharpness=1.0)
+
+
+def test_a_query_is_given_in_one_way():
+    for given in ({}, {"cosine": 0.5, "vector": XI}, {"vector": XI, "cosines": {"place": 0.5}}):
+        with pytest.raises(InvalidInput, match="one of cosine, vector and cosines"):
+            st.Query(sharpness=1.0, **given)
+    for query in (st.Query(0.5), st.Query(vector=[0.6, 0.8]), st.Query(cosines={"a": 0.5})):
+        assert eval(repr(query), {"Query": st.Query}) == query
 
 
 def test_a_query_that_is_a_vector_needs_a_frame():
-    model = st.Attention(st.model.QueryVector(XI, 1.0))
+    model = st.Attention(st.Query(vector=XI, sharpness=1.0))
     for run in (st.predict, st.simulate):
         with pytest.raises(InvalidInput, match="isotropic tokens"):
             run(st.SparseTokenProblem(3), model)

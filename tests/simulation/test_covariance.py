@@ -16,7 +16,7 @@ def test_a_query_given_as_a_vector_is_used_as_it_is():
     q = unit(40, 0.4)
     problem, model = (
         st.SparseTokenProblem(5, tokens=law),
-        st.Attention(st.model.QueryVector(q, 1.5)),
+        st.Attention(st.Query(vector=q, sharpness=1.5)),
     )
     for engine in ("reduced", "tensors"):
         (trial,) = st.simulate(problem, model, trials=1, engine=engine).trials

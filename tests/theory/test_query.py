@@ -14,7 +14,7 @@ from sparsetoken.model.models import (
     Vectorized,
 )
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query, QueryVector, Readout, TwoSteps
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import align, capacity, predict
 from sparsetoken.theory.query import advice_on, working_query
 
@@ -72,7 +72,7 @@ def test_a_blunt_query_is_said(query, remedy):
 @pytest.mark.parametrize(
     ("query", "remedy"),
     [
-        (QueryVector([1.0, 0.0], 0.1), "Raise the sharpness."),
+        (Query(vector=[1.0, 0.0], sharpness=0.1), "Raise the sharpness."),
         (Descent(), "Raise steps, the rate of q or the beta of the network."),
     ],
 )

@@ -161,7 +161,10 @@ def test_means_over_draws_against_solving_each(query, monkeypatch):
     each = np.array(
         [
             [p.test_error for p in predict_readouts(of, st.Attention(at), readouts, 1e-3)]
-            for at in map(st.model.QueryVector, drawn.vectors.tolist(), drawn.sharpness.tolist())
+            for at in (
+                st.Query(vector=q.tolist(), sharpness=k)
+                for q, k in zip(drawn.vectors, drawn.sharpness, strict=True)
+            )
         ]
     )
     for one, errors in zip(found, each.T, strict=True):

@@ -132,7 +132,7 @@ def test_a_task_with_rare_positives_over_seeds(monkeypatch):
 
     task = st.Task(4, ["v"], draw, target, metric="error")
     model, readout = (
-        st.Attention(st.model.QueryCosines({"v": 0.8})),
+        st.Attention(st.Query(cosines={"v": 0.8})),
         st.Readout("squared_hinge", 0.01, 6.0),
     )
     found = []

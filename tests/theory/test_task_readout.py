@@ -11,7 +11,7 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model import HardAttention, QueryCosines
+from sparsetoken.model import HardAttention
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.theory.task_readout import predict_task
 
@@ -84,7 +84,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=["regression", "needle", "noisy classes"])
 def test_real_tokens_agree(case):
     task, cosines, kind, readout = case
-    model, rng, runs = kind(QueryCosines(cosines, 1.5)), np.random.default_rng(1), 16
+    model, rng, runs = kind(st.Query(cosines=cosines, sharpness=1.5)), np.random.default_rng(1), 16
     found = _solved(task, model, readout, 4e-3)
     predicted = np.array([found.test_error, found.training_loss, *found.weights.overlaps[-1]])
     trials = np.array([_simulated(task, model, readout, 200, rng) for _ in range(runs)])
@@ -102,7 +102,7 @@ def test_a_query_found_by_descent_is_frozen():
     course = st.descend(REGRESSION, descent, tolerance=0.05)
     weights, errors = course.weights, course.errors.weights
     cosines = dict(zip(REGRESSION.directions, weights.cosines[-1, 0].tolist(), strict=True))
-    query = QueryCosines(cosines, float(weights.norms[-1, 0]))
+    query = st.Query(cosines=cosines, sharpness=float(weights.norms[-1, 0]))
     by_descent, given = (
         st.predict(REGRESSION, st.Attention(found), SQUARE, tolerance=0.05)
         for found in (descent, query)
@@ -117,7 +117,7 @@ def test_a_query_found_by_descent_is_frozen():
 
 
 def test_arrays_broadcast():
-    model = st.Attention(QueryCosines({"place": 0.8}, [0.0, 2.0]))
+    model = st.Attention(st.Query(cosines={"place": 0.8}, sharpness=[0.0, 2.0]))
     readout = st.Readout("square", ridge=0.05, alpha1=np.array([1.0, 4.0, np.inf])[:, None])
     found = st.predict(REGRESSION, model, readout, tolerance=0.05)
     assert found.test_error.shape == (3, 2)
@@ -130,7 +130,7 @@ def test_arrays_broadcast():
 
 
 def test_the_order_of_loads_does_not_matter():
-    model = st.Attention(QueryCosines({"place": 0.8, "value": 0.3}, 2.0))
+    model = st.Attention(st.Query(cosines={"place": 0.8, "value": 0.3}, sharpness=2.0))
     endless, finite = (
         st.predict(REGRESSION, model, st.Readout("square", 0.05, loads), tolerance=0.05)
         for loads in ([math.inf, 4.0, 1.0], [1.0, 4.0, math.inf])
@@ -161,7 +161,10 @@ def test_a_metric_with_a_jump():
         _wrong,
         uniforms=NEEDLE.uniforms,
     )
-    model, readout = st.Attention(QueryCosines({NEEDLE.directions[0]: 0.8})), st.Readout("logistic")
+    model, readout = (
+        st.Attention(st.Query(cosines={NEEDLE.directions[0]: 0.8})),
+        st.Readout("logistic"),
+    )
     known, own = (st.predict(task, model, readout, tolerance=0.01) for task in (NEEDLE, like))
     # The heights along the score are 16 for each of 8192 nodes.
     assert own.test_error == pytest.approx(known.test_error, abs=5 * known.numerical_error)
@@ -170,10 +173,10 @@ def test_a_metric_with_a_jump():
 
 def test_the_order_of_cosines_does_not_matter():
     one, other = {"place": 0.8, "value": 0.1}, {"value": 0.1, "place": 0.8}
-    assert QueryCosines(one) == QueryCosines(other)
+    assert st.Query(cosines=one) == st.Query(cosines=other)
 
 
-ATTENTION = st.Attention(QueryCosines({"place": 0.8}))
+ATTENTION = st.Attention(st.Query(cosines={"place": 0.8}))
 
 
 @pytest.mark.parametrize(
@@ -184,10 +187,10 @@ ATTENTION = st.Attention(QueryCosines({"place": 0.8}))
             "must be square.*need loss='square'. The loss of a Descent may",
         ),
         (lambda: st.predict(REGRESSION, ATTENTION, st.Readout("square", ridge=0)), "ridge"),
-        (lambda: st.predict(REGRESSION, st.Attention(), SQUARE), "QueryCosines of place, value"),
+        (lambda: st.predict(REGRESSION, st.Attention(), SQUARE), "of place, value, or a Descent"),
         (lambda: st.predict(REGRESSION, st.Vectorized(), SQUARE), "model on a task"),
         (
-            lambda: st.predict(REGRESSION, st.Attention(QueryCosines({"plac": 1})), SQUARE),
+            lambda: st.predict(REGRESSION, st.Attention(st.Query(cosines={"plac": 1})), SQUARE),
             "of place, value; got 'plac'",
         ),
         (
@@ -235,7 +238,9 @@ ATTENTION = st.Attention(QueryCosines({"place": 0.8}))
         (
             lambda: st.predict(
                 REGRESSION,
-                st.Elementwise(QueryCosines({"place": 0.8}, 1000.0), activation="exp"),
+                st.Elementwise(
+                    st.Query(cosines={"place": 0.8}, sharpness=1000.0), activation="exp"
+                ),
                 SQUARE,
             ),
             "weights are numbers; got 1000",
@@ -255,8 +260,8 @@ ATTENTION = st.Attention(QueryCosines({"place": 0.8}))
         ),
         (lambda: st.predict(st.SparseTokenProblem(), ATTENTION), "belong to a Task"),
         (lambda: st.simulate(st.SparseTokenProblem(), ATTENTION), "belong to a Task"),
-        (lambda: QueryCosines({"place": 0.8, "value": 0.7}), "add up to <= 1"),
-        (lambda: QueryCosines(0.8), "a mapping from names"),
+        (lambda: st.Query(cosines={"place": 0.8, "value": 0.7}), "add up to <= 1"),
+        (lambda: st.Query(cosines=0.8), "a mapping from names"),
     ],
 )
 def test_refusals(call, words):

@@ -114,7 +114,7 @@ class Parameter:
     letter : str
         In TeX, such as ``\theta``; or an equation, such as ``\alpha_0 = n_0/d``.
     default : object
-        `REQUIRED` if it must be given.
+        `REQUIRED` if it must be given; where it is None, None is legal.
     range : Range
     whole : bool
         Whether it is an integer.
@@ -150,6 +150,8 @@ class Parameter:
 
     def checked(self, given: Any) -> Any:
         """Return a legal value in its type, or raise `InvalidInput`."""
+        if given is None and self.default is None:
+            return None
         refuse_disguised(self.title, given)
         if self.find is not None:
             known = isinstance(given, str) and given in self.choices
@@ -225,13 +227,14 @@ class Parameter:
     @property
     def kind_and_range(self) -> str:
         """The type and the range, as written in docstrings."""
+        optional = ", optional" if self.default is None else ""
         if self.kind or self.choices:
-            return self.kind or self.legal
+            return f"{self.kind or self.legal}{optional}"
         if self.whole:
             return self.legal.replace("an integer", "int")
         schedule = ", sequence of floats" if self.per_step else ""
         array = " or array" if self.arrays else ""
-        return f"float{schedule}{array}{self.legal.removeprefix('a finite number')}"
+        return f"float{schedule}{array}{self.legal.removeprefix('a finite number')}{optional}"
 
 
 def _plain(letter: str) -> str:

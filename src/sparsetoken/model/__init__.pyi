@@ -18,8 +18,6 @@ from .models import register as register
 from .problem import Letters as Letters
 from .problem import SparseTokenProblem as SparseTokenProblem
 from .stages import Query as Query
-from .stages import QueryCosines as QueryCosines
-from .stages import QueryVector as QueryVector
 from .stages import Readout as Readout
 from .stages import TwoSteps as TwoSteps
 from .task import Task as Task

@@ -17,7 +17,7 @@ from sparsetoken.model.architectures.queried import (
     QueriedModel,
 )
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.stages import Query, QueryVector, TwoSteps
+from sparsetoken.model.stages import Query, TwoSteps
 
 __all__ = [
     "MODELS",
@@ -212,9 +212,7 @@ def entry_of(model: Model) -> ModelEntry:
     return entry
 
 
-def make_model(
-    name: str, query: Query | QueryVector | TwoSteps | Descent | None = None, **options: Any
-) -> Model:
+def make_model(name: str, query: Query | TwoSteps | Descent | None = None, **options: Any) -> Model:
     """Return a model from its name, with the options that apply to it.
 
     Parameters

@@ -29,7 +29,7 @@ from sparsetoken.model.tokens import TokenLaw
 if TYPE_CHECKING:
     from sparsetoken.losses import Loss
 
-__all__ = ["Query", "QueryCosines", "QueryVector", "Readout", "TwoSteps"]
+__all__ = ["Query", "Readout", "TwoSteps"]
 
 SMOOTH_LOSSES = ("logistic", "square", "squared_hinge")
 LOSSES = (*SMOOTH_LOSSES, "hinge")
@@ -52,11 +52,11 @@ def smooth_loss(given: Loss | str) -> Loss:
 
 
 def _direction(given: Any) -> tuple[float, ...]:
-    q = reals("direction of the query", given)
+    q = reals("vector of the query", given)
     flat = isinstance(q, tuple) and all(isinstance(entry, float) for entry in q)
     norm = math.hypot(*q) if flat else 0.0
     if not 0 < norm < math.inf:
-        raise InvalidInput("direction of the query", "a vector other than 0", q)
+        raise InvalidInput("vector of the query", "a vector other than 0", q)
     return tuple(entry / norm for entry in q)
 
 
@@ -90,6 +90,7 @@ def _loss_that(does: str) -> Any:
 
 
 _ROUNDING = 1e-12
+_DIRECTIONS = ("cosine", "vector", "cosines")  # of a query: one of them is given
 
 _SHARPNESS = (
     "sharpness of the softmax, its effective inverse temperature: the standard deviation of the "
@@ -100,84 +101,68 @@ _SHARPNESS = (
 
 @value
 class Query:
-    """A frozen query q, by its cosine and sharpness.
+    """A frozen query q, by its cosine with the signal, by its direction, or by several cosines.
 
-    For tokens with a covariance, its part orthogonal to the signal has a uniformly random
-    direction.
+    Exactly one of these is given. Among tokens with a covariance the part of q orthogonal to the
+    signal has a uniformly random direction where the cosine is given, and is known where the
+    vector is. Cosines by name belong to the directions of a `Task`.
 
     See Also
     --------
-    sparsetoken.model.QueryVector : A query given by its direction.
     TwoSteps : A query found by two gradient steps.
+    sparsetoken.TokenCovariance : Noise of any covariance.
+    sparsetoken.Task : A task of one's own.
 
     Examples
     --------
     >>> import sparsetoken as st
     >>> st.Query(cosine=0.9, sharpness=2.0)
     Query(cosine=0.9, sharpness=2.0)
+    >>> st.Query(vector=[3.0, 0.0, 4.0], sharpness=2.0).vector
+    (0.6, 0.0, 0.8)
+    >>> st.Query(cosines={"place": 0.8, "value": 0.1}, sharpness=2.0).cosines
+    (('place', 0.8), ('value', 0.1))
     """
 
     cosine: Reals = parameter(
         "cosine of query and signal, <q, xi> / |q|",
         "s",
+        default=None,
         range=Range(least=-1, most=1),
         slider=Linear(-1, 1),
     )
     sharpness: Reals = parameter(
         _SHARPNESS,
         "k",
+        default=1.0,
         range=Range(least=0),
         slider=Linear(0, 10),
         remedy="For infinite sharpness use the model hard_attention.",
     )
-
-
-@value
-class QueryVector:
-    """A frozen query with a given direction, for tokens with a given covariance.
-
-    See Also
-    --------
-    sparsetoken.Query : A query given by its cosine and sharpness.
-    sparsetoken.TokenCovariance : Noise of any covariance.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> st.model.QueryVector([1.0, 0.0, 0.0], sharpness=2.0).sharpness
-    2.0
-    """
-
-    direction: Any = parameter(
+    vector: Any = parameter(
         "direction of the query, of any norm > 0, in the coordinates of the signal",
+        default=None,
         find=_direction,
         kind="array of shape (d,)",
     )
-    sharpness: Reals = parameter(_SHARPNESS, "k", default=1.0, range=Range(least=0))
-
-
-@value
-class QueryCosines:
-    """A frozen query among the directions of a `Task`, by its cosine with each.
-
-    See Also
-    --------
-    sparsetoken.Query : A query for the one signal of a `SparseTokenProblem`.
-    sparsetoken.Task : A task of one's own.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> st.model.QueryCosines({"place": 0.8, "value": 0.1}, sharpness=2.0).cosines
-    (('place', 0.8), ('value', 0.1))
-    """
-
     cosines: Any = parameter(
         "<q, xi> / |q| by the names of the directions xi, 0 with those that are left out",
+        default=None,
         find=_cosines,
         kind="mapping from str to float",
     )
-    sharpness: Reals = parameter(_SHARPNESS, "k", default=1.0, range=Range(least=0))
+
+    def _check_together(self) -> None:
+        given = [name for name in _DIRECTIONS if getattr(self, name) is not None]
+        if len(given) != 1:
+            legal = "one of cosine, vector and cosines"
+            remedy = "Write st.Query(cosine=0.9, sharpness=2.0), for example."
+            raise InvalidInput("query", legal, " and ".join(given) or "none of them", remedy)
+
+    def __repr__(self) -> str:
+        (name,) = (name for name in _DIRECTIONS if getattr(self, name) is not None)
+        given = dict(self.cosines) if name == "cosines" else getattr(self, name)
+        return f"Query({name}={given!r}, sharpness={self.sharpness!r})"
 
 
 @value
@@ -262,18 +247,18 @@ class Readout:
 
 def check_query(query: Any, tokens: TokenLaw) -> None:
     """Raise `InvalidInput` unless a query is one of a problem with these tokens."""
-    if isinstance(query, QueryCosines):
+    if not isinstance(query, Query) or query.cosine is not None:
+        return
+    if query.cosines is not None:
         remedy = "Cosines with several directions belong to a Task."
         raise InvalidInput("query", "Query(cosine, sharpness) for one signal", query, remedy)
-    if not isinstance(query, QueryVector):
-        return
-    d, size = tokens.dimension, len(query.direction)
+    d, size = tokens.dimension, len(query.vector)
     if d is None:
         remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
         legal = "Query(cosine, sharpness) for isotropic tokens"
         raise InvalidInput("query", legal, query, remedy)
     if size != d:
-        raise InvalidInput("direction of the query", f"a vector of {d} numbers", f"{size}")
+        raise InvalidInput("vector of the query", f"a vector of {d} numbers", f"{size}")
 
 
 def require_steps(given: Any) -> None:

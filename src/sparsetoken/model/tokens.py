@@ -85,7 +85,7 @@ class TokenCovariance(TokenLaw):
     See Also
     --------
     sparsetoken.model.Isotropic : Isotropic noise.
-    sparsetoken.model.QueryVector : A query given by its direction.
+    sparsetoken.Query : A query, which may be given as a vector.
 
     Examples
     --------

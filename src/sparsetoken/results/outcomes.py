@@ -208,7 +208,7 @@ class TaskPrediction(TaskOutcome):
     --------
     >>> import sparsetoken as st
     >>> task = st.tasks.single_location_regression(length=6, strength=3.0)
-    >>> query = st.model.QueryCosines({"place": 0.9}, sharpness=2.0)
+    >>> query = st.Query(cosines={"place": 0.9}, sharpness=2.0)
     >>> readout = st.Readout("square", ridge=0.01, alpha1=4.0)
     >>> found = st.predict(task, st.Attention(query), readout, tolerance=0.02)
     >>> found.weights.names, found.converged

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.stages import Query, QueryVector
+from sparsetoken.model.stages import Query
 from sparsetoken.model.tokens import TokenCovariance, TokenLaw
 
 
@@ -145,11 +145,11 @@ class TokenFrame:
         readout_cosine = float(w @ self.signal / norm_w) if norm_w > 0 else 0.0
         return dataclasses.replace(trained, readout_cosine=readout_cosine)
 
-    def given(self, query: Query | QueryVector, rng: np.random.Generator) -> TrainedQuery:
+    def given(self, query: Query, rng: np.random.Generator) -> TrainedQuery:
         """Return a given vector, or one of a given cosine that is otherwise random; beta = 1."""
         xi, k = self.signal, query.sharpness
-        if isinstance(query, QueryVector):
-            direction = np.array(query.direction)
+        if query.vector is not None:
+            direction = np.array(query.vector)
             query = Query(float(np.clip(direction @ xi, -1, 1)), k)
         else:
             s = query.cosine
@@ -202,9 +202,8 @@ class IsotropicFrame(TokenFrame):
         turn, rest = rng.standard_normal(), np.sqrt(rng.chisquare(self.dimension - 2))
         return np.array([-turn * sin, turn * cos, rest])
 
-    def given(self, query: Query | QueryVector, rng: np.random.Generator) -> TrainedQuery:
+    def given(self, query: Query, rng: np.random.Generator) -> TrainedQuery:
         """Return the query in the frame that is turned to fit it; beta = 1."""
-        assert isinstance(query, Query)
         k = query.sharpness
         return TrainedQuery(query, k * query.cosine, k, np.array([1.0, 0.0]))
 

@@ -15,7 +15,6 @@ from sparsetoken.model.models import Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import (
     Query,
-    QueryVector,
     Readout,
     TwoSteps,
     check_query,
@@ -133,7 +132,7 @@ class TrialPlan:
 
     def _trained(self, engine: Engine) -> TrainedQuery | None:
         query = self.model.query
-        if isinstance(query, (Query, QueryVector)):
+        if isinstance(query, Query):
             return engine.frame.given(query, stream(engine.seed, Stream.QUERY))
         if isinstance(query, TwoSteps):
             return engine.train_query(query)

@@ -64,7 +64,8 @@ def _parameters(
         names = tuple(entry.name for entry in entries)
         remedy = "Register your own model with sparsetoken.model.register."
         fields["model"] = Parameter("model", default=Attention.name, choices=names, remedy=remedy)
-        for name, declared in parameters_of(Query).items():
+        for name in ("cosine", "sharpness"):
+            declared = parameters_of(Query)[name]
             fields[name] = dataclasses.replace(declared, default=None, arrays=False)
         for entry in entries:  # what stands there keeps its declaration
             kind: Any = entry.kind

@@ -99,7 +99,7 @@ def predict(
         test errors and losses are known to 100 times the tolerance, relative, but a loss below 1e-4
         to 1% of the tolerance. The AUC, and overlaps and bias relative to the larger of the
         readout's norm and bias, are known to 10 times the tolerance. Nodes are added until all are.
-        A number of a mean over draws of a random query is known to a tenth of its spread instead,
+        A number of a mean over draws of a random query is known to a fifth of its spread instead,
         where that is more.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.

@@ -8,7 +8,7 @@ from sparsetoken.base.validation import LARGEST_VALUE
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query, QueryVector, TwoSteps, check_query
+from sparsetoken.model.stages import Query, TwoSteps, check_query
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.alignment.two_steps import align, sign_boundary
 from sparsetoken.theory.spectrum import spectrum_of
@@ -33,11 +33,13 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
         from sparsetoken.theory.dynamics import descended_query  # with JAX
 
         return descended_query(problem, query).query
-    if isinstance(query, QueryVector):
+    if not isinstance(query, Query):
+        return None
+    if query.vector is not None:
         law = query_law(problem, query)
         cosine = law.overlap(spectrum_of(problem)) / law.norm
         return Query(max(-1.0, min(1.0, cosine)), query.sharpness)
-    return query if isinstance(query, Query) else None
+    return query
 
 
 def advice_on(problem: SparseTokenProblem, model: Model, query: Query | None) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import QueryVector, Readout
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Prediction
 from sparsetoken.results.record import fields_of, over_rows
@@ -57,11 +57,11 @@ def predictions_of(
         limit = Predictor(problem, model, test_problem).predictions(readouts, tolerance)
         return [dataclasses.replace(one, spread=0.0) for one in limit]
     vectors = [
-        QueryVector(vector.tolist(), float(sharpness))
+        Query(vector=vector.tolist(), sharpness=float(sharpness))
         for vector, sharpness in zip(queries.vectors[:_MOST], queries.sharpness, strict=False)
     ]
 
-    def solved(draws: Sequence[QueryVector], accuracy: float) -> list[list[Prediction]]:
+    def solved(draws: Sequence[Query], accuracy: float) -> list[list[Prediction]]:
         """Return the predictions of each draw."""
         last, found = None, []
         for query in draws:

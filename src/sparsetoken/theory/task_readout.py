@@ -17,7 +17,7 @@ from sparsetoken.losses import Loss
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Model, Pooled, QueriedModel
 from sparsetoken.model.network_checks import check_metric
-from sparsetoken.model.stages import Query, QueryCosines, Readout
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.model.task_law import Problem, TaskLaw, law_for_loss, law_of
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
@@ -257,16 +257,18 @@ def _query_of(names: tuple[str, ...], model: Model) -> TaskQuery | None:
     if not isinstance(model, QueriedModel):
         raise InvalidInput("model on a task", "Pooled() or one with a query", model)
     query = model.query
-    if isinstance(query, Query) and len(names) == 1:
-        query = QueryCosines({names[0]: query.cosine}, query.sharpness)
-    if not isinstance(query, QueryCosines):
+    given: dict[str, float] = {}
+    if isinstance(query, Query):
+        given = dict(query.cosines or ())
+        if query.cosine is not None and len(names) == 1:
+            given = {names[0]: query.cosine}
+    if not (isinstance(query, Query) and given):
         one = "Query(cosine, sharpness) of the one direction"
-        several = f"QueryCosines of {', '.join(names)}"
+        several = f"Query(cosines=...) of {', '.join(names)}"
         legal = f"{one if len(names) == 1 else several}, or a Descent"
-        cosines = f"{{{names[0]!r}: 0.8}}, sharpness=2.0"
-        remedy = "" if len(names) == 1 else f"Write st.model.QueryCosines({cosines}), for example."
+        example = f"st.Query(cosines={{{names[0]!r}: 0.8}}, sharpness=2.0)"
+        remedy = "" if len(names) == 1 else f"Write {example}, for example."
         raise InvalidInput("query on a task", legal, query, remedy)
-    given = dict(query.cosines)
     for name in given:
         if name not in names:
             legal = f"of {', '.join(names)}" if names[0] else "Query(cosine, sharpness) here"

@@ -97,7 +97,7 @@ def test_linear_maps_change_nothing():
     length = np.linalg.norm(A @ XI)
     moved = st.TokenCovariance(A @ S @ A.T, A @ effect(1.0) @ A.T, signal=A @ XI / length)
     plain = st.TokenCovariance(S, effect(1.0), signal=XI)
-    models = [st.Attention(st.model.QueryVector(v, 1.3)) for v in (q, np.linalg.solve(A.T, q))]
+    models = [st.Attention(st.Query(vector=v, sharpness=1.3)) for v in (q, np.linalg.solve(A.T, q))]
     one = st.capacity(st.SparseTokenProblem(5, 1, 2.0, tokens=plain), models[0])
     two = st.capacity(st.SparseTokenProblem(5, 1, 2.0 * length, tokens=moved), models[1])
     assert two.capacity == pytest.approx(one.capacity, rel=1e-8)

@@ -41,7 +41,7 @@ def beside():
 
 TOKENS = st.TokenCovariance(spectrum(-0.5), BETWEEN, signal=SIGNAL)
 ONE = st.TokenCovariance(spectrum(-0.5), signal=SIGNAL)
-QUERY = st.model.QueryVector(0.8 * SIGNAL + 0.6 * beside(), 1.2)
+QUERY = st.Query(vector=0.8 * SIGNAL + 0.6 * beside(), sharpness=1.2)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_rotation_changes_nothing(between):
         st.TokenCovariance(basis @ np.diag(S) @ basis.T, turned, signal=basis @ xi),
     )
     q = xi + 0.3 * rng.standard_normal(d) / math.sqrt(d)
-    queries = [st.Attention(st.model.QueryVector(v, 1.2)) for v in (q, basis @ q)]
+    queries = [st.Attention(st.Query(vector=v, sharpness=1.2)) for v in (q, basis @ q)]
     for models in ((st.Pooled(), st.Pooled()), queries):
         one, two = (
             st.predict(st.SparseTokenProblem(5, 1, 4.0, tokens=law), model, st.Readout(alpha1=3.0))
@@ -225,7 +225,7 @@ def test_what_is_refused():
     for model in (st.Pooled(), st.Attention(st.Query(0.8, 1.0))):
         with pytest.raises(InvalidInput, match="no noise in some direction"):
             st.predict(st.SparseTokenProblem(5, tokens=singular), model, st.Readout("square", 0.0))
-    blind = st.model.QueryVector([1.0, 0.0, 0.0, 0.0], 1.0)
+    blind = st.Query(vector=[1.0, 0.0, 0.0, 0.0], sharpness=1.0)
     for run in (st.predict, st.simulate):
         with pytest.raises(InvalidInput, match="tokens of a sample vary"):
             run(st.SparseTokenProblem(5, tokens=singular), st.Attention(blind))
@@ -294,7 +294,7 @@ def test_elementwise_weights_see_what_samples_share(case):
     xi /= np.linalg.norm(xi)
     law = st.TokenCovariance(spectrum(-0.3, d), 0.5 * (B + B.T), signal=xi)
     problem = st.SparseTokenProblem(*letters, tokens=law)
-    query = st.model.QueryVector(0.8 * xi * np.sqrt(d) + 0.6 * rng.standard_normal(d), 0.7)
+    query = st.Query(vector=0.8 * xi * np.sqrt(d) + 0.6 * rng.standard_normal(d), sharpness=0.7)
     model, readout = st.Elementwise(query, activation), st.Readout(loss, 0.1, alpha)
     measured = st.simulate(problem, model, readout, trials=30, seed=3)
     found = st.predict(problem, model, readout, tolerance=1e-3)

@@ -21,19 +21,19 @@ from sparsetoken.model.architectures.weights import (
     softmax_weights,
 )
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.stages import Query, QueryCosines, QueryVector, TwoSteps
+from sparsetoken.model.stages import Query, TwoSteps
 
 __all__ = ["Attention", "Elementwise", "HardAttention", "QueriedModel"]
 
 _LARGEST_EXPONENT = 300.0  # e^300 squared is still a float64
 
 
-AnyQuery = Query | QueryVector | QueryCosines | TwoSteps | Descent
+AnyQuery = Query | TwoSteps | Descent
 
 
 def _query(given: Any) -> AnyQuery:
     if not isinstance(given, AnyQuery):
-        legal = "a Query, a QueryVector, QueryCosines, TwoSteps or a Descent"
+        legal = "a Query, TwoSteps or a Descent"
         raise InvalidInput("query", legal, given)
     network = given.network if isinstance(given, Descent) else None
     if network is not None and not (isinstance(network, QueryNetwork) and network.heads == 1):
@@ -69,7 +69,7 @@ class QueriedModel(Model, abc.ABC):
         "given query, or how it is found",
         default=TwoSteps(),
         find=_query,
-        kind="Query or QueryVector or QueryCosines or TwoSteps or Descent",
+        kind="Query or TwoSteps or Descent",
     )
     sees_mean: ClassVar[bool] = False
 

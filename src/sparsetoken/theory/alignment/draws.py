@@ -144,7 +144,8 @@ def align_over_draws(
 def may_vary(query: object, problem: SparseTokenProblem) -> TypeGuard[TwoSteps | Query]:
     """Return whether a query is a random one of tokens that have a dimension."""
     known = isinstance(problem.tokens, Isotropic)
-    return not known and isinstance(query, (TwoSteps, Query))
+    given = isinstance(query, Query) and query.cosine is not None
+    return not known and (given or isinstance(query, TwoSteps))
 
 
 def randomness_advice(problem: SparseTokenProblem, query: object) -> str:

@@ -13,7 +13,7 @@ from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.model.architectures.queried import AnyQuery
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query, QueryVector, TwoSteps, check_query
+from sparsetoken.model.stages import Query, TwoSteps, check_query
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory.spectrum import TokenSpectrum, added, spectrum_of, times, trace
 
@@ -61,11 +61,11 @@ def query_law(problem: SparseTokenProblem, query: AnyQuery) -> QueryLaw:
         raise InvalidInput("tokens", "Isotropic() here", problem.tokens, remedy)
     check_query(query, problem.tokens)
     spectrum = spectrum_of(problem)
-    if isinstance(query, QueryVector):
-        q = spectrum.turned(np.array(query.direction))
+    assert isinstance(query, Query)  # as checked
+    if query.vector is not None:
+        q = spectrum.turned(np.array(query.vector))
         law = QueryLaw(q, np.zeros(len(q)), query.sharpness)
     else:  # a unit vector, whose rest is uniform beside the signal
-        assert isinstance(query, Query)  # as checked
         s, xi = query.cosine, spectrum.signal
         law = QueryLaw(s * xi, (1 - s**2) * (1 - xi**2) / (len(xi) - 1), query.sharpness)
     if law.width(spectrum) <= 0:
