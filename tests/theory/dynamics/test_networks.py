@@ -248,6 +248,25 @@ def test_broken_symmetries_are_said(task, descent, broken):
         assert "start_overlaps" in notes[0]
 
 
+@pytest.mark.parametrize(
+    ("tokens", "few"),
+    [
+        (st.TokenCovariance(np.append(12.0, np.ones(59)), signal=np.full(60, 60**-0.5)), True),
+        (st.TokenCovariance(np.ones(60), signal=np.full(60, 60**-0.5)), False),
+        (power_law(600, 0.25).tokens, False),
+        (power_law(600, 1.0).tokens, True),
+    ],
+)
+def test_a_covariance_that_few_directions_carry_has_a_note(tokens, few):
+    problem = dataclasses.replace(PROBLEM, tokens=tokens)
+    descent = st.Descent(alpha=2.0, steps=1, rates=0.1)
+    notes = descend(problem, descent, replicas=2).notes
+    assert len(notes) == few
+    if few:
+        assert f"At d = {tokens.dimension}" in notes[0]
+        assert "simulation.descend" in notes[0]
+
+
 def test_a_spectrum_of_few_eigenvalues_has_no_error():
     descent = st.Descent(networks.Softmax(), alpha=2.0, steps=3)
     plan, error = gathered_plan(with_atoms(2000), descent, 1e-3)

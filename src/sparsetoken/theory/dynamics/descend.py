@@ -47,12 +47,9 @@ def descend(
 
     The samples are followed in independent replicas, 4096 samples in each; replicas are
     added until twice the error of the test error is allowed at every step.
-    Among tokens of a `TokenCovariance`, whose dimension d is known, a replica is a data set of
-    alpha d samples, and the course is the mean over data sets: where few directions carry the
-    variance, it is not that of the limit. Data sets are added until twice the error is
-    allowed or is a quarter of the spread over data sets: one experiment has one data set. A note
-    states that spread. A data set of more than 128 MiB is not followed: the course is then
-    the limit, as a note says.
+    The limit is that of many directions. Where few of them carry the covariance of a
+    `TokenCovariance`, a course at its dimension may differ from the limit and vary between data
+    sets: a note says so, and `sparsetoken.simulation.descend` follows the descent there.
     Fields of the problem and of the descent may hold arrays, which broadcast against one another.
     All descents draw the same samples, so that the differences between them are known better
     than each.
@@ -67,8 +64,7 @@ def descend(
     tolerance : float
         In (0, 1). Of test errors, and a hundredth of their relative errors, as of `predict`.
     replicas : int, optional
-        So many replicas or data sets, at least 2, whatever the tolerance, which still decides the
-        status.
+        So many replicas, at least 2, whatever the tolerance, which still decides the status.
     executor : concurrent.futures.Executor, optional
         Runs the replicas, in threads or processes; by default they run here. The result does
         not depend on it.
@@ -80,11 +76,10 @@ def descend(
     Course
         The start and each step, along the last dimension. Its status is NO_LIMIT if the
         weights grow beyond 1e6 or are no numbers any more: the steps before that are kept. Where
-        replicas of the limit differ too much, a covariance of projections is not positive, or
-        some data sets diverge, the course is cut with the status TOLERANCE_NOT_REACHED. The
-        training loss of a built-in loss is at least 0. The notes of a course say where small
-        overlaps of the start would change it: the limit keeps symmetries that are broken at every
-        finite dimension.
+        replicas differ too much, or a covariance of projections is not positive, the course is cut
+        with the status TOLERANCE_NOT_REACHED. The training loss of a built-in loss is at least 0.
+        The notes of a course say where small overlaps of the start would change it: the limit
+        keeps symmetries that are broken at every finite dimension.
 
     Raises
     ------

@@ -11,13 +11,11 @@ from jaxtyping import Float
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.descent import Descent, Training, training_of
 from sparsetoken.model.task_law import Problem
-from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.theory.dynamics.spectrum import ATOMS, Atoms, atoms_of
 
 _SAMPLES = (2048, 1024, 512)  # in half a replica, of all kinds together
 _FRESH, _LEAST = 2**16, 128  # in half a replica over all steps, and in each, of fresh samples
 _BYTES = 2**29  # of the projections that a replica keeps
-_DATA_BYTES = 2**27  # of a data set, which takes about a second
 # Further rows that each direction beyond the first takes: its coefficients, its noise and its
 # projections, those of a user's target included (7 by measurement, whatever their number).
 _OF_DIRECTION = 8
@@ -27,15 +25,13 @@ class Plan(NamedTuple):
     """All that replicas have in common.
 
     The size is the number of samples of each kind in half a replica. With `mixing` normals along
-    the atoms are made of those along more atoms; otherwise each atom has its own. With a number of
-    `samples` a replica is a data set of so many at the dimension of the tokens, not the limit.
+    the atoms are made of those along more atoms; otherwise each atom has its own.
     """
 
     training: Training
     atoms: Atoms
     size: int
     mixing: Float[np.ndarray, "A more"] | None = None
-    samples: int = 0
 
 
 def plan_of(task: Problem, trained: Descent, atoms: int = ATOMS) -> Plan:
@@ -79,21 +75,3 @@ def plan_of(task: Problem, trained: Descent, atoms: int = ATOMS) -> Plan:
     left = (free + more - first) // 2
     legal = f"at most {left // columns} that move all {columns} columns"
     raise InvalidInput("steps of a descent", legal, training.steps, f"{remedy}or simulate.")
-
-
-def plan_of_data_sets(plan: Plan) -> Plan | None:
-    """Return the plan of data sets at the dimension of the tokens.
-
-    There is none for isotropic tokens, which have no dimension, where samples are without end or
-    take too much memory, or where the dimension has no room for the start or the samples for the
-    batches.
-    """
-    training, tokens = plan.training, plan.training.law.tokens
-    if not isinstance(tokens, TokenCovariance):
-        return None
-    if training.alpha == math.inf:
-        return None
-    d, n = tokens.dimension, max(1, round(training.alpha * tokens.dimension))
-    fits = 4 * n * training.law.length * d <= _DATA_BYTES
-    fits = fits and len(training.start) <= d and training.batches <= n
-    return plan._replace(samples=n) if fits else None

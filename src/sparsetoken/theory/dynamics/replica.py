@@ -14,7 +14,6 @@ from sparsetoken.model.network_checks import is_symmetric
 from sparsetoken.model.task import Latent
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.products import few_rows
-from sparsetoken.theory.dynamics.data_sets import DataSet
 from sparsetoken.theory.dynamics.frame import Frame
 from sparsetoken.theory.dynamics.plan import Plan
 from sparsetoken.theory.dynamics.samples import EVEN_ROWS, Normals, slopes_of
@@ -49,14 +48,12 @@ def together(courses: Sequence[States]) -> States:
 
 @with_x64
 def run_replica(plan: Plan, replica: int) -> States:
-    """Return the course of a replica, or on a data set.
+    """Return the course of a replica.
 
     A mean over n samples has an error of order 1/n in what follows from it. The two halves of
     the samples have it twice: twice the whole minus their mean is free of it, with nearly the
     noise of the whole. A descent that diverges has fewer states than steps.
     """
-    if plan.samples:
-        return course(plan, replica, ())
     courses: Iterable[Iterable[States]] = (_states(plan, replica, i) for i in ((0, 1), (0,), (1,)))
     if plan.training.alpha < math.inf:  # one after the other, for the memory that each keeps
         courses = map(list, courses)
@@ -67,10 +64,10 @@ def run_replica(plan: Plan, replica: int) -> States:
 
 
 def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
-    """Follow the descent on some halves of the samples of a replica, or on a data set.
+    """Follow the descent on some halves of the samples of a replica.
 
-    Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d, or at their n and d. At
-    alpha = inf each step has samples of its own.
+    Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d. At alpha = inf each step has
+    samples of its own.
     """
     return _stacked(_states(plan, replica, halves))
 
@@ -83,11 +80,7 @@ def _states(plan: Plan, replica: int, halves: tuple[int, ...]) -> Iterator[State
     """Yield the states of a descent, at the start and after each step."""
     training = plan.training
     fresh = training.alpha == math.inf
-    population: _Population | DataSet
-    if halves:
-        population = _Population(plan, replica, halves, 0 if fresh else None)
-    else:
-        population = DataSet(plan, replica)
+    population = _Population(plan, replica, halves, 0 if fresh else None)
     U = before = population.start()
     norms = np.linalg.norm(training.start, axis=0)
     c = c_before = training.start_c
@@ -137,7 +130,7 @@ class _Population:
     def __init__(
         self, plan: Plan, replica: int, halves: tuple[int, ...], step: int | None = None
     ) -> None:
-        training, atoms, size, self._mixing, _ = plan
+        training, atoms, size, self._mixing = plan
         law = training.law
         # Each half holds equally many bags of each kind, weighted by the chances of the kinds.
         kinds = np.tile(np.repeat(np.arange(len(law.rates)), size), len(halves))
