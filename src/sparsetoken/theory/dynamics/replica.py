@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken.base.validation import LARGEST_VALUE
+from sparsetoken.model.descent_step import Iterate, gradient_step
 from sparsetoken.model.network_checks import is_symmetric
 from sparsetoken.model.task import Latent
 from sparsetoken.numerics.backend import with_x64
@@ -81,39 +82,28 @@ def _states(plan: Plan, replica: int, halves: tuple[int, ...]) -> Iterator[State
     training = plan.training
     fresh = training.alpha == math.inf
     population = _Population(plan, replica, halves, 0 if fresh else None)
-    U = before = population.start()
-    norms = np.linalg.norm(training.start, axis=0)
-    c = c_before = training.start_c
+    now = Iterate.start(population.start(), training.start_c)
     for t in range(training.steps + 1):
         if fresh and t:
             population = _Population(plan, replica, halves, t)
-        grams = population.grams(U)
-        squares = np.append(np.diagonal(grams[0]), c**2)
+        grams = population.grams(now.U)
+        squares = np.append(np.diagonal(grams[0]), now.c**2)
         if not (np.isfinite(squares).all() and squares.max() <= LARGEST_VALUE**2):
             break
-        losses, by_H, by_c = population.slopes(U, c)
-        yield States(np.array(population.mean(losses)), population.overlaps(U), *grams, c)
+        losses, by_H, by_c = population.slopes(now.U, now.c)
+        loss, overlaps = population.mean(losses), population.overlaps(now.U)
+        yield States(np.array(loss), overlaps, *grams, now.c)
         if t == training.steps:
             break
         moves, shares = training.moves[t], population.shares(t)
-        gradients = population.gradient(by_H[moves] * shares, moves)
-        if training.sphere.any():
-            along = sum((u * by[: len(u)]).sum(axis=0) for u, by in zip(U, gradients, strict=True))
-            along = training.sphere * along / np.where(training.sphere, norms**2, 1.0)
-            for u, by in zip(U, gradients, strict=True):
-                by[: len(u)] -= along * u
-        new = []
-        for own, last, gradient in zip(U, before, gradients, strict=True):
-            u, past = (_padded(one, len(gradient)) for one in (own, last))
-            step = training.rates[t] * (gradient + training.decay * u)
-            new.append((u - step + training.momentum[t] * (u - past), u))
-        U, before = [u for u, _ in new], [u for _, u in new]
-        if training.sphere.any():
-            reached = np.sqrt(sum((u**2).sum(axis=0) for u in U))
-            U = [u * np.where(training.sphere, norms / np.maximum(reached, 1e-300), 1.0) for u in U]
+        by_U = population.gradient(by_H[moves] * shares, moves)
         pull = np.array([population.mean(row * shares) for row in by_c])
-        step = training.rates_c[t] * pull
-        c, c_before = c - step + training.momentum[t] * (c - c_before), c
+        # The weights are 0 along the directions that the gradient adds.
+        U, before = (
+            [_padded(u, len(by)) for u, by in zip(own, by_U, strict=True)]
+            for own in (now.U, now.U_before)
+        )
+        now = gradient_step(training, t, now._replace(U=U, U_before=before), by_U, pull)
 
 
 def _padded(u: np.ndarray, size: int) -> np.ndarray:
