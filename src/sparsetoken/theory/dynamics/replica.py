@@ -120,7 +120,7 @@ class _Population:
     def __init__(
         self, plan: Plan, replica: int, halves: tuple[int, ...], step: int | None = None
     ) -> None:
-        training, atoms, size, self._mixing = plan
+        training, atoms, size = plan
         law = training.law
         # Each half holds equally many bags of each kind, weighted by the chances of the kinds.
         kinds = np.tile(np.repeat(np.arange(len(law.rates)), size), len(halves))
@@ -194,17 +194,9 @@ class _Population:
 
     def _fresh(self, rows: int) -> Iterable[np.ndarray]:
         """Yield normals for each atom."""
-        if self._mixing is None:
-            yield from (self._drawn(rows) for _ in self._atoms.shares)
-        else:
-            finer = [self._drawn(rows) for _ in self._mixing.T]
-            for row in self._mixing:
-                used = np.flatnonzero(row)
-                yield np.sum([row[i] * finer[i] for i in used], axis=0)
-
-    def _drawn(self, rows: int) -> np.ndarray:
-        drawn = np.concatenate([half.take(rows) for half in self._normals], axis=2)
-        return drawn.reshape(rows, drawn.shape[1] * drawn.shape[2])
+        for _ in self._atoms.shares:
+            drawn = np.concatenate([half.take(rows) for half in self._normals], axis=2)
+            yield drawn.reshape(rows, drawn.shape[1] * drawn.shape[2])
 
     def mean(self, values: Float[np.ndarray, " n"]) -> float:
         """Return the mean of a number of each sample."""
