@@ -6,6 +6,7 @@ import pytest
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.descent import training_of
+from sparsetoken.model.descent_step import Iterate, gradient_step
 
 PROBLEM = st.SparseTokenProblem(4, 1, 3.0)
 CLASSES = st.model.ConceptProblem(
@@ -161,3 +162,27 @@ def test_a_network_that_sees_places_needs_uniform_ones():
         _training(skewed, first)
     assert _training(skewed, st.networks.Gated()).law.length == 4
     assert _training(network=first).law.length == 4
+
+
+def test_a_step_in_parts_of_the_space_is_the_step_in_all_of_it():
+    """With momentum, decay, and a column that keeps its norm."""
+    given = {"momentum": 0.3, "decay": 0.1, "rates": {"q": 2.0, "w": 0.7}, "sphere": "q"}
+    training = training_of(PROBLEM, st.Descent(steps=2, **given))
+    rng = np.random.default_rng(0)
+    U, before, by_U = rng.standard_normal((3, 7, 2))
+    c, c_before, by_c = np.array([[0.5], [0.2], [-1.0]])
+
+    def after(*parts):
+        at = [[x[own] for own in parts] for x in (U, before, by_U)]
+        now = Iterate(at[0], c, at[1], c_before)
+        return gradient_step(training, 1, now, at[2], by_c)
+
+    whole, parts = after(slice(None)), after(slice(3), slice(3, None))
+    np.testing.assert_allclose(np.concatenate(parts.U), whole.U[0], rtol=1e-12)
+    q, w = training.columns.index("q"), training.columns.index("w")
+    moved = whole.U[0]
+    assert np.linalg.norm(moved[:, q]) == pytest.approx(np.linalg.norm(U[:, q]))
+    by_hand = U - 0.7 * (by_U + 0.1 * U) + 0.3 * (U - before)
+    np.testing.assert_allclose(moved[:, w], by_hand[:, w], rtol=1e-12)
+    assert whole.c == pytest.approx(c - 0.5 * by_c + 0.3 * (c - c_before))
+    np.testing.assert_array_equal(whole.U_before[0], U)

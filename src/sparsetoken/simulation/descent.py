@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer
 from sparsetoken.model.descent import Descent, Training, require_descent, training_of
+from sparsetoken.model.descent_step import Iterate, gradient_step
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import check_dimension
@@ -114,31 +115,16 @@ def _new_bags(dimension: int) -> int:
 
 def followed(data: TokenData, training: Training) -> Iterator[State]:
     """Yield the weights at the start and after each step."""
-    U = before = data.start()
-    c = c_before = training.start_c
+    now = Iterate.start([data.start()], training.start_c)
     for t in range(training.steps + 1):
+        (U,), c = now.U, now.c
         largest = float(np.max([np.linalg.norm(U, axis=0).max(), *np.abs(c)]))
         if not largest <= LARGEST_VALUE:
             return
         loss, by_U, by_c = data.gradient(U, c, t)
         yield State(U, c, loss)
-        if t == training.steps:
-            return
-        m, sphere = training.momentum[t], training.sphere
-        if sphere.any():
-            by_U = _tangential(U, by_U, sphere)
-        step = training.rates[t] * (by_U + training.decay * U)
-        U, before = U - step + m * (U - before), U
-        if sphere.any():
-            norms, old = np.linalg.norm(U, axis=0), np.linalg.norm(before, axis=0)
-            U = U * np.divide(old, norms, out=np.ones(len(sphere)), where=sphere)
-        c, c_before = c - training.rates_c[t] * by_c + m * (c - c_before), c
-
-
-def _tangential(U: np.ndarray, by_U: np.ndarray, sphere: np.ndarray) -> np.ndarray:
-    """Return gradients without their parts along the columns that stay on a sphere."""
-    along, size = np.einsum("km,km->m", U, by_U), np.linalg.norm(U, axis=0)
-    return by_U - U * np.divide(along, size**2, out=np.zeros(len(sphere)), where=sphere)
+        if t < training.steps:
+            now = gradient_step(training, t, now, [by_U], by_c)
 
 
 def last_query(problem: SparseTokenProblem, descent: Descent, engine: TensorEngine) -> TrainedQuery:

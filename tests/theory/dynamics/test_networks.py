@@ -21,11 +21,9 @@ from sparsetoken.model.task_law import law_of
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory import descend
 from sparsetoken.theory.dynamics import follow
-from sparsetoken.theory.dynamics.gathering import gathered_plan
 from sparsetoken.theory.dynamics.outcomes import network_outcome
-from sparsetoken.theory.dynamics.plan import plan_of
+from sparsetoken.theory.dynamics.plan import ATOMS, atoms_of, plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica
-from sparsetoken.theory.dynamics.spectrum import mixing
 
 PROBLEM = st.SparseTokenProblem(length=5, informative=1, strength=4.0)
 BOTH = {
@@ -248,36 +246,45 @@ def test_broken_symmetries_are_said(task, descent, broken):
         assert "start_overlaps" in notes[0]
 
 
-def test_a_spectrum_of_few_eigenvalues_has_no_error():
-    descent = st.Descent(networks.Softmax(), alpha=2.0, steps=3)
-    plan, error = gathered_plan(with_atoms(2000), descent, 1e-3)
-    assert plan.atoms.exact
-    assert plan.atoms.shares == pytest.approx([0.4, 0.35, 0.25])
-    assert plan.atoms.within == pytest.approx([0.3375, 0.9, 2.2])
-    assert plan.atoms.signals[:, 0, 0] ** 2 == pytest.approx([0.2, 0.4, 0.4])
-    assert error is None
+@pytest.mark.parametrize(
+    ("tokens", "few"),
+    [
+        (st.TokenCovariance(np.append(12.0, np.ones(59)), signal=np.full(60, 60**-0.5)), True),
+        (st.TokenCovariance(np.ones(60), signal=np.full(60, 60**-0.5)), False),
+        (power_law(600, 0.25).tokens, False),
+        (power_law(600, 1.0).tokens, True),
+    ],
+)
+def test_a_covariance_that_few_directions_carry_has_a_note(tokens, few):
+    problem = dataclasses.replace(PROBLEM, tokens=tokens)
+    descent = st.Descent(alpha=2.0, steps=1, rates=0.1)
+    notes = descend(problem, descent, replicas=2).notes
+    assert len(notes) == few
+    if few:
+        assert f"At d = {tokens.dimension}" in notes[0]
+        assert "simulation.descend" in notes[0]
 
 
-def test_atoms_are_doubled_until_the_tolerance_is_met():
-    problem = power_law(2000, 0.5)
-    descent = st.Descent(networks.Softmax(), alpha=2.5, steps=3, rates=0.6)
-    few, gathering = gathered_plan(problem, descent, None)
-    more, _ = gathered_plan(problem, descent, 1e-4)
-    assert len(few.atoms.shares) == 8
-    assert len(more.atoms.shares) > 16
-    # Each cut halves the largest range.
-    largest = problem.tokens.within.max()
-    assert few.atoms.within[-1] > 0.75 * largest
-    assert more.atoms.within[-1] > 0.9 * largest
-    for plan in (few, more):
-        assert plan.atoms.shares.sum() == pytest.approx(1)
-        assert plan.atoms.shares @ plan.atoms.within == pytest.approx(1)
-    found = descend(problem, descent, replicas=2)
-    assert found.numerical_error >= gathering.outcome_error.test_error.max()
-    # All quantities have the error of the atoms.
-    fine, coarse = gathering.states.loss
-    assert np.ptp([fine, coarse]) > 0
-    assert (found.errors.training_loss >= abs(fine - coarse)).all()
+def test_a_spectrum_of_few_eigenvalues_is_kept():
+    atoms = atoms_of(law_of(with_atoms(2000)))
+    assert atoms.shares == pytest.approx([0.4, 0.35, 0.25])
+    assert atoms.within == pytest.approx([0.3375, 0.9, 2.2])
+    assert atoms.between == pytest.approx([0.0, 0.2, 0.6])
+    assert atoms.signals[:, 0, 0] ** 2 == pytest.approx([0.2, 0.4, 0.4])
+
+
+@pytest.mark.parametrize("exponent", [0.25, 0.5, 1.0])
+def test_a_spectrum_of_many_eigenvalues_is_gathered(exponent):
+    problem = power_law(2000, exponent)
+    few, more = (atoms_of(law_of(problem), count) for count in (ATOMS, 4 * ATOMS))
+    assert len(few.shares) == ATOMS
+    for atoms in (few, more):
+        assert atoms.shares.sum() == pytest.approx(1)
+        assert atoms.shares @ atoms.within == pytest.approx(1)
+        assert (atoms.signals**2).sum() == pytest.approx(1)
+    # The second moments, which the gathering lowers.
+    squares = np.mean(problem.tokens.within**2)
+    assert few.shares @ few.within**2 < more.shares @ more.within**2 <= squares
 
 
 def test_eigenvalues_that_differ_by_rounding_are_one():
@@ -286,8 +293,7 @@ def test_eigenvalues_that_differ_by_rounding_are_one():
         tokens = st.TokenCovariance(values, signal=np.eye(300)[0])
         task = st.SparseTokenProblem(5, 1, 4.0, tokens=tokens)
         plan = plan_of(task, st.Descent(steps=1))
-        assert len(plan.atoms.shares) == 3
-        assert plan.atoms.exact
+        assert plan.atoms.within == pytest.approx([0.5, 1.0, 1.5])
 
 
 def test_a_network_without_further_weights_and_readouts():
@@ -300,28 +306,6 @@ def test_a_network_without_further_weights_and_readouts():
     )
     assert course.weights.c.shape == (3, 0)
     assert np.isfinite(course.test_error).all()
-
-
-def test_atoms_that_gather_equal_eigenvalues_change_nothing():
-    """Two atoms of one eigenvalue are one: of the same normals the same course follows."""
-    problem = with_atoms(2000)
-    plan = plan_of(problem, st.Descent(networks.Softmax(), alpha=2.5, steps=1))
-    atoms = plan.atoms
-    two = [np.repeat(x, 2, axis=0) for x in atoms[:4]]
-    fine = atoms._replace(
-        shares=two[0] / 2,
-        within=two[1],
-        between=two[2],
-        signals=two[3] / np.sqrt(2),
-        groups=2 * atoms.groups + np.arange(len(atoms.groups)) % 2,
-    )
-    matrix = mixing(atoms, fine)
-    assert (matrix**2).sum(axis=1) == pytest.approx(np.ones(3))
-    one = run_replica(plan._replace(mixing=matrix), 0)
-    other = run_replica(plan._replace(atoms=fine), 0)
-    # The first step sees the projections on signal and start alone, in which the atoms are one.
-    np.testing.assert_allclose(one.loss[0], other.loss[0], rtol=1e-12)
-    np.testing.assert_allclose(one.overlaps[1], other.overlaps[1], rtol=1e-9)
 
 
 def test_a_descent_near_a_divergence_keeps_what_is_known():

@@ -14,25 +14,28 @@ from sparsetoken.base.progress import Progress
 from sparsetoken.losses import Loss
 from sparsetoken.model.descent import Descent, Training
 from sparsetoken.model.stages import SMOOTH_LOSSES
-from sparsetoken.model.task_law import Problem
+from sparsetoken.model.task_law import Problem, TaskLaw
 from sparsetoken.model.tokens import TokenCovariance
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.theory.dynamics.gathering import Gathering, gathered_plan
+from sparsetoken.theory.alignment.draws import LEAST_DIRECTIONS
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
-from sparsetoken.theory.dynamics.plan import Plan, plan_of, plan_of_data_sets
-from sparsetoken.theory.dynamics.replica import States, run_replica, together
-from sparsetoken.theory.dynamics.symmetry import broken_symmetry
+from sparsetoken.theory.dynamics.plan import Plan, plan_of
+from sparsetoken.theory.dynamics.replica import States, course, run_replica, together
 from sparsetoken.theory.readout.accuracy import allowed_error
+from sparsetoken.theory.spectrum import spectrum_of_tokens
 
 FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the errors
 SCRAMBLES, MOST_SCRAMBLES = 16, 128  # of the nodes of the test error
 _SAFETY = 1.2  # more replicas than the first ones ask for
 _LEAST_KNOWN = 0.3  # relative standard error of a squared norm above which a course is cut
-_SHARE = 0.25  # of the spread over data sets, to which their mean is known
 _ERRORS = 4.0  # standard errors, to which an eigenvalue of the population limit is known
 _ROUNDING = 1e-9  # of the largest squared norm: less may be missing from positivity
+# Overlaps of a start that may break a symmetry; their effect falls as one over the dimension.
+_DIMENSION, _DRAWS = 1000, 3
+_SEED = 20250932  # any fixed number: the same overlaps in every run
 
 
 class Replicas:
@@ -53,11 +56,10 @@ class Replicas:
 class Trajectory:
     """A descent as far as it is known.
 
-    States are means over replicas, and `groups` means over groups of replicas, or data sets, with
-    an axis for groups in front; `outcome` and `group_outcomes` are those on new bags, and
-    `node_errors` errors of the outcome over scrambles of nodes. The gathering holds the
-    error by the atoms of the spectrum, where they gather eigenvalues. Notes are on broken
-    symmetries and on data sets.
+    States are means over replicas, and `groups` means over groups of replicas, with an axis for
+    groups in front; `outcome` and `group_outcomes` are those on new bags, and `node_errors` errors
+    of the outcome over scrambles of nodes. Notes are on broken symmetries and on covariances that
+    few directions carry.
     """
 
     plan: Plan
@@ -67,7 +69,6 @@ class Trajectory:
     outcome: NetworkOutcome
     group_outcomes: NetworkOutcome
     node_errors: NetworkOutcome
-    gathering: Gathering | None
     status: Status
     notes: tuple[str, ...] = ()
 
@@ -83,37 +84,15 @@ class Trajectory:
         moved = np.maximum(least - self.states.loss, 0)
         return self.states.loss + moved, self.error(lambda states: states.loss) + moved
 
-    def value(self, quantity: Callable[[States], np.ndarray]) -> np.ndarray:
-        """Return a quantity of the mean states, or its mean over data sets."""
-        return quantity(self.groups).mean(axis=0) if self.plan.samples else quantity(self.states)
-
     def error(self, quantity: Callable[[States], np.ndarray]) -> np.ndarray:
-        """Return the error of a quantity by replicas and the atoms of the spectrum."""
-        spread = stated_error(quantity(self.groups))
-        if self.gathering is None:
-            return spread
-        fine, coarse = quantity(self.gathering.states)
-        return np.hypot(spread, fine - coarse)
+        """Return the error of a quantity of the states."""
+        return stated_error(quantity(self.groups))
 
     @property
-    def spread(self) -> np.ndarray:
-        """The standard deviation of the test error over data sets; 0 in the limit."""
-        own = self.group_outcomes.test_error
-        return own.std(axis=0, ddof=1) if self.plan.samples else np.zeros(own.shape[1])
-
-    @property
-    def standard(self) -> NetworkOutcome:
-        """Errors by replicas and nodes."""
+    def outcome_error(self) -> NetworkOutcome:
+        """The errors of the outcome by replicas and nodes."""
         own = zip(self.group_outcomes, self.node_errors, strict=True)
         return NetworkOutcome(*(np.hypot(stated_error(groups), nodes) for groups, nodes in own))
-
-    @property
-    def numerical(self) -> NetworkOutcome:
-        """Errors by replicas, nodes and atoms of the spectrum."""
-        if self.gathering is None:
-            return self.standard
-        both = zip(self.standard, self.gathering.outcome_error, strict=True)
-        return NetworkOutcome(*(np.hypot(*errors) for errors in both))
 
 
 def follow(
@@ -121,70 +100,42 @@ def follow(
 ) -> Trajectory:
     """Return a descent, from as many replicas as a tolerance needs, or from a given number.
 
-    The tolerance decides the status in any case.
+    A plan says what replicas have in common. Each is a course of `run_replica`; `_followed` takes
+    their means, test errors on new bags, and errors from their differences, and `_wanted` says how
+    many replicas the tolerance needs, which decides the status in any case.
     """
-    limit = plan_of(task, trained)
-    data_sets = plan_of_data_sets(limit)
-    gathering: Gathering | None = None
-    broken: tuple[str, ...] = ()
-    if data_sets is None:
-        plan, gathering = gathered_plan(task, trained, tolerance if count is None else None)
-        broken = broken_symmetry(plan, tolerance)
-    else:
-        plan = data_sets
+    plan = plan_of(task, trained)
+    broken = _broken_symmetry(plan, tolerance)
+    notes = (*broken, *_note_on_dimension(plan.training.law))
     courses = list(replicas.run(plan, range(count or FIRST_REPLICAS)))
     while True:
-        trajectory = _followed(plan, courses, gathering, tolerance)
+        trajectory = _followed(plan, courses, tolerance)
         more = _wanted(trajectory, tolerance) - len(courses)
         # Where a symmetry is broken replicas differ by chance, of which more do not bring less.
         if count is not None or broken or more <= 0:
-            return dataclasses.replace(trajectory, notes=(*broken, *_note_on_dimension(trajectory)))
+            return dataclasses.replace(trajectory, notes=notes)
         replicas.progress.expect(more)
         courses += replicas.run(plan, range(len(courses), len(courses) + more))
 
 
-def _note_on_dimension(trajectory: Trajectory) -> tuple[str, ...]:
-    """Return what a course among tokens of a known dimension is."""
-    tokens, last = trajectory.plan.training.law.tokens, len(trajectory.spread) - 1
-    if not isinstance(tokens, TokenCovariance):
-        return ()
-    if trajectory.plan.samples:
-        return (
-            f"The course is a mean over data sets at d = {tokens.dimension}; after {last} steps "
-            f"the test error of one has a standard deviation of {trajectory.spread[-1]:.2g}.",
-        )
-    return (
-        f"The course is the limit of many directions: a data set at d = {tokens.dimension} takes "
-        "too much memory, has no end, or has no room for the start or the batches. Where few "
-        "directions carry the variance, simulate.",
-    )
-
-
-def _followed(
-    plan: Plan, courses: list[States], gathering: Gathering | None, tolerance: float
-) -> Trajectory:
+def _followed(plan: Plan, courses: list[States], tolerance: float) -> Trajectory:
+    """Return what courses of replicas tell together."""
     training, all_courses = plan.training, together(courses)
-    count = len(courses) if plan.samples else min(_GROUPS, len(courses))
-    places = np.array_split(np.arange(len(courses)), count)
+    places = np.array_split(np.arange(len(courses)), min(_GROUPS, len(courses)))
     groups = all_courses.each(lambda x: np.stack([x[own].mean(axis=0) for own in places]))
     reached = all_courses.loss.shape[1]
-    known = reached if plan.samples else _known(groups, training)
-    if gathering is not None:
-        known = min(known, gathering.states.loss.shape[1])
-        gathering = gathering.until(known)
+    known = _known(groups, training)
     groups = groups.each(lambda x: x[:, :known])
     states = all_courses.each(lambda x: x[:, :known].mean(axis=0))
-    group_outcomes = _group_outcomes(plan, groups)
-    on_nodes = group_outcomes if plan.samples else _on_nodes(training, states, tolerance)
+    on_nodes = _on_nodes(training, states, tolerance)
     trajectory = Trajectory(
         plan,
         len(courses),
         states,
         groups,
         on_nodes.each(lambda x: x.mean(axis=0)),
-        group_outcomes,
-        on_nodes.each(stated_error if not plan.samples else lambda x: np.zeros(known)),
-        gathering,
+        _group_outcomes(training, groups),
+        on_nodes.each(stated_error),
         Status(StatusCode.CONVERGED),
     )
     diverges = max(len(one.loss) for one in courses) <= training.steps
@@ -193,18 +144,9 @@ def _followed(
     )
 
 
-def _group_outcomes(plan: Plan, groups: States) -> NetworkOutcome:
-    """Return the outcomes of groups of replicas, or of data sets.
-
-    Data sets have nodes of their own, whose errors are part of their spread.
-    """
-    training, (count, known) = plan.training, groups.loss.shape
-    if plan.samples:
-        own = [groups.each(lambda x, i=i: x[i]) for i in range(count)]  # type: ignore[misc]
-        outcomes = [
-            network_outcome(training.network, training.law, one, i) for i, one in enumerate(own)
-        ]
-        return NetworkOutcome(*map(np.array, zip(*outcomes, strict=True)))
+def _group_outcomes(training: Training, groups: States) -> NetworkOutcome:
+    """Return the outcomes of groups of replicas, all on the same nodes."""
+    count, known = groups.loss.shape
     flat = groups.each(lambda x: x.reshape(count * known, *x.shape[2:]))
     outcome = network_outcome(training.network, training.law, flat)
     return outcome.each(lambda x: x.reshape(count, known))
@@ -258,17 +200,15 @@ def _status(trajectory: Trajectory, diverges: bool, tolerance: float) -> Status:
     if diverges:
         what = f"The descent diverges at step {known}; the steps before it are kept."
         return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
-    values, errors = trajectory.outcome.test_error, trajectory.numerical.test_error
-    allowed = _allowed(values, tolerance, trajectory.spread)
-    excess = _excess(values, errors, tolerance, trajectory.spread)
+    values, errors = trajectory.outcome.test_error, trajectory.outcome_error.test_error
+    allowed, excess = _allowed(values, tolerance), _excess(values, errors, tolerance)
     if known > steps and excess <= 1:
         return Status(StatusCode.CONVERGED)
     texts = []
     if known <= steps:
-        what = "Some data sets diverge" if trajectory.plan.samples else "Replicas differ too much"
         texts += [
-            f"{what} from step {known} on; the steps before it are kept. Lower the step sizes or "
-            "momentum."
+            f"Replicas differ too much from step {known} on; the steps before it are kept. Lower "
+            "the step sizes or momentum."
         ]
     if not excess <= 1:
         worst, needed = int(np.argmax(errors / allowed)), 1.1 * excess * tolerance
@@ -280,22 +220,15 @@ def _status(trajectory: Trajectory, diverges: bool, tolerance: float) -> Status:
     return Status(StatusCode.TOLERANCE_NOT_REACHED, " ".join(texts))
 
 
-def _excess(
-    test_error: np.ndarray, errors: np.ndarray, tolerance: float, spread: np.ndarray | float = 0.0
-) -> float:
+def _excess(test_error: np.ndarray, errors: np.ndarray, tolerance: float) -> float:
     """Return how many times twice an error is above what is allowed, at worst."""
-    return float(np.max(2 * errors / _allowed(test_error, tolerance, spread)))
+    return float(np.max(2 * errors / _allowed(test_error, tolerance)))
 
 
-def _allowed(
-    test_error: np.ndarray, tolerance: float, spread: np.ndarray | float = 0.0
-) -> np.ndarray:
-    """Return what twice the error of each test error may be, > 0.
-
-    A share of the spread over data sets is allowed: one experiment has one data set.
-    """
+def _allowed(test_error: np.ndarray, tolerance: float) -> np.ndarray:
+    """Return what twice the error of each test error may be, > 0."""
     asked = [allowed_error(float(value), tolerance) for value in test_error]
-    return np.maximum(np.maximum(asked, _SHARE * spread), 1e-300)
+    return np.maximum(asked, 1e-300)
 
 
 def _wanted(trajectory: Trajectory, tolerance: float) -> int:
@@ -304,10 +237,69 @@ def _wanted(trajectory: Trajectory, tolerance: float) -> int:
         return trajectory.replicas
     if trajectory.replicas >= MOST_REPLICAS:
         return trajectory.replicas
-    excess = _excess(
-        trajectory.outcome.test_error, trajectory.standard.test_error, tolerance, trajectory.spread
-    )
-    if trajectory.plan.samples and excess <= 1:  # some diverge, which others do not change
-        return trajectory.replicas
+    excess = _excess(trajectory.outcome.test_error, trajectory.outcome_error.test_error, tolerance)
     ratio = min(max(excess, 1.0), MOST_REPLICAS) ** 2  # finite where a test error is 0
     return min(MOST_REPLICAS, _GROUPS * math.ceil(_SAFETY * ratio * trajectory.replicas / _GROUPS))
+
+
+@with_x64
+def _broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
+    """Return what random overlaps of the start would change, if that is above a tolerance.
+
+    Random columns have overlaps of order 1/sqrt(d) with the signals, which the limit leaves out.
+    Where a symmetry of network and task turns their signs, the test error does not depend on
+    the signs, and the overlaps may grow from step to step. So a symmetry is broken where in the
+    end the mean effect of both signs is larger than half their difference after any step. Elsewhere
+    it is the smaller one, of order 1/d beside 1/sqrt(d).
+    """
+    training = plan.training
+    norms = np.linalg.norm(training.start, axis=0)
+    rng = np.random.default_rng(_SEED)
+    base, pairs = _test_errors(plan), []
+    for _ in range(_DRAWS):
+        normals = rng.standard_normal((len(training.law.directions), len(norms)))
+        overlaps = normals * norms / math.sqrt(_DIMENSION)
+        pairs.append([_test_errors(plan, sign * overlaps) for sign in (1, -1)])
+    known = min(len(base), *(len(errors) for pair in pairs for errors in pair))
+    if known == 1:
+        return ()
+    both = np.array([[errors[1:known] for errors in pair] for pair in pairs])
+    last, shift = known - 1, float(both[..., -1].mean() - base[known - 1])
+    ordinary = np.sqrt(np.mean((both[:, 0] - both[:, 1]) ** 2, axis=0)).max() / 2
+    if abs(shift) <= max(tolerance, ordinary):
+        return ()
+    return (
+        f"The limit keeps a symmetry that finite dimensions break: overlaps with the signals, as "
+        f"a random start has at d = {_DIMENSION}, change the test error after {last} steps by "
+        f"about {shift:+.4f}. Simulate at your dimension, or break the symmetry by norms of the "
+        "start that differ, or by start_overlaps.",
+    )
+
+
+def _test_errors(plan: Plan, overlaps: np.ndarray | None = None) -> np.ndarray:
+    training = plan.training
+    if overlaps is not None:
+        start = training.start.copy()
+        start[: len(overlaps)] += overlaps
+        plan = plan._replace(training=training._replace(start=start))
+    return network_outcome(training.network, training.law, course(plan, 0, (0,))).test_error
+
+
+def _note_on_dimension(law: TaskLaw) -> tuple[str, ...]:
+    """Return that few directions carry the covariance of the tokens, if so.
+
+    Gradients bring noise x ~ N(0, S), S = S_w + S_b, whose form x^T S x the limit replaces by its
+    mean. It varies as among isotropic tokens in tr(S^2)^2 / tr(S^4) dimensions.
+    """
+    if not isinstance(law.tokens, TokenCovariance):
+        return ()
+    spectrum = spectrum_of_tokens(law.tokens)
+    squares = (spectrum.within + spectrum.between) ** 2
+    directions = float(squares.sum() ** 2 / (squares @ squares))
+    if directions >= LEAST_DIRECTIONS:
+        return ()
+    return (
+        f"About {directions:.2g} directions carry the covariance of the tokens, and the course is "
+        f"the limit of many. At d = {law.tokens.dimension} it may differ and vary between data "
+        "sets: sparsetoken.simulation.descend follows it there.",
+    )

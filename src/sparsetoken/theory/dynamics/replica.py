@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken.base.validation import LARGEST_VALUE
+from sparsetoken.model.descent_step import Iterate, gradient_step
 from sparsetoken.model.network_checks import is_symmetric
 from sparsetoken.model.task import Latent
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.products import few_rows
-from sparsetoken.theory.dynamics.data_sets import DataSet
 from sparsetoken.theory.dynamics.frame import Frame
 from sparsetoken.theory.dynamics.plan import Plan
 from sparsetoken.theory.dynamics.samples import EVEN_ROWS, Normals, slopes_of
@@ -49,14 +49,12 @@ def together(courses: Sequence[States]) -> States:
 
 @with_x64
 def run_replica(plan: Plan, replica: int) -> States:
-    """Return the course of a replica, or on a data set.
+    """Return the course of a replica.
 
     A mean over n samples has an error of order 1/n in what follows from it. The two halves of
     the samples have it twice: twice the whole minus their mean is free of it, with nearly the
     noise of the whole. A descent that diverges has fewer states than steps.
     """
-    if plan.samples:
-        return course(plan, replica, ())
     courses: Iterable[Iterable[States]] = (_states(plan, replica, i) for i in ((0, 1), (0,), (1,)))
     if plan.training.alpha < math.inf:  # one after the other, for the memory that each keeps
         courses = map(list, courses)
@@ -67,10 +65,10 @@ def run_replica(plan: Plan, replica: int) -> States:
 
 
 def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
-    """Follow the descent on some halves of the samples of a replica, or on a data set.
+    """Follow the descent on some halves of the samples of a replica.
 
-    Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d, or at their n and d. At
-    alpha = inf each step has samples of its own.
+    Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d. At alpha = inf each step has
+    samples of its own.
     """
     return _stacked(_states(plan, replica, halves))
 
@@ -83,44 +81,29 @@ def _states(plan: Plan, replica: int, halves: tuple[int, ...]) -> Iterator[State
     """Yield the states of a descent, at the start and after each step."""
     training = plan.training
     fresh = training.alpha == math.inf
-    population: _Population | DataSet
-    if halves:
-        population = _Population(plan, replica, halves, 0 if fresh else None)
-    else:
-        population = DataSet(plan, replica)
-    U = before = population.start()
-    norms = np.linalg.norm(training.start, axis=0)
-    c = c_before = training.start_c
+    population = _Population(plan, replica, halves, 0 if fresh else None)
+    now = Iterate.start(population.start(), training.start_c)
     for t in range(training.steps + 1):
         if fresh and t:
             population = _Population(plan, replica, halves, t)
-        grams = population.grams(U)
-        squares = np.append(np.diagonal(grams[0]), c**2)
+        grams = population.grams(now.U)
+        squares = np.append(np.diagonal(grams[0]), now.c**2)
         if not (np.isfinite(squares).all() and squares.max() <= LARGEST_VALUE**2):
             break
-        losses, by_H, by_c = population.slopes(U, c)
-        yield States(np.array(population.mean(losses)), population.overlaps(U), *grams, c)
+        losses, by_H, by_c = population.slopes(now.U, now.c)
+        loss, overlaps = population.mean(losses), population.overlaps(now.U)
+        yield States(np.array(loss), overlaps, *grams, now.c)
         if t == training.steps:
             break
         moves, shares = training.moves[t], population.shares(t)
-        gradients = population.gradient(by_H[moves] * shares, moves)
-        if training.sphere.any():
-            along = sum((u * by[: len(u)]).sum(axis=0) for u, by in zip(U, gradients, strict=True))
-            along = training.sphere * along / np.where(training.sphere, norms**2, 1.0)
-            for u, by in zip(U, gradients, strict=True):
-                by[: len(u)] -= along * u
-        new = []
-        for own, last, gradient in zip(U, before, gradients, strict=True):
-            u, past = (_padded(one, len(gradient)) for one in (own, last))
-            step = training.rates[t] * (gradient + training.decay * u)
-            new.append((u - step + training.momentum[t] * (u - past), u))
-        U, before = [u for u, _ in new], [u for _, u in new]
-        if training.sphere.any():
-            reached = np.sqrt(sum((u**2).sum(axis=0) for u in U))
-            U = [u * np.where(training.sphere, norms / np.maximum(reached, 1e-300), 1.0) for u in U]
+        by_U = population.gradient(by_H[moves] * shares, moves)
         pull = np.array([population.mean(row * shares) for row in by_c])
-        step = training.rates_c[t] * pull
-        c, c_before = c - step + training.momentum[t] * (c - c_before), c
+        # The weights are 0 along the directions that the gradient adds.
+        U, before = (
+            [_padded(u, len(by)) for u, by in zip(own, by_U, strict=True)]
+            for own in (now.U, now.U_before)
+        )
+        now = gradient_step(training, t, now._replace(U=U, U_before=before), by_U, pull)
 
 
 def _padded(u: np.ndarray, size: int) -> np.ndarray:
@@ -137,7 +120,7 @@ class _Population:
     def __init__(
         self, plan: Plan, replica: int, halves: tuple[int, ...], step: int | None = None
     ) -> None:
-        training, atoms, size, self._mixing, _ = plan
+        training, atoms, size = plan
         law = training.law
         # Each half holds equally many bags of each kind, weighted by the chances of the kinds.
         kinds = np.tile(np.repeat(np.arange(len(law.rates)), size), len(halves))
@@ -211,17 +194,9 @@ class _Population:
 
     def _fresh(self, rows: int) -> Iterable[np.ndarray]:
         """Yield normals for each atom."""
-        if self._mixing is None:
-            yield from (self._drawn(rows) for _ in self._atoms.shares)
-        else:
-            finer = [self._drawn(rows) for _ in self._mixing.T]
-            for row in self._mixing:
-                used = np.flatnonzero(row)
-                yield np.sum([row[i] * finer[i] for i in used], axis=0)
-
-    def _drawn(self, rows: int) -> np.ndarray:
-        drawn = np.concatenate([half.take(rows) for half in self._normals], axis=2)
-        return drawn.reshape(rows, drawn.shape[1] * drawn.shape[2])
+        for _ in self._atoms.shares:
+            drawn = np.concatenate([half.take(rows) for half in self._normals], axis=2)
+            yield drawn.reshape(rows, drawn.shape[1] * drawn.shape[2])
 
     def mean(self, values: Float[np.ndarray, " n"]) -> float:
         """Return the mean of a number of each sample."""
