@@ -48,20 +48,12 @@ def _part(module: str) -> str:
     return module.split(".")[1]
 
 
-def _for_type_checkers(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-
-
-def _names(module: str, *, types: bool = True) -> list[str]:
-    """Return the names of the package that a file imports, at its top or inside functions.
-
-    Without `types` those imported for type checkers alone are left out.
-    """
+def _names(module: str) -> list[str]:
+    """Return the names of the package that a file imports, at its top or inside functions."""
     path, found = SOURCES[module], []
     nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     for node in nodes:
-        if types or not _for_type_checkers(node):
-            nodes += ast.iter_child_nodes(node)
+        nodes += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -70,9 +62,9 @@ def _names(module: str, *, types: bool = True) -> list[str]:
     return [name for name in found if name.startswith("sparsetoken.")]
 
 
-def _files(module: str, *, types: bool = True) -> set[str]:
+def _files(module: str) -> set[str]:
     """Return the modules that a file imports, or imports names from."""
-    names = _names(module, types=types)
+    names = _names(module)
     return {name if name in SOURCES else name.rpartition(".")[0] for name in names} - {module}
 
 
@@ -99,8 +91,7 @@ def test_what_is_allowed_has_an_order() -> None:
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
-    """A type that is named in an annotation only is no import when the code runs."""
-    graph = {module: _files(module, types=False) for module in INSIDE}
+    graph = {module: _files(module) for module in INSIDE}
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 

@@ -14,7 +14,7 @@ from sparsetoken.experiments.training_floor import (
     TOLERANCE,
     start_of,
 )
-from sparsetoken.model.descent import training_of
+from sparsetoken.model.training import training_of
 
 
 @pytest.fixture(scope="module")

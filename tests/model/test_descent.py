@@ -5,8 +5,8 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.descent import training_of
 from sparsetoken.model.descent_step import Iterate, gradient_step
+from sparsetoken.model.training import training_of
 
 PROBLEM = st.SparseTokenProblem(4, 1, 3.0)
 CLASSES = st.model.ConceptProblem(

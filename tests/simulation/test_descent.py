@@ -9,10 +9,10 @@ import pytest
 from attention_descent import alternating, attention_descent, quantities
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.architectures.weights import elementwise_weights, softmax_weights
-from sparsetoken.model.descent import training_of
 from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
+from sparsetoken.model.training import training_of
 from sparsetoken.results import NetworkPath, Simulation, StatusCode, TrialOutcome
 from sparsetoken.simulation import descend as simulated_descent
 from sparsetoken.simulation import simulate, tensors

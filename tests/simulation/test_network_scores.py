@@ -3,7 +3,7 @@
 import numpy as np
 
 import sparsetoken as st
-from sparsetoken.model.descent import training_of
+from sparsetoken.model.training import training_of
 from sparsetoken.simulation.network_scores import Moments, NewBags
 
 NETWORK = st.Descent(st.networks.Gated(2), steps=1)

@@ -315,3 +315,12 @@ def generator_of(random_state: Any) -> Any:
     except (TypeError, ValueError):
         legal = "None, a numpy.random.RandomState or an integer from 0 to 2**32 - 1"
         raise InvalidInput("random_state", legal, random_state) from None
+
+
+def require_hashable(name: str, given: Any, arguments: str) -> None:
+    """Raise `InvalidInput` unless a function is hashable: compiled code is cached by it."""
+    try:
+        hash(given)
+    except TypeError:
+        remedy = f"Wrap it in a lambda: lambda {arguments}: own({arguments})."
+        raise InvalidInput(name, "hashable", given, remedy) from None

@@ -34,9 +34,10 @@ from sparsetoken.figures.palette import (
     WINE,
 )
 from sparsetoken.model import tasks
-from sparsetoken.model.descent import Descent, stem_of
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.networks import Architecture, Gated, Pooled, Softmax
 from sparsetoken.model.task_law import Problem
+from sparsetoken.model.training import stem_of
 from sparsetoken.results import Course
 from sparsetoken.simulation.seeds import seed_of
 

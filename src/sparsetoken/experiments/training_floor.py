@@ -25,9 +25,10 @@ from sparsetoken.experiments.core.rows import (
 from sparsetoken.experiments.core.rules import compare, fraction_true
 from sparsetoken.figures.curves import LOADS, Axis, Curve, Panel, Plot, curves
 from sparsetoken.figures.palette import BLUE, COLOURS, GREY, VERMILION
-from sparsetoken.model.descent import Descent, training_of
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Pooled
 from sparsetoken.model.stages import Readout, TwoSteps
+from sparsetoken.model.training import training_of
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory.dynamics.descend import test_errors
 from sparsetoken.theory.oracle import bayes_error, learning_error

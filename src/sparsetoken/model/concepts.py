@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparsetoken.base.parameters import Range, parameter, value
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
-from sparsetoken.model.task import Bags, Latent
-from sparsetoken.model.tokens import Isotropic
+from sparsetoken.model.task_law import Bags, Latent, TaskLaw
+from sparsetoken.model.tokens import Isotropic, TokenLaw
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -140,6 +141,10 @@ class ConceptProblem(Bags):
         """The names of the signals, which are their numbers."""
         return tuple(str(p + 1) for p in range(len(self.strengths)))
 
+    def law(self) -> TaskLaw:
+        """Return what descents need to know about the task."""
+        return LawOfConcepts(self, self.tokens)
+
     def latent(
         self, n: int, rng: np.random.Generator, shuffled: bool = True
     ) -> dict[str, np.ndarray]:
@@ -176,3 +181,49 @@ class ConceptProblem(Bags):
     def targets(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
         """Return the classes, which depend on no projection."""
         return latent["y"]
+
+
+@dataclasses.dataclass(frozen=True)
+class LawOfConcepts(TaskLaw):
+    """The law of bags of some kinds, among tokens of a law."""
+
+    bags: ConceptProblem
+    tokens: TokenLaw
+
+    metric = "error"
+    shuffled = True
+
+    @property
+    def length(self) -> int:  # type: ignore[override]
+        return self.bags.length
+
+    @property
+    def directions(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.bags.directions if len(self.bags.directions) > 1 else ("",)
+
+    @property
+    def outputs(self) -> int:  # type: ignore[override]
+        K = self.bags.classes
+        return 1 if K == 2 else K
+
+    @property
+    def rates(self) -> tuple[float, ...]:  # type: ignore[override]
+        rates: tuple[float, ...] = self.bags.rates
+        return rates
+
+    def of_each_kind(
+        self, size: int, rng: np.random.Generator, u: np.ndarray | None = None
+    ) -> Latent:
+        return self.bags.of_each_kind(size)
+
+    def sample(self, n: int, rng: np.random.Generator, shuffled: bool = True) -> Latent:
+        return self.bags.latent(n, rng, shuffled)
+
+    def targets(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
+        return self._coded(self.bags.targets(latent, Z))
+
+    def some_targets(self) -> np.ndarray:
+        return self._coded(np.array(self.bags.labels))
+
+    def _coded(self, y: np.ndarray) -> np.ndarray:
+        return 2.0 * y - 1 if self.outputs == 1 else y

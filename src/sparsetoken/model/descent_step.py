@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-    from sparsetoken.model.descent import Training
+    from sparsetoken.model.training import Training
 
 
 class Iterate(NamedTuple):

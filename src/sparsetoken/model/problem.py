@@ -8,6 +8,8 @@ import numpy as np
 
 from sparsetoken.base.parameters import SIZES, Linear, Log, Range, parameter, value
 from sparsetoken.base.validation import InvalidInput, Reals, real
+from sparsetoken.model.concepts import ConceptProblem, LawOfConcepts
+from sparsetoken.model.task_law import Problem, TaskLaw
 from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw, check_signals, token_law
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ def _chances(law: Any) -> tuple[float, ...] | None:
 
 
 @value
-class SparseTokenProblem:
+class SparseTokenProblem(Problem):
     r"""A signal of given strength in a few tokens among many.
 
     ``X = theta 1{y=+1} v xi^T + Z`` with ``y`` in {-1, +1}, ``Z`` of shape (L, d) with
@@ -127,6 +129,12 @@ class SparseTokenProblem:
     def letters(self) -> Letters:
         """The values as (pi, theta, R, L)."""
         return Letters(self.positive_rate, self.strength, self.informative, self.length)
+
+    def law(self) -> TaskLaw:
+        """Return what descents need to know about the task, that of a `ConceptProblem`."""
+        pi, theta, R, L = self.letters
+        bags = ConceptProblem(L, [theta], [[R], [0]], [pi, 1 - pi], [1, 0])
+        return LawOfConcepts(bags, self.tokens)
 
     def sample_labels(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
         """Draw n labels in {-1, +1}.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import abc
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparsetoken.base.parameters import Range, parameter, value
-from sparsetoken.base.validation import InvalidInput, integer, one_line
-from sparsetoken.model.architectures.own import require_hashable
-from sparsetoken.model.tokens import Isotropic, TokenLaw, check_dimension, check_signals, token_law
+from sparsetoken.base.validation import InvalidInput, integer, one_line, require_hashable
+from sparsetoken.model.task_law import Bags, Latent, TaskLaw
+from sparsetoken.model.tokens import Isotropic, TokenLaw, check_signals, token_law
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Latent", "Task"]
+__all__ = ["Task"]
 
 MOST_DIRECTIONS = 64
 _BAGS = 1024  # drawn to try the functions of a task
-
-Latent = Mapping[str, np.ndarray]
-"""Latent variables of n bags by name, arrays whose first axis is the bag."""
 
 
 def _function(name: str, arguments: str) -> Callable[[Any], Any]:
@@ -56,64 +53,6 @@ def _directions(given: Any) -> tuple[str, ...]:
         legal = f"up to {MOST_DIRECTIONS} words that differ, or their number"
         raise InvalidInput("directions of a task", legal, given)
     return names
-
-
-class Bags(abc.ABC):
-    """Bags by their latent variables, of which tokens and targets are made."""
-
-    length: int
-    directions: tuple[str, ...]
-    tokens: TokenLaw
-
-    @abc.abstractmethod
-    def latent(self, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Draw the latent variables of n bags."""
-
-    @abc.abstractmethod
-    def targets(self, latent: Latent, Z: Float[np.ndarray, "n L P"]) -> np.ndarray:
-        """Return the targets of bags with given latent variables and projections."""
-
-    def sample(
-        self,
-        n: int,
-        signals: Float[np.ndarray, "P d"],
-        rng: np.random.Generator,
-        dtype: np.dtype | type = np.float64,
-    ) -> tuple[Float[np.ndarray, "n L d"], np.ndarray]:
-        """Draw n samples with their tokens, and targets that depend on these tokens alone.
-
-        Parameters
-        ----------
-        n : int
-        signals : array of shape (P, d)
-            The directions xi_p, orthonormal rows.
-        rng : numpy.random.Generator
-        dtype : float32 or float64
-            Type of the tokens.
-
-        Returns
-        -------
-        tokens : array of shape (n, L, d)
-        targets : array whose first axis is the sample; classes are in {0, ..., K - 1}, or as the
-            target of a `Task` returns them
-
-        Raises
-        ------
-        InvalidInput
-            If the signals have another shape, or a function of the task fails.
-        """
-        integer("n", n, 0)
-        signals, P = np.asarray(signals, dtype=dtype), len(self.directions)
-        if signals.ndim != 2 or len(signals) != P or signals.shape[1] < P:
-            legal = f"of shape ({P}, d) with d >= {P}, one row for each direction"
-            raise InvalidInput("signals", legal, f"shape {signals.shape}")
-        check_dimension(self.tokens, signals.shape[1])
-        latent = self.latent(n, rng)
-        tokens = self.tokens.sample_noise(n, self.length, signals.shape[1], rng, dtype)
-        if "scale" in latent:
-            tokens *= latent["scale"][..., None].astype(dtype)
-        tokens += latent["coefficients"].astype(dtype) @ signals
-        return tokens, self.targets(latent, (tokens @ signals.T).astype(float))
 
 
 @value
@@ -200,6 +139,12 @@ class Task(Bags):
     def _check_together(self) -> None:
         check_signals(self.tokens, self.directions)
 
+    def law(self) -> TaskLaw:
+        """Return what descents need to know about the task."""
+        law = _LawOfTask(self, self.metric, self.metric == "error")
+        law.some_targets()  # tries the functions
+        return law
+
     def latent(
         self, n: int, rng: np.random.Generator, u: Float[np.ndarray, "n k"] | None = None
     ) -> dict[str, np.ndarray]:
@@ -243,6 +188,62 @@ class Task(Bags):
         legal = f"with an entry for each of {len(Z)} bags"
         y = _numbers("target of a task", y, (len(Z), *y.shape[1:]), legal)
         return y.astype(float) if self.outputs == 1 else y
+
+
+@dataclasses.dataclass(frozen=True)
+class _LawOfTask(TaskLaw):
+    """The law of a task, with a metric, whose targets must be classes or not."""
+
+    task: Task
+    metric: Any
+    classes: bool
+
+    sees_noise = True
+
+    @property
+    def length(self) -> int:  # type: ignore[override]
+        return self.task.length
+
+    @property
+    def directions(self) -> tuple[str, ...]:  # type: ignore[override]
+        directions: tuple[str, ...] = self.task.directions
+        return directions
+
+    @property
+    def outputs(self) -> int:  # type: ignore[override]
+        return self.task.outputs
+
+    @property
+    def tokens(self) -> TokenLaw:  # type: ignore[override]
+        return self.task.tokens
+
+    @property
+    def uniforms(self) -> int:  # type: ignore[override]
+        return self.task.uniforms
+
+    def of_each_kind(
+        self, size: int, rng: np.random.Generator, u: Float[np.ndarray, "n k"] | None = None
+    ) -> Latent:
+        return self.task.latent(size, rng, u)
+
+    def sample(self, n: int, rng: np.random.Generator, shuffled: bool = True) -> Latent:
+        return self.task.latent(n, rng)
+
+    def targets(self, latent: Latent, Z: Float[np.ndarray, "n L P"]) -> np.ndarray:
+        return self._checked(self.task.targets(latent, Z))
+
+    def some_targets(self) -> np.ndarray:
+        return self._checked(check_task(self.task))
+
+    def _checked(self, y: np.ndarray) -> np.ndarray:
+        if self.classes:
+            check_classes(y, self.outputs)
+        return y
+
+    def for_loss(self, loss: Any) -> TaskLaw:
+        super().for_loss(loss)
+        classes = self.classes or not getattr(loss, "real_labels", True)
+        return dataclasses.replace(self, metric=self.metric or loss, classes=classes)
 
 
 def _called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:

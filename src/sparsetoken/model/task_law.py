@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import dataclasses
+import abc
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.concepts import ConceptProblem
-from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.task import Latent, Task, check_classes, check_task
-from sparsetoken.model.tokens import TokenLaw
+from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.model.tokens import TokenLaw, check_dimension
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Problem", "TaskLaw", "law_for_loss", "law_of"]
+__all__ = ["Bags", "Latent", "Problem", "TaskLaw", "law_of"]
 
-Problem = SparseTokenProblem | ConceptProblem | Task
+Latent = Mapping[str, np.ndarray]
+"""Latent variables of n bags by name, arrays whose first axis is the bag."""
 
 
-@dataclasses.dataclass(frozen=True)
-class TaskLaw:
+class TaskLaw(abc.ABC):
     """A task whose fields are numbers, by its latent variables and targets.
 
-    Parameters
+    It is a value with a hash, by which compiled code is kept.
+
+    Attributes
     ----------
-    bags : ConceptProblem or Task
-        A `SparseTokenProblem` is a `ConceptProblem` of one signal.
+    length : int
+        Tokens in a bag.
     directions : tuple of str
         Their names; "" is that of the only signal.
     outputs : int
@@ -36,108 +36,139 @@ class TaskLaw:
     tokens : TokenLaw
     metric : "error" or callable
         What the test error is the mean of; None stands for the loss.
-    classes : bool
-        Whether the targets of a `Task` must be classes.
+    rates : tuple of float
+        Probabilities of the kinds of bags, of which theory follows equal numbers.
+    sees_noise : bool
+        Whether targets depend on the noise along the directions.
+    shuffled : bool
+        Whether tokens stand in a random order, which `of_each_kind` leaves out.
+    uniforms : int
+        How many uniform numbers make a bag; 0 where a generator does.
     """
 
-    bags: ConceptProblem | Task
+    length: int
     directions: tuple[str, ...]
     outputs: int
     tokens: TokenLaw
-    metric: Any = "error"
-    classes: bool = False
+    metric: Any
+    rates: tuple[float, ...] = (1.0,)
+    sees_noise: bool = False
+    shuffled: bool = False
+    uniforms: int = 0
 
-    @property
-    def length(self) -> int:
-        """Tokens in a bag."""
-        return self.bags.length
-
-    @property
-    def rates(self) -> tuple[float, ...]:
-        """Probabilities of the kinds of bags, of which theory follows equal numbers."""
-        return (1.0,) if isinstance(self.bags, Task) else self.bags.rates
-
-    @property
-    def sees_noise(self) -> bool:
-        """Whether targets depend on the noise along the directions."""
-        return isinstance(self.bags, Task)
-
-    @property
-    def shuffled(self) -> bool:
-        """Whether tokens stand in a random order, which `of_each_kind` leaves out."""
-        return isinstance(self.bags, ConceptProblem)
-
-    @property
-    def uniforms(self) -> int:
-        """How many uniform numbers make a bag; 0 where a generator does."""
-        return self.bags.uniforms if isinstance(self.bags, Task) else 0
-
+    @abc.abstractmethod
     def of_each_kind(
         self, size: int, rng: np.random.Generator, u: Float[np.ndarray, "n k"] | None = None
     ) -> Latent:
         """Draw so many bags of each kind, one kind after the other."""
-        if isinstance(self.bags, Task):
-            return self.bags.latent(size, rng, u)
-        return self.bags.of_each_kind(size)
 
+    @abc.abstractmethod
     def sample(self, n: int, rng: np.random.Generator, shuffled: bool = True) -> Latent:
         """Draw n independent bags; the order of the tokens of a `Task` is part of them."""
-        if isinstance(self.bags, Task):
-            return self.bags.latent(n, rng)
-        return self.bags.latent(n, rng, shuffled)
 
+    @abc.abstractmethod
     def targets(self, latent: Latent, Z: Float[np.ndarray, "n L P"]) -> np.ndarray:
-        """Return the targets of bags with projections Z on the directions."""
-        return self._coded(self.bags.targets(latent, Z))
+        """Return the targets of bags with projections Z on the directions.
 
+        Two classes are -1 and 1, more are integers.
+        """
+
+    @abc.abstractmethod
     def some_targets(self) -> np.ndarray:
         """Return targets at which a loss is tried."""
-        if isinstance(self.bags, Task):
-            return self._coded(check_task(self.bags))
-        return self._coded(np.array(self.bags.labels))
 
-    def _coded(self, y: np.ndarray) -> np.ndarray:
-        """Return checked targets; two classes are -1 and 1, more are integers."""
-        if isinstance(self.bags, ConceptProblem):
-            return 2.0 * y - 1 if self.outputs == 1 else y
-        if self.classes:
-            check_classes(y, self.outputs)
-        return y
+    def for_loss(self, loss: Any) -> TaskLaw:
+        """Return the law with a metric, and with classes where the loss asks for them.
+
+        Raises
+        ------
+        InvalidInput
+            If a built-in loss is not one of such targets.
+        """
+        _require_loss(self, loss)
+        return self
+
+
+class Problem(abc.ABC):
+    """A `SparseTokenProblem`, a `ConceptProblem` or a `Task`; a value with a hash."""
+
+    length: int
+    tokens: TokenLaw
+
+    @abc.abstractmethod
+    def law(self) -> TaskLaw:
+        """Return what descents need to know about the task."""
+
+    @abc.abstractmethod
+    def sample(
+        self, n: int, signals: Any, rng: np.random.Generator, dtype: np.dtype | type = np.float64
+    ) -> tuple[Float[np.ndarray, "n L d"], np.ndarray]:
+        """Draw n samples with their tokens, and their targets."""
+
+
+class Bags(Problem):
+    """Bags by their latent variables, of which tokens and targets are made."""
+
+    directions: tuple[str, ...]
+
+    @abc.abstractmethod
+    def latent(self, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Draw the latent variables of n bags."""
+
+    @abc.abstractmethod
+    def targets(self, latent: Latent, Z: Float[np.ndarray, "n L P"]) -> np.ndarray:
+        """Return the targets of bags with given latent variables and projections."""
+
+    def sample(
+        self,
+        n: int,
+        signals: Float[np.ndarray, "P d"],
+        rng: np.random.Generator,
+        dtype: np.dtype | type = np.float64,
+    ) -> tuple[Float[np.ndarray, "n L d"], np.ndarray]:
+        """Draw n samples with their tokens, and targets that depend on these tokens alone.
+
+        Parameters
+        ----------
+        n : int
+        signals : array of shape (P, d)
+            The directions xi_p, orthonormal rows.
+        rng : numpy.random.Generator
+        dtype : float32 or float64
+            Type of the tokens.
+
+        Returns
+        -------
+        tokens : array of shape (n, L, d)
+        targets : array whose first axis is the sample; classes are in {0, ..., K - 1}, or as the
+            target of a `Task` returns them
+
+        Raises
+        ------
+        InvalidInput
+            If the signals have another shape, or a function of the task fails.
+        """
+        integer("n", n, 0)
+        signals, P = np.asarray(signals, dtype=dtype), len(self.directions)
+        if signals.ndim != 2 or len(signals) != P or signals.shape[1] < P:
+            legal = f"of shape ({P}, d) with d >= {P}, one row for each direction"
+            raise InvalidInput("signals", legal, f"shape {signals.shape}")
+        check_dimension(self.tokens, signals.shape[1])
+        latent = self.latent(n, rng)
+        tokens = self.tokens.sample_noise(n, self.length, signals.shape[1], rng, dtype)
+        if "scale" in latent:
+            tokens *= latent["scale"][..., None].astype(dtype)
+        tokens += latent["coefficients"].astype(dtype) @ signals
+        return tokens, self.targets(latent, (tokens @ signals.T).astype(float))
 
 
 def law_of(problem: Any) -> TaskLaw:
     """Return the law of a task whose fields are numbers, or raise `InvalidInput`."""
-    if isinstance(problem, Task):
-        fields = problem.directions, problem.outputs, problem.tokens, problem.metric
-        law = TaskLaw(problem, *fields, problem.metric == "error")
-        law.some_targets()  # tries the functions
-        return law
-    if isinstance(problem, ConceptProblem):
-        names = problem.directions if len(problem.directions) > 1 else ("",)
-        K = problem.classes
-        return TaskLaw(problem, names, 1 if K == 2 else K, problem.tokens)
-    if not isinstance(problem, SparseTokenProblem):
+    if not isinstance(problem, Problem):
         legal = "a SparseTokenProblem, a ConceptProblem or a Task"
         remedy = "Write st.SparseTokenProblem(length=10), for example."
         raise InvalidInput("problem", legal, problem, remedy)
-    pi, theta, R, L = problem.letters
-    bags = ConceptProblem(L, [theta], [[R], [0]], [pi, 1 - pi], [1, 0])
-    return TaskLaw(bags, ("",), 1, problem.tokens)
-
-
-def law_for_loss(law: TaskLaw, loss: Any) -> TaskLaw:
-    """Return the law of a task with a metric, and with classes where the loss asks for them.
-
-    Raises
-    ------
-    InvalidInput
-        If a built-in loss is not one of such targets.
-    """
-    _require_loss(law, loss)
-    if not law.sees_noise:
-        return law
-    classes = law.classes or not getattr(loss, "real_labels", True)
-    return dataclasses.replace(law, metric=law.metric or loss, classes=classes)
+    return problem.law()
 
 
 def _require_loss(law: TaskLaw, loss: Any) -> None:

@@ -14,7 +14,8 @@ from scipy.special import ndtri
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
 from sparsetoken.model.concepts import ConceptProblem
-from sparsetoken.model.task import Latent, Task
+from sparsetoken.model.task import Task
+from sparsetoken.model.task_law import Latent
 
 __all__ = [
     "majority",

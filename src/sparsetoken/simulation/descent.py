@@ -13,11 +13,12 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer
-from sparsetoken.model.descent import Descent, Training, require_descent, training_of
+from sparsetoken.model.descent import Descent, require_descent
 from sparsetoken.model.descent_step import Iterate, gradient_step
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import check_dimension
+from sparsetoken.model.training import Training, training_of
 from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.results import NetworkPath, Simulation, Status, StatusCode, Weights

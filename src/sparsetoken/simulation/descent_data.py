@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.model.descent import Training
+from sparsetoken.model.training import Training
 from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.network_scores import Moments, sums_of
 from sparsetoken.simulation.seeds import Stream, stream

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Real
 
-from sparsetoken.model.descent import Training
 from sparsetoken.model.networks import Architecture
-from sparsetoken.model.task import Latent
-from sparsetoken.model.task_law import TaskLaw
+from sparsetoken.model.task_law import Latent, TaskLaw
+from sparsetoken.model.training import Training
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.simulation.frames import factor
 

@@ -6,10 +6,11 @@ import dataclasses
 from typing import Any
 
 from sparsetoken.base.validation import choice, integer
-from sparsetoken.model.descent import Descent, training_of
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.model.task_law import Problem
+from sparsetoken.model.training import training_of
 from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.seeds import seed_of

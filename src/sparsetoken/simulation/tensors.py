@@ -11,11 +11,11 @@ from jaxtyping import Float
 
 from sparsetoken.model.architectures.weights import softmax_weights
 from sparsetoken.model.concepts import ConceptProblem
-from sparsetoken.model.descent import Training
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import TokenCovariance
+from sparsetoken.model.training import Training
 from sparsetoken.simulation.descent_data import Chunk, TokenData
 from sparsetoken.simulation.features import FeatureSampler
 from sparsetoken.simulation.frames import Design, TokenFrame, TrainedQuery, frame_of, training_size

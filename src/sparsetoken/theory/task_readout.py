@@ -18,7 +18,7 @@ from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Model, Pooled, QueriedModel
 from sparsetoken.model.network_checks import check_metric
 from sparsetoken.model.stages import Query, Readout
-from sparsetoken.model.task_law import Problem, TaskLaw, law_for_loss, law_of
+from sparsetoken.model.task_law import Problem, TaskLaw, law_of
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.results import TaskOutcome, TaskPrediction, Weights
@@ -143,7 +143,7 @@ class TaskFeatures(Features):
     def __init__(
         self, task: Problem, model: Model, loss: Loss, query: TaskQuery | None = None
     ) -> None:
-        self._law = law = law_for_loss(law_of(task), loss)
+        self._law = law = law_of(task).for_loss(loss)
         isotropic_only(law.tokens, "A readout on a task")
         if law.outputs > 1:
             raise InvalidInput("outputs of a task", "1 for a readout", law.outputs)

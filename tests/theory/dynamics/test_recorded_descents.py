@@ -8,7 +8,7 @@ import pytest
 
 import sparsetoken as st
 from attention_descent import alternating, attention_descent
-from sparsetoken.model.descent import training_of
+from sparsetoken.model.training import training_of
 from sparsetoken.simulation.descent import followed
 from sparsetoken.simulation.setting import Setting
 from sparsetoken.theory.dynamics.plan import plan_of

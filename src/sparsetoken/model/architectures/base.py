@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sparsetoken.base.parameters import value
 
 if TYPE_CHECKING:
-    from sparsetoken.model.architectures.queried import AnyQuery
     from sparsetoken.model.problem import SparseTokenProblem
 
 __all__ = ["Architecture", "Model", "WeightedSum"]
@@ -40,7 +39,7 @@ class Model:
     name: ClassVar[str]
 
     @property
-    def query(self) -> AnyQuery | None:
+    def query(self) -> Any:
         """The query, or how it is found."""
         return None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sparsetoken.base.parameters import parameter, value
-from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.base.validation import InvalidInput, integer, require_hashable
 from sparsetoken.model.architectures.base import Architecture
 
 __all__ = ["Network", "network_of"]
@@ -29,15 +29,6 @@ def _function(given: Any) -> Callable[..., Any]:
 
 def _optional_function(given: Any) -> Callable[..., Any] | None:
     return None if given is None else _function(given)
-
-
-def require_hashable(name: str, given: Any, arguments: str) -> None:
-    """Raise `InvalidInput` unless a function is hashable: compiled code is cached by it."""
-    try:
-        hash(given)
-    except TypeError:
-        remedy = f"Wrap it in a lambda: lambda {arguments}: own({arguments})."
-        raise InvalidInput(name, "hashable", given, remedy) from None
 
 
 def _names_of(what: str, stem: str, reserved: str) -> Callable[[Any], tuple[str, ...]]:

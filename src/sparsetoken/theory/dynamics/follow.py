@@ -12,10 +12,11 @@ import numpy as np
 
 from sparsetoken.base.progress import Progress
 from sparsetoken.losses import Loss
-from sparsetoken.model.descent import Descent, Training
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.stages import SMOOTH_LOSSES
 from sparsetoken.model.task_law import Problem, TaskLaw
 from sparsetoken.model.tokens import TokenCovariance
+from sparsetoken.model.training import Training
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Status, StatusCode

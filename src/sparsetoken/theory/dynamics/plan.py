@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.descent import Descent, Training, training_of
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.task_law import Problem, TaskLaw
 from sparsetoken.model.tokens import TokenCovariance, symmetric_root
+from sparsetoken.model.training import Training, training_of
 from sparsetoken.theory.spectrum import spectrum_of_tokens
 
 _SAMPLES = (2048, 1024, 512)  # in half a replica, of all kinds together

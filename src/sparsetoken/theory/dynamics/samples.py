@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
-from sparsetoken.model.descent import Training
 from sparsetoken.model.network_checks import sample_loss
 from sparsetoken.model.networks import Architecture
 from sparsetoken.model.task_law import TaskLaw
+from sparsetoken.model.training import Training
 from sparsetoken.numerics.quadrature import BITS, MOST_DIMENSIONS, sobol_sequence
 
 _SEED = 20250929  # any fixed number: the same samples in every run
