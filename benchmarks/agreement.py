@@ -1,6 +1,6 @@
 """Theory against simulation at random settings: z scores; and where theory falls short.
 
-    python benchmarks/agreement.py [readouts networks queries capacity] [--quick]
+    python benchmarks/agreement.py [readouts networks queries] [--quick]
     python benchmarks/agreement.py convergence
     python benchmarks/agreement.py stated
     python benchmarks/agreement.py shifts
@@ -40,7 +40,6 @@ from sparsetoken.experiments.core.rows import averaged, measured
 from sparsetoken.experiments.core.rules import outlying_trials
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import make_model
-from sparsetoken.simulation import draw_training_set, is_separable
 from sparsetoken.theory import predict, predict_readouts, task_readout, token_features
 from sparsetoken.theory.laws import models
 from sparsetoken.theory.separability import drawn_law
@@ -162,40 +161,10 @@ def _query_of_tensors(
     return -steps.eta_q * steps.beta * gradient
 
 
-# The capacity of relu is 0: all weights of a bag may vanish.
-PLACES = [(f, k) for f in ACTIVATIONS if f != "relu" for k in (0.5, 1.0, 2.0, 4.0, 8.0)]
-FINEST = 0.05  # distance of the loads that are tried at the end, as a share of the capacity
-
-
-def capacities(index: int) -> Iterator[Row]:
-    """Capacity of elementwise attention, and loads to which growing sets stay separable."""
-    name, sharpness = PLACES[index]
-    problem = st.SparseTokenProblem(5, 1, 4.0, 0.4)
-    model = st.Elementwise(st.Query(0.6, sharpness), name)
-    known = st.capacity(problem, model, tolerance=1e-3, progress=False)
-    for d, sets in {120: 16, 240: 8}.items():
-        loads = []
-        for trial in range(sets):
-            low, high = 0.4 * known.capacity, 1.8 * known.capacity
-            options = {"dimension": d, "seed": 20, "trial": trial, "engine": "tensors"}
-            F, y = draw_training_set(problem, model, high, **options)
-            while high - low > FINEST * known.capacity:
-                load = 0.5 * (low + high)
-                n = round(load * d)
-                low, high = (load, high) if is_separable(F[:n], y[:n]) else (low, load)
-            loads.append(0.5 * (low + high))
-        # A median has pi/2 times the variance of a mean.
-        se = math.sqrt(math.pi / 2 / sets) * float(np.std(loads, ddof=1))
-        where = f"{name} {sharpness:g}, {known.status.code}, d = {d}"
-        found = float(np.median(loads))
-        yield row(where, float(known.capacity), known.numerical_error, found, se, sets, loads)
-
-
 COMPARED: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
     "readouts": (readouts, 48),
     "networks": (descents, 30),
     "queries": (queries, 10),
-    "capacity": (capacities, len(PLACES)),
 }
 """Tables with the number of their settings."""
 
@@ -211,9 +180,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     Comparisons with outlying trials agree with nothing, and are left out.
     """
     rows = rows[rows["outlying"] == ""].dropna(subset="z")
-    capacity = rows["table"] == "capacity"
-    quantity = rows["quantity"].mask(capacity, "load, " + rows["quantity"].str[-7:])
-    groups = rows.groupby(["table", quantity], sort=False)["z"]
+    groups = rows.groupby(["table", "quantity"], sort=False)["z"]
     return groups.agg(
         numbers="size",
         mean="mean",
@@ -383,8 +350,8 @@ def main() -> None:
     if works:
         found = run(delayed(compare)(*work) for work in works)
         rows = pd.DataFrame([r for some in found for r in some])
-        shown = (rows["z"].abs() > 3) | (rows["outlying"] != "") | (rows["table"] == "capacity")
-        print("Capacities, and comparisons with |z| > 3 or outlying trials:")
+        shown = (rows["z"].abs() > 3) | (rows["outlying"] != "")
+        print("Comparisons with |z| > 3 or outlying trials:")
         print(rows[shown].to_string(index=False))
         print(summary(rows).round(2).to_string())
     if "convergence" in chosen:

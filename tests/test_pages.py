@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
-from sparsetoken.base.validation import InvalidInput
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -68,16 +67,15 @@ def test_the_summary_counts_every_prediction_that_was_measured():
     assert answer in text
 
 
-def test_what_the_faq_says_is_refused_is_refused():
+def test_what_the_faq_says_has_no_capacity_has_none():
     text = (DOCS / "faq.md").read_text("utf-8")
-    refused = "**The capacity of elementwise attention is refused for tokens with a bag effect.**"
-    assert refused in text
+    assert "**The capacity is `no_limit`.**" in text
     tokens = st.TokenCovariance(np.ones(20), np.ones(20), signal=np.eye(20)[0])
-    problem, model = st.SparseTokenProblem(3, tokens=tokens), st.Elementwise(activation="tanh")
-    with pytest.raises(InvalidInput, match="between"):
-        st.capacity(problem, model)
-    assert st.predict(problem, model, tolerance=0.1).status.converged
-    assert st.simulate(problem, model, dimension=20, trials=2).mean.test_error < 0.6
+    shared, model = st.SparseTokenProblem(3, tokens=tokens), st.Elementwise(activation="tanh")
+    for problem, of in ((shared, st.Attention()), (st.SparseTokenProblem(3), model)):
+        assert st.capacity(problem, of).status == "no_limit"
+    assert st.predict(shared, model, tolerance=0.1).status.converged
+    assert st.simulate(shared, model, dimension=20, trials=2).mean.test_error < 0.6
 
 
 def _anchors(page):

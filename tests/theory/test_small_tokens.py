@@ -135,15 +135,8 @@ def test_tokens_that_must_be_drawn_are_refused_in_too_long_samples():
         features.law(64)
 
 
-@pytest.mark.parametrize(
-    ("model", "informative"),
-    [
-        (Attention(Query(0.8, 3.0)), 1),
-        (Elementwise(Query(0.8, 1.0)), 1),
-    ],
-)
-def test_capacity_against_tokens_one_by_one(model, informative, monkeypatch):
-    problem = SparseTokenProblem(160, informative, 3.0, 0.3)
+def test_capacity_against_tokens_one_by_one(monkeypatch):
+    problem, model = SparseTokenProblem(160, 1, 3.0, 0.3), Attention(Query(0.8, 3.0))
     short = capacity(problem, model, tolerance=2e-3)
     monkeypatch.setattr(token_features, "_ONE_BY_ONE", 160)
     plain = capacity(problem, model, tolerance=2e-3)

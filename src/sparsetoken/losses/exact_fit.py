@@ -16,21 +16,16 @@ class ExactFit(Loss):
 
     Its envelope is ``M_v = dist^2 / (2v)``, v > 0, with the distance to the scores of loss 0: {z =
     y} or {y z >= 1}. At v = 1 that is the squared loss itself; envelopes add their parameters, so
-    M_v is the envelope of the squared loss at v - 1. The margin stands for 1 in these sets: at 0
-    scores on the right side are enough.
+    M_v is the envelope of the squared loss at v - 1.
     """
 
     smooth = False
 
-    def __init__(self, squared: Loss, margin: float = 1.0) -> None:
-        self.name = f"exact {squared.name}" + ("" if margin == 1 else f", margin {margin:g}")
-        self.squared, self.margin = squared, margin
-
-    def _shifted(self, y: Any, z: Any) -> Any:
-        return z if self.margin == 1 else z + (1 - self.margin) * y
+    def __init__(self, squared: Loss) -> None:
+        self.name, self.squared = f"exact {squared.name}", squared
 
     def value(self, y: Any, z: Any) -> Any:
-        far = np.asarray(self.squared.value(y, self._shifted(y, z))) > _ROUNDING
+        far = np.asarray(self.squared.value(y, z)) > _ROUNDING
         return np.where(far, np.inf, 0.0)
 
     def slope(self, y: Any, z: Any) -> Any:
@@ -40,13 +35,13 @@ class ExactFit(Loss):
         return 0.0 * y * z
 
     def prox(self, y: Any, omega: Any, v: Any) -> Any:
-        return omega - self.squared.slope(y, self._shifted(y, omega)) + 0.0 * v
+        return omega - self.squared.slope(y, omega) + 0.0 * v
 
     def dual(self, y: Any, omega: Any, v: Any) -> Any:
-        return self.squared.dual(y, self._shifted(y, omega), v - 1)
+        return self.squared.dual(y, omega, v - 1)
 
     def dual_slope(self, y: Any, omega: Any, v: Any) -> Any:
-        return self.squared.dual_slope(y, self._shifted(y, omega), v - 1)
+        return self.squared.dual_slope(y, omega, v - 1)
 
     def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:
-        return self.squared.smoothed(y, self._shifted(y, m), T, v - 1)
+        return self.squared.smoothed(y, m, T, v - 1)

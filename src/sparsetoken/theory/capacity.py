@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from sparsetoken.base.progress import Progress, progress_of
-from sparsetoken.base.validation import InvalidInput, real
+from sparsetoken.base.validation import real
 from sparsetoken.model.models import Attention, Model, QueriedModel
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Query
@@ -19,22 +19,22 @@ from sparsetoken.results.record import stacked
 from sparsetoken.theory.alignment.draws import randomness_advice
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.features import QueriedFeatures
 from sparsetoken.theory.laws import features_of
-from sparsetoken.theory.laws.hard import sharp_law
 from sparsetoken.theory.query import advice_on, working_query
-from sparsetoken.theory.separability.search import separation_by_nodes, separation_of_features
-from sparsetoken.theory.separability.separation import most_separable, violations
-from sparsetoken.theory.separability.training_sets import separation_of_sets
-from sparsetoken.theory.separability.violation import (
-    Separation,
-    least_violation,
-    separation_of_sharp,
-)
-from sparsetoken.theory.spectrum import gain, spectrum_of, whitened
-from sparsetoken.theory.token_features import RelativeFeatures
+from sparsetoken.theory.separability.search import separation_of
+from sparsetoken.theory.separability.violation import Separation, least_violation
+from sparsetoken.theory.spectrum import gain, spectrum_of
 
 _NOT_SOLVED = Status(StatusCode.MAX_ITERATIONS, "The minimum was not reached; change the query.")
+_COUNT = "Count separable training sets of your size with st.simulation.is_separable."
+_SMALL_WEIGHTS = (
+    "All weights of a sample can be small, and such samples rule the limit though hardly a "
+    f"training set holds one. {_COUNT}"
+)
+_SHARED_EFFECT = (
+    "The capacity of a model with a query is not known where the tokens of a sample share an "
+    f"effect. {_COUNT}"
+)
 
 
 @on_one_thread
@@ -52,10 +52,10 @@ def capacity(
     times L for ``vectorized``. The transition has width O(d^(-1/2)). Arrays in the fields of
     problem and model broadcast.
 
-    Weights of elementwise attention may all be small in samples that are so rare that hardly a
-    training set holds one, and that decide the limit all the same. Where training sets of 2048
-    samples are far from the limit, the capacity is that of half of them, the numerical error is
-    its distance from the limit, and the status is ``no_limit``.
+    There is none (nan, with the status ``no_limit``) for weights that do not add up to 1, such as
+    those of elementwise attention, which may all be small in samples so rare that hardly a
+    training set holds one; nor for a model with a query where the tokens of a sample share an
+    effect (`TokenCovariance.between`). `sparsetoken.simulation.is_separable` counts separable sets.
 
     Parameters
     ----------
@@ -118,13 +118,12 @@ def capacity_of(
     those of isotropic tokens with the strength ``theta sqrt(xi^T S^-1 xi)`` and the same
     scores, S being the covariance within samples, and S_w + L S_b for linear models. Where
     samples have an effect of their own beside a model with a query, features have two
-    covariances, and the capacity is that of `most_separable`.
+    covariances, and no limit is known.
 
     Raises
     ------
     InvalidInput
-        If the covariance has no inverse, or the weights of a model see what the tokens of a
-        sample share.
+        If the covariance has no inverse.
     """
     if isinstance(problem.tokens, Isotropic):
         return _of_one(problem, model, query, tolerance)
@@ -135,15 +134,14 @@ def capacity_of(
             gain(spectrum.within, spectrum.signal)  # refuses: differences of tokens have S_w
         return _of_one(_like(problem, gain(whole, spectrum.signal)), model, None, tolerance)
     stronger = gain(spectrum.within, spectrum.signal)  # refuses an S_w without an inverse
-    random = randomness_advice(problem, model.query)
     if spectrum.has_effect:
-        return _marked_random(_of_two(problem, model, tolerance), random)
+        return _no_limit(_SHARED_EFFECT)
     law = query_law(problem, model.query)
     width = law.width(spectrum)
     cosine = law.overlap(spectrum) / (width * stronger) if width > 0 else 0.0
     turned = Query(max(-1.0, min(1.0, cosine)), law.sharpness)
     result = _of_one(_like(problem, stronger), model, turned, tolerance)
-    return _marked_random(result, random)
+    return _marked_random(result, randomness_advice(problem, model.query))
 
 
 def _marked_random(result: Capacity, advice: str) -> Capacity:
@@ -161,69 +159,35 @@ def _of_one(
     if isinstance(found, FeatureLaw):
         if found.featureless:
             return Capacity(0.0, 0.0, 0.0, 0, CONVERGED)
-        weights = model.weights_per_dimension(problem.length)
-        return _result(least_violation(found), tolerance, weights)
-    # Beyond the second token the weights are of the order of 1/sharpness^2 on average, and what
-    # they change in a squared violation is a share of the same size.
-    if isinstance(model, Attention) and query is not None and query.sharpness**2 * tolerance > 1:
-        sharp = separation_of_sharp(*sharp_law(problem, query))
-        if 2 * sharp.error <= tolerance:
-            return _result(sharp, tolerance, 1)
-    features = RelativeFeatures(problem, found.query, found.model)
-    if found.model.sees_mean:  # otherwise the weights add up to 1, and C >= 1/sqrt(L)
-        separation, caution = separation_of_sets(features, tolerance)
-    else:
-        separation, caution = separation_of_features(features, tolerance), ""
-    return _result(separation, tolerance, 1, caution)
-
-
-def _of_two(problem: SparseTokenProblem, model: QueriedModel, tolerance: float) -> Capacity:
-    """Return the capacity of features with two covariances."""
-    features = QueriedFeatures(problem, model)
-    if features.sees_effect:
-        remedy = "Its weights see what the tokens of a sample share; leave between out."
-        legal = f"without a between covariance for the capacity of {model.name}"
-        raise InvalidInput("tokens", legal, problem.tokens, remedy)
-    tokens = features.tokens(problem)
-    covariances = whitened(features.spectrum, features.covariances.directions)
-
-    def solve(law: FeatureLaw, near: Separation | None) -> tuple[Separation, np.ndarray]:
-        known = near if near is not None and near.converged else None
-        nodes = features.of_law(problem, law)
-        found = most_separable(nodes, covariances, features.removed, known)
-        return found, violations(nodes, found)
-
-    if tokens is None:
-        nodes = features.nodes(problem, 1)  # the law is known
-        separation = most_separable(nodes, covariances, features.removed)
-    else:
-        separation = separation_by_nodes(tokens, tolerance, solve)
-    return _result(separation, tolerance, 1 / covariances.dimension)
-
-
-def _result(
-    separation: Separation, tolerance: float, per_sample: float, caution: str = ""
-) -> Capacity:
-    alpha = per_sample * separation.samples if math.isfinite(separation.error) else math.nan
+        separation = least_violation(found)
+    elif found.model.sees_mean:
+        return _no_limit(_SMALL_WEIGHTS)
+    else:  # the weights add up to 1, and C >= 1/sqrt(L)
+        separation = separation_of(found, tolerance)
+    alpha, error = math.nan, separation.error
+    if math.isfinite(error):
+        alpha = model.weights_per_dimension(problem.length) * separation.samples
     return Capacity(
         capacity=alpha,
-        numerical_error=alpha * separation.error,
+        numerical_error=alpha * error,
         residual=separation.residual,
         iterations=separation.iterations,
-        status=_status(separation.error, tolerance, caution),
+        status=_status(separation, tolerance),
     )
+
+
+def _no_limit(remedy: str) -> Capacity:
+    return Capacity(math.nan, math.nan, math.nan, 0, Status(StatusCode.NO_LIMIT, remedy))
 
 
 def _like(problem: SparseTokenProblem, stronger: float) -> SparseTokenProblem:
     return dataclasses.replace(problem, strength=problem.strength * stronger, tokens=Isotropic())
 
 
-def _status(error: float, tolerance: float, caution: str = "") -> Status:
-    """Return the status of a capacity of a relative error, inf where there is none."""
+def _status(separation: Separation, tolerance: float) -> Status:
+    error = separation.error  # inf where there is no capacity
     if not math.isfinite(error):
         return _NOT_SOLVED
-    if caution:
-        return Status(StatusCode.NO_LIMIT, caution)
     if 2 * error <= tolerance:
         return CONVERGED
     return Status(

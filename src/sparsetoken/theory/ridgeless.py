@@ -96,8 +96,8 @@ def _capacity_near(
 ) -> tuple[float, float, Status]:
     """Return the capacity, its relative error, finer where alpha1 is close, and if it is known.
 
-    The capacity has any value where alpha1 is infinite. One without a limit is known to be below
-    loads beyond its error; where training sets are separable, rare samples rule the margin too.
+    The capacity has any value where alpha1 is infinite. That of a random query is known to be below
+    loads beyond its error; one that is nan is not.
     """
     known = Status(StatusCode.CONVERGED)
     if math.isinf(alpha1):

@@ -15,8 +15,6 @@ from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.tokens import TokenCovariance, TokenLaw
 from sparsetoken.theory.readout.covariances import (
     LEAST_EIGENVALUE,
-    CommutingCovariances,
-    Directions,
     common_basis,
 )
 
@@ -136,18 +134,6 @@ def _require_inverse(eigenvalues: np.ndarray) -> None:
         remedy = "Leave out directions without noise, or add a little to the diagonal."
         got = f"a smallest eigenvalue of {eigenvalues.min():.3g}"
         raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
-
-
-def whitened(spectrum: TokenSpectrum, directions: Directions) -> CommutingCovariances:
-    """Return both covariances in coordinates in which S_w is the identity and S_b is diagonal.
-
-    With generalised eigenvectors X, X^T S_w X = I and X^T S_b X is diagonal: two covariances
-    always commute after one of them, S_w, which has an inverse, is whitened. The directions are in
-    the coordinates of the spectrum.
-    """
-    values, X = linalg.eigh(full(spectrum.between), np.diag(spectrum.within), check_finite=False)
-    both = np.array([np.ones_like(values), np.maximum(values, 0.0)])
-    return CommutingCovariances(both, directions.rotated(X))
 
 
 def strengths_of(problem: SparseTokenProblem) -> tuple[float, float]:

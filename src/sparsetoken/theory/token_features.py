@@ -127,11 +127,6 @@ class TokenFeatures:
         return lambda t, other: weigh(k * t, k * other)
 
     @property
-    def inverse_moments(self) -> float:
-        """The number p from which on E[C^-p] is infinite, as all tokens can have the weight 0."""
-        return self.model.zero_codimension * self.problem.length
-
-    @property
     def most_drawn(self) -> int:
         """The size of groups up to which tokens are drawn one by one."""
         length = self.problem.length
@@ -146,14 +141,6 @@ class TokenFeatures:
     def _shift(self) -> float:
         """What the signal adds to the projection of a token."""
         return self.problem.strength * self.query.cosine
-
-
-class RelativeFeatures(TokenFeatures):
-    """Features up to a factor > 0 for each sample, which do for whether samples are separable."""
-
-    def weights(self, projections: np.ndarray) -> np.ndarray:
-        """Return the weights of tokens up to that factor."""
-        return np.asarray(self.model.relative_weights(self.query.sharpness * projections))
 
 
 @functools.lru_cache(maxsize=8)

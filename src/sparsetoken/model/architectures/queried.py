@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -17,7 +16,6 @@ from sparsetoken.model.architectures.weights import (
     ACTIVATIONS,
     elementwise_weights,
     largest_weight,
-    relative_elementwise_weights,
     softmax_weights,
 )
 from sparsetoken.model.descent import Descent
@@ -77,14 +75,6 @@ class QueriedModel(Model, abc.ABC):
     def weights(self, scores: Any) -> Any:
         """Return the weights of the tokens, from scores of shape (..., L)."""
 
-    def relative_weights(self, scores: Any) -> Any:
-        """Return the weights times any factor > 0 for each sample.
-
-        The separation of samples asks for no more. A model whose weights overflow or vanish has
-        here what does not.
-        """
-        return self.weights(scores)
-
     def token_weights(self, length: int) -> Callable[[Any, Any], Any] | None:
         """Return the weights of tokens by themselves, None where they depend on other tokens.
 
@@ -93,14 +83,6 @@ class QueriedModel(Model, abc.ABC):
         small tokens of long samples need not be drawn one by one.
         """
         return None
-
-    @property
-    def zero_codimension(self) -> float:
-        """Of the scores of a token at which its weight is 0.
-
-        It is 0 for a range, 1 for single ones and inf where there are none.
-        """
-        return math.inf
 
     def check_sharpness(self, sharpness: float, shift: float) -> None:
         """Raise `InvalidInput` if weights overflow.
@@ -206,18 +188,9 @@ class Elementwise(QueriedModel):
     def weights(self, scores: Any) -> Any:
         return elementwise_weights(scores, self.activation)
 
-    def relative_weights(self, scores: Any) -> Any:
-        """Return the weights up to a factor, from log phi where it spans many orders."""
-        return relative_elementwise_weights(scores, self.activation)
-
     def token_weights(self, length: int) -> Callable[[Any, Any], Any]:
         """Return phi(score) / L."""
         return lambda scores, other: ACTIVATIONS[self.activation](scores) / length
-
-    @property
-    def zero_codimension(self) -> float:
-        """Of the zeros of phi."""
-        return {"relu": 0, "linear": 1, "tanh": 1}.get(self.activation, math.inf)
 
     def check_sharpness(self, sharpness: float, shift: float) -> None:
         """Raise `InvalidInput` if the activation is exp and k (theta |s| + 7) exceeds 300."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -67,26 +66,6 @@ def elementwise_weights(scores: Any, activation: str) -> Any:
         A name in `ACTIVATIONS`.
     """
     return ACTIVATIONS[activation](scores) / scores.shape[-1]
-
-
-_LOG_WEIGHTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "erf": lambda x: math.log(2) + special(x).log_ndtr(math.sqrt(2) * x),
-    "exp": lambda x: x,
-    "sigmoid": lambda x: special(x).log_expit(x),
-}
-"""log phi, where phi spans many orders of magnitude."""
-
-_LARGEST_LOG = 300.0  # squares are finite
-
-
-def relative_elementwise_weights(scores: np.ndarray, activation: str) -> np.ndarray:
-    """Return phi(scores) / L, or phi times a factor for each row so that it is within range."""
-    if activation not in _LOG_WEIGHTS:
-        return np.asarray(elementwise_weights(scores, activation))
-    logs = _LOG_WEIGHTS[activation](scores)
-    top = logs.max(axis=-1, keepdims=True)
-    limited = np.clip(top, -_LARGEST_LOG, _LARGEST_LOG)
-    return np.asarray(np.exp(logs - (top - limited)))
 
 
 def largest_weight(scores: np.ndarray) -> np.ndarray:

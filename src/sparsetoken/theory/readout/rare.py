@@ -11,10 +11,10 @@ from sparsetoken.theory.separability.drawn_law import drawn_law
 from sparsetoken.theory.separability.proposal import (
     LABELS,
     Proposal,
+    by_label,
     effective_share,
     refitted,
 )
-from sparsetoken.theory.separability.violation import by_label
 
 _ROUNDS, _PILOT = 6, 256  # nodes for each class and scramble
 _MOST_POINTS = 2**13

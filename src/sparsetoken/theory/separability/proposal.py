@@ -99,6 +99,13 @@ def refitted(
     }
 
 
+def by_label(
+    values: Float[np.ndarray, "s n"], y: Float[np.ndarray, "s n"]
+) -> dict[int, Float[np.ndarray, "s m"]]:
+    """Return values of the nodes of each class, which stand in the same places in all scrambles."""
+    return {label: values[:, y[0] == label] for label in LABELS}
+
+
 def effective_share(share: np.ndarray) -> float:
     """Return the effective number of nodes over their number."""
     total = float(np.sum(share))

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.separability.drawn_law import drawn_law
-from sparsetoken.theory.separability.proposal import LABELS, Proposal, refitted
+from sparsetoken.theory.separability.proposal import LABELS, Proposal, by_label, refitted
 from sparsetoken.theory.separability.violation import (
     Separation,
-    by_label,
     least_violation,
     squared_violation,
 )
-from sparsetoken.theory.token_features import RelativeFeatures, TokenFeatures
+from sparsetoken.theory.token_features import TokenFeatures
 
-_FIRST, _SOME, _MANY, _LAST = 64, 256, 1024, 2**14  # nodes for each class and scramble
-_LAST_OF_ONE = 2**17  # the same with one covariance, which takes less memory
+_FIRST, _SOME, _MANY, _LAST = 64, 256, 1024, 2**17  # nodes for each class and scramble
 _MORE = 4  # times as many, at most, where they are not enough
 _MOST_TOKENS = 2**22  # for each class and scramble
 _LEAST_NODES = 64.0  # that a minimum rests on
@@ -29,43 +25,27 @@ _PLAIN = 0.1  # share of nodes from the law itself, so that no rare samples are 
 _EVEN = 0.5  # effective share of plain nodes above which drawn ones do not spread less
 
 
-def separation_by_nodes(
-    tokens: TokenFeatures,
-    tolerance: float,
-    solve: Callable[[FeatureLaw, Separation | None], tuple[Separation, np.ndarray]],
-    last: int = _LAST,
-) -> Separation:
-    """Return a separation to a relative error, twice which is the tolerance, if nodes suffice.
+def separation_of(tokens: TokenFeatures, tolerance: float) -> Separation:
+    """Return the separation to a relative error, twice which is the tolerance, if nodes suffice.
 
-    Plain nodes find a solution, or come near it. Where few of a class have the violated margins,
+    Plain nodes find the minimum, or come near it. Where few of a class have the violated margins,
     the next ones are drawn where the last solution has them (the cross-entropy method).
-
-    Parameters
-    ----------
-    tokens : TokenFeatures
-        What nodes are drawn from.
-    tolerance : float
-    solve : callable
-        Maps nodes, and the separation of others, to a separation and to what each node adds to the
-        mean squared violation.
-    last : int
-        The most nodes for each class and scramble.
     """
     proposals, points = Proposal.of_classes(tokens.problem.length), dict.fromkeys(LABELS, _FIRST)
-    last = min(last, 2 ** int(math.log2(_MOST_TOKENS / tokens.layout(-1).dimensions)))
+    last = min(_LAST, 2 ** int(math.log2(_MOST_TOKENS / tokens.layout(-1).dimensions)))
     near: Separation | None = None
     spent, stage = 0, 0
     while True:
         law, leading = drawn_law(tokens, proposals, points, stage)
         before = near
-        near, violations = solve(law, near)
+        near = least_violation(law, near, least_nodes=min(law.C.size / 128, _LEAST_NODES))
         spent += near.iterations
         most = max(points.values())
         accurate = 2 * near.error <= tolerance and most >= _SOME
         stage += 1
         if stage == _STAGES or (near.converged and (accurate or most >= last)):
             return near._replace(iterations=spent)
-        shares = by_label(violations, law.y)
+        shares = by_label(law.weight * squared_violation(near.x, law), law.y)
         proposals = refitted(proposals, leading, shares, even=_EVEN, plain=_PLAIN)
         if not near.converged or most == _FIRST:
             stuck = before is not None and np.array_equal(near.x, before.x)
@@ -79,18 +59,3 @@ def separation_by_nodes(
         for label, variance in variances.items():
             if variance >= _MATTERS * sum(variances.values()):
                 points[label] = min(more * points[label], last)
-
-
-def separation_of_features(
-    features: RelativeFeatures, tolerance: float, last: int = _LAST_OF_ONE
-) -> Separation:
-    """Return the separation of features with one covariance."""
-
-    def solve(law: FeatureLaw, near: Separation | None) -> tuple[Separation, np.ndarray]:
-        enough = min(law.C.size / 128, _LEAST_NODES)
-        least = least_violation(
-            law, near, least_nodes=enough, finite_below=features.inverse_moments
-        )
-        return least, law.weight * squared_violation(least.x, law)
-
-    return separation_by_nodes(features, tolerance, solve, last)

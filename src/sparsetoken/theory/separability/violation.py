@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.separability.proposal import LABELS, effective_share
+from sparsetoken.theory.separability.proposal import by_label, effective_share
 
 # Row and column of the six entries of a symmetric matrix of size three.
 _ROW, _COLUMN = np.triu_indices(3)
@@ -29,8 +29,8 @@ _NOTHING = 1e-8
 class Separation(NamedTuple):
     """The most samples that can be separated, and the relative error from scrambles.
 
-    Samples are per trained weight, or as of `SaddleEquations`. The rest is as of `NewtonResult`.
-    Where a search ended early, x is the minimum with the penalty t |x|^2 / 2.
+    Samples are per trained weight. The rest is as of `NewtonResult`. Where a search ended early, x
+    is the minimum with the penalty t |x|^2 / 2.
     """
 
     samples: float
@@ -56,12 +56,6 @@ class Expansion:
         hessian = np.empty((3, 3))
         hessian[_ROW, _COLUMN] = hessian[_COLUMN, _ROW] = sums[4:]
         return cls(float(sums[0]), sums[1:4], hessian)
-
-    @property
-    def step(self) -> Float[np.ndarray, " 3"]:
-        """Newton's step towards the minimum."""
-        gradient, hessian = self.system()
-        return np.linalg.solve(hessian, -gradient)
 
     def system(
         self, penalty: float = 0.0
@@ -114,11 +108,7 @@ def expansion(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, 
 
 
 def least_violation(
-    law: FeatureLaw,
-    near: Separation | None = None,
-    *,
-    least_nodes: float = 0.0,
-    finite_below: float = math.inf,
+    law: FeatureLaw, near: Separation | None = None, *, least_nodes: float = 0.0
 ) -> Separation:
     """Minimise over (w_1, w_2, b); if that fails at once, along a falling penalty (t/2) |x|^2.
 
@@ -126,9 +116,6 @@ def least_violation(
     this law it comes back. Nodes whose margin is kept say little of the law: where those of a class
     that violate it would be fewer, in effect, than `least_nodes`, the penalty stops falling, and
     the result is not converged.
-
-    E[C^-p] is finite for p < `finite_below`. Up to 4 violations have no variance, and their mean is
-    as uncertain as its largest term.
     """
     origin = np.zeros(3)
 
@@ -154,9 +141,6 @@ def least_violation(
         result, penalty = follow(newton, first, large, 0.0, enough=_LAST_PENALTY * size)
     sums = expansion(result.x, law)
     value, spread = _jackknife(sums) if len(sums) > 1 else (float(sums[0, 0]), 0.0)
-    if finite_below <= 4:
-        largest = float((law.weight * squared_violation(result.x, law)).max())
-        spread = max(spread, largest / len(sums))
     if near is not None:  # one of other nodes is too far from the minimum for these
         others = float((law.weight * squared_violation(near.x, law)).sum(axis=1).mean())
         spread = math.hypot(spread, others - float(sums[:, 0].mean()))
@@ -178,28 +162,10 @@ def _jackknife(sums: Float[np.ndarray, "s 10"]) -> tuple[float, float]:
     return least.value + float(bias), float(stated_error(sums[:, 0]))
 
 
-def separation_of_sharp(law: FeatureLaw, left_out: Float[np.ndarray, "s n"]) -> Separation:
-    """Return the separation of a law that is known up to a share `left_out` at each node.
-
-    The mean of the share over samples, or over violations, is the error.
-    """
-    separation = least_violation(law)
-    share = law.weight * squared_violation(separation.x, law)
-    means = [float(np.sum(p * left_out) / p.sum()) for p in (law.weight, share)]
-    return separation._replace(error=max(means) if separation.converged else math.inf)
-
-
 def _effective_nodes(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> float:
     """Return the effective number of violated nodes, for the class where it is less."""
     shares = by_label(law.weight * squared_violation(x, law), law.y).values()
     return min(share.size * effective_share(share) for share in shares)
-
-
-def by_label(
-    values: Float[np.ndarray, "s n"], y: Float[np.ndarray, "s n"]
-) -> dict[int, Float[np.ndarray, "s m"]]:
-    """Return values of the nodes of each class, which stand in the same places in all scrambles."""
-    return {label: values[:, y[0] == label] for label in LABELS}
 
 
 def _margin(x: np.ndarray, law: FeatureLaw) -> tuple[np.ndarray, np.ndarray]:
