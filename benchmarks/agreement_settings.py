@@ -52,7 +52,7 @@ def static(index: int) -> Setting:
         j = np.arange(400)
         S = (j + 1.0) ** [0.0, -0.4, -0.8][index % 3]
         xi = unit(rng.standard_normal(400))
-        between = rng.uniform(0.05, 0.5) * 0.9 ** np.abs(j[:, None] - j) if kind == 1 else None
+        between = rng.uniform(0.05, 0.5) * (1 + np.cos(0.5 * j)) if kind == 1 else None
         tokens["tokens"] = TokenCovariance(S / S.mean(), between, signal=xi)
     problem = SparseTokenProblem(length, informative, strength, rate, **tokens)
     loss = ["square", "logistic"][index // 2 % 2]

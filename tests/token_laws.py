@@ -12,13 +12,13 @@ def unit(d, frequency):
 
 
 def tokens(d, power=-0.5, effect=0.2, *, turned=False):
-    """Return a power-law spectrum, and an effect of samples with other eigenvectors."""
+    """Return a power-law spectrum, and an effect of samples with the same eigenvectors."""
     j = np.arange(d)
     S, xi = (j + 1.0) ** power, unit(d, 1.7)
     S /= S.mean()
-    B = effect * 0.9 ** np.abs(j[:, None] - j) if effect else None
+    B = effect * (1 + np.cos(0.5 * j)) if effect else None
     if not turned:
         return st.TokenCovariance(S, B, signal=xi)
     Q = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]
-    between = None if B is None else Q @ B @ Q.T
+    between = None if B is None else Q @ np.diag(B) @ Q.T
     return st.TokenCovariance(Q @ np.diag(S) @ Q.T, between, signal=Q @ xi)

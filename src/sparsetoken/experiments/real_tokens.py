@@ -20,7 +20,7 @@ from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.readout.covariances import covariances
+from sparsetoken.theory.readout.covariances import FullCovariances
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import solve_readout
@@ -77,7 +77,7 @@ def predict_errors(at: dict[str, Any], bags: tuple[int, ...], law_bags: int) -> 
     G = np.array([np.cov(plus.T), np.cov(minus.T)])
     which = np.eye(2)
     nodes = FeatureLaw.of(which, which, [1, -1], [0.5, 0.5])
-    readout = SaddleEquations(nodes, get_loss(LOSS), covariances(G, M))
+    readout = SaddleEquations(nodes, get_loss(LOSS), FullCovariances(G, M))
     solved = None
     for n in bags:
         solved = solve_readout(readout, Load(float(n), RIDGE), solved)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,24 +18,17 @@ from sparsetoken.results import Overlaps, ReadoutOutcome
 from sparsetoken.theory.alignment.limit import QueryLaw, query_law
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law, features_of
-from sparsetoken.theory.laws.models import nodes_with_effect
 from sparsetoken.theory.readout.accuracy import (
     allowed_error,
     allowed_of_loss,
     allowed_of_weights,
 )
-from sparsetoken.theory.readout.covariances import (
-    CommutingCovariances,
-    Covariances,
-    Directions,
-    FullCovariances,
-    covariances,
-)
+from sparsetoken.theory.readout.covariances import CommutingCovariances, Directions
 from sparsetoken.theory.readout.equations import SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
 from sparsetoken.theory.readout.outcome import Solution, scores_on
 from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.theory.spectrum import full, spectrum_of, times
+from sparsetoken.theory.spectrum import spectrum_of
 from sparsetoken.theory.token_features import TokenFeatures
 
 _ACROSS = np.array([[0.0], [1.0]])  # the frame of models without a query
@@ -53,7 +45,7 @@ class Features(abc.ABC):
     first_points = 512
     most_points = 2**15
 
-    def __init__(self, problem: Any, covariances: Covariances) -> None:
+    def __init__(self, problem: Any, covariances: CommutingCovariances) -> None:
         self.problem, self.covariances = problem, covariances
         self._dimension = covariances.dimension
         self._known: dict[tuple[Any, int], FeatureLaw] = {}
@@ -77,8 +69,7 @@ class Features(abc.ABC):
         Rough ones have few of the nodes and take less work; their solution is near.
         """
         if rough:
-            few, covariances = nodes.coarse(), self.covariances.commuting()
-            return SaddleEquations(few, loss, covariances, self.removed)
+            nodes = nodes.coarse()
         return SaddleEquations(nodes, loss, self.covariances, self.removed)
 
     def samples(self, alpha: float) -> float:
@@ -139,7 +130,9 @@ class ModelFeatures(Features):
     else 1.
     """
 
-    def __init__(self, problem: SparseTokenProblem, model: Model, covariances: Covariances) -> None:
+    def __init__(
+        self, problem: SparseTokenProblem, model: Model, covariances: CommutingCovariances
+    ) -> None:
         super().__init__(problem, covariances)
         self.model = model
         self._dimension = len(spectrum_of(problem).within)
@@ -244,13 +237,12 @@ class LinearFeatures(ModelFeatures):
         self._spectrum = spectrum_of(problem)
         xi, first = self._spectrum.signal, self._covariance(problem.length)
         if model.name == "pooled":
-            super().__init__(problem, model, covariances(first[None], xi[:, None]))
+            super().__init__(
+                problem, model, CommutingCovariances(first[None], Directions(xi[:, None]))
+            )
             return
-        if first.ndim == 2:
-            first, basis = np.linalg.eigh(first)
-            xi = basis.T @ xi
         differences = np.tile(self._spectrum.within, problem.length - 1)
-        values = np.concatenate([np.maximum(first, 0.0), differences])
+        values = np.concatenate([first, differences])
         direction = np.concatenate([xi, np.zeros(len(differences))])
         directions = Directions(direction[:, None])
         super().__init__(problem, model, CommutingCovariances(values[None], directions))
@@ -284,47 +276,32 @@ class LinearFeatures(ModelFeatures):
 class QueriedFeatures(ModelFeatures):
     """Features of models with a query among tokens of covariances S_w and S_b.
 
-    Equation: covariance-feature-law, that is ``theta A xi + B u + S zeta u_b`` with the noise
-    ``C (S_w - u u^T)^(1/2) h + S (S_b - u_b u_b^T)^(1/2) h'``. u = S_w q/sigma_w and
-    u_b = S_b q/sigma_b; zeta is the effect of the sample along the query and S the sum of the
-    weights. (A, B, C) have the law of isotropic tokens whose signal has the projection
-    theta <xi, q>/sigma_w on the query. Softmax and hard attention do not see zeta, and their
-    weights add up to 1: the effect is then noise of covariance S_b.
+    Equation: covariance-feature-law, that is ``theta A xi + B u`` with the noise
+    ``C (S_w - u u^T)^(1/2) h + S_b^(1/2) h'``, u = S_w q/sigma. (A, B, C) have the law of isotropic
+    tokens whose signal has the projection theta <xi, q>/sigma on the query. The weights of softmax
+    and hard attention add up to 1 and do not see what the tokens of a sample share, which is then
+    noise of covariance S_b.
+
+    Raises
+    ------
+    InvalidInput
+        If tokens of a sample share an effect, and the weights see it.
     """
 
     def __init__(self, problem: SparseTokenProblem, model: QueriedModel) -> None:
-        self._query = query_law(problem, model.query)
         self.spectrum = spectrum_of(problem)
+        if self.spectrum.has_effect and model.sees_mean:
+            remedy = "Simulate it with st.simulate, or leave between out."
+            legal = f"without a between covariance for {model.name}, whose weights see it"
+            raise InvalidInput("tokens", legal, problem.tokens, remedy)
+        self._query = query_law(problem, model.query)
         self._width = self._query.width(self.spectrum)
-        self._effect = 0.0  # sigma_b, where the weights see the effect
-        self.sees_effect = self.spectrum.has_effect and model.sees_mean
         S, B = self.spectrum.within, self.spectrum.between
-        if self.sees_effect:
-            self._effect = math.sqrt(max(_quadratic(self._query, B), 0.0))
-        moved = [(S, self._width), *([(B, self._effect)] if self.sees_effect else [])]
-        directions = _directions(self._query, self.spectrum.signal, moved)
-        if self.spectrum.has_effect and B.ndim == 2:
-            matrices = np.array([np.diag(S), B])
-            super().__init__(problem, model, FullCovariances(matrices, directions))
-        else:
-            both = [S, B] if self.spectrum.has_effect else [S]
-            super().__init__(problem, model, CommutingCovariances(np.array(both), directions))
-        J = 1 + len(moved)
-        self.removed = np.zeros((self.covariances.count, J, J))
-        for k, (_, width) in enumerate(moved):
-            self.removed[k, k + 1, k + 1] = 1.0 if width > 0 else 0.0
-
-    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
-        if not self.sees_effect:
-            return super()._nodes(problem, points)
-        assert isinstance(self.model, QueriedModel)
-        shift, sharpness = self._projected(problem), self._query.sharpness
-        effect = self._effect / self._width if self._width > 0 else 0.0
-        return nodes_with_effect(self.model, problem, shift, effect, sharpness, points)
-
-    def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
-        """Return what nodes are sampled from, None where the weights see an effect."""
-        return None if self.sees_effect else super().tokens(problem)
+        directions = _directions(self._query, self.spectrum.signal, S, self._width)
+        both = [S, B] if self.spectrum.has_effect else [S]
+        super().__init__(problem, model, CommutingCovariances(np.array(both), directions))
+        self.removed = np.zeros((self.covariances.count, 2, 2))
+        self.removed[0, 1, 1] = 1.0 if self._width > 0 else 0.0
 
     def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureLaw:
         """Return the nodes of the features; of isotropic tokens a is (tau A + B, A)."""
@@ -357,31 +334,21 @@ class QueriedFeatures(ModelFeatures):
         return Overlaps(float(w_1), float(w_2), rest, solution.state.b)
 
 
-def _quadratic(query: QueryLaw, G: np.ndarray) -> float:
-    """Return the mean of q^T G q."""
-    return float(query.mean @ times(G, query.mean)) + float(np.sum(full(G) * full(query.scatter)))
+def _directions(query: QueryLaw, xi: np.ndarray, S: np.ndarray, width: float) -> Directions:
+    """Return (xi, S q/sigma, q/|q|).
 
-
-def _directions(
-    query: QueryLaw, xi: np.ndarray, moved: Sequence[tuple[np.ndarray, float]]
-) -> Directions:
-    """Return (xi, G q/sigma, ..., q/|q|) for pairs of G and sigma.
-
-    The last is asked for, but no feature moves along it. It is 0 where sigma is 0.
+    The last is asked for, but no feature moves along it. A part is 0 where sigma or |q| is 0.
     """
     q, Q, norm = query.mean, query.scatter, query.norm
-    maps = [(G, 1 / width if width > 0 else 0.0) for G, width in moved]
-    maps.append((np.ones_like(xi), 1 / norm if norm > 0 else 0.0))
-    mean = np.stack([xi, *(scale * times(G, q) for G, scale in maps)], axis=1)
+    maps = (
+        S / width if width > 0 else np.zeros_like(S),
+        np.full_like(S, 1 / norm if norm > 0 else 0),
+    )
+    mean = np.stack([xi, *(G * q for G in maps)], axis=1)
     if not Q.any() or norm == 0:
         return Directions(mean)
-    diagonal = Q.ndim == 1 and all(G.ndim == 1 for G, _ in maps)
-    scatter = {}
-    for i, (G, one) in enumerate(maps):
-        for j, (H, other) in enumerate(maps[i:], start=i):
-            product = G * Q * H if diagonal else full(G) @ full(Q) @ full(H)
-            scatter[i + 1, j + 1] = one * other * product
-    return Directions(mean, scatter)
+    pairs = ((1, 1), (1, 2), (2, 2))
+    return Directions(mean, {(i, j): maps[i - 1] * Q * maps[j - 1] for i, j in pairs})
 
 
 def model_features(model: Model, problem: SparseTokenProblem, query: Query | None) -> ModelFeatures:

@@ -21,7 +21,7 @@ from sparsetoken.theory.readout.covariances import (
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TokenSpectrum:
-    """The covariances of tokens in eigenvectors of that within samples.
+    """The covariances of tokens in their common eigenvectors.
 
     Isotropic tokens have one direction, which stands for all: what theory takes of a spectrum are
     sums over directions divided by their number, and the signal.
@@ -30,8 +30,8 @@ class TokenSpectrum:
     ----------
     within : array of shape (d,)
         Eigenvalues.
-    between : array of shape (d,) or (d, d)
-        Diagonal or full; 0 where samples have no effect of their own.
+    between : array of shape (d,)
+        Eigenvalues of that between samples; 0 where they have no effect of their own.
     signal : array of shape (d,) or (P, d)
         Projections of xi, or of the directions of a task.
     basis : array of shape (d, d) or None
@@ -39,7 +39,7 @@ class TokenSpectrum:
     """
 
     within: Float[np.ndarray, " d"]
-    between: np.ndarray
+    between: Float[np.ndarray, " d"]
     signal: np.ndarray
     basis: np.ndarray | None
 
@@ -48,9 +48,9 @@ class TokenSpectrum:
         """Whether the tokens of a sample share an effect."""
         return bool(self.between.any())
 
-    def mean_token(self, length: int) -> np.ndarray:
-        """Return the covariance of the mean of the tokens, diagonal or full."""
-        return added(self.between, self.within / length)
+    def mean_token(self, length: int) -> Float[np.ndarray, " d"]:
+        """Return the eigenvalues of the covariance of the mean of the tokens."""
+        return self.between + self.within / length
 
     def turned(self, vector: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
         """Return a vector of the user's coordinates in these."""
@@ -65,64 +65,44 @@ def spectrum_of(problem: SparseTokenProblem) -> TokenSpectrum:
 
 @functools.lru_cache(maxsize=8)
 def spectrum_of_tokens(law: TokenLaw) -> TokenSpectrum:
-    """Return the spectrum of a law of tokens."""
+    """Return the spectrum of a law of tokens.
+
+    Raises
+    ------
+    InvalidInput
+        If the covariances within and between samples do not commute.
+    """
     if not isinstance(law, TokenCovariance):
         return TokenSpectrum(np.ones(1), np.zeros(1), np.ones(1), None)
     within, between = law.within, law.between
-    none = np.zeros(law.dimension)
-    if within.ndim == 1 and (between is None or between.ndim == 1):
-        return TokenSpectrum(within, none if between is None else between, law.signal, None)
-    if within.ndim == 1:
-        return TokenSpectrum(within, between, law.signal, None)
-    parts = [within, *([] if between is None else [full(between)])]
-    basis = common_basis(np.array(parts))
-    commute = basis is not None
+    parts = [within] if between is None else [within, between]
+    if all(part.ndim == 1 for part in parts):
+        return TokenSpectrum(
+            within, np.zeros_like(within) if between is None else between, law.signal, None
+        )
+    matrices = np.array([np.diag(part) if part.ndim == 1 else part for part in parts])
+    basis = common_basis(matrices)
     if basis is None:
-        basis = linalg.eigh(within, check_finite=False)[1]
-    values = np.maximum(np.einsum("di,di->i", basis, within @ basis), 0.0)
-    if between is not None:
-        none = basis.T @ parts[1] @ basis
-        none = np.maximum(np.diagonal(none), 0.0) if commute else none
-    return TokenSpectrum(values, none, law.signal @ basis, basis)
+        legal = "covariances within and between that commute, in theory"
+        remedy = "st.simulate and st.simulation.descend take any covariance."
+        raise InvalidInput("tokens", legal, law, remedy)
+    values = np.maximum(np.einsum("di,kde,ei->ki", basis, matrices, basis, optimize=True), 0.0)
+    effect = values[1] if between is not None else np.zeros_like(values[0])
+    return TokenSpectrum(values[0], effect, law.signal @ basis, basis)
 
 
-def full(S: np.ndarray) -> np.ndarray:
-    """Return a matrix that is diagonal (a vector) or full."""
-    return np.diag(S) if S.ndim == 1 else S
-
-
-def added(S: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-    """Return S + a diagonal, where S is diagonal (a vector) or full."""
-    return S + (diagonal if S.ndim == 1 else np.diag(diagonal))
-
-
-def times(S: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """Return S times a vector, where S is diagonal (a vector) or full."""
-    return S * vector if S.ndim == 1 else S @ vector
-
-
-def trace(S: np.ndarray, diagonal: np.ndarray | None = None) -> float:
-    """Return tr(S diag), or tr(S), where S is diagonal (a vector) or full."""
-    own = S if S.ndim == 1 else np.diagonal(S)
-    return float(own.sum() if diagonal is None else own @ diagonal)
-
-
-def gain(S: np.ndarray, xi: np.ndarray) -> float:
+def gain(S: Float[np.ndarray, " d"], xi: Float[np.ndarray, " d"]) -> float:
     """Return the norm of S^(-1/2) xi, by which whitening makes a signal stronger.
 
-    The covariance S is diagonal (a vector) or full.
+    The covariance S is given by its eigenvalues.
 
     Raises
     ------
     InvalidInput
         If it has no inverse.
     """
-    values, projections = S, xi
-    if S.ndim == 2:
-        values, vectors = np.linalg.eigh(S)
-        projections = vectors.T @ xi
-    _require_inverse(values)
-    return math.sqrt(float(np.sum(projections**2 / values)))
+    _require_inverse(S)
+    return math.sqrt(float(np.sum(xi**2 / S)))
 
 
 def _has_inverse(eigenvalues: np.ndarray) -> bool:

@@ -25,7 +25,7 @@ from sparsetoken.theory.readout.accuracy import TOLERANCE
 D = 200
 J = np.arange(D)
 SIGNAL = np.cos(1.7 * J) / np.linalg.norm(np.cos(1.7 * J))
-BETWEEN = 0.2 * 0.9 ** np.abs(J[:, None] - J)
+BETWEEN = 0.2 * (1 + np.cos(0.5 * J))
 
 
 def spectrum(power, d=D):
@@ -42,45 +42,6 @@ def beside():
 TOKENS = st.TokenCovariance(spectrum(-0.5), BETWEEN, signal=SIGNAL)
 ONE = st.TokenCovariance(spectrum(-0.5), signal=SIGNAL)
 QUERY = st.Query(vector=0.8 * SIGNAL + 0.6 * beside(), sharpness=1.2)
-
-
-@pytest.mark.parametrize(
-    ("letters", "ridge", "alpha", "expected"),
-    [
-        ((8, 1, 3, 0.5), 0.01, 2, (0.398162, 0.354360, 0.814719, -0.407360)),
-        ((6, 2, 3, 0.3), 0.02, 4, (0.131611, 0.239027, 2.554421, -2.037984)),
-    ],
-)
-def test_reference_points_of_pooling(letters, ridge, alpha, expected):
-    problem = st.SparseTokenProblem(*letters, tokens=TOKENS)
-    found = st.predict(problem, st.Pooled(), st.Readout(ridge=ridge, alpha1=alpha))
-    assert found.status.converged
-    L, R, theta, _ = letters
-    along = theta * R / L * found.overlaps.orthogonal
-    ours = (found.test_error, found.training_loss, along, found.overlaps.bias)
-    assert ours == pytest.approx(expected, abs=6e-7)  # all six digits that are given
-
-
-def test_reference_point_of_attention():
-    """The reference has these errors of its own, of sampled nodes."""
-    problem = st.SparseTokenProblem(8, 1, 3.0, 0.5, tokens=TOKENS)
-    found = st.predict(problem, st.Attention(QUERY), st.Readout(ridge=0.01, alpha1=2.0))
-    assert found.status.converged
-    assert found.query.cosine == pytest.approx(0.8)
-    assert found.test_error == pytest.approx(0.2228, abs=2 * 0.001)
-    assert found.training_loss == pytest.approx(0.1548, abs=2 * 0.0008)
-    w = found.overlaps
-    signal = 0.8 * w.query + 0.6 * w.orthogonal
-    assert 3 * signal == pytest.approx(7.835, abs=2 * 0.026)
-
-
-def test_reference_point_of_the_alignment():
-    tokens = st.TokenCovariance(spectrum(-0.3), BETWEEN, signal=SIGNAL)
-    problem = st.SparseTokenProblem(8, 1, 5.0, 0.4, tokens=tokens)
-    found = st.align(problem, st.TwoSteps(alpha0=1.5, eta_w=0.5, eta_b=0.5, eta_q=1.0))
-    ours = (5 * found.overlap, found.sharpness**2, found.norm**2)
-    assert ours == pytest.approx((0.142768, 0.00140374, 0.00132014), rel=5e-6)  # their digits
-    assert math.isnan(found.rate)
 
 
 @with_x64
@@ -174,15 +135,15 @@ def test_the_identity_has_the_isotropic_query_and_capacity():
         )
 
 
-@pytest.mark.parametrize("between", [None, "commuting", "other"])
+@pytest.mark.parametrize("between", [False, True])
 def test_a_rotation_changes_nothing(between):
     """Spectra and matrices are two ways to say the same."""
     d = 40
     rng = np.random.default_rng(1)
     basis = np.linalg.qr(rng.standard_normal((d, d)))[0]
     S, xi = spectrum(-0.7, d), np.full(d, d**-0.5)
-    B = {None: None, "commuting": rng.uniform(0, 0.3, d), "other": BETWEEN[:d, :d]}[between]
-    turned = None if B is None else basis @ (np.diag(B) if B.ndim == 1 else B) @ basis.T
+    B = rng.uniform(0, 0.3, d) if between else None
+    turned = None if B is None else basis @ np.diag(B) @ basis.T
     laws = (
         st.TokenCovariance(S, B, signal=xi),
         st.TokenCovariance(basis @ np.diag(S) @ basis.T, turned, signal=basis @ xi),
@@ -223,6 +184,8 @@ def test_beside_a_shared_effect_only_linear_models_have_a_capacity():
         assert found.status == "no_limit"
         assert "st.simulation.is_separable" in found.status.remedy
         assert np.isnan([found.capacity, found.numerical_error]).all()
+        if model.sees_mean:
+            continue
         hinge = st.predict(problem, model, st.Readout("hinge", ridge=0.0), tolerance=1e-2)
         assert hinge.status == "no_limit"
         assert "small ridge" in hinge.status.remedy
@@ -287,33 +250,25 @@ def test_the_capacity_of_vectorized_needs_noise_in_the_differences_of_tokens():
         st.capacity(problem, st.Vectorized())
 
 
-# activation, letters, size of the effect, loss, load
-SEEN = [
-    ("erf", (6, 2, 3.0, 0.4), 8.0, "logistic", 4.0),
-    ("exp", (5, 1, 3.0, 0.5), 2.0, "square", 3.0),
-    ("relu", (8, 2, 2.5, 0.3), 3.0, "squared_hinge", 3.0),
-]
+def test_theory_refuses_covariances_without_common_eigenvectors():
+    between = 0.2 * 0.9 ** np.abs(J[:, None] - J)
+    problem = st.SparseTokenProblem(
+        5, 1, 4.0, tokens=st.TokenCovariance(spectrum(-0.5), between, signal=SIGNAL)
+    )
+    for run in (
+        lambda: st.predict(problem, st.Pooled()),
+        lambda: st.align(problem),
+        lambda: st.capacity(problem, st.Pooled()),
+        lambda: st.descend(problem, st.Descent(steps=2)),
+    ):
+        with pytest.raises(InvalidInput, match=r"that commute, in theory.*st\.simulate"):
+            run()
+    # With a flat spectrum within samples every effect has common eigenvectors.
+    flat = st.TokenCovariance(np.ones(D), between, signal=SIGNAL)
+    assert st.predict(dataclasses.replace(problem, tokens=flat), st.Pooled()).converged
 
 
-@pytest.mark.parametrize("case", SEEN, ids=[case[0] for case in SEEN])
-def test_elementwise_weights_see_what_samples_share(case):
-    """Against simulation within 4 standard errors and a correction of order 1/d.
-
-    Weights that do not see the effect are off by more than 1.5 times as much.
-    """
-    activation, letters, effect, loss, alpha = case
-    d, rng = 160, np.random.default_rng(5)
-    basis = np.linalg.qr(rng.standard_normal((d, d)))[0]
-    B = basis @ np.diag(0.2 * effect * rng.random(d)) @ basis.T
-    xi = rng.standard_normal(d)
-    xi /= np.linalg.norm(xi)
-    law = st.TokenCovariance(spectrum(-0.3, d), 0.5 * (B + B.T), signal=xi)
-    problem = st.SparseTokenProblem(*letters, tokens=law)
-    query = st.Query(vector=0.8 * xi * np.sqrt(d) + 0.6 * rng.standard_normal(d), sharpness=0.7)
-    model, readout = st.Elementwise(query, activation), st.Readout(loss, 0.1, alpha)
-    measured = st.simulate(problem, model, readout, trials=30, seed=3)
-    found = st.predict(problem, model, readout, tolerance=1e-3)
-    assert found.converged
-    for name in ("test_error", "training_loss"):
-        allowance = 4 * getattr(measured.standard_error, name) + 0.4 / d
-        assert getattr(found, name) == pytest.approx(getattr(measured.mean, name), abs=allowance)
+def test_weights_that_see_what_samples_share_are_refused():
+    problem = st.SparseTokenProblem(5, 1, 4.0, tokens=TOKENS)
+    with pytest.raises(InvalidInput, match=r"whose weights see it.*st\.simulate"):
+        st.predict(problem, st.Elementwise(QUERY))

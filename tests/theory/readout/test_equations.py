@@ -21,10 +21,9 @@ from sparsetoken.theory.readout.covariances import (
     Directions,
     FullCovariances,
     Pull,
-    covariances,
 )
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
-from sparsetoken.theory.readout.outcome import solutions
+from sparsetoken.theory.readout.outcome import scores_on, solutions
 from sparsetoken.theory.readout.solve import solve_readout
 
 D = 200
@@ -41,6 +40,12 @@ def pooled(L, R, theta, pi):
     return nodes, G, (theta * R / L * SIGNAL)[:, None]
 
 
+def one_covariance(G, M):
+    """Return a covariance and directions in its eigenvectors."""
+    values, basis = np.linalg.eigh(G)
+    return CommutingCovariances(values[None], Directions(basis.T @ M))
+
+
 def test_full_and_commuting_covariances_agree():
     """A diagonal pair, given as such and turned by a rotation."""
     rng = np.random.default_rng(0)
@@ -55,29 +60,12 @@ def test_full_and_commuting_covariances_agree():
         [1, -1, 1],
         [0.3, 0.5, 0.2],
     )
-    scatter = {(1, 1): rng.uniform(0.0, 0.05, d)}
-    turned = {(1, 1): basis @ np.diag(scatter[1, 1]) @ basis.T}
-    ways = [
-        CommutingCovariances(values, Directions(M, scatter)),
-        FullCovariances(G, Directions(basis @ M, turned)),
-        covariances(G, Directions(basis @ M, turned)),
-    ]
-    assert isinstance(ways[2], CommutingCovariances)
+    ways = CommutingCovariances(values, Directions(M)), FullCovariances(G, basis @ M)
     systems = [SaddleEquations(nodes, get_loss("logistic"), way) for way in ways]
-    found = [solve_readout(equations, Load(3 * d, 0.02)).state for equations in systems]
-    pulls = [equations.pull(state, 0.0) for equations, state in zip(systems, found, strict=True)]
-    others = np.array([np.eye(d), G[0]])
-    norms = [
-        ways[0].norms(pulls[0], 0.02, 3 * d, np.array([np.ones(d), values[0]])),
-        *(
-            way.norms(pull, 0.02, 3 * d, others)
-            for way, pull in zip(ways[1:], pulls[1:], strict=True)
-        ),
-    ]
-    assert norms[0][1] == pytest.approx(found[0].q[0], rel=1e-9)
-    for state, norm in zip(found[1:], norms[1:], strict=True):
-        assert state.vector == pytest.approx(found[0].vector, rel=1e-8)
-        assert norm == pytest.approx(norms[0], rel=1e-8)
+    plain, turned = (solve_readout(equations, Load(3 * d, 0.02)).state for equations in systems)
+    assert turned.vector == pytest.approx(plain.vector, rel=1e-8)
+    norms = ways[0].norms(systems[0].pull(plain, 0.0), 0.02, 3 * d, values)
+    assert norms == pytest.approx(plain.q, rel=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "square", "hinge", "squared_hinge"])
@@ -86,7 +74,7 @@ def test_full_and_commuting_covariances_agree():
 def test_every_loss_is_solved_at_every_load(loss, alpha, ridge):
     """The residual is that of the equations themselves, put in plain words once more."""
     nodes, G, M = pooled(8, 1, 3, 0.5)
-    cov = covariances(G[None], M)
+    cov = one_covariance(G, M)
     equations = SaddleEquations(nodes, get_loss(loss), cov)
     found = solve_readout(equations, Load(alpha * D, ridge))
     assert found.converged
@@ -101,9 +89,26 @@ def test_every_loss_is_solved_at_every_load(loss, alpha, ridge):
     assert np.trace(back) / n == pytest.approx(chi[0], rel=1e-5, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("letters", "ridge", "alpha", "expected"),
+    [
+        ((8, 1, 3, 0.5), 0.01, 2, (0.398162, 0.354360, 0.814719, -0.407360)),
+        ((6, 2, 3, 0.3), 0.02, 4, (0.131611, 0.239027, 2.554421, -2.037984)),
+    ],
+)
+def test_reference_points_of_pooling(letters, ridge, alpha, expected):
+    nodes, G, M = pooled(*letters)
+    equations = SaddleEquations(nodes, get_loss("logistic"), one_covariance(G, M))
+    found = solve_readout(equations, Load(alpha * D, ridge))
+    solution, _ = solutions(equations, found)
+    test_error = scores_on(nodes, found.state).test_error()
+    ours = test_error, solution.training_loss, found.state.p[0], found.state.b
+    assert ours == pytest.approx(expected, abs=6e-7)  # all six digits that are given
+
+
 def test_a_start_nearby_changes_nothing():
     nodes, G, M = pooled(8, 1, 3, 0.5)
-    equations = SaddleEquations(nodes, get_loss("logistic"), covariances(G[None], M))
+    equations = SaddleEquations(nodes, get_loss("logistic"), one_covariance(G, M))
     first = solve_readout(equations, Load(100, 0.01))
     for n in (200, 400):
         near, alone = (solve_readout(equations, Load(n, 0.01), start) for start in (first, None))
@@ -161,21 +166,20 @@ def test_the_jacobian_of_the_equations(loss, samples):
     np.testing.assert_allclose(jacobian, expected, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize(("K", "random"), [(1, True), (2, True), (3, True), (3, False)])
-@pytest.mark.parametrize("full", [False, True])
-def test_the_derivatives_of_the_response(K, random, full):
-    """Against differences, with directions whose scatter is not symmetric."""
+@pytest.mark.parametrize("K", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["full", "commuting", "random directions"])
+def test_the_derivatives_of_the_response(K, kind):
+    """Against differences."""
     rng, d, J, step = np.random.default_rng(0), 12, 3, 1e-5
     roots = rng.standard_normal((K, d, d))
     G = roots @ np.swapaxes(roots, 1, 2) / d
-    Q = [rng.standard_normal((d, d)) for _ in range(2)]
-    symmetric = [one @ one.T / d for one in Q]
-    if not full:
-        G, Q = np.einsum("kii->ki", G), [np.diagonal(one) for one in Q]
-        symmetric = [np.abs(one) for one in Q]
-    scatter = {(1, 1): symmetric[0], (1, 2): 0.1 * Q[1], (2, 2): symmetric[1]} if random else {}
-    directions = Directions(rng.standard_normal((d, J)), scatter)
-    way = (FullCovariances if full else CommutingCovariances)(G, directions)
+    M, (one, both, two) = rng.standard_normal((d, J)), rng.standard_normal((3, d))
+    scatter = {(1, 1): np.abs(one), (1, 2): 0.1 * both, (2, 2): np.abs(two)}
+    if kind == "full":
+        way = FullCovariances(G, M)
+    else:
+        directions = Directions(M, {} if kind == "commuting" else scatter)
+        way = CommutingCovariances(np.einsum("kii->ki", G), directions)
     at = np.concatenate([rng.standard_normal(J), [0.0], rng.random(2 * K) + 0.5])
 
     def value(x):
@@ -190,7 +194,7 @@ def test_the_derivatives_of_the_response(K, random, full):
 @pytest.mark.parametrize("pi", [0.5, 0.3])
 def test_a_readout_that_nothing_pulls_is_zero(loss, pi):
     nodes, G, M = pooled(8, 1, 0.0, pi)
-    equations = SaddleEquations(nodes, get_loss(loss), covariances(G[None], M))
+    equations = SaddleEquations(nodes, get_loss(loss), one_covariance(G, M))
     found = solve_readout(equations, Load(np.inf, 0.01))
     assert found.converged
     p, b, q, chi = found.state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, NamedTuple, TypeGuard
 
@@ -13,11 +12,10 @@ from sparsetoken.losses import Loss
 from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem
 from sparsetoken.model.stages import Query, TwoSteps
-from sparsetoken.model.tokens import symmetric_root
 from sparsetoken.numerics.quadrature import gaussian_panels
 from sparsetoken.results import CONVERGED, Alignment
 from sparsetoken.theory.alignment.limit import query_law
-from sparsetoken.theory.spectrum import TokenSpectrum, spectrum_of, times, trace
+from sparsetoken.theory.spectrum import TokenSpectrum, spectrum_of
 
 LEAST_DIRECTIONS = 50.0
 """Effective directions from which on a query may be replaced by its limit: the logarithm of the
@@ -46,13 +44,11 @@ def effective_directions(problem: SparseTokenProblem, query: TwoSteps | Query) -
         mean, variance = _moments_beside(S, xi, query.cosine)
         return 2 * mean**2 / variance if variance > 0 else math.inf
     law = query_law(problem, query)
-    Q, m, root = law.scatter, law.mean, np.sqrt(S)
-    half = root**2 * Q if Q.ndim == 1 else root[:, None] * Q * root
-    mean = float(S @ m**2) + trace(Q, S)
-    moved = times(Q, S * m)
-    variance = 2 * float(np.sum(half**2)) + 4 * float((S * m) @ moved)
+    Q, m = law.scatter, law.mean
+    mean = float(S @ (m**2 + Q))
+    variance = 2 * float(np.sum((S * Q) ** 2)) + 4 * float(Q @ (S * m) ** 2)
     r = 2 * mean**2 / variance if variance > 0 else math.inf
-    along = float(xi @ times(Q, xi))
+    along = float(Q @ xi**2)
     with np.errstate(divide="ignore", invalid="ignore"):
         kept = float(np.sum(np.where(xi == 0, 0.0, xi**2 / S)))
     return min(r, mean * kept / along) if along > 0 else r
@@ -219,14 +215,14 @@ def trained_vectors(
     sizes = np.stack([n_plus, n - n_plus]).astype(float)
     normal = g.standard_normal((draws, 3 * d + 3))
     plus, minus, rest = (part * _signs(spectrum) for part in np.split(normal[:, 3:], 3, axis=1))
-    root = _mean_root(problem)
-    noise = np.sqrt(sizes)[..., None] * np.stack([_times(root, plus), _times(root, minus)])
+    root = np.sqrt(spectrum.mean_token(L))
+    noise = np.sqrt(sizes)[..., None] * np.stack([root * plus, root * minus])
     first = np.array([[float(loss.slope(y, 0.0))] for y in (1.0, -1.0)])
     w1 = np.einsum("ck,cnd->nd", first, noise) + np.outer(sizes[0] * first[0] * R / L, mu)
     w1 *= -steps.eta_w / n
     b1 = -steps.eta_b / n * (sizes * first).sum(axis=0)
     o, s = w1 @ mu, np.sqrt(w1**2 @ S)
-    s1 = np.sqrt(np.maximum(np.einsum("nd,nd->n", w1, _times(spectrum.mean_token(L), w1)), 0.0))
+    s1 = np.sqrt(np.maximum(w1**2 @ spectrum.mean_token(L), 0.0))
     at = b1 + _ratio(np.einsum("nd,cnd->cn", w1, noise), sizes)
     at[0] += R / L * o
     spread = s1 * np.sqrt(np.maximum(1 - _ratio(np.ones_like(sizes), sizes), 0.0))
@@ -299,13 +295,3 @@ def _root(covariances: np.ndarray) -> np.ndarray:
     # The symmetric root: unlike eigenvectors it does not turn with rounding.
     half = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None]) @ np.swapaxes(vectors, 1, 2)
     return half * scale[:, :, None]
-
-
-def _times(G: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    return rows * G if G.ndim == 1 else rows @ G
-
-
-@functools.lru_cache(maxsize=2)
-def _mean_root(problem: SparseTokenProblem) -> np.ndarray:
-    """Return the symmetric root of G, diagonal or full."""
-    return symmetric_root(spectrum_of(problem).mean_token(problem.length))

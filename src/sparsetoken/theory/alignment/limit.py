@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses.gaussian_means import smoothed_at
@@ -15,30 +16,30 @@ from sparsetoken.model.descent import Descent
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, TwoSteps, check_query
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.theory.spectrum import TokenSpectrum, added, spectrum_of, times, trace
+from sparsetoken.theory.spectrum import TokenSpectrum, spectrum_of
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class QueryLaw:
     """A query q ~ N(mean, scatter), in the coordinates of a `TokenSpectrum`.
 
-    The scatter, diagonal (a vector) or full, is that of a random direction, or the noise of
+    The scatter, by its diagonal, is that of a random direction, or the noise of
     training. The sharpness is beta sigma, sigma^2 = q^T S_w q.
     """
 
-    mean: np.ndarray
-    scatter: np.ndarray
+    mean: Float[np.ndarray, " d"]
+    scatter: Float[np.ndarray, " d"]
     sharpness: float
 
     @property
     def norm(self) -> float:
         """|q|."""
-        return math.sqrt(float(self.mean @ self.mean) + trace(self.scatter))
+        return math.sqrt(float(self.mean @ self.mean) + float(self.scatter.sum()))
 
     def width(self, spectrum: TokenSpectrum) -> float:
         """Return sigma, the standard deviation of a token's score at beta = 1."""
         within = spectrum.within
-        return math.sqrt(float(within @ self.mean**2) + trace(self.scatter, within))
+        return math.sqrt(float(within @ (self.mean**2 + self.scatter)))
 
     def overlap(self, spectrum: TokenSpectrum) -> float:
         """Return <q, xi>."""
@@ -109,7 +110,7 @@ def first_step(problem: SparseTokenProblem, steps: TwoSteps, alpha0: float) -> F
     spectrum = spectrum_of(problem)
     G, mu, n0 = spectrum.mean_token(L), theta * spectrum.signal, alpha0 * len(spectrum.signal)
     plus, minus = (float(steps.loss.slope(y, 0.0)) for y in (1.0, -1.0))
-    along, total = -steps.eta_w * pi * plus * R / L, trace(G)
+    along, total = -steps.eta_w * pi * plus * R / L, float(G.sum())
     noise = steps.eta_w**2 * (pi * plus**2 + (1 - pi) * minus**2)
     return FirstStep(
         samples=n0,
@@ -117,7 +118,7 @@ def first_step(problem: SparseTokenProblem, steps: TwoSteps, alpha0: float) -> F
         noise=noise,
         bias=-steps.eta_b * (pi * plus + (1 - pi) * minus),
         own=-steps.eta_w * np.array([plus, minus]) * total / n0,
-        width=math.sqrt(along**2 * float(mu @ times(G, mu)) + noise / n0 * float(np.vdot(G, G))),
+        width=math.sqrt(along**2 * float(G @ mu**2) + noise / n0 * float(G @ G)),
         norm=math.sqrt(along**2 * theta**2 + noise / n0 * total),
     )
 
@@ -145,11 +146,10 @@ def second_step(
     V, overlap = R / L * (1 - R / L), first.along * theta**2  # <w1, mu>
     along = -pi * h[0] * V * overlap
     pulled = -(pi * h[0] + (1 - pi) * h[1]) * (1 - 1 / L)
-    w1_S_w1 = first.along**2 * float(S @ mu**2) + first.noise / first.samples * trace(G, S)
+    w1_S_w1 = first.along**2 * float(S @ mu**2) + first.noise / first.samples * float(G @ S)
     forces = pi * hh[0] * (L * V * overlap**2 + (L - 1) * w1_S_w1)
     forces += (1 - pi) * hh[1] * (L - 1) * w1_S_w1
-    moved = S**2 * G if G.ndim == 1 else S[:, None] * G * S
-    scatter = added(pulled**2 * first.noise * moved, forces / L**2 * S)
+    scatter = pulled**2 * first.noise * S**2 * G + forces / L**2 * S
     return (along + pulled * first.along * S) * mu, scatter
 
 

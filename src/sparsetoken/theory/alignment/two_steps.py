@@ -20,7 +20,7 @@ from sparsetoken.results import CONVERGED, Alignment, Record, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record, stacked
 from sparsetoken.theory.alignment.draws import align_over_draws, randomness_advice
 from sparsetoken.theory.alignment.limit import first_step, second_step, slopes, trained_law
-from sparsetoken.theory.spectrum import spectrum_of, trace
+from sparsetoken.theory.spectrum import spectrum_of
 
 _OF_PROBLEM = ("strength", "positive_rate")
 _OF_STEPS = ("alpha0", "eta_w", "eta_b")
@@ -100,7 +100,7 @@ def _rate(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     """
     mean, scatter = second_step(problem, steps, first_step(problem, steps, math.inf))
     drift = float(mean @ mean)
-    return 0.5 * trace(scatter) / drift if drift > 0 else math.nan  # a small square may be 0
+    return 0.5 * float(scatter.sum()) / drift if drift > 0 else math.nan  # a small square may be 0
 
 
 @with_x64

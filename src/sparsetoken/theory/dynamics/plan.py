@@ -114,18 +114,8 @@ def plan_of(task: Problem, trained: Descent) -> Plan:
 
 
 def atoms_of(law: TaskLaw, most: int = ATOMS) -> Atoms:
-    """Return the atoms of the tokens of a task, at most so many.
-
-    Raises
-    ------
-    InvalidInput
-        If the covariances within and between bags do not commute.
-    """
+    """Return the atoms of the tokens of a task, at most so many."""
     spectrum = spectrum_of_tokens(law.tokens)
-    if spectrum.between.ndim == 2:
-        legal = "covariances within and between that commute, for descent on all weights"
-        remedy = "Simulate the descent, which takes any covariance."
-        raise InvalidInput("tokens", legal, law.tokens, remedy)
     if isinstance(law.tokens, TokenCovariance):
         signals = np.atleast_2d(spectrum.signal)
         return _gathered(spectrum.within, spectrum.between, signals, most)
