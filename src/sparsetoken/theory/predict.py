@@ -109,7 +109,8 @@ def predict(
     Prediction, or TaskPrediction of a task
         Use it only if ``converged``, which is said of all its numbers; `errors` has the error of
         each, and twice that covers 95%. Of a query that a `Descent` finds, errors, status and notes
-        are also those of the descent. At ridge 0 and on the threshold the status is NO_LIMIT.
+        are also those of the descent. At ridge 0 the status is NO_LIMIT on the threshold, and with
+        another loss than the square where `capacity` has no limit.
         `advice` explains a poor query.
 
     Raises
