@@ -71,8 +71,8 @@ class TokenCovariance(TokenLaw):
         Covariance of the tokens of one sample. A vector is a spectrum, that is a diagonal
         matrix: signal and queries are then given by their projections on the eigenvectors.
     between : array of shape (d, d) or (d,), optional
-        Covariance of what the tokens of a sample share; none by default. It need not have the
-        eigenvectors of `within`; a vector is a diagonal in the same coordinates.
+        Covariance of what the tokens of a sample share; none by default. A vector is a diagonal in
+        the same coordinates. Theory asks that the two commute; simulations do not.
     signal : array of shape (d,) or (P, d)
         xi, a unit vector, or the directions of a `Task`, orthonormal rows.
 
