@@ -8,20 +8,19 @@ from typing import Any, overload
 
 from sparsetoken.base.progress import SILENT, Progress, progress_of
 from sparsetoken.base.validation import InvalidInput, real
-from sparsetoken.model.concepts import ConceptProblem
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Readout, require_readout
-from sparsetoken.model.task import Task
-from sparsetoken.model.task_law import Problem
+from sparsetoken.model.task_law import Bags, Problem
 from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.results import Prediction, TaskPrediction
 from sparsetoken.results.record import AnyRecord, stacked
+from sparsetoken.theory.alignment.draws import may_vary
 from sparsetoken.theory.predictor import Predictor
-from sparsetoken.theory.random_queries import predictions_of
+from sparsetoken.theory.random_queries import predict_over_draws
 from sparsetoken.theory.readout.accuracy import TOLERANCE
 
 _OF_DESCENTS = 1e-3  # as of `descend`
@@ -41,7 +40,7 @@ def predict(
 
 @overload
 def predict(
-    problem: ConceptProblem | Task,
+    problem: Bags,
     model: Model = ...,
     readout: Readout = ...,
     *,
@@ -134,7 +133,7 @@ def predict(
     >>> print(f"{found.test_error:.4f}", found.converged)
     0.2934 True
     """
-    of_task = isinstance(problem, (ConceptProblem, Task))
+    of_task = isinstance(problem, Bags)
     if tolerance is None:
         descended = isinstance(getattr(model, "query", None), Descent)
         tolerance = _OF_DESCENTS if of_task or descended else TOLERANCE
@@ -142,7 +141,7 @@ def predict(
     if test_problem is not None and not isinstance(test_problem, SparseTokenProblem):
         raise InvalidInput("test_problem", "a SparseTokenProblem or None", test_problem)
     require_numbers(test_problem)
-    if isinstance(problem, (ConceptProblem, Task)):
+    if isinstance(problem, Bags):
         return _predict_task(problem, model, readout, test_problem, tolerance, progress)
     require_problem(problem)
     grid = broadcast(problem, model, readout)
@@ -152,7 +151,7 @@ def predict(
 
 
 def _predict_task(
-    task: ConceptProblem | Task,
+    task: Bags,
     model: Model,
     readout: Readout,
     tested: SparseTokenProblem | None,
@@ -180,9 +179,26 @@ def _predictions(
     def of(
         problem: SparseTokenProblem, model: Model, readouts: Sequence[Readout]
     ) -> list[Prediction]:
-        return predictions_of(problem, model, test_problem, readouts, tolerance)
+        return _of_one_loss(problem, model, test_problem, readouts, tolerance)
 
     return _together(points, of, progress)
+
+
+def _of_one_loss(
+    problem: SparseTokenProblem,
+    model: Model,
+    test_problem: SparseTokenProblem | None,
+    readouts: Sequence[Readout],
+    tolerance: float,
+) -> list[Prediction]:
+    """Return predictions with readouts of one loss."""
+    if isinstance(model.query, Descent):
+        from sparsetoken.theory.descended import predict_after_descent  # with JAX
+
+        return predict_after_descent(problem, model, test_problem, readouts, tolerance)
+    if may_vary(model.query, problem):
+        return predict_over_draws(problem, model, test_problem, readouts, tolerance)
+    return Predictor(problem, model, test_problem).predictions(readouts, tolerance)
 
 
 def _together(
@@ -246,5 +262,5 @@ def predict_readouts(
     require_problem(problem)
     entry_of(model)
     if nodes is None:
-        return predictions_of(problem, model, None, readouts, tolerance)
+        return _of_one_loss(problem, model, None, readouts, tolerance)
     return Predictor(problem, model, None, nodes).predictions(readouts, tolerance)

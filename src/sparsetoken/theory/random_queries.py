@@ -9,17 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query, Readout
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Prediction
 from sparsetoken.results.record import fields_of, over_rows
 from sparsetoken.theory.alignment.draws import (
     DRAWS,
     drawn_queries,
-    may_vary,
     randomness_advice,
 )
 from sparsetoken.theory.features import allowed_errors
@@ -32,26 +30,21 @@ _FINE = 4  # draws from which the effect of more nodes is known, which is common
 _SHARE = 0.2  # of the spread, that twice the error of a mean over draws may be
 
 
-def predictions_of(
+def predict_over_draws(
     problem: SparseTokenProblem,
     model: Model,
     test_problem: SparseTokenProblem | None,
     readouts: Sequence[Readout],
     tolerance: float,
 ) -> list[Prediction]:
-    """Return predictions of readouts of one loss, means over draws of a query that may vary.
+    """Return predictions of readouts of one loss, means over draws of a query that varies.
 
     Given the query the theory is exact. Draws are doubled, up to 128, until twice the error of the
     mean of each number is allowed by the tolerance or is a fifth of the spread: one experiment has
     one query, and its test error is off by the spread. All draws see the same nodes, so what more
     nodes change is found from a few of them.
     """
-    if isinstance(model.query, Descent):
-        from sparsetoken.theory.descended import predict_after_descent  # with JAX
-
-        return predict_after_descent(problem, model, test_problem, readouts, tolerance)
-    if not may_vary(model.query, problem):
-        return Predictor(problem, model, test_problem).predictions(readouts, tolerance)
+    assert isinstance(model.query, (TwoSteps, Query))
     queries = drawn_queries(problem, model.query, DRAWS)
     if not queries.norm.any():  # no step was made
         limit = Predictor(problem, model, test_problem).predictions(readouts, tolerance)
