@@ -215,8 +215,9 @@ def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
     monkeypatch.setattr(views, "MODELS", ("attention", "pooled"))
     values = {"bag_effect": 1.0, "alpha1": 0.25, "length": 4}
     found = events(client.post("/api/view/curves", json={"settings": values}))
-    refused = {event["model"] for event in found if event["kind"] == "refused"}
-    assert refused == set()
+    (refused,) = (event for event in found if event["kind"] == "refused")
+    assert refused["model"] == "floor"
+    assert "an effect shared by a sample" in refused["message"]
     monkeypatch.setattr(views, "MODELS", ("pooled",))
     steep = events(client.post("/api/view/curves", json={"settings": values | {"spectrum": 1.0}}))
     assert {e["model"] for e in steep if e["kind"] == "refused"} == {"floor"}

@@ -15,10 +15,11 @@ from sparsetoken.base.files import require_place, written_whole
 from sparsetoken.base.progress import progress_of
 from sparsetoken.explorer.page import page
 from sparsetoken.explorer.settings import PRESETS, Settings
-from sparsetoken.explorer.views import FLOOR_POINTS, VIEWS, capacity, directions_alike, query
+from sparsetoken.explorer.views import FLOOR_POINTS, VIEWS, capacity, query
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout
+from sparsetoken.model.tokens import Isotropic
 from sparsetoken.theory import predict
 from sparsetoken.theory.oracle import learning_error
 
@@ -103,7 +104,7 @@ def _errors(problem: SparseTokenProblem, model: Model, readout: Readout) -> np.n
 @functools.cache
 def _floor(problem: SparseTokenProblem) -> Callable[[np.ndarray], np.ndarray]:
     """Return the Bayes-optimal error over the logarithm of the labels."""
-    if not directions_alike(problem.tokens):
+    if not isinstance(problem.tokens, Isotropic):
         return lambda labels: np.full(len(labels), np.nan)
     errors = [learning_error(problem, n, points=FLOOR_POINTS).test_error for n in LABELS.tolist()]
     return PchipInterpolator(np.log(LABELS), errors)

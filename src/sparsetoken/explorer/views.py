@@ -23,7 +23,6 @@ from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.task_law import Problem, law_of
-from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.results import Capacity, Course, Prediction
 from sparsetoken.results.simulation import standard_error
@@ -130,7 +129,7 @@ def floors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
     if settings["query"] == "given":
         oracle = learning_error(problem, LARGEST_LOAD, points=FLOOR_POINTS)
         return [dataclasses.replace(oracle, test_error=oracle.oracle_error)] * len(loads)
-    if not directions_alike(problem.tokens):
+    if settings["spectrum"] > 0:
         remedy = "A signal along large directions of a covariance may be learned faster."
         legal = "alike in all directions for this floor"
         raise InvalidInput("tokens", legal, problem.tokens, remedy)
@@ -227,7 +226,7 @@ def descent(settings: Settings, replicas: Counts = (QUICK_REPLICAS, None)) -> Ev
 def networks(settings: Settings, replicas: Counts = (QUICK_REPLICAS, NETWORK_REPLICAS)) -> Events:
     """Yield the Bayes-optimal error, then the course of each network in training."""
     problem = settings.problem()
-    if directions_alike(problem.tokens):
+    if settings.isotropic:
         least = learning_error(problem, settings["alpha1"], points=FLOOR_POINTS)
         yield {"kind": "floor", **_named(least, "test_error", "status")}
     yield from _courses(problem, settings.networks(), replicas)
@@ -346,15 +345,3 @@ VIEWS: dict[str, Callable[..., Events]] = {
     for view in (curves, phase, alignment, capacity, descent, networks, tasks, query, simulation)
 }
 """By the name in the request of the page."""
-
-
-def directions_alike(law: TokenLaw) -> bool:
-    """Return whether noise is the same in all directions, within and between samples."""
-    if not isinstance(law, TokenCovariance):
-        return isinstance(law, Isotropic)
-    return all(_multiple_of_identity(S) for S in (law.within, law.between) if S is not None)
-
-
-def _multiple_of_identity(S: np.ndarray) -> bool:
-    identity = np.ones(len(S)) if S.ndim == 1 else np.eye(len(S))
-    return np.array_equal(S, S.flat[0] * identity)

@@ -8,10 +8,9 @@ import math
 
 import numpy as np
 from jaxtyping import Float
-from scipy import linalg
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.model.tokens import TokenCovariance, TokenLaw
 from sparsetoken.theory.readout.covariances import (
     LEAST_EIGENVALUE,
@@ -101,56 +100,25 @@ def gain(S: Float[np.ndarray, " d"], xi: Float[np.ndarray, " d"]) -> float:
     InvalidInput
         If it has no inverse.
     """
-    _require_inverse(S)
+    if S.min() <= LEAST_EIGENVALUE * S.max():
+        remedy = "Leave out directions without noise, or add a little to the diagonal."
+        got = f"a smallest eigenvalue of {S.min():.3g}"
+        raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
     return math.sqrt(float(np.sum(xi**2 / S)))
 
 
-def _has_inverse(eigenvalues: np.ndarray) -> bool:
-    return bool(eigenvalues.min() > LEAST_EIGENVALUE * eigenvalues.max())
+def whitened(problem: SparseTokenProblem) -> SparseTokenProblem:
+    """Return the problem among isotropic tokens, of the strength ``theta |S_w^(-1/2) xi|``.
 
-
-def _require_inverse(eigenvalues: np.ndarray) -> None:
-    if not _has_inverse(eigenvalues):
-        remedy = "Leave out directions without noise, or add a little to the diagonal."
-        got = f"a smallest eigenvalue of {eigenvalues.min():.3g}"
-        raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
-
-
-def strengths_of(problem: SparseTokenProblem) -> tuple[float, float]:
-    """Return the strengths of the signal in whitened differences of tokens and in their mean.
-
-    They are ``theta |S_w^(-1/2) xi|`` and ``theta |(S_w + L S_b)^(-1/2) xi|``, and equal where
-    samples have no effect of their own. Differences of tokens have no signal where R = L: if
-    S_w has no inverse then, the second takes the place of the first.
-    """
-    spectrum, theta = spectrum_of(problem), problem.strength
-    if not spectrum.has_effect:
-        within = theta * gain(spectrum.within, spectrum.signal)
-        return within, within
-    whole = problem.length * spectrum.mean_token(problem.length)
-    mean = theta * gain(whole, spectrum.signal)
-    if problem.informative == problem.length and not _has_inverse(spectrum.within):
-        return mean, mean
-    return theta * gain(spectrum.within, spectrum.signal), mean
-
-
-def kept_of(problem: SparseTokenProblem) -> tuple[Float[np.ndarray, " d"], float]:
-    """Return what an effect of samples leaves of the precision of whitened mean tokens.
-
-    That is along each direction and along the signal: the eigenvalues of
-    ``W = S_w^(1/2) (S_w + L S_b)^-1 S_w^(1/2)``, or (1,) ones where there is no effect, and u^T W u
-    for the whitened signal u of norm 1.
+    Raises
+    ------
+    InvalidInput
+        If the tokens of a sample share an effect, or S_w has no inverse.
     """
     spectrum = spectrum_of(problem)
-    if not spectrum.has_effect:
-        return np.ones(1), 1.0
-    _require_inverse(spectrum.within)
-    root, between = np.sqrt(spectrum.within), spectrum.between
-    u = spectrum.signal / root
-    if between.ndim == 1:
-        values = between / spectrum.within
-    else:
-        values, vectors = linalg.eigh(between / np.outer(root, root), check_finite=False)
-        u = vectors.T @ u
-    kept = 1 / (1 + problem.length * np.maximum(values, 0.0))
-    return kept, float(kept @ np.square(u) / np.sum(np.square(u)))
+    if spectrum.has_effect:
+        legal = "without an effect shared by a sample (between=None) here"
+        remedy = "Bayes errors are not computed beside one; simulate gives the errors of models."
+        raise InvalidInput("tokens", legal, problem.tokens, remedy)
+    strength = problem.strength * gain(spectrum.within, spectrum.signal)
+    return dataclasses.replace(problem, strength=strength, tokens=Isotropic())

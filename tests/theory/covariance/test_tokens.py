@@ -213,7 +213,7 @@ def test_what_is_refused():
         oracle.best_error(one, st.Attention())
     with pytest.raises(InvalidInput, match="with an inverse"):
         oracle.bayes_error(st.SparseTokenProblem(5, tokens=singular))
-    with pytest.raises(InvalidInput, match="with an inverse"):
+    with pytest.raises(InvalidInput, match="between=None"):
         oracle.learning_error(st.SparseTokenProblem(5, tokens=beside), 1.0)
     first = dataclasses.replace(one, position_law=(1.0, 0.0, 0.0, 0.0, 0.0))
     with pytest.raises(InvalidInput, match="uniform"):

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import multivariate_normal
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
@@ -17,13 +17,13 @@ from sparsetoken.simulation.message_passing import message_passing
 from sparsetoken.theory.oracle import bayes_error, learning_error
 
 
-def law(d, seed, *, effect):
-    """Two covariances that do not commute."""
+def law(d, seed):
+    """Return tokens of a covariance with eigenvectors of its own."""
     rng = np.random.default_rng(seed)
-    A, B = rng.standard_normal((2, d, d)) / math.sqrt(d)
+    A = rng.standard_normal((d, d)) / math.sqrt(d)
     xi = rng.standard_normal(d)
     within = A @ A.T + 0.3 * np.eye(d)
-    return st.TokenCovariance(within, 2 * B @ B.T if effect else None, xi / np.linalg.norm(xi))
+    return st.TokenCovariance(within, signal=xi / np.linalg.norm(xi))
 
 
 def by_densities(problem, draws, seed):
@@ -32,8 +32,6 @@ def by_densities(problem, draws, seed):
     tokens = problem.tokens
     d = tokens.dimension
     noise = np.kron(np.eye(L), tokens.within)
-    if tokens.between is not None:
-        noise += np.kron(np.ones((L, L)), tokens.between)
     null = multivariate_normal(np.zeros(L * d), noise)
     means = []
     for positions in combinations(range(L), R):
@@ -49,50 +47,46 @@ def by_densities(problem, draws, seed):
     return values.mean(), values.std() / math.sqrt(draws)
 
 
-@pytest.mark.parametrize("effect", [False, True])
 @pytest.mark.parametrize(
     "letters", [(4, 1, 2.0, 0.5), (3, 2, 1.5, 0.3), (5, 2, 1.6, 0.6), (3, 3, 1.0, 0.4)]
 )
-def test_bayes_error_by_densities_of_bags(letters, effect):
-    """Within 4 standard errors, about 0.0012; effects and covariances move it by 0.03 and more."""
-    problem = st.SparseTokenProblem(*letters, tokens=law(3, letters[0], effect=effect))
+def test_bayes_error_by_densities_of_bags(letters):
+    """Within 4 standard errors, about 0.0012."""
+    problem = st.SparseTokenProblem(*letters, tokens=law(3, letters[0]))
     found = bayes_error(problem)
     assert found.status.converged
     mean, error = by_densities(problem, 100_000, 1)
     assert found.test_error == pytest.approx(mean, abs=4 * math.hypot(error, found.numerical_error))
-    without = bayes_error(dataclasses.replace(problem, tokens=law(3, letters[0], effect=False)))
-    assert abs(found.test_error - without.test_error) > (0.03 if effect else -1)
+    isotropic = bayes_error(st.SparseTokenProblem(*letters))
+    assert abs(found.test_error - isotropic.test_error) > 0.01
 
 
-def test_signals_of_all_tokens_need_no_noise_within_bags():
-    """The best test is linear in the bag, whose covariance is then singular; signals lie within."""
-    within, between, xi = np.array([0.0, 1.0, 2.0]), np.array([1.5, 0.5, 1.0]), np.array([2, 1, 2])
-    tokens = st.TokenCovariance(within, between, signal=xi / 3)
-    problem = st.SparseTokenProblem(3, 3, 2.0, tokens=tokens)
-    noise = np.kron(np.eye(3), np.diag(within)) + np.kron(np.ones((3, 3)), np.diag(between))
-    mean = np.tile(2.0 * xi / 3, 3)
-    separation = math.sqrt(mean @ np.linalg.pinv(noise, rcond=1e-12) @ mean)
-    assert bayes_error(problem).test_error == pytest.approx(norm.cdf(-separation / 2), rel=1e-12)
+@pytest.mark.parametrize("informative", [1, 2, 3])
+def test_a_shared_effect_is_refused(informative):
+    """In one message, also where all tokens are informative."""
+    tokens = st.TokenCovariance(np.ones(3), [0.0, 0.0, 1e-9], signal=np.eye(3)[0])
+    problem = st.SparseTokenProblem(3, informative, 2.0, tokens=tokens)
+    messages = set()
+    for run in (bayes_error, lambda problem: learning_error(problem, 1.0)):
+        with pytest.raises(InvalidInput, match=r"between=None.* with a between .* simulate") as got:
+            run(problem)
+        messages.add(str(got.value))
+    assert len(messages) == 1
+
+
+@pytest.mark.parametrize("informative", [2, 3])
+def test_a_covariance_without_an_inverse_is_refused(informative):
+    tokens = st.TokenCovariance([0.0, 1.0, 2.0], signal=np.eye(3)[1])
+    problem = st.SparseTokenProblem(3, informative, 2.0, tokens=tokens)
     with pytest.raises(InvalidInput, match="with an inverse"):
-        bayes_error(dataclasses.replace(problem, informative=2))
+        bayes_error(problem)
 
 
 @pytest.mark.parametrize("theta", [1e-9, 1e-8, 1e-6])
-@pytest.mark.parametrize("effect", [None, 0.02 * np.ones(4)], ids=["without", "with"])
-def test_a_signal_that_vanishes_in_long_bags_teaches_nothing(theta, effect):
+def test_a_signal_that_vanishes_in_long_bags_teaches_nothing(theta):
     """Variances over tokens are then differences of rounding."""
-    tokens = st.TokenCovariance(np.ones(4), effect, signal=np.eye(4)[0])
-    found = bayes_error(st.SparseTokenProblem(200, 2, theta, tokens=tokens))
+    found = bayes_error(st.SparseTokenProblem(200, 2, theta))
     assert found.test_error == pytest.approx(0.5, abs=theta)
-
-
-def test_an_effect_that_vanishes_changes_nothing():
-    """Lattice and sample are two routes: an effect of 1e-12 takes the second."""
-    xi = np.eye(5)[1]
-    least = st.TokenCovariance(np.arange(1.0, 6.0), np.full(5, 1e-12), signal=xi)
-    none = dataclasses.replace(least, between=None)
-    one, two = (bayes_error(st.SparseTokenProblem(8, tokens=law)) for law in (least, none))
-    assert one.test_error == pytest.approx(two.test_error, abs=4 * one.numerical_error + 1e-5)
 
 
 def test_whitened_message_passing_reaches_the_floor():

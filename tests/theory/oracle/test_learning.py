@@ -15,7 +15,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory import descend
-from sparsetoken.theory.oracle import learning_error
+from sparsetoken.theory.oracle import bayes_error, learning_error
 from sparsetoken.theory.oracle.bayes import token_nodes
 from sparsetoken.theory.oracle.learning import position_overlap
 
@@ -58,6 +58,17 @@ def test_the_floor_falls_to_the_oracle():
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] == pytest.approx(found[0].oracle_error, rel=1e-3)
     assert learning_error(dataclasses.replace(problem, strength=0.0), 1.0).cosine == 0
+
+
+@pytest.mark.parametrize("alpha", [0.4, 3.0])
+def test_all_tokens_informative_is_a_mean_in_noise(alpha):
+    """All positions are known: gamma = theta^2 alpha pi L."""
+    problem = SparseTokenProblem(4, 4, 1.2, 0.4)
+    known = 1 - 1 / (1 + 1.2**2 * alpha * 0.4 * 4)
+    found = learning_error(problem, alpha)
+    assert found.cosine**2 == pytest.approx(known)
+    weaker = dataclasses.replace(problem, strength=1.2 * math.sqrt(known))
+    assert found.test_error == pytest.approx(bayes_error(weaker).test_error)
 
 
 def test_descent_stays_above_the_floor():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,14 +10,14 @@ import numpy as np
 from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
 
 from sparsetoken.base.validation import integer
-from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.values import require_numbers
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.numerics.quadrature import sobol_sequence
 from sparsetoken.results import CONVERGED, Record, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, error_of_sum
-from sparsetoken.theory.spectrum import strengths_of
+from sparsetoken.theory.spectrum import whitened
 
 MORE_POINTS = "Take more points."
 SCRAMBLES = 8
@@ -37,16 +36,15 @@ class BayesError(Record):
 
     test_error: Numbers = quantity("Of the likelihood-ratio test.")
     numerical_error: Numbers = quantity(
-        "The change from half the lattice where sums of tokens have a law on a lattice (R = 1 "
-        "without an effect of samples), the error over 8 scrambles where tokens are drawn, "
-        "0 for R = L."
+        "The change from half the lattice where sums of tokens have a law on a lattice (R = 1), "
+        "the error over 8 scrambles where tokens are drawn, 0 for R = L."
     )
     status: Status = quantity("How the computation ended.")
 
 
 @np.errstate(under="ignore")
 def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesError:
-    """Return the Bayes error with signal direction and all covariances known.
+    """Return the Bayes error with signal direction and covariance known.
 
     Only the projections t_l on xi matter. With x_l = exp(theta t_l) and e_R the
     elementary symmetric polynomial, call positive where
@@ -54,22 +52,18 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
 
     Equation: bayes-test.
 
-    Equation: covariance-bayes-test. Among tokens of a covariance, mu = theta xi, the mean token
-    and the differences from it are independent, with the covariances ``(S_w + L S_b)/L`` and
-    S_w. The log likelihood ratio of R given positions is the sum of their scores
-    ``s_l = mu^T S_w^-1 (x_l - xbar) + mu^T (S_w + L S_b)^-1 xbar`` less
-    ``R (1 - R/L) D^2 / 2 + R^2 m^2 / (2L)``, D = |S_w^(-1/2) mu| and
-    m = |(S_w + L S_b)^(-1/2) mu|: x_l = exp(s_l) takes the place above. Without S_b, m = D and
-    the test is that of isotropic tokens of the strength D.
+    Equation: covariance-bayes-test. Among tokens of a covariance S_w the log likelihood ratio of R
+    given positions is the sum of their scores ``s_l = theta xi^T S_w^-1 x_l`` less
+    ``R D^2 / 2``, ``D = theta |S_w^(-1/2) xi|``: the test is that of isotropic tokens of the
+    strength D.
 
     Parameters
     ----------
     problem : SparseTokenProblem
-        Positions are uniform.
+        Positions are uniform, and the tokens of a sample share no effect.
     points : int
-        Nodes for each scramble, a power of two. Used if 1 < R < L, or if samples have an
-        effect of their own and R < L; for R = 1 the law of the sum is otherwise found on a
-        lattice, and for R = L it is normal.
+        Nodes for each scramble, a power of two. Used if 1 < R < L; for R = 1 the law of the sum
+        is found on a lattice, and for R = L it is normal.
 
     Returns
     -------
@@ -79,8 +73,8 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     Raises
     ------
     InvalidInput
-        If `points` is outside [1, 2^20], L above 2^20, R < L above 512, S_w has no inverse (S_w +
-        L S_b where R = L), or a field of the problem holds an array.
+        If `points` is outside [1, 2^20], L above 2^20, R < L above 512, S_w has no inverse, the
+        tokens of a sample share an effect, or a field of the problem holds an array.
 
     See Also
     --------
@@ -101,26 +95,16 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     if problem.informative < problem.length:
         remedy = "More is possible where all tokens are informative."
         integer("informative (R)", problem.informative, 1, _MOST_INFORMATIVE, remedy)
-    strength, mean = strengths_of(problem)
-    whitened = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
-    return error_of_whitened(whitened, mean, points)
-
-
-def error_of_whitened(problem: SparseTokenProblem, mean: float, points: int = 4096) -> BayesError:
-    """Return the Bayes error among isotropic tokens whose mean shows another strength.
-
-    The strength of the problem is that of differences of tokens; the strength m of their mean is at
-    most as large.
-    """
+    problem = whitened(problem)
     pi, theta, R, L = problem.letters
     if theta == 0:
         return BayesError(min(pi, 1 - pi), 0.0, CONVERGED)
     if R == L:
-        return BayesError(normal_error(pi, mean * math.sqrt(L)), 0.0, CONVERGED)
-    if R == 1 and mean == theta:
+        return BayesError(normal_error(pi, theta * math.sqrt(L)), 0.0, CONVERGED)
+    if R == 1:
         fine, coarse = (_one_token(problem, finest) for finest in (15, 14))
         return _judged(fine, abs(fine - coarse))
-    errors = _sampled(problem, points, mean)
+    errors = _sampled(problem, points)
     return _judged(float(errors.mean()), float(stated_error(errors)))
 
 
@@ -155,55 +139,23 @@ def _one_token(problem: SparseTokenProblem, finest: int) -> float:
     return min(error_of_sum(token, problem, finest), pi, 1 - pi)
 
 
-def _sampled(problem: SparseTokenProblem, points: int, mean: float) -> np.ndarray:
+def _sampled(problem: SparseTokenProblem, points: int) -> np.ndarray:
     """Return the error by each scramble: the mean of the smaller posterior chance.
 
     Unlike the count of mistakes it is continuous in the nodes. One set of noises
-    serves both classes. `mean` is the strength m in the mean token: with t_l = theta v_l + g_l,
-    scores are ``theta t_l + (m - theta) gbar``, and ``(m^2 - theta^2) R/L`` more on positives.
+    serves both classes.
     """
     pi, theta, R, L = problem.letters
-    less = R**2 / L * (mean**2 - theta**2)  # of the squared norm of the whitened shift
-    prior = math.log(pi / (1 - pi)) - (theta**2 * R + less) / 2 - _log_binomial(L, R)
+    prior = math.log(pi / (1 - pi)) - theta**2 * R / 2 - _log_binomial(L, R)
     errors = []
-    for nodes, rng in scrambles(problem, points):
+    for nodes in scrambles(problem, points):
         base = noise_polynomials(nodes, theta)
-        own = np.zeros(points)
-        if mean != theta:
-            total = nodes.informative.sum(axis=1) + nodes.noise.sum(axis=1)
-            total += _rest_sum(nodes, theta, rng)
-            own = R * (mean - theta) * total / L
         error = 0.0
         for share, shift in ((pi, theta), (1 - pi, 0.0)):
             log_odds = symmetric(theta * (nodes.informative + shift), base)[R] + prior
-            log_odds += own + (less if shift else 0.0)
             error += share * float(np.mean(expit(-np.abs(log_odds))))
         errors.append(error)
     return np.array(errors)
-
-
-def _rest_sum(nodes: TokenNodes, theta: float, rng: np.random.Generator) -> np.ndarray:
-    """Return the sum of the tokens below the smallest one drawn.
-
-    It is normal with the right variance and the right covariance with the sum of exp(theta t)
-    that `normal` stands for in `_rest_polynomials`.
-    """
-    _, noise, normal, rest = nodes
-    if rest == 0:
-        return np.zeros(len(noise))
-    a = noise[:, -1]
-    hazard = np.exp(-0.5 * a**2 - log_ndtr(a)) / math.sqrt(2 * math.pi)
-    first, second = (
-        np.exp((j * theta) ** 2 / 2 - j * theta * a + log_ndtr(a - j * theta) - log_ndtr(a))
-        for j in (1, 2)
-    )
-    variance = 1 - a * hazard - hazard**2
-    slope = (theta * first + hazard * (first - 1)) / np.sqrt(np.maximum(second - first**2, 1e-300))
-    most = np.sqrt(variance)  # where theta is so small that the difference above is rounding
-    slope = np.clip(slope, -most, most)
-    beside = np.sqrt(np.maximum(variance - slope**2, 0.0))
-    spread = slope * normal + beside * rng.standard_normal(len(noise))
-    return np.asarray(math.sqrt(rest) * spread - rest * hazard)
 
 
 def _log_binomial(n: float, k: float) -> float:
@@ -223,13 +175,11 @@ class TokenNodes(NamedTuple):
     rest: int
 
 
-def scrambles(
-    problem: SparseTokenProblem, points: int
-) -> Iterator[tuple[TokenNodes, np.random.Generator]]:
-    """Yield the nodes of each scramble, and the generator for what else is drawn."""
+def scrambles(problem: SparseTokenProblem, points: int) -> Iterator[TokenNodes]:
+    """Yield the nodes of each scramble."""
     rng = np.random.default_rng(_SEED)
     for _ in range(SCRAMBLES):
-        yield token_nodes(problem.length, problem.informative, points, rng), rng
+        yield token_nodes(problem.length, problem.informative, points, rng)
 
 
 def token_nodes(L: int, R: int, points: int, rng: np.random.Generator) -> TokenNodes:
