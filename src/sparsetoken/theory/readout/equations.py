@@ -119,34 +119,47 @@ class SaddleEquations:
     def system(self, x: np.ndarray, load: Load, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the residual of the equations and its Jacobian in the unknowns.
 
-        They are compared in units in which they are nearly straight in the curvatures and the
-        forces: p and nu over n chi_1, and 1/(n chi).
+        The stationary condition of the bias stands in its own row.
         """
-        J, norms, chi = self.J, self.norms, self.chi
-        state, tangent = self.state(x, load.samples), self.tangent(x, load.samples)
+        J, tangent = self.J, self.tangent(x, load.samples)
+        state = self.state(x, load.samples)
         _, gradients, hessians = self.means.at(state, mu)
         gradient, hessian = _mean(gradients), _mean(hessians)
         value, moved = self._coupled(state, gradient, hessian, load)
-        moved *= tangent
-        value = value.copy()  # the covariances may keep it
-        met = value[norms] > (_LEAST * x[norms]) ** 2
-        value[norms] = np.sqrt(np.where(met, value[norms], 0.0))
-        value[chi] = 1 / value[chi]
-        slopes = np.ones(len(x))
-        slopes[norms] = np.divide(0.5, value[norms], out=np.zeros(self.K), where=met)
-        slopes[chi] = -(value[chi] ** 2)
-        residual, jacobian = x - value, -slopes[:, None] * moved
-        jacobian.flat[:: len(x) + 1] += 1.0
-        first = J + 1 + self.K
-        jacobian[:first] -= residual[:first, None] * (moved[first] * value[first])
-        residual[:first] *= value[first]
-        jacobian[:first] *= value[first]
+        found, slopes = self._unknowns(value, x)
+        moved = slopes[:, None] * (moved * tangent)
+        residual, jacobian = self._scaled(x - found, np.eye(len(x)) - moved, found, moved)
         residual[J], jacobian[J] = gradient[J], hessian[J] * tangent
         jacobian[J, J] = max(float(hessian[J, J]), _FLAT)
-        zeros = [i for i in range(self.J + 1, len(x)) if x[i] == 0]
-        if zeros:
-            residual[zeros] = jacobian[zeros] = jacobian[:, zeros] = 0.0
-            jacobian[zeros, zeros] = 1.0
+        zeros = [i for i in range(J + 1, len(x)) if x[i] == 0]  # they stay so
+        residual[zeros] = jacobian[zeros] = jacobian[:, zeros] = 0.0
+        jacobian[zeros, zeros] = 1.0
+        return residual, jacobian
+
+    def _unknowns(self, value: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the unknowns of a response, and the derivative of each in its number.
+
+        A squared norm that is far below that of x, or negative by rounding, is 0.
+        """
+        found, slopes = value.copy(), np.ones(len(value))  # the covariances may keep the value
+        met = value[self.norms] > (_LEAST * x[self.norms]) ** 2
+        found[self.norms] = np.sqrt(np.where(met, value[self.norms], 0.0))
+        found[self.chi] = 1 / value[self.chi]
+        slopes[self.norms] = np.divide(0.5, found[self.norms], out=np.zeros(self.K), where=met)
+        slopes[self.chi] = -(found[self.chi] ** 2)
+        return found, slopes
+
+    def _scaled(
+        self, residual: np.ndarray, jacobian: np.ndarray, found: np.ndarray, moved: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the equations of p and nu times u = 1/(n chi_1), whose derivative is in `moved`.
+
+        So they are nearly straight in the curvatures and the forces.
+        """
+        first = self.J + 1 + self.K
+        u, u_moved = found[first], moved[first]
+        jacobian[:first] = jacobian[:first] * u + residual[:first, None] * u_moved
+        residual[:first] *= u
         return residual, jacobian
 
     def _coupled(
