@@ -82,8 +82,11 @@ def test_a_query_is_given_in_one_way():
     for given in ({}, {"cosine": 0.5, "vector": XI}, {"vector": XI, "cosines": {"place": 0.5}}):
         with pytest.raises(InvalidInput, match="one of cosine, vector and cosines"):
             st.Query(sharpness=1.0, **given)
-    for query in (st.Query(0.5), st.Query(vector=[0.6, 0.8]), st.Query(cosines={"a": 0.5})):
+    vectors = np.random.default_rng(0).standard_normal((50, 40))
+    queries = [st.Query(0.5), st.Query(cosines={"a": 0.5}), *(st.Query(vector=v) for v in vectors)]
+    for query in queries:
         assert eval(repr(query), {"Query": st.Query}) == query
+        assert dataclasses.replace(query, sharpness=1.0) == query
 
 
 def test_a_query_that_is_a_vector_needs_a_frame():
@@ -93,7 +96,7 @@ def test_a_query_that_is_a_vector_needs_a_frame():
             run(st.SparseTokenProblem(3), model)
     tokens = TokenCovariance(np.ones(4), signal=[1.0, 0.0, 0.0, 0.0])
     for run in (st.predict, st.simulate):
-        with pytest.raises(InvalidInput, match="4 numbers"):
+        with pytest.raises(InvalidInput, match=r"of shape \(4,\)"):
             run(st.SparseTokenProblem(3, tokens=tokens), model)
 
 

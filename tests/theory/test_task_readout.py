@@ -260,8 +260,10 @@ ATTENTION = st.Attention(st.Query(cosines={"place": 0.8}))
         ),
         (lambda: st.predict(st.SparseTokenProblem(), ATTENTION), "belong to a Task"),
         (lambda: st.simulate(st.SparseTokenProblem(), ATTENTION), "belong to a Task"),
-        (lambda: st.Query(cosines={"place": 0.8, "value": 0.7}), "add up to <= 1"),
+        (lambda: st.Query(cosines={"place": 0.8, "value": 0.7}), "add up to at most 1"),
         (lambda: st.Query(cosines=0.8), "a mapping from names"),
+        (lambda: st.Query(cosines=(0.5, 0.2)), "a mapping from names"),
+        (lambda: st.Query(cosines=("ab", "cd")), "a mapping from names"),
     ],
 )
 def test_refusals(call, words):

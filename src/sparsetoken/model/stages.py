@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sparsetoken.base.parameters import (
     LOADS,
     POSITIVE,
@@ -53,23 +55,35 @@ def smooth_loss(given: Loss | str) -> Loss:
 
 def _direction(given: Any) -> tuple[float, ...]:
     q = reals("vector of the query", given)
-    flat = isinstance(q, tuple) and all(isinstance(entry, float) for entry in q)
-    norm = math.hypot(*q) if flat else 0.0
+    legal = "of shape (d,), and not 0"
+    if not (isinstance(q, tuple) and all(isinstance(entry, float) for entry in q)):
+        raise InvalidInput("vector of the query", legal, f"shape {np.shape(q)}")
+    norm = math.hypot(*q)
     if not 0 < norm < math.inf:
-        raise InvalidInput("vector of the query", "a vector other than 0", q)
+        raise InvalidInput("vector of the query", legal, f"a norm of {norm:g}")
+    if abs(norm - 1) <= _ROUNDING:  # it is normalised already, and stays what it is
+        return q
     return tuple(entry / norm for entry in q)
 
 
 def _cosines(given: Any) -> tuple[tuple[str, float], ...]:
-    pairs = dict(given) if isinstance(given, (Mapping, tuple)) else {}
-    if not pairs or not all(isinstance(name, str) for name in pairs):
+    pairs = given.items() if isinstance(given, Mapping) else given  # pairs, where it is checked
+    pairs = sorted(pairs) if isinstance(given, Mapping) or _are_pairs(given) else []
+    if not pairs or not all(isinstance(name, str) for name, _ in pairs):
         legal = "a mapping from names of directions to numbers"
-        raise InvalidInput("cosines of the query", legal, given)
-    cosines = tuple((n, real(f"cosine of the query with {n}", c)) for n, c in sorted(pairs.items()))
+        remedy = 'Write st.Query(cosines={"place": 0.8}), for example.'
+        raise InvalidInput("cosines of the query", legal, given, remedy)
+    cosines = tuple((name, real(f"cosine of the query with {name}", c)) for name, c in pairs)
     norm = math.hypot(*(c for _, c in cosines))
     if norm > 1 + _ROUNDING:
-        raise InvalidInput("cosines of the query", "with squares that add up to <= 1", norm**2)
+        legal = "numbers whose squares add up to at most 1"
+        remedy = "They are those of a unit vector with orthonormal directions."
+        raise InvalidInput("cosines of the query", legal, f"a sum of {norm**2:.3g}", remedy)
     return cosines
+
+
+def _are_pairs(given: Any) -> bool:
+    return isinstance(given, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in given)
 
 
 def _steps(of: str, default: float, letter: str, high: float) -> Any:
@@ -155,7 +169,7 @@ class Query:
     def _check_together(self) -> None:
         given = [name for name in _DIRECTIONS if getattr(self, name) is not None]
         if len(given) != 1:
-            legal = "one of cosine, vector and cosines"
+            legal = "one of cosine, vector and cosines, with None for the others"
             remedy = "Write st.Query(cosine=0.9, sharpness=2.0), for example."
             raise InvalidInput("query", legal, " and ".join(given) or "none of them", remedy)
 
@@ -256,9 +270,10 @@ def check_query(query: Any, tokens: TokenLaw) -> None:
     if d is None:
         remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
         legal = "Query(cosine, sharpness) for isotropic tokens"
-        raise InvalidInput("query", legal, query, remedy)
+        raise InvalidInput("query", legal, f"a vector of {size} numbers", remedy)
     if size != d:
-        raise InvalidInput("vector of the query", f"a vector of {d} numbers", f"{size}")
+        remedy = "It stands in the coordinates of the signal."
+        raise InvalidInput("vector of the query", f"of shape ({d},)", f"shape ({size},)", remedy)
 
 
 def require_steps(given: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sparsetoken.base.validation import InvalidInput
 
-LARGEST_BYTES = 2**31  # of one array of a trial, which takes a few times that at its peak
+LARGEST_BYTES = 2 * 2**30  # of one array of a trial, which takes a few times that at its peak
 CHUNK_BYTES = 2**25  # of tokens
 SCALAR_BYTES = 2**19  # of one scalar per token
 FLOAT = 8
@@ -30,7 +30,9 @@ def chunk_sizes(n: int, rows: int) -> Iterator[int]:
 def require_size(numbers: int, dimension: int, length: int, load: str) -> None:
     """Raise `InvalidInput` if the largest array has too many numbers; a lower load needs fewer."""
     if FLOAT * numbers > LARGEST_BYTES:
-        legal = f"so small that no array of a trial has more than {LARGEST_BYTES:,} bytes"
-        got = f"{dimension}: {FLOAT * numbers:,} bytes at length {length}"
+        legal = f"at most {LARGEST_BYTES / 2**30:g} GiB"
+        got = f"{FLOAT * numbers / 2**30:.3g} GiB at dimension {dimension} and length {length}"
         remedy = "Lower {}, {} or {}."
-        raise InvalidInput("dimension", legal, got, remedy, "dimension", "length", load)
+        raise InvalidInput(
+            "largest array of a trial", legal, got, remedy, "dimension", "length", load
+        )

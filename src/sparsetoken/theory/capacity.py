@@ -52,10 +52,11 @@ def capacity(
     times L for ``vectorized``. The transition has width O(d^(-1/2)). Arrays in the fields of
     problem and model broadcast.
 
-    There is none (nan, with the status ``no_limit``) for weights that do not add up to 1, such as
-    those of elementwise attention, which may all be small in samples so rare that hardly a
-    training set holds one; nor for a model with a query where the tokens of a sample share an
-    effect (`TokenCovariance.between`). `sparsetoken.simulation.is_separable` counts separable sets.
+    There is none (nan, with the status ``no_limit``) for weights that do not add up to 1, but where
+    all are equal: those of elementwise attention may all be small in samples so rare that hardly
+    a training set holds one. Nor is there one for a model with a query where the tokens of a sample
+    share an effect (`TokenCovariance.between`). `sparsetoken.simulation.is_separable` counts
+    separable sets.
 
     Parameters
     ----------

@@ -71,9 +71,11 @@ def predict(
     ----------
     problem : SparseTokenProblem, ConceptProblem or Task
         The position law is ignored, except for `Vectorized`, where it must be uniform. Among
-        tokens of a covariance ridge 0 needs an inverse of it. They have a dimension, at
-        which the query of `TwoSteps` is random, as is one given by its cosine: all is then a mean
-        over draws of it, and the `spread` says by how much the test error of one draw varies.
+        tokens of a covariance ridge 0 needs an inverse of it, covariances within and between
+        samples must commute, and beside the latter the weights of a model add up to 1. They have a
+        dimension, at which the query of `TwoSteps` is random, as is one given by its cosine: all is
+        then a mean over draws of it, and the `spread` says by how much the test error of one draw
+        varies.
         A task other than the `SparseTokenProblem` has one score and isotropic tokens; its model is
         `Pooled` or has a query that is given by its cosines or found by a `Descent`, and the ridge
         is > 0. Its Bayes-optimal error is not known.

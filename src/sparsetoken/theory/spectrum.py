@@ -82,9 +82,10 @@ def spectrum_of_tokens(law: TokenLaw) -> TokenSpectrum:
     matrices = np.array([np.diag(part) if part.ndim == 1 else part for part in parts])
     basis = common_basis(matrices)
     if basis is None:
-        legal = "covariances within and between that commute, in theory"
-        remedy = "st.simulate and st.simulation.descend take any covariance."
-        raise InvalidInput("tokens", legal, law, remedy)
+        legal = "matrices that commute, for predictions"
+        got = "two without common eigenvectors"
+        remedy = "Simulations take any two: st.simulate, or st.simulation.descend."
+        raise InvalidInput("covariances within and between of the tokens", legal, got, remedy)
     values = np.maximum(np.einsum("di,kde,ei->ki", basis, matrices, basis, optimize=True), 0.0)
     effect = values[1] if between is not None else np.zeros_like(values[0])
     return TokenSpectrum(values[0], effect, law.signal @ basis, basis)
@@ -115,10 +116,12 @@ def whitened(problem: SparseTokenProblem) -> SparseTokenProblem:
     InvalidInput
         If the tokens of a sample share an effect, or S_w has no inverse.
     """
-    spectrum = spectrum_of(problem)
-    if spectrum.has_effect:
+    require_problem(problem)
+    between = getattr(problem.tokens, "between", None)
+    if between is not None and between.any():
         legal = "without an effect shared by a sample (between=None) here"
         remedy = "Bayes errors are not computed beside one; simulate gives the errors of models."
         raise InvalidInput("tokens", legal, problem.tokens, remedy)
+    spectrum = spectrum_of(problem)
     strength = problem.strength * gain(spectrum.within, spectrum.signal)
     return dataclasses.replace(problem, strength=strength, tokens=Isotropic())

@@ -58,7 +58,7 @@ def query_law(problem: SparseTokenProblem, query: AnyQuery) -> QueryLaw:
     if isinstance(query, TwoSteps):
         return trained_law(problem, query)[0]
     if isinstance(query, Descent):
-        remedy = "Descent on all weights is known for isotropic tokens only."
+        remedy = "A readout after descent on all weights is known for isotropic tokens only."
         raise InvalidInput("tokens", "Isotropic() here", problem.tokens, remedy)
     check_query(query, problem.tokens)
     spectrum = spectrum_of(problem)
