@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
+from sparsetoken.base.validation import InvalidInput
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -74,7 +75,9 @@ def test_what_the_faq_says_has_no_capacity_has_none():
     shared, model = st.SparseTokenProblem(3, tokens=tokens), st.Elementwise(activation="tanh")
     for problem, of in ((shared, st.Attention()), (st.SparseTokenProblem(3), model)):
         assert st.capacity(problem, of).status == "no_limit"
-    assert st.predict(shared, model, tolerance=0.1).status.converged
+    assert st.predict(shared, st.Attention(), tolerance=0.1).status.converged
+    with pytest.raises(InvalidInput, match="whose weights see it"):
+        st.predict(shared, model)
     assert st.simulate(shared, model, dimension=20, trials=2).mean.test_error < 0.6
 
 

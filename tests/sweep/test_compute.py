@@ -1,6 +1,5 @@
 """Rows agree with the functions that a person would call."""
 
-import dataclasses
 import itertools
 import json
 import pickle
@@ -59,7 +58,7 @@ def compute(calls):
     ],
 )
 def test_theory_of_learning_is_predict(model, query):
-    given = {} if query is None else dataclasses.asdict(query)
+    given = {} if query is None else {"cosine": query.cosine, "sharpness": query.sharpness}
     (row,) = rows("learning", "theory", model=model, alpha1=1.5, **given)
     found = compute([row])[0]
     expected = theory.predict(PROBLEM, make_model(model, query or STEPS), READOUT)
