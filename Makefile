@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce test test-shapes test-portable fuzz lint style format bench docs clean
+.PHONY: help env reproduce test test-all test-shapes test-portable fuzz lint style format bench docs clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,12 +35,16 @@ test: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 test: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 test: style ## check style, then types beside the tests
 	@$(BIN)/mypy > .cache/types 2>&1 & types=$$!; \
-	$(SUITE) --durations 10; tests=$$?; \
+	$(SUITE) $(CHOSEN) --durations 10; tests=$$?; \
 	wait $$types; checked=$$?; \
 	echo "Types:"; cat .cache/types; \
 	if [ $$tests -ne 0 ]; then echo "The tests failed."; fi; \
 	if [ $$checked -ne 0 ]; then echo "The types are wrong."; fi; \
 	[ $$tests -eq 0 ] && [ $$checked -eq 0 ]
+
+CHOSEN := -m "not slow"
+test-all: CHOSEN :=
+test-all: test ## the same with what is slow: the browser, clusters, trials of stated errors
 
 SUITE := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
 SHAPES := sparsetoken.estimators.fitting,sparsetoken.numerics,sparsetoken.losses,sparsetoken.theory,sparsetoken.simulation

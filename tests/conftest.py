@@ -6,6 +6,15 @@ import pytest
 from explorer.browsers import INSTALL, LAUNCH, chromium
 
 
+_SLOW = {"browser", "dask"}  # fixtures of tests that only `make test-all` runs
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if _SLOW & set(item.fixturenames):
+            item.add_marker("slow")
+
+
 @pytest.fixture(scope="session")
 def browser():
     """One for all pages: a second Playwright cannot start beside it in the same process."""

@@ -193,6 +193,7 @@ def test_what_is_no_executor_is_refused(tmp_path):
     assert not (tmp_path / "s.zarr").exists()
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_results(tmp_path):
     distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
     grid = GRIDS["capacity"]

@@ -61,6 +61,7 @@ LAWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_draws_have_the_law_of_real_tokens(name):
     """Kolmogorov and Smirnov's test sees a shift of a third of a standard deviation.
@@ -178,6 +179,7 @@ def test_means_over_draws_against_solving_each(query, monkeypatch):
     assert found.sharpness[0] == pytest.approx(every.sharpness.mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("d", "power", "strength", "seed"), [(100, 0.45, 6.0, 5), (60, 0.4, 6.0, 7)]
 )

@@ -103,6 +103,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("letters", "model", "readout"), SETTINGS)
 def test_other_nodes_give_the_same_numbers_within_their_errors(
     letters, model, readout, monkeypatch
@@ -121,6 +122,7 @@ def test_other_nodes_give_the_same_numbers_within_their_errors(
     assert len(_apart(pairs)[0]) >= 9
 
 
+@pytest.mark.slow
 def test_a_task_with_rare_positives_over_seeds(monkeypatch):
     """Training losses were 7.5% apart, and called converged."""
 
