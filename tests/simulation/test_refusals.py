@@ -131,7 +131,7 @@ def test_values_that_do_not_go_together_are_refused_before_any_work(call, word):
     ],
 )
 def test_an_array_of_more_than_2_gib_is_refused_before_any_work(call):
-    remedy = r"at most 2 GiB.*Lower dimension, length or alpha"
+    remedy = r"exceeds 2 GiB.*Lower dimension, length or alpha"
     with pytest.raises(InvalidInput, match=remedy):
         call()
 

@@ -30,9 +30,7 @@ def chunk_sizes(n: int, rows: int) -> Iterator[int]:
 def require_size(numbers: int, dimension: int, length: int, load: str) -> None:
     """Raise `InvalidInput` if the largest array has too many numbers; a lower load needs fewer."""
     if FLOAT * numbers > LARGEST_BYTES:
-        legal = f"at most {LARGEST_BYTES / 2**30:g} GiB"
-        got = f"{FLOAT * numbers / 2**30:.3g} GiB at dimension {dimension} and length {length}"
+        legal = f"so small that no array of a trial exceeds {LARGEST_BYTES / 2**30:g} GiB"
+        got = f"{dimension}, with one of {FLOAT * numbers / 2**30:.3g} GiB at length {length}"
         remedy = "Lower {}, {} or {}."
-        raise InvalidInput(
-            "largest array of a trial", legal, got, remedy, "dimension", "length", load
-        )
+        raise InvalidInput("dimension", legal, got, remedy, "dimension", "length", load)
