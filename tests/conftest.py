@@ -5,7 +5,6 @@ import pytest
 
 from explorer.browsers import INSTALL, LAUNCH, chromium
 
-
 _SLOW = {"browser", "dask"}  # fixtures of tests that only `make test-all` runs
 
 
