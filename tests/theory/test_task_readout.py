@@ -264,6 +264,7 @@ ATTENTION = st.Attention(st.Query(cosines={"place": 0.8}))
         (lambda: st.Query(cosines=0.8), "a mapping from names"),
         (lambda: st.Query(cosines=(0.5, 0.2)), "a mapping from names"),
         (lambda: st.Query(cosines=("ab", "cd")), "a mapping from names"),
+        (lambda: st.Query(cosines={1: 0.5, "a": 0.2}), "a mapping from names"),
     ],
 )
 def test_refusals(call, words):

@@ -67,13 +67,13 @@ def _direction(given: Any) -> tuple[float, ...]:
 
 
 def _cosines(given: Any) -> tuple[tuple[str, float], ...]:
-    pairs = given.items() if isinstance(given, Mapping) else given  # pairs, where it is checked
-    pairs = sorted(pairs) if isinstance(given, Mapping) or _are_pairs(given) else []
-    if not pairs or not all(isinstance(name, str) for name, _ in pairs):
+    pairs = dict(given) if isinstance(given, Mapping) or _are_pairs(given) else {}
+    if not pairs or not all(isinstance(name, str) for name in pairs):
         legal = "a mapping from names of directions to numbers"
         remedy = 'Write st.Query(cosines={"place": 0.8}), for example.'
         raise InvalidInput("cosines of the query", legal, given, remedy)
-    cosines = tuple((name, real(f"cosine of the query with {name}", c)) for name, c in pairs)
+    names = sorted(pairs)
+    cosines = tuple((name, real(f"cosine of the query with {name}", pairs[name])) for name in names)
     norm = math.hypot(*(c for _, c in cosines))
     if norm > 1 + _ROUNDING:
         legal = "numbers whose squares add up to at most 1"
@@ -83,6 +83,7 @@ def _cosines(given: Any) -> tuple[tuple[str, float], ...]:
 
 
 def _are_pairs(given: Any) -> bool:
+    """Return whether a value has the form in which cosines are kept."""
     return isinstance(given, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in given)
 
 
