@@ -67,7 +67,7 @@ def same_mean(key: str) -> Agreement:
 
 def rows(quick: bool) -> dict[str, Row]:
     """Return all rows by name; quick ones have small sizes, and each side runs once."""
-    made = {**_theory(5 if quick else 50), **_sweeps(quick), **_simulation(quick), **_bags(quick)}
+    made = {**_theory(5 if quick else 50), **_grids(quick), **_simulation(quick), **_bags(quick)}
     made["explorer_move"] = Row(
         sides.explorer_move,
         None,
@@ -112,7 +112,7 @@ def _theory(loads: int) -> dict[str, Row]:
     }
 
 
-def _sweeps(quick: bool) -> dict[str, Row]:
+def _grids(quick: bool) -> dict[str, Row]:
     once = {"repeats": 1, "rounds": 1, "warm": False}
     side = 6 if quick else 50
     trials = 2 if quick else 32
@@ -120,13 +120,13 @@ def _sweeps(quick: bool) -> dict[str, Row]:
         "phase_diagram_50x50": Row(
             partial(sides.phase_diagram, side),
             None,
-            f"`sparsetoken sweep`, {side} strengths by {side} loads, on two processes",
+            f"`sparsetoken predict`, {side} strengths by {side} loads, on two processes",
             **once,
         ),
-        "sweep_cheap_trials": Row(
-            partial(sides.cheap_sweep, trials),
+        "kept_cheap_trials": Row(
+            partial(sides.cheap_grid, trials),
             partial(sides.cheap_loop, trials),
-            f"`sparsetoken sweep`, {625 * trials} cheap trials, one process; against a plain loop",
+            f"{625 * trials} cheap trials, each kept, one process; against a plain loop",
             **once,
         ),
         "cold_predict": Row(

@@ -26,7 +26,7 @@ from direct import State, damped_point, direct_trial
 from sparsetoken.bags import Bags
 from sparsetoken.model.models import Model
 from sparsetoken.numerics.erm import fit_readout
-from sparsetoken.numerics.products import HostProducts
+from sparsetoken.numerics.products import Products
 from sparsetoken.simulation.trial import Setting, TrialPlan
 
 PROBLEM = st.SparseTokenProblem(10, 1, 3.0, 0.5)
@@ -113,44 +113,37 @@ def command(*words: str, folder: str | None = None) -> int:
     return done.returncode
 
 
-def sweep(spec: str, workers: int) -> Action:
-    """Return the action of a sweep into a new folder, and times of what may follow."""
+def phase_diagram(side: int) -> Action:
+    """A grid over (strength, alpha1) on two processes, kept, the query trained at each point."""
+    words = ["predict", "attention", "--eta-q", "1", "--ridge", "1e-3"]
+    words += ["--strength", f"1:6:{side}", "--alpha1", f"0.25:10:{side}:log"]
+    words += ["--workers", "2", "--keep", "kept", "--out", "table.csv", "--json"]
 
     def act(i: int) -> dict:
-        words = ["sweep", "spec.toml", "--store", "kept.zarr", "--workers", str(workers), "--json"]
-        export = ["results", "kept.zarr", "--export", "table.csv"]
         times = []
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "spec.toml").write_text(spec)
-            for what in (words, words, export):
+            for _ in range(2):
                 begun = time.perf_counter()
-                command(*what, folder=folder)
+                command(*words, folder=folder)
                 times.append(time.perf_counter() - begun)
-        return dict(zip(("seconds", "nothing left to do", "export"), times, strict=True))
+        return dict(zip(("seconds", "nothing left to do"), times, strict=True))
 
     return act
 
 
-def phase_diagram(side: int) -> Action:
-    """A sweep over (strength, alpha1) on two processes, the query trained at each point."""
-    return sweep(
-        'experiment = "learning"\nquantities = ["theory"]\n[fixed]\nlength = 10\nalpha0 = 2.0\n'
-        'eta_q = 1.0\nloss = "logistic"\nridge = 1e-3\n[axes]\n'
-        f"strength = {{ from = 1, to = 6, points = {side} }}\n"
-        f'alpha1 = {{ from = 0.25, to = 10, points = {side}, scale = "logarithmic" }}\n',
-        workers=2,
-    )
+def cheap_grid(trials: int) -> Action:
+    """Trials that cost little, each of them kept: what is measured is the keeping."""
 
+    def act(i: int) -> dict:
+        strength, rate = np.linspace(1, 5, 25)[:, None], np.linspace(0.2, 0.8, 25)
+        problem = st.SparseTokenProblem(4, 1, strength, rate)
+        with tempfile.TemporaryDirectory() as folder:
+            st.simulation.align(
+                problem, dimension=10, trials=trials, seed=i, keep=folder, progress=False
+            )
+        return {}
 
-def cheap_sweep(trials: int) -> Action:
-    """A sweep whose trials cost little: what is measured is the sweep itself."""
-    return sweep(
-        f'experiment = "alignment"\nquantities = ["simulation"]\ntrials = {trials}\n'
-        "[fixed]\nlength = 4\ndimension = 10\n[axes]\n"
-        "strength = { from = 1, to = 5, points = 25 }\n"
-        "positive_rate = { from = 0.2, to = 0.8, points = 25 }\n",
-        workers=1,
-    )
+    return act
 
 
 def cheap_loop(trials: int) -> Action:
@@ -207,13 +200,13 @@ def trial_direct(model: Model, loss: str, d: int) -> Action:
 def trial_limit(d: int) -> Action:
     """The time of the normals of D1 and of the products that the fit asks for, and no more."""
     counts = {"conjugate": 0}
-    product = HostProducts._product
+    product = Products._product
 
     def counted(self: Any, *arguments: Any) -> Any:
         counts["conjugate"] += 1
         return product(self, *arguments)
 
-    HostProducts._product = counted
+    Products._product = counted
     readout = readout_at(ALPHA1)
     plan = TrialPlan(PROBLEM, ATTENTION, readout, Setting(d, 0, "reduced", "float64"))
     design = plan.draw(0).design

@@ -111,7 +111,6 @@ MODULES = {
     "sparsetoken.estimators": "Classifiers, regressors and transformers for scikit-learn.",
     "sparsetoken.forecasting": "Forecasts of learning curves from a pilot.",
     "sparsetoken.figures": "Plots of attention along bags.",
-    "sparsetoken.sweep": "Grids of predictions and simulations.",
     "sparsetoken.base.validation": "Errors that are raised, and checks of values.",
     "sparsetoken.explorer": "Settings of the interactive page.",
 }

@@ -66,7 +66,7 @@ from sparsetoken.cli.app import execute
 from sparsetoken.estimators.saving import save
 save(st.estimators.PooledLinearClassifier().fit(X, y), "model.pkl")
 np.savez("bags.npz", X=X, y=y)
-assert execute(["predict", "model.pkl", "bags.npz", "--trust-pickle"]) == 0
+assert execute(["bags", "predict", "model.pkl", "bags.npz", "--trust-pickle"]) == 0
 """
     lines = run(f"import os\nos.chdir({str(tmp_path)!r})\n{BAGS}{code}\nprint(*sys.modules)")
     known = set(lines[-1].split())

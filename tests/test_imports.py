@@ -24,11 +24,10 @@ ALLOWED: dict[str, set[str]] = {
 }
 CORE = {"base", "numerics", "losses", "model", "results"}
 ALLOWED |= {
-    "theory": CORE,
+    "theory": {*CORE, "work"},
     "simulation": {*CORE, "work"},
     "estimators": {*CORE, "bags", "theory"},  # theory for the best split alone
     "forecasting": {*CORE, "bags", "estimators", "figures"},
-    "sweep": {*CORE, "work", "figures", "theory", "simulation"},
     "experiments": {*ALLOWED, *CORE, "theory", "simulation", "estimators", "forecasting"},
     "explorer": {*CORE, "figures", "theory", "simulation", "version"},
 }

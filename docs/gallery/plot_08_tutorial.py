@@ -136,5 +136,5 @@ model, n = min(found, key=found.get)
 print(f"cheapest, as measured: {model} with {n} labels")
 
 # %%
-# For files of your own, ``sparsetoken forecast FILE`` prints the same forecast,
-# and :doc:`For practitioners </practitioners>` says what else can be read.
+# For files of your own, ``sparsetoken bags forecast FILE`` prints the same
+# forecast, and :doc:`For practitioners </practitioners>` says what else can be read.

@@ -21,7 +21,7 @@ steep = CustomLoss(
 )
 
 # %%
-# It can be used wherever a loss is named: in predictions, simulations, sweeps.
+# It can be used wherever a loss is named: in predictions and simulations.
 
 problem = st.SparseTokenProblem(length=10, strength=5.0)
 loads = np.array([0.5, 1.0, 2.0, 4.0, 8.0])

@@ -3,8 +3,8 @@ A model of your own
 ===================
 
 A class with the weights that it gives to the tokens: theory, simulation and
-sweeps then know the model. Here the two tokens with the largest scores share
-the weight.
+the command line then know the model. Here the two tokens with the largest
+scores share the weight.
 """
 
 import dataclasses

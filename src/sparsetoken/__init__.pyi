@@ -3,7 +3,6 @@ from . import estimators as estimators
 from . import losses as losses
 from . import model as model
 from . import simulation as simulation
-from . import sweep as sweep
 from . import theory as theory
 from .estimators import AttentionClassifier as AttentionClassifier
 from .estimators import BagClassifier as BagClassifier

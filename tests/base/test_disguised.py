@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
-from sparsetoken import sweep
 from sparsetoken.base.parameters import parameters_of
-from sparsetoken.base.validation import InvalidInput, integer, real, reals
+from sparsetoken.base.validation import InvalidInput, integer, integers, real, reals
 from sparsetoken.forecasting.learning_curves import check_sizes
 from sparsetoken.model import networks
 from sparsetoken.model.tokens import TokenCovariance
@@ -45,7 +44,7 @@ def test_no_argument_takes_it(given):
         lambda: integer("x", given, 0),
         lambda: reals("x", given),
         lambda: TokenCovariance(given),
-        lambda: sweep.Grid("alignment", {"length": given}),
+        lambda: integers("x", given, 0),
         lambda: check_sizes(given, 1),
         lambda: checked_lengths(given),
     ):

@@ -1,7 +1,6 @@
 """How long calls show how far they are."""
 
 import io
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -71,8 +70,8 @@ LOADS = st.Readout(alpha1=[0.5, 1.0, 2.0])
         (lambda **more: st.simulation.pass_messages(PROBLEM, 1.0, **SMALL, **more), "trials", 3),
         (
             lambda **more: st.descend(PROBLEM, descent(alpha=[1.0, 2.0]), replicas=3, **more),
-            "replicas",
-            6,
+            "courses",
+            2,
         ),
         # What a call does inside, here a descent of many replicas, shows nothing of its own.
         (
@@ -95,11 +94,23 @@ def test_an_outer_block_decides(bars):
     assert bars == []
 
 
-def test_trials_in_an_executor_are_counted_as_they_end(bars):
-    with ThreadPoolExecutor(2) as pool:
-        st.simulate(PROBLEM, st.Pooled(), executor=pool, **SMALL)
-        st.descend(PROBLEM, descent(), replicas=3, executor=pool)
-    assert counts(bars) == [("trials", 3, 3), ("replicas", 3, 3)]
+def test_trials_in_workers_are_counted_as_they_end(bars):
+    st.simulate(PROBLEM, st.Pooled(), workers=2, **SMALL)
+    assert counts(bars) == [("trials", 3, 3)]
+
+
+def test_a_block_within_another_shows_the_share_of_its_piece(bars):
+    with progress_of("calls", 2) as outer:
+        with progress_of("points", 4) as inner:
+            inner(3)
+            assert bars[0].done == 0.75
+            inner.expect(4)  # what is done does not go back
+            inner()
+            assert bars[0].done == 0.75
+        outer()
+        assert bars[0].done == 1
+        outer()
+    assert counts(bars) == [("calls", 2, 2)]
 
 
 def test_a_bar_is_closed_by_an_error(bars, monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
-from sparsetoken import bags, simulation, sweep, theory
+from sparsetoken import bags, simulation, theory
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.experiments.report.reproduce import chosen_experiments
 from sparsetoken.forecasting.learning_curves import check_sizes
@@ -78,15 +78,10 @@ X, Y, RAGGED = np.random.default_rng(0).standard_normal((6, 4, 3)), np.arange(6)
             lambda: st.BagClassifier().fit(bags.from_long(np.eye(3), [0, 1, 1]), [0, 1]),
             r"Give X\.bags",
         ),
-        (lambda: sweep.Grid("alignment", [("strength", 1)]), "axes must be a dict"),
-        (
-            lambda: sweep.Grid("alignment", {"strength": [1]}, [("length", 4)]),
-            "fixed must be a dict",
-        ),
         (lambda: CustomLoss("mine", lambda z: z * z), "loss value must be a function of"),
         (lambda: CustomLoss("mine", lambda y, z: np.ones(3) * z), r"one float for each \(y, z\)"),
         (lambda: simulation.is_separable(np.full((2, 2), np.nan), [1, -1]), "must be finite"),
-        (lambda: st.simulate(PROBLEM, POOLED, READOUT, executor=2, **SMALL), "executor must be a"),
+        (lambda: st.simulate(PROBLEM, POOLED, READOUT, keep=__file__, **SMALL), "keep must be a"),
     ],
 )
 def test_other_values_are_refused_by_name(call, message):

@@ -8,12 +8,18 @@ import numpy as np
 import pandas
 import pytest
 
-from command_line import invoke as run
+from command_line import invoke
 from sparsetoken import diagnose, forecast, forecasting
 from sparsetoken.bags import as_bags, from_frame, to_frame
 from sparsetoken.estimators import BagRegressor, PooledLinearClassifier
 from sparsetoken.estimators.saving import load, save
 from sparsetoken.forecasting.crossvalidation import _ROUNDS  # before `few_fits` replaces them
+
+
+def run(*words):
+    """Run a command of the group bags."""
+    return invoke("bags", *words)
+
 
 pytestmark = pytest.mark.usefixtures("few_fits")
 
@@ -70,20 +76,6 @@ def called(monkeypatch):
     for one in (diagnose, forecast):
         monkeypatch.setattr(forecasting, one.__name__, recorded(one))
     return calls
-
-
-def test_the_diagnosis_as_json(long, data, called):
-    found = run("diagnose", long, "--seed", 2, "--json")
-    assert found.exit_code == 0, found.stderr
-    values = json.loads(found.stdout)
-    (((bags, y), more, expected),) = called
-    assert more == {"groups": None, "random_state": 2}
-    assert np.array_equal(np.stack(bags), data[0])
-    assert y.tolist() == data[1].tolist()
-    assert values["recommended"] == expected.recommended == "bag"
-    assert values["gain"] == expected.gain
-    assert [point["n"] for point in values["forecast"]["curves"]["bag"]] == [60, 120, 240]
-    assert values["n"] == 60
 
 
 def _forecast(path, *more):
@@ -239,7 +231,7 @@ SPREAD = np.tile(np.arange(24), 2)
 )
 def test_a_file_that_does_not_fit_is_one_message(arrays, words, tmp_path):
     found = run(
-        "diagnose" if words == ["two classes"] else "fit",
+        "forecast" if words == ["two classes"] else "fit",
         _npz(tmp_path / "bad.npz", **arrays),
         "--json",
     )
@@ -303,7 +295,7 @@ def test_a_second_label_is_no_feature(parquet):
     assert shown.stderr == ""
 
 
-@pytest.mark.parametrize("command", ["diagnose", "fit"])
+@pytest.mark.parametrize("command", ["forecast", "fit"])
 def test_columns_are_chosen_and_leaks_are_told(command, parquet):
     pandas = pytest.importorskip("pandas")
     frame = pandas.read_parquet(parquet)
@@ -334,7 +326,7 @@ def test_columns_are_chosen_and_leaks_are_told(command, parquet):
         ("fit", ["--out", "model.onnx"], "--out must be a name that ends in .skops, .joblib"),
         ("fit", ["--label", "z"], "array z"),
         ("fit", ["--columns", "0,5"], "different ones of 0, 1, 2, 3, 4"),
-        ("diagnose", ["--columns", "1,1"], "different ones of"),
+        ("forecast", ["--columns", "1,1"], "different ones of"),
         ("forecast", ["--seed", 2**32], "--seed"),
     ],
 )

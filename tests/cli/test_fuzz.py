@@ -5,13 +5,10 @@ and each kind of file.
 """
 
 import contextlib
-import json
 import os
 import re
-import shutil
 import signal
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from command_line import invoke
-from sparsetoken.cli.app import COMMANDS, application
-from sparsetoken.sweep import Grid, run
+from sparsetoken.cli.app import BAGS, COMMANDS, application
 from sparsetoken.theory.oracle import strength
-from sparsetoken.work import digest
 
 CASES = int(os.environ.get("FUZZ_CASES", "8"))
 LONGEST = 60  # seconds, after which a command that was let in is stopped: it is no failure
@@ -38,13 +33,11 @@ QUICK = {
     "floor": [],
     "represent": ["--lengths", "2,4"],
     "reproduce": ["no such experiment"],
-    "sweep": ["missing.toml"],
-    "results": ["missing.zarr"],
-    "plot": ["missing.zarr"],
-    "diagnose": ["missing.npz"],
-    "forecast": ["missing.npz"],
-    "fit": ["missing.npz"],
-    "score": ["missing.skops", "missing.npz"],
+    "bags forecast": ["missing.npz"],
+    "bags fit": ["missing.npz"],
+    "bags score": ["missing.skops", "missing.npz"],
+    "bags predict": ["missing.skops", "missing.npz"],
+    "bags pack": ["missing", "--out", "packed"],
 }
 
 numbers = st.one_of(
@@ -108,8 +101,11 @@ def holds(arguments):
 def options(name):
     """Draw one to three options of a command, with values that may be wrong."""
     drawn = []
-    for option in application()[name].assemble_argument_collection():
-        if not option.name.startswith("--") or option.name == "--workers":
+    app = application()
+    for word in name.split():
+        app = app[word]
+    for option in app.assemble_argument_collection():
+        if not option.name.startswith("--") or option.name in ("--workers", "--keep"):
             continue
         if option.hint is bool:
             drawn.append(st.just([option.name]))
@@ -142,26 +138,17 @@ def test_any_option(name):
     @given(st.lists(models | words, max_size=1), options(name))
     def run(more, chosen):
         first = more if more and QUICK[name] and not more[0].startswith("-") else QUICK[name][:1]
-        holds([name, *first, *QUICK[name][1:], *chosen])
+        holds([*name.split(), *first, *QUICK[name][1:], *chosen])
 
     run()
 
 
 def test_all_commands_are_tried():
-    assert set(QUICK) | {"explore"} >= set(COMMANDS)
+    assert {*QUICK, "explore"} == {*COMMANDS, *(f"bags {name}" for name in BAGS)}
 
 
-# Specs: a good one, of which some values are replaced.
-SPEC = {
-    "experiment": "learning",
-    "quantities": ["theory"],
-    "trials": 1,
-    "seed": 0,
-    "fixed": {"model": "pooled", "length": 4, "strength": 3.0},
-    "axes": {"alpha1": {"from": 0.5, "to": 4.0, "points": 3, "scale": "logarithmic"}},
-    "tied": [{"ridge": [0.1, 1.0], "positive_rate": [0.5, 0.4]}],
-    "plot": {"x": "alpha1", "value": "test_error"},
-}
+# Files of options: a good one, of which some values are replaced.
+SPEC = {"length": 4, "strength": [2.0, 3.0], "alpha0": "0.5:4:3:log", "loss": "square"}
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 leaves = st.one_of(
     st.booleans(),
@@ -193,42 +180,26 @@ def toml(value):
     return str(value)
 
 
-def places(tree, above=()):
-    """Return the ways to all values of a tree of dicts and lists."""
-    pairs = tree.items() if isinstance(tree, dict) else enumerate(tree)
-    for key, value in pairs:
-        yield (*above, key)
-        if isinstance(value, dict | list):
-            yield from places(value, (*above, key))
-
-
 @drawn
-@given(st.lists(st.tuples(st.sampled_from(list(places(SPEC))), values), min_size=1, max_size=2))
-def test_any_spec(changes):
-    spec = json.loads(json.dumps(SPEC))
-    for way, value in changes:
-        inner = spec
-        with contextlib.suppress(TypeError, KeyError, IndexError):  # an earlier change cut it off
-            for key in way[:-1]:
-                inner = inner[key]
-            inner[way[-1]] = value
-    lines = [f"{toml(key)} = {toml(value)}" for key, value in spec.items()]
+@given(st.dictionaries(st.sampled_from(list(SPEC)) | texts, values, min_size=1, max_size=2))
+def test_any_config(changes):
+    lines = [f"{toml(key)} = {toml(value)}" for key, value in (SPEC | changes).items()]
     Path("spec.toml").write_text("\n".join(lines), encoding="utf-8")
-    holds(["sweep", "spec.toml", "--workers", "1", "--dry-run"])
+    holds(["align", "--config", "spec.toml"])
 
 
 @drawn
 @given(st.binary(max_size=60), st.integers(0, 60))
-def test_a_damaged_spec(noise, place):
+def test_a_damaged_config(noise, place):
     whole = "\n".join(f"{toml(key)} = {toml(value)}" for key, value in SPEC.items()).encode()
-    Path("spec.toml").write_bytes(whole[: place * 10] + noise + whole[place * 10 :])
-    holds(["sweep", "spec.toml", "--workers", "1", "--dry-run"])
+    Path("spec.toml").write_bytes(whole[:place] + noise + whole[place:])
+    holds(["align", "--config", "spec.toml"])
 
 
 @pytest.mark.parametrize("depth", [1, 5000])
-def test_a_deep_spec(depth):
-    Path("spec.toml").write_text(f"experiment = {'[' * depth}{']' * depth}")
-    holds(["sweep", "spec.toml", "--workers", "1", "--dry-run"])
+def test_a_deep_config(depth):
+    Path("spec.toml").write_text(f"strength = {'[' * depth}{']' * depth}")
+    holds(["align", "--config", "spec.toml"])
 
 
 # Files of bags.
@@ -256,14 +227,14 @@ def array(kind, shape, fill):
 
 
 arrays = st.builds(array, kinds, shapes, filled)
-bag_commands = st.sampled_from(["fit", "diagnose", "forecast"])
+bag_commands = st.sampled_from(["fit", "forecast"])
 
 
 @drawn
 @given(bag_commands, st.dictionaries(st.sampled_from(["X", "y", "bag", "mask", "z"]), arrays))
 def test_any_arrays(command, stored):
     np.savez("bags.npz", **stored)
-    holds([command, "bags.npz"])
+    holds(["bags", command, "bags.npz"])
 
 
 def good_bags():
@@ -279,7 +250,7 @@ def test_bags_with_one_odd_array(command, name, kind, fill, as_long):
         stored = {"X": stored["X"].reshape(36, 2), "y": stored["y"], "bag": np.repeat(range(12), 3)}
     stored[name] = array(kind, stored[name].shape, fill)
     np.savez("bags.npz", **stored)
-    holds([command, "bags.npz"])
+    holds(["bags", command, "bags.npz"])
 
 
 @drawn
@@ -290,7 +261,7 @@ def test_damaged_arrays(command, place, noise, packed):
     place %= len(whole)
     whole[place : place + len(noise)] = noise
     Path("bags.npz").write_bytes(whole)
-    holds([command, "bags.npz"])
+    holds(["bags", command, "bags.npz"])
 
 
 cells = st.one_of(st.none(), st.integers(), st.floats(), texts, st.lists(st.floats(), max_size=3))
@@ -321,62 +292,14 @@ def test_any_frame(command, columns, index):
         frame.to_parquet("bags.parquet")
     except Exception:  # pyarrow does not write it: nobody can have such a file
         return
-    holds([command, "bags.parquet"])
+    holds(["bags", command, "bags.parquet"])
 
 
 @drawn
 @given(bag_commands, st.binary(max_size=200), st.sampled_from(["npz", "parquet", "pq", "npy"]))
 def test_any_bytes(command, content, ending):
     Path(f"bags.{ending}").write_bytes(content)
-    holds([command, f"bags.{ending}"])
-
-
-STORE = {}  # the files of a sweep, by name
-
-
-def stored(place):
-    """Make the folder place with the files of a sweep."""
-    if not STORE:
-        grid = Grid("alignment", {"strength": [1.0, 2.0]}, {"length": 4})
-        run(grid, "whole")
-        paths = [path for path in Path("whole").rglob("*") if path.is_file()]
-        STORE.update((str(p.relative_to("whole")), p.read_bytes()) for p in paths)
-    shutil.rmtree(place, ignore_errors=True)
-    for name, content in STORE.items():
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_bytes(content)
-    return sorted(STORE)
-
-
-@drawn
-@given(
-    st.sampled_from(["results", "plot", "sweep"]),
-    st.integers(0, 100),
-    st.binary(max_size=60) | values.map(lambda value: json.dumps(value, default=str).encode()),
-    st.sampled_from(["file", "member", "named member"]),
-)
-def test_any_bytes_as_a_store(command, number, content, where):
-    """They are a file in its place, or one of those of a sweep, under the name of its content."""
-    place = Path("store")
-    names = stored(place)
-    if where == "file":
-        shutil.rmtree(place)
-        place.write_bytes(content)
-    elif where == "member":
-        (place / names[number % len(names)]).write_bytes(content)
-    else:
-        (place / "pieces" / f"{digest(content)}.json").write_bytes(content)
-    if command == "sweep":
-        Path("spec.toml").write_text(
-            'experiment = "alignment"\n[fixed]\nlength = 4\n[axes]\nstrength = [1.0, 2.0]\n'
-        )
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
-            holds(["sweep", "spec.toml", "--store", place, "--workers", "1"])
-    else:
-        holds([command, place])
-    if place.is_file():
-        place.unlink()
+    holds(["bags", command, f"bags.{ending}"])
 
 
 @pytest.mark.parametrize("encrypted", [True, False])
@@ -388,4 +311,4 @@ def test_members_that_cannot_be_unpacked(encrypted):
         for found in re.finditer(re.escape(mark), bytes(whole)):
             whole[found.start() + flags + (0 if encrypted else 2)] = 1 if encrypted else 99
     Path("bags.npz").write_bytes(whole)
-    holds(["fit", "bags.npz"])
+    holds(["bags", "fit", "bags.npz"])

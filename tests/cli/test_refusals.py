@@ -6,7 +6,7 @@ import pytest
 
 from command_line import invoke
 from sparsetoken.cli.app import COMMANDS
-from sparsetoken.cli.command import option_name
+from sparsetoken.cli.options import option_name
 
 MODEL = {name: ["attention"] for name in ("predict", "capacity", "simulate")}
 PAIRED = {"cosine": ["--sharpness=1"], "sharpness": ["--cosine=0.5"]}
@@ -54,10 +54,6 @@ def test_declared_options_refuse_what_is_outside_their_range(name, declared):
         assert wrong.rstrip("0").rstrip(".") in said
 
 
-NETWORK = ["descend", "--network"]
-TASK = ["descend", "--steps", "1", "--task"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -65,18 +61,30 @@ TASK = ["descend", "--steps", "1", "--task"]
         (["align", "--colour", "red"], "--colour"),
         (["align", "--alpha0", "1", "2"], "takes '2'. Several values of one option are separated"),
         (["align", "--", "--strength", "2"], "takes '--strength': options stand in front of --."),
-        (["predict"], "MODEL is missing: attention, "),
         (["predict", "median"], "MODEL must be one of"),
-        (["predict", "pooled,median"], "got 'pooled,median'"),
+        (["predict", "pooled,median"], "got 'median'"),
         (["predict", "attention", "--cosine", "0.5"], "given together"),
-        (["predict", "pooled", "attention"], "Several models, or values of one option, are"),
+        (["predict", "pooled", "attention"], "takes 'attention'. Several values of one option"),
         (["capacity", "--model", "pooled"], "--model. MODEL is given without an option."),
-        (["predict", "pooled", "--alpha1", "1", "2"], "FILE must be omitted for the model pooled"),
+        (
+            ["predict", "pooled", "--alpha1", "1", "2"],
+            "takes '2'. Several values of one option",
+        ),
+        (["predict", "--alpha1", "1:2"], "--alpha1 (n1/d) must be a finite number in"),
+        (["predict", "--alpha1", "0:2:3:log"], "--alpha1 (n1/d) must be a finite number in"),
+        (["predict", "--out", "x.txt"], "--out must be a path that ends in .csv, .parquet, .nc"),
+        (["predict", "--plot", "x.txt"], "--plot must be a path that ends in .svg, .png, .pdf"),
+        (["predict", "--plot", "x.svg"], "--plot must be given with one or two numbers"),
+        (["predict", "--keep", __file__], "--keep must be a folder"),
+        (["predict", "--config", "none.toml"], "--config must be a TOML file that is there"),
+        (["fit", "x.npz"], "write sparsetoken bags fit"),
+        (["sweep", "x.toml"], "write sparsetoken predict or simulate with several values"),
+        (["bags", "fits"], "Did you mean fit?"),
         (["predict", "pooled", "--alpha1", "1,x"], "--alpha1 (n1/d) must be a finite number in"),
         (["predict", "pooled", "--alpha1"], "--alpha1 needs a value: "),
         (["predict", "pooled", "--length", "2,4", "--informative", "3"], "--informative (R) must"),
         (["simulate", "pooled", "--trials", "0"], "--trials"),
-        (["simulate", "pooled", "--trials", "1.5"], "--trials must be an integer; got '1.5'"),
+        (["simulate", "pooled", "--trials", "1.5"], "--trials must be an integer >= 1; got 1.5"),
         (["simulate", "pooled", "--workers", "0"], "--workers"),
         (["simulate", "pooled", "--alpha1", "inf"], "--alpha1 (n1/d)"),
         (
@@ -88,49 +96,26 @@ TASK = ["descend", "--steps", "1", "--task"]
         (["reproduce", "--out", ""], "--out"),
         (["reproduce", "--out", __file__], "--out"),
         (["explore", "--export", ""], "--export must be a folder"),
-        (["forecast"], "FILE is missing"),
-        (["plot", "."], "STORE must be a sweep"),
-        (["floor", "--alpha", "x"], "--alpha must be a number; got 'x'"),
-        (["floor", "--alpha", "1,0"], "--alpha (n/d) must be"),
+        (["floor", "--alpha", "x"], "--alpha must be a finite number in"),
+        (["floor", "--alpha", "1,0"], "--alpha must be a finite number in"),
         (["represent", "--lengths", "8,x"], "--lengths"),
         (["represent", "--lengths", "-8,16"], "length (L) must be an integer"),
-        (["forecast", "missing.npz", "--sizes", "-8,16"], "FILE"),
         (["represent", "--lengths", "16,8"], "rising"),
         (["represent", "--lengths", "1,8"], "length"),
         (["represent", "--lengths", "4,8", "--informative", "5"], "length"),
-        (["represent", "--informative", "1,2"], "--informative must be an integer; got '1,2'"),
+        (["bags", "forecast"], "FILE is missing"),
+        (["bags", "forecast", "missing.npz", "--sizes", "-8,16"], "FILE"),
+        (["bags", "fit", "9" * 400], ""),
+        (["descend", "--eta-q", "fast"], "--eta-q must be a finite number"),
+        (["descend", "--eta-w", "-1,2"], "--eta-w must be a finite number"),
+        (["represent", "--informative", "1,2"], "--informative (R) must be an integer"),
         (["represent", "--error-level", "0.5"], "--error-level"),
         (["represent", "--error-level", "0.2", "--positive-rate", "0.1"], "--error-level"),
-        (["descend", "--eta-w", "1,2,3"], "--eta-w must be a number, or 12 numbers"),
-        (["descend", "--eta-q", "fast"], "--eta-q must be numbers"),
         (["descend", "--loss", "hinge"], "loss"),
         (["descend", "--start-q", "-1"], "--start-q"),
-        (["descend", "--eta-w", "-1,2", "--steps", "2"], "--eta-w must be a finite number"),
-        ([*NETWORK, "softmax", "--rate", "-1,2"], "--rate must be a finite number"),
-        ([*NETWORK, "softmax", "--start", "-1,2"], "--start must be a finite number"),
         (["descend", "--steps", "90000"], "steps of a descent"),
-        (["descend", "--alpha", "1,inf", "--batches", "2"], "--batches must be 1 with alpha = inf"),
-        (["descend", "--model", "pooled"], "--model must be one of"),
-        (["descend", "--steps", "1", "--trials", "0"], "--trials"),
+        (["descend", "--steps", "1", "--dimension", "20", "--trials", "0"], "--trials"),
         (["descend", "--steps", "800", "--length", "5", "--dimension", "2"], "--dimension (d)"),
-        (["descend", "--rate", "1"], "Add --network softmax"),
-        ([*NETWORK, "soft"], "--network must be one of"),
-        ([*NETWORK, "softmax", "--rate", "1,2,3"], "2 numbers with commas between, for the"),
-        ([*NETWORK, "gated", "--start", "1,2"], "columns v1, v2, g1, g2, w"),
-        ([*NETWORK, "gated", "--rate", "fast"], "--rate must be numbers"),
-        ([*NETWORK, "gated", "--rate-c", "1,2"], "--rate-c must be a number, or 12"),
-        ([*NETWORK, "softmax", "--hidden", "3"], "--hidden has no effect"),
-        ([*NETWORK, "gated", "--model", "elementwise"], "--model has no effect"),
-        ([*NETWORK, "heads", "--heads", "0"], "--heads must be an integer in"),
-        ([*NETWORK, "self_attention", "--dimension", "4"], "--dimension (d)"),
-        ([*NETWORK, "softmax", "--start-overlap", "1"], "given with --task"),
-        ([*TASK, "majority", "--informative", "2"], "and --strength; got '--informative'"),
-        ([*TASK, "meeting_concepts", "--strength", "2"], "must be --length; got '--strength'"),
-        ([*TASK, "majority", "--eta-w", "2"], "--eta-w has no effect"),
-        ([*TASK, "majority", "--length", "4"], "odd"),
-        ([*TASK, "majorty"], "Did you mean majority?"),
-        ([*TASK, "position", "--loss", "logistic"], "must be square"),
-        *(([name, "9" * 400], "") for name in ("sweep", "plot", "results", "fit")),
     ],
     ids=lambda given: " ".join(given)[:60] if isinstance(given, list) else "",
 )

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from command_line import invoke as run
+from command_line import invoke
 from sparsetoken import AttentionClassifier
 from sparsetoken.estimators.saving import load, save
+
+
+def run(*words):
+    """Run a command of the group bags."""
+    return invoke("bags", *words)
+
 
 pytestmark = pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
 

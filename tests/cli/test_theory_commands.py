@@ -11,8 +11,8 @@ import pytest
 
 from command_line import invoke as run
 from sparsetoken import Attention, Pooled, Readout, SparseTokenProblem, predict, simulate, theory
-from sparsetoken.cli import options
-from sparsetoken.cli.app import COMMANDS, GROUPS, cache_folder, use_compilation_cache
+from sparsetoken.cli import theory as commands
+from sparsetoken.cli.app import BAGS, COMMANDS, GROUPS, cache_folder, use_compilation_cache
 from sparsetoken.model.models import MODELS
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.simulation.setting import dimension_of
@@ -142,17 +142,20 @@ def test_values_are_those_of_python_and_of_the_reference_point():
 def test_the_defaults_are_those_of_the_library(monkeypatch):
     seen = []
 
-    def recorded(*values, tolerance):
-        seen.append(values)
-        return predict(*values, tolerance=tolerance)
+    def recorded(*values, **more):
+        seen.append((values, more))
+        return predict(*values, **more)
 
     monkeypatch.setattr(theory, "predict", recorded)
-    assert run("predict", "attention").exit_code == 0
-    assert seen == [(SparseTokenProblem(), Attention(), Readout())]
+    assert run("predict").exit_code == 0
+    ((values, more),) = seen
+    assert values == (SparseTokenProblem(), Attention(), Readout())
+    assert more == {"tolerance": 1e-4, "workers": 1, "keep": None}
     parameters = inspect.signature(simulate).parameters
     assert parameters["dimension"].default is None
-    assert dimension_of(SparseTokenProblem(), None) == options.DEFAULT_DIMENSION
-    assert parameters["trials"].default == options.DEFAULT_TRIALS
+    own = inspect.signature(commands.simulate).parameters
+    assert own["options"].default.dimension == dimension_of(SparseTokenProblem(), None)
+    assert own["trials"].default == parameters["trials"].default
 
 
 def test_one_trial_has_no_standard_error():
@@ -177,9 +180,9 @@ def test_a_result_short_of_convergence_is_printed_with_exit_code_1(monkeypatch):
     assert "Raise the ridge." in found.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *(f"bags {name}" for name in BAGS)])
 def test_help_has_an_example(command):
-    found = run(command, "--help")
+    found = run(*command.split(), "--help")
     assert found.exit_code == 0
     assert f"Example: sparsetoken {command}" in found.stdout
 
@@ -202,6 +205,7 @@ MISTYPED = {
     "--strength? ": ["predict", "attention", "--theta", "2"],
     "--informative?": ["simulate", "pooled", "-R", "2"],
     "--eta-w or --eta-b or --eta-q?": ["align", "--eta=2"],
+    "forecast?": ["bags", "forcast"],
     "--ridge?": ["predict", "pooled", "--lambda=0.1"],
 }
 

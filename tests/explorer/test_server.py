@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
+from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.explorer import Settings, views
 from sparsetoken.explorer.server import LONGEST, create_app
@@ -353,9 +354,12 @@ def test_a_descent_shows_that_it_goes_on_and_ends_when_nobody_reads(monkeypatch)
         begun.append(number)
         reading.wait()
 
-    def descend(problem, trained, executor, **_):
+    def descend(problem, trained, **_):
         begun.append("descent")
-        return list(executor.map(replica, range(1000)))
+        with progress_of("replicas", 1000) as done:
+            for number in range(1000):
+                replica(number)
+                done()
 
     monkeypatch.setattr(views, "descend", descend)
     monkeypatch.setattr(views, "PAUSE", 0.01)

@@ -1,7 +1,6 @@
 """Descent on real tokens: the gradients that are defined, and the dynamics that theory predicts."""
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -154,8 +153,7 @@ def test_stage_four_after_a_descent():
 def test_trials_do_not_depend_on_the_workers():
     descent = attention_descent(2.0, 2, **START)
     one = simulated_descent(PROBLEM, descent, dimension=30, trials=3)
-    with ThreadPoolExecutor(2) as threads:
-        other = simulated_descent(PROBLEM, descent, dimension=30, trials=3, executor=threads)
+    other = simulated_descent(PROBLEM, descent, dimension=30, trials=3, workers=2)
     assert one.to_dict() == other.to_dict()
     single = simulated_descent(PROBLEM, descent, dimension=30, trials=1)
     assert math.isnan(single.standard_error.weights.c[-1, 0])

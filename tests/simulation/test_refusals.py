@@ -38,7 +38,8 @@ ILLEGAL = {
     "iterations": [0],
     "test_samples": [0, 1.5],
     "test_problem": [math.pi],
-    "executor": ["threads"],
+    "workers": [0, 1.5],
+    "keep": [__file__],
     "at": [(99,)],
 }
 """Values that are illegal wherever they are taken."""

@@ -1,8 +1,6 @@
 """Trials: seeds, executors, statuses, refusals."""
 
 import dataclasses
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -87,23 +85,14 @@ def test_the_type_of_tokens_is_a_coordinate_of_tensors_only():
     assert run(engine="tensors", dtype="float32") != run(engine="tensors")
 
 
-def test_executors_and_their_order_change_nothing():
-    serial, seen = run(trials=5), []
-    with ThreadPoolExecutor(2) as pool:
-        threaded = run(
-            trials=5, executor=pool, on_trial=lambda i, outcome: seen.append((i, outcome))
-        )
-    assert threaded == serial
-    assert dict(seen) == dict(enumerate(serial.trials))
-
-
 def test_trials_travel_to_other_processes(monkeypatch):
-    monkeypatch.setattr(performance, "DRAWS", 2**16)  # as in the other process
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        away = run(trials=2, executor=pool)
-        queries = align(PROBLEM, STEPS, dimension=10, trials=2, executor=pool)
-    assert away == run(trials=2)
+    monkeypatch.setattr(performance, "DRAWS", 2**16)  # as in the other processes
+    seen = []
+    away = run(trials=3, workers=2, on_trial=lambda i, outcome: seen.append((i, outcome)))
+    queries = align(PROBLEM, STEPS, dimension=10, trials=2, workers=2)
+    serial = run(trials=3)
+    assert away == serial
+    assert dict(seen) == dict(enumerate(serial.trials))
     here = align(PROBLEM, STEPS, dimension=10, trials=2)
     np.testing.assert_array_equal(queries.trials.cosine, here.trials.cosine)
     assert queries == here

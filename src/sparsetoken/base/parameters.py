@@ -22,6 +22,7 @@ from sparsetoken.base.validation import (
     choice,
     closest,
     integer,
+    integers,
     legal_integer,
     legal_real,
     real,
@@ -118,8 +119,9 @@ class Parameter:
     range : Range
     whole : bool
         Whether it is an integer.
-    arrays : bool
-        Whether a real number may be an array of numbers, which is kept as nested tuples.
+    arrays : bool, optional
+        Whether a number may be an array of numbers, which is kept as nested tuples. By default real
+        numbers may, and integers may not.
     per_step : bool
         Whether the last axis of an array has one number for each step of a descent.
     choices : tuple of str
@@ -140,7 +142,7 @@ class Parameter:
     default: Any = REQUIRED
     range: Range = ANY
     whole: bool = False
-    arrays: bool = True
+    arrays: bool | None = None
     per_step: bool = False
     choices: tuple[str, ...] = ()
     find: Callable[[Any], Any] | None = None
@@ -159,8 +161,9 @@ class Parameter:
         if self.choices:
             return choice(self.title, given, self.choices, self.remedy)
         if self.whole:
-            return integer(self.title, given, *self.range.whole, self.remedy)
-        check, limits = reals if self.arrays else real, self.range.interval
+            of = integers if self.several else integer
+            return of(self.title, given, *self.range.whole, self.remedy)
+        check, limits = reals if self.several else real, self.range.interval
         infinite, remedy = self.range.infinite, self.remedy
         return check(self.title, given, **limits, infinite=infinite, remedy=remedy)
 
@@ -218,6 +221,11 @@ class Parameter:
         return f"{self.help[:1].upper()}{self.help[1:]}."
 
     @property
+    def several(self) -> bool:
+        """Whether it may hold an array of numbers."""
+        return self.number is not None and (not self.whole if self.arrays is None else self.arrays)
+
+    @property
     def number(self) -> type[int] | type[float] | None:
         """The type of a number, None for other parameters."""
         if self.choices or self.find is not None:
@@ -230,10 +238,10 @@ class Parameter:
         optional = ", optional" if self.default is None else ""
         if self.kind or self.choices:
             return f"{self.kind or self.legal}{optional}"
+        array = " or array" if self.several else ""
         if self.whole:
-            return self.legal.replace("an integer", "int")
+            return self.legal.replace("an integer", f"int{array}")
         schedule = ", sequence of floats" if self.per_step else ""
-        array = " or array" if self.arrays else ""
         return f"float{schedule}{array}{self.legal.removeprefix('a finite number')}{optional}"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import math
 import multiprocessing
 import sys
 import threading
@@ -32,19 +31,28 @@ class Bar(Protocol):
 class Progress:
     """Counts pieces of work, of which so many are known to be needed; a bar may show the count."""
 
-    def __init__(self, bar: Bar | None, total: float = 0) -> None:
-        self._bar, self._total, self.done = bar, total, 0.0
+    def __init__(self, bar: Bar | None, total: float = 0, outer: Progress | None = None) -> None:
+        self._bar, self._total, self._outer = bar, total, outer
+        self.done = self._share = 0.0
 
     def __call__(self, count: float = 1) -> None:
-        """Count pieces that are done."""
+        """Count pieces that are done, the present one among them."""
         self.done += count
-        if self._bar is not None:
-            self._bar.update(count)
+        self._show(count - self._share)
+        self._share = 0.0
 
-    def reach(self, share: float) -> None:
-        """Count the finished fraction, in (0, 1], of the present piece."""
-        whole = math.floor(self.done + 1e-9)  # shares add up to 1 but for rounding
-        self(whole + share - self.done)
+    def _show(self, more: float) -> None:
+        if self._bar is not None:
+            self._bar.update(more)
+        if self._outer is not None and self._total > 0:
+            self._outer._reach(self.done / self._total)
+
+    def _reach(self, share: float) -> None:
+        """Show a finished share of the present piece, as a block within it counts."""
+        share = min(share, 1.0)
+        if share > self._share:  # more pieces within may have turned out to be needed
+            more, self._share = share - self._share, share
+            self._show(more)
 
     def show(self, what: str, done: float, total: float) -> None:
         """Show the finished and total amounts, and what is being worked on."""
@@ -65,14 +73,16 @@ SILENT = Progress(None)
 
 _maker: contextvars.ContextVar[Callable[[str, float], Bar | None] | None]
 _maker = contextvars.ContextVar("how progress is shown", default=None)
-_shown = contextvars.ContextVar("whether an outer call decides on progress", default=False)
+_outer: contextvars.ContextVar[Progress | None]
+_outer = contextvars.ContextVar("the block that this one is within", default=None)
 
 
 @contextlib.contextmanager
 def progress_of(what: str, total: float, shown: bool = True) -> Iterator[Progress]:
     """Show the progress of a block, on a terminal or in a notebook only.
 
-    Nested blocks, and blocks in threads or worker processes, show nothing.
+    Nested blocks show how far the present piece of the outer one is. Blocks in worker processes,
+    and in threads in which `showing` has said nothing, show nothing.
 
     Parameters
     ----------
@@ -83,14 +93,18 @@ def progress_of(what: str, total: float, shown: bool = True) -> Iterator[Progres
     shown : bool
         Whether it may be shown at all.
     """
+    outer, make = _outer.get(), _maker.get()
     main = threading.current_thread() is threading.main_thread()
-    silent = not shown or _shown.get() or not main or multiprocessing.parent_process() is not None
-    bar = None if silent else (_maker.get() or _usual_bar)(what, total)
-    token = _shown.set(True)
+    watched = make is not None or (main and multiprocessing.parent_process() is None)
+    bar = None
+    if shown and outer is None and watched:
+        bar = (make or _usual_bar)(what, total)
+    progress = Progress(bar, total, outer)
+    token = _outer.set(progress)
     try:
-        yield Progress(bar, total)
+        yield progress
     finally:
-        _shown.reset(token)
+        _outer.reset(token)
         if bar is not None:
             bar.close()
 

@@ -15,10 +15,12 @@ __all__ = [
     "LARGEST_LOAD",
     "LARGEST_VALUE",
     "Failure",
+    "Integers",
     "InvalidInput",
     "Reals",
     "choice",
     "integer",
+    "integers",
     "real",
     "reals",
 ]
@@ -26,6 +28,9 @@ __dir__ = __all__.copy
 
 Reals = Any
 """A number, or an array of numbers, stored as nested tuples."""
+
+Integers = Any
+"""An integer, or an array of integers, stored as nested tuples."""
 
 LARGEST_VALUE = 1e6  # of strengths, steps and temperatures: products of a few stay finite
 LARGEST_LOAD = 1e9  # of n/d
@@ -253,25 +258,59 @@ def reals(
     >>> reals("alpha", [1, 2], 0.0)
     (1.0, 2.0)
     """
+    return _each(name, value, "a number or an array of numbers", "iuf", real, low, high, **more)
+
+
+def integers(name: str, value: Any, low: int, high: int | None = None, remedy: str = "") -> Any:
+    """Return `value` as an int, or an array or a list of integers as nested tuples of ints.
+
+    Raises
+    ------
+    InvalidInput
+        As `reals`.
+
+    See Also
+    --------
+    integer : For one number.
+
+    Examples
+    --------
+    >>> from sparsetoken.base.validation import integers
+    >>> integers("length", [4, 8], 1)
+    (4, 8)
+    """
+    legal = "an integer or an array of integers"
+    return _each(name, value, legal, "iu", integer, low, high, remedy)
+
+
+def _each(
+    name: str,
+    value: Any,
+    legal: str,
+    kinds: str,
+    check: Callable[..., Any],
+    *limits: Any,
+    **more: Any,
+) -> Any:
+    """Return a checked number, or an array of such as nested tuples."""
     if not (isinstance(value, (list, tuple)) or hasattr(value, "__array__")):
-        return real(name, value, low, high, **more)
+        return check(name, value, *limits, **more)
     refuse_disguised(name, value)
     import numpy as np  # a mistyped command ends before NumPy is loaded
 
-    legal = "a number or an array of numbers"
     try:
         array = np.asarray(value)
     except ValueError:  # rows of different lengths
         raise InvalidInput(name, legal, value) from None
     if array.ndim == 0:
-        return real(name, array.item(), low, high, **more)
+        return check(name, array.item(), *limits, **more)
     if array.size == 0:
         raise InvalidInput(name, "an array of one number or more", value)
-    if array.dtype.kind not in "iuf":
+    if array.dtype.kind not in kinds:
         raise InvalidInput(name, legal, value)
     for entry in array.ravel().tolist():
-        real(f"{name} entry", entry, low, high, **more)
-    return _tuples(array.astype(float).tolist())
+        check(f"{name} entry", entry, *limits, **more)
+    return _tuples((array.astype(float) if "f" in kinds else array).tolist())
 
 
 def _tuples(value: Any) -> Any:

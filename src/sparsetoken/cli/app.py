@@ -11,9 +11,9 @@ import sys
 import warnings
 from collections.abc import MutableMapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from sparsetoken.base.validation import closest
+from sparsetoken.base.validation import InvalidInput, closest, one_line
 from sparsetoken.cli.ending import end
 from sparsetoken.cli.output import message
 
@@ -25,23 +25,36 @@ GROUPS = {
         "align": "theory",
         "predict": "theory",
         "capacity": "theory",
-        "descend": "training",
+        "descend": "descend",
         "floor": "theory",
         "represent": "theory",
     },
-    "Experiments at finite dimension": {"simulate": "simulate", "reproduce": "reproduce"},
-    "Sweeps": {"sweep": "sweeps", "results": "sweeps", "plot": "sweeps"},
-    "Your own bags": {
-        "diagnose": "bags",
-        "forecast": "bags",
-        "fit": "fit",
-        "score": "bags",
-    },
+    "Experiments at finite dimension": {"simulate": "theory", "reproduce": "reproduce"},
     "Pages": {"explore": "explore"},
 }
 """The commands by the heading of the help, with the modules that they are in."""
 
+BAGS = {
+    "pack": "bags",
+    "fit": "fit",
+    "predict": "bags",
+    "score": "bags",
+    "forecast": "bags",
+}
+"""The commands of the group bags, with the modules that they are in."""
+
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
+MOVED = {
+    "fit": "bags fit",
+    "score": "bags score",
+    "forecast": "bags forecast",
+    "diagnose": "bags forecast",
+    "sweep": "predict or simulate with several values, --keep and --workers",
+    "results": "predict or simulate with --out",
+    "plot": "predict or simulate with --plot",
+}
+"""What took the place of commands of earlier releases."""
+
 NARROWEST, WIDEST = 40, 1000
 """Columns of the help; in less than three columns its tables would not end."""
 
@@ -76,8 +89,17 @@ def run(arguments: Sequence[str]) -> NoReturn:
 def execute(arguments: Sequence[str]) -> int:
     """Run a command, and return its exit code: 2 with one message for a mistyped one."""
     first = arguments[0] if arguments else ""
-    if first and not first.startswith("-") and first not in COMMANDS:
-        message(f"Error: no command {first!r}.{closest(first, COMMANDS)} See sparsetoken --help.")
+    known = {**COMMANDS, "bags": ""}
+    if first in MOVED:
+        message(f"Error: no command {first!r} any more: write sparsetoken {MOVED[first]}.")
+        return 2
+    if first and not first.startswith("-") and first not in known:
+        message(f"Error: no command {first!r}.{closest(first, known)} See sparsetoken --help.")
+        return 2
+    second = arguments[1] if first == "bags" and len(arguments) > 1 else ""
+    if second and not second.startswith("-") and second not in BAGS:
+        remedy = "See sparsetoken bags --help."
+        message(f"Error: no command {second!r} of bags.{closest(second, BAGS)} {remedy}")
         return 2
     columns = shutil.get_terminal_size().columns
     if "COLUMNS" in os.environ or columns < NARROWEST:
@@ -92,16 +114,27 @@ def execute(arguments: Sequence[str]) -> int:
         os.environ["MPLCONFIGDIR"] = tempfile.mkdtemp()  # matplotlib would make the home
         atexit.register(shutil.rmtree, os.environ["MPLCONFIGDIR"], ignore_errors=True)
     use_compilation_cache()
+    # The process that gives back what killed workers held would report it.
+    sys.warnoptions.append("ignore:resource_tracker")
     from cyclopts import CycloptsError
 
     app = application()
     if first in ("", "-h", "--help"):
         for name in COMMANDS:
             app[name]  # imports it, so that the help has its first sentence
+    if first == "bags" and second in ("", "-h", "--help"):
+        for name in BAGS:
+            app["bags"][name]
+    words = [*arguments]
     try:
-        code = app(arguments, exit_on_error=False, print_error=False)
+        if "--config" in words:
+            app.config = (_config(words),)
+        code = app(words, exit_on_error=False, print_error=False)
+    except InvalidInput as error:
+        message(f"Error: {error}")
+        return 2
     except CycloptsError as error:
-        command = f"{first} " if first in COMMANDS else ""
+        command = f"{first} {second}".rstrip() + " " if first in known else ""
         message(f"Error: {_told(error) or error} See sparsetoken {command}--help.")
         return 2
     return code if isinstance(code, int) else 0
@@ -130,7 +163,7 @@ def _told(error: CycloptsError) -> str:
 def _meant(error: UnknownOptionError) -> str:
     """Return the message for an argument or the letter of a parameter, "" for another option."""
     from sparsetoken.base.parameters import meant
-    from sparsetoken.cli.command import option_name
+    from sparsetoken.cli.options import option_name
 
     given, _, _ = (error.token.keyword or error.token.value).partition("=")
     word = given.lstrip("-")
@@ -148,7 +181,7 @@ def application() -> App:
     """Return the application with all commands."""
     from cyclopts import App, Group, Parameter
 
-    options = Group("Options", sort_key=len(GROUPS))
+    options = Group("Options", sort_key=20)
     app = App(
         name="sparsetoken",
         help=HELP,
@@ -162,7 +195,35 @@ def application() -> App:
         group = Group(title, sort_key=place)
         for name, module in commands.items():
             app.command(f"sparsetoken.cli.{module}:{name}", name=name, group=group)
+    title = "Bags of your own: fit, predict, score, forecast."
+    bags = App(name="bags", help=title, group=Group("Your own bags", sort_key=len(GROUPS)))
+    for name, module in BAGS.items():
+        bags.command(f"sparsetoken.cli.{module}:{name}", name=name)
+    app.command(bags)
     return app
+
+
+def _config(words: list[str]) -> Any:
+    """Take ``--config FILE`` out of the words, and return what the file gives options."""
+    import tomllib
+
+    from cyclopts.config import Dict
+
+    place = words.index("--config")
+    _, *given = words[place : place + 2]
+    path = Path(given[0]) if given else Path("")
+    if not path.is_file():
+        raise InvalidInput("--config", "a TOML file that is there", str(path))
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput("--config", "a TOML file", f"{path}: {one_line(error)}") from None
+    del words[place : place + 2]
+    options = {
+        name.replace("_", "-"): ",".join(map(str, value)) if isinstance(value, list) else value
+        for name, value in table.items()
+    }
+    return Dict(options, use_commands_as_keys=False, source=str(path))
 
 
 def _shown(default: object) -> str | None:
@@ -181,11 +242,7 @@ def _version() -> str:
 def _not_written(error: OSError) -> NoReturn:
     if error.errno == errno.EPIPE:  # whoever read the output wants no more of it
         end("", 128 + getattr(signal, "SIGPIPE", 13))
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        text = (
-            f"Error: no more files can be opened: {error}. `ulimit -n` tells and raises the limit."
-        )
-    elif not _has_working_folder():
+    if not _has_working_folder():
         text = "Error: the working folder does not exist any more. Change to another one."
     else:
         text = f"Error: standard output or a file cannot be written: {error}."

@@ -1,4 +1,4 @@
-"""Commands on files of bags: diagnose, forecast, score and predict; and what fit shares."""
+"""Commands of the group bags: pack, forecast, score and predict; and what fit shares."""
 
 from __future__ import annotations
 
@@ -14,11 +14,72 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import SIGNED, command, numbers
+from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, printable
 
 if TYPE_CHECKING:
     from sparsetoken.bags import LabelledBags
+
+
+_BAGS = "Bags"
+File = Annotated[
+    Path,
+    Option(
+        "FILE",
+        help="An .npz file with X (tokens, d), bag (rising ids) and y (one label for each bag), "
+        "or X (n, L, d) and y, mask if needed; or a .parquet file with a row for each token; or a "
+        "folder that sparsetoken.bags.pack wrote.",
+    ),
+]
+LabelColumn = Annotated[
+    str,
+    Option(
+        group=_BAGS,
+        help="Array or column of the labels; by default y, or label in a Parquet file. Required if "
+        "the file has both; the other is ignored.",
+    ),
+]
+BagColumn = Annotated[str, Option(group=_BAGS, help="Array or column of the bag ids.")]
+Groups = Annotated[
+    str,
+    Option(
+        group=_BAGS,
+        help="Array or column that says of which patient, author or place each bag is; by default "
+        "groups, if it is there. No fold splits a group.",
+    ),
+]
+Columns = Annotated[
+    str,
+    Option(
+        group=_BAGS,
+        help="Columns of the tokens, separated by commas: names in a Parquet file, numbers from 0 "
+        "for .npz. By default all numeric columns except bag ids, labels and groups.",
+    ),
+]
+Positive = Annotated[
+    str,
+    Option(
+        group=_BAGS,
+        help="The label that counts as True, the second class; all others are False.",
+    ),
+]
+RefuseEmpty = Annotated[
+    bool,
+    Option(
+        group=_BAGS,
+        negative="",
+        help="Refuse bags without a token, of which the class rate or the mean is predicted.",
+    ),
+]
+TrustPickle = Annotated[
+    bool,
+    Option(
+        group=_BAGS,
+        negative="",
+        help="Load MODEL even if it is a pickle, which can run any code: only if you trust its "
+        "author.",
+    ),
+]
 
 
 @Option(name="*")
@@ -26,11 +87,11 @@ if TYPE_CHECKING:
 class Source:
     """The columns of labels, ids and tokens in a file of bags."""
 
-    label: o.LabelColumn = ""
-    bag: o.BagColumn = "bag"
-    groups: o.Groups = ""
-    columns: o.Columns = ""
-    positive: o.Positive = ""
+    label: LabelColumn = ""
+    bag: BagColumn = "bag"
+    groups: Groups = ""
+    columns: Columns = ""
+    positive: Positive = ""
 
     def read(
         self, file: Path, columns: list[str] | None = None, *, empty: bool = False
@@ -80,45 +141,49 @@ def separating(data: LabelledBags) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 @command
-def diagnose(file: o.File, *, source: Source = Source(), seed: o.Seed = 0) -> Answer:
-    """Recommend a classifier for bags, and estimate the gain from more labels.
+def pack(
+    source: Annotated[
+        Path, Option("SOURCE", help="A folder of .npy, .h5 or .zarr files, one for each bag.")
+    ],
+    /,
+    *,
+    out: Annotated[Path, Option(help="The folder to write, which must not be there yet.")],
+    json: o.Json = False,
+) -> Answer:
+    """Put the tokens of many files into one folder that the other commands read.
 
-    Example: sparsetoken diagnose bags.npz
+    Example: sparsetoken bags pack slides/ --out slides.bags
     """
-    from sparsetoken import forecasting
+    from sparsetoken import bags
 
-    seed = o.random_state(seed)
-    data = source.read(file)
-    data.check_two_classes()
-    diagnosis = forecasting.diagnose(data.bags, data.y, groups=data.groups, random_state=seed)
-    leaks, warnings = separating(data)
-    more = {"columns": data.columns, "left_out": data.left_out, "separating": leaks}
-    lines = [columns_told(data), *str(diagnosis).splitlines()]
-    return Answer("", {**diagnosis.to_dict(), **more}, lines, advice=warnings)
+    folder = str(bags.pack(source, out))
+    return Answer("", {"path": folder, "status": "converged"}, [f"Wrote {folder}"])
 
 
 @command
 def forecast(
-    file: o.File,
+    file: File,
+    /,
     *,
     sizes: Annotated[
         str,
         Option(
             help="Numbers of labelled bags, separated by commas, at least the number n in the "
             "file. By default n, 2n and 4n.",
+            allow_leading_hyphen=True,
         ),
-        SIGNED,
     ] = "",
     source: Source = Source(),
     seed: o.Seed = 0,
+    json: o.Json = False,
 ) -> Answer:
     """Forecast test errors with more labelled bags: bag, attention and pooled, as in fit --model.
 
-    Example: sparsetoken forecast bags.npz --sizes 200,400
+    Example: sparsetoken bags forecast bags.npz --sizes 200,400
     """
     from sparsetoken import forecasting
 
-    wanted = numbers("--sizes", sizes, int) if sizes else None
+    wanted = o.numbers("--sizes", sizes, int) if sizes else None
     seed = o.random_state(seed)
     data = source.read(file)
     data.check_two_classes()
@@ -134,17 +199,19 @@ def forecast(
 @command
 def score(
     model: Annotated[Path, Option("MODEL", help="A model that `fit --out` saved.")],
-    file: o.File,
+    file: File,
+    /,
     *,
     source: Source = Source(),
-    trust_pickle: o.TrustPickle = False,
-    refuse_empty: o.RefuseEmpty = False,
+    trust_pickle: TrustPickle = False,
+    refuse_empty: RefuseEmpty = False,
+    json: o.Json = False,
 ) -> Answer:
     """Score a saved model on labelled bags: accuracy, AUC and log-loss; R^2 and errors of numbers.
 
     The AUC of more than two classes is the mean of those of each class against the rest.
 
-    Example: sparsetoken score model.skops new.npz
+    Example: sparsetoken bags score model.skops new.npz
     """
     estimator = _loaded(model, trust_pickle)
     data = source.read(file, _columns(estimator, file), empty=not refuse_empty)
@@ -221,10 +288,22 @@ def _class_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], l
     return values, why
 
 
-def predictions(
-    model: Path, file: Path, bag: str, columns: str, trust_pickle: bool, refuse_empty: bool
+@command
+def predict(
+    model: Annotated[Path, Option("MODEL", help="A model that `fit --out` saved.")],
+    file: File,
+    /,
+    *,
+    bag: BagColumn = "bag",
+    columns: Columns = "",
+    trust_pickle: TrustPickle = False,
+    refuse_empty: RefuseEmpty = False,
+    json: o.Json = False,
 ) -> Answer:
-    """Return the number of each bag of a file, or its class, with a probability if there is one."""
+    """Predict the class of each bag with the probability of that class, or its number.
+
+    Example: sparsetoken bags predict model.skops new.npz
+    """
     from sparsetoken.bags.files import loaded
 
     estimator = _loaded(model, trust_pickle)

@@ -10,12 +10,15 @@ from typing import NoReturn
 
 def end(text: str, code: int) -> NoReturn:
     """End at once with a message, if any, and end the worker processes; buffers are not written."""
-    if "multiprocessing.resource_tracker" in sys.modules:
+    if "multiprocessing.util" in sys.modules:
         # An import that a signal interrupts may fail here, and must not swallow the signal.
         with contextlib.suppress(BaseException):
-            from sparsetoken.work import end_workers
+            import multiprocessing
+            from multiprocessing import util
 
-            end_workers()
+            for process in multiprocessing.active_children():
+                process.kill()
+            util._run_finalizers(0)  # type: ignore[attr-defined]  # gives semaphores back
     if text and sys.stderr is not None:  # else 2 may be the number of another file
         with contextlib.suppress(OSError):  # a terminal that was closed
             os.write(2, f"{text}\n".encode(errors="backslashreplace"))

@@ -13,6 +13,7 @@ from cyclopts import Parameter as Option
 
 from sparsetoken.base.validation import InvalidInput, choice, integer
 from sparsetoken.cli.command import command
+from sparsetoken.cli.options import Json, several
 from sparsetoken.cli.output import Answer
 
 SWITCH = 1e-4  # seconds between threads
@@ -23,13 +24,14 @@ _LOOPBACK = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": so
 def explore(
     *,
     host: Annotated[str, Option(help="127.0.0.1, localhost or ::1.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="0 picks a free port.")] = 8765,
+    port: Annotated[int, several("0 picks a free port.")] = 8765,
     browser: Annotated[
         bool, Option("--open", negative="--no-open", help="Open the page in the browser.")
     ] = False,
     export: Annotated[
         str | None, Option(help="Write a page that needs no server to this folder.")
     ] = None,
+    json: Json = False,
 ) -> Answer:
     """Open an interactive page of the theory on this computer.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.bags import Source, columns_told, separating
+from sparsetoken.cli.bags import File, Source, columns_told, separating
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, pairs, table
 
@@ -29,7 +29,8 @@ FITTED = ("ridge", "sharpness", "gain", "signal_pvalue")
 
 @command
 def fit(
-    file: o.File,
+    file: File,
+    /,
     *,
     source: Source = Source(),
     model: Annotated[str, Option(help="bag, attention, pooled or vectorized.")] = "bag",
@@ -38,8 +39,8 @@ def fit(
     ] = False,
     folds: Annotated[
         int | None,
-        Option(
-            help="Folds of the cross-validation, at least 2. By default 10, or as many as the "
+        o.several(
+            "Folds of the cross-validation, at least 2. By default 10, or as many as the "
             "rarest class has bags. A class of one bag does not count."
         ),
     ] = None,
@@ -51,6 +52,7 @@ def fit(
         ),
     ] = None,
     seed: o.Seed = 0,
+    json: o.Json = False,
 ) -> Answer:
     """Fit a classifier to bags, and cross-validate it against mean pooling; or fit numbers.
 
@@ -64,7 +66,7 @@ def fit(
     With --numbers BagRegressor is fitted, and scored by R^2 and root mean squared error, with
     standard errors of leaving out bags, or groups, one by one.
 
-    Example: sparsetoken fit bags.npz --out model.skops
+    Example: sparsetoken bags fit bags.npz --out model.skops
     """
     from sparsetoken.base.files import require_place
     from sparsetoken.base.progress import progress_of

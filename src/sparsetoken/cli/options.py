@@ -1,113 +1,234 @@
-"""Options shared by commands, except those that come from the declarations of values."""
+"""Options made of the declarations of values, and those that commands share."""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, TypeVar
 
+from cyclopts import Group
 from cyclopts import Parameter as Option
 
-from sparsetoken.base.parameters import parameters_of
-from sparsetoken.base.validation import integer
-from sparsetoken.cli.command import option_name
-from sparsetoken.model.models import MODELS
-from sparsetoken.model.stages import Query, TwoSteps
+from sparsetoken.base.parameters import REQUIRED, Parameter, parameters_of
+from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.model.models import MODELS, Elementwise
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 
-DEFAULT_DIMENSION, DEFAULT_TRIALS = 1000, 8
-EXPERIMENT = "Experiment at finite dimension"
-Dimension = Annotated[int, Option(group=EXPERIMENT, help="d, embedding dimension, at least 3.")]
-Trials = Annotated[int, Option(group=EXPERIMENT, help="Independent repetitions.")]
-TrialSeed = Annotated[int, Option("--seed", group=EXPERIMENT, help="Seed of all trials.")]
-Engine = Annotated[
-    str,
-    Option(
-        group=EXPERIMENT,
-        help="tensors samples the tokens; reduced samples from the same distribution without them.",
-    ),
-]
+Kind = TypeVar("Kind", bound="Values")
+
+PANELS: dict[Any, str] = {
+    SparseTokenProblem: "Task",
+    TwoSteps: "Two gradient steps",
+    Query: "Query (both or neither; by default two gradient steps find it)",
+    Readout: "Readout",
+    Elementwise: "Elementwise attention",
+}
+MOST_POINTS = 100_000  # of a range
+_SCALES = ("linear", "log")
 
 
-def _models(_: Any, tokens: Any) -> str | tuple[str, ...]:
-    """Return the name of a model, or several; a word that names none stays as it is."""
+def option_name(name: str) -> str:
+    """Return the name of an option, such as --eta-w."""
+    return "--" + name.replace("_", "-")
+
+
+def _read(kind: Any, tokens: Any) -> Any:
+    """Return the value of an option: a number, a tuple of several, or the words as they are."""
     text: str = tokens[0].value
-    names = tuple(MODELS) if text == "all" else tuple(map(str.strip, text.split(",")))
-    return names if len(names) > 1 and {*names} <= {*MODELS} else text
+    parts = text.split(",")
+    try:
+        read = (_range(part) or [_number(part)] for part in parts)
+        entries: list[Any] = [*itertools.chain.from_iterable(read)]
+    except ValueError:
+        entries = [part.strip() for part in parts]
+    return tuple(entries) if len(entries) > 1 else entries[0]
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _range(text: str) -> list[int | float]:
+    """Return the numbers of from:to:points or from:to:points:log, none if it is a single one."""
+    low, *rest = text.strip().split(":")
+    if not rest:
+        return []
+    if len(rest) not in (2, 3) or rest[2:] not in ([], *([scale] for scale in _SCALES)):
+        raise InvalidInput("a range", "from:to:points, or from:to:points:log", text)
+    ends = [float(low), float(rest[0])]
+    if not all(map(math.isfinite, ends)):
+        raise InvalidInput("a range", "with finite ends", text)
+    points = integer("points of a range", _number(rest[1]), 2, MOST_POINTS)
+    if "log" in rest and min(ends) <= 0:
+        raise InvalidInput("a logarithmic range", "above 0 at both ends", text)
+    import numpy as np
+
+    spread: Any = np.geomspace if "log" in rest else np.linspace
+    numbers = spread(*ends, points).tolist()
+    rounded = [float(f"{number:.12g}") for number in numbers]
+    return [int(number) if number.is_integer() else number for number in rounded]
+
+
+def several(help: str, group: Any = None, **more: Any) -> Option:
+    """Return an option that takes numbers or words, several of them or a range.
+
+    What is no number stays a word, which the call refuses with the legal range.
+    """
+    return Option(help=help, group=group, converter=_read, allow_leading_hyphen=True, **more)
+
+
+class Values:
+    """The values of options, which become the values that the theory takes."""
+
+    declared: ClassVar[Mapping[str, Parameter]] = {}
+
+    def of(self, kind: Any) -> Any:
+        """Return the value of a class."""
+        names = parameters_of(kind).keys() & self.declared.keys()
+        return kind(**{name: getattr(self, name) for name in names})
+
+    def query(self) -> Query | TwoSteps:
+        """Return the query that is given, or the steps that find it."""
+        given = [name for name in ("cosine", "sharpness") if getattr(self, name) is not None]
+        if len(given) == 1:
+            remedy = "Give both, or neither to find the query by two gradient steps."
+            got = f"{option_name(given[0])} alone"
+            raise InvalidInput("--cosine and --sharpness", "given together", got, remedy)
+        found: Query | TwoSteps = self.of(Query) if given else self.of(TwoSteps)
+        return found
+
+    def unused(self) -> list[str]:
+        """Return advice about given steps that have no effect beside a given query."""
+        steps = parameters_of(TwoSteps)
+        moved = [
+            option_name(name)
+            for name, one in steps.items()
+            if name != "loss" and getattr(self, name) != one.default
+        ]
+        if getattr(self, "cosine", None) is None or not moved:
+            return []
+        return [f"No effect: {', '.join(moved)}. --cosine and --sharpness give the query."]
+
+    def settings(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], Values]]:
+        """Yield the combinations of what no array can hold: words, numbers, and the options there.
+
+        In the options are arrays of all other numbers, with an axis for each that is several.
+        """
+        given = {name: getattr(self, name) for name in self.declared}
+        many = {name: value for name, value in given.items() if isinstance(value, tuple)}
+        arrays = [name for name in many if self.declared[name].several]
+        shapes = {name: [-1 if name == other else 1 for other in arrays] for name in arrays}
+        words = [name for name in many if self.declared[name].number is None]
+        loops = [*words, *(name for name in many if name not in {*words, *arrays})]
+        for chosen in itertools.product(*(many[name] for name in loops)):
+            at = dict(zip(loops, chosen, strict=True))
+            single = {name: value for name, value in {**given, **at}.items() if name not in shapes}
+            for name, value in single.items():
+                if value is not None:
+                    self.declared[name].checked(value)
+            options: Any = dataclasses.replace(self, **single, **self._shaped(shapes))  # type: ignore[type-var]
+            numbers = {name: value for name, value in at.items() if name not in words}
+            yield {name: at[name] for name in words}, numbers, options
+
+    def _shaped(self, shapes: Mapping[str, list[int]]) -> dict[str, Any]:
+        if not shapes:
+            return {}
+        import numpy as np
+
+        found = {}
+        for name, shape in shapes.items():
+            value = getattr(self, name)
+            if any(isinstance(entry, str) for entry in value):
+                self.declared[name].checked(",".join(map(str, value)))
+            found[name] = np.reshape(value, shape)
+        return found
+
+
+def of(*kinds: Any, optional: Any = (), **more: Parameter) -> Callable[[type[Kind]], type[Kind]]:
+    """Fill a class with the options of values and of further parameters.
+
+    A name that several values declare is one option. The options of optional values are None by
+    default. Further parameters have no group.
+    """
+    declared: dict[str, Parameter] = {}
+    fields: list[tuple[str, Any, Any]] = []
+    for kind in kinds:
+        group = Group(PANELS[kind], sort_key=list(PANELS).index(kind))
+        for name, one in parameters_of(kind).items():
+            if name not in declared and (one.number or one.choices):
+                default = None if kind in optional else one.default
+                fields.append(_field(name, one, default, group))
+                declared[name] = one
+    for name, one in more.items():
+        fields.append(_field(name, one, one.default, None))
+        declared[name] = one
+
+    def made(kind: type[Kind]) -> type[Kind]:
+        filled: Any = dataclasses.make_dataclass(
+            kind.__name__,
+            fields,
+            bases=(kind,),
+            namespace={"declared": declared},
+            frozen=True,
+        )
+        filled.__module__ = kind.__module__  # by that of `types` it would count as no dataclass
+        flat: type[Kind] = Option(name="*")(filled)
+        return flat
+
+    return made
+
+
+def _field(name: str, one: Parameter, default: Any, group: Any) -> tuple[str, Any, Any]:
+    legal = f"{one.symbol}, {one.help}; {one.legal}.".lstrip(", ")
+    kind: Any = str if one.choices else one.number
+    annotation: Any = kind | None if default is None else kind
+    option = several(legal, group, name=option_name(name))
+    return name, Annotated[annotation, option], None if default is REQUIRED else default
+
+
+def _models(_: Any, tokens: Any) -> tuple[str, ...]:
+    """Return the names of models."""
+    text: str = tokens[0].value
+    return tuple(MODELS) if text == "all" else tuple(map(str.strip, text.split(",")))
 
 
 ModelName = Annotated[
-    str,
+    str,  # on the command line; a tuple of names in the call
     Option(
         "MODEL",
         converter=_models,
         help=f"{', '.join(MODELS)}; several with commas between, or all.",
     ),
 ]
-
-BAGS = "Bags"
-File = Annotated[
-    Path,
-    Option(
-        "FILE",
-        help="An .npz file with X (tokens, d), bag (rising ids) and y (one label for each bag), "
-        "or X (n, L, d) and y, mask if needed; or a .parquet file with a row for each token; or a "
-        "folder that sparsetoken.bags.pack wrote.",
-    ),
-]
-LabelColumn = Annotated[
-    str,
-    Option(
-        group=BAGS,
-        help="Array or column of the labels; by default y, or label in a Parquet file. Required if "
-        "the file has both; the other is ignored.",
-    ),
-]
-BagColumn = Annotated[str, Option(group=BAGS, help="Array or column of the bag ids.")]
-Groups = Annotated[
-    str,
-    Option(
-        group=BAGS,
-        help="Array or column that says of which patient, author or place each bag is; by default "
-        "groups, if it is there. No fold splits a group.",
-    ),
-]
-Columns = Annotated[
-    str,
-    Option(
-        group=BAGS,
-        help="Columns of the tokens, separated by commas: names in a Parquet file, numbers from 0 "
-        "for .npz. By default all numeric columns except bag ids, labels and groups.",
-    ),
-]
-Positive = Annotated[
-    str,
-    Option(
-        group=BAGS,
-        help="The label that counts as True, the second class; all others are False.",
-    ),
-]
-RefuseEmpty = Annotated[
-    bool,
-    Option(
-        group=BAGS,
-        negative="",
-        help="Refuse bags without a token, of which the class rate or the mean is predicted.",
-    ),
-]
-TrustPickle = Annotated[
-    bool,
-    Option(
-        group=BAGS,
-        negative="",
-        help="Load MODEL even if it is a pickle, which can run any code: only if you trust its "
-        "author.",
-    ),
-]
-Seed = Annotated[
-    int,
-    Option(help="Random seed, at least 0 and below 2^32."),
-]
-Workers = Annotated[int, Option(help="Number of worker processes; 1 runs in this process.")]
+EXPERIMENT = "Experiment at finite dimension"
+Dimension = Annotated[int, several("d, embedding dimension, at least 3.", EXPERIMENT)]
+Trials = Annotated[int, several("Independent repetitions.", EXPERIMENT)]
+TrialSeed = Annotated[int, several("Seed of all trials.", EXPERIMENT, name="--seed")]
+Seed = Annotated[int, several("Random seed, at least 0 and below 2^32.")]
 Cluster = Annotated[str, Option(help="Address of a dask scheduler, tcp://host:port.")]
+Workers = Annotated[int, several("Number of worker processes; 1 runs in this process.")]
+Json = Annotated[
+    bool,
+    Option(
+        "--json",
+        negative="",
+        help="Print one JSON object on standard output; messages go to standard error.",
+    ),
+]
+Tolerance = Annotated[
+    float,
+    several(
+        "Tolerance: an upper bound on twice the numerical error of the test error, or the "
+        "relative one of the capacity.",
+    ),
+]
 
 
 def random_state(seed: int) -> int:
@@ -115,13 +236,46 @@ def random_state(seed: int) -> int:
     return integer("seed", seed, 0, 2**32 - 1)
 
 
-def unused(query: Query | None, steps: TwoSteps) -> list[str]:
-    """Return advice about the given steps that have no effect beside a given query."""
-    moved = [
-        option_name(field)
-        for field, declared in parameters_of(steps).items()
-        if field != "loss" and getattr(steps, field) != declared.default
-    ]
-    if query is None or not moved:
-        return []
-    return [f"No effect: {', '.join(moved)}. --cosine and --sharpness give the query."]
+def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
+    """Return the numbers in a comma-separated list or a range, or raise `InvalidInput`."""
+    words = {int: "whole numbers", float: "numbers"}[kind]
+    try:
+        found: list[Any] = [x for part in text.split(",") for x in (_range(part) or [kind(part)])]
+    except ValueError:
+        raise InvalidInput(name, f"{words}, separated by commas", text) from None
+    return found
+
+
+_GRID = Group("Several settings (numbers separated by commas, or from:to:points[:log])", sort_key=9)
+
+
+@Option(name="*")
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """How many settings are computed, and where their results go."""
+
+    workers: Annotated[int, several("Processes that share the settings; 1 is this one.", _GRID)] = 1
+    cluster: Annotated[
+        str, Option(group=_GRID, help="Address of a dask scheduler, tcp://host:port.")
+    ] = ""
+    keep: Annotated[
+        Path | None,
+        Option(group=_GRID, help="Folder that keeps each result, from which a new run resumes."),
+    ] = None
+    out: Annotated[
+        Path | None, Option(group=_GRID, help="Table (.csv, .parquet) or arrays (.nc, .zarr).")
+    ] = None
+    plot: Annotated[
+        Path | None,
+        Option(
+            group=_GRID,
+            help="Picture (.svg, .png, .pdf): curves over the number that is several, a map over "
+            "two.",
+        ),
+    ] = None
+    json: Json = False
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """The arguments of a call."""
+        return {"workers": integer("workers", self.workers, 1), "keep": self.keep}

@@ -59,12 +59,17 @@ class Answer(NamedTuple):
     then: Callable[[], object] = lambda: None
     columns: Mapping[str, Any] = {}
 
+    @property
+    def shown(self) -> Sequence[str]:
+        """The lines that a person reads."""
+        return self.lines or table(self.title, self.columns or self.values)
+
     def show(self, as_json: bool) -> int:
         """Print the answer, and return the exit code."""
         if as_json:
             put(*json_text(self.values, indent=2).split("\n"))
         else:
-            put(*(self.lines or table(self.title, self.columns or self.values)))
+            put(*self.shown)
         for text in self.advice:
             message(text)
         if self.shortfall:

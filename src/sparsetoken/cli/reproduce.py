@@ -12,9 +12,9 @@ from cyclopts import Parameter as Option
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.cli import options as o
+from sparsetoken.cli.cluster import on_cluster
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, message, table
-from sparsetoken.work import executor_of
 
 if TYPE_CHECKING:
     from sparsetoken.experiments.report import Reproduction
@@ -30,10 +30,11 @@ def reproduce(
             "by default all experiments of the package.",
         ),
     ] = (),
+    /,
     *,
     profile: Annotated[str, Option(help="quick (minutes) or paper (the full sizes).")] = "quick",
     out: Annotated[str, Option(help="Folder of the report.")] = "results",
-    seed: Annotated[int, Option(help="Seed of all experiments.")] = 0,
+    seed: Annotated[int, o.several("Seed of all experiments.")] = 0,
     bags: Annotated[
         Path | None,
         Option(
@@ -48,8 +49,9 @@ def reproduce(
             "all others are False."
         ),
     ] = "",
-    workers: Annotated[int, Option(help="Processes.")] = 2,
+    workers: Annotated[int, o.several("Processes.")] = 2,
     cluster: o.Cluster = "",
+    json: o.Json = False,
 ) -> Answer:
     """Run the experiments against the theory and write report.html.
 
@@ -70,18 +72,14 @@ def reproduce(
     for one in sets:
         if isinstance(one, LeftOut):
             message(f"Skipped: {one.set}. {one.reason}")
-    with (
-        executor_of(workers, cluster) as (executor, calls),
-        progress_of("experiments", 0) as progress,
-    ):
+    with on_cluster(cluster), progress_of("experiments", 0) as progress:
         result = run(
             names,
             profile=profile,
             out=out,
             seed=seed,
             sets=sets,
-            executor=executor,
-            workers=calls,
+            workers=workers,
             progress=lambda name, done, total: progress.show(name, round(done), round(total)),
         )
     counts = {f"comparisons {EVIDENCE[kind]}": n for kind, n in result.evidence.items()}
@@ -131,8 +129,6 @@ def _advice(result: Reproduction) -> list[str]:
     advice = []
     if result.resumed:
         advice.append(f"{result.resumed} of {result.pieces} pieces of work came from earlier runs.")
-    if result.damaged:
-        advice.append(f"{result.damaged} kept pieces of work were damaged and ran again.")
     for c in result.comparisons:
         if c.outlying:
             advice.append(f"Look at {c.claim}, {c.curve}, {c.quantity}, {c.where}: {c.outlying}.")

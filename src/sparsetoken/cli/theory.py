@@ -1,18 +1,18 @@
-"""Commands that answer from theory: align, predict, capacity, floor, represent."""
+"""Commands of the theory and of its simulation; each is one call over all settings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter as Option
 
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.parameters import LOADS, Parameter, Range
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import SIGNED, command, numbers, option_name, option_of
-from sparsetoken.cli.output import Answer, shortfall, table
+from sparsetoken.cli.command import command
+from sparsetoken.cli.grid import Words, answered
+from sparsetoken.cli.output import Answer, pairs, shortfall, table
 from sparsetoken.model.models import MODELS, Elementwise, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
@@ -20,23 +20,50 @@ from sparsetoken.model.stages import Query, Readout, TwoSteps
 if TYPE_CHECKING:
     from sparsetoken.theory.oracle.strength import CriticalStrength
 
-Tolerance = Annotated[
-    float,
-    Option(
-        help="Tolerance: an upper bound on twice the numerical error of the test error, or the "
-        "relative one of the capacity.",
-    ),
-]
+_INTERNAL = {"susceptibility", "residual", "iterations", "rate", "message"}
+OUTCOME = ("test_error", "training_loss", "training_error", "auc")
+
+_DIMENSION = Parameter("dimension", "embedding dimension", "d", 1000, Range(least=1), whole=True)
+_ALPHA = Parameter("alpha", "samples per dimension, n/d", "", 2.0, LOADS, arrays=False)
+
+
+@o.of(SparseTokenProblem, TwoSteps)
+class Aligning(o.Values):
+    """The options of align."""
+
+
+@o.of(SparseTokenProblem, Query, TwoSteps, Readout, Elementwise, optional=(Query,))
+class Predicting(o.Values):
+    """The options of predict."""
+
+
+@o.of(SparseTokenProblem, Query, TwoSteps, Elementwise, optional=(Query,))
+class Separating(o.Values):
+    """The options of capacity."""
+
+
+@o.of(
+    *(SparseTokenProblem, Query, TwoSteps, Readout, Elementwise),
+    optional=(Query,),
+    dimension=_DIMENSION,
+)
+class Simulating(o.Values):
+    """The options of simulate."""
+
+
+@o.of(SparseTokenProblem, alpha=_ALPHA)
+class Learning(o.Values):
+    """The options of floor."""
 
 
 def with_options(advice: Sequence[str]) -> list[str]:
     """Return advice about query and ridge with the names of the options."""
     fields = r"\b(eta_b|eta_q|positive_rate|alpha0|beta)\b"
-    return [f"Advice: {re.sub(fields, lambda m: option_name(m[0]), text)}" for text in advice]
+    return [f"Advice: {re.sub(fields, lambda m: o.option_name(m[0]), text)}" for text in advice]
 
 
 def answer(title: str, result: Any, names: Sequence[str], advice: Sequence[str] = ()) -> Answer:
-    """Return the answer with these quantities of a result and its status."""
+    """Return the answer with these quantities of a result at one point, and its status."""
     values = record_values(result, (*names, "status"))
     fallen = shortfall(result.status)
     return Answer(title, values, columns=columns(result), advice=advice, shortfall=fallen)
@@ -45,9 +72,6 @@ def answer(title: str, result: Any, names: Sequence[str], advice: Sequence[str] 
 def columns(result: Any) -> dict[str, Any]:
     """Return the columns of a result that a person reads."""
     return {n: one for n, one in result.to_dict().items() if n.removesuffix("_se") not in _INTERNAL}
-
-
-_INTERNAL = {"susceptibility", "residual", "iterations", "rate", "message"}
 
 
 def record_values(record: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -60,137 +84,197 @@ def record_values(record: Any, names: Sequence[str]) -> dict[str, Any]:
     return values
 
 
+def model_of(options: Any, name: str) -> Any:
+    """Return the model of a name, with the query of the options."""
+    return make_model(name, options.query(), activation=options.activation)
+
+
 @command
-def align(*, problem: SparseTokenProblem, steps: TwoSteps) -> Answer:
+def align(*, options: Aligning = Aligning(), grid: o.Grid = o.Grid()) -> Answer:
     """Predict the query found by two gradient steps.
 
-    Example: sparsetoken align --informative 3 --positive-rate 0.2 --strength 6
+    Example: sparsetoken align --informative 3 --positive-rate 0.2 --strength 4:8:5
     """
-    from sparsetoken import theory
-    from sparsetoken.model.models import Attention
-    from sparsetoken.theory.query import advice_on
 
-    alignment = theory.align(problem, steps)
-    names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
-    advice = with_options(advice_on(problem, Attention(steps), alignment.query))
-    return answer("Query after two gradient steps", alignment, names, advice)
+    def call(at: Any, model: str) -> Any:
+        from sparsetoken import theory
+
+        return theory.align(at.of(SparseTokenProblem), at.of(TwoSteps), **grid.work)
+
+    def shown(found: Any, words: Words) -> Answer:
+        names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
+        return answer("Query after two gradient steps", found, names, with_options(found.advice))
+
+    return answered(options, grid, call, shown)
 
 
 @command
 def predict(
-    model: o.ModelName,
-    file: Annotated[
-        Path | None,
-        Option(
-            "FILE",
-            help="Bags (.npz or Parquet): MODEL is then a file saved by `fit --out`, and the class "
-            "of each bag is printed with the probability of that class.",
-        ),
-    ] = None,
+    model: o.ModelName = ("attention",),  # type: ignore[assignment]
+    /,
     *,
-    problem: SparseTokenProblem,
-    query: Query | None,
-    steps: TwoSteps,
-    readout: Readout,
-    elementwise: Elementwise,
-    tolerance: Tolerance = 1e-4,
-    bag: o.BagColumn = "bag",
-    columns: o.Columns = "",
-    trust_pickle: o.TrustPickle = False,
-    refuse_empty: o.RefuseEmpty = False,
+    options: Predicting = Predicting(),
+    tolerance: o.Tolerance = 1e-4,
+    grid: o.Grid = o.Grid(),
 ) -> Answer:
     """Predict errors, loss, AUC and overlaps of a trained classifier.
 
-    With FILE, a saved model predicts the classes of its bags instead.
-
-    Example: sparsetoken predict attention --cosine 0.9 --sharpness 1 --alpha1 0.5,1,2
+    Example: sparsetoken predict attention,pooled --alpha1 0.5:8:10:log --plot errors.svg
     """
-    if file is not None and model in MODELS:
-        remedy = "Several models, or values of one option, are separated by commas, without spaces."
-        raise InvalidInput("FILE", f"omitted for the model {model}", str(file), remedy)
-    if file is not None:
-        from sparsetoken.cli.bags import predictions
 
-        return predictions(Path(model), file, bag, columns, trust_pickle, refuse_empty)
-    if Path(model).is_file():
-        remedy = "sparsetoken predict MODEL FILE predicts the classes of the bags in FILE."
-        raise InvalidInput("FILE", f"given after the saved model {model}", "none", remedy)
-    classifier: Any = make_model(model, query or steps, activation=elementwise.activation)
-    from sparsetoken import theory
+    def call(at: Any, model: str) -> Any:
+        from sparsetoken import theory
 
-    result = theory.predict(problem, classifier, readout, tolerance=tolerance)
-    query_names = () if result.query is None else ("cosine", "sharpness")
-    names = ("test_error", "training_loss", "training_error", "auc", *query_names, "overlaps")
-    advice = [*o.unused(query, steps), *with_options(result.advice)]
-    return answer(f"Prediction for {model}", result, (*names, "numerical_error", "errors"), advice)
+        problem, trained = at.of(SparseTokenProblem), model_of(at, model)
+        return theory.predict(problem, trained, at.of(Readout), tolerance=tolerance, **grid.work)
+
+    def shown(found: Any, words: Words) -> Answer:
+        query = () if found.query is None else ("cosine", "sharpness")
+        spread = () if found.spread is None else ("spread",)
+        names = (*OUTCOME, *query, "overlaps", "numerical_error", "errors", *spread)
+        advice = [*options.unused(), *with_options(found.advice)]
+        return answer(f"Prediction for {found.model}", found, names, advice)
+
+    return answered(options, grid, call, shown, model)
 
 
 @command
 def capacity(
     model: o.ModelName = tuple(MODELS),  # type: ignore[assignment]
+    /,
     *,
-    problem: SparseTokenProblem,
-    query: Query | None,
-    steps: TwoSteps,
-    elementwise: Elementwise,
-    tolerance: Tolerance = 1e-4,
+    options: Separating = Separating(),
+    tolerance: o.Tolerance = 1e-4,
+    grid: o.Grid = o.Grid(),
 ) -> Answer:
     """Predict the largest load n/d at which the training set is linearly separable.
 
     Example: sparsetoken capacity attention,pooled --length 4 --strength 2
     """
-    classifier: Any = make_model(model, query or steps, activation=elementwise.activation)
-    from sparsetoken import theory
 
-    result = theory.capacity(problem, classifier, tolerance=tolerance)
-    advice = [*o.unused(query, steps), *with_options(result.advice)]
-    return answer(f"Capacity of {model}", result, ("capacity", "numerical_error"), advice)
+    def call(at: Any, model: str) -> Any:
+        from sparsetoken import theory
+
+        problem, trained = at.of(SparseTokenProblem), model_of(at, model)
+        return theory.capacity(problem, trained, tolerance=tolerance, **grid.work)
+
+    def shown(found: Any, words: Words) -> Answer:
+        advice = [*options.unused(), *with_options(found.advice)]
+        return answer(f"Capacity of {found.model}", found, ("capacity", "numerical_error"), advice)
+
+    return answered(options, grid, call, shown, model)
 
 
 @command
-def floor(
+def simulate(
+    model: o.ModelName = ("attention",),  # type: ignore[assignment]
+    /,
     *,
-    problem: SparseTokenProblem,
-    alpha: Annotated[float, Option(help="n/d > 0, samples per dimension.")] = 2.0,
+    options: Simulating = Simulating(),
+    trials: o.Trials = 8,
+    seed: o.TrialSeed = 0,
+    engine: Annotated[
+        str,
+        Option(
+            group=o.EXPERIMENT,
+            help="tensors samples the tokens; reduced samples from the same distribution without "
+            "them.",
+        ),
+    ] = "reduced",
+    dtype: Annotated[
+        str, Option(group=o.EXPERIMENT, help="float64 or float32 tokens.")
+    ] = "float64",
+    grid: o.Grid = o.Grid(),
 ) -> Answer:
+    """Run the experiment at finite dimension, with standard errors.
+
+    Example: sparsetoken simulate attention --dimension 500 --trials 4 --alpha1 2
+    """
+
+    def call(at: Any, model: str) -> Any:
+        from sparsetoken import simulation
+
+        return simulation.simulate(
+            at.of(SparseTokenProblem),
+            model_of(at, model),
+            at.of(Readout),
+            dimension=at.dimension,
+            trials=trials,
+            seed=seed,
+            engine=engine,
+            dtype=dtype,
+            **grid.work,
+        )
+
+    names = (*OUTCOME, "cosine", "sharpness", "readout_cosine", "overlaps")
+
+    def shown(found: Any, words: Words) -> Answer:
+        means, errors = (record_values(one, names) for one in (found.mean, found.standard_error))
+        advice = [] if words or found.coords else _advice(options, model[0])
+        return Answer(
+            f"{found.model}, {trials} trials, {engine} engine",
+            {**pairs(means, errors), "status": found.status},
+            columns=columns(found),
+            advice=[*options.unused(), *advice],
+            shortfall=shortfall(found.status),
+        )
+
+    return answered(options, grid, call, shown, model)
+
+
+def _advice(options: o.Values, model: str) -> list[str]:
+    """Return advice about the query that the theory finds at a single setting."""
+    from sparsetoken.theory.query import advice_on, working_query
+
+    problem, trained = options.of(SparseTokenProblem), model_of(options, model)
+    return with_options(advice_on(problem, trained, working_query(problem, trained)))
+
+
+@command
+def floor(*, options: Learning = Learning(), grid: o.Grid = o.Grid()) -> Answer:
     """Compute the Bayes-optimal error: the smallest test error of any learner with n samples.
 
-    Example: sparsetoken floor --strength 3 --alpha 1
+    Example: sparsetoken floor --strength 3 --alpha 0.5:4:8
     """
     from sparsetoken.theory import oracle
 
-    result = oracle.learning_error(problem, alpha)
-    names = ("test_error", "cosine", "oracle_error", "reachable_cosine", "numerical_error")
-    return answer("Bayes-optimal error", result, names)
+    def call(at: Any, model: str) -> Any:
+        return oracle.learning_error(at.of(SparseTokenProblem), at.alpha)
+
+    def shown(found: Any, words: Words) -> Answer:
+        names = ("test_error", "cosine", "oracle_error", "reachable_cosine", "numerical_error")
+        return answer("Bayes-optimal error", found, names)
+
+    return answered(options, grid, call, shown)
 
 
 @command
 def represent(
     *,
     lengths: Annotated[
-        str, Option(help="Lengths L in increasing order, separated by commas."), SIGNED
+        str,
+        Option(
+            help="Lengths L in increasing order, separated by commas.", allow_leading_hyphen=True
+        ),
     ] = "8,64,512,4096",
     error_level: Annotated[
-        float, Option(help="Target test error, in [1e-4, min(pi, 1 - pi)).")
+        float, o.several("Target test error, in [1e-4, min(pi, 1 - pi)).")
     ] = 0.01,
-    informative: Annotated[
-        int, option_of(SparseTokenProblem, "informative", "Task")
-    ] = SparseTokenProblem.informative,
-    positive_rate: Annotated[
-        float, option_of(SparseTokenProblem, "positive_rate", "Task")
-    ] = SparseTokenProblem.positive_rate,
-    sharpness: Annotated[float, Option(help="k of attention with fixed sharpness.")] = 1.0,
+    informative: Annotated[int, o.several("R, informative tokens.")] = 1,
+    positive_rate: Annotated[float, o.several("π, rate of positives.")] = 0.5,
+    sharpness: Annotated[float, o.several("k of attention with fixed sharpness.")] = 1.0,
+    json: o.Json = False,
 ) -> Answer:
     """Find the signal strength at which the best weights of each model attain a given test error.
 
     Example: sparsetoken represent --lengths 8,64,512 --error-level 0.01
     """
-    given = numbers("--lengths", lengths, int)
+    given = o.numbers("--lengths", lengths, int)
     from sparsetoken.base.progress import progress_of
-    from sparsetoken.base.validation import real
+    from sparsetoken.base.validation import integer, real
     from sparsetoken.theory.oracle.strength import CURVES, checked_lengths, critical_strength
 
-    checked = checked_lengths(given, informative)
+    checked = checked_lengths(given, integer("informative (R)", informative, 1))
     real("sharpness", sharpness, 0.0)  # the curves that do not need it come first
     curves: dict[str, list[CriticalStrength]] = {name: [] for name in CURVES}
     with progress_of("critical strengths", len(curves) * len(checked)) as done:
@@ -217,7 +301,12 @@ def represent(
         "status": _status(checked, curves),
     }
     fallen = "" if values["status"] == "converged" else f"Not converged: {values['status']}."
-    return Answer("", values, _lines(values), shortfall=fallen)
+    rows = [
+        {"model": name} | {f"L = {L}": f.strength for L, f in zip(checked, row, strict=True)}
+        for name, row in curves.items()
+    ]
+    title = f"Strength at which the best test error is {error_level:g}"
+    return Answer("", values, table(title, rows), shortfall=fallen)
 
 
 def _status(lengths: tuple[int, ...], curves: dict[str, list[CriticalStrength]]) -> str:
@@ -228,11 +317,3 @@ def _status(lengths: tuple[int, ...], curves: dict[str, list[CriticalStrength]])
         if not f.status.converged
     ]
     return "converged" if not short else "; ".join(short)
-
-
-def _lines(values: dict[str, Any]) -> list[str]:
-    rows = [
-        {"model": name} | {f"L = {L}": s for L, s in zip(values["lengths"], row, strict=True)}
-        for name, row in values["critical_strength"].items()
-    ]
-    return table(f"Strength at which the best test error is {values['error_level']:g}", rows)

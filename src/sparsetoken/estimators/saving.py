@@ -64,7 +64,7 @@ def save(estimator: Any, path: Path | str) -> None:
     path = Path(path)
     check_savable("path", path)
     if path.suffix.lower() in PICKLES:
-        import joblib  # type: ignore[import-untyped]
+        import joblib
 
         with written_whole(path) as aside:
             joblib.dump(estimator, aside)

@@ -11,11 +11,12 @@ import itertools
 import math
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, Future, wait
+from concurrent.futures import CancelledError, Future, wait
 from typing import Any
 
 import numpy as np
 
+from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import LARGEST_LOAD, InvalidInput, choice, integer
 from sparsetoken.explorer.film import bags_in_training
 from sparsetoken.explorer.settings import DIMENSION, Settings
@@ -267,46 +268,50 @@ def _courses(problem: Problem, descents: dict[str, Descent], replicas: Counts) -
         }
 
 
-class _Pieces(Executor):
-    """Runs pieces of work where it is called, until nobody reads on."""
+class _Watch:
+    """Counts the finished share of a course, and ends the work when nobody reads on."""
 
     def __init__(self) -> None:
-        self.done, self.left = 0, False
+        self.total: float | None = 1.0
+        self.done, self.left = 0.0, False
 
-    def map(self, fn: Callable[..., Any], *over: Iterable[Any], **_: Any) -> Iterator[Any]:
-        for each in zip(*over, strict=True):
-            self.go_on()
-            yield fn(*each)
-            self.done += 1
-
-    def go_on(self) -> None:
+    def update(self, n: float = 1) -> None:
+        """Count, or raise an error that ends the work."""
         if self.left:
             raise CancelledError
+        self.done += n
+
+    def set_description(self, desc: str, refresh: bool = True) -> None:
+        """Do nothing: what is worked on is known."""
+
+    def close(self) -> None:
+        """End."""
 
 
 def _followed(
     problem: Problem, trained: Descent, count: int | None, place: dict[str, int]
 ) -> Generator[dict[str, Any], None, Course]:
     """Follow a descent in a thread, and yield how far it is; when the reader stops, it ends."""
-    pieces, future = _Pieces(), Future[Course]()
+    watch, future = _Watch(), Future[Course]()
+    pieces = count or NETWORK_REPLICAS
 
     def run() -> None:
         follow = functools.partial(descend, problem, trained, tolerance=DESCENT_TOLERANCE)
         try:
-            with _DESCENTS:
-                pieces.go_on()
-                future.set_result(follow(replicas=count, executor=pieces))
+            with _DESCENTS, showing(lambda what, total: watch):
+                watch.update(0)
+                future.set_result(follow(replicas=count))
         except BaseException as error:
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
     try:
         while not wait([future], PAUSE).done:
-            done = min(pieces.done, (count or NETWORK_REPLICAS) - 1)
+            done = min(int(watch.done * pieces), pieces - 1)
             yield {"kind": "working", **place, "done": place["done"] + done}
         return future.result()
     finally:
-        pieces.left = True
+        watch.left = True
 
 
 def simulation(settings: Settings, dimension: int = 200, trials: int = 8, seed: int = 0) -> Events:

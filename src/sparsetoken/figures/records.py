@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
@@ -14,6 +15,7 @@ from matplotlib.lines import Line2D
 from sparsetoken.base.parameters import Parameter, parameters_of
 from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import VERMILION
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import MODELS
 from sparsetoken.model.problem import SparseTokenProblem
@@ -72,6 +74,47 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
             style.log_axis(ax.xaxis)
         _legend(ax)
     return ax
+
+
+def draw_maps(records: dict[str, Any], axes: Sequence[Axes]) -> None:
+    """Plot the first column of results over two dimensions, in one scale of colours.
+
+    Points that did not converge are hollow circles. The axes are of one figure.
+    """
+    found = {title: record.to_xarray() for title, record in records.items()}
+    columns = next(iter(found.values())).items()
+    name = next(str(name) for name, values in columns if values.dtype.kind in "iuf")
+    known = {title: one[name].where(_sound(one, name)) for title, one in found.items()}
+    ends = {
+        "vmin": min(float(values.min()) for values in known.values()),
+        "vmax": max(float(values.max()) for values in known.values()),
+    }
+    for ax, (title, values) in zip(axes, known.items(), strict=True):
+        mesh = _map(values, ax, ends)
+        ax.set_title(title, loc="left")
+    figure: Any = axes[0].figure
+    figure.colorbar(mesh, ax=list(axes), label=axis_label(name))
+
+
+def _sound(found: Any, name: str) -> Any:
+    """Return which points converged."""
+    return (found["status"] == "converged") if "status" in found else found[name].notnull()
+
+
+def _map(values: Any, ax: Axes, ends: dict[str, float]) -> Any:
+    """Draw one map of values, nan where they did not converge."""
+    y, x = values.dims
+    look: dict[str, Any] = {"add_colorbar": False, "add_labels": False, "rasterized": True, **ends}
+    mesh = values.plot.pcolormesh(x=x, y=y, ax=ax, cmap="viridis", **look)
+    ax.grid(False)
+    for axis, dim in ((ax.xaxis, x), (ax.yaxis, y)):
+        places = values[dim].to_numpy()
+        if places.min() > 0 and places.max() / places.min() >= _WIDE:
+            style.log_axis(axis)
+    rows, columns = np.nonzero(np.isnan(values.to_numpy()))
+    style.hollow(ax, values[x].to_numpy()[columns], values[y].to_numpy()[rows], VERMILION)
+    ax.set(xlabel=axis_label(x), ylabel=axis_label(y))
+    return mesh
 
 
 def _legend(ax: Axes) -> None:

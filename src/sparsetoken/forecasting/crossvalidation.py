@@ -129,7 +129,8 @@ class HeldOut:
 def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut:
     """Fit the classifiers with their default parameters to parts of the bags, and test the rest.
 
-    The five folds of all classifiers are those of ``sparsetoken fit --folds 5`` with this seed.
+    The five folds of all classifiers are those of ``sparsetoken bags fit --folds 5`` with this
+    seed.
     """
     n, rounds = len(data.bags), splits_of(data, seed)
     last = len(rounds) - 1

@@ -36,8 +36,8 @@ def forecast(
 
     The classifiers are `BagClassifier` with its default parameters, called ``bag``, its member with
     attention alone, ``attention``, and that with mean pooling, ``pooled``. They are fitted to four
-    fifths of the pilot and tested on the rest, in the folds of ``sparsetoken fit --folds 5`` with
-    the same seed; mean pooling, which takes little time, also to a half and two thirds. Measured
+    fifths of the pilot and tested on the rest, in the folds of ``sparsetoken bags fit --folds 5``
+    with the same seed; mean pooling, which takes little time, also to a half and two thirds. Measured
     are errors, and areas under the ROC curves of bags held out together, which depend on the same
     separation of the classes with different noise. The forecast follows curves of the sparse-token
     model, weighted by their agreement with the measurements. What they miss is unknown, and has a
@@ -72,7 +72,7 @@ def forecast(
         Of which patient, author or place each bag is, at least 10 with bags of each class. Errors
         are those of bags of new groups, and more bags are of more groups, each with as many.
     random_state : int, RandomState or None
-        Of folds and fits; an int gives those of ``sparsetoken fit --seed``.
+        Of folds and fits; an int gives those of ``sparsetoken bags fit --seed``.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 

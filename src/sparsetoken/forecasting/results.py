@@ -16,7 +16,7 @@ CLASSIFIERS = {
     "attention": "AttentionClassifier",
     "pooled": "PooledLinearClassifier",
 }
-"""Classifiers by their names in `sparsetoken fit --model`, which are those of curves."""
+"""Classifiers by their names in `sparsetoken bags fit --model`, which are those of curves."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Forecast(Shown):
     curves : dict of tuples of ForecastPoint
         For ``bag`` (`BagClassifier`), ``attention`` and ``pooled`` (its members with attention
         alone and with mean pooling), a point for each size asked for. The names are those of
-        ``sparsetoken fit --model``.
+        ``sparsetoken bags fit --model``.
     measured : dict of Measured
         What cross-validation of the pilot in five folds gave.
     gain_error : float

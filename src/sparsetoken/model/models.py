@@ -212,6 +212,14 @@ def entry_of(model: Model) -> ModelEntry:
     return entry
 
 
+def own_parts(model: Model) -> list[Any]:
+    """Return what decides the results of a registered model beside itself; [] if it is built in."""
+    entry = entry_of(model)
+    if entry.name in _BUILT_IN:
+        return []
+    return [entry.version, entry.resolve("theory"), entry.resolve("simulation")]
+
+
 def make_model(name: str, query: Query | TwoSteps | Descent | None = None, **options: Any) -> Model:
     """Return a model from its name, with the options that apply to it.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sparsetoken.base.parameters import SIZES, Linear, Log, Range, parameter, value
-from sparsetoken.base.validation import InvalidInput, Reals, real
+from sparsetoken.base.validation import Integers, InvalidInput, Reals, real
 from sparsetoken.model.concepts import ConceptProblem, LawOfConcepts
 from sparsetoken.model.task_law import Problem, TaskLaw
 from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw, check_signals, token_law
@@ -63,20 +63,22 @@ class SparseTokenProblem(Problem):
     True
     """
 
-    length: int = parameter(
+    length: Integers = parameter(
         "tokens in a bag, that is, in a sample. The informative tokens are harder to find among "
         "more tokens",
         "L",
         default=10,
         whole=True,
+        arrays=True,
         range=Range(least=1),
         slider=Log(2, 100),
     )
-    informative: int = parameter(
+    informative: Integers = parameter(
         "informative tokens, which carry the signal in a positive sample, at most L",
         "R",
         default=1,
         whole=True,
+        arrays=True,
         range=Range(least=1),
         slider=Linear(1, 20),
     )
@@ -113,6 +115,8 @@ class SparseTokenProblem(Problem):
     def _check_together(self) -> None:
         check_signals(self.tokens, ("the signal",))
         L, R = self.length, self.informative
+        if isinstance(L, tuple) or isinstance(R, tuple):  # each point is checked by itself
+            return
         if R > L:
             remedy = "R counts tokens among the L."
             raise InvalidInput("informative (R)", f"at most L = {L}", R, remedy)

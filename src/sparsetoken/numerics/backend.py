@@ -31,6 +31,19 @@ def with_x64(function: Callable[_P, _T]) -> Callable[_P, _T]:
     return wrapped
 
 
+def with_jax_x64(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Run a function that computes with JAX with float64 enabled; it may be the first to do so."""
+
+    @functools.wraps(function)
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        import jax
+
+        with jax.enable_x64(True), np.errstate(under="ignore"):
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
 def _x64() -> AbstractContextManager[object]:
     if "jax" not in sys.modules:
         return contextlib.nullcontext()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable
-from concurrent.futures import Executor
 
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps, require_steps
@@ -48,7 +48,8 @@ def align(
     seed: int = 0,
     engine: str = "reduced",
     dtype: str = "float64",
-    executor: Executor | None = None,
+    workers: int = 1,
+    keep: str | os.PathLike[str] | None = None,
     on_trial: Callable[[int, FoundQuery], None] | None = None,
     progress: bool = True,
 ) -> Simulation[FoundQuery]:
@@ -56,7 +57,7 @@ def align(
 
     Parameters
     ----------
-    problem, steps, dimension, trials, seed, engine, dtype, executor, on_trial
+    problem, steps, dimension, trials, seed, engine, dtype, workers, keep, on_trial
         As for `simulate`, arrays included. The reduced engine needs memory for n0 scalars only.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
@@ -86,5 +87,14 @@ def align(
     """
     setting = Setting(dimension_of(problem, dimension), seed, engine, dtype)
     grid = broadcast(problem, steps)
-    runs = [AlignmentPlan(at, of, setting).run for at, of in grid.points]
-    return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
+    plans = [AlignmentPlan(at, of, setting) for at, of in grid.points]
+    return simulated(
+        plans,
+        grid,
+        trials,
+        call=["align at finite dimension"],
+        workers=workers,
+        keep=keep,
+        on_trial=on_trial,
+        progress=progress,
+    )

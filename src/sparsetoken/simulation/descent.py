@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,7 +156,8 @@ def descend(
     seed: int = 0,
     dtype: str = "float64",
     at: Sequence[int] | None = None,
-    executor: Executor | None = None,
+    workers: int = 1,
+    keep: str | os.PathLike[str] | None = None,
     on_trial: Callable[[int, NetworkPath], None] | None = None,
     progress: bool = True,
 ) -> Simulation[NetworkPath]:
@@ -173,7 +174,7 @@ def descend(
     dimension : int, optional
         d, at least 3, and one for each signal and each column of the start; by default that of
         the tokens if they have a covariance, else 1000.
-    trials, seed, dtype, executor, progress
+    trials, seed, dtype, workers, keep, progress
         As for `sparsetoken.simulate`.
     at : sequence of int, optional
         Steps after which the test error is computed, all by default; it is nan after others.
@@ -213,5 +214,14 @@ def descend(
     own = law_of(grid.points[0][0]).tokens.dimension
     size = dimension if dimension is not None else own or DIMENSION
     setting = Setting(size, seed, "tensors", dtype)
-    runs = [DescentPlan(task, trained, setting, steps).run for task, trained in grid.points]
-    return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
+    plans = [DescentPlan(task, trained, setting, steps) for task, trained in grid.points]
+    return simulated(
+        plans,
+        grid,
+        trials,
+        call=["descend at finite dimension"],
+        workers=workers,
+        keep=keep,
+        on_trial=on_trial,
+        progress=progress,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from concurrent.futures import Executor
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -158,7 +158,8 @@ def pass_messages(
     seed: int = 0,
     iterations: int = 200,
     test_samples: int = 4000,
-    executor: Executor | None = None,
+    workers: int = 1,
+    keep: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Simulation[MessagePassing]:
     """Learn the signal by approximate message passing, which attains the Bayes-optimal error.
@@ -173,7 +174,7 @@ def pass_messages(
         n / d in (0, 1e9].
     dimension : int >= 1
         d.
-    trials, seed, executor, progress
+    trials, seed, workers, keep, progress
         As for `sparsetoken.simulate`.
     iterations : int >= 1
         The most rounds of a trial.
@@ -213,4 +214,12 @@ def pass_messages(
     L, n = problem.length, training_size(alpha, dimension)
     require_size(n * L * dimension, dimension, L, "alpha")
     plan = _Plan(problem, alpha, setting, iterations, test_samples)
-    return simulated([plan.run], Broadcast([]), trials, executor=executor, progress=progress)
+    return simulated(
+        [plan],
+        Broadcast([]),
+        trials,
+        call=["pass messages"],
+        workers=workers,
+        keep=keep,
+        progress=progress,
+    )

@@ -12,7 +12,7 @@ from jaxtyping import Float, Real
 from sparsetoken.model.networks import Architecture
 from sparsetoken.model.task_law import Latent, TaskLaw
 from sparsetoken.model.training import Training
-from sparsetoken.numerics.backend import with_x64
+from sparsetoken.numerics.backend import with_jax_x64
 from sparsetoken.simulation.frames import factor
 
 _BAGS = 2**13  # new bags in one call
@@ -29,7 +29,7 @@ class Sums(NamedTuple):
     by_c: Float[np.ndarray, " C"]
 
 
-@with_x64
+@with_jax_x64
 def sums_of(
     training: Training,
     H: Float[np.ndarray, "n L m"],
@@ -137,7 +137,7 @@ class NewBags:
         count = _BAGS * len(self._chunks)
         return Counted(total / count, float(attended / holding) if holding else np.nan)
 
-    @with_x64
+    @with_jax_x64
     def _scored(
         self, network: Architecture, H: np.ndarray, c: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
@@ -187,4 +187,4 @@ def _metric(metric: Any, outputs: int) -> Callable[..., Any]:
     from sparsetoken.model.network_checks import sample_loss
 
     of_bag = jax.jit(jax.vmap(sample_loss(metric, outputs)))
-    return with_x64(lambda scores, y: of_bag(scores, y).sum())
+    return with_jax_x64(lambda scores, y: of_bag(scores, y).sum())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from concurrent.futures import Executor
 
 from jaxtyping import Float, Int
 from numpy import ndarray
 
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.models import Attention, Model
+from sparsetoken.model.models import Attention, Model, own_parts
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.model.values import broadcast
@@ -32,7 +32,8 @@ def simulate(
     dtype: str = "float64",
     test_samples: int | None = None,
     test_problem: SparseTokenProblem | None = None,
-    executor: Executor | None = None,
+    workers: int = 1,
+    keep: str | os.PathLike[str] | None = None,
     on_trial: Callable[[int, TrialOutcome], None] | None = None,
     progress: bool = True,
 ) -> Simulation[TrialOutcome]:
@@ -73,8 +74,11 @@ def simulate(
         The problem of new data, on which test error and AUC are measured; by default the
         one trained on. It changes no draw of the training. For ``vectorized`` it must
         have the same length.
-    executor : concurrent.futures.Executor, optional
-        Runs the trials; by default they run here, one after another.
+    workers : int >= 1
+        Processes that run trials. In a `joblib.parallel_config`, 1 leaves the choice to it.
+    keep : path, optional
+        A folder that keeps the result of each trial as it ends, and from which the same call takes
+        what earlier runs have kept. Functions and classes of your own count by their code.
     on_trial : callable, optional
         Called as on_trial(number, outcome) after each trial, in order of completion; over
         arrays for each point in turn.
@@ -112,11 +116,20 @@ def simulate(
     engine = engine or ("tensors" if joint else "reduced")
     setting = Setting(dimension, seed, engine, dtype)
     grid = broadcast(problem, model, readout)
-    runs = [
-        TrialPlan(problem, model, readout, setting, test_samples, test_problem).run
+    plans = [
+        TrialPlan(problem, model, readout, setting, test_samples, test_problem)
         for problem, model, readout in grid.points
     ]
-    return simulated(runs, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
+    return simulated(
+        plans,
+        grid,
+        trials,
+        call=["simulate", own_parts(model)],
+        workers=workers,
+        keep=keep,
+        on_trial=on_trial,
+        progress=progress,
+    )
 
 
 def draw_training_set(

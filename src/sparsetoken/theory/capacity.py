@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+import os
+from collections.abc import Sequence
 
 import numpy as np
 
-from sparsetoken.base.progress import Progress, progress_of
 from sparsetoken.base.validation import real
-from sparsetoken.model.models import Attention, Model, QueriedModel
+from sparsetoken.model.models import Attention, Model, QueriedModel, own_parts
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Query
 from sparsetoken.model.values import broadcast
@@ -24,6 +26,7 @@ from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.separability.search import separation_of
 from sparsetoken.theory.separability.violation import Separation, least_violation
 from sparsetoken.theory.spectrum import gain, spectrum_of
+from sparsetoken.work import solved
 
 _NOT_SOLVED = Status(StatusCode.MAX_ITERATIONS, "The minimum was not reached; change the query.")
 _COUNT = "Count separable training sets of your size with st.simulation.is_separable."
@@ -43,6 +46,8 @@ def capacity(
     model: Model = Attention(),
     *,
     tolerance: float = 1e-4,
+    workers: int = 1,
+    keep: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Capacity:
     """Return the load n1/d below which D1 is linearly separable in feature space.
@@ -66,6 +71,11 @@ def capacity(
     tolerance : float
         Relative error of the capacity that is acceptable, in (0, 1). That is the tolerance of
         `predict` for a number above 1.
+    workers : int >= 1
+        Processes that compute points. In a `joblib.parallel_config`, 1 leaves the choice to it.
+    keep : path, optional
+        A folder that keeps the result of each point as it ends, and from which the same call takes
+        what earlier runs have kept. Functions and classes of your own count by their code.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
@@ -93,20 +103,30 @@ def capacity(
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     grid = broadcast(problem, model)
-    with progress_of("capacities", len(grid.points), progress) as done:
-        rows = [_capacity(at, of, tolerance, done) for at, of in grid.points]
+    rows = solved(
+        functools.partial(_capacities, tolerance=tolerance),
+        grid.points,
+        call=["capacity", tolerance, own_parts(model)],
+        workers=workers,
+        keep=keep,
+        what="capacities",
+        progress=progress,
+    )
     return stacked(rows, grid)
 
 
 @np.errstate(under="ignore")
-def _capacity(
-    problem: SparseTokenProblem, model: Model, tolerance: float, progress: Progress
-) -> Capacity:
-    require_problem(problem)
-    query = working_query(problem, model)
-    result = capacity_of(problem, model, query, tolerance)
-    progress()
-    return dataclasses.replace(result, notes=advice_on(problem, model, query))
+def _capacities(
+    points: Sequence[tuple[SparseTokenProblem, Model]], tolerance: float
+) -> list[Capacity]:
+    """Return the capacity at each point."""
+    rows = []
+    for problem, model in points:
+        require_problem(problem)
+        query = working_query(problem, model)
+        result = capacity_of(problem, model, query, tolerance)
+        rows.append(dataclasses.replace(result, notes=advice_on(problem, model, query)))
+    return rows
 
 
 def capacity_of(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Sequence
 from typing import Any, overload
 
-from sparsetoken.base.progress import SILENT, Progress, progress_of
 from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.models import Attention, Model, entry_of
+from sparsetoken.model.models import Attention, Model, entry_of, own_parts
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Readout, require_readout
 from sparsetoken.model.task_law import Bags, Problem
@@ -17,11 +17,12 @@ from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.results import Prediction, TaskPrediction
-from sparsetoken.results.record import AnyRecord, stacked
+from sparsetoken.results.record import stacked
 from sparsetoken.theory.alignment.draws import may_vary
 from sparsetoken.theory.predictor import Predictor
 from sparsetoken.theory.random_queries import predict_over_draws
 from sparsetoken.theory.readout.accuracy import TOLERANCE
+from sparsetoken.work import solved
 
 _OF_DESCENTS = 1e-3  # as of `descend`
 
@@ -34,6 +35,8 @@ def predict(
     *,
     test_problem: SparseTokenProblem | None = None,
     tolerance: float = ...,
+    workers: int = ...,
+    keep: str | os.PathLike[str] | None = ...,
     progress: bool = ...,
 ) -> Prediction: ...
 
@@ -45,6 +48,8 @@ def predict(
     readout: Readout = ...,
     *,
     tolerance: float = ...,
+    workers: int = ...,
+    keep: str | os.PathLike[str] | None = ...,
     progress: bool = ...,
 ) -> TaskPrediction: ...
 
@@ -58,6 +63,8 @@ def predict(
     *,
     test_problem: SparseTokenProblem | None = None,
     tolerance: float | None = None,
+    workers: int = 1,
+    keep: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Prediction | TaskPrediction:
     """Predict test error, training loss and AUC of a readout, as n0, n1, d -> infinity.
@@ -102,6 +109,11 @@ def predict(
         readout's norm and bias, are known to 10 times the tolerance. Nodes are added until all are.
         A number of a mean over draws of a random query is known to a fifth of its spread instead,
         where that is more.
+    workers : int >= 1
+        Processes that compute points. In a `joblib.parallel_config`, 1 leaves the choice to it.
+    keep : path, optional
+        A folder that keeps the result of each point as it ends, and from which the same call takes
+        what earlier runs have kept. Functions and classes of your own count by their code.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
@@ -143,47 +155,46 @@ def predict(
     if test_problem is not None and not isinstance(test_problem, SparseTokenProblem):
         raise InvalidInput("test_problem", "a SparseTokenProblem or None", test_problem)
     require_numbers(test_problem)
-    if isinstance(problem, Bags):
-        return _predict_task(problem, model, readout, test_problem, tolerance, progress)
-    require_problem(problem)
+    if of_task and test_problem is not None:
+        raise InvalidInput("test_problem", "None for a task", test_problem)
+    if not of_task:
+        require_problem(problem)
     grid = broadcast(problem, model, readout)
-    with progress_of("points", len(grid.points), progress) as done:
-        rows = _predictions(grid.points, test_problem, tolerance, done)
+    for _, classifier, at in grid.points:
+        entry_of(classifier)
+        require_readout(at)
+    rows = solved(
+        functools.partial(_predictions, test_problem=test_problem, tolerance=tolerance),
+        grid.points,
+        call=["predict", test_problem, tolerance, own_parts(model)],
+        together=_of_features,
+        workers=workers,
+        keep=keep,
+        progress=progress,
+    )
     return stacked(rows, grid)
 
 
-def _predict_task(
-    task: Bags,
-    model: Model,
-    readout: Readout,
-    tested: SparseTokenProblem | None,
-    tolerance: float,
-    progress: bool,
-) -> TaskPrediction:
-    from sparsetoken.theory.task_readout import predict_task  # with JAX
+Point = tuple[Any, Model, Readout]
 
-    if tested is not None:
-        raise InvalidInput("test_problem", "None for a task", tested)
-    grid = broadcast(task, model, readout)
-    with progress_of("points", len(grid.points), progress) as done:
-        of = functools.partial(predict_task, tolerance=tolerance)
-        return stacked(_together(grid.points, of, done), grid)
+
+def _of_features(point: Point) -> tuple[Any, ...]:
+    """Return what points share whose features are the same: they are solved together."""
+    problem, model, readout = point
+    return problem, model, readout.loss
 
 
 def _predictions(
-    points: Sequence[tuple[SparseTokenProblem, Model, Readout]],
-    test_problem: SparseTokenProblem | None,
-    tolerance: float,
-    progress: Progress = SILENT,
-) -> list[Prediction]:
-    """Return the prediction at each point."""
+    points: Sequence[Point], test_problem: SparseTokenProblem | None, tolerance: float
+) -> Sequence[Prediction | TaskPrediction]:
+    """Return the predictions at points that differ in load and ridge alone."""
+    problem, model, _ = points[0]
+    readouts = [readout for _, _, readout in points]
+    if isinstance(problem, Bags):
+        from sparsetoken.theory.task_readout import predict_task  # with JAX
 
-    def of(
-        problem: SparseTokenProblem, model: Model, readouts: Sequence[Readout]
-    ) -> list[Prediction]:
-        return _of_one_loss(problem, model, test_problem, readouts, tolerance)
-
-    return _together(points, of, progress)
+        return predict_task(problem, model, readouts, tolerance=tolerance)
+    return _of_one_loss(problem, model, test_problem, readouts, tolerance)
 
 
 def _of_one_loss(
@@ -201,26 +212,6 @@ def _of_one_loss(
     if may_vary(model.query, problem):
         return predict_over_draws(problem, model, test_problem, readouts, tolerance)
     return Predictor(problem, model, test_problem).predictions(readouts, tolerance)
-
-
-def _together(
-    points: Sequence[tuple[Any, Model, Readout]],
-    of: Callable[[Any, Model, Sequence[Readout]], list[AnyRecord]],
-    progress: Progress,
-) -> list[AnyRecord]:
-    """Return the predictions at points; those with the same features are solved together."""
-    places: dict[object, list[int]] = {}
-    for place, (problem, model, readout) in enumerate(points):
-        entry_of(model)
-        require_readout(readout)
-        places.setdefault((problem, model, readout.loss), []).append(place)
-    predictions: dict[int, AnyRecord] = {}
-    for some in places.values():
-        problem, model, _ = points[some[0]]
-        readouts = [points[place][2] for place in some]
-        predictions |= zip(some, of(problem, model, readouts), strict=True)
-        progress(len(some))
-    return [predictions[place] for place in range(len(points))]
 
 
 @on_one_thread

@@ -14,7 +14,6 @@ from scipy import special, stats
 
 import sparsetoken as st
 from sparsetoken import simulation
-from sparsetoken.base.progress import SILENT
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model import networks
 from sparsetoken.model.task_law import law_of
@@ -383,7 +382,7 @@ def test_no_training_loss_is_below_zero(monkeypatch):
 
 def test_an_error_beside_a_test_error_of_zero_takes_all_replicas():
     descent = st.Descent(networks.Pooled(), alpha=2.0, steps=1)
-    found = follow.follow(PROBLEM, descent, 1e-3, 2, follow.Replicas(None, SILENT))
+    found = follow.follow(PROBLEM, descent, 1e-3, 2)
     outcome = found.outcome.each(np.zeros_like)
     status = Status(StatusCode.TOLERANCE_NOT_REACHED)
     sure = dataclasses.replace(found, outcome=outcome, status=status)

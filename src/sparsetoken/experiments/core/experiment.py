@@ -6,28 +6,20 @@ import dataclasses
 import functools
 import inspect
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from sparsetoken.base.content import canonical_text
 from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.experiments.core.claims import DERIVED, MEASURED, OWN, Claim, Comparison
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
 from sparsetoken.results import Simulation
-from sparsetoken.work import canonical_text, digest
-
-FORMAT = 4
-"""Raised when the rows of all work change, such as by a field of `Row`."""
 
 _CLAIM = re.compile(
     r"^## (Claim|Question): (.*)\n\s*((?:.+\n?)+)(?:\n+Source: (.*); (.*))?", re.MULTILINE
 )
-
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")  # in the text of what Python cannot write
 
 Sizes = SimpleNamespace
 """The sizes of a profile, by name."""
@@ -40,8 +32,7 @@ class Piece:
     The work is a function of a module, so that another process can find it. It returns rows, or a
     result of `sparsetoken.theory` or `sparsetoken.simulation`, of which some quantities become rows
     of a series with coordinates of their own. Arguments and options are all that the rows depend
-    on, as plain declared values: their text (`repr`) says all that they are; that of a loss
-    says what it computes. Of the cost, expected seconds, only the ratios matter.
+    on. Of the cost, expected seconds, only the ratios matter.
     """
 
     work: Callable[..., Any]
@@ -55,26 +46,15 @@ class Piece:
 
     @property
     def name(self) -> str:
-        """The work, its arguments and what becomes rows, as text."""
+        """The work and its arguments, for messages."""
+        given = [*map(repr, self.arguments), *(f"{k}={v!r}" for k, v in self.options.items())]
         module = self.work.__module__.removeprefix("sparsetoken.experiments.")
-        # By default arrays are written with eight digits, and long ones in part.
-        with np.printoptions(threshold=sys.maxsize, precision=17, floatmode="unique"):
-            given = [*map(repr, self.arguments), *(f"{k}={v!r}" for k, v in self.options.items())]
-        if any(_ADDRESS.search(text) for text in given):
-            remedy = "Give declared values and losses; what is a function has no text of its own."
-            raise InvalidInput("arguments of a piece", "told by their text", given, remedy)
-        wanted = f" -> {self.series} {self.quantities} {self.at}" if self.quantities else ""
-        return f"{module}.{self.work.__qualname__}({', '.join(given)}){wanted}"
+        return f"{module}.{self.work.__qualname__}({', '.join(given)})"
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
-        """The key of its rows among kept ones."""
-        return digest(canonical_text([self.name, FORMAT, self.version]))
-
-    @property
-    def keys(self) -> tuple[str]:
-        """The key alone: a piece is one call."""
-        return (self.key,)
+        """All that its rows depend on, and becomes rows, as text."""
+        return canonical_text(dataclasses.replace(self, cost=1.0))
 
     def run(self) -> Rows:
         """Do the work in this process."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
 import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
 
 from sparsetoken.base.validation import Failure, InvalidInput, choice, integer, one_line
 from sparsetoken.experiments import EXPERIMENTS
@@ -20,16 +18,14 @@ from sparsetoken.experiments.core.bag_sets import BagSet, LeftOut
 from sparsetoken.experiments.core.calibration import draw_scatter, scatter_of
 from sparsetoken.experiments.core.claims import HOLDS, VERDICTS, Comparison, Finding, evidence_of
 from sparsetoken.experiments.core.experiment import Experiment, Piece
-from sparsetoken.experiments.core.rows import Rows, from_json, to_json
+from sparsetoken.experiments.core.rows import Rows
 from sparsetoken.experiments.report.files import WORK, files_of, writable_folder, write_files
 from sparsetoken.experiments.report.page import SCATTER, Z_TITLE, Section, page, picture, section
 from sparsetoken.numerics.threads import kernels
-from sparsetoken.work import Kept, Result, RunStopped, package_version
+from sparsetoken.work import solved
 
 PROFILES = ("quick", "paper")
 PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib")
-COMPUTE, MACHINE = ("python", "numpy", "scipy", "jax"), ("linear algebra", "system", "machine")
-"""What is said of the environment of kept work, with and without its name."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,8 +41,6 @@ class Reproduction:
         Of this run.
     resumed, pieces : int
         Pieces of work taken from earlier runs, of so many in all.
-    damaged : int
-        Pieces of work whose files were damaged, and which ran again.
     """
 
     findings: tuple[Finding, ...]
@@ -54,7 +48,6 @@ class Reproduction:
     seconds: float
     resumed: int
     pieces: int
-    damaged: int = 0
 
     @property
     def comparisons(self) -> list[Comparison]:
@@ -94,7 +87,6 @@ def reproduce(
     out: str | os.PathLike[str] = "results",
     seed: int = 0,
     sets: Sequence[BagSet | LeftOut] = (),
-    executor: Executor | None = None,
     workers: int = 1,
     progress: Callable[[str, float, float], None] = lambda name, done, total: None,
 ) -> Reproduction:
@@ -117,13 +109,11 @@ def reproduce(
     seed : int
     sets : sequence of BagSet or LeftOut
         Sets of bags for the experiment forecasts, of `sparsetoken.experiments.core.bag_sets`.
-    executor : concurrent.futures.Executor, optional
-        Where the work runs; in this process by default.
     workers : int
-        Pieces of work that the executor runs at once.
+        Processes that do the work. In a `joblib.parallel_config`, 1 leaves the choice to it.
     progress : callable
-        Called first with what earlier runs have done, if any, then after each piece of work:
-        with the name of its experiment, the cost of all that has ended, and that of all work.
+        Called after each piece of work with the name of its experiment, the cost of all that has
+        ended, and that of all work.
 
     Returns
     -------
@@ -135,9 +125,8 @@ def reproduce(
         If a name or profile is unknown, sets are given that no experiment of the run takes or
         two of one name, or the folder cannot be written.
     Failure
-        If an experiment cannot be judged, drawn or written; all work is kept by then.
-    RunStopped
-        If a piece of work fails. The others are done; a new run tries it again.
+        If a piece of work fails: the others are done, and a new run tries it again. Or if an
+        experiment cannot be judged, drawn or written; all work is kept by then.
     """
     chosen = chosen_experiments(names, profile)
     if sets and not any(experiment.set_work for experiment in chosen):
@@ -148,15 +137,14 @@ def reproduce(
     folder = writable_folder(out, ("report.html", "claims.json", *images))
     facts, start = _facts(profile, seed), time.monotonic()
     plan = {experiment.name: experiment.plan(profile, seed, sets) for experiment in chosen}
-    done = _finish(folder / WORK, plan, executor, workers, progress)
+    done, resumed = _finish(folder / WORK, plan, workers, progress)
     rows = {
-        name: Rows(row for p in some for row in done.kept[p.key].value)
-        for name, some in plan.items()
+        name: Rows(row for piece in some for row in done[piece.key]) for name, some in plan.items()
     }
     seconds = time.monotonic() - start
-    facts |= {"computed": computed_with(done.kept.values()), "wall time": f"{seconds:.0f} s"}
-    if done.resumed:
-        facts["taken from earlier runs"] = f"{done.resumed} of {len(done.kept)} pieces of work"
+    facts |= {"wall time": f"{seconds:.0f} s"}
+    if resumed:
+        facts["taken from earlier runs"] = f"{resumed} of {len(done)} pieces of work"
     sections = [_section(experiment, profile, rows[experiment.name]) for experiment in chosen]
     findings = tuple(f for s in sections for f in s.findings)
     comparisons = [c for finding in findings for c in finding.comparisons]
@@ -166,62 +154,59 @@ def reproduce(
     files["report.html"] = page(sections, scatter, facts, profile).encode()
     write_files(folder, files)
     report = folder / "report.html"
-    return Reproduction(findings, report, seconds, done.resumed, len(done.kept), done.damaged)
-
-
-class Finished(NamedTuple):
-    """The results of all pieces by key, and the numbers of stored and damaged ones."""
-
-    kept: Mapping[str, Result]
-    resumed: int
-    damaged: int
+    return Reproduction(findings, report, seconds, resumed, len(done))
 
 
 def _finish(
     folder: Path,
     plan: Mapping[str, Sequence[Piece]],
-    executor: Executor | None,
     workers: int,
     progress: Callable[[str, float, float], None],
-) -> Finished:
+) -> tuple[Mapping[str, Rows], int]:
     """Do the work of a plan that is missing from the folder, most expensive first, and keep it.
 
-    Equal pieces are done once; nothing is locked, so that two runs at once do some work twice.
-    Progress is told of the cost of all that has ended. An error of a piece is raised as
-    `RunStopped` when the others are done.
+    Return the rows of each piece by its key, and the number of pieces that were kept. Equal pieces
+    are done once. Progress is told of the cost of all that has ended. An error of a piece is raised
+    as a `Failure` when the others are done.
     """
     pieces = {piece.key: (name, piece) for name, some in plan.items() for piece in some}
-    store = Kept(folder, from_json)
-    results, damaged = store.read(pieces, mend=True)
-    kept = {key: results[key] for key in pieces if key in results and not results[key].error}
-    resumed, fallen = len(kept), ""
-    total = sum(piece.cost for _, piece in pieces.values())
-    done = sum(pieces[key][1].cost for key in kept)
-    if kept:
-        progress(pieces[list(kept)[-1]][0], done, total)
-    left = [piece for key, (_, piece) in pieces.items() if key not in kept]
-    for batch in store.fill(_outcome, sorted(left, key=lambda p: -p.cost), executor, workers):
-        for key, result in batch.items():
-            name, piece = pieces[key]
-            done += piece.cost
-            if result.error:
-                fallen = fallen or f"{piece.name} has no result. {result.error}"
-            else:
-                kept[key] = result
+    order = sorted(pieces, key=lambda key: -pieces[key][1].cost)
+    total, done, resumed = sum(piece.cost for _, piece in pieces.values()), 0.0, 0
+
+    def report(place: int, result: Rows | Exception, kept: bool) -> None:
+        nonlocal done, resumed
+        name, piece = pieces[order[place]]
+        done, resumed = done + piece.cost, resumed + kept
+        if not kept or resumed == len(order):
             progress(name, done, total)
-    if fallen:
-        raise RunStopped(fallen)
-    return Finished(kept, resumed, damaged)
+
+    found = solved(
+        _outcomes,
+        [dataclasses.replace(pieces[key][1], cost=1.0) for key in order],
+        call=["piece of work"],
+        workers=workers,
+        keep=folder,
+        progress=False,
+        on_result=report,
+    )
+    rows: dict[str, Rows] = {}
+    for key, result in zip(order, found, strict=True):
+        if isinstance(result, Exception):
+            text = f"{pieces[key][1].name} has no result. {one_line(result)}"
+            raise Failure(f"{text} The next run resumes from here.") from result
+        rows[key] = result
+    return rows, resumed
 
 
-def _outcome(piece: Piece) -> dict[str, Result]:
-    """Return the rows of a piece as JSON has them, or the error that it raises, by its key."""
-    try:
-        # What no file can hold is an error of the piece.
-        rows = json.loads(json.dumps(to_json(piece.run())))
-    except Exception as error:
-        return {piece.key: Result(error=one_line(error))}
-    return {piece.key: Result(rows)}
+def _outcomes(pieces: Sequence[Piece]) -> list[Rows | Exception]:
+    """Return the rows of pieces, or the errors that they raise."""
+    found: list[Rows | Exception] = []
+    for piece in pieces:
+        try:
+            found.append(piece.run())
+        except Exception as error:
+            found.append(error)
+    return found
 
 
 def _section(experiment: Experiment, profile: str, rows: Rows) -> Section:
@@ -238,9 +223,17 @@ def _facts(profile: str, seed: int) -> dict[str, str]:
         "profile": profile,
         "seed": str(seed),
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        **{name: package_version(name) for name in PACKAGES},
+        **{name: _version(name) for name in PACKAGES},
         **origin(),
     }
+
+
+def _version(name: str) -> str:
+    """Return the version of a package, or none if it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "none"
 
 
 def origin() -> dict[str, str]:
@@ -262,17 +255,3 @@ def _commit() -> str:
     except (OSError, subprocess.SubprocessError):
         return "none"
     return completed.stdout.strip()
-
-
-def computed_with(kept: Iterable[Result]) -> str:
-    """Return environment and duration of the stored pieces of work, from their files."""
-    seconds: dict[str, list[float]] = {}
-    for one in kept:
-        known = [f"{name} {one.environment[name]}" for name in COMPUTE if name in one.environment]
-        known += [one.environment[name] for name in MACHINE if name in one.environment]
-        seconds.setdefault(", ".join(known) or "not known", []).append(one.seconds)
-    return "; ".join(
-        f"{len(some)} piece{'s' * (len(some) != 1)} of work, "
-        f"{sum(some) / 60:.1f} min one after another: {said}"
-        for said, some in seconds.items()
-    )

@@ -1,12 +1,12 @@
 """The query after two gradient steps, and the boundary of anti-alignment."""
 
-from sparsetoken.theory.alignment.two_steps import (
+from sparsetoken.theory.alignment.sign import (
     SignBoundary,
-    align,
     sign_boundary,
     sign_margin,
     small_step_margin,
 )
+from sparsetoken.theory.alignment.two_steps import align
 
 __all__ = [
     "SignBoundary",

@@ -1,26 +1,23 @@
-"""The query after two gradient steps, and the boundary beyond which it turns away."""
+"""The query after two gradient steps."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+import os
+from collections.abc import Sequence
 
-import numpy as np
-import scipy
-
-from sparsetoken.base.progress import Progress, progress_of
-from sparsetoken.base.validation import choice, real
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps, require_steps
-from sparsetoken.model.tokens import isotropic_only
-from sparsetoken.model.values import broadcast, require_numbers
+from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.results import CONVERGED, Alignment, Record, Status, StatusCode
-from sparsetoken.results.record import Numbers, quantity, record, stacked
+from sparsetoken.results import CONVERGED, Alignment
+from sparsetoken.results.record import stacked
+from sparsetoken.theory.alignment.advice import blunt, turning_away
 from sparsetoken.theory.alignment.draws import align_over_draws, randomness_advice
-from sparsetoken.theory.alignment.limit import first_step, second_step, slopes, trained_law
+from sparsetoken.theory.alignment.limit import first_step, second_step, trained_law
 from sparsetoken.theory.spectrum import spectrum_of
+from sparsetoken.work import solved
 
 _OF_PROBLEM = ("strength", "positive_rate")
 _OF_STEPS = ("alpha0", "eta_w", "eta_b")
@@ -30,7 +27,12 @@ _LEAST_SHARE = 1e-4  # of the range, where a geometric scan from 0 starts
 
 @with_x64
 def align(
-    problem: SparseTokenProblem, steps: TwoSteps = TwoSteps(), *, progress: bool = True
+    problem: SparseTokenProblem,
+    steps: TwoSteps = TwoSteps(),
+    *,
+    workers: int = 1,
+    keep: str | os.PathLike[str] | None = None,
+    progress: bool = True,
 ) -> Alignment:
     """Return the query after two gradient steps, as n0, d -> infinity.
 
@@ -43,6 +45,11 @@ def align(
         With tokens of a covariance the rate is nan.
     steps : TwoSteps
         The loss may lack the symmetry l'(-1, 0) = -l'(1, 0).
+    workers : int >= 1
+        Processes that compute points. In a `joblib.parallel_config`, 1 leaves the choice to it.
+    keep : path, optional
+        A folder that keeps the result of each point as it ends, and from which the same call takes
+        what earlier runs have kept. Functions and classes of your own count by their code.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
@@ -65,17 +72,37 @@ def align(
     0.88
     """
     grid = broadcast(problem, steps)
-    with progress_of("queries", len(grid.points), progress) as done:
-        return stacked([_align(at, of, done) for at, of in grid.points], grid)
+    rows = solved(
+        _alignments,
+        grid.points,
+        call=["align"],
+        workers=workers,
+        keep=keep,
+        what="queries",
+        progress=progress,
+    )
+    return stacked(rows, grid)
 
 
-def _align(problem: SparseTokenProblem, steps: TwoSteps, progress: Progress) -> Alignment:
+def _alignments(points: Sequence[tuple[SparseTokenProblem, TwoSteps]]) -> list[Alignment]:
+    """Return the alignment at each point, with advice."""
+    rows = []
+    for problem, steps in points:
+        found = alignment_of(problem, steps)
+        advice = (
+            turning_away(problem, steps, float(found.cosine)),
+            blunt(problem, float(found.sharpness), "eta_q or beta"),
+        )
+        rows.append(dataclasses.replace(found, notes=(*found.notes, *filter(None, advice))))
+    return rows
+
+
+def alignment_of(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
+    """Return the alignment at a single point, without advice."""
     require_problem(problem)
     require_steps(steps)
     random = bool(randomness_advice(problem, steps))
-    alignment = (align_over_draws if random else _limit)(problem, steps)
-    progress()
-    return alignment
+    return (align_over_draws if random else _limit)(problem, steps)
 
 
 def _limit(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
@@ -101,151 +128,3 @@ def _rate(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     mean, scatter = second_step(problem, steps, first_step(problem, steps, math.inf))
     drift = float(mean @ mean)
     return 0.5 * float(scatter.sum()) / drift if drift > 0 else math.nan  # a small square may be 0
-
-
-@with_x64
-def sign_margin(problem: SparseTokenProblem, steps: TwoSteps) -> float:
-    """Return -(pi E[h|+] theta^2 V + (L - 1) E[h]); the query aligns iff it is > 0.
-
-    Equation: sign-condition. Rare positives make it negative, unless eta_b moves the
-    bias to offset the imbalance of the labels. With tokens of a covariance it is the
-    overlap of the query itself.
-
-    See Also
-    --------
-    sign_boundary : Where the cosine of the query changes sign.
-    small_step_margin : The same for small steps.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import sign_margin
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> sign_margin(problem, st.TwoSteps(alpha0=1.0)) > 0
-    True
-    """
-    require_problem(problem)
-    require_steps(steps)
-    require_numbers(problem, steps)
-    if not isinstance(problem.tokens, Isotropic):
-        mean, _ = second_step(problem, steps, first_step(problem, steps, steps.alpha0))
-        return float(mean @ spectrum_of(problem).signal)
-    pi, theta, R, L = problem.letters
-    (plus, minus), _ = slopes(problem, steps, first_step(problem, steps, steps.alpha0))
-    V = R * (1 - R / L)
-    return -float(pi * plus * theta**2 * V + (L - 1) * (pi * plus + (1 - pi) * minus))
-
-
-@record
-class SignBoundary(Record):
-    """The value of one parameter at which the cosine of the query is 0."""
-
-    value: Numbers = quantity("nan if the sign does not change.")
-    residual: Numbers = quantity("`sign_margin` there.")
-    status: Status = quantity("How the search ended.")
-
-
-@with_x64
-def sign_boundary(
-    problem: SparseTokenProblem, steps: TwoSteps, name: str, low: float, high: float
-) -> SignBoundary:
-    """Return the value of a parameter at which the cosine of the query changes sign.
-
-    Equation: sign-boundary, the root of sign-condition along one parameter.
-
-    Parameters
-    ----------
-    problem, steps
-        All other parameters.
-    name : str
-        strength, positive_rate, alpha0, eta_w or eta_b.
-    low, high : float
-        The range to search, both ends legal values, low < high. It is scanned in 16
-        steps, geometric ones for all but the positive rate; of several changes of sign
-        seen there the lowest is returned.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range.
-
-    See Also
-    --------
-    sign_margin : Positive where the query aligns.
-    sparsetoken.align : The query in the limit of high dimension.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import sign_boundary
-    >>> problem = st.SparseTokenProblem(length=10, informative=3, strength=2.0, positive_rate=0.06)
-    >>> found = sign_boundary(problem, st.TwoSteps(alpha0=2.0), "positive_rate", 0.02, 0.5)
-    >>> found.value.round(2).item()
-    0.32
-    """
-    choice("name", name, (*_OF_PROBLEM, *_OF_STEPS))
-    require_problem(problem)
-    require_steps(steps)
-    require_numbers(problem, steps)
-    low = real("low", low)
-    high = real("high", high, low, open_low=True)
-
-    def margin(value: float) -> float:
-        change: dict[str, Any] = {name: float(value)}
-        if name in _OF_PROBLEM:
-            return sign_margin(dataclasses.replace(problem, **change), steps)
-        return sign_margin(problem, dataclasses.replace(steps, **change))
-
-    aligned = margin(low) > 0
-    last = low
-    for value in _scan(name, low, high):
-        if (margin(value) > 0) != aligned:
-            root = scipy.optimize.brentq(margin, last, value, xtol=1e-12 * high, rtol=1e-12)
-            return SignBoundary(root, margin(root), CONVERGED)
-        last = value
-    side = "towards the signal" if aligned else "away from it"
-    reached = f"The query turns {side} for every {name} from {low:g} to {high:g}"
-    return SignBoundary(
-        math.nan, math.nan, Status(StatusCode.NO_LIMIT, f"{reached}; widen the range.")
-    )
-
-
-def _scan(name: str, low: float, high: float) -> list[float]:
-    if name == "positive_rate":
-        return np.linspace(low, high, _SCAN + 1)[1:].tolist()
-    steps = np.geomspace(max(low, _LEAST_SHARE * high), high, _SCAN + 1)
-    return steps[steps > low].tolist()
-
-
-def small_step_margin(problem: SparseTokenProblem) -> float:
-    """Return pi theta^2 V - (1 - 2 pi)(L - 1), with V = R (1 - R/L).
-
-    Equation: small-step-condition. For small steps, and a loss with l'(-1, 0) =
-    -l'(1, 0), the query turns towards the signal if and only if it is > 0.
-
-    Returns
-    -------
-    float
-        Above 0 where the query turns towards the signal.
-
-    Raises
-    ------
-    InvalidInput
-        If a field of the problem holds an array.
-
-    See Also
-    --------
-    sign_margin : Positive where the query aligns.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> st.theory.small_step_margin(problem) > 0
-    True
-    """
-    require_problem(problem)
-    require_numbers(problem)
-    isotropic_only(problem.tokens, "The condition of small steps")
-    pi, theta, R, L = problem.letters
-    return pi * theta**2 * R * (1 - R / L) - (1 - 2 * pi) * (L - 1)

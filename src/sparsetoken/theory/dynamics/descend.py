@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
-from concurrent.futures import Executor
+import os
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, integer, real
 from sparsetoken.model.descent import Descent, require_descent
 from sparsetoken.model.stages import Query
@@ -22,10 +21,11 @@ from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.results import Course, NetworkPath, Status, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.results.record import fields_of, stacked
-from sparsetoken.theory.dynamics.follow import FIRST_REPLICAS, Replicas, Trajectory, follow
+from sparsetoken.theory.dynamics.follow import Trajectory, follow
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica, together
+from sparsetoken.work import solved
 
 TOLERANCE = 1e-3
 """Of twice the error of the test error."""
@@ -41,7 +41,8 @@ def descend(
     *,
     tolerance: float = TOLERANCE,
     replicas: int | None = None,
-    executor: Executor | None = None,
+    workers: int = 1,
+    keep: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Course:
     """Return the course of joint gradient descent on all weights, as n, d -> infinity.
@@ -66,9 +67,12 @@ def descend(
         In (0, 1). Of test errors, and a hundredth of their relative errors, as of `predict`.
     replicas : int, optional
         So many replicas, at least 2, whatever the tolerance, which still decides the status.
-    executor : concurrent.futures.Executor, optional
-        Runs the replicas, in threads or processes; by default they run here. The result does
-        not depend on it.
+    workers : int >= 1
+        Processes that follow descents, or the replicas of a single one. In a
+        `joblib.parallel_config`, 1 leaves the choice to it.
+    keep : path, optional
+        A folder that keeps the result of each point as it ends, and from which the same call takes
+        what earlier runs have kept. Functions and classes of your own count by their code.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
@@ -116,11 +120,26 @@ def descend(
     grid = broadcast(problem, descent)
     for point in grid.points:
         plan_of(*point)  # a point that cannot be followed is refused before any is
-    expected = len(grid.points) * (count or FIRST_REPLICAS)
-    with progress_of("replicas", expected, progress) as done:
-        run = Replicas(executor, done)
-        followed = [follow(task, trained, tolerance, count, run) for task, trained in grid.points]
-    return stacked([_course_of(one) for one in followed], grid)
+    one = len(grid.points) == 1
+    rows = solved(
+        functools.partial(
+            _courses, tolerance=tolerance, count=count, workers=workers if one else 1
+        ),
+        grid.points,
+        call=["descend", tolerance, count],
+        workers=workers,
+        keep=keep,
+        what="courses",
+        progress=progress,
+    )
+    return stacked(rows, grid)
+
+
+def _courses(
+    points: Sequence[tuple[Problem, Descent]], tolerance: float, count: int | None, workers: int
+) -> list[Course]:
+    """Return the course of each descent."""
+    return [_course_of(follow(*point, tolerance, count, workers)) for point in points]
 
 
 def _course_of(trajectory: Trajectory) -> Course:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sparsetoken.base.progress import Progress
 from sparsetoken.losses import Loss
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.stages import SMOOTH_LOSSES
@@ -26,6 +23,7 @@ from sparsetoken.theory.dynamics.plan import ATOMS, Plan, atoms_of, plan_of
 from sparsetoken.theory.dynamics.replica import States, course, run_replica, together
 from sparsetoken.theory.readout.accuracy import allowed_error
 from sparsetoken.theory.spectrum import spectrum_of_tokens
+from sparsetoken.work import solved
 
 FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the errors
@@ -37,20 +35,6 @@ _ROUNDING = 1e-9  # of the largest squared norm: less may be missing from positi
 # Overlaps of a start that may break a symmetry; their effect falls as one over the dimension.
 _DIMENSION, _DRAWS = 1000, 3
 _SEED = 20250932  # any fixed number: the same overlaps in every run
-
-
-class Replicas:
-    """Runs replicas, and counts them."""
-
-    def __init__(self, executor: Executor | None, progress: Progress) -> None:
-        self._map = executor.map if executor is not None else map
-        self.progress = progress
-
-    def run(self, plan: Plan, numbers: range) -> Iterator[States]:
-        """Yield the courses of replicas."""
-        for states in self._map(functools.partial(run_replica, plan), numbers):
-            self.progress()
-            yield states
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +81,7 @@ class Trajectory:
 
 
 def follow(
-    task: Problem, trained: Descent, tolerance: float, count: int | None, replicas: Replicas
+    task: Problem, trained: Descent, tolerance: float, count: int | None, workers: int = 1
 ) -> Trajectory:
     """Return a descent, from as many replicas as a tolerance needs, or from a given number.
 
@@ -108,15 +92,23 @@ def follow(
     plan = plan_of(task, trained)
     broken = _broken_symmetry(plan, tolerance)
     notes = (*broken, *_notes_on_spectrum(plan))
-    courses = list(replicas.run(plan, range(count or FIRST_REPLICAS)))
+    courses = _ran(plan, range(count or FIRST_REPLICAS), workers)
     while True:
         trajectory = _followed(plan, courses, tolerance)
         more = _wanted(trajectory, tolerance) - len(courses)
         # Where a symmetry is broken replicas differ by chance, of which more do not bring less.
         if count is not None or broken or more <= 0:
             return dataclasses.replace(trajectory, notes=notes)
-        replicas.progress.expect(more)
-        courses += replicas.run(plan, range(len(courses), len(courses) + more))
+        courses += _ran(plan, range(len(courses), len(courses) + more), workers)
+
+
+def _ran(plan: Plan, numbers: range, workers: int) -> list[States]:
+    """Return the courses of replicas."""
+
+    def run(some: Sequence[int]) -> list[States]:
+        return [run_replica(plan, number) for number in some]
+
+    return solved(run, numbers, call=[], workers=workers, what="replicas")
 
 
 def _followed(plan: Plan, courses: list[States], tolerance: float) -> Trajectory:

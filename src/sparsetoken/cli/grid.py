@@ -1,0 +1,203 @@
+"""The settings of a command: their results as one answer, as files and as a picture."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparsetoken.base.files import require_place, written_whole
+from sparsetoken.base.machine import needed
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import InvalidInput, choice
+from sparsetoken.cli.cluster import on_cluster
+from sparsetoken.cli.options import Grid, Values
+from sparsetoken.cli.output import Answer, together
+from sparsetoken.model.models import MODELS
+
+if TYPE_CHECKING:
+    from sparsetoken.model.values import Broadcast
+    from sparsetoken.results import Record
+
+TABLES, ARRAYS, PICTURES = (".csv", ".parquet"), (".nc", ".zarr"), (".svg", ".png", ".pdf")
+_INNER = {"step", "trial"}  # dimensions within a point
+
+Words = dict[str, Any]
+Found = Sequence[tuple[Words, "Record"]]
+
+
+def answered(
+    options: Values,
+    grid: Grid,
+    call: Callable[[Values, str], Record],
+    shown: Callable[[Record, Words], Answer],
+    models: Sequence[str] = ("",),
+) -> Answer:
+    """Return the answer of a command at all its settings.
+
+    Parameters
+    ----------
+    options : Values
+    grid : Grid
+    call : callable
+        Returns the results of options, whose numbers may be arrays, for the name of a model.
+    shown : callable
+        Returns the answer at a single point from its result and the words that vary.
+    models : sequence of str
+    """
+    for name in filter(None, models):
+        choice("model", name, MODELS)
+    _check_files(grid)
+    wanted = [(model, *setting) for model in models for setting in options.settings()]
+    with on_cluster(grid.cluster), progress_of("settings", len(wanted)) as done:
+        rows = []
+        for model, words, numbers, at in wanted:
+            own = {"model": model} if len(models) > 1 else {}
+            rows.append(({**own, **words}, numbers, call(at, model)))
+            done()
+    found = list(_stacked(rows))
+    points = [
+        (words | place, shown(part, words)) for words, one in found for place, part in _points(one)
+    ]
+    if grid.out is not None:
+        _write(found, grid.out)
+    if grid.plot is not None:
+        _draw(found, grid.plot)
+    (_, first), *more = points
+    answer = together(*zip(*points, strict=True)) if more else first
+    files = {name: str(one) for name in ("out", "plot") if (one := getattr(grid, name))}
+    return answer._replace(
+        values={**answer.values, **files},
+        lines=[*answer.shown, *(f"Wrote {path}" for path in files.values())]
+        if files
+        else answer.lines,
+    )
+
+
+def _stacked(
+    rows: Iterable[tuple[Words, Mapping[str, Any], Record]],
+) -> Iterator[tuple[Words, Record]]:
+    """Yield the results of each combination of words, with an axis for each number that varies."""
+    from sparsetoken.results.record import stacked
+
+    groups: dict[tuple[tuple[str, Any], ...], list[tuple[Mapping[str, Any], Record]]] = {}
+    for words, numbers, record in rows:
+        groups.setdefault(tuple(words.items()), []).append((numbers, record))
+    for own, some in groups.items():
+        places, records = zip(*some, strict=True)
+        first = records[0]
+        if places[0]:
+            axes = {name: list(dict.fromkeys(p[name] for p in places)) for name in places[0]}
+            yield (
+                dict(words),
+                dataclasses.replace(stacked(records, _broadcast(axes)), model=first.model),
+            )
+        else:
+            yield dict(own), first
+
+
+def _broadcast(axes: Mapping[str, list[Any]]) -> Broadcast:
+    import numpy as np
+
+    from sparsetoken.model.values import Broadcast
+
+    coords = {
+        name: np.reshape(values, [-1 if name == other else 1 for other in axes])
+        for name, values in axes.items()
+    }
+    return Broadcast([], tuple(map(len, axes.values())), tuple(axes), coords)
+
+
+def _points(record: Record) -> Iterator[tuple[dict[str, Any], Record]]:
+    """Yield the result at each point, with the parameters that vary."""
+    if record.dims and record.dims[0] not in _INNER:
+        for part in record:
+            yield from _points(part)
+        return
+    yield {n: c.item() for n, c in record.coords.items() if n not in _INNER}, record
+
+
+def _check_files(grid: Grid) -> None:
+    """Raise `InvalidInput` unless the files can be written."""
+    for name, path, endings in (
+        ("--out", grid.out, (*TABLES, *ARRAYS)),
+        ("--plot", grid.plot, PICTURES),
+    ):
+        if path is None:
+            continue
+        if path.suffix.lower() not in endings:
+            raise InvalidInput(name, f"a path that ends in {', '.join(endings)}", str(path))
+        if path.suffix.lower() != ".zarr" or path.is_file():
+            require_place(name, path)
+    if grid.plot is not None:
+        needed("matplotlib", "to draw", "app")
+    if grid.out is not None:
+        needed("pandas" if grid.out.suffix.lower() in TABLES else "xarray", "to write it", "data")
+
+
+def _write(found: Found, path: Path) -> None:
+    """Write the results as a table or as named arrays."""
+    ending = path.suffix.lower()
+    if ending in TABLES:
+        import pandas as pd
+
+        parts = []
+        for words, record in found:
+            frame = record.to_frame()
+            for place, (name, word) in enumerate(words.items()):
+                frame.insert(place, name, word)
+            parts.append(frame)
+        table = pd.concat(parts, ignore_index=True)
+        with written_whole(path) as aside:
+            if ending == ".csv":
+                table.to_csv(aside, index=False, lineterminator="\n")
+            else:
+                table.astype({n: str for n in table if table[n].dtype == object}).to_parquet(
+                    aside, index=False
+                )
+        return
+    import xarray
+
+    parts = [
+        record.to_xarray().assign_coords(words).expand_dims([*words]) for words, record in found
+    ]
+    dataset = xarray.merge(parts, join="outer", compat="no_conflicts")
+    dataset = dataset.map(lambda one: one.astype(str) if one.dtype == object else one)
+    if ending == ".nc":
+        with written_whole(path) as aside:
+            dataset.to_netcdf(aside, engine="scipy", format="NETCDF3_64BIT")
+        return
+    aside = path.with_name(f".{path.name}.unfinished")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # texts and consolidated metadata are not standard yet
+        dataset.to_zarr(aside, mode="w", consolidated=True)
+    shutil.rmtree(path, ignore_errors=True)
+    aside.rename(path)
+
+
+def _draw(found: Found, path: Path) -> None:
+    """Draw curves over one number, or maps over two."""
+    from matplotlib.figure import Figure
+
+    from sparsetoken.figures import style
+    from sparsetoken.figures.records import draw, draw_maps
+
+    dims = [dim for dim in found[0][1].dims if dim != "trial"]
+    if not 1 <= len(dims) <= 2:
+        got = ", ".join(dims) or "none"
+        raise InvalidInput("--plot", "given with one or two numbers that are several", got)
+    maps = len(dims) == 2 and "step" not in dims
+    with style.styled():
+        figure = Figure(figsize=(5.0 * (len(found) if maps else 1), 3.6), layout="constrained")
+        panels = figure.subplots(1, len(found) if maps else 1, squeeze=False).ravel()
+        named = {", ".join(map(str, words.values())): record for words, record in found}
+        if maps:
+            draw_maps(named, panels.tolist())
+        else:
+            for name, record in named.items():
+                draw(record, "", panels[0], {"label": name} if name else {})
+        with written_whole(path) as aside:
+            figure.savefig(aside)

@@ -1,0 +1,253 @@
+"""Points of a grid in worker processes or on a cluster, and their results kept in a folder.
+
+joblib runs the calls. It could keep them, too, but only under what they were called with: here
+points are solved together, and each is kept by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import multiprocessing
+import multiprocessing.resource_tracker
+import os
+import pickle
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import joblib
+from joblib.externals.loky.backend import resource_tracker
+
+from sparsetoken.base.content import canonical_text
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import Failure, InvalidInput, integer
+from sparsetoken.numerics.backend import with_x64
+from sparsetoken.numerics.threads import on_one_thread
+
+Point = TypeVar("Point")
+Result = TypeVar("Result")
+
+FORMAT = 1
+"""Of what is kept, raised when the same call means another result or another kind of object."""
+
+_CHECKED = 20  # bytes of the checksum in front of a kept result
+_MISSING = object()
+
+
+class WorkerDied(Failure):
+    """A worker process that ended before its call did."""
+
+
+class DamagedResultWarning(UserWarning):
+    """A kept result that cannot be read, and is computed again."""
+
+
+def solved(
+    function: Callable[[Sequence[Point]], Sequence[Result]],
+    points: Sequence[Point],
+    *,
+    call: Sequence[Any],
+    together: Callable[[Point], Hashable] | None = None,
+    workers: int = 1,
+    keep: str | os.PathLike[str] | None = None,
+    what: str = "points",
+    progress: bool = True,
+    on_result: Callable[[int, Result, bool], None] = lambda place, result, kept: None,
+) -> list[Result]:
+    """Return the result at each point, as this process, workers or a cluster compute it.
+
+    Parameters
+    ----------
+    function : callable
+        Returns the results at points that are solved together. It is sent to other processes.
+    points : sequence
+    call : sequence
+        All else that a result depends on: the name of the call, and its other arguments.
+    together : callable, optional
+        Maps a point to what the points that are solved together share; each is by itself if it is
+        omitted.
+    workers : int >= 1
+        Processes of this machine. With 1 the calls run here, or in the backend of a surrounding
+        `joblib.parallel_config`.
+    keep : path, optional
+        A folder in which each result is kept as it ends, and from which earlier ones are taken.
+        Exceptions are not kept.
+    what : str
+        The name of the points where progress is shown.
+    progress : bool
+    on_result : callable
+        Called as on_result(place, result, kept) with each result, those of earlier runs first.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such number of workers, or a result is to be kept whose call has something
+        that no content tells apart.
+    WorkerDied
+        If a worker process dies. What has ended is kept.
+    """
+    integer("workers", workers, 1)
+    folder, keys = None if keep is None else Kept(keep), [""] * len(points)
+    if folder is not None:
+        keys = [canonical_text([FORMAT, *call, point]) for point in points]
+    results: dict[int, Result] = {}
+    with progress_of(what, len(points), progress) as done:
+        groups: dict[Hashable, list[int]] = {}
+        for place, point in enumerate(points):
+            known = _MISSING if folder is None else folder.read(keys[place])
+            if known is not _MISSING:
+                results[place] = known  # type: ignore[assignment]
+            else:
+                groups.setdefault(place if together is None else together(point), []).append(place)
+        for place, result in results.items():
+            on_result(place, result, True)
+        if results:
+            done(len(results))
+        run = joblib.delayed(_computed)
+        calls = [run(function, own, [points[place] for place in own]) for own in groups.values()]
+        # None is 1, unless `joblib.parallel_config` says otherwise. What is alone runs here, and
+        # may have its own parts run elsewhere.
+        jobs = 1 if len(calls) == 1 else None if workers == 1 else workers
+        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+        try:
+            with contextlib.nullcontext() if workers == 1 else _interrupts_blocked():
+                ended = parallel(calls)  # starts the workers
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "A worker stopped while some jobs")  # replaced
+                for places, found in ended:
+                    for place, result in zip(places, found, strict=True):
+                        if folder is not None and not isinstance(result, Exception):
+                            folder.write(keys[place], result)
+                        results[place] = result
+                        done()
+                        on_result(place, result, False)
+        except Exception as error:
+            if not _lost_a_worker(error):
+                raise
+            saved = "" if folder is None else " What has ended is kept: run it again to resume."
+            text = f"A worker process died. Fewer workers need less memory.{saved}"
+            raise WorkerDied(text) from error
+    return [results[place] for place in range(len(points))]
+
+
+def _lost_a_worker(error: Exception) -> bool:
+    """Return whether an error is that of joblib, or of dask, about workers that died."""
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+
+
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Let workers that are started here not hear Ctrl-C until their first call.
+
+    Python would answer it with a traceback out of their imports.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    for tracker in (multiprocessing.resource_tracker, resource_tracker):
+        tracker.ensure_running()  # which would unblock it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@on_one_thread
+@with_x64
+def _computed(
+    function: Callable[[Sequence[Point]], Sequence[Result]], places: list[int], points: list[Point]
+) -> tuple[list[int], Sequence[Result]]:
+    """Return the results of a group, and their places."""
+    _follow_parent()
+    return places, function(points)
+
+
+@functools.cache
+def _follow_parent() -> None:
+    """Let a worker end silently at Ctrl-C, and soon when the process that it works for has died."""
+    if multiprocessing.parent_process() is None:
+        return
+    if threading.current_thread() is not threading.main_thread():  # as on a cluster
+        return
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class Kept:
+    """Results in a folder, a file for each, by the canonical text of what was called.
+
+    Files are written aside and then moved, under a hash of that text, with a checksum, so that a
+    kill loses only the calls in flight, several processes may share a folder, and a damaged file is
+    known. They are pickles: a folder is to be trusted like a program.
+
+    Parameters
+    ----------
+    folder : path
+        It is made if it is not there.
+
+    Raises
+    ------
+    InvalidInput
+        If it is a file, or cannot be made or written.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            got = f"{self.folder}: {error.strerror}"
+            raise InvalidInput("keep", "a folder, or the path of a new one", got) from None
+        if not os.access(self.folder, os.W_OK):
+            raise InvalidInput("keep", "a folder that can be written", str(self.folder))
+
+    def _file(self, key: str) -> Path:
+        return self.folder / f"{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}.pkl"
+
+    def read(self, key: str) -> Any:
+        """Return the result of a call, or `_MISSING`, with a warning if its file is damaged."""
+        path = self._file(key)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return _MISSING
+        try:
+            if _checksum(content[_CHECKED:]) != content[:_CHECKED]:
+                raise ValueError("damaged")
+            known, result = pickle.loads(content[_CHECKED:])
+        except Exception:
+            known = None
+        if known != key:
+            text = f"{path} is damaged; its result is computed again."
+            warnings.warn(text, DamagedResultWarning, stacklevel=2)
+            return _MISSING
+        return result
+
+    def write(self, key: str, result: Any) -> None:
+        """Keep the result of a call."""
+        content, path = pickle.dumps((key, result)), self._file(key)
+        aside = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+        aside.write_bytes(_checksum(content) + content)
+        aside.replace(path)
+
+
+def _checksum(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_CHECKED).digest()

@@ -1,0 +1,264 @@
+"""Points in worker processes and on a cluster, and what is kept of them."""
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+
+import sparsetoken as st
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.losses import CustomLoss
+from sparsetoken.work import DamagedResultWarning, WorkerDied, solved
+
+PROBLEM = st.SparseTokenProblem(6, 1, [[2.0], [3.0]])
+LOADS = st.Readout("square", 0.1, [0.5, 1.0, 2.0])
+
+
+def squares(numbers):
+    return [number * number for number in numbers]
+
+
+class Logged:
+    """Squares numbers and writes down which."""
+
+    def __init__(self, path, fails=()):
+        self.path, self.fails = path, fails
+
+    def __call__(self, numbers):
+        with open(self.path, "a") as file:
+            file.writelines(f"{number}\n" for number in numbers)
+        return [ValueError(n) if n in self.fails else n * n for n in numbers]
+
+    def done(self):
+        return sorted(map(int, self.path.read_text().split())) if self.path.exists() else []
+
+
+def test_results_are_in_order_whoever_computes_them():
+    for workers in (1, 2):
+        seen = []
+        found = solved(
+            squares,
+            [3, 1, 2, 5],
+            call=[],
+            together=lambda number: number % 2,
+            workers=workers,
+            on_result=lambda *one, seen=seen: seen.append(one),
+        )
+        assert found == [9, 1, 4, 25]
+        assert sorted(seen) == [(0, 9, False), (1, 1, False), (2, 4, False), (3, 25, False)]
+
+
+def test_what_is_kept_is_not_computed_again_and_the_rest_is(tmp_path):
+    call, log = {"call": ["squares"], "keep": tmp_path / "kept"}, tmp_path / "log"
+    assert solved(Logged(log), [1, 2], **call) == [1, 4]
+    assert solved(Logged(log), [2, 1, 3], **call) == [4, 1, 9]
+    assert log.read_text().split() == ["1", "2", "3"]
+    assert solved(Logged(log), [1], call=["others"], keep=tmp_path / "kept") == [1]
+    assert log.read_text().split() == ["1", "2", "3", "1"]
+
+
+def test_exceptions_are_results_that_are_not_kept(tmp_path):
+    call, log = {"call": [], "keep": tmp_path / "kept"}, tmp_path / "log"
+    first = solved(Logged(log, fails=[2]), [1, 2], **call)
+    assert isinstance(first[1], ValueError)
+    assert solved(Logged(log), [1, 2], **call) == [1, 4]
+    assert log.read_text().split() == ["1", "2", "2"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[:-1],
+        lambda content: b"",
+        lambda content: content[:-3] + bytes([content[-3] ^ 1]) + content[-2:],
+        lambda content: bytes([content[0] ^ 1]) + content[1:],
+    ],
+    ids=["cut", "empty", "a bit", "checksum"],
+)
+def test_a_damaged_result_is_computed_again_with_a_warning(tmp_path, damage):
+    found = st.predict(PROBLEM, st.Pooled(), LOADS, keep=tmp_path)
+    paths = sorted(tmp_path.iterdir())
+    assert len(paths) == 6
+    paths[2].write_bytes(damage(paths[2].read_bytes()))
+    with pytest.warns(DamagedResultWarning, match=paths[2].name):
+        again = st.predict(PROBLEM, st.Pooled(), LOADS, keep=tmp_path)
+    np.testing.assert_allclose(again.test_error, found.test_error, rtol=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        st.predict(PROBLEM, st.Pooled(), LOADS, keep=tmp_path)
+
+
+def test_a_result_of_another_call_under_its_name_is_none(tmp_path):
+    found = st.predict(PROBLEM, st.Pooled(), LOADS, keep=tmp_path)
+    first, second, *_ = sorted(tmp_path.iterdir())
+    first.write_bytes(second.read_bytes())
+    with pytest.warns(DamagedResultWarning):
+        again = st.predict(PROBLEM, st.Pooled(), LOADS, keep=tmp_path)
+    np.testing.assert_allclose(again.test_error, found.test_error, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        functools.partial(st.predict, PROBLEM, st.Pooled(), LOADS),
+        functools.partial(st.predict, st.tasks.needle_with_value(3), st.Pooled(), LOADS),
+        functools.partial(st.align, PROBLEM),
+        functools.partial(st.capacity, PROBLEM, st.Pooled()),
+        functools.partial(st.descend, PROBLEM, st.Descent(steps=2), replicas=2),
+        functools.partial(st.simulate, PROBLEM, st.Pooled(), LOADS, dimension=20, trials=2),
+        functools.partial(st.simulation.align, PROBLEM, dimension=20, trials=2),
+        functools.partial(
+            st.simulation.descend, PROBLEM, st.Descent(steps=2), dimension=20, trials=2
+        ),
+        functools.partial(
+            st.simulation.pass_messages, st.SparseTokenProblem(4), 1.0, dimension=20, trials=2
+        ),
+    ],
+    ids=lambda call: f"{call.func.__module__.rpartition('.')[2]}",
+)
+def test_every_call_gives_the_same_in_workers_and_kept(tmp_path, call):
+    alone = call(progress=False)
+    assert call(workers=2, keep=tmp_path) == alone
+    count = len([*tmp_path.iterdir()])
+    assert count == max(1, int(np.prod(alone.shape[: len(alone.dims)]))) or count >= 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sparsetoken.work._computed", lambda *_: pytest.fail("computed again"))
+        assert call(keep=tmp_path) == alone
+
+
+def test_lengths_may_be_several():
+    found = st.predict(st.SparseTokenProblem([4, 8], 1, 3.0), st.Pooled())
+    assert (found.dims, found.coords["length"].tolist()) == (("length",), [4, 8])
+    for one in found:
+        length = int(one.coords["length"])
+        assert one == st.predict(st.SparseTokenProblem(length, 1, 3.0), st.Pooled())
+    with pytest.raises(InvalidInput, match="at most L = 2"):
+        st.predict(st.SparseTokenProblem([2, 8], 3, 3.0), st.Pooled())
+
+
+def test_a_loss_of_ones_own_counts_by_its_code(tmp_path):
+    def kept(power):
+        loss = CustomLoss("mine", lambda y, z: (1 - y * z) ** power)
+        st.predict(st.SparseTokenProblem(4), st.Pooled(), st.Readout(loss, 0.1), keep=tmp_path)
+        return len([*tmp_path.iterdir()])
+
+    assert [kept(2), kept(2), kept(4)] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("given", [0, -1, 1.5, "2"])
+def test_a_wrong_number_of_workers_is_refused(given):
+    with pytest.raises(InvalidInput, match="workers must be an integer"):
+        st.align(PROBLEM, workers=given)
+
+
+def test_a_folder_that_cannot_be_is_refused():
+    with pytest.raises(InvalidInput, match="keep must be a folder"):
+        st.align(PROBLEM, keep=__file__)
+
+
+def dies(numbers):
+    if 2 in numbers:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return squares(numbers)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_a_worker_that_dies_is_one_error_and_the_next_run_resumes(tmp_path):
+    with pytest.raises(WorkerDied, match="What has ended is kept"):
+        solved(dies, [0, 1, 2, 3], call=["x"], workers=2, keep=tmp_path)
+    assert solved(squares, [0, 1, 2, 3], call=["x"], workers=2, keep=tmp_path) == [0, 1, 4, 9]
+
+
+SCRIPT = """
+import sys, numpy as np, sparsetoken as st
+keep, workers = sys.argv[1], int(sys.argv[2])
+problem = st.SparseTokenProblem(6, 1, np.linspace(2, 4, 8)[:, None])
+readout = st.Readout(alpha1=[1.0, 2.0])
+found = st.predict(problem, st.Pooled(), readout, keep=keep, workers=workers)
+trials = st.simulate(
+    problem, st.Pooled(), readout, dimension=60, trials=4, keep=keep, workers=workers
+)
+print(found.test_error.sum().hex(), trials.mean.test_error.sum().hex())
+"""
+
+
+def begun(folder, workers=1):
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(folder), str(workers)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_runs_on_one_folder_agree(tmp_path):
+    runs = [begun(tmp_path), begun(tmp_path)]
+    said = [run.communicate(timeout=120) for run in runs]
+    assert said[0] == said[1]
+    assert said[0][1] == ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_hundred_kills_change_no_number(tmp_path, workers):
+    whole, said = begun(tmp_path / "whole").communicate(timeout=120)
+    assert said == ""
+    rng = np.random.default_rng(workers)
+    for number in range(50):
+        folder = tmp_path / f"kept{number // 10}"
+        run = begun(folder, workers)
+        time.sleep(rng.uniform(0.5, 5.0))
+        run.send_signal(signal.SIGKILL)
+        _, said = run.communicate(timeout=60)
+        assert "Traceback" not in said
+    for number in range(5):
+        found, said = begun(tmp_path / f"kept{number}", workers).communicate(timeout=120)
+        assert (found, said) == (whole, "")
+
+
+@pytest.fixture
+def dask():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+def slowly(numbers):
+    time.sleep(0.5)
+    return squares(numbers)
+
+
+def test_a_cluster_whose_worker_is_killed_loses_nothing(dask, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(dask, set_as_default=False) as client:
+        pids = list(client.run(os.getpid).values())
+        with joblib.parallel_config(backend="dask", client=client):
+            place = []
+
+            def kill(*_):
+                if not place:
+                    place.append(os.kill(pids[0], signal.SIGKILL))
+
+            found = solved(slowly, range(12), call=["c"], keep=tmp_path, on_result=kill)
+    assert found == squares(range(12))
+    assert len([*tmp_path.iterdir()]) == 12
+
+
+def test_the_command_line_runs_on_a_cluster(dask, tmp_path):
+    command = [sys.executable, "-m", "sparsetoken", "align", "--strength", "2,3", "--json"]
+    alone, there = (
+        subprocess.run([*command, *more], capture_output=True, text=True, timeout=120)
+        for more in ([], ["--cluster", dask.scheduler_address])
+    )
+    assert there.stderr == ""
+    assert there.stdout == alone.stdout
