@@ -21,7 +21,7 @@ from sparsetoken.losses.gaussian_means import smoothed_rows
 _SHAPES = ((16, 8), (32, 16), (64, 32))  # points in m and in log C; blunt queries need few
 # Shares of the largest coefficient: of the last ones at most, and of those that are left out.
 # Errors of means over nodes are far smaller, since those at the nodes have either sign.
-_RESOLVED, _NEGLIGIBLE = 1e-6, 1e-8
+_RESOLVED, _NEGLIGIBLE = 1e-6, 1e-7
 _LEAST_RANGE = 1e-9
 _CHUNK = 1024  # nodes whose polynomials fit into a cache
 
