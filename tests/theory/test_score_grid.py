@@ -1,10 +1,14 @@
-"""The grid of scores against the sum over all nodes."""
+"""Means of a loss that are interpolated to nodes against those at each node."""
+
+import dataclasses
 
 import jax
 import numpy as np
 import pytest
+from numpy.polynomial import chebyshev
 
 from sparsetoken.losses import CustomLoss, get_loss
+from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.model.models import Attention, Elementwise
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
@@ -13,7 +17,7 @@ from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.readout.equations import Load
 from sparsetoken.theory.readout.means import LossMeans, OrderParameters
 from sparsetoken.theory.readout.solve import solve_readout
-from sparsetoken.theory.score_grid import COARSE, FINE, PLAIN, ScoreGrid
+from sparsetoken.theory.score_grid import ScoreGrid, series
 
 SETTINGS = [
     ((10, 1, 3.0, 0.5), Query(0.8, 2.0), 4.0, 1e-3),
@@ -23,17 +27,18 @@ SETTINGS = [
     ((10, 1, 3.0, 0.5), Query(0.0, 6.0), 2.0, 1e-2),
     ((10, 1, 3.0, 0.5), Query(0.9, 0.1), 2.0, 1e-3),
 ]
+BLUNT = (Attention(), (6, 2, 2.0, 0.3), Query(0.6, 1.5))
 
 
 def nodes_of(model, letters, query, points=512):
     return feature_law(model, SparseTokenProblem(*letters), query, points)
 
 
-def means_of(nodes, loss):
-    """Return the means of a loss on a grid, and those over all nodes."""
-    ours, direct = (LossMeans(nodes, loss) for _ in range(2))
-    direct._shapes = []
-    return ours, direct
+def over_all_nodes(nodes, loss):
+    """Return the means of a loss without interpolation."""
+    direct = LossMeans(nodes, loss)
+    direct._grid = None
+    return direct
 
 
 @pytest.fixture(autouse=True)
@@ -42,73 +47,73 @@ def _float64():
         yield
 
 
-@pytest.mark.parametrize("shape", [COARSE, PLAIN, FINE])
 @pytest.mark.parametrize(("letters", "query", "alpha1", "ridge"), SETTINGS)
-def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge, shape):
-    nodes = nodes_of(Attention(), letters, query)
+def test_interpolated_means_agree_with_those_at_each_node(letters, query, alpha1, ridge):
+    loss, nodes = get_loss("logistic"), nodes_of(Attention(), letters, query)
     features = IsotropicFeatures(Attention(), SparseTokenProblem(*letters), query)
-    equations = features.equations(nodes, get_loss("logistic"))
+    equations = features.equations(nodes, loss)
     x = solve_readout(equations, Load(alpha1, ridge)).x
-    means, over_nodes = means_of(nodes, get_loss("logistic"))
-    means._shapes = [shape]
+    means, grid = LossMeans(nodes, loss), ScoreGrid(nodes.y, nodes.C[..., 0])
     for at in (x, x * [0.5, 1.5, 0.8, 0.5, 3.0]):
         state = equations.state(at, alpha1)
-        grid = means._on_a_grid(state, 0.0)
-        if grid is None:  # at a solution only the coarse grid, with a query that is not blunt
-            assert shape == COARSE or (shape == PLAIN and at is not x)
-            assert query.sharpness > 0.1
-            continue
-        direct = over_nodes.at(state, 0.0)
-        # coefficients end at 1e-6 of the largest, which leaves means far closer
-        for found, expected in zip(grid, direct, strict=True):
-            assert np.abs(found - expected).max() <= 1e-7 * np.abs(expected).max()
+        m, T, V = means.scores(state, 0.0)
+        found = grid.smoothed(loss, m, lambda C, s=state: means._spread(C[:, None] ** 2, s, 0.0))
+        expected = smoothed_at(loss, nodes.y, m, T, V)
+        for name, one, other in zip(expected._fields, found, expected, strict=True):
+            # Of a few coefficients, the last of which are below 1e-6 of the largest.
+            assert np.abs(one - other).max() <= 3e-6 * np.abs(other).max(), name
+        direct = over_all_nodes(nodes, loss).at(state, 0.0)
+        for one, other in zip(means.at(state, 0.0), direct, strict=True):
+            # In means over nodes they nearly cancel.
+            assert np.abs(one - other).max() <= 1e-7 * np.abs(other).max()
 
 
-def test_nodes_without_features_are_on_the_finer_grid():
-    # ReLU weights of two tokens are both 0 in a quarter of the negatives: log C is no place
+def test_one_of_several_amplitudes_may_vary():
+    nodes, loss = nodes_of(*BLUNT), get_loss("logistic")
+    amplitudes = np.concatenate([nodes.C, np.full_like(nodes.C, 0.7)], axis=2)
+    several = dataclasses.replace(nodes, C=amplitudes)
+    state = OrderParameters(np.array([1.0, 0.5]), -0.3, np.array([0.8, 0.3]), np.array([2.0, 1.0]))
+    ours, direct = LossMeans(several, loss), over_all_nodes(several, loss)
+    assert ours._grid is not None
+    for one, other in zip(ours.at(state, 0.0), direct.at(state, 0.0), strict=True):
+        assert np.abs(one - other).max() <= 1e-7 * np.abs(other).max()
+
+
+def test_equal_scores_are_interpolated_in_norms():
+    nodes, loss = nodes_of(*BLUNT), get_loss("logistic")
+    state = OrderParameters(np.zeros(2), 1.0, np.array([2.0]), np.array([0.5]))
+    for one, other in zip(
+        LossMeans(nodes, loss).at(state, 0.0),
+        over_all_nodes(nodes, loss).at(state, 0.0),
+        strict=True,
+    ):
+        assert np.abs(one - other).max() <= 1e-7 * np.abs(other).max()
+
+
+def test_nodes_without_features_are_not_interpolated():
+    # ReLU weights of two tokens are both 0 in a quarter of the negatives, which have no log C.
     relu, letters, query = Elementwise(activation="relu"), (2, 1, 3.0, 0.5), Query(0.8, 1.0)
     nodes = nodes_of(relu, letters, query)
-    features = IsotropicFeatures(relu, SparseTokenProblem(*letters), query)
-    equations = features.equations(nodes, get_loss("logistic"))
     assert not nodes.C.all()
-    found = solve_readout(equations, Load(2.0, 0.1))
-    assert found.converged
-    ours, direct = means_of(nodes, get_loss("logistic"))
-    assert ours._on_a_grid(found.state, 0.0) is not None
-    for one, expected in zip(ours.at(found.state, 0.0), direct.at(found.state, 0.0), strict=True):
-        assert np.abs(one - expected).max() <= 1e-7 * np.abs(expected).max()
+    assert LossMeans(nodes, get_loss("logistic"))._grid is None
 
 
-BLUNT = (Attention(), (6, 2, 2.0, 0.3), Query(0.6, 1.5))
+def on_points(function, norms=16, scores=32):
+    t, u = (chebyshev.chebpts1(count) for count in (norms, scores))
+    return function(t[:, None], u)[None]
 
 
-@pytest.mark.parametrize("shape", [COARSE, PLAIN, FINE])
-@pytest.mark.parametrize("a", [(0.7, -1.2, 0.4), (1e-9, 2.0, -1.0), (-0.5, 0.0, 0.0)])
-def test_weights_on_the_grid_reproduce_polynomials(a, shape):
-    nodes, a = nodes_of(*BLUNT), np.array(a)
-    grid = ScoreGrid(nodes, shape).points(a[:2], a[2])
-    features = np.concatenate([nodes.a, np.ones_like(nodes.C)], axis=2)
-    m, C = features @ a, nodes.C[..., 0]
-    on_grid = (grid.m**3 * shape.of_norm(grid.C)[:, None] ** 2).ravel()
-    for p in range(3):
-        for q in range(3):
-            weight = nodes.weight * features[..., p] * features[..., q]
-            expected = np.sum(weight * m**3 * shape.of_norm(C) ** 2, axis=1)
-            found = grid.moments[:, p, q] @ on_grid
-            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+def test_the_series_of_a_polynomial_is_itself_and_no_longer():
+    own = np.random.default_rng(3).uniform(0.5, 1.0, (3, 5))
+    found = series(on_points(lambda t, u: chebyshev.chebval2d(*np.broadcast_arrays(t, u), own)))
+    np.testing.assert_allclose(found, [own], atol=1e-14)
 
 
-def test_equal_scores_have_no_grid():
-    assert ScoreGrid(nodes_of(*BLUNT), PLAIN).points(np.zeros(2), 1.0) is None
-
-
-def test_a_function_with_a_step_is_not_resolved():
-    grid = ScoreGrid(nodes_of(*BLUNT), PLAIN)
-    _, C, m, _ = grid.points(np.ones(2), 0.0)
-    smooth = np.stack([m, np.exp(-m), 0 * m + C[:, None] ** 2])
-    assert grid.resolved_by(smooth, PLAIN)
-    assert not grid.resolved_by(smooth, COARSE._replace(scores=4))
-    assert not grid.resolved_by(np.concatenate([smooth, np.tanh(50 * (m[None] - 0.1))]), PLAIN)
+def test_a_function_with_a_step_has_no_series():
+    assert series(on_points(lambda t, u: np.exp(t - u))) is not None
+    assert series(on_points(lambda t, u: np.exp(t) * np.tanh(50 * (u - 0.1)))) is None
+    assert series(on_points(lambda t, u: np.tanh(50 * (t - 0.1)) * np.exp(u))) is None
+    assert series(on_points(lambda t, u: np.exp(t - u) * np.nan)) is None
 
 
 def test_what_is_not_resolved_is_summed_over_all_nodes():
@@ -116,5 +121,5 @@ def test_what_is_not_resolved_is_summed_over_all_nodes():
     sharp = CustomLoss("sharp_bend", lambda y, z: jax.numpy.logaddexp(0.0, -300.0 * y * z) / 300.0)
     nodes = nodes_of(*BLUNT, points=128)
     state = OrderParameters(np.array([3.0, 3.0]), -1.0, np.array([9.0]), np.array([5e-5]))
-    found, direct = (means.at(state, 0.0) for means in means_of(nodes, sharp))
+    found, direct = (one(nodes, sharp).at(state, 0.0) for one in (LossMeans, over_all_nodes))
     np.testing.assert_array_equal(found.gradient, direct.gradient)

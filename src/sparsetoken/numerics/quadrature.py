@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -131,3 +132,19 @@ def sobol_sequence(dimensions: int, rng: np.random.Generator | None = None) -> A
     """Return a `scipy.stats.qmc.Sobol`, scrambled by a generator if there is one."""
     sequence = scipy.stats.qmc.Sobol  # imported here, on first use
     return sequence(dimensions, scramble=rng is not None, bits=BITS, rng=rng)
+
+
+def even_uniforms(
+    dimensions: int, rng: np.random.Generator
+) -> Callable[[int], Float[np.ndarray, "n dimensions"]]:
+    """Return what draws the next points, so many, evenly spread inside the unit cube.
+
+    They are a scrambled Sobol sequence, or pseudo-random beyond its dimensions.
+    """
+
+    def plain(count: int) -> np.ndarray:
+        return rng.random((count, dimensions))
+
+    draw = sobol_sequence(dimensions, rng).random if 0 < dimensions <= MOST_DIMENSIONS else plain
+    half = 0.5 ** (BITS + 1)  # of a cell: 0 and 1 have no normal
+    return lambda count: np.clip(draw(count), half, 1 - half)

@@ -20,7 +20,7 @@ from sparsetoken.model.network_checks import check_metric
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.model.task_law import Problem, TaskLaw, law_of
 from sparsetoken.model.tokens import isotropic_only
-from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
+from sparsetoken.numerics.quadrature import even_uniforms
 from sparsetoken.results import TaskOutcome, TaskPrediction, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.results.record import fields_of
@@ -166,7 +166,7 @@ class TaskFeatures(Features):
         scrambles = []
         for number in range(SCRAMBLES):
             rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(number,)))
-            sequences = [_uniforms(dimensions, rng) for _ in law.rates]
+            sequences = [even_uniforms(dimensions, rng) for _ in law.rates]
             parts = []
             for _ in range(points // block):
                 uniforms = np.concatenate([drawn(block) for drawn in sequences])
@@ -276,14 +276,6 @@ def _query_of(names: tuple[str, ...], model: Model) -> TaskQuery | None:
     return TaskQuery(tuple(given.get(name, 0.0) for name in names), query.sharpness)
 
 
-def _uniforms(dimensions: int, rng: np.random.Generator) -> Callable[[int], np.ndarray]:
-    """Return what draws so many points, evenly spread where there is a sequence."""
-    if dimensions <= MOST_DIMENSIONS:
-        drawn: Callable[[int], np.ndarray] = sobol_sequence(dimensions, rng).random
-        return drawn
-    return lambda n: rng.random((n, dimensions))
-
-
 def _features(
     law: TaskLaw,
     model: Model,
@@ -293,11 +285,10 @@ def _features(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the amounts of the directions, the amplitude of the noise and the target of bags."""
     n, L, P = len(uniforms), law.length, len(law.directions)
-    inside = np.clip(uniforms, 2.0**-31, 1 - 2.0**-31)  # 0 has no normal
     size = n // len(law.rates)
-    latent = dict(law.of_each_kind(size, rng, inside[:, : law.uniforms]))
+    latent = dict(law.of_each_kind(size, rng, uniforms[:, : law.uniforms]))
     scale = latent.setdefault("scale", np.ones((n, L)))
-    noise = ndtri(inside[:, law.uniforms :]).reshape(n, L, -1) * scale[..., None]
+    noise = ndtri(uniforms[:, law.uniforms :]).reshape(n, L, -1) * scale[..., None]
     Z = latent["coefficients"] + noise[..., :P]
     along = np.concatenate([Z, noise[..., P:]], axis=2)
     with np.errstate(over="ignore", invalid="ignore"):  # refused where all nodes are known

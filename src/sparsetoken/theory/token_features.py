@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, ndtri_exp
+from jaxtyping import Float
+from scipy.special import ndtri_exp
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.models import QueriedModel
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
-from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
+from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, even_uniforms
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.small_tokens import SUMS, SmallSums
 
@@ -190,17 +191,13 @@ class Layout:
         column[np.argsort(np.concatenate(ranks), kind="stable")] = np.arange(self.dimensions)
         self.columns = np.split(column, np.cumsum([len(own) for own in ranks])[:-1])
 
-    def groups(
-        self,
-        log_uniforms: Callable[[np.ndarray], np.ndarray],
-        normals: Callable[[np.ndarray], np.ndarray],
-    ) -> list[Group]:
-        """Return the groups from coordinates, given their columns, in either form."""
+    def groups(self, log_uniforms: Float[np.ndarray, "n dimensions"]) -> list[Group]:
+        """Return the groups from the logs of uniform coordinates."""
         groups = []
         for size, drawn, columns in zip(self._sizes, self._drawn, self.columns, strict=True):
-            largest = _largest_of(size, log_uniforms(columns[:drawn]))
-            sums = normals(columns[drawn:]) if drawn < size else np.empty((len(largest), 0))
-            groups.append(Group(largest, size - drawn, sums))
+            largest = largest_of(size, log_uniforms[:, columns[:drawn]])
+            normals = ndtri_exp(log_uniforms[:, columns[drawn:]])
+            groups.append(Group(largest, size - drawn, normals))
         return groups
 
 
@@ -237,7 +234,11 @@ def _drawn_tokens(R: int, L: int, points: int, most: int) -> Iterator[Tokens]:
     rng = np.random.default_rng(SEED)
     layouts = Layout(R, L - R, most=most), Layout(0, L, most=most)
     for _ in range(SCRAMBLES):
-        yield _groups(layouts[0], points, rng), _groups(layouts[1], points, rng)
+        positives, negatives = (
+            layout.groups(np.log(even_uniforms(layout.dimensions, rng)(points)))
+            for layout in layouts
+        )
+        yield positives, negatives
 
 
 @functools.lru_cache(maxsize=8)
@@ -245,13 +246,7 @@ def _kept_tokens(R: int, L: int, points: int, most: int) -> tuple[Tokens, ...]:
     return tuple(_drawn_tokens(R, L, points, most))
 
 
-def _groups(layout: Layout, points: int, rng: np.random.Generator) -> list[Group]:
-    uniforms = sobol_sequence(layout.dimensions, rng).random(points)
-    uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
-    return layout.groups(lambda own: np.log(uniforms[:, own]), lambda own: ndtri(uniforms[:, own]))
-
-
-def _largest_of(size: int, log_uniforms: np.ndarray) -> np.ndarray:
+def largest_of(size: int, log_uniforms: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
     """Return the largest of so many normals, falling, by Renyi's ratios of order statistics."""
     count = log_uniforms.shape[1]
     log_chance = np.cumsum(log_uniforms / np.arange(size, size - count, -1), axis=1)

@@ -16,7 +16,7 @@ from scipy import special
 from sparsetoken.model.network_checks import is_symmetric, sample_loss
 from sparsetoken.model.networks import Architecture
 from sparsetoken.model.task_law import TaskLaw
-from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
+from sparsetoken.numerics.quadrature import even_uniforms
 from sparsetoken.theory.dynamics.replica import States
 
 POINTS = 512  # of each kind of bag
@@ -120,15 +120,11 @@ def _nodes(
     if not (dimensions or mixed or law.sees_noise):  # every bag of a kind is alike
         points = 1
     rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(scramble,)))
-    if 0 < dimensions <= MOST_DIMENSIONS:
-        uniforms = [sobol_sequence(dimensions, rng).random(points) for _ in range(kinds)]
-    else:
-        uniforms = list(rng.random((kinds, points, dimensions)))
-    inside = np.clip(np.concatenate(uniforms), 2.0**-31, 1 - 2.0**-31)  # 0 has no normal
-    normals = special.ndtri(inside[:, own + more :]).reshape(kinds * points, entries, drawn)
+    uniforms = np.concatenate([even_uniforms(dimensions, rng)(points) for _ in range(kinds)])
+    normals = special.ndtri(uniforms[:, own + more :]).reshape(kinds * points, entries, drawn)
     orders = rng.random((kinds, points, L if mixed else 0)).argsort(axis=2)
     orders = orders.reshape(kinds * points, L * mixed)
-    latent = dict(law.of_each_kind(points, rng, inside[:, :own]))
+    latent = dict(law.of_each_kind(points, rng, uniforms[:, :own]))
     scale = latent.setdefault("scale", np.ones((len(normals), L)))
     Z = np.empty(0)
     if law.sees_noise:
@@ -145,7 +141,7 @@ def _nodes(
         coefficients = np.take_along_axis(coefficients, orders[..., None], axis=1)
         located = np.take_along_axis(located, orders, axis=1)
     weights = np.repeat(np.array(law.rates) / points, points)
-    return _Nodes(coefficients, scale, located, y, normals, inside[:, own : own + more], weights)
+    return _Nodes(coefficients, scale, located, y, normals, uniforms[:, own : own + more], weights)
 
 
 @functools.lru_cache(maxsize=64)

@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
+from scipy.special import expit, gammaln, log_ndtr, ndtri
 
 from sparsetoken.base.validation import integer
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.values import require_numbers
 from sparsetoken.numerics.errors import stated_error
-from sparsetoken.numerics.quadrature import sobol_sequence
+from sparsetoken.numerics.quadrature import even_uniforms
 from sparsetoken.results import CONVERGED, Record, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, error_of_sum
 from sparsetoken.theory.spectrum import whitened
+from sparsetoken.theory.token_features import largest_of
 
 MORE_POINTS = "Take more points."
 SCRAMBLES = 8
@@ -185,12 +186,9 @@ def scrambles(problem: SparseTokenProblem, points: int) -> Iterator[TokenNodes]:
 def token_nodes(L: int, R: int, points: int, rng: np.random.Generator) -> TokenNodes:
     """Draw the noises of the tokens of a sample, `points` times."""
     top = min(L - R, _LARGEST_TOKENS)
-    uniforms = sobol_sequence(R + 1 + top, rng).random(points)
-    uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
+    uniforms = even_uniforms(R + 1 + top, rng)(points)
     normals = ndtri(uniforms[:, : R + 1])
-    # The largest of n uniforms is U^(1/n); below it the others are again uniform (Renyi).
-    ranks = np.arange(L - R, L - R - top, -1)
-    noise = ndtri_exp(np.cumsum(np.log(uniforms[:, R + 1 :]) / ranks, axis=1))
+    noise = largest_of(L - R, np.log(uniforms[:, R + 1 :]))
     return TokenNodes(normals[:, :R], noise, normals[:, R], L - R - top)
 
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from sparsetoken.losses import Loss
 from sparsetoken.losses.base import Smoothed
-from sparsetoken.losses.gaussian_means import smoothed_at, smoothed_rows
+from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.score_grid import ScoreGrid, worthwhile
+from sparsetoken.theory.score_grid import ScoreGrid
 
 _LEAST_VARIANCE = 1e-300
 _NARROW = 1e-8  # the root of the rounding of a mean
+_MANY = 1024  # nodes from which a grid is less work
 _NEAR = 3e-7  # relative: so near the Hessian is that of the last point
 
 
@@ -54,31 +55,14 @@ class Means(NamedTuple):
         return Means(value, self.gradient + change, self.hessian)
 
 
-def _products(moments: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Return the weight of each point times products of pairs of ``u = (a, 1, C^2)``.
-
-    They have the shape (scrambles, n, n, points), n = J + 1 + K. The moments are those of (a, 1);
-    C^2 has the shape (..., points, K).
-    """
-    scrambles, A, _, points = moments.shape
-    C = np.moveaxis(squares, -1, -2)
-    n = A + C.shape[-2]
-    products = np.empty((scrambles, n, n, points))
-    products[:, :A, :A] = moments
-    products[:, :A, A:] = moments[:, :, -1, None] * C[..., None, :, :]
-    products[:, A:, :A] = np.swapaxes(products[:, :A, A:], 1, 2)
-    products[:, A:, A:] = products[:, A - 1, None, A:] * C[..., :, None, :]
-    return products
-
-
 class LossMeans:
     """E[M_V(m + T g)], its gradient and its Hessian in (p, b, q, chi), for each scramble.
 
     ``m = <a, p> + b``, ``T^2 = p^T covariance p + sum_k C_k^2 q_k`` and
     ``V = mu + sum_k C_k^2 chi_k``; M_V is the Moreau envelope of the loss. mu >= 0 replaces the
     loss by its own envelope, since the envelope of an envelope adds its parameters; a loss with
-    kinks is approached as mu -> 0. Many nodes with two directions and one amplitude that varies
-    are moved to a grid of scores and amplitudes.
+    kinks is approached as mu -> 0. Where the mean takes an integral, its values at many nodes are
+    interpolated from those on a grid of scores and amplitudes.
     """
 
     def __init__(self, nodes: FeatureLaw, loss: Loss) -> None:
@@ -91,8 +75,6 @@ class LossMeans:
         second = np.array([[4, 5, 6], [5, 7, 8], [6, 8, 9]])[kind[:, None], kind]
         self._of_gradient = slice(None), u, J, 1 + kind
         self._of_hessian = slice(None), u[:, None], u, second
-        self._shapes, self._first = worthwhile(nodes, loss), 0
-        self._grid = functools.cache(functools.partial(ScoreGrid, nodes))
         self._last: tuple[np.ndarray, float, Means] | None = None
 
     def at(self, state: OrderParameters, mu: float) -> Means:
@@ -119,65 +101,57 @@ class LossMeans:
         T, V = self._spread(self._squares, state, mu)
         return self.nodes.a @ state.p + state.b, T, V
 
-    def _spread(self, squares: np.ndarray, state: OrderParameters, mu: float) -> list[np.ndarray]:
+    def _spread(
+        self, squares: np.ndarray, state: OrderParameters, mu: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return T and V at squares of amplitudes."""
         common = float(state.p @ self.nodes.covariance @ state.p)
         T = np.sqrt(np.maximum(common + squares @ state.q, _LEAST_VARIANCE))
-        return [T, mu + squares @ state.chi]
+        return T, mu + squares @ state.chi
 
     @functools.cached_property
-    def _node_products(self) -> np.ndarray:
+    def _products(self) -> np.ndarray:
+        """Weights of nodes times products of pairs of ``u = (a, 1, C^2)``: (S, N * N, nodes)."""
         nodes = self.nodes
-        A = np.moveaxis(np.concatenate([nodes.a, np.ones((*nodes.y.shape, 1))], axis=2), 2, 1)
-        return _products(nodes.weight[:, None, None] * A[:, :, None] * A[:, None], self._squares)
+        u = np.concatenate([nodes.a, np.ones((*nodes.y.shape, 1)), self._squares], axis=2)
+        u = np.moveaxis(u, 2, 1)
+        products = nodes.weight[:, None, None] * u[:, :, None] * u[:, None]
+        return products.reshape(len(u), -1, nodes.y.shape[1])
+
+    @functools.cached_property
+    def _grid(self) -> ScoreGrid | None:
+        """A grid for the nodes, where it is less work than all of them."""
+        nodes, varies = self.nodes, np.ptp(self.nodes.C, axis=(0, 1)) > 0
+        few = nodes.exact or nodes.y.size <= _MANY or not self.loss.integrates
+        if few or varies[1:].any() or not nodes.C[..., 0].all() or (np.abs(nodes.y) != 1).any():
+            return None
+        return ScoreGrid(nodes.y, nodes.C[..., 0])
 
     def _at(self, state: OrderParameters, mu: float) -> Means:
-        means = self._on_a_grid(state, mu)
-        if means is not None:
-            return means
+        def spread(C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            others = np.tile(self._squares[0, 0, 1:], (len(C), 1))
+            return self._spread(np.column_stack([C**2, others]), state, mu)
+
         m, T, V = self.scores(state, mu)
-        smoothed = smoothed_at(self.loss, self.nodes.y, m, T, V)
-        return self._assembled(state, self._node_products, smoothed, T)
+        smoothed = None if self._grid is None else self._grid.smoothed(self.loss, m, spread)
+        if smoothed is None:
+            smoothed = smoothed_at(self.loss, self.nodes.y, m, T, V)
+        return self._assembled(state, smoothed, T)
 
-    def _on_a_grid(self, state: OrderParameters, mu: float) -> Means | None:
-        """Return the means from the coarsest grid that resolves them, None where none does.
-
-        Readouts follow one another closely, so that a grid which was too coarse for the last one
-        is not tried again until a finer grid shows that it would do.
-        """
-        for shape in self._shapes[self._first :]:
-            grid = self._grid(shape)
-            points = grid.points(state.p, state.b)
-            if points is None:
-                return None
-            y, C, m, moments = points
-            squares = np.column_stack([C**2, np.tile(self._squares[0, 0, 1:], (len(C), 1))])
-            T, V = self._spread(squares, state, mu)
-            s = smoothed_rows(self.loss, y, m, T, V)
-            if grid.resolved_by(s, shape):
-                enough = (grid.resolved_by(s, one) for one in self._shapes)
-                self._first = next(i for i, does in enumerate(enough) if does)
-                products = _products(moments, np.repeat(squares, m.shape[1], axis=0))
-                widths = np.repeat(T, m.shape[1])[None]
-                return self._assembled(state, products, Smoothed(*s.reshape(len(s), 1, -1)), widths)
-        return None
-
-    def _assembled(
-        self, state: OrderParameters, products: np.ndarray, s: Smoothed, T: np.ndarray
-    ) -> Means:
-        """Add up over points, whose functions have the shape (scrambles or 1, points).
+    def _assembled(self, state: OrderParameters, s: Smoothed, T: np.ndarray) -> Means:
+        """Add up over nodes.
 
         A unit step of (p, b) changes m by (a, 1), one of (t, q) changes T^2 by (1, C^2), and one of
         chi changes V by C^2; t = p^T covariance p moves with p.
         """
         covariance = self.nodes.covariance
-        J, (scrambles, n, _, points) = len(covariance), products.shape
+        J, n = len(covariance), len(covariance) + 1 + self.nodes.C.shape[2]
         # second differences in T are rounding where it is so narrow
         half = np.where(T > _NARROW, 0.5 / T, 0.0)
         by_m, by_t = [s.D, s.Dg * half, -s.pD], [(s.Dgg - s.D) * half**2, -s.pDg * half]
         functions = np.array([s.M, s.p, 0.5 * s.D, -0.5 * s.pp, *by_m, *by_t, s.ppD])
-        sums = products.reshape(scrambles, n * n, points) @ functions.transpose(1, 2, 0)
-        sums = sums.reshape(scrambles, n, n, -1)
+        sums = self._products @ functions.transpose(1, 2, 0)
+        sums = sums.reshape(len(sums), n, n, -1)
         gradient, hessian = sums[self._of_gradient], sums[self._of_hessian]
         turn = np.insert(np.eye(gradient.shape[1] - 1), J + 1, 0.0, axis=0)
         turn[J + 1, :J] = 2 * covariance @ state.p

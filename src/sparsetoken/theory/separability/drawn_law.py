@@ -7,13 +7,12 @@ law fitted to where the integrand is large, and weighted by the ratio of densiti
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_ndtr, ndtri_exp
+from scipy.special import log_ndtr
 
 from sparsetoken.numerics.quadrature import BITS, sobol_sequence
 from sparsetoken.theory.feature_law import FeatureLaw
@@ -63,14 +62,8 @@ def _of_class(
             uniforms = sobol.random(min(most, points - first)) + 0.5 ** (BITS + 1)
             z, log_ratio = proposal.draw(uniforms[:, :size])
             logs = np.concatenate([log_ndtr(z), np.log(uniforms[:, size:])], axis=1)
-            log_uniforms = functools.partial(np.take, logs, axis=1)
-            groups = layout.groups(log_uniforms, functools.partial(_normals, logs))
             weight = chance / points * np.exp(log_ratio)
-            blocks.append((*tokens.of_groups(groups, label), weight, z))
+            blocks.append((*tokens.of_groups(layout.groups(logs), label), weight, z))
     *parts, z = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     a, C, weight = (part.reshape(SCRAMBLES, points, *part.shape[1:]) for part in parts)
     return a, C, np.full(weight.shape, float(label)), weight, z
-
-
-def _normals(log_uniforms: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    return np.asarray(ndtri_exp(log_uniforms[:, columns]))
