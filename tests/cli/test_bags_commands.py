@@ -1,4 +1,4 @@
-"""The commands `diagnose`, `forecast` and `fit`: files, keys, refusals, the saved model."""
+"""The commands `forecast` and `fit`: files, keys, refusals, the saved model."""
 
 import csv
 import json
@@ -9,7 +9,7 @@ import pandas
 import pytest
 
 from command_line import invoke as run
-from sparsetoken import diagnose, forecast, forecasting
+from sparsetoken import forecast, forecasting
 from sparsetoken.bags import as_bags, from_frame, to_frame
 from sparsetoken.estimators import BagRegressor, PooledLinearClassifier
 from sparsetoken.estimators.saving import load, save
@@ -57,7 +57,7 @@ def parquet(data, tmp_path):
 
 @pytest.fixture
 def called(monkeypatch):
-    """What diagnose and forecast are called with and return."""
+    """What forecast is called with and returns."""
     calls = []
 
     def recorded(original):
@@ -67,23 +67,8 @@ def called(monkeypatch):
 
         return call
 
-    for one in (diagnose, forecast):
-        monkeypatch.setattr(forecasting, one.__name__, recorded(one))
+    monkeypatch.setattr(forecasting, "forecast", recorded(forecast))
     return calls
-
-
-def test_the_diagnosis_as_json(long, data, called):
-    found = run("diagnose", long, "--seed", 2, "--json")
-    assert found.exit_code == 0, found.stderr
-    values = json.loads(found.stdout)
-    (((bags, y), more, expected),) = called
-    assert more == {"groups": None, "random_state": 2}
-    assert np.array_equal(np.stack(bags), data[0])
-    assert y.tolist() == data[1].tolist()
-    assert values["recommended"] == expected.recommended == "bag"
-    assert values["gain"] == expected.gain
-    assert [point["n"] for point in values["forecast"]["curves"]["bag"]] == [60, 120, 240]
-    assert values["n"] == 60
 
 
 def _forecast(path, *more):
@@ -239,7 +224,7 @@ SPREAD = np.tile(np.arange(24), 2)
 )
 def test_a_file_that_does_not_fit_is_one_message(arrays, words, tmp_path):
     found = run(
-        "diagnose" if words == ["two classes"] else "fit",
+        "forecast" if words == ["two classes"] else "fit",
         _npz(tmp_path / "bad.npz", **arrays),
         "--json",
     )
@@ -303,21 +288,20 @@ def test_a_second_label_is_no_feature(parquet):
     assert shown.stderr == ""
 
 
-@pytest.mark.parametrize("command", ["diagnose", "fit"])
-def test_columns_are_chosen_and_leaks_are_told(command, parquet):
+def test_columns_are_chosen_and_leaks_are_told(parquet):
     pandas = pytest.importorskip("pandas")
     frame = pandas.read_parquet(parquet)
     frame["time"] = np.arange(360.0) + 1000 * (frame["label"] == "yes")
     frame.to_parquet(parquet, index=False)
-    quick = () if command == "diagnose" else ("--folds", 2, "--model", "pooled")
-    found = run(command, parquet, *quick, "--json")
+    command = "fit", parquet, "--folds", 2, "--model", "pooled"
+    found = run(*command, "--json")
     assert found.exit_code == 0, found.stderr
     (told,) = (line for line in found.stderr.splitlines() if "% done" not in line)
     assert "time (balanced error 0.00)" in told
     values = json.loads(found.stdout)
     leak = {"label": "yes", "column": "time", "summary": "min", "error": 0.0}
     assert leak in values["separating"]
-    chosen = run(command, parquet, *quick, "--columns", "x1, x3")
+    chosen = run(*command, "--columns", "x1, x3")
     assert chosen.exit_code == 0, chosen.stderr
     assert chosen.stderr == ""
     assert "Columns of the tokens: 2 (x1, x3); unused: x0, x2, x4, time" in chosen.stdout
@@ -334,7 +318,7 @@ def test_columns_are_chosen_and_leaks_are_told(command, parquet):
         ("fit", ["--out", "model.onnx"], "--out must be a name that ends in .skops, .joblib"),
         ("fit", ["--label", "z"], "array z"),
         ("fit", ["--columns", "0,5"], "different ones of 0, 1, 2, 3, 4"),
-        ("diagnose", ["--columns", "1,1"], "different ones of"),
+        ("forecast", ["--columns", "1,1"], "different ones of"),
         ("forecast", ["--seed", 2**32], "--seed"),
     ],
 )

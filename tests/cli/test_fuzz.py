@@ -41,7 +41,6 @@ QUICK = {
     "sweep": ["missing.toml"],
     "results": ["missing.zarr"],
     "plot": ["missing.zarr"],
-    "diagnose": ["missing.npz"],
     "forecast": ["missing.npz"],
     "fit": ["missing.npz"],
     "score": ["missing.skops", "missing.npz"],
@@ -256,7 +255,7 @@ def array(kind, shape, fill):
 
 
 arrays = st.builds(array, kinds, shapes, filled)
-bag_commands = st.sampled_from(["fit", "diagnose", "forecast"])
+bag_commands = st.sampled_from(["fit", "forecast"])
 
 
 @drawn

@@ -32,7 +32,6 @@ GROUPS = {
     "Experiments at finite dimension": {"simulate": "simulate", "reproduce": "reproduce"},
     "Sweeps": {"sweep": "sweeps", "results": "sweeps", "plot": "sweeps"},
     "Your own bags": {
-        "diagnose": "bags",
         "forecast": "bags",
         "fit": "fit",
         "score": "bags",

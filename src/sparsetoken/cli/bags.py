@@ -1,4 +1,4 @@
-"""Commands on files of bags: diagnose, forecast, score and predict; and what fit shares."""
+"""Commands on files of bags: forecast, score and predict; and what fit shares."""
 
 from __future__ import annotations
 
@@ -77,24 +77,6 @@ def separating(data: LabelledBags) -> tuple[list[dict[str, Any]], list[str]]:
     ]
     leaks = data.leaks()
     return columns, [f"Warning: {leaks} (--columns names those to keep.)"] if leaks else []
-
-
-@command
-def diagnose(file: o.File, *, source: Source = Source(), seed: o.Seed = 0) -> Answer:
-    """Recommend a classifier for bags, and estimate the gain from more labels.
-
-    Example: sparsetoken diagnose bags.npz
-    """
-    from sparsetoken import forecasting
-
-    seed = o.random_state(seed)
-    data = source.read(file)
-    data.check_two_classes()
-    diagnosis = forecasting.diagnose(data.bags, data.y, groups=data.groups, random_state=seed)
-    leaks, warnings = separating(data)
-    more = {"columns": data.columns, "left_out": data.left_out, "separating": leaks}
-    lines = [columns_told(data), *str(diagnosis).splitlines()]
-    return Answer("", {**diagnosis.to_dict(), **more}, lines, advice=warnings)
 
 
 @command
