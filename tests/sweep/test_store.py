@@ -9,7 +9,7 @@ import shutil
 import pytest
 import xarray as xr
 
-from hostile_files import writers_of
+from broken_files import writers_of
 from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.sweep import Grid, compute, run, to_frame, to_xarray
 from sparsetoken.sweep.runs import count

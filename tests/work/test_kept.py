@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hostile_files import little_memory, writers_of
+from broken_files import little_memory, writers_of
 from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.work import Kept, Result, WorkerDied, canonical_text, digest, kept
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsetoken.base.files import folder_written_whole, require_place, written_whole
+from sparsetoken.base.files import folder_written_whole, refused, require_place, written_whole
 from sparsetoken.base.machine import machine_memory, needed
-from sparsetoken.base.untrusted import refused
 from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.sweep.compute import checked_result
 from sparsetoken.sweep.parameters import FAILED, MISSING, RESULTS
