@@ -160,7 +160,7 @@ def _predict_task(
     tolerance: float,
     progress: bool,
 ) -> TaskPrediction:
-    from sparsetoken.theory.task_readout import predict_task  # with JAX
+    from sparsetoken.theory.task_readout import predict_task
 
     if tested is not None:
         raise InvalidInput("test_problem", "None for a task", tested)
@@ -195,7 +195,7 @@ def _of_one_loss(
 ) -> list[Prediction]:
     """Return predictions with readouts of one loss."""
     if isinstance(model.query, Descent):
-        from sparsetoken.theory.descended import predict_after_descent  # with JAX
+        from sparsetoken.theory.descended import predict_after_descent
 
         return predict_after_descent(problem, model, test_problem, readouts, tolerance)
     if may_vary(model.query, problem):
