@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce test test-all test-shapes test-portable fuzz lint style format bench docs clean
+.PHONY: help env reproduce test test-all test-shapes test-portable fuzz lint style format bench docs linkcheck clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,12 +92,14 @@ STATIC_EXPLORER := $(SITE)/explorer/index.html
 docs: $(READY) ## build the documentation site (results/site); warnings are errors
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
 	@$(MAKE) --no-print-directory -j2 pages $(STATIC_EXPLORER)
-	@$(BIN)/python docs/check_site.py $(SITE)
 	@echo "Open $(SITE)/index.html"
 
 .PHONY: pages
 pages:
 	$(BIN)/python -m sphinx -W --keep-going -q docs $(SITE)
+
+linkcheck: docs ## check the links of the site to other sites, which needs the network
+	$(BIN)/python -m sphinx -b linkcheck -q -d $(SITE)/.doctrees docs $(OUT)/links
 
 # The explorer as a page of the site, with results on a grid inside: four minutes of one core.
 $(STATIC_EXPLORER): $(wildcard $(addprefix src/sparsetoken/,explorer/*.py explorer/static/* theory/*.py theory/*/*.py))

@@ -10,12 +10,10 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "src"))
-sys.path.insert(0, str(HERE))
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(HERE.parent / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
-from docutils.nodes import image  # noqa: E402
-from source_links import PUBLIC, reference_of, source_of  # noqa: E402
+from docutils.nodes import image, literal, reference, title  # noqa: E402
 from sphinx.util.nodes import make_refnode  # noqa: E402
 from sphinx_gallery.directives import imgsgnode  # noqa: E402
 
@@ -30,15 +28,15 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.linkcode",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
-    "source_links",
 ]
 exclude_patterns = ["_build", "gallery/README.rst", "gallery/*.py"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]
+linkcheck_ignore = ["explorer/"]  # built beside the pages
 
 # The browser needs no network: MathJax is a file of this site.
 mathjax_path = "mathjax/tex-svg.js"
@@ -65,7 +63,6 @@ templates_path = ["_templates"]
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
-linkcode_resolve = source_of
 default_role = "py:obj"  # a name in a docstring leads to its page
 
 
@@ -114,6 +111,9 @@ MODULES = {
     "sparsetoken.base.validation": "Errors that are raised, and checks of values.",
     "sparsetoken.explorer": "Settings of the interactive page.",
 }
+
+PUBLIC: dict[str, str] = {}
+"""Public names, and the names under which the reference has them."""
 
 
 def _write_reference() -> None:
@@ -200,13 +200,65 @@ def _add_returns(app, what, name, obj, options, lines) -> None:
     lines[at:at] = ["", "Returns", "-------", text, ""]
 
 
+METHODS = ("to_frame", "to_xarray")  # of results, besides the functions of these names
+
+
+def _entry(name: str) -> str | None:
+    """Return the entry of the reference for a name in the text, or None.
+
+    It may lack the first modules, and name a part of what has the entry. A single word in lower
+    case is no name: it may be a command, or a word of English.
+    """
+    if name.startswith("st.") and f"sparsetoken.{name[3:]}" in PUBLIC:
+        return PUBLIC[f"sparsetoken.{name[3:]}"]
+    parts = name.removeprefix("st.").removeprefix("sparsetoken.").split(".")
+    for count in range(len(parts), 0, -1):
+        first = ".".join(parts[:count])
+        top = PUBLIC.get(f"sparsetoken.{first}")
+        entries = {entry for full, entry in PUBLIC.items() if full.endswith(f".{first}")}
+        if top is None and len(entries) != 1:
+            continue
+        if first in METHODS or (first.isalpha() and first.islower()):
+            continue
+        return top or entries.pop()
+    return None
+
+
+def _link(app, page, name, content):
+    """Return a link from a page to the entry of a public name, or None."""
+    objects, entry = app.env.get_domain("py").objects, _entry(name)
+    if entry not in objects:
+        return None
+    return make_refnode(app.builder, page, objects[entry].docname, entry, content)
+
+
 def _find_name(app, env, node, contnode):
     """Return a link for a public name in a docstring that stands in another module."""
-    entry = reference_of(node.get("reftarget", "")) if node.get("reftype") == "obj" else None
-    if entry is None or entry not in env.get_domain("py").objects:
-        return None
-    page = env.get_domain("py").objects[entry].docname
-    return make_refnode(app.builder, node["refdoc"], page, entry, contnode)
+    target = node.get("reftarget", "") if node.get("reftype") == "obj" else ""
+    return _link(app, node["refdoc"], target, contnode)
+
+
+def _link_names(app, doctree, page) -> None:
+    """Link the public names in the text of a Markdown page to the reference."""
+    if not str(app.env.doc2path(page)).endswith(".md"):
+        return
+    for node in list(doctree.findall(literal)):
+        link = _link(app, page, node.astext().partition("(")[0], node.deepcopy())
+        if link is not None and not isinstance(node.parent, (title, reference)):
+            node.replace_self(link)
+
+
+BUILT = {  # pages that a bare clone lacks, by the files that they are made of
+    re.compile(r"\]\(gallery/README\.rst\)"): "](examples/index.rst)",
+    re.compile(r"\]\(gallery/(\w+)\.py\)"): r"](examples/\1.rst)",
+    re.compile(r"\]\(\.\./src/sparsetoken\)"): "](reference/index.md)",
+}
+
+
+def _to_built_pages(app, page, source) -> None:
+    """Lead links to files of the clone to the pages that are made of them."""
+    for file, built in BUILT.items():
+        source[0] = file.sub(built, source[0])
 
 
 def _describe_pictures(app, doctree) -> None:
@@ -219,7 +271,9 @@ def _describe_pictures(app, doctree) -> None:
 
 def setup(app) -> None:
     """Prepare docstrings before numpydoc reads them, and what is read before it is written."""
+    app.connect("source-read", _to_built_pages)
     app.connect("doctree-read", _describe_pictures)
+    app.connect("doctree-resolved", _link_names)
     app.connect("missing-reference", _find_name)
     app.connect("autodoc-process-docstring", _add_returns, priority=300)
     app.connect("autodoc-process-docstring", _escape, priority=400)

@@ -137,4 +137,5 @@ print(f"cheapest, as measured: {model} with {n} labels")
 
 # %%
 # For files of your own, ``sparsetoken bags forecast FILE`` prints the same
-# forecast, and :doc:`For practitioners </practitioners>` says what else can be read.
+# forecast, and :doc:`For practitioners </practitioners>` says what else can be
+# read.

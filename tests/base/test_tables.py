@@ -60,9 +60,9 @@ def test_a_wide_table_goes_on_below_with_the_columns_that_tell_rows_apart():
     assert html(rows, ["advice"]).count("<tr>") == 5
 
 
-def _diagnosis():
+def _forecast():
     bags = [[[i % 2 + 0.1 * (i % 7)]] for i in range(20)]
-    return st.diagnose(bags, [i % 2 for i in range(20)], progress=False)
+    return st.forecast(bags, [i % 2 for i in range(20)], progress=False)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def _diagnosis():
             ["ridge", "test error", "Search: max_iterations after"],
         ),
         (
-            _diagnosis,
+            _forecast,
             ["cross-validated", "forecast", "attention", "status", "use", "of their variance"],
         ),
     ],

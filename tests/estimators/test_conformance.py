@@ -41,7 +41,6 @@ def _quick_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Less of what takes most of the time of a fit, and what no rule is about."""
     fitting = "sparsetoken.estimators.fitting"
     monkeypatch.setattr(f"{fitting}.stacking.FOLDS", 2)
-    monkeypatch.setattr(f"{fitting}.signal_test.PERMUTATIONS", 9)
     monkeypatch.setattr(f"{fitting}.attention.GRID", (1.0,))
 
 

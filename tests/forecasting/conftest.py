@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsetoken import diagnose
+from sparsetoken import forecast
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +31,6 @@ def two_fits(monkeypatch):
 
 @pytest.fixture(scope="session")
 def clear(draw):
-    """Return the diagnosis, with its forecast, of one strong token of eight."""
+    """Return the forecast of one strong token of eight."""
     bags, y = draw(8, 1, 4.0, 0.5, 20, 80, 0)
-    return diagnose(bags, np.where(y == 1, "with", "none"))
+    return forecast(bags, np.where(y == 1, "with", "none"))

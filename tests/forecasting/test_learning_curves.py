@@ -34,10 +34,8 @@ Y = np.arange(40) % 2
 
 
 def test_the_contract(clear):
-    forecast = clear.forecast
     values = json.loads(json.dumps(clear.to_dict()))
-    assert (values["n"], values["recommended"]) == (80, "bag")
-    values = values["forecast"]
+    assert values["n"] == clear.n == 80
     assert set(values["curves"]) == {"bag", "attention", "pooled"}
     for points in values["curves"].values():
         assert [point["n"] for point in points] == [80, 160, 320]
@@ -45,31 +43,33 @@ def test_the_contract(clear):
             assert set(point) == {"n", "error", "low", "high"}
             assert 0 <= point["low"] <= point["error"] <= point["high"] <= 1
         assert points[2]["error"] < points[1]["error"] < points[0]["error"]
-    assert clear.recommended == forecast.recommended == values["recommended"] == "bag"
+    assert clear.recommended == values["recommended"] == "bag"
     assert values["recommended_at"] == dict.fromkeys(("80", "160", "320"), "bag")
     assert values["status"] == "converged"
     assert values["measured"]["pooled"]["n"] == 64
     assert clear.gain > clear.gain_error > 0 == clear.heavy_tails
+    for name in ("gain", "gain_error", "within_bag", "heavy_tails"):
+        assert values[name] == getattr(clear, name)
 
 
 def test_shown_as_text_table_and_picture(clear):
-    point, one = clear.forecast.curves["bag"][-1], clear.forecast.measured["bag"]
+    point, one = clear.curves["bag"][-1], clear.measured["bag"]
     for words in (
         f"{one.error:.3f} ± {one.standard_error:.3f}",
         f"{point.error:.3f} ({point.low:.3f} to {point.high:.3f})",
         "status converged",
         "At 320 bags, use BagClassifier.",
-        "For these 80 bags use BagClassifier",
+        f"mean pooling is {clear.gain:.3f} ± {clear.gain_error:.3f} above",
         "0% of the columns have heavy tails",
     ):
         assert words in str(clear)
         assert words in clear._repr_html_()
     pandas = pytest.importorskip("pandas")
-    table = clear.forecast.to_frame()
+    table = clear.to_frame()
     assert isinstance(table, pandas.DataFrame)
     assert list(table.columns) == ["model", "n", "error", "low", "high"]
     plt = pytest.importorskip("matplotlib.pyplot")
-    ax = clear.forecast.plot()
+    ax = clear.plot()
     assert {line.get_label() for line in ax.get_lines()} >= {"bag", "attention", "pooled"}
     plt.close(ax.figure)
 
@@ -87,9 +87,9 @@ def test_a_sparse_signal_is_forecast(clear, draw):
         ("bag", BagClassifier()),
     ):
         error = np.mean(model.fit(bags[train], y[train]).predict(bags[test]) != y[test])
-        last = clear.forecast.curves[name][-1]
+        last = clear.curves[name][-1]
         assert last.low - 0.03 <= error <= last.high + 0.03  # 0.03: one draw of the bags
-    assert clear.forecast.informative.low <= 1 <= clear.forecast.informative.high
+    assert clear.informative.low <= 1 <= clear.informative.high
 
 
 def _scored(errors, n, noise):
@@ -192,8 +192,9 @@ def _assembled(errors, sizes=None):
     noise = np.random.default_rng(0).standard_normal
     scored = _scored(dict.fromkeys(MODELS, errors), 40, noise)
     held_out = HeldOut(np.array([20.0, 27.0, 36.0]), *scored, Excess(0.0, 1.0))
-    posterior = fit_posterior(BagLaw(3, 3.0, 0.0, 0.5), held_out)
-    return assembled(read_labelled(BAGS, Y), check_sizes(sizes, 40), held_out, posterior)
+    data, law = read_labelled(BAGS, Y), BagLaw(3, 3.0, 0.0, 0.5)
+    wanted, posterior = check_sizes(sizes, 40), fit_posterior(law, held_out)
+    return assembled(data, law, 0.0, wanted, held_out, posterior)
 
 
 def test_what_disagrees_with_cross_validation_is_told():

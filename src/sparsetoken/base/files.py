@@ -1,4 +1,4 @@
-"""Paths that are given, and atomic writing of files."""
+"""Paths that are given, readers that fail, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.validation import Failure, InvalidInput, one_line
+
+LONGEST_REASON = 200  # characters; NumPy quotes a header of any length
 
 
 def require_regular(name: str, path: Path, remedy: str = "") -> None:
@@ -20,6 +22,27 @@ def require_regular(name: str, path: Path, remedy: str = "") -> None:
         if not stat.S_ISREG(mode):
             kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a device or a socket"
             raise InvalidInput(name, "a regular file", f"{path}, {kind}", remedy)
+
+
+@contextlib.contextmanager
+def refused(name: str, legal: str, path: Path) -> Iterator[None]:
+    """Turn whatever a package raises while it reads a file into one `InvalidInput`.
+
+    The types are not listed: a damaged file takes a reader to places that its authors did not
+    foresee. Only calls of such readers stand inside, so that errors of this package are not hidden.
+    """
+    try:
+        yield
+    except (InvalidInput, Failure):
+        raise
+    except Exception as error:
+        raise unreadable(name, legal, path, error) from None
+
+
+def unreadable(name: str, legal: str, path: Path, error: Exception) -> InvalidInput:
+    """Return the error for a file whose reader failed."""
+    reason = one_line(error).removesuffix(":")
+    return InvalidInput(name, legal, str(path), reason[:LONGEST_REASON])
 
 
 def require_place(name: str, path: Path, *inputs: Path) -> None:

@@ -25,3 +25,8 @@ def needed(name: str, purpose: str, extra: str) -> Any:
         remedy = f"pip install 'sparsetoken[{extra}]'."
         package = name.partition(".")[0]
         raise InvalidInput(package, f"installed {purpose}", "no such package", remedy) from None
+
+
+def need_jax() -> None:
+    """Raise `InvalidInput` unless JAX is installed: nothing else of the package needs it."""
+    needed("jax", "for descents, networks and functions of your own (losses, metrics)", "networks")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sparsetoken.estimators.fitting.targets import Targets
 
 FOLDS, SHOWN_BAGS, SHOWN_TOKENS = 10, 3, 3
-FITTED = ("ridge", "sharpness", "gain", "signal_pvalue")
+FITTED = ("ridge", "sharpness", "gain")
 """The reported values of a fitted model for each class, if any; an attribute ends in _."""
 
 

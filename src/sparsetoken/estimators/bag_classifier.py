@@ -60,13 +60,10 @@ class BagClassifier(BagStack, BaseBagClassifier):
     member_bags_ : int array of shape (M,)
         How many bags each member was fitted to.
     weights_ : array of shape (M, K)
-        K = 1 for two classes, else n_classes, each against the rest.
+        K = 1 for two classes, else n_classes, each against the rest. A `QueryWarning` says if the
+        constant has all of it.
     member_losses_ : array of shape (M, K)
         Held-out log-loss of each member by itself.
-    signal_pvalue_ : array of shape (K,)
-        Of the hypothesis that labels are independent of tokens, by an exact test that looks for
-        single tokens and for means. A `QueryWarning` says if it is 0.05 or more. It is None with
-        groups, whose bags are not exchangeable.
     intercept_ : array of shape (K,)
         What weights of two classes add to the log odds; 0 for more classes.
     token_coef_ : array of shape (K, d)

@@ -68,7 +68,7 @@ class BagRegressor(BagStack, BaseBagRegressor):
         As for `BagClassifier`, K = 1; `side_` is -1 where single tokens make y small.
     intercept_ : array of shape (1,)
         0.
-    signal_pvalue_, left_out_scores_, normal_scores_, n_bags_, n_features_in_
+    left_out_scores_, normal_scores_, n_bags_, n_features_in_
         As for `BagClassifier`; left-out scores are predictions.
 
     See Also

@@ -59,7 +59,7 @@ class EmptyBagWarning(UserWarning):
 
 
 class QueryWarning(UserWarning):
-    """Attention does not beat mean pooling on held-out bags, or is off.
+    """Attention does not beat mean pooling on held-out bags, or nothing beats a constant.
 
     Silence it with ``warnings.simplefilter("ignore", QueryWarning)``.
     """

@@ -1,29 +1,28 @@
-"""Fitted classifiers in files that run no code when they are read.
+"""Fitted classifiers in files: those of skops, with its list of trusted types.
 
-The format is that of skops: arrays, plain values, and the names of a few known types. A pickle,
-which joblib writes, can run any code when it is loaded; such files are read on demand only.
+A pickle, which joblib writes, can run any code when it is loaded; such files are read on demand
+only.
 """
 
 from __future__ import annotations
 
-import io
-import json
+import typing
 import zipfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sparsetoken.base.files import written_whole
+from sklearn.base import BaseEstimator
+
+from sparsetoken.base.files import refused, written_whole
 from sparsetoken.base.machine import needed
-from sparsetoken.base.untrusted import check_unpacked, members_of, refused
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators.declared import check_fitted
 
 PICKLES = (".joblib", ".pickle", ".pkl")
 ENDINGS = (".skops", *PICKLES, "")
 _LEGAL = "a classifier that was saved"
 _HARMLESS = "of types of this package and of those that skops knows to be harmless"
-_TREES = ("sklearn.tree._tree.Tree",)  # what is in them is not looked at
-_SCHEMA, _OBJECTS = "schema.json", 32  # bytes of objects for a byte of JSON, as of "[[],[],[]]"
+_TREES = ("sklearn.tree._tree.Tree",)
 
 
 def check_savable(name: str, path: Path) -> None:
@@ -94,14 +93,13 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
     Raises
     ------
     InvalidInput
-        If there is no such file, if it is damaged, would fill the memory or is not what this
-        version keeps of a fit, if it names types other than those of this package and the ones
-        that skops knows to be harmless, or if it is a pickle that is not trusted.
+        If there is no such file, if it is damaged or of another version, if it names types other
+        than those of this package and the ones that skops knows to be harmless, or if it is a
+        pickle that is not trusted.
 
     Notes
     -----
-    Load models only from people you trust. No code is run, and what the estimators of this package
-    have fitted is checked for kinds, shapes and numbers; what is in the trees of a forest is not.
+    Load models and data only from people you trust.
 
     Examples
     --------
@@ -135,7 +133,7 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
 def _harmless(path: Path) -> Any:
     skops = _skops()
     with refused("MODEL", _LEGAL, path):
-        content = _unpacked(path)
+        content = path.read_bytes()
         strange = _strange(content)
         if not strange:
             return skops.loads(content, trusted=sorted(_trusted()))
@@ -151,34 +149,29 @@ def _trusted() -> set[str]:
     return {*_own_types(), *_TREES}
 
 
-def _unpacked(path: Path) -> bytes:
-    """Return a zip file of the same members, unpacked, whose sizes were counted before.
-
-    Of a member that declares less than it holds, skops would unpack all. It reads a member each
-    time that the schema names it.
-    """
-    copy = io.BytesIO()
-    with zipfile.ZipFile(path) as packed, zipfile.ZipFile(copy, "w") as plain:
-        members = members_of(path, packed)
-        check_unpacked(path, _OBJECTS * members[_SCHEMA].file_size)
-        schema = json.dumps(json.loads(_content(packed, members[_SCHEMA])))
-        uses = {name: max(1, schema.count(json.dumps(name))) for name in members}
-        check_unpacked(path, sum(uses[name] * one.file_size for name, one in members.items()))
-        for name, member in members.items():
-            plain.writestr(name, _content(packed, member))
-    return copy.getvalue()
-
-
-def _content(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    with packed.open(member) as file:
-        return file.read(member.file_size)  # without a size, all is unpacked before it is cut
-
-
 def _complete(model: Any, path: Path) -> Any:
-    """Return a model whose estimators are as fits leave them, or raise `InvalidInput`."""
-    with refused("MODEL", _LEGAL, path):
-        check_fitted(model, path)
+    """Return a model whose estimators have all that this version fits, or raise `InvalidInput`."""
+    for one in _estimators(model):
+        hints = typing.get_type_hints(type(one))
+        fitted = [each for each in hints if each.endswith("_") and each[0] != "_"]
+        missing = sorted(each for each in fitted if not hasattr(one, each))
+        if 0 < len(missing) < len(fitted):  # without any it is a parameter of another one
+            got = f"{path}, {type(one).__name__} without {', '.join(missing)}"
+            remedy = "Another version saved it: fit and save it again."
+            raise InvalidInput("MODEL", "an estimator that this version saved", got, remedy)
     return model
+
+
+def _estimators(value: Any) -> Iterator[BaseEstimator]:
+    """Yield the estimators of this package in a value, the parts of an estimator included."""
+    if isinstance(value, BaseEstimator):
+        if type(value).__module__.startswith(f"{__package__}."):
+            yield value
+        value = vars(value)
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    for one in value if isinstance(value, list | tuple) else ():
+        yield from _estimators(one)
 
 
 def _own_types() -> set[str]:

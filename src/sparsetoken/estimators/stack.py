@@ -18,7 +18,6 @@ from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.attention import Attention, TokenOrder
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
-from sparsetoken.estimators.fitting.signal_test import signal_pvalue
 from sparsetoken.estimators.fitting.stacking import shrunk_weights
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
@@ -26,7 +25,6 @@ from sparsetoken.estimators.normal_scores import TokenNormalScores
 
 VALUES = 1 << 26  # of normal scores that members are fitted to: a copy of 512 MB
 LEAST = 100  # bags that they are fitted to all the same
-LEVEL = 0.05  # p-value from which a warning is given
 CONSTANT = "constant"
 NORMAL = " of normal scores"
 TAKEN = ("constant", "size", "forest", "mean", "maxima", "attention")
@@ -76,7 +74,6 @@ class BagStack(TokenOrder):
     member_bags_: Int[np.ndarray, " M"]
     members_: dict[str, Any]
     weights_: Float[np.ndarray, "M K"]
-    signal_pvalue_: Float[np.ndarray, " K"] | None
     token_coef_: Float[np.ndarray, "K d"]
     side_: Int[np.ndarray, " K"]
     orders_normal_scores_: bool
@@ -95,14 +92,7 @@ class BagStack(TokenOrder):
         if self.normal_scores_ is not None:
             parts["normal scores"] = self._of_normal_scores(whole)
         found: list[Found] = []
-        with progress_of("fits", 2 + len(parts) + len(own), self.progress) as done:
-            # The test takes the same bags in all forms, and bags of a group are not exchangeable.
-            tested = [part.tasks for part in parts.values() if len(part.rows) == len(bags)]
-            self.signal_pvalue_ = None
-            if targets.groups is None:
-                each_column = zip(*tested, strict=True)
-                self.signal_pvalue_ = np.array([signal_pvalue(each) for each in each_column])
-            done()
+        with progress_of("fits", 1 + len(parts) + len(own), self.progress) as done:
             members = list(self._alone(whole, rng))
             done()
             for form, part in parts.items():
@@ -120,10 +110,10 @@ class BagStack(TokenOrder):
         self.orders_normal_scores_ = self._keep_token_scores(found) > 0
         self._weigh(members, tasks, targets)
         return [
-            f"{self._kind_of_name} {name}: no signal is found (p = {p:.2g}); it may have "
-            "nothing to do with the tokens. Take more bags, or test on others."
-            for name, p in zip(self._names(), self._pvalues(), strict=True)
-            if p is not None and p >= LEVEL
+            f"{self._kind_of_name} {name}: no member predicts left-out bags better than the "
+            "constant, which has all weight. Take more bags, or add a member of your own."
+            for name, silent in zip(self._names(), self._silent(), strict=True)
+            if silent
         ]
 
     def _of_normal_scores(self, whole: _Part) -> _Part:
@@ -344,23 +334,14 @@ class BagStack(TokenOrder):
         form = self._formed(bags, "normal scores" if self.orders_normal_scores_ else "tokens")
         return form.tokens @ self._in(form, self.token_coef_).T
 
-    def _pvalues(self) -> list[float] | list[None]:
-        known = self.signal_pvalue_
-        return [None] * len(self._names()) if known is None else known.tolist()
-
     def summary(self) -> str:
         """Say in a line for each class which members have what weight."""
         check_is_fitted(self)
         lines = []
-        columns = zip(self._names(), self.weights_.T, self._pvalues(), strict=True)
-        for name, weights, p in columns:
+        for name, weights in zip(self._names(), self.weights_.T, strict=True):
             order = np.argsort(-weights, kind="stable")
             parts = [f"{self.member_names_[m]} {weights[m]:.0%}" for m in order if weights[m]]
-            signal = ""
-            if p is not None:
-                found = "a signal is found" if p < LEVEL else "no signal is found"
-                signal = f"; {found} (p = {p:.2g})"
-            lines.append(f"{self._kind_of_name} {name}: {', '.join(parts)}{signal}.")
+            lines.append(f"{self._kind_of_name} {name}: {', '.join(parts)}.")
         sampled = self.member_bags_ < self.member_bags_.max()
         for m in np.flatnonzero(sampled & self.weights_.any(axis=1)).tolist():
             lines.append(

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import optimize
 
 from sparsetoken import theory
+from sparsetoken.base.machine import need_jax
 from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Size, Sizes, piece, profiles
@@ -171,6 +172,7 @@ def least_error(name: str, bags: int) -> list[Row]:
     Weights beside the signals bring noise alone, so that tokens have the two dimensions of the
     signals. Half of the bags are searched on, and the error is that of the others.
     """
+    need_jax()
     import jax
 
     network, first = NETWORKS[name][0], np.array(LEAST[name])

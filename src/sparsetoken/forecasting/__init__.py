@@ -3,19 +3,15 @@
 In the order in which a forecast uses them: `inputs` (with what the pilot shows of its bags),
 `crossvalidation` (what it shows of the classifiers), `curves` (learning curves in closed form),
 `posterior` (which of them agree with what was measured), `learning_curves` (the forecast).
-`diagnose` stands on it.
 """
 
-from sparsetoken.forecasting.diagnose import Diagnosis, diagnose
 from sparsetoken.forecasting.learning_curves import forecast
 from sparsetoken.forecasting.results import Forecast, ForecastPoint, Measured
 
 __all__ = [
-    "Diagnosis",
     "Forecast",
     "ForecastPoint",
     "Measured",
-    "diagnose",
     "forecast",
 ]
 __dir__ = __all__.copy

@@ -10,6 +10,7 @@ from scipy.special import expit, logit
 from scipy.stats import beta
 
 from sparsetoken.base.validation import InvalidInput, generator_of, integer, refuse_disguised
+from sparsetoken.estimators import TokenNormalScores
 from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import BagLaw, Labelled, bag_law, read_labelled
 from sparsetoken.forecasting.posterior import Interval, Posterior, fit_posterior
@@ -37,7 +38,8 @@ def forecast(
     The classifiers are `BagClassifier` with its default parameters, called ``bag``, its member with
     attention alone, ``attention``, and that with mean pooling, ``pooled``. They are fitted to four
     fifths of the pilot and tested on the rest, in the folds of ``sparsetoken bags fit --folds 5``
-    with the same seed; mean pooling, which takes little time, also to a half and two thirds. Measured
+    with the same seed; mean pooling, which takes little time, also to a half and two thirds.
+    Measured
     are errors, and areas under the ROC curves of bags held out together, which depend on the same
     separation of the classes with different noise. The forecast follows curves of the sparse-token
     model, weighted by their agreement with the measurements. What they miss is unknown, and has a
@@ -91,7 +93,7 @@ def forecast(
 
     See Also
     --------
-    diagnose : Which classifier suits some bags.
+    BagClassifier : The classifier to begin with.
 
     Examples
     --------
@@ -106,23 +108,18 @@ def forecast(
     >>> [point.n for point in found.curves["bag"]]
     [80, 320]
     """
-    data = read_labelled(bags, y, groups)
-    wanted = check_sizes(sizes, len(data.bags))
-    return measured_forecast(data, bag_law(data), wanted, as_seed(random_state), progress)
+    data, seed = read_labelled(bags, y, groups), _as_seed(random_state)
+    wanted, law = check_sizes(sizes, len(data.bags)), bag_law(data)
+    held_out = held_out_errors(data, seed, progress)
+    heavy = TokenNormalScores(random_state=seed).fit(data.bags).columns_
+    share = len(heavy) / data.bags.dimension
+    return assembled(data, law, share, wanted, held_out, fit_posterior(law, held_out))
 
 
-def as_seed(random_state: Any) -> int:
+def _as_seed(random_state: Any) -> int:
     """Return a number as it is, so that folds are those of other commands with this seed."""
     rng = generator_of(random_state)
     return int(random_state if isinstance(random_state, Integral) else rng.randint(2**31 - 1))
-
-
-def measured_forecast(
-    data: Labelled, law: BagLaw, sizes: tuple[int, ...], seed: int, progress: bool
-) -> Forecast:
-    """Cross-validate the pilot, and forecast the errors at some sizes."""
-    held_out = held_out_errors(data, seed, progress)
-    return assembled(data, sizes, held_out, fit_posterior(law, held_out))
 
 
 def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:
@@ -144,7 +141,12 @@ def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:
 
 
 def assembled(
-    data: Labelled, sizes: tuple[int, ...], held_out: HeldOut, posterior: Posterior
+    data: Labelled,
+    law: BagLaw,
+    heavy_tails: float,
+    sizes: tuple[int, ...],
+    held_out: HeldOut,
+    posterior: Posterior,
 ) -> Forecast:
     """Return the forecast at some sizes, with advice about it."""
     n, rate = len(data.bags), float(data.positive.mean())
@@ -175,6 +177,8 @@ def assembled(
         curves=curves,
         measured=measured,
         gain_error=held_out.gain_error,
+        within_bag=law.between / (1 + law.between),
+        heavy_tails=heavy_tails,
         informative=posterior.informative,
         guess=guess,
         status=status,

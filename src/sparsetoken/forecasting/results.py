@@ -83,7 +83,12 @@ class Forecast(Shown):
     measured : dict of Measured
         What cross-validation of the pilot in five folds gave.
     gain_error : float
-        Standard error over bags of the cross-validated gain of `BagClassifier` over mean pooling.
+        Standard error of `gain` over bags.
+    within_bag : float
+        Share of the variance of the tokens that those of a bag have in common, in [0, 1): their
+        intra-bag correlation.
+    heavy_tails : float
+        Share of the columns with heavy tails, to whose normal scores `BagClassifier` fits members.
     informative : Interval
         The number of informative tokens in a bag that agrees best with what was measured. That
         of the bag size stands for bags in which attention gains nothing.
@@ -110,16 +115,25 @@ class Forecast(Shown):
     >>> found = st.forecast(bags, labels, sizes=[160])
     >>> found.n, sorted(found.curves), found.recommended
     (80, ['attention', 'bag', 'pooled'], 'bag')
+    >>> found.gain > found.gain_error, found.heavy_tails
+    (True, 0.0)
     """
 
     n: int
     curves: Mapping[str, tuple[ForecastPoint, ...]]
     measured: Mapping[str, Measured]
     gain_error: float
+    within_bag: float
+    heavy_tails: float
     informative: Interval
     guess: float
     status: Status
     advice: tuple[str, ...] = ()
+
+    @property
+    def gain(self) -> float:
+        """The cross-validated error of mean pooling less that of `BagClassifier`."""
+        return self.measured["pooled"].error - self.measured["bag"].error
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -177,7 +191,10 @@ class Forecast(Shown):
             "status": str(self.status.code),
             "n": self.n,
             "measured": {model: dataclasses.asdict(one) for model, one in self.measured.items()},
+            "gain": self.gain,
             "gain_error": self.gain_error,
+            "within_bag": self.within_bag,
+            "heavy_tails": self.heavy_tails,
             "informative": self.informative._asdict(),
             "guess": self.guess,
             "advice": list(self.advice),
@@ -223,9 +240,15 @@ class Forecast(Shown):
         for n, *points in zip(self.sizes, *self.curves.values(), strict=True):
             cells = [f"{p.error:.3f} ({p.low:.3f} to {p.high:.3f})" for p in points]
             rows.append({"": "forecast", "bags": n, **dict(zip(self.curves, cells, strict=True))})
+        now, last = self.sizes[0], self.sizes[-1]
         lines = (
             "Test errors, cross-validated ± standard error over bags, and forecast (90% interval); "
             f"status {self.status}.",
-            self._recommendation(self.sizes[-1]),
+            *([self._recommendation(now)] if self.better(now) != self.better(last) else []),
+            self._recommendation(last),
+            f"The cross-validated error of mean pooling is {self.gain:.3f} ± {self.gain_error:.3f} "
+            "above that of BagClassifier.",
+            f"The tokens of a bag share {self.within_bag:.0%} of their variance; "
+            f"{self.heavy_tails:.0%} of the columns have heavy tails.",
         )
         return rows, (*lines, *self.advice)

@@ -1,6 +1,6 @@
 """Convex losses: value, slope, curvature, prox, Moreau envelope.
 
-The names are loaded on first use, as `CustomLoss` needs JAX; the stub beside this file lists them.
+The names are loaded on first use; the stub beside this file lists them.
 """
 
 import lazy_loader

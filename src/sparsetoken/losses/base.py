@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsetoken.base.machine import need_jax
 from sparsetoken.numerics.backend import namespace
 from sparsetoken.numerics.newton import increasing_root
 from sparsetoken.numerics.quadrature import gaussian_panels
@@ -104,7 +105,7 @@ class Loss(abc.ABC):
         super().__init_subclass__(**keywords)
         if not cls.__module__.startswith(_BUILT_IN):
             # Its methods may use JAX, in which float64 is enabled if it is imported before.
-            import jax  # noqa: F401
+            need_jax()
 
     @abc.abstractmethod
     def value(self, y: Any, z: Any) -> Any:
@@ -179,7 +180,7 @@ class Loss(abc.ABC):
         """
         if type(self).__module__.startswith(_BUILT_IN):
             return ""
-        from sparsetoken.losses.identity import digest_of  # with JAX
+        from sparsetoken.losses.identity import digest_of
 
         return digest_of([(getattr(self, name), count) for name, count in _METHODS.items()])
 

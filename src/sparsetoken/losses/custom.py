@@ -7,15 +7,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import cloudpickle
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import jaxpr_as_fun
 
+from sparsetoken.base.machine import need_jax
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses.base import Loss
 from sparsetoken.losses.built_in import check_new_name
-from sparsetoken.losses.identity import NOT_TRACEABLE, digest_of
+from sparsetoken.losses.identity import digest_of, not_traceable
 from sparsetoken.numerics.backend import namespace
 
 _JUMP = 1e-3  # relative rise of the slope over 1e-11: more is no curvature
@@ -55,8 +53,8 @@ class CustomLoss(Loss):
     Raises
     ------
     InvalidInput
-        If the value is not finite, not convex in z or has a kink on a grid of
-        |z| <= 1e4, with the place; if it is not written with ``jax.numpy``; or if the
+        If JAX is not installed; if the value is not finite, not convex in z or has a kink on a
+        grid of |z| <= 1e4, with the place; if it is not written with ``jax.numpy``; or if the
         name is that of a built-in loss. Pickling raises it if the function cannot be pickled.
 
     See Also
@@ -72,6 +70,7 @@ class CustomLoss(Loss):
     """
 
     def __init__(self, name: str, value: Callable[[Any, Any], Any]) -> None:
+        need_jax()
         self.name = check_new_name(name)
         if not callable(value):
             raise InvalidInput("loss value", "a function of (y, z)", value)
@@ -124,6 +123,9 @@ class CustomLoss(Loss):
     @functools.cached_property
     def _arrays(self) -> _Traced:
         """The same for arrays, compiled."""
+        import jax
+        import jax.numpy as jnp
+
         return _Traced(*(jax.jit(jnp.vectorize(function)) for function in self._traced))
 
     def value(self, y: Any, z: Any) -> Any:
@@ -174,12 +176,16 @@ class CustomLoss(Loss):
 
 def _trace(value: Callable[[Any, Any], Any]) -> _Traced:
     """Trace a function of scalars in float64, with the variables that it uses as they are now."""
+    import jax
+    import jax.numpy as jnp
+    from jax.extend.core import jaxpr_as_fun
+
     scalar = jax.ShapeDtypeStruct((), np.float64)
     try:
         with jax.enable_x64(True):
             # JAX remembers what it traced by the function, and this one is new.
             traced = jax.make_jaxpr(lambda y, z: value(y, z))(scalar, scalar)
-    except NOT_TRACEABLE:
+    except not_traceable():
         remedy = "Use jnp.exp in place of np.exp, jnp.where in place of if, and so on."
         raise InvalidInput("loss value", "written with jax.numpy", value, remedy) from None
     except TypeError as error:  # other arguments, or a result that is no number
@@ -212,6 +218,9 @@ def _unpickled(name: str, digest: str, pickled: bytes) -> CustomLoss:
 
 def _evaluate(function: _Scalar, y: Any, z: Any) -> Any:
     """Evaluate in float64; JAX arrays of another type give their own type back."""
+    import jax
+    import jax.numpy as jnp
+
     with jax.enable_x64(True):
         values = function(jnp.asarray(y, dtype=float), jnp.asarray(z, dtype=float))
         if namespace(y, z) is np:

@@ -6,13 +6,16 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
 
-NOT_TRACEABLE = (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError)
-"""What JAX raises where a function is written for NumPy or branches on its arguments."""
+
+def not_traceable() -> tuple[type[Exception], ...]:
+    """Return what JAX raises where a function is written for NumPy or branches on arguments."""
+    from jax.errors import ConcretizationTypeError, TracerArrayConversionError
+
+    return TracerArrayConversionError, ConcretizationTypeError
 
 
 def digest_of(functions: Sequence[tuple[Callable[..., Any], int]]) -> str:
@@ -34,11 +37,13 @@ def digest_of(functions: Sequence[tuple[Callable[..., Any], int]]) -> str:
 
 
 def _lowered(function: Callable[..., Any], arguments: int) -> str:
+    import jax
+
     scalars = [jax.ShapeDtypeStruct((), np.float64)] * arguments
     try:
         with jax.enable_x64(True):
             traced = jax.jit(lambda *given: function(*given)).trace(*scalars)
             return traced.lower(lowering_platforms=("cpu",)).as_text()
-    except NOT_TRACEABLE:
+    except not_traceable():
         remedy = "Use jnp.exp in place of np.exp, jnp.where in place of if, and so on."
         raise InvalidInput("loss", "written with jax.numpy", function, remedy) from None

@@ -6,10 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from sparsetoken.base.machine import need_jax
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
 from sparsetoken.model.architectures.base import Architecture
@@ -29,13 +28,18 @@ def sample_loss(loss: Loss | Callable[[Any, Any], Any], outputs: int) -> Callabl
         if isinstance(loss, Loss):
             return lambda scores, y: loss.value(y, scores[0])
         return lambda scores, y: loss(scores[0], y)
-    if isinstance(loss, Loss):  # logistic
-        return lambda scores, y: jax.nn.logsumexp(scores) - scores[y.astype(int)]
-    return loss
+    return _logistic_of_classes if isinstance(loss, Loss) else loss
+
+
+def _logistic_of_classes(scores: Any, y: Any) -> Any:
+    import jax
+
+    return jax.nn.logsumexp(scores) - scores[y.astype(int)]
 
 
 def check_network(network: Architecture, law: TaskLaw, loss: Any) -> None:
-    """Raise `InvalidInput` unless a user's network and loss can be trained on a task."""
+    """Raise `InvalidInput` unless a user's network and loss can be trained on a task, by JAX."""
+    need_jax()
     if isinstance(network, Network):
         _check(network, law.length, law.outputs)
     if not isinstance(loss, Loss):
@@ -45,6 +49,9 @@ def check_network(network: Architecture, law: TaskLaw, loss: Any) -> None:
 
 @functools.lru_cache(maxsize=64)
 def _check(network: Network, length: int, outputs: int) -> None:
+    import jax
+    import jax.numpy as jnp
+
     name, m, C = "function of the network", len(network.columns), len(network.weights)
     with jax.enable_x64(True):
         rng = np.random.default_rng(0)
@@ -90,6 +97,8 @@ def _shape(name: str, function: Callable[..., Any], H: Any, c: Any, where: str) 
     InvalidInput
         If it has none, or the function takes an entry that is not there.
     """
+    import jax
+
     try:
         shape: tuple[int, ...] = jax.eval_shape(function, H, c).shape
     except Exception as error:  # whatever the function raises
@@ -119,6 +128,9 @@ def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
     """
     if not isinstance(network, Network):
         return True
+    import jax
+    import jax.numpy as jnp
+
     with jax.enable_x64(True):
         rng = np.random.default_rng(1)
         H = rng.standard_normal((_POINTS, length, len(network.columns)))
@@ -138,6 +150,9 @@ def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def _check_loss(loss: Callable[[Any, Any], Any], law: TaskLaw) -> None:
+    import jax
+    import jax.numpy as jnp
+
     of_sample = sample_loss(loss, law.outputs)
     with jax.enable_x64(True):
         scores = np.linspace(-1.0, 1.0, law.outputs + 1)[1:]
@@ -155,6 +170,10 @@ def check_metric(law: TaskLaw, loss: Any) -> None:
     """Raise `InvalidInput` unless a user's metric has a finite number for each bag."""
     if law.metric in ("error", loss):
         return
+    need_jax()
+    import jax
+    import jax.numpy as jnp
+
     of_sample = jax.vmap(sample_loss(law.metric, law.outputs), in_axes=(None, 0))
     with jax.enable_x64(True):
         y = jnp.asarray(law.some_targets())

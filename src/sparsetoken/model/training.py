@@ -121,7 +121,7 @@ def training_of(task: Problem, trained: Descent) -> Training:
 
 def _check(training: Training, positions: Any) -> None:
     """Raise `InvalidInput` unless a network can be trained so from its start."""
-    from sparsetoken.model.network_checks import check_network, is_symmetric  # with JAX
+    from sparsetoken.model.network_checks import check_network, is_symmetric
 
     law, network = training.law, training.network
     check_network(network, law, training.loss)

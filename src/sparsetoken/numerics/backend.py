@@ -45,7 +45,7 @@ def with_jax_x64(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 def _x64() -> AbstractContextManager[object]:
-    if "jax" not in sys.modules:
+    if sys.modules.get("jax") is None:
         return contextlib.nullcontext()
     import jax
 
@@ -59,15 +59,15 @@ _PLAIN = (np.ndarray, float, int)
 def namespace(*arrays: Any) -> ModuleType:
     """Return jax.numpy if any argument is a JAX array or tracer, else numpy.
 
-    Nothing is one before JAX is imported, which takes half a second and is left to those who
-    need it.
+    Nothing is one before JAX is imported, which may not be installed, takes half a second and is
+    left to those who need it.
     """
     for array in arrays:
         if not isinstance(array, _PLAIN):
             break
     else:
         return np
-    if "jax" not in sys.modules:
+    if sys.modules.get("jax") is None:
         return np
     import jax
 

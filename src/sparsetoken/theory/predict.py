@@ -206,7 +206,7 @@ def _of_one_loss(
 ) -> list[Prediction]:
     """Return predictions with readouts of one loss."""
     if isinstance(model.query, Descent):
-        from sparsetoken.theory.descended import predict_after_descent  # with JAX
+        from sparsetoken.theory.descended import predict_after_descent
 
         return predict_after_descent(problem, model, test_problem, readouts, tolerance)
     if may_vary(model.query, problem):

@@ -26,7 +26,7 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     if isinstance(query, TwoSteps):
         return alignment_of(problem, query).query
     if isinstance(query, Descent):
-        from sparsetoken.theory.dynamics import descended_query  # with JAX
+        from sparsetoken.theory.dynamics import descended_query
 
         return descended_query(problem, query).query
     if not isinstance(query, Query):

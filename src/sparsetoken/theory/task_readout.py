@@ -80,7 +80,7 @@ def predict_task(
 
     if not isinstance(model.query, Descent):
         return predictions(None, tolerance)
-    from sparsetoken.theory.descended import with_errors_of_query  # with JAX
+    from sparsetoken.theory.descended import with_errors_of_query
     from sparsetoken.theory.dynamics import descended_query
 
     found = descended_query(task, model.query, tolerance)

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from broken_files import MEMBERS, write_npz
 from command_line import invoke
 from explorer.browsers import INSTALL, chromium
-from hostile_files import MEMBERS, write_npz
 from sparsetoken.experiments import EXPERIMENTS, forecasts
 from sparsetoken.experiments.core.experiment import piece
 from sparsetoken.experiments.core.rows import Row

@@ -6,10 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Float
 from scipy import special
 
@@ -80,6 +77,8 @@ def network_outcome(
     along = tuple(tuple(map(tuple, root[0, :own, :own].round(12).tolist())) for root in roots)
     mixed = law.shuffled and not is_symmetric(network, law.length, K)
     nodes = _nodes(law, law.length + has_effect, drawn, scramble, mixed, along)
+    import jax  # on first use, as in what follows
+
     outcome, count = _compiled(network, law, tuple(order), drawn), len(states.loss)
     parts = []
     for first in range(0, count, _STATES):
@@ -149,6 +148,10 @@ def _compiled(
     network: Architecture, law: TaskLaw, order: tuple[int, ...], drawn: int
 ) -> Callable[[Any, _Nodes], tuple[Any, Any]]:
     """Return what maps states and nodes to test errors and shares of attended tokens."""
+    import jax
+    import jax.numpy as jnp
+    from jax.scipy.special import ndtri
+
     L, K, place = law.length, law.outputs, np.argsort(order)
     seen = drawn - (len(law.directions) if law.sees_noise else 0)  # columns that are drawn
     metric = None if law.metric == "error" else sample_loss(law.metric, K)
@@ -205,6 +208,9 @@ def _error(scores: Any, root: Any, target: Any, uniforms: Any) -> Any:
     of one difference after the other, given those before it (Genz, Journal of Computational and
     Graphical Statistics 1, 1992).
     """
+    import jax.numpy as jnp
+    from jax.scipy.special import ndtri
+
     if len(scores) == 1:
         return 1 - _above_zero(target * scores[0], jnp.sqrt((root**2).sum()))
     others = jnp.arange(len(scores) - 1)
@@ -232,5 +238,8 @@ def _error(scores: Any, root: Any, target: Any, uniforms: Any) -> Any:
 
 def _above_zero(mean: Any, width: Any) -> Any:
     """Return P(mean + width g > 0); a tie counts one half."""
+    import jax.numpy as jnp
+    from jax.scipy.special import ndtr
+
     sure = jnp.heaviside(mean, 0.5)
     return jnp.where(width > 0, ndtr(mean / jnp.where(width > 0, width, 1.0)), sure)

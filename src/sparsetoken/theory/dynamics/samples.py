@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
@@ -112,6 +111,8 @@ def slopes_of(
 
     Samples in one piece or in several equal ones share what is compiled for a piece.
     """
+    import jax  # on first use
+
     compiled = _compiled(training.network, training.loss, training.law.outputs)
     size = len(y) // pieces
     some = [slice(first, first + size) for first in range(0, len(y), size)]
@@ -124,6 +125,8 @@ def slopes_of(
 @functools.lru_cache(maxsize=64)
 def _compiled(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
     """Return what maps projections, further weights and targets to losses and their slopes."""
+    import jax
+
     of_sample = sample_loss(loss, outputs)
 
     def of_bag(H: Any, c: Any, y: Any) -> tuple[Any, Any, Any]:

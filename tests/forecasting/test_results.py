@@ -1,11 +1,11 @@
-"""Advice as a whole: the model it recommends, its four numbers, what it says."""
+"""Forecasts as a whole: the recommended model, the four numbers of the pilot, the text."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
-from sparsetoken import diagnose
+from sparsetoken import forecast
 from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.forecasting.results import Forecast, ForecastPoint, Measured
 from sparsetoken.results import CONVERGED
@@ -13,7 +13,7 @@ from sparsetoken.results import CONVERGED
 
 @pytest.mark.usefixtures("few_fits")
 def test_pooling_where_all_tokens_carry_the_signal(draw):
-    found = diagnose(*draw(4, 4, 1.0, 0.5, 10, 100, 1))
+    found = forecast(*draw(4, 4, 1.0, 0.5, 10, 100, 1), [100])
     assert found.recommended == "pooled"
     assert "use PooledLinearClassifier" in str(found)
 
@@ -26,7 +26,7 @@ def test_a_signal_without_a_mean_shift_is_not_a_case_for_pooling():
     bags = rng.standard_normal((160, 4, 3))
     bags[y == 1, 0, 0] += 6
     bags[y == 1, 1, 0] -= 6
-    found = diagnose(bags, y)
+    found = forecast(bags, y, [160])
     assert found.gain > 2 * found.gain_error
     assert found.recommended == "bag"
 
@@ -46,6 +46,8 @@ def test_the_model_of_less_forecast_error_is_recommended():
         },
         measured={name: Measured(40, 0.3, 0.05) for name in ("pooled", "attention", "bag")},
         gain_error=0.06,
+        within_bag=0.0,
+        heavy_tails=0.0,
         informative=Interval(1.0, 1.0, 2.0),
         guess=0.5,
         status=CONVERGED,
@@ -53,6 +55,7 @@ def test_the_model_of_less_forecast_error_is_recommended():
     assert [found.better(n) for n in found.sizes] == ["pooled", "bag", "bag"]
     assert found.recommended == "bag"
     assert found.to_dict()["recommended_at"] == {"50": "pooled", "100": "bag", "200": "bag"}
+    assert "At 50 bags, use PooledLinearClassifier." in str(found)
     assert "0.016 of bags, BagClassifier in 0.018; it is not recommended, because" in str(found)
     plain = dataclasses.replace(found, curves={**found.curves, "attention": points((0.3,) * 3)})
     assert "At 200 bags, use BagClassifier." in str(plain)
@@ -65,7 +68,7 @@ def test_what_is_told_of_the_tokens_in_any_units_that_can_be_squared():
     rng, y = np.random.default_rng(3), np.arange(60) % 2
     bags = rng.standard_normal((60, 8, 4)) + np.sqrt(0.5) * rng.standard_normal((60, 1, 4))
     bags[..., 3] **= 3
-    plain, scaled = diagnose(bags, y), diagnose((1e6 * bags).astype(np.float32), y)
+    plain, scaled = forecast(bags, y), forecast((1e6 * bags).astype(np.float32), y)
     # 60 bags of three columns that share a third of their variance, and one that does less
     assert plain.within_bag == pytest.approx(0.3, abs=0.1)
     assert plain.heavy_tails == scaled.heavy_tails == 0.25
@@ -76,7 +79,7 @@ def test_what_is_told_of_the_tokens_in_any_units_that_can_be_squared():
 @pytest.mark.usefixtures("two_fits")
 def test_bags_of_one_token(draw):
     bags, y = draw(1, 1, 3.0, 0.5, 10, 60, 7)
-    found = diagnose(bags[:, 0], y)
+    found = forecast(bags[:, 0], y, [60])
     assert found.recommended == "pooled"
     assert found.within_bag == 0
     assert abs(found.gain) < 0.05  # trees may move a bag or two of 60

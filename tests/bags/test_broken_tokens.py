@@ -1,0 +1,101 @@
+"""Token files that are broken: one message, and no wait for a pipe."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from broken_files import PLAIN, cut, npy, writers_of
+from sparsetoken.bags import pack, read
+from sparsetoken.base.validation import InvalidInput
+
+h5py = pytest.importorskip("h5py", reason="h5py, of the extra data, is not installed")
+zarr = pytest.importorskip("zarr", reason="zarr, of the extra data, is not installed")
+
+X = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
+
+
+def refused(path: Path, told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        pack([path], path.parent / "packed")
+    assert not (path.parent / "packed").exists()
+
+
+def stored(folder: Path, version: int = 3, compressors: object = "auto") -> Path:
+    """Write an array as one chunk, and return the folder."""
+    zarr.create_array(folder, data=X, chunks=X.shape, zarr_format=version, compressors=compressors)
+    return folder
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("compressors", ["auto", None])
+def test_both_versions_of_zarr(tmp_path: Path, version: int, compressors: object) -> None:
+    path = pack([stored(tmp_path / "a.zarr", version, compressors)], tmp_path / "packed")
+    np.testing.assert_array_equal(read(path, labels=None).bags.tokens, X)
+    (chunk,) = (one for one in (tmp_path / "a.zarr").rglob("0*") if one.is_file())
+    for _ in cut(chunk):
+        with pytest.raises(InvalidInput, match="of an array that can be read"):
+            pack([tmp_path / "a.zarr"], tmp_path / "again")
+
+
+@pytest.mark.parametrize("content", ["", "[3]", '{"zarr_format": 3, "node_type": "array"}'])
+def test_broken_metadata_of_zarr(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.zarr").mkdir()
+    (tmp_path / "a.zarr" / "zarr.json").write_text(content)
+    refused(tmp_path / "a.zarr", "that can be read")
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.h5"])
+def test_cut_files(tmp_path: Path, name: str) -> None:
+    if name.endswith("npy"):
+        np.save(tmp_path / name, X)
+    else:
+        with h5py.File(tmp_path / name, "w") as file:
+            file["x"] = X
+    for path in cut(tmp_path / name):
+        refused(path, "FILE must be of an array that can be read")
+
+
+@pytest.mark.parametrize("content", [npy("((((\n"), npy(PLAIN % f"({2**62}, 4)")])
+def test_broken_headers_of_npy(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.npy").write_bytes(content)
+    refused(tmp_path / "a.npy", "FILE.* must be")
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["x"] = X
+    with h5py.File(tmp_path / "linked.h5", "w") as file:
+        file["x"] = h5py.ExternalLink(tmp_path / "other.h5", "/x")
+    refused(tmp_path / "linked.h5", "of one array")
+    with pytest.raises(InvalidInput, match="with the array x; got 'no array"):
+        pack([tmp_path / "linked.h5"], tmp_path / "packed", dataset="x")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("name", ["a.npy", "a.h5"])
+def test_a_pipe_in_place_of_tokens_is_not_opened(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with writers_of(tmp_path / name) as opened:
+        refused(tmp_path / name, "a regular file; got .*, a pipe")
+    assert not opened
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("name", ["offsets.npy", "y.npy", "bags.npz", "bags.parquet"])
+def test_a_pipe_in_place_of_bags_is_not_opened(tmp_path: Path, name: str) -> None:
+    packed = pack([stored(tmp_path / "a.zarr")], tmp_path / "packed", labels=[0])
+    (packed / name).unlink(missing_ok=True)
+    os.mkfifo(packed / name)
+    with writers_of(packed / name) as opened, pytest.raises(InvalidInput, match="FILE must be"):
+        read(packed if name.endswith("npy") else packed / name)
+    assert not opened
+
+
+def test_a_folder_in_place_of_an_array(tmp_path: Path) -> None:
+    packed = pack([stored(tmp_path / "a.zarr")], tmp_path / "packed", labels=[0])
+    (packed / "y.npy").unlink()
+    (packed / "y.npy").mkdir()
+    with pytest.raises(InvalidInput, match=r"a regular file; got .*y\.npy, a folder"):
+        read(packed)
