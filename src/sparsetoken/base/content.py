@@ -11,7 +11,7 @@ import sysconfig
 import types
 from collections.abc import Mapping
 from enum import Enum
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,7 @@ class _Content:
     def _of_collection(self, value: Any) -> Any:
         if isinstance(value, np.generic):
             return self.of(value.item())
-        if isinstance(value, (bytes, complex)):
+        if isinstance(value, (bytes, complex, PurePath)):
             return [type(value).__name__, repr(value)]
         if isinstance(value, (list, tuple)):
             return ["list", *map(self.of, value)]

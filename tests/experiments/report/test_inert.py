@@ -1,7 +1,6 @@
 """Texts that people bring into a report are shown as they are, and run nothing in a browser."""
 
 import dataclasses
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +51,6 @@ def report(tmp_path_factory):
     np.savez(sets / f"good{IMAGE}.npz", X=rng.standard_normal((100, 2, 2)), y=y)
     out = home / f"out{IMAGE}"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sparsetoken.work.WorkerPool", ThreadPoolExecutor)
         patch.setattr(forecasts, "forecast_pilot", _forecast)
         patch.setattr(forecasts, "measure_errors", lambda *_: ())
         fake = dataclasses.replace(
@@ -61,7 +59,7 @@ def report(tmp_path_factory):
             page=Path(forecasts.__file__).with_suffix(".md"),
         )
         patch.setitem(EXPERIMENTS, "forecasts", fake)
-        result = invoke("reproduce", "forecasts", "--bags", sets, "--out", out)
+        result = invoke("reproduce", "forecasts", "--bags", sets, "--out", out, "--workers", 1)
     assert (out / "report.html").exists(), result.stderr
     assert result.stderr.count("Skipped: ") == 5
     assert "bytes\\udcff.npz" in result.stderr
