@@ -260,5 +260,5 @@ def test_the_command_line_runs_on_a_cluster(dask, tmp_path):
         subprocess.run([*command, *more], capture_output=True, text=True, timeout=120)
         for more in ([], ["--cluster", dask.scheduler_address])
     )
-    assert there.stderr == ""
-    assert there.stdout == alone.stdout
+    assert (there.stdout, there.stderr) == (alone.stdout, alone.stderr)
+    assert there.returncode == 0
