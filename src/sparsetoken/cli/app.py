@@ -216,7 +216,7 @@ def _config(words: list[str]) -> Any:
         raise InvalidInput("--config", "a TOML file that is there", str(path))
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput("--config", "a TOML file", f"{path}: {one_line(error)}") from None
     del words[place : place + 2]
     options = {

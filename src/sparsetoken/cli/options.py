@@ -28,7 +28,6 @@ PANELS: dict[Any, str] = {
     Elementwise: "Elementwise attention",
 }
 MOST_POINTS = 100_000  # of a range
-_SCALES = ("linear", "log")
 
 
 def option_name(name: str) -> str:
@@ -60,7 +59,7 @@ def _range(text: str) -> list[int | float]:
     low, *rest = text.strip().split(":")
     if not rest:
         return []
-    if len(rest) not in (2, 3) or rest[2:] not in ([], *([scale] for scale in _SCALES)):
+    if len(rest) not in (2, 3) or rest[2:] not in ([], ["log"]):
         raise InvalidInput("a range", "from:to:points, or from:to:points:log", text)
     ends = [float(low), float(rest[0])]
     if not all(map(math.isfinite, ends)):
@@ -208,12 +207,10 @@ ModelName = Annotated[
     ),
 ]
 EXPERIMENT = "Experiment at finite dimension"
-Dimension = Annotated[int, several("d, embedding dimension, at least 3.", EXPERIMENT)]
 Trials = Annotated[int, several("Independent repetitions.", EXPERIMENT)]
 TrialSeed = Annotated[int, several("Seed of all trials.", EXPERIMENT, name="--seed")]
 Seed = Annotated[int, several("Random seed, at least 0 and below 2^32.")]
 Cluster = Annotated[str, Option(help="Address of a dask scheduler, tcp://host:port.")]
-Workers = Annotated[int, several("Number of worker processes; 1 runs in this process.")]
 Json = Annotated[
     bool,
     Option(
