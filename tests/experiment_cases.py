@@ -56,7 +56,6 @@ def best_step(rows: Rows) -> str:
 LOSS = {"series": "simulated", "quantity": "training_loss"}
 FAST = {"ratio": 4.0, "start": 0.0}
 PLACE = {"setting": "sparse token", "network": "softmax", "alpha": 2.0}
-SURROGATE, ESTIMATE = "leave-one-out-surrogate", "leave-one-out-estimates-test-error"
 ERRORS = {"series": "theory", "quantity": "test_error"}
 
 CASES = {
@@ -138,23 +137,6 @@ CASES = {
             Wrong("finite-size", {"series": "finite"}, lambda v: 2 + v, None, ("learned-error",)),
         ),
         lambda c: c.claim == "learned-error",
-    ),
-    "leave-one-out": Case(
-        dict(
-            refits=((16, 48, 8), (128, 8, 24)), dimension=40, trials=6, alphas=(1.0, 2.0), between=0
-        ),
-        (
-            ("Found", "for squared hinge loss from"),
-            ("Setting", "d = 128: 8 × 24"),
-        ),
-        (
-            Wrong(SURROGATE, {"quantity": "surrogate_error", "loss": "square"}, lambda v: 1e-4,
-                None, (ESTIMATE,)),
-            Wrong(SURROGATE, {"quantity": "surrogate_error"}, lambda v: 1e-9, 1e-10, (ESTIMATE,)),
-            Wrong(ESTIMATE, {"series": "estimated", "quantity": "test_error"}, lambda v: 0.5, None,
-                (SURROGATE,)),
-        ),
-        every,
     ),
     "networks": Case(
         # Four steps tell networks apart; where both must meet, eight take two heads below.

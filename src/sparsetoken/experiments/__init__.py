@@ -49,7 +49,6 @@ _MODULES = (
     "ridgeless",
     "capacity_curves",
     "sensitivity",
-    "leave_one_out",
     "data_reuse",
     "joint_training",
     "networks",
