@@ -259,18 +259,6 @@ CASES = {
         every,
         legends=(("tasks", 1),),
     ),
-    "training-floor": Case(
-        dict(
-            alphas=(2.0,), searched=(2.0,), steps=8, evaluations=3, dimension=60, trials=5,
-            replicas=2,
-        ),
-        (("Setting", "d = 60, 5 trials"),),
-        (
-            Wrong("learning-floor", {"series": "message passing"}, lambda v: 0.45, 1e-4),
-            Wrong("best-training", {"series": "measured"}, lambda v: 0.45, 1e-4),
-        ),
-        seed=4,
-    ),
     "growing-length": Case(
         dict(ratios=(0.1, 0.2), dimensions=(20, 40), trials=2, alignment_trials=20),
         (

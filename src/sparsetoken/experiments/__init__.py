@@ -53,7 +53,6 @@ _MODULES = (
     "joint_training",
     "networks",
     "tasks",
-    "training_floor",
     "growing_length",
 )
 
