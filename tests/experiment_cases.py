@@ -268,9 +268,5 @@ CASES = {
         ),
         seed=4,
     ),
-    "real-tokens": Case(
-        dict(trials=4, test_bags=500, law_bags=2000),
-        (("Setting", "contain one 9"), ("Found", "(digits, L = 50, attention)")),
-    ),
 }  # fmt: skip
 """By experiment; those with rows of their own making have tests of their own."""

@@ -44,7 +44,6 @@ _MODULES = (
     "rates",
     "misalignment",
     "token_covariance",
-    "real_tokens",
     "forecasts",
     "ridgeless",
     "capacity_curves",
