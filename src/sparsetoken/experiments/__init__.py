@@ -44,7 +44,6 @@ _MODULES = (
     "rates",
     "misalignment",
     "token_covariance",
-    "forecasts",
     "ridgeless",
     "capacity_curves",
     "sensitivity",
