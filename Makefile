@@ -83,6 +83,7 @@ bench: $(READY) ## speed, theory against simulation, bags, forecasts and damage;
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/bags.py --sets made model tokens
+	$(BIN)/python benchmarks/real_tokens.py --quick
 	$(BIN)/python benchmarks/forecasts.py --quick
 	$(BIN)/python benchmarks/reliability.py --quick
 

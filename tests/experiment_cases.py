@@ -56,7 +56,6 @@ def best_step(rows: Rows) -> str:
 LOSS = {"series": "simulated", "quantity": "training_loss"}
 FAST = {"ratio": 4.0, "start": 0.0}
 PLACE = {"setting": "sparse token", "network": "softmax", "alpha": 2.0}
-SURROGATE, ESTIMATE = "leave-one-out-surrogate", "leave-one-out-estimates-test-error"
 ERRORS = {"series": "theory", "quantity": "test_error"}
 
 CASES = {
@@ -138,23 +137,6 @@ CASES = {
             Wrong("finite-size", {"series": "finite"}, lambda v: 2 + v, None, ("learned-error",)),
         ),
         lambda c: c.claim == "learned-error",
-    ),
-    "leave-one-out": Case(
-        dict(
-            refits=((16, 48, 8), (128, 8, 24)), dimension=40, trials=6, alphas=(1.0, 2.0), between=0
-        ),
-        (
-            ("Found", "for squared hinge loss from"),
-            ("Setting", "d = 128: 8 × 24"),
-        ),
-        (
-            Wrong(SURROGATE, {"quantity": "surrogate_error", "loss": "square"}, lambda v: 1e-4,
-                None, (ESTIMATE,)),
-            Wrong(SURROGATE, {"quantity": "surrogate_error"}, lambda v: 1e-9, 1e-10, (ESTIMATE,)),
-            Wrong(ESTIMATE, {"series": "estimated", "quantity": "test_error"}, lambda v: 0.5, None,
-                (SURROGATE,)),
-        ),
-        every,
     ),
     "networks": Case(
         # Four steps tell networks apart; where both must meet, eight take two heads below.
@@ -277,18 +259,6 @@ CASES = {
         every,
         legends=(("tasks", 1),),
     ),
-    "training-floor": Case(
-        dict(
-            alphas=(2.0,), searched=(2.0,), steps=8, evaluations=3, dimension=60, trials=5,
-            replicas=2,
-        ),
-        (("Setting", "d = 60, 5 trials"),),
-        (
-            Wrong("learning-floor", {"series": "message passing"}, lambda v: 0.45, 1e-4),
-            Wrong("best-training", {"series": "measured"}, lambda v: 0.45, 1e-4),
-        ),
-        seed=4,
-    ),
     "growing-length": Case(
         dict(ratios=(0.1, 0.2), dimensions=(20, 40), trials=2, alignment_trials=20),
         (
@@ -297,10 +267,6 @@ CASES = {
                 lambda rows: pm(rows.one("simulated", "test_error", arm="growing", length=8))),
         ),
         seed=4,
-    ),
-    "real-tokens": Case(
-        dict(trials=4, test_bags=500, law_bags=2000),
-        (("Setting", "contain one 9"), ("Found", "(digits, L = 50, attention)")),
     ),
 }  # fmt: skip
 """By experiment; those with rows of their own making have tests of their own."""

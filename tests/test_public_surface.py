@@ -33,7 +33,6 @@ OTHERS = (  # whose signatures are not written down
     "model.networks",
     "model.presets",
     "model.tasks",
-    "sweep",
 )
 
 

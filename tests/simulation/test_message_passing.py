@@ -1,4 +1,7 @@
-"""Message passing against its definitions, and against the floor that it reaches."""
+"""Message passing against its definitions, and against the floor that it reaches.
+
+Equations: learning-floor, position-overlap.
+"""
 
 import math
 from itertools import combinations

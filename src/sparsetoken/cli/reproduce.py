@@ -14,7 +14,7 @@ from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.cli import options as o
 from sparsetoken.cli.cluster import on_cluster
 from sparsetoken.cli.command import command
-from sparsetoken.cli.output import Answer, message, table
+from sparsetoken.cli.output import Answer, table
 
 if TYPE_CHECKING:
     from sparsetoken.experiments.report import Reproduction
@@ -35,20 +35,6 @@ def reproduce(
     profile: Annotated[str, Option(help="quick (minutes) or paper (the full sizes).")] = "quick",
     out: Annotated[str, Option(help="Folder of the report.")] = "results",
     seed: Annotated[int, o.several("Seed of all experiments.")] = 0,
-    bags: Annotated[
-        Path | None,
-        Option(
-            help="Folder of files of bags, in the formats of forecast: their forecasts and "
-            "measured errors are added to the section forecasts."
-        ),
-    ] = None,
-    positive: Annotated[
-        str,
-        Option(
-            help="In files of --bags with more than two classes, the label that counts as True; "
-            "all others are False."
-        ),
-    ] = "",
     workers: Annotated[int, o.several("Processes.")] = 2,
     cluster: o.Cluster = "",
     json: o.Json = False,
@@ -60,25 +46,17 @@ def reproduce(
 
     Example: sparsetoken reproduce alignment --out results
     """
-    from sparsetoken.experiments.core.bag_sets import LeftOut, read_sets
     from sparsetoken.experiments.core.claims import EVIDENCE, FAILS, LOOK, NOT_CONVERGED
     from sparsetoken.experiments.report.reproduce import reproduce as run
 
     seed, workers = integer("seed", seed, 0), integer("workers", workers, 1)
     names = tuple(name for given in names for name in _loaded(given))
-    if positive and bags is None:
-        raise InvalidInput("--positive", "given with --bags FOLDER", positive)
-    sets = [] if bags is None else read_sets(bags, positive)
-    for one in sets:
-        if isinstance(one, LeftOut):
-            message(f"Skipped: {one.set}. {one.reason}")
     with on_cluster(cluster), progress_of("experiments", 0) as progress:
         result = run(
             names,
             profile=profile,
             out=out,
             seed=seed,
-            sets=sets,
             workers=workers,
             progress=lambda name, done, total: progress.show(name, round(done), round(total)),
         )

@@ -44,17 +44,13 @@ _MODULES = (
     "rates",
     "misalignment",
     "token_covariance",
-    "real_tokens",
-    "forecasts",
     "ridgeless",
     "capacity_curves",
     "sensitivity",
-    "leave_one_out",
     "data_reuse",
     "joint_training",
     "networks",
     "tasks",
-    "training_floor",
     "growing_length",
 )
 

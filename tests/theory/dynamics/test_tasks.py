@@ -16,7 +16,6 @@ import sparsetoken as st
 from sparsetoken import simulation
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model import networks
-from sparsetoken.theory.dynamics.descend import test_errors as errors_of_limit
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import run_replica, together
 
@@ -141,7 +140,7 @@ def test_the_limit_knows_the_shares_of_each_direction():
     states = together([run_replica(plan_of(task, descent), i) for i in range(4)])
     found = simulation.descend(task, descent, trials=8, at=[descent.steps])
     limits = {
-        "test_error": errors_of_limit(task, descent, 4)[None],
+        "test_error": st.descend(task, descent, replicas=4).test_error[None],
         "training_loss": states.loss,
         "weights.overlaps": states.overlaps,
     }

@@ -140,8 +140,6 @@ class Experiment:
         what is Left to the paper profile; and the caption of each figure under Figure: NAME.
     version : int
         Raised when its rows would change: those of another version are computed anew.
-    set_work : callable, optional
-        (sizes, seed, sets) to the pieces of work of sets of bags that a person gives.
     """
 
     name: str
@@ -151,7 +149,6 @@ class Experiment:
     figures: Mapping[str, Callable[[Rows], Any]]
     page: Path | None = None
     version: int = 1
-    set_work: Callable[[Any, int, Sequence[Any]], Iterable[Piece]] | None = None
 
     @property
     def path(self) -> Path:
@@ -200,11 +197,9 @@ class Experiment:
             if kind in about and name not in names:
                 raise InvalidInput(f"page of {self.name}", f"{kind}: with {about[kind]}", part)
 
-    def plan(self, profile: str, seed: int = 0, sets: Sequence[Any] = ()) -> list[Piece]:
-        """Return the work of a profile, quick or paper, and of given sets if it takes them."""
-        sizes = self.sizes[profile]
-        given = self.set_work(sizes, seed, sets) if sets and self.set_work else []
-        pieces = [*self.work(sizes, seed), *given]
+    def plan(self, profile: str, seed: int = 0) -> list[Piece]:
+        """Return the work of a profile, quick or paper."""
+        pieces = self.work(self.sizes[profile], seed)
         return [dataclasses.replace(one, version=self.version) for one in pieces]
 
     def compared(self, sizes: Sizes, rows: Iterable[Row]) -> list[Comparison]:

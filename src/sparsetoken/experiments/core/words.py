@@ -105,12 +105,6 @@ def maths(text: str) -> Markup:
     return Markup(INDEX.sub(shifted, str(escape(text))))
 
 
-def literal(text: str) -> str:
-    """Return Markdown that shows a text of someone else on one line as it is written."""
-    line = " ".join(text.split())
-    return re.sub(r"[^\w\s.]|_", lambda match: f"&#{ord(match[0])};", line)
-
-
 def inline(html: str) -> Markup:
     """Return paragraphs without their tags, to stand in a line."""
     return Markup(re.sub(r"</?p>", " ", html).strip())
@@ -137,7 +131,6 @@ FILTERS = {
     "words": words,
     "maths": maths,
     "subject": subject,
-    "literal": literal,
 }
 """By their names in templates."""
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from sparsetoken.base.validation import Failure, InvalidInput, choice, integer, one_line
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.core.bag_sets import BagSet, LeftOut
 from sparsetoken.experiments.core.calibration import draw_scatter, scatter_of
 from sparsetoken.experiments.core.claims import HOLDS, VERDICTS, Comparison, Finding, evidence_of
 from sparsetoken.experiments.core.experiment import Experiment, Piece
@@ -86,7 +85,6 @@ def reproduce(
     profile: str = "quick",
     out: str | os.PathLike[str] = "results",
     seed: int = 0,
-    sets: Sequence[BagSet | LeftOut] = (),
     workers: int = 1,
     progress: Callable[[str, float, float], None] = lambda name, done, total: None,
 ) -> Reproduction:
@@ -107,8 +105,6 @@ def reproduce(
     out : path
         Folder of the report. It is checked before any work.
     seed : int
-    sets : sequence of BagSet or LeftOut
-        Sets of bags for the experiment forecasts, of `sparsetoken.experiments.core.bag_sets`.
     workers : int
         Processes that do the work. In a `joblib.parallel_config`, 1 leaves the choice to it.
     progress : callable
@@ -122,21 +118,18 @@ def reproduce(
     Raises
     ------
     InvalidInput
-        If a name or profile is unknown, sets are given that no experiment of the run takes or
-        two of one name, or the folder cannot be written.
+        If a name or profile is unknown, or the folder cannot be written.
     Failure
         If a piece of work fails: the others are done, and a new run tries it again. Or if an
         experiment cannot be judged, drawn or written; all work is kept by then.
     """
     chosen = chosen_experiments(names, profile)
-    if sets and not any(experiment.set_work for experiment in chosen):
-        raise InvalidInput("experiments", "with forecasts where sets of bags are given", names)
     seed = integer("seed", seed, 0)
     drawn = [name for experiment in chosen for name in experiment.figures]
     images = [f"{name}.webp" for name in (*drawn, SCATTER)]
     folder = writable_folder(out, ("report.html", "claims.json", *images))
     facts, start = _facts(profile, seed), time.monotonic()
-    plan = {experiment.name: experiment.plan(profile, seed, sets) for experiment in chosen}
+    plan = {experiment.name: experiment.plan(profile, seed) for experiment in chosen}
     done, resumed = _finish(folder / WORK, plan, workers, progress)
     rows = {
         name: Rows(row for piece in some for row in done[piece.key]) for name, some in plan.items()

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from sparsetoken.base.validation import InvalidInput, integer, real
 from sparsetoken.model.descent import Descent, require_descent
@@ -22,15 +21,13 @@ from sparsetoken.results import Course, NetworkPath, Status, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.results.record import fields_of, stacked
 from sparsetoken.theory.dynamics.follow import Trajectory, follow
-from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
+from sparsetoken.theory.dynamics.outcomes import NetworkOutcome
 from sparsetoken.theory.dynamics.plan import plan_of
-from sparsetoken.theory.dynamics.replica import States, run_replica, together
+from sparsetoken.theory.dynamics.replica import States
 from sparsetoken.work import solved
 
 TOLERANCE = 1e-3
 """Of twice the error of the test error."""
-
-_SCRAMBLES = range(1000, 1004)  # of the nodes of searches: a course is judged on others
 
 
 @with_x64
@@ -192,19 +189,6 @@ def _path(
     )
     test_error, attended, loss = (_to_all_steps(trajectory, x) for x in (*outcome, loss))
     return NetworkPath(test_error, loss, attended, weights, **shape)
-
-
-@with_x64
-@on_one_thread
-def test_errors(task: Problem, trained: Descent, replicas: int) -> Float[np.ndarray, " states"]:
-    """Return the test errors of `descend` alone, without their errors; nan after a divergence."""
-    plan = plan_of(task, trained)
-    training = plan.training
-    courses = together([run_replica(plan, i) for i in range(replicas)])
-    states = courses.each(lambda x: x.mean(axis=0))
-    outcome = functools.partial(network_outcome, training.network, training.law, states)
-    errors = np.mean([outcome(scramble).test_error for scramble in _SCRAMBLES], axis=0)
-    return np.pad(errors, (0, training.steps + 1 - len(errors)), constant_values=math.nan)
 
 
 class DescendedQuery(NamedTuple):
