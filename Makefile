@@ -85,7 +85,6 @@ bench: $(READY) ## speed, theory against simulation, bags, forecasts and damage;
 	$(BIN)/python benchmarks/bags.py --sets made model tokens
 	$(BIN)/python benchmarks/real_tokens.py --quick
 	$(BIN)/python benchmarks/forecasts.py --quick
-	$(BIN)/python benchmarks/reliability.py --quick
 
 SITE := $(OUT)/site
 STATIC_EXPLORER := $(SITE)/explorer/index.html
