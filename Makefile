@@ -79,7 +79,7 @@ format: $(READY) ## format the source and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## speed, theory against simulation, bags, forecasts and damage; speed in results/bench.json
+bench: $(READY) ## speed, theory against simulation, bags, real tokens and forecasts; speed in results/bench.json
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/bags.py --sets made model tokens
