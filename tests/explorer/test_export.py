@@ -42,7 +42,9 @@ def test_progress_counts_each_point_but_those_with_more_informative_tokens_than_
     site, sheets
 ):
     total = sum(len(sheet["points"]) for sheet in sheets.values())
-    whole = dict.fromkeys((round(done), of) for done, of in site[1] if abs(done % 1) < 1e-9)
+    whole = dict.fromkeys(
+        (round(done), of) for done, of in site[1] if abs(done - round(done)) < 1e-9
+    )
     assert [*whole] == [(i, total) for i in range(1, total + 1)]  # others are within a point
     axes = sheets["default"]["axes"]
     assert axes["informative"] == [1, 21]
