@@ -20,13 +20,12 @@ def chromium() -> str | None:
 COARSER = """
 import functools
 from sparsetoken.cli import main
-from sparsetoken.explorer import views
+from sparsetoken.explorer import training, views
 views.LOADS, views.FLOOR_LOADS = views.LOADS[::10], views.LOADS[10:11]
 views.MODELS = "attention", "pooled"
-views.CELLS, views.FLOOR_POINTS = 4, 64
+views.PHASE_LOADS, views.FLOOR_POINTS, training.FLOOR_POINTS = views.PHASE_LOADS[::3], 64, 64
 views.PHASE_AXES = {name: values[::3] for name, values in views.PHASE_AXES.items()}
-for name in ("descent", "networks", "tasks"):
-    views.VIEWS[name] = functools.partial(views.VIEWS[name], replicas=(2,))
+views.VIEWS["descent"] = functools.partial(training.descent, replicas=(2,))
 main()
 """
 """The explorer with a tenth of its exact results, so that a page has settled soon."""

@@ -10,7 +10,6 @@ from sparsetoken.explorer.settings import PRESETS
 from sparsetoken.theory import descend
 
 LOADS = (1.0, 2.0, 4.0)
-TRAINING = ("descent", "networks", "tasks")
 
 
 @functools.cache
@@ -35,7 +34,7 @@ def _grid(story):
     """Return the grid of a story with no more than the values that its steps need."""
     used = [Settings(settings) for _, settings in walk(story)]
     names = {name for step in story["steps"] for name in step["set"]}
-    if story["view"] not in TRAINING:
+    if story["view"] != "descent":
         names -= {"alpha1"}  # the grid of every point
     elif not names:
         names = {"alpha1"}
@@ -47,10 +46,11 @@ class _Bar:
     """A bar that keeps how much is done of how much."""
 
     def __init__(self, counts, total):
-        self.counts, self.total = counts, total
+        self.counts, self.total, self.done = counts, total, 0
 
     def update(self, n):
-        self.counts.append((len(self.counts) + n, self.total))
+        self.done += n
+        self.counts.append((self.done, self.total))
 
     def close(self):
         pass
@@ -67,6 +67,6 @@ def small_site(folder):
         patch.setattr(export, "capacity", once)
         patch.setattr(export, "LOADS", LOADS)
         patch.setattr(export, "TOLERANCE", 1e-2)
-        patch.setattr("sparsetoken.explorer.views.descend", rough)
+        patch.setattr("sparsetoken.explorer.training.descend", rough)
         path = export.export(folder, {story["name"]: _grid(story) for story in PRESETS})
     return path, counts

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sparsetoken.explorer.coarse import COARSE as MODELS
+from sparsetoken.explorer.coarse import COARSE_LOADS as LOADS
+from sparsetoken.explorer.coarse import CoarseCurves
 from sparsetoken.explorer.settings import Settings
-from sparsetoken.explorer.views import COARSE as MODELS
-from sparsetoken.explorer.views import COARSE_LOADS as LOADS
-from sparsetoken.explorer.views import CoarseCurves
 from sparsetoken.model.stages import LOSSES
 from sparsetoken.theory import predict
 

@@ -42,7 +42,9 @@ def test_progress_counts_each_point_but_those_with_more_informative_tokens_than_
     site, sheets
 ):
     total = sum(len(sheet["points"]) for sheet in sheets.values())
-    whole = dict.fromkeys((round(done), of) for done, of in site[1] if abs(done % 1) < 1e-9)
+    whole = dict.fromkeys(
+        (round(done), of) for done, of in site[1] if abs(done - round(done)) < 1e-9
+    )
     assert [*whole] == [(i, total) for i in range(1, total + 1)]  # others are within a point
     axes = sheets["default"]["axes"]
     assert axes["informative"] == [1, 21]
@@ -70,22 +72,20 @@ def test_a_point_holds_the_results_of_the_theory(sheets):
     assert point["query"]["cosine"] == pytest.approx(query.cosine, abs=1e-5)  # as rounded
 
 
-def test_views_of_training_are_those_of_the_theory(sheets):
+def test_courses_are_those_of_the_theory(sheets):
     sheet = sheets["overfit"]
     assert sheet["fixed"]["descent_steps"] == 20
     point = sheet["points"][str(sheet["axes"]["strength"].index(5.0))]
-    (course,) = point["descent"][sheet["axes"]["alpha1"].index(4.0)]
+    floor, *courses = point["descent"][sheet["axes"]["alpha1"].index(4.0)]
     settings = settings_of("overfit", alpha1=4.0)
-    exact = rough(settings.problem(), settings.descent())
-    assert course["test_error"] == pytest.approx(exact.test_error, abs=1e-5)  # as rounded
-
-    floor, *courses = sheets["networks"]["points"][""]["networks"][0]
-    names = [course["network"] for course in courses]
-    assert names == ["softmax", "heads", "gated", "self_attention"]
-    settings = settings_of("networks")
-    exact = rough(settings.problem(), settings.networks()["gated"])
-    assert courses[2]["test_error"] == pytest.approx(exact.test_error, abs=1e-5)
-    assert 0 < floor["test_error"] < min(courses[2]["test_error"])
+    assert [course["network"] for course in courses] == ["softmax", "pooled"]
+    for course in courses:
+        exact = rough(settings.problem(), settings.descents()[course["network"]])
+        assert course["test_error"] == pytest.approx(exact.test_error, abs=1e-5)  # as rounded
+        assert 0 < floor["test_error"] < min(course["test_error"])
+    assert sheets["networks"]["axes"]["network"] == ["gated", "heads", "softmax"]
+    courses = sheets["tasks"]["points"]["0"]["descent"][0]
+    assert [event["kind"] for event in courses] == ["course"] * 2  # no error is known to be least
 
 
 def test_a_full_disk_leaves_the_old_page_and_nothing_beside_it(tmp_path, monkeypatch):

@@ -16,8 +16,9 @@ import pytest
 import sparsetoken as st
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.explorer import Settings, views
+from sparsetoken.explorer import Settings, training, views
 from sparsetoken.explorer.server import LONGEST, create_app
+from sparsetoken.explorer.settings import NETWORKS
 from sparsetoken.theory import predict_readouts
 
 testclient = pytest.importorskip("starlette.testclient")
@@ -33,7 +34,7 @@ def events(answer):
     assert answer.status_code == 200
     found = [json.loads(line) for line in answer.text.splitlines()]
     assert found.pop() == {"kind": "end"}
-    return [event for event in found if event["kind"] != "working"]
+    return [event for event in found if event["kind"] not in ("working", "code")]
 
 
 def test_the_page_and_its_files_are_served_with_a_policy(client):
@@ -156,8 +157,8 @@ def test_a_descent_holds_up_no_other_view(client, monkeypatch):
         reading.wait()
         raise InvalidInput("descent", "one that ends", "none")
 
-    monkeypatch.setattr(views, "descend", descend)
-    monkeypatch.setattr(views, "PAUSE", 60)
+    monkeypatch.setattr(training, "descend", descend)
+    monkeypatch.setattr(training, "PAUSE", 60)
     with ThreadPoolExecutor(2) as pool:
         descent = pool.submit(client.post, "/api/view/descent", json={})
         begun.wait()
@@ -166,7 +167,7 @@ def test_a_descent_holds_up_no_other_view(client, monkeypatch):
         finally:
             reading.set()
     assert events(query)[0]["kind"] == "query"
-    assert events(descent.result())[0]["kind"] == "error"
+    assert events(descent.result())[-1]["kind"] == "error"
 
 
 def test_forms_of_other_sites_and_unknown_views_are_refused(client):
@@ -225,8 +226,8 @@ def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
 
 
 def test_the_phase_diagram_has_a_row_for_each_value(client, monkeypatch):
-    monkeypatch.setattr(views, "CELLS", 4)
-    monkeypatch.setitem(views.PHASE_AXES, "positive_rate", np.array([0.2, 0.5, 0.7]))
+    monkeypatch.setattr(views, "PHASE_LOADS", (0.25, 1.0, 4.0, 10.0))
+    monkeypatch.setitem(views.PHASE_AXES, "positive_rate", (0.2, 0.5, 0.7))
     values = {"query": "given", "loss": "square", "ridge": 1.0, "length": 3, "strength": 4.0}
     found = events(
         client.post("/api/view/phase", json={"settings": values, "axis": "positive_rate"})
@@ -249,8 +250,8 @@ def test_a_stream_can_be_left_after_each_load_where_queries_are_random(monkeypat
         return types.SimpleNamespace(test_error=np.full(len(loads), 0.1))
 
     monkeypatch.setattr(views, "predictions", solved)
-    monkeypatch.setattr(views, "CELLS", 4)
-    monkeypatch.setitem(views.PHASE_AXES, "strength", np.array([4.0]))
+    monkeypatch.setattr(views, "PHASE_LOADS", (0.25, 1.0, 4.0, 10.0))
+    monkeypatch.setitem(views.PHASE_AXES, "strength", (4.0,))
     found = list(views.phase(Settings({"spectrum": 1.0})))
     assert [len(loads) for loads in asked] == [1] * 12  # of three models
     assert [e["done"] for e in found if e["kind"] == "working"] == list(range(1, 13))
@@ -279,9 +280,8 @@ def test_sizes_of_a_simulation_are_limited(client, wrong):
     assert next(iter(wrong)) in event["message"]
 
 
-def test_a_descent_that_diverges_says_so(client):
-    values = {"descent_eta_w": 10.0, "descent_eta_q": 30.0, "descent_steps": 3, "length": 3}
-    values |= {"loss": "hinge"}
+def test_a_descent_of_a_loss_with_a_kink_is_refused(client):
+    values = {"loss": "hinge", "length": 3}
     (event,) = events(client.post("/api/view/descent", json={"settings": values}))
     assert event["kind"] == "error"
     assert "slope is continuous" in event["message"]
@@ -289,58 +289,64 @@ def test_a_descent_that_diverges_says_so(client):
 
 @pytest.fixture
 def few_replicas(monkeypatch):
-    for name in ("networks", "tasks"):
-        once = functools.partial(views.VIEWS[name], replicas=(2,))
-        monkeypatch.setitem(views.VIEWS, name, once)
+    once = functools.partial(training.descent, replicas=(2,))
+    monkeypatch.setitem(views.VIEWS, "descent", once)
 
 
-def test_courses_of_networks_are_those_of_descend(client, few_replicas):
-    values = {"length": 3, "descent_steps": 2, "network_hidden": 1, "network_start": 2.0}
-    floor, *courses = events(client.post("/api/view/networks", json={"settings": values}))
-    assert [e["network"] for e in courses] == ["softmax", "heads", "gated", "self_attention"]
-    gated = courses[2]
+def test_courses_of_a_network_and_mean_pooling_are_those_of_descend(client, few_replicas):
+    values = {"network": "gated", "length": 3, "descent_steps": 2, "network_hidden": 1}
+    values |= {"descent_start": 2.0, "descent_eta_w": 1.0}
+    floor, gated, pooled = events(client.post("/api/view/descent", json={"settings": values}))
+    assert (gated["network"], pooled["network"]) == ("gated", "pooled")
     problem = st.SparseTokenProblem(length=3)
-    descent = st.Descent(
-        st.networks.Gated(hidden=1), alpha=2.0, steps=2, rates=2.0, start=[1.0, 1.0, 0.6]
-    )
+    rates = {"v": 1.5, "g": 1.5, "w": 1.0}
+    network = st.networks.Gated(hidden=1)
+    descent = st.Descent(network, alpha=2.0, steps=2, rates=rates, start=[1.0, 1.0, 0.6])
     expected = st.descend(problem, descent, replicas=2)
     for name in ("test_error", "training_loss", "attended"):
         assert gated[name] == getattr(expected, name).tolist()
     cosines = expected.weights.cosines[:, :2, 0]  # of v and g; the last column is the readout
     assert gated["cosine"] == abs(cosines).max(axis=1).tolist()
+    descent = st.Descent(st.networks.Pooled(), alpha=2.0, steps=2, rates=1.0, start=0.6)
+    assert pooled["test_error"] == st.descend(problem, descent, replicas=2).test_error.tolist()
     least = st.oracle.learning_error(problem, 2.0, points=256).test_error
     assert floor["test_error"] == pytest.approx(least)
 
 
 def test_courses_on_another_task_are_those_of_descend(client, few_replicas):
-    values = {"task": "meeting_concepts", "descent_steps": 2, "task_overlap": 0.5, "alpha1": 1.0}
-    softmax, pooled = events(client.post("/api/view/tasks", json={"settings": values}))
-    task = st.tasks.meeting_concepts()
-    descent = st.Descent(
-        alpha=1.0, steps=2, rates={"w": 0.3, "q": 1.5}, start_overlaps={"q": [0.5, 0.0], "w": 0.0}
-    )
-    expected = st.descend(task, descent, replicas=2)
+    values = {"task": "meeting_concepts", "descent_steps": 2, "descent_overlap": 0.5}
+    softmax, pooled = events(client.post("/api/view/descent", json={"settings": values}))
+    overlaps = {"q": [0.5, 0.0], "w": 0.0}
+    descent = st.Descent(steps=2, rates={"w": 0.3, "q": 1.5}, start_overlaps=overlaps)
+    expected = st.descend(st.tasks.meeting_concepts(), descent, replicas=2)
     assert softmax["test_error"] == expected.test_error.tolist()
     assert softmax["overlap_q_1"] == expected.weights.overlaps[:, 0, 0].tolist()
-    descent = st.Descent(st.networks.Pooled(), alpha=1.0, steps=2, rates=0.3)
-    assert pooled["test_error"] == st.descend(task, descent, replicas=2).test_error.tolist()
     assert (softmax["coarse"], pooled["done"], pooled["of"]) == (False, 4, 4)
     assert all(len(bag["weights"]) == 3 for bag in softmax["bags"])
 
 
 def test_a_course_is_quick_first_and_exact_in_the_end(client, monkeypatch):
-    twice = functools.partial(views.descent, replicas=(2, 3))
+    twice = functools.partial(training.descent, replicas=(2, 3))
     monkeypatch.setitem(views.VIEWS, "descent", twice)
     values = {"length": 3, "descent_steps": 1}
-    found = events(client.post("/api/view/descent", json={"settings": values}))
-    assert [(e["coarse"], e["done"], e["of"]) for e in found] == [(True, 2, 5), (False, 5, 5)]
+    _, *found = events(client.post("/api/view/descent", json={"settings": values}))
+    assert [(e["network"], e["coarse"], e["done"], e["of"]) for e in found] == [
+        ("softmax", True, 2, 10),
+        ("pooled", True, 4, 10),
+        ("softmax", False, 7, 10),
+        ("pooled", False, 10, 10),
+    ]
 
 
-def test_networks_that_diverge_say_so_and_steep_spectra_have_no_floor(client, few_replicas):
-    values = {"network_rate": 10.0, "network_start": 10.0, "loss": "square", "length": 3}
+@pytest.mark.parametrize("network", NETWORKS)
+def test_networks_that_diverge_say_so_and_steep_spectra_have_no_floor(
+    client, few_replicas, network
+):
+    values = {"descent_eta_w": 10.0, "descent_eta_q": 10.0, "descent_start": 10.0}
+    values |= {"network": network, "loss": "square", "length": 3, "network_heads": 2}
     values |= {"descent_steps": 10, "spectrum": 0.5}
-    found = events(client.post("/api/view/networks", json={"settings": values}))
-    assert [event["kind"] for event in found] == ["course"] * 4
+    found = events(client.post("/api/view/descent", json={"settings": values}))
+    assert [event["kind"] for event in found] == ["course"] * 2
     for event in found:
         kept = len(event["test_error"])
         assert kept < 11
@@ -361,12 +367,13 @@ def test_a_descent_shows_that_it_goes_on_and_ends_when_nobody_reads(monkeypatch)
                 replica(number)
                 done()
 
-    monkeypatch.setattr(views, "descend", descend)
-    monkeypatch.setattr(views, "PAUSE", 0.01)
+    monkeypatch.setattr(training, "descend", descend)
+    monkeypatch.setattr(training, "PAUSE", 0.01)
     for _ in range(2):
-        running = views.descent(Settings({}))
-        assert next(running) == {"kind": "working", "done": 0, "of": 10}
+        running = training.descent(Settings({"task": "majority"}))
+        assert next(running)["kind"] == "code"
+        assert next(running) == {"kind": "working", "done": 0, "of": 20}
         running.close()
     reading.set()
-    with views._DESCENTS:  # which is free once the first has ended
+    with training._DESCENTS:  # which is free once the first has ended
         assert begun in ([], ["descent"], ["descent", 0])

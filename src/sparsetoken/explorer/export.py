@@ -13,9 +13,11 @@ from scipy.interpolate import PchipInterpolator
 
 from sparsetoken.base.files import require_place, written_whole
 from sparsetoken.base.progress import progress_of
+from sparsetoken.explorer.events import FLOOR_POINTS
 from sparsetoken.explorer.page import page
 from sparsetoken.explorer.settings import PRESETS, Settings
-from sparsetoken.explorer.views import FLOOR_POINTS, VIEWS, capacity, query
+from sparsetoken.explorer.training import descent
+from sparsetoken.explorer.views import capacity, query
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout
@@ -26,10 +28,10 @@ from sparsetoken.theory.oracle import learning_error
 Axes = Mapping[str, Sequence[float]]
 
 LOADS = (0.25, 0.4, 0.6, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
-SLOW = ("descent", "networks", "tasks")
-"""Views that take seconds for a setting: in the story that starts with one, for each load."""
 MODELS = ("attention", "pooled", "vectorized", "floor")
 TOLERANCE, REPLICAS = 2e-3, 3
+UNKEPT = ("working", "code")
+"""Events that are not for the page; code of what lies on a grid of its own would say less."""
 LABELS = np.geomspace(0.25, 64, 7)
 """Of readout and query, between which the Bayes-optimal error is interpolated."""
 
@@ -83,12 +85,12 @@ def _point(settings: Settings, view: str, loads: Sequence[float]) -> dict[str, A
     labels = np.array(LOADS) + settings["alpha0"]
     point["floor"] = _floor(settings.problem())(np.log(labels)).round(5)
     point["query"] = _rounded(next(query(settings)))
-    point["capacity"] = list(capacity(settings))
-    if view in SLOW:
+    point["capacity"] = [event for event in capacity(settings) if event["kind"] not in UNKEPT]
+    if view == "descent":  # which takes seconds for a setting and load
         at_loads = (settings.replace(alpha1=alpha1) for alpha1 in loads)
-        followed = (VIEWS[view](at, replicas=(REPLICAS,)) for at in at_loads)
-        point[view] = [
-            [_rounded(event) for event in events if event["kind"] != "working"]
+        followed = (descent(at, replicas=(REPLICAS,)) for at in at_loads)
+        point["descent"] = [
+            [_rounded(event) for event in events if event["kind"] not in UNKEPT]
             for events in followed
         ]
     return point

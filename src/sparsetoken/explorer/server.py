@@ -26,15 +26,15 @@ from sparsetoken.explorer.page import STATIC, page, policy
 from sparsetoken.explorer.settings import Settings
 
 if TYPE_CHECKING:
-    from sparsetoken.explorer.views import CoarseCurves
+    from sparsetoken.explorer.coarse import CoarseCurves
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 """The names by which a browser on this machine may call the server."""
 LONGEST = 4096  # bytes of a request
 OPTIONS = {"phase": ("axis",), "simulation": ("dimension", "trials", "seed")}
 """What a request for a view may say besides the settings."""
-KINDS = {**dict.fromkeys(("descent", "networks", "tasks"), "descent"), "simulation": "simulation"}
-"""Which views take turns with one another; all others are of one kind, theory."""
+ALONE = ("descent", "simulation")
+"""Views that take turns with themselves alone; all others take turns with one another."""
 
 
 class _Guard:
@@ -93,14 +93,14 @@ class _Theory:
 
     def __init__(self) -> None:
         self._loading, self._coarse = threading.Lock(), threading.Lock()
-        self._turns = {kind: asyncio.Lock() for kind in ("theory", "descent", "simulation")}
+        self._turns = {kind: asyncio.Lock() for kind in ("theory", *ALONE)}
         self._curves: CoarseCurves | None = None
 
     def load(self) -> CoarseCurves:
-        """Return what makes coarse curves; all of the theory is imported then."""
+        """Return what makes coarse curves; the theory is imported then."""
         with self._loading:
             if self._curves is None:
-                from sparsetoken.explorer.views import CoarseCurves
+                from sparsetoken.explorer.coarse import CoarseCurves
 
                 self._curves = CoarseCurves()
             return self._curves
@@ -123,7 +123,7 @@ class _Theory:
         from sparsetoken.explorer.views import VIEWS
 
         events = VIEWS[choice("view", name, VIEWS)](settings, **options)
-        turns = self._turns[KINDS.get(name, "theory")]
+        turns = self._turns[name if name in ALONE else "theory"]
         return StreamingResponse(_lines(events, turns), media_type="application/x-ndjson")
 
 

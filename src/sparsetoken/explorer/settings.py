@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,15 @@ PRESETS: list[dict[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
 DIMENSION = 100
 """Of tokens with a covariance, which have a size of their own."""
+SPARSE_TOKEN = "sparse_token"
+"""The task whose parameters are those of the page; the others have none here."""
+NETWORKS: dict[str, Callable[[Mapping[str, Any]], Architecture]] = {
+    "softmax": lambda of: Softmax(beta=of["beta"]),
+    "heads": lambda of: Softmax(of["network_heads"], beta=of["beta"]),
+    "gated": lambda of: Gated(of["network_hidden"]),
+    "self_attention": lambda of: SelfAttention(of["network_rank"]),
+}
+"""The networks that the page trains, from values of the parameters."""
 
 
 @value
@@ -62,33 +71,31 @@ class _OfThePage:
         default=0.0,
         slider=Linear(0, 4),
     )
-    descent_eta_w: float = parameter(
-        "step size of the readout", r"\eta_w", default=1.0, slider=Linear(0, 10)
-    )
-    descent_eta_q: float = parameter(
-        "step size of the query", r"\eta_q", default=4.0, slider=Linear(0, 30)
-    )
-    network_rate: float = parameter(
-        "step size of all columns, the projections that a network depends on",
-        default=2.0,
-        slider=Linear(0, 10),
-    )
-    network_start: float = parameter(
-        "norm of the columns at the start, relative to the default of each",
-        default=1.0,
-        slider=Log(0.1, 10),
+    network: str = parameter(
+        "network to train, beside mean pooling", default="softmax", choices=tuple(NETWORKS)
     )
     task: str = parameter(
-        "task to learn", default="single_location_regression", choices=tuple(tasks.__all__)
+        "task to learn", default=SPARSE_TOKEN, choices=(SPARSE_TOKEN, *tasks.__all__)
     )
-    task_overlap: float = parameter(
-        "overlap of query and first direction at the start", default=0.3, slider=Linear(0, 2)
+    descent_eta_w: float = parameter(
+        "step size of the readout", r"\eta_w", default=0.3, slider=Linear(0, 10)
     )
-    task_eta_w: float = parameter(
-        "step size of the readout", r"\eta_w", default=0.3, slider=Linear(0, 3)
+    descent_eta_q: float = parameter(
+        "step size of the other columns, the projections that attention depends on",
+        r"\eta_q",
+        default=1.5,
+        slider=Linear(0, 30),
     )
-    task_eta_q: float = parameter(
-        "step size of the query", r"\eta_q", default=1.5, slider=Linear(0, 10)
+    descent_start: float = parameter(
+        "norm of the columns at the start, relative to the default of each; from 0 no direction "
+        "is preferred, and columns that are equal stay equal",
+        default=1.0,
+        slider=Linear(0, 10),
+    )
+    descent_overlap: float = parameter(
+        "overlap at the start of the first column with the first direction of the task",
+        default=0.3,
+        slider=Linear(0, 2),
     )
 
 
@@ -104,7 +111,13 @@ def _controls(kind: type, *names: str, prefix: str = "") -> list[Parameter]:
 
 
 GROUPS = {
-    "Another task": _controls(_OfThePage, "task", "task_overlap", "task_eta_w", "task_eta_q"),
+    "Network and task": [
+        *_controls(_OfThePage, "network"),
+        *_controls(Softmax, "heads", prefix="network_"),
+        *_controls(Gated, "hidden", prefix="network_"),
+        *_controls(SelfAttention, "rank", prefix="network_"),
+        *_controls(_OfThePage, "task"),
+    ],
     "Task": _controls(SparseTokenProblem, "length", "informative", "strength", "positive_rate"),
     "Readout": _controls(Readout, "alpha1", "loss", "ridge"),
     "Query": [
@@ -115,13 +128,9 @@ GROUPS = {
     "Tokens": _controls(_OfThePage, "spectrum", "bag_effect"),
     "Descent on all weights": [
         *_controls(Descent, "steps", prefix="descent_"),
-        *_controls(_OfThePage, "descent_eta_w", "descent_eta_q"),
-    ],
-    "Networks": [
-        *_controls(Softmax, "heads", prefix="network_"),
-        *_controls(Gated, "hidden", prefix="network_"),
-        *_controls(SelfAttention, "rank", prefix="network_"),
-        *_controls(_OfThePage, "network_rate", "network_start"),
+        *_controls(
+            _OfThePage, "descent_eta_w", "descent_eta_q", "descent_start", "descent_overlap"
+        ),
     ],
 }
 """The parts of the form."""
@@ -208,7 +217,7 @@ class Settings:
             return Query(self["cosine"], self["sharpness"])
         return self.steps(self["alpha0"])
 
-    def steps(self, alpha0: float) -> TwoSteps:
+    def steps(self, alpha0: Reals) -> TwoSteps:
         """Return the two steps on so many samples per dimension."""
         sizes = (self[name] for name in ("eta_w", "eta_b", "eta_q", "beta", "loss"))
         return TwoSteps(alpha0, *sizes)
@@ -221,47 +230,36 @@ class Settings:
         """Return the readout on so many samples per dimension."""
         return Readout(self["loss"], self["ridge"], alpha1)
 
-    def descent(self) -> Descent:
-        """Return the descent of attention from 0, on n1/d samples per dimension."""
-        rates = {"w": self["descent_eta_w"], "q": self["descent_eta_q"]}
-        return self._descent(Softmax(beta=self["beta"]), rates=rates, start=0.0)
-
-    def _descent(self, network: Architecture, **changes: Any) -> Descent:
-        sizes = {"alpha": self["alpha1"], "steps": self["descent_steps"], "loss": self["loss"]}
-        return Descent(network, **{**sizes, **changes})
-
-    def networks(self) -> dict[str, Descent]:
-        """Return the descent of each network, with the samples and steps of `descent`."""
-        kinds: dict[str, Architecture] = {
-            "softmax": Softmax(beta=self["beta"]),
-            "heads": Softmax(self["network_heads"], beta=self["beta"]),
-            "gated": Gated(self["network_hidden"]),
-            "self_attention": SelfAttention(self["network_rank"]),
-        }
-        if self["network_heads"] == 1:
-            del kinds["heads"]  # the same as softmax
-        descents = {}
-        for name, network in kinds.items():
-            start = [self["network_start"] * norm for norm in network.start_norms(outputs=1)]
-            descents[name] = self._descent(network, rates=self["network_rate"], start=start)
-        return descents
-
     def task(self) -> Problem:
-        """Return the other task."""
+        """Return the task of a descent."""
+        if self["task"] == SPARSE_TOKEN:
+            return self.problem()
         made: Problem = getattr(tasks, self["task"])()
         return made
 
-    def on_task(self) -> dict[str, Descent]:
-        """Return the descents of attention and of mean pooling on the other task."""
+    def descents(self) -> dict[str, Descent]:
+        """Return the descents of the network and of mean pooling on the task, by their names."""
+        network = NETWORKS[self["network"]](self.values)
+        return {self["network"]: self._descent(network), "pooled": self._descent(Pooled())}
+
+    def _descent(self, network: Architecture) -> Descent:
         law = law_of(self.task())
-        loss = self["loss"] if law.metric == "error" else "square"
-        rates = {"w": self["task_eta_w"], "q": self["task_eta_q"]}
-        overlaps = {"q": {law.directions[0]: self["task_overlap"]}, "w": 0.0}
-        softmax = Softmax(beta=self["beta"])
-        return {
-            "softmax": self._descent(softmax, rates=rates, start_overlaps=overlaps, loss=loss),
-            "pooled": self._descent(Pooled(), rates=self["task_eta_w"], loss=loss),
-        }
+        columns, readouts = network.column_names(outputs=1), network.readouts(outputs=1)
+        rates = dict.fromkeys(columns, self["descent_eta_q"])
+        rates |= {columns[i]: self["descent_eta_w"] for i in readouts}
+        overlaps: Any = 0.0
+        if self["task"] != SPARSE_TOKEN and 0 not in readouts:
+            overlaps = dict.fromkeys(columns, 0.0)
+            overlaps[columns[0]] = {law.directions[0]: self["descent_overlap"]}
+        return Descent(
+            network,
+            alpha=self["alpha1"],
+            steps=self["descent_steps"],
+            rates=rates,
+            start=[self["descent_start"] * norm for norm in network.start_norms(outputs=1)],
+            start_overlaps=overlaps,
+            loss=self["loss"] if law.metric == "error" else "square",
+        )
 
 
 @functools.lru_cache(maxsize=16)

@@ -1,12 +1,15 @@
 // The form: a slider and a field for each number, a list for each word.
 
-import { TRAINING, boot, trouble } from "explorer/state.js";
+import { SPARSE_TOKEN, TASKS, boot, trouble } from "explorer/state.js";
 import { formula } from "explorer/typeset.js";
 
 const STEPS = 200;
 const CLOSED = new Set(["Tokens"]);
-const VIEWS_OF = { "Another task": ["tasks"], "Descent on all weights": [...TRAINING], Networks: ["networks"] };
+const OF_DESCENT = new Set(["Network and task", "Descent on all weights"]);
 const OF_SIGNALS = new Set(["Task", "Tokens"]); // no part of other tasks
+const OF_NETWORK = { network_heads: ["heads"], network_hidden: ["gated"], network_rank: ["self_attention"], beta: ["softmax", "heads"] };
+const OF_GIVEN = new Set(["cosine", "sharpness"]);
+const OF_STEPS = new Set(["alpha0", "eta_w", "eta_b", "eta_q", "beta"]);
 
 export class Controls {
   /** Build the form; `onChange(name, value)` is called for legal values alone. */
@@ -93,14 +96,12 @@ export class Controls {
     if (!this.rows || axes !== this.axes) this.build(axes);
     for (const [name, row] of this.rows) row.show(settings[name]);
     this.mark();
-    const [given, trained] = [settings.query === "given", TRAINING.has(view)];
-    for (const name of ["cosine", "sharpness"]) this.enable(name, given && !trained);
-    for (const name of ["alpha0", "eta_w", "eta_b", "eta_q"]) this.enable(name, !given && !trained);
-    for (const name of ["query", "ridge"]) this.enable(name, !trained);
-    for (const name of ["descent_eta_w", "descent_eta_q"]) this.enable(name, view === "descent");
-    for (const box of this.form.children) {
-      const only = VIEWS_OF[box.dataset.name];
-      box.hidden = only ? !only.includes(view) : view === "tasks" && OF_SIGNALS.has(box.dataset.name);
+    for (const box of this.form.children) box.hidden = true;
+    for (const parameter of boot.parameters) {
+      const row = this.rows.get(parameter.name)?.elements[0].parentElement;
+      if (!row) continue;
+      row.hidden = !plays(parameter, settings, view === "descent");
+      if (!row.hidden) row.parentElement.hidden = false;
     }
   }
 
@@ -111,11 +112,20 @@ export class Controls {
     const text = wrong ? "The result shown is that of the last legal settings." : "";
     if (document.getElementById("old").textContent !== text) document.getElementById("old").textContent = text;
   }
+}
 
-  enable(name, on) {
-    const row = this.rows.get(name);
-    if (row) row.elements[0].parentElement.hidden = !on;
+/** Whether a parameter has a part in what is shown. */
+function plays({ name, group }, settings, trained) {
+  if (trained) {
+    const other = settings.task !== SPARSE_TOKEN;
+    if (OF_NETWORK[name]) return OF_NETWORK[name].includes(settings.network);
+    if (OF_SIGNALS.has(group)) return !other;
+    if (name === "descent_overlap") return other;
+    if (name === "loss") return !TASKS[settings.task].squared;
+    return OF_DESCENT.has(group) || name === "alpha1";
   }
+  if (OF_GIVEN.has(name)) return settings.query === "given";
+  return OF_STEPS.has(name) ? settings.query !== "given" : !OF_DESCENT.has(group);
 }
 
 function group(form, name) {

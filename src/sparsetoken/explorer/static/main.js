@@ -2,26 +2,27 @@
 // Coarse curves come at once, one request at a time, always for the newest state; the exact ones
 // start when the sliders rest, and are dropped when they move again.
 
-import { TRAINING, VIEWS, boot, defaults, read, stories, written } from "explorer/state.js";
+import { VIEWS, boot, defaults, read, stories, written } from "explorer/state.js";
 import { Controls, element } from "explorer/controls.js";
 import { Lost, source, Trouble } from "explorer/source.js";
 import { LineChart } from "explorer/chart.js";
 import { Alignment, Capacity, Curves, Phase, asRows } from "explorer/views.js";
-import { Descent, Tasks, Training } from "explorer/training.js";
+import { Descent } from "explorer/training.js";
 import { Bag } from "explorer/bag.js";
 import * as film from "explorer/film.js";
 import { png } from "explorer/picture.js";
 import { buildOptions } from "explorer/options.js";
 import { simulate, stop } from "explorer/simulation.js";
 import { tell } from "explorer/story.js";
-import { command, csv, python, save } from "explorer/share.js";
+import { csv, save } from "explorer/share.js";
 
 const REST = 160; // milliseconds without a move, before the exact results are asked for
 const LATE = 300; // milliseconds of solving, before progress is shown
 const RETRY = 1500; // milliseconds, before a server that is gone is asked again
-const KINDS = { curves: Curves, phase: Phase, alignment: Alignment, capacity: Capacity, descent: Descent, networks: Training, tasks: Tasks };
+const KINDS = { curves: Curves, phase: Phase, alignment: Alignment, capacity: Capacity, descent: Descent };
 const narrow = matchMedia("(max-width: 860px)");
 const $ = (id) => document.getElementById(id);
+const button = (does) => $("share").querySelector(`[data-${does}]`);
 
 let state = read(location.hash);
 source.snap(state);
@@ -44,7 +45,7 @@ const controls = new Controls($("controls"), (name, value) => {
 
 /** Take a new part of the state, and ask for what it shows. */
 function change(part, { at_once = false } = {}) {
-  state = { ...state, ...part };
+  state = { ...state, note: "", ...part };
   source.snap(state);
   moves += 1;
   controls.show(state, source.sheet?.axes);
@@ -67,6 +68,8 @@ function refresh(at_once) {
   if (before && before.constructor !== Kind) $("verdict").textContent = "…"; // of the view before
   drawTokens();
   askCoarse();
+  button("copy=python").disabled = true; // until its code is there
+  button("save=svg").hidden = Boolean(view.figure);
   $("simulate").hidden = state.view !== "curves" || Boolean(boot.grid);
   timer = setTimeout(askExact, at_once || boot.grid ? 0 : REST);
 }
@@ -108,6 +111,10 @@ async function askExact() {
       if (controller.signal.aborted) return;
       if (event.of) solving(event.done / event.of, boot.look[event.model]?.[0]);
       if (event.kind === "query") tellQuery(event);
+      else if (event.kind === "code") {
+        mine.code = event.text;
+        button("copy=python").disabled = false;
+      }
       else if (event.kind !== "working") {
         mine.event(event);
         draw(number, "exact");
@@ -158,9 +165,9 @@ function draw(number, quality) {
   }
   $("summary").textContent = view.summary();
   $("notes").removeAttribute("role");
-  $("notes").textContent = view.notes.join(" ");
+  $("notes").textContent = [state.note, ...view.notes].filter(Boolean).join(" ");
   verdict();
-  if (view instanceof Training) drawTokens();
+  if (view instanceof Descent) drawTokens();
   if ($("numbers").open) fillTable();
   requestAnimationFrame(() => {
     document.dispatchEvent(new CustomEvent("explorer:drawn", { detail: { number, quality, view: state.view } }));
@@ -169,7 +176,7 @@ function draw(number, quality) {
 
 /** Draw the bag beside the figure: under the query, or in training. */
 function drawTokens() {
-  const trained = view instanceof Training;
+  const trained = view instanceof Descent;
   $("query").hidden = $("kind").hidden = trained; // of four stages
   $("film").hidden = !trained;
   if (trained) {
@@ -197,7 +204,7 @@ function tellQuery(found) {
   const given = state.settings.query === "given" ? "The given query" : "The query that two steps find";
   const text = `${given} has cosine ${query.cosine.toFixed(2)} with the signal and sharpness ${query.sharpness.toFixed(2)}.`;
   $("query").replaceChildren(text, ...query.advice.map((advice) => element("span", { className: "advice", textContent: advice })));
-  if (!TRAINING.has(state.view)) drawTokens();
+  if (state.view !== "descent") drawTokens();
 }
 
 function fillTable() {
@@ -214,9 +221,9 @@ function fillTable() {
 
 function buildPresets() {
   for (const { name, title } of stories.values()) {
-    const button = element("button", { type: "button", textContent: title, id: `preset-${name}` });
-    button.addEventListener("click", () => change(defaults(name), { at_once: true }));
-    $("presets").append(button);
+    const choice = element("button", { type: "button", textContent: title, id: `preset-${name}` });
+    choice.addEventListener("click", () => change(defaults(name), { at_once: true }));
+    $("presets").append(choice);
   }
 }
 
@@ -265,7 +272,7 @@ function buildTabs() {
 }
 
 async function copy(kind) {
-  const text = { python: () => python(state), command: () => command(state), csv: () => csv(view.table()), address: () => location.href }[kind]();
+  const text = { python: () => view.code, csv: () => csv(view.table()), address: () => location.href }[kind]();
   $("text").value = text;
   $("text").hidden = false;
   try {
@@ -278,9 +285,8 @@ async function copy(kind) {
 }
 
 async function store(kind) {
-  const text = view.svg();
-  const name = `sparsetoken-${state.view}.${kind}`;
-  save(kind === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await png(text), name);
+  const of = { svg: () => new Blob([view.svg()], { type: "image/svg+xml" }), png: () => (view.figure ? chart.png() : png(view.svg())) };
+  save(await of[kind](), `sparsetoken-${state.view}.${kind}`);
 }
 
 buildPresets();
@@ -313,7 +319,8 @@ addEventListener("hashchange", () => {
   if (location.hash.replace(/^#/, "") !== written(state)) change(read(location.hash), { at_once: true });
 });
 $("version").textContent = boot.version;
-if (boot.grid) $("share").querySelector("[data-copy=address]").hidden = location.protocol === "file:";
+button("copy=python").hidden = Boolean(boot.grid);
+button("copy=address").hidden = Boolean(boot.grid) && location.protocol === "file:";
 /** Put the form below the result on a phone, beside it otherwise: Tab meets both in the order in which they are seen. */
 function place() {
   (narrow.matches ? $("rest") : $("result")).before($("controls"));

@@ -17,7 +17,7 @@ export function buildOptions(box, page) {
     const shown = Object.entries(AXES).filter(([name]) => !boot.grid || source.sheet.axes[name]?.length > 1);
     box.append(chooser("axis", shown, state, (axis) => page.change({ axis }, { at_once: true })));
   }
-  if (["networks", "tasks"].includes(state.view)) {
+  if (state.view === "descent") {
     box.append(chooser("quantity", Object.entries(QUANTITIES), state, (quantity) => page.redraw({ quantity })));
   }
 }

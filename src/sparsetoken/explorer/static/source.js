@@ -1,6 +1,6 @@
 // Where results come from: the server, or a grid that was computed beforehand.
 
-import { AXES, TRAINING, VIEWS, boot, defaults, stories } from "explorer/state.js";
+import { AXES, VIEWS, boot, defaults, stories } from "explorer/state.js";
 
 export class Trouble extends Error {}
 
@@ -77,7 +77,7 @@ class Grid {
     if (!this.views.includes(at.view)) {
       const other = [...stories.keys()].find((name) => holds(boot.grid.sheets[name], at.view));
       if (other) {
-        Object.assign(at, defaults(other), { view: at.view });
+        Object.assign(at, defaults(other), { view: at.view, note: at.note });
         this.snap(at);
         return;
       }
@@ -110,7 +110,7 @@ class Grid {
     if (name === "curves") for (const model of boot.grid.models) yield this.curve(point, model);
     if (name === "phase") yield* this.phase(settings, axis);
     if (name === "capacity") yield* point.capacity;
-    if (TRAINING.has(name)) yield* point[name][this.sheet.axes.alpha1.indexOf(settings.alpha1)];
+    if (name === "descent") yield* point.descent[this.sheet.axes.alpha1.indexOf(settings.alpha1)];
     if (name === "alignment") {
       for (const alpha0 of this.sheet.axes.alpha0) yield { ...this.at({ ...settings, alpha0 }).query, kind: "alignment", alpha0 };
     }
@@ -138,7 +138,7 @@ function holds({ axes, points }, view) {
   const moves = (name) => axes[name]?.length > 1;
   if (view === "phase") return Object.keys(AXES).some(moves);
   if (view === "alignment") return moves("alpha0");
-  if (TRAINING.has(view)) return view in Object.values(points)[0];
+  if (view === "descent") return view in Object.values(points)[0];
   return true;
 }
 

@@ -10,26 +10,25 @@ export const VIEWS = {
   phase: ["Who wins where", "Where does which model win?"],
   alignment: ["Alignment", "Does the query find the signal?"],
   capacity: ["Capacity", "How many labels can be fitted without a mistake?"],
-  descent: ["Descent", "When should joint training stop?"],
-  networks: ["Networks", "Which network learns the task best?"],
-  tasks: ["Tasks", "What does attention learn on other tasks?"],
+  descent: ["Descent", "What does joint training learn, and when should it stop?"],
 };
-/** Views of training, of which a page without a server holds results in stories about them. */
-export const TRAINING = new Set(["descent", "networks", "tasks"]);
-/** Of each other task its name, what it asks, its first direction, and whether the target is a number. */
+/** Views of links of old that are parts of the view of descent now. */
+const FORMER = new Set(["networks", "tasks"]);
+export const SPARSE_TOKEN = "sparse_token";
+/** Of each task its name, what it asks, and whether the target is a number. */
 export const TASKS = {
-  single_location_regression: { words: "Single-location regression", sentence: "One token of six is marked, along “place”; the target is the number that it carries, along “value”", first: "place", squared: true },
-  needle_with_value: { words: "A needle with a value", sentence: "One token of six is marked, along “needle”; the label is the sign of what it carries, along “value”", first: "needle" },
-  position: { words: "A number at one position", sentence: "Each of five tokens carries the vector of its position; the target is the number that the third carries, along “value”", first: "position1", squared: true },
-  meeting_concepts: { words: "Two concepts that must meet", sentence: "A bag of five tokens is positive if it holds both concepts, “1” and “2”; one alone does not count", first: "1" },
-  majority: { words: "Label of the majority", sentence: "Each of five tokens carries a sign, along “sign”; the label is that of most of them", first: "sign" },
+  [SPARSE_TOKEN]: { words: "The sparse-token problem", sentence: "In positive bags a few tokens carry the signal; the label is that of the bag" },
+  single_location_regression: { words: "Single-location regression", sentence: "One token of six is marked, along “place”; the target is the number that it carries, along “value”", squared: true },
+  needle_with_value: { words: "A needle with a value", sentence: "One token of six is marked, along “needle”; the label is the sign of what it carries, along “value”" },
+  position: { words: "A number at one position", sentence: "Each of five tokens carries the vector of its position; the target is the number that the third carries, along “value”", squared: true },
+  meeting_concepts: { words: "Two concepts that must meet", sentence: "A bag of five tokens is positive if it holds both concepts, “1” and “2”; one alone does not count" },
+  majority: { words: "Label of the majority", sentence: "Each of five tokens carries a sign, along “sign”; the label is that of most of them" },
 };
 export const QUANTITIES = {
-  test_error: "test error",
-  training_loss: "training loss",
+  errors: "test error and training loss",
   attended: "share of bags whose most attended token is informative",
   cosine: "cosine of attention and the first direction",
-  overlaps: "overlaps of softmax attention with directions",
+  overlaps: "overlaps of all columns with directions",
 };
 const axes = ["strength", "positive_rate", "alpha0", "length"].map((name) => parameters.get(name));
 export const AXES = Object.fromEntries(axes.map((p) => [p.name, `${p.label} $${p.symbol}$`]));
@@ -38,7 +37,7 @@ export const AXES = Object.fromEntries(axes.map((p) => [p.name, `${p.label} $${p
 export function defaults(story = stories.keys().next().value) {
   const { settings, view } = stories.get(story);
   const plain = Object.fromEntries(boot.parameters.map((p) => [p.name, p.default]));
-  return { story, settings: { ...plain, ...settings }, view, axis: "strength", quantity: "test_error", seed: 1, positive: true };
+  return { story, settings: { ...plain, ...settings }, view, axis: "strength", quantity: "errors", note: "", seed: 1, positive: true };
 }
 
 /** Return what is wrong with a value, or "". */
@@ -58,6 +57,10 @@ export function read(hash) {
   const state = defaults(stories.has(given.get("story")) ? given.get("story") : undefined);
   for (const [key, known] of Object.entries({ view: VIEWS, axis: AXES, quantity: QUANTITIES })) {
     if (Object.hasOwn(known, given.get(key) ?? "")) state[key] = given.get(key);
+  }
+  if (FORMER.has(given.get("view"))) {
+    state.view = "descent";
+    state.note = `The view “${given.get("view")}” of this link is part of this one now: choose the network and the task.`;
   }
   for (const parameter of boot.parameters) {
     const text = given.get(parameter.name);

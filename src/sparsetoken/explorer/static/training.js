@@ -1,17 +1,17 @@
-// The views of training: what all weights do together, step by step, and what that does to one bag.
+// The view of descent: what all weights do together, step by step, and what that does to one bag.
 
-import { QUANTITIES, TASKS, boot } from "explorer/state.js";
+import { QUANTITIES, SPARSE_TOKEN, TASKS, boot } from "explorer/state.js";
 import { BLUE, GREEN, ORANGE, VERMILION, View, bags, name, paint, percent } from "explorer/views.js";
 
 const NETWORKS = {
-  softmax: ["softmax, one query", BLUE], heads: ["softmax, several heads", ORANGE], gated: ["gated attention", GREEN],
-  self_attention: ["self-attention", VERMILION], pooled: [name("pooled"), ORANGE],
+  softmax: "softmax attention", heads: "attention with several heads", gated: "gated attention", self_attention: "self-attention", pooled: name("pooled"),
 };
 const QUICK = [7, 5]; // dashes of what is replaced
 const SMALL = 0.05; // of the largest overlap: smaller ones are left out
+const TIE = 0.05; // relative: a smaller difference names no winner
 const PALETTE = [BLUE, VERMILION, GREEN, ORANGE, ...Object.keys(boot.look).slice(3).map(paint)];
 
-export class Training extends View {
+export class Descent extends View {
   courses = [];
   step = 0; // of the bag
   number = 0; // of the bag
@@ -22,9 +22,17 @@ export class Training extends View {
     if (event.kind !== "course") return;
     const before = this.courses.findIndex((course) => course.network === event.network);
     this.courses.splice(before < 0 ? this.courses.length : before, 1, event);
-    const several = this.courses.length > 1;
     this.notes = this.courses.filter((course) => !course.coarse)
-      .flatMap((course) => course.notes.map((note) => (several ? `${NETWORKS[course.network][0]}: ${note}` : note)));
+      .flatMap((course) => course.notes.map((note) => `${NETWORKS[course.network]}: ${note}`));
+  }
+
+  get task() {
+    return TASKS[this.state.settings.task];
+  }
+
+  /** Return the course of the chosen network. */
+  get chosen() {
+    return this.courses.find((course) => course.network !== "pooled");
   }
 
   /** Return the last step that is known. */
@@ -32,10 +40,10 @@ export class Training extends View {
     return Math.max(0, ...this.courses.map((course) => course.test_error.length - 1));
   }
 
-  /** Return the name of a network, its new bag, and its course. */
+  /** Return each network by name, with its new bag. */
   shown() {
     return this.courses.filter((course) => course.bags.length)
-      .map((course) => ({ words: NETWORKS[course.network][0], bag: course.bags[this.number % course.bags.length] }));
+      .map((course) => ({ words: NETWORKS[course.network], bag: course.bags[this.number % course.bags.length] }));
   }
 
   line(course, quantity, words, colour) {
@@ -46,18 +54,22 @@ export class Training extends View {
   lines() {
     const { quantity } = this.state;
     if (quantity === "overlaps") return this.overlaps();
-    const lines = this.courses.filter((course) => course[quantity].every((value) => value !== null))
-      .map((course) => this.line(course, quantity, ...NETWORKS[course.network]));
-    if (quantity === "test_error" && this.floor !== undefined) {
+    if (quantity !== "errors") {
+      return this.courses.filter((course) => course[quantity].every((value) => value !== null))
+        .map((course) => this.line(course, quantity, NETWORKS[course.network], course === this.chosen ? BLUE : ORANGE));
+    }
+    const lines = this.courses.map((course) => this.line(course, "test_error", NETWORKS[course.network], course === this.chosen ? BLUE : ORANGE));
+    if (this.chosen) lines.splice(1, 0, this.line(this.chosen, "training_loss", "its training loss", GREEN));
+    if (this.floor !== undefined) {
       const xs = [0, this.state.settings.descent_steps];
       lines.push({ name: name("floor"), colour: paint("floor"), dash: [2, 3], xs, ys: xs.map(() => this.floor) });
     }
     return lines;
   }
 
-  /** Return the overlaps of softmax attention that matter, by the names of column and direction. */
+  /** Return the overlaps that matter, by the names of column and direction. */
   overlaps() {
-    const course = this.courses.find(({ network }) => network === "softmax");
+    const course = this.chosen;
     const size = (key) => Math.max(...course[key].map(Math.abs));
     const keys = course ? Object.keys(course).filter((key) => key.startsWith("overlap_")) : [];
     const largest = Math.max(...keys.map(size));
@@ -69,33 +81,46 @@ export class Training extends View {
     const series = this.lines();
     const values = series.flatMap((s) => s.ys);
     return {
-      title: this.title(),
+      title: this.task.sentence,
       x: { label: "step", short: "step", log: false },
       y: { label: this.upwards(), low: Math.min(0, ...values), high: 1.04 * Math.max(0, ...values) || 1 },
       mark: this.step, series,
     };
   }
 
-  title() {
-    return "Networks in training, all weights together";
-  }
-
   upwards() {
-    return QUANTITIES[this.state.quantity];
-  }
-
-  quick() {
-    return this.courses.some((course) => course.coarse) ? " (quick)" : "";
+    const words = QUANTITIES[this.state.quantity];
+    return this.task.squared ? words.replace("test error", "mean squared error") : words;
   }
 
   headline() {
+    const [chosen, pooled] = [this.chosen, this.courses.find(({ network }) => network === "pooled")];
+    if (!chosen || !pooled) return undefined;
     const { quantity, settings } = this.state;
-    if (!this.courses.length) return undefined;
-    const least = quantity === "test_error" || quantity === "overlaps";
-    const told = this.courses.map((course) => `${NETWORKS[course.network][0]} ${
-      least ? `${percent(course.test_error[course.best_step])} (step ${course.best_step})` : course[quantity].at(-1).toFixed(2)}`);
-    const what = least ? "the least test errors are" : `after the last step the ${QUANTITIES[quantity]} is`;
-    return [`With all weights trained together on ${bags(settings.alpha1)}, ${what}: ${told.join(", ")}.`, "", this.quick()];
+    const quick = this.courses.some((course) => course.coarse) ? " (quick)" : "";
+    const words = `${this.task.words}, all weights trained together on ${bags(settings.alpha1)}: `;
+    const who = NETWORKS[chosen.network];
+    if (quantity === "attended" || quantity === "cosine") {
+      return [`${words}after the last step the ${QUANTITIES[quantity]} is ${chosen[quantity].at(-1).toFixed(2)} for ${who}.`, "", quick];
+    }
+    const { squared } = this.task;
+    const value = (error) => (squared ? error.toFixed(2) : percent(error));
+    const [a, b] = [chosen, pooled].map((course) => course.test_error[course.best_step]);
+    const end = Math.abs(a - b) <= TIE * Math.max(a, b) ? "nearly a tie." : `${a < b ? who : name("pooled")} wins.`;
+    const error = squared ? "mean squared error" : "test error";
+    return [`${words}the ${error} of ${who} is least after step ${chosen.best_step}, ${value(a)}${after(chosen, value)}; mean pooling has ${value(b)} at best: `, end, quick];
+  }
+
+  /** Say what the columns of softmax attention point to on a task with several directions. */
+  summary() {
+    const course = this.chosen;
+    if (course?.network !== "softmax" || this.state.settings.task === SPARSE_TOKEN) return "";
+    const most = ["q", "w"].map((column) => {
+      const keys = Object.keys(course).filter((key) => key.startsWith(`overlap_${column}_`) || key === `overlap_${column}`);
+      const [best] = keys.sort((one, other) => Math.abs(course[other].at(-1)) - Math.abs(course[one].at(-1)));
+      return `with ${best.split("_").at(2)} (${course[best].at(-1).toFixed(2)})`;
+    });
+    return `After the last step the query has its largest overlap ${most[0]}, the readout ${most[1]}.`;
   }
 
   table() {
@@ -105,66 +130,9 @@ export class Training extends View {
   }
 }
 
-export class Descent extends Training {
-  lines() {
-    const [course] = this.courses;
-    if (!course) return [];
-    return [["test_error", "test error", BLUE], ["training_loss", "training loss", ORANGE], ["cosine", "cosine of query and signal", GREEN]]
-      .map((line) => this.line(course, ...line));
-  }
-
-  title() {
-    return "Gradient descent on query, readout and bias together";
-  }
-
-  upwards() {
-    return "test error, training loss, cosine";
-  }
-
-  headline() {
-    const [f] = this.courses;
-    if (!f) return undefined;
-    const [best, last] = [f.test_error[f.best_step], f.test_error.at(-1)].map(percent);
-    const ends = f.best_step === f.test_error.length - 1 ? "the last step shown." : best === last ? "and stays there." : `then it rises to ${last}: `;
-    const words = `With all weights trained together on ${bags(this.state.settings.alpha1)}, the test error is least after step ${f.best_step}, ${best}, ${ends}`;
-    return [words, ends.endsWith(": ") ? "stop early." : "", this.quick()];
-  }
-}
-
-export class Tasks extends Training {
-  get task() {
-    return TASKS[this.state.settings.task];
-  }
-
-  title() {
-    return this.task.sentence;
-  }
-
-  upwards() {
-    const { quantity } = this.state;
-    return quantity === "test_error" && this.task.squared ? "mean squared error" : QUANTITIES[quantity];
-  }
-
-  headline() {
-    const found = this.courses.map((course) => [course.test_error[course.best_step], course]);
-    if (found.length < 2) return undefined;
-    const value = (error) => (this.task.squared ? error.toFixed(2) : percent(error));
-    const told = found.map(([error, course]) => `${NETWORKS[course.network][0]} ${value(error)} (step ${course.best_step})`);
-    const [[a], [b]] = found;
-    const gap = Math.abs(a - b) / Math.max(a, b);
-    const end = gap < 0.05 ? "nearly a tie." : a < b ? "attention wins." : "mean pooling wins.";
-    const what = this.task.squared ? "least mean squared errors" : "least test errors";
-    return [`${this.task.words}, ${bags(this.state.settings.alpha1)}; ${what}: ${told.join(", ")}: `, end, this.quick()];
-  }
-
-  summary() {
-    const course = this.courses.find(({ network }) => network === "softmax");
-    if (!course) return "";
-    const most = ["q", "w"].map((column) => {
-      const keys = Object.keys(course).filter((key) => key.startsWith(`overlap_${column}_`) || key === `overlap_${column}`);
-      const [best] = keys.sort((one, other) => Math.abs(course[other].at(-1)) - Math.abs(course[one].at(-1)));
-      return `with ${best.split("_").at(2)} (${course[best].at(-1).toFixed(2)})`;
-    });
-    return `After the last step the query has its largest overlap ${most[0]}, the readout ${most[1]}.`;
-  }
+/** Say how a course goes on after its best step. */
+function after({ test_error: errors, best_step: best }, value) {
+  if (best === errors.length - 1) return " (the last step shown)";
+  const [least, last] = [errors[best], errors.at(-1)].map(value);
+  return least === last ? ", and stays there" : `, then it rises to ${last}: stop early`;
 }

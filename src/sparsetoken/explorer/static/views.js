@@ -1,7 +1,7 @@
 // One object for each view: it takes events, and describes what they show.
 
 import { AXES, boot } from "explorer/state.js";
-import { escaped, label, svg, svgOfLines } from "explorer/picture.js";
+import { escaped, label, svg } from "explorer/picture.js";
 
 const LOADS = { label: "labelled bags per dimension, $n₁/d$", short: "n₁/d", log: true, range: [0.24, 10.5], ticks: [0.25, 0.5, 1, 2, 4, 8] };
 export const name = (model) => boot.look[model][0];
@@ -56,10 +56,6 @@ export class View {
 
   event(event) {
     if (event.kind === "refused") this.notes.push(`Without ${name(event.model)}: ${event.message}`);
-  }
-
-  svg() {
-    return svgOfLines(this.figure());
   }
 
   /** Return what the view shows in a sentence: words, words in bold, "(quick)"; undefined before it is known. */

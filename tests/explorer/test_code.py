@@ -1,0 +1,88 @@
+"""The code of each view: it runs, and its numbers are those of the events."""
+
+import pytest
+
+import sparsetoken as st
+from sparsetoken.explorer import Settings, training, views
+from sparsetoken.explorer.code import source
+
+
+def shown(name, values, **options):
+    """Return the names that the code of a view makes, and its other events by their kinds."""
+    code, *events = views.VIEWS[name](Settings(values), **options)
+    assert code["kind"] == "code"
+    names = {}
+    exec(code["text"], names)
+    kinds = {event["kind"] for event in events}
+    return names, {kind: [event for event in events if event["kind"] == kind] for kind in kinds}
+
+
+def test_curves(monkeypatch):
+    monkeypatch.setattr(views, "LOADS", (0.25, 1.0))
+    monkeypatch.setattr(views, "FLOOR_LOADS", (0.25,))
+    names, events = shown("curves", {"loss": "square", "alpha1": 3.0, "ridge": 0.5})
+    curves = {event["model"]: event["rows"] for event in events["curve"]}
+    floor = curves.pop("floor")
+    assert names["floor"] == [row["test_error"] for row in floor]
+    assert set(names["errors"]) == set(curves) == set(views.MODELS)
+    for model, rows in curves.items():
+        # The page solves a few loads at a time: the same equations, from other starts.
+        errors = [row["test_error"] for row in rows]
+        assert names["errors"][model] == pytest.approx(errors, abs=views.TOLERANCE)
+
+
+@pytest.mark.parametrize("query", ["two_steps", "given"])
+@pytest.mark.parametrize("axis", ["strength", "alpha0", "length"])
+def test_phase(monkeypatch, axis, query):
+    monkeypatch.setattr(views, "PHASE_LOADS", (0.5, 4.0))
+    monkeypatch.setitem(views.PHASE_AXES, axis, (1, 3, 6) if axis == "length" else (1.0, 3.0))
+    values = {"informative": 2, "length": 4, "query": query}
+    names, events = shown("phase", values, axis=axis)
+    assert len(events["row"]) == 2
+    for i, row in enumerate(events["row"]):
+        for model, errors in names["errors"].items():
+            own = errors[i] if errors.ndim == 2 else errors  # no part of the axis is in it
+            assert own == pytest.approx(row[model], abs=views.PHASE_TOLERANCE)
+
+
+def test_alignment(monkeypatch):
+    monkeypatch.setattr(views, "QUERY_LOADS", (0.5, 5.0))
+    names, events = shown("alignment", {"positive_rate": 0.2})
+    assert names["cosines"] == pytest.approx([e["cosine"] for e in events["alignment"]])
+
+
+def test_capacity():
+    names, events = shown("capacity", {"length": 3, "query": "given", "cosine": 0.5})
+    found = {event["model"]: event["capacity"] for event in events["capacity"]}
+    assert names["capacities"] == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"length": 3, "network": "heads", "network_heads": 2},
+        {"task": "position", "network": "gated", "descent_overlap": 0.5},
+        {"length": 3, "spectrum": 0.5, "bag_effect": 2.0},
+    ],
+)
+def test_descent(monkeypatch, values):
+    few = {"settings": Settings({**values, "descent_steps": 2}), "replicas": (2,)}
+    monkeypatch.setitem(views.VIEWS, "descent", lambda _: training.descent(**few))
+    names, events = shown("descent", {})
+    for errors, course in zip(names["errors"], events["course"], strict=True):
+        assert errors == pytest.approx(course["test_error"])
+    assert ("floor" in names) == ("floor" in events) == (values.get("network") == "heads")
+    if "floor" in names:
+        assert names["floor"] == pytest.approx(events["floor"][0]["test_error"])
+    assert names["problem"] == few["settings"].task()
+
+
+def test_the_source_of_a_value_makes_it_again():
+    for value in (
+        st.SparseTokenProblem(length=4, strength=((1.0,), (2.0,))),
+        st.Attention(st.TwoSteps(loss="square", alpha0=0.3)),
+        (st.Readout("hinge", ridge=0.2), st.Pooled()),
+        (st.model.HardAttention(st.Query(0.5)),),
+        st.Descent(st.networks.SelfAttention(3), rates={"Q": 1.0, "K": 2.0, "V": 0.5}),
+    ):
+        assert eval(source(value), {"st": st}) == value
