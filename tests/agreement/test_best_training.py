@@ -8,6 +8,8 @@ import pytest
 
 import sparsetoken as st
 
+pytestmark = pytest.mark.slow
+
 PROBLEM, ALPHA = st.SparseTokenProblem(10, 1, 5.0), 0.5
 STAGES, READOUT = st.Attention(st.TwoSteps(ALPHA / 2, eta_q=40.0)), st.Readout(ridge=1e-2)
 SEARCH = {"tolerance": 1e-3, "evaluations": 16}

@@ -99,6 +99,7 @@ def test_the_forecast_as_json(long, data, called):
     assert values["curves"]["pooled"][1]["error"] == expected.curves["pooled"][1].error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [False, True])
 def test_a_forecast_measures_the_error_that_fit_states(tmp_path, monkeypatch, groups):
     """Of 45 bags, so that folds differ in size, with labels that are texts."""

@@ -280,6 +280,7 @@ def test_a_home_that_is_not_there_is_not_made(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_cache_serves_the_next_run(tmp_path):
     environ = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
     environ["XDG_CACHE_HOME"] = str(tmp_path)

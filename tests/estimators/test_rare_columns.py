@@ -16,6 +16,8 @@ from sparsetoken.estimators import MaxPooledClassifier, PooledLinearClassifier
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from tasks_of_bags import task_of
 
+pytestmark = pytest.mark.slow
+
 Made = tuple[np.ndarray, np.ndarray]
 
 

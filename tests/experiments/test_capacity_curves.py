@@ -24,6 +24,8 @@ from sparsetoken.experiments.core.claims import FAILS, HOLDS
 from sparsetoken.experiments.core.rows import Row, Rows
 from sparsetoken.figures import style
 
+pytestmark = pytest.mark.slow
+
 SETS = 10**6  # shares of such counts are good to 1e-6
 STEPS = np.array([-1.2, -0.6, 0.0, 0.6, 1.2])
 

@@ -10,6 +10,8 @@ from sparsetoken.model.stages import Readout
 from sparsetoken.simulation.seeds import Stream, seed_of
 from sparsetoken.simulation.tensors import TensorEngine
 
+pytestmark = pytest.mark.slow
+
 
 def test_rows_are_means_of_paired_trials(rows):
     trials = [reuse_trial(2.0, 40, seed_of("data-reuse", 0, 4), trial) for trial in range(5)]

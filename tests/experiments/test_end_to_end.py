@@ -6,6 +6,8 @@ from experiment_cases import CASES
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.claims import BY_EXPERIMENT, FAILS, HOLDS, verdict_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", CASES)
 def test_claims_hold_and_the_words_say_so(name, done, said_of):

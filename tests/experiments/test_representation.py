@@ -12,6 +12,8 @@ from sparsetoken.experiments.core.claims import FAILS, HOLDS
 from sparsetoken.experiments.core.rows import Row, Rows
 from sparsetoken.experiments.representation import EXPERIMENT, best_law, score
 
+pytestmark = pytest.mark.slow
+
 BUILT = {
     "elementwise_erf": lambda L: 4 + 2 * L**0.25,
     "elementwise_sigmoid": lambda L: 4 + L**0.5,

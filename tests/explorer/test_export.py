@@ -13,6 +13,8 @@ from sparsetoken.explorer.settings import PRESETS
 from sparsetoken.theory import align, capacity, predict
 from sparsetoken.theory.oracle import learning_error
 
+pytestmark = pytest.mark.slow
+
 STORIES = {story["name"]: story for story in PRESETS}
 
 

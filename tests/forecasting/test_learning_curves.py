@@ -229,7 +229,9 @@ def test_the_same_seed_gives_the_same_forecast_and_progress_ends():
     make = mock.Mock(return_value=bar)
     with showing(make):
         one = forecast(bags, y)
-        make.assert_called_once_with("fits", bar.update.call_count)
+        make.assert_called_once_with("fits", mock.ANY)
+        shares = [call.args[0] for call in bar.update.call_args_list]
+        assert sum(shares) == pytest.approx(make.call_args.args[1])
         bar.close.assert_called_once()
         again = forecast(bags, y, progress=False)
         make.assert_called_once()

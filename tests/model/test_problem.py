@@ -98,8 +98,9 @@ def test_arrays_are_kept_as_tuples():
     ):
         with pytest.raises(InvalidInput, match=f"strength.*{word}"):
             SparseTokenProblem(4, 1, strength)
-    with pytest.raises(InvalidInput, match="length"):
-        SparseTokenProblem(np.array([4, 5]), 1)
+    assert SparseTokenProblem(np.array([4, 5]), [1, 2]).length == (4, 5)
+    with pytest.raises(InvalidInput, match=r"length.*array of integers"):
+        SparseTokenProblem([4.5, 5.0], 1)
 
 
 @pytest.mark.parametrize("change", [{"strength": [1.0, 2.0]}, {"positive_rate": [0.2, 0.5]}])

@@ -214,6 +214,7 @@ def test_small_test_errors_are_known_relatively():
     assert rough < 0.95 * limit
 
 
+@pytest.mark.slow
 def test_the_spread_of_steep_spectra_is_found():
     """The second known setting: the limit says .385; real tokens .28 +- .01 and .19."""
     steps = st.TwoSteps(2.0, eta_q=1.0)

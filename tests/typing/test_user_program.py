@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 PROGRAM = Path(__file__).with_name("user_program.py")
 MISSPELT = Path(__file__).with_name("misspelt.py")
 

@@ -112,6 +112,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_theory_predicts_what_is_simulated(name):
     task, descent = CASES[name]
@@ -134,6 +135,7 @@ def _of(result, path):
     return result
 
 
+@pytest.mark.slow
 def test_the_limit_knows_the_shares_of_each_direction():
     _, descent = CASES["directions with shares of their own"]
     task = _with_shares(1000)
@@ -176,6 +178,7 @@ def _closed_form(kappa, nu, rate, steps, strength, scale):
     return np.array(path)
 
 
+@pytest.mark.slow
 def test_the_population_limit_on_the_sphere_follows_a_closed_form():
     def attention(H, c):
         return (jax.scipy.special.erf(H[:, 0]) * H[:, 1]).sum()
@@ -243,6 +246,7 @@ def test_columns_on_a_sphere_keep_their_norms():
         st.descend(problem, st.Descent(start={"q": 0.0, "w": 1.0}, sphere="q"))
 
 
+@pytest.mark.slow
 def test_the_population_limit_goes_on_where_columns_lie_along_the_signals():
     start = {"start": 0.0, "start_overlaps": {"q": {"needle": 0.5}, "w": {"value": 0.3}}}
     descent = st.Descent(alpha=math.inf, steps=4, **start)
@@ -255,6 +259,7 @@ def test_the_population_limit_goes_on_where_columns_lie_along_the_signals():
     assert np.isfinite(st.descend(st.SparseTokenProblem(5), sparse, replicas=4).test_error).all()
 
 
+@pytest.mark.slow
 def test_a_metric_with_a_jump_has_the_value_of_the_error():
     def wrong(output, y):
         return jnp.where(output * y > 0, 0.0, 1.0)
@@ -286,6 +291,7 @@ def _located_value(latent, Z):
     return Z[np.arange(len(Z)), latent["place"], 1]
 
 
+@pytest.mark.slow
 def test_tokens_are_located_anywhere():
     task = st.Task(4, ["place", "value"], _Located(), _located_value)
     descent = st.Descent(alpha=4.0, steps=4, loss="square", rates={"q": 1.0, "w": 0.3}, **START)
