@@ -114,13 +114,16 @@ def solved(
         calls = [run(function, own, [points[place] for place in own]) for own in groups.values()]
         # None is 1, unless `joblib.parallel_config` says otherwise. What is alone runs here, and
         # may have its own parts run elsewhere.
-        jobs = 1 if len(calls) == 1 else None if workers == 1 else workers
+        jobs = 1 if len(calls) < 2 else None if workers == 1 else workers
         parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
         try:
-            with contextlib.nullcontext() if workers == 1 else _interrupts_blocked():
-                ended = parallel(calls)  # starts the workers
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "A worker stopped while some jobs")  # replaced
+            with contextlib.ExitStack() as stack:
+                if jobs is not None and jobs > 1:
+                    stack.enter_context(_replacement_unsaid())
+                    with _interrupts_blocked():
+                        ended = parallel(calls)  # starts the workers
+                else:
+                    ended = parallel(calls)
                 for places, found in ended:
                     for place, result in zip(places, found, strict=True):
                         if folder is not None and not isinstance(result, Exception):
@@ -140,6 +143,14 @@ def solved(
 def _lost_a_worker(error: Exception) -> bool:
     """Return whether an error is that of joblib, or of dask, about workers that died."""
     return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+
+
+@contextlib.contextmanager
+def _replacement_unsaid() -> Iterator[None]:
+    """Keep joblib from warning of a worker that it replaces, as where one has grown."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs")
+        yield
 
 
 @contextlib.contextmanager
@@ -245,8 +256,11 @@ class Kept:
         """Keep the result of a call."""
         content, path = pickle.dumps((key, result)), self._file(key)
         aside = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-        aside.write_bytes(_checksum(content) + content)
-        aside.replace(path)
+        try:
+            aside.write_bytes(_checksum(content) + content)
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)  # left by a full disk
 
 
 def _checksum(content: bytes) -> bytes:

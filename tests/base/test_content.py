@@ -137,6 +137,17 @@ def test_a_version_stands_for_the_code():
     assert canonical_text(one) != canonical_text(other)
 
 
+def test_slots_are_refused_and_code_without_a_module_is_read():
+    class Slotted:
+        __slots__ = ("size",)
+
+    with pytest.raises(InvalidInput, match="an attribute `version`"):
+        canonical_text(Slotted())
+    scope = {"__name__": None}
+    exec("def made(x):\n    return 2 * x", scope)
+    assert '"code"' in canonical_text(scope["made"])
+
+
 def test_what_has_no_known_content_is_refused_with_the_remedy():
     with pytest.raises(InvalidInput, match="an attribute `version`"):
         canonical_text([iter([1])])

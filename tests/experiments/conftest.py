@@ -1,8 +1,8 @@
 """What the tests of experiments share."""
 
 import functools
-import json
 import os
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +14,7 @@ from sparsetoken.base.files import written_whole
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.claims import verdict_of
 from sparsetoken.experiments.core.experiment import Experiment
-from sparsetoken.experiments.core.rows import Row, Rows, from_json, to_json
+from sparsetoken.experiments.core.rows import Row, Rows
 from sparsetoken.experiments.core.words import words_of
 from sparsetoken.experiments.report.page import picture
 
@@ -53,13 +53,13 @@ def done(
 
     @functools.cache
     def of(name: str) -> tuple[SimpleNamespace, Rows]:
-        case, kept = CASES[name], shared / f"rows of {name}.json"
+        case, kept = CASES[name], shared / f"rows of {name}.pkl"
         sizes = sizes_of(EXPERIMENTS[name], **case.small)
         if not kept.exists():
             rows = rows_of(EXPERIMENTS[name], sizes, seed=case.seed)
             with written_whole(kept) as path:
-                path.write_text(json.dumps(to_json(rows)), "utf-8")
-        return sizes, from_json(json.loads(kept.read_bytes()))
+                path.write_bytes(pickle.dumps(rows))
+        return sizes, pickle.loads(kept.read_bytes())
 
     return of
 
@@ -105,7 +105,7 @@ def rows_of() -> Callable[..., Rows]:
         pieces = list(experiment.work(sizes, seed))
         assert len({piece.name for piece in pieces}) == len(pieces)
         rows = Rows(row for piece in pieces for row in piece.run())
-        assert from_json(to_json(rows)) == rows or "nan" in repr(rows[:])
+        assert pickle.loads(pickle.dumps(rows)) == rows or "nan" in repr(rows[:])
         return rows
 
     return run

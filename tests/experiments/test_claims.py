@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -18,8 +19,6 @@ from sparsetoken.experiments.core.rows import (
     Rows,
     averaged,
     difference,
-    from_json,
-    to_json,
 )
 from sparsetoken.experiments.core.rules import (
     against_simulation,
@@ -151,7 +150,7 @@ def test_all_that_rests_on_a_wrong_trial_is_for_a_look():
     limit = carried_to_infinity([wrong, right.but(dimension=800)])
     for row in (gap, limit):
         assert against_simulation("loss", LOSS, row, shift=NO_SHIFT).verdict == "look"
-        assert from_json(to_json([row])) == Rows([row])
+        assert pickle.loads(pickle.dumps(Rows([row]))) == Rows([row])
     assert report_only("loss", wrong).verdict == "look"
     assert fraction_true("loss", "order", [True], [right, gap]).verdict == "look"
     assert fraction_true("loss", "order", [True], [right]).verdict == "holds"

@@ -114,7 +114,9 @@ class _Content:
             return [self.of(kind), fields]
         if callable(value) and hasattr(value, "__wrapped__"):  # such as a function under jax.jit
             return ["wrapped", self.of(value.__wrapped__)]
-        if _of_package(kind.__module__) or not _is_installed(kind.__module__):
+        if hasattr(value, "__dict__") and (
+            _of_package(kind.__module__) or not _is_installed(kind.__module__)
+        ):
             return [self.of(kind), self.of(vars(value))]
         if hasattr(value, "__qualname__") and _is_installed(str(value.__module__)):
             return ["named", _name(value)]
@@ -129,7 +131,7 @@ class _Content:
 
     def _of_code(self, value: Any) -> Any:
         """Return a function or class: by name, or by its code and what that refers to."""
-        if _is_installed(value.__module__) and "<" not in value.__qualname__:
+        if _is_installed(str(value.__module__)) and "<" not in value.__qualname__:
             return ["named", _name(value)]
         if (version := vars(value).get("version")) is not None:
             return ["version", _name(value), self.of(version)]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from sparsetoken.base.validation import Failure, InvalidInput, one_line
@@ -88,25 +87,6 @@ def written_whole(path: Path) -> Iterator[Path]:
         with contextlib.suppress(OSError):
             aside.unlink()
         raise
-
-
-def folder_written_whole(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder aside, then put it in the place of whatever has its name."""
-    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=".unfinished-"))
-    try:
-        for name, content in files.items():
-            file = aside / "new" / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-        with contextlib.suppress(FileNotFoundError):
-            path.rename(aside / "old")
-        try:
-            (aside / "new").rename(path)
-        except OSError:
-            if not path.exists():  # else another process has just put its own there
-                raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _mask() -> int:

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import os
 from typing import Any
 
 from sparsetoken.base.validation import InvalidInput
-
-
-def machine_memory() -> int:
-    """Return the bytes of memory of this machine, or 8 GiB if they are unknown."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 8 * 2**30
 
 
 def needed(name: str, purpose: str, extra: str) -> Any:

@@ -1,7 +1,7 @@
 """The declaration of a parameter: its name, letter, range and help, each written once.
 
 The classes of problems, models and stages declare their fields with `parameter`. Validation,
-docstrings, sliders, axes of figures, sweeps and the page on notation read the declarations.
+docstrings, sliders, axes of figures, options and the page on notation read the declarations.
 """
 
 from __future__ import annotations

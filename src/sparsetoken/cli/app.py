@@ -44,6 +44,9 @@ BAGS = {
 """The commands of the group bags, with the modules that they are in."""
 
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
+SAVED = (".skops", ".joblib", ".pkl")
+"""The endings of saved models, which `predict` took in earlier releases."""
+
 MOVED = {
     "fit": "bags fit",
     "score": "bags score",
@@ -90,6 +93,9 @@ def execute(arguments: Sequence[str]) -> int:
     """Run a command, and return its exit code: 2 with one message for a mistyped one."""
     first = arguments[0] if arguments else ""
     known = {**COMMANDS, "bags": ""}
+    if first == "predict" and any(word.endswith(SAVED) for word in arguments):
+        message("Error: a saved model predicts by sparsetoken bags predict MODEL FILE.")
+        return 2
     if first in MOVED:
         message(f"Error: no command {first!r} any more: write sparsetoken {MOVED[first]}.")
         return 2
@@ -115,7 +121,8 @@ def execute(arguments: Sequence[str]) -> int:
         atexit.register(shutil.rmtree, os.environ["MPLCONFIGDIR"], ignore_errors=True)
     use_compilation_cache()
     # The process that gives back what killed workers held would report it.
-    sys.warnoptions.append("ignore:resource_tracker")
+    if (option := "ignore:resource_tracker") not in sys.warnoptions:
+        sys.warnoptions.append(option)
     from cyclopts import CycloptsError
 
     app = application()

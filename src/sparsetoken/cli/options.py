@@ -55,21 +55,22 @@ def _number(text: str) -> int | float:
 
 
 def _range(text: str) -> list[int | float]:
-    """Return the numbers of from:to:points or from:to:points:log, none if it is a single one."""
+    """Return the numbers of from:to:points or from:to:points:log, none if it is a single one.
+
+    What is no range is a ValueError.
+    """
     low, *rest = text.strip().split(":")
     if not rest:
         return []
-    if len(rest) not in (2, 3) or rest[2:] not in ([], ["log"]):
-        raise InvalidInput("a range", "from:to:points, or from:to:points:log", text)
-    ends = [float(low), float(rest[0])]
-    if not all(map(math.isfinite, ends)):
-        raise InvalidInput("a range", "with finite ends", text)
-    points = integer("points of a range", _number(rest[1]), 2, MOST_POINTS)
-    if "log" in rest and min(ends) <= 0:
-        raise InvalidInput("a logarithmic range", "above 0 at both ends", text)
+    high, count, *scale = rest
+    ends, points = [float(low), float(high)], int(count)
+    if scale not in ([], ["log"]) or not 2 <= points <= MOST_POINTS:
+        raise ValueError(text)
+    if not all(map(math.isfinite, ends)) or (scale and min(ends) <= 0):
+        raise ValueError(text)
     import numpy as np
 
-    spread: Any = np.geomspace if "log" in rest else np.linspace
+    spread: Any = np.geomspace if scale else np.linspace
     numbers = spread(*ends, points).tolist()
     rounded = [float(f"{number:.12g}") for number in numbers]
     return [int(number) if number.is_integer() else number for number in rounded]
@@ -130,6 +131,7 @@ class Values:
             at = dict(zip(loops, chosen, strict=True))
             single = {name: value for name, value in {**given, **at}.items() if name not in shapes}
             for name, value in single.items():
+                _refuse_range(name, value)
                 if value is not None:
                     self.declared[name].checked(value)
             options: Any = dataclasses.replace(self, **single, **self._shaped(shapes))  # type: ignore[type-var]
@@ -145,9 +147,20 @@ class Values:
         for name, shape in shapes.items():
             value = getattr(self, name)
             if any(isinstance(entry, str) for entry in value):
-                self.declared[name].checked(",".join(map(str, value)))
+                _refuse_range(name, text := ",".join(map(str, value)))
+                self.declared[name].checked(text)
             found[name] = np.reshape(value, shape)
         return found
+
+
+def _refuse_range(name: str, given: Any) -> None:
+    """Raise `InvalidInput` for a word that was to be a range."""
+    if isinstance(given, str) and ":" in given:
+        legal = (
+            f"given by numbers or ranges from:to:points, of 2 to {MOST_POINTS} points, with :log "
+            "for equal ratios between ends above 0"
+        )
+        raise InvalidInput(name, legal, given)
 
 
 def of(*kinds: Any, optional: Any = (), **more: Parameter) -> Callable[[type[Kind]], type[Kind]]:

@@ -39,19 +39,18 @@ def forecast(
     attention alone, ``attention``, and that with mean pooling, ``pooled``. They are fitted to four
     fifths of the pilot and tested on the rest, in the folds of ``sparsetoken bags fit --folds 5``
     with the same seed; mean pooling, which takes little time, also to a half and two thirds.
-    Measured
-    are errors, and areas under the ROC curves of bags held out together, which depend on the same
-    separation of the classes with different noise. The forecast follows curves of the sparse-token
-    model, weighted by their agreement with the measurements. What they miss is unknown, and has a
-    level and a slope that the measurements inform: what curves miss at the pilot, beyond the noise
-    of its bags, they are taken to miss later. There are curves for attention alone and for mean
-    pooling: that of `BagClassifier` is of their average, with the weight of attention at its
-    expected gain. The unknowns are the separation of the classes, the effective dimension, the
-    number of informative tokens and the fraction of unexplained labels. A further measurement
-    informs them: the excess variance of the tokens of a positive bag along the readout of the mean
-    token, which distinguishes sparse signals from dense ones. Bag effects, bag lengths and the
-    class rate are those of the pilot. Both classes share one covariance: if mean tokens vary more
-    in one of them, the fitted separation and dimension compensate.
+    Measured are errors, and areas under the ROC curves of bags held out together, which depend on
+    the same separation of the classes with different noise. The forecast follows curves of the
+    sparse-token model, weighted by their agreement with the measurements. What they miss is
+    unknown, and has a level and a slope that the measurements inform: what curves miss at the
+    pilot, beyond the noise of its bags, they are taken to miss later. There are curves for
+    attention alone and for mean pooling: that of `BagClassifier` is of their average, with the
+    weight of attention at its expected gain. The unknowns are the separation of the classes, the
+    effective dimension, the number of informative tokens and the fraction of unexplained labels. A
+    further measurement informs them: the excess variance of the tokens of a positive bag along the
+    readout of the mean token, which distinguishes sparse signals from dense ones. Bag effects, bag
+    lengths and the class rate are those of the pilot. Both classes share one covariance: if mean
+    tokens vary more in one of them, the fitted separation and dimension compensate.
 
     A forecast is the median of the errors that agree with the pilot, its interval holds nine tenths
     of them, and that of the cross-validated error by itself, moved as the curve moves. Where the

@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class ModelEntry:
-    """What theory, simulation, sweeps, the command line and estimators need to know about a model.
+    """What theory, simulation, the command line and estimators need to know about a model.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class ModelEntry:
     estimator : str
         The scikit-learn estimator as ``"module:name"``; "" if there is none.
     version : int
-        Increased when the same fields describe different features, so that stored rows of sweeps
-        are not reused.
+        Increased when the same fields describe different features, so that kept results are not
+        reused.
 
     See Also
     --------

@@ -224,20 +224,3 @@ def difference(first: Row, second: Row) -> Row:
     error = math.hypot(first.error, second.error)
     sizes = {"value": first.value - second.value, "error": error, "status": status}
     return first.but(**sizes, values=(), behind=Rows([first, second]).trial_sets)
-
-
-def to_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return rows as JSON values."""
-    return [dataclasses.asdict(row) for row in rows]
-
-
-def _tuples(values: Iterable[float], behind: Iterable[Iterable[float]]) -> dict[str, Any]:
-    return {"values": tuple(values), "behind": tuple(map(tuple, behind))}
-
-
-def from_json(stored: Iterable[Mapping[str, Any]]) -> Rows:
-    """Return the rows that `to_json` made; other fields than now are a `LookupError`."""
-    try:
-        return Rows(Row(**{**row, **_tuples(row["values"], row["behind"])}) for row in stored)
-    except (KeyError, TypeError) as error:
-        raise LookupError(f"A stored row has other fields than now: {error!r}.") from None

@@ -20,7 +20,7 @@ class Model:
     Attributes
     ----------
     name : str
-        The word that the command line, sweeps and JSON use.
+        The word that the command line and JSON use.
     query : Query or TwoSteps or Descent or None
         The given query, or how it is found; None for a model without one.
 
