@@ -24,7 +24,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-reproduce: $(READY) ## run the main experiments (quick profile) and write results/report.html
+reproduce: $(READY) ## run the studies, theory against simulation (quick profile), and write results/report.html
 	$(BIN)/sparsetoken reproduce --profile quick --out $(OUT)
 
 # The tests start many processes: compiled Python is kept, also where the user keeps none.

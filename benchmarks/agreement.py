@@ -10,7 +10,7 @@ allowance is made for finite dimension. A comparison with outlying trials is sho
 `convergence` asks for predictions, capacities and alignments at 500 random points of the documented
 domain. `stated` compares the numbers of random predictions with those on other nodes, in stated
 errors. `shifts` measures c in mean = limit (1 + c/d) without the theory, and writes the
-coefficients that the verdicts of `reproduce` use, src/sparsetoken/experiments/core/shifts.json.
+coefficients that the verdicts of `reproduce` use, src/sparsetoken/studies/shifts.json.
 What was computed is kept in results/cache, so that a second run goes on.
 """
 
@@ -30,21 +30,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from joblib import Memory, Parallel, delayed
-from scipy import stats
+from scipy import optimize, stats
 
 import sparsetoken as st
 from agreement_settings import network, prediction, random_query, static
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.experiments.core.finite_dimension import fitted_shift, pooled_shift
-from sparsetoken.experiments.core.rows import averaged, measured
-from sparsetoken.experiments.core.rules import outlying_trials
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import make_model
+from sparsetoken.studies.compare import (
+    Number,
+    Shift,
+    averaged,
+    fitted_line,
+    measured,
+    outlying_trials,
+    scale_of,
+)
 from sparsetoken.theory import predict, predict_readouts, task_readout, token_features
 from sparsetoken.theory.laws import models
 from sparsetoken.theory.separability import drawn_law
 
-SHIFTS = Path(__file__).parents[1] / "src/sparsetoken/experiments/core/shifts.json"
+SHIFTS = Path(__file__).parents[1] / "src/sparsetoken/studies/shifts.json"
 Row = dict[str, Any]
 
 
@@ -324,6 +330,42 @@ def shifts(index: int) -> Row:
         gap = 1 - np.abs(aligned.trials.cosine)
         found.setdefault("misalignment", []).append(averaged(gap, dimension=d))
     return {name: _coefficient(name, some) for name, some in found.items()}
+
+
+def fitted_shift(quantity: str, found: Sequence[Number]) -> tuple[float, float]:
+    """Return c and its standard error by a line in 1/d through means at two d or more."""
+    x, values, errors = zip(*((1 / n.dimension, n.value, n.error) for n in found), strict=True)
+    limit, slope = fitted_line(x, values, errors)
+    scale = scale_of(quantity, limit.value)
+    return slope.value / scale, slope.error / scale
+
+
+def pooled_shift(fits: Sequence[tuple[float, float]]) -> Shift:
+    """Return the middle of c over settings, its error and the spread, by medians.
+
+    A few settings have a c many times larger, where the query has hardly found the signal; medians
+    keep them from deciding what is expected everywhere else. The spread is that with which half
+    of the settings are within 0.6745 of its scale, as half of normal numbers are.
+    """
+    c, error = np.array(sorted(fits), dtype=float).T
+
+    def middle(variance: float) -> tuple[float, np.ndarray]:
+        scale = np.sqrt(error**2 + variance)
+        above = np.searchsorted(np.cumsum(1 / scale), np.sum(1 / scale) / 2)
+        return float(c[above]), scale
+
+    def excess(variance: float) -> float:
+        """Return the median of the scaled distances less that of normal numbers."""
+        centre, scale = middle(variance)
+        return float(np.median(np.abs(c - centre) / scale)) - stats.norm.ppf(0.75)
+
+    variance = 0.0
+    if excess(0.0) > 0:
+        variance = float(optimize.brentq(excess, 0.0, 10 * np.ptp(c) ** 2))
+    centre, scale = middle(variance)
+    # A median has pi/2 times the variance of a mean.
+    error_of_middle = math.sqrt(math.pi / 2 / np.sum(scale**-2))
+    return Shift(centre, error_of_middle, math.sqrt(variance), len(c))
 
 
 def _coefficient(name: str, found: list[Any]) -> tuple[float, float] | None:

@@ -20,7 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-from sparsetoken.experiments.report.reproduce import origin
+from sparsetoken.studies.report import origin
 from speed_rows import Row, rows
 from speed_sides import Skipped, peak
 

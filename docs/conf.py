@@ -142,18 +142,18 @@ def _write_reference() -> None:
 
 def _write_claims(folder: Path) -> None:
     """Write the claims that ``sparsetoken reproduce`` compares with simulations."""
-    from sparsetoken.experiments import EXPERIMENTS
+    from sparsetoken.studies import STUDIES
 
     lines = ["# The claims", "", "What `sparsetoken reproduce NAME` compares with simulations."]
-    for experiment in EXPERIMENTS.values():
+    for study in STUDIES.values():
         lines += [
             "",
-            f"## {experiment.title}",
+            f"## {study.title}",
             "",
-            f"`sparsetoken reproduce {experiment.name}`",
+            f"`sparsetoken reproduce {study.name}`",
             "",
         ]
-        for claim in experiment.claims:
+        for claim in study.claims:
             text = re.sub(r"([_*|])", r"\\\1", claim.text)
             text += " *(open: by experiment)*" if claim.open else ""
             # The target of links such as [capacity](#claim-capacity) on other pages.

@@ -20,8 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sparsetoken.experiments.core.claims import EVIDENCE
-from sparsetoken.experiments.core.finite_dimension import SHIFTS
+from sparsetoken.studies.compare import EVIDENCE, SHIFTS
 
 HERE = Path(__file__).parent
 NUMBERS = HERE / "published.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sparsetoken
-from sparsetoken.experiments import EXPERIMENTS
+from sparsetoken.studies import STUDIES
 
 HOME = Path(sparsetoken.__file__).parent
 ROOT = Path(__file__).parent.parent
@@ -86,7 +86,7 @@ def test_each_section_has_a_numbered_equation_of_its_name() -> None:
 
 @needs_docs
 def test_what_checks_an_equation_exists() -> None:
-    claims = {claim.name for one in EXPERIMENTS.values() for claim in one.claims}
+    claims = {claim.name for one in STUDIES.values() for claim in one.claims}
     tested = _tested()
     for name, text in _sections().items():
         (checks,) = CHECKED.findall(text)
@@ -108,7 +108,7 @@ def test_other_pages_name_equations_and_claims_that_exist(page: str) -> None:
     links = {heading or label for heading, label in EQUATION_LINK.findall(text)}
     assert links
     assert links <= known
-    claims = {claim.name for one in EXPERIMENTS.values() for claim in one.claims}
+    claims = {claim.name for one in STUDIES.values() for claim in one.claims}
     assert {target for _, target in CLAIM.findall(text)} <= claims
 
 

@@ -28,7 +28,7 @@ ALLOWED |= {
     "simulation": {*CORE, "work"},
     "estimators": {*CORE, "bags", "theory"},  # theory for the best split alone
     "forecasting": {*CORE, "bags", "estimators", "figures"},
-    "experiments": {*CORE, "work", "figures", "theory", "simulation"},
+    "studies": {*CORE, "work", "figures", "theory", "simulation"},
     "explorer": {*CORE, "figures", "theory", "simulation", "version"},
 }
 ALLOWED["cli"] = set(ALLOWED)

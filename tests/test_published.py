@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparsetoken.experiments import EXPERIMENTS
+from sparsetoken.studies import STUDIES
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -35,7 +35,7 @@ def test_the_pages_say_what_the_numbers_say(published, numbers):
 
 
 def test_the_numbers_are_of_the_claims_of_now(numbers):
-    names = {claim.name for experiment in EXPERIMENTS.values() for claim in experiment.claims}
+    names = {claim.name for study in STUDIES.values() for claim in study.claims}
     assert set(numbers) == {"quick", "speed"}
     assert set(numbers["quick"]["claims"]) <= names, "Take numbers of a new quick report"
 

@@ -10,9 +10,9 @@ import pytest
 import sparsetoken as st
 from sparsetoken import bags, simulation, theory
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.experiments.report.reproduce import chosen_experiments
 from sparsetoken.forecasting.learning_curves import check_sizes
 from sparsetoken.losses import CustomLoss
+from sparsetoken.studies.report import chosen_studies
 from sparsetoken.theory import tuning
 
 PROBLEM = st.SparseTokenProblem(4, 1, 2.0)
@@ -102,7 +102,7 @@ def test_what_takes_bags_takes_any_form_of_them():
         (lambda: st.oracle.bayes_error(PROBLEM, points=2**40), "points"),
         (lambda: st.oracle.learning_error(PROBLEM, 1.0, points=2**40), "points"),
         (lambda: check_sizes([10**30], 80), "sizes"),
-        (lambda: chosen_experiments("alignment"), "experiments"),
+        (lambda: chosen_studies("alignment"), "studies"),
     ],
 )
 def test_what_is_too_large_or_no_list(call, named):

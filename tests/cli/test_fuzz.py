@@ -32,7 +32,7 @@ QUICK = {
     "descend": ["--steps", "2", "--tolerance", "0.1"],
     "floor": [],
     "represent": ["--lengths", "2,4"],
-    "reproduce": ["no such experiment"],
+    "reproduce": ["no such study"],
     "bags forecast": ["missing.npz"],
     "bags fit": ["missing.npz"],
     "bags score": ["missing.skops", "missing.npz"],

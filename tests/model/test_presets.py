@@ -1,11 +1,11 @@
-"""The settings of the paper's figures, which experiments and the explorer take."""
+"""The settings of the paper's figures, which studies and the explorer take."""
 
 import pytest
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.experiments import anti_alignment, learning_curves
 from sparsetoken.explorer.settings import PRESETS
+from sparsetoken.studies import anti_alignment, learning_curves
 
 
 @pytest.mark.parametrize(("loss", "eta_q"), [("logistic", 25.0), ("square", 7.0)])

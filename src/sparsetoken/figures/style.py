@@ -144,7 +144,8 @@ def draw(
         }
         bars = axes.errorbar(x[some], value[some], yerr=error[some], **(given | look))
         colour = bars.lines[0].get_color()
-        look.pop("label", None)  # once in a legend
+        # Once in a legend, and by its name everywhere else.
+        look["label"] = "_" + str(look.get("label", "")).removeprefix("_")
     return colour
 
 

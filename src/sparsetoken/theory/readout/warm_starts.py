@@ -29,7 +29,9 @@ class SolvedLoads:
         self._points: list[np.ndarray] = []
 
     def add(self, load: Load, x: np.ndarray) -> None:
-        """Remember a saddle point."""
+        """Remember a saddle point, unless that of the load is known."""
+        if load in self._loads:
+            return
         logarithms = x.copy()
         if math.isfinite(load.samples):
             logarithms[self._first :] = np.log(x[self._first :])

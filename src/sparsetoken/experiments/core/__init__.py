@@ -1,1 +1,0 @@
-"""Common parts of all experiments: pieces of work, rows, claims, and rules of judgement."""

@@ -1,0 +1,14 @@
+"""What the tests of reports share."""
+
+import pytest
+
+from studies.made_up import Asked, MadeUp
+
+
+@pytest.fixture(scope="module")
+def made_up_studies():
+    """Let the studies of the package be two made-up ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        studies = {study.name: study for study in (Asked(), MadeUp())}
+        patch.setattr("sparsetoken.studies.catalogue.STUDIES", studies)
+        yield studies

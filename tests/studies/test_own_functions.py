@@ -1,0 +1,125 @@
+"""What single studies compute themselves: rates, crossings, growth laws, thresholds.
+
+Equations: infinite-data-rate, critical-cosine, growth-fit.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import sparsetoken as st
+from sparsetoken.studies import growing_length, misalignment, rates
+from sparsetoken.studies.capacity import fit_threshold
+from sparsetoken.studies.compare import Number, predicted
+from sparsetoken.studies.references import (
+    known,
+    reference_calls,
+    reference_errors,
+    standing,
+)
+from sparsetoken.studies.representation import best_law, score
+
+PROBLEM = st.SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
+
+
+@pytest.mark.parametrize("model", list(rates.MODELS))
+def test_the_rate_of_infinite_data_is_that_of_the_solutions(model):
+    """alpha (E(alpha) - E(inf)), extrapolated to 1/alpha = 0."""
+    loads = [x * rates.WEIGHTS[model] for x in (1e3, 2e3)]
+    readouts = [st.Readout("square", 0.0, alpha1) for alpha1 in (*loads, math.inf)]
+    given = (rates.PROBLEM, rates.MODELS[model], readouts)
+    *errors, limit = st.theory.predict_readouts(*given, nodes=rates.NODES)
+    near, far = (
+        load * float(one.test_error - limit.test_error)
+        for load, one in zip(loads, errors, strict=True)
+    )
+    # Extrapolation leaves a second order of 1e-6; the nodes of the rate are others.
+    assert 2 * far - near == pytest.approx(rates.rate_of(model).value, rel=3e-3)
+
+
+@pytest.mark.parametrize("alpha1", [2.0, math.inf])
+def test_at_the_critical_cosine_both_errors_agree(alpha1):
+    cosine, pooled, attention = misalignment.find_crossing(alpha1)
+    assert 0.1 < cosine.value < 0.4
+    assert attention.value == pytest.approx(pooled.value, abs=misalignment.TOLERANCE)
+
+
+@pytest.mark.parametrize("lengths", [(8, 512, 65536), (8, 64, 512, 4096, 32768)])
+@pytest.mark.parametrize("law", ["sqrt(2 log L)", "log L", "L^(1/4)", "sqrt(L)"])
+def test_growth_laws_are_recovered(law, lengths):
+    L = np.array(lengths, float)
+    laws = {"sqrt(2 log L)": np.sqrt(2 * np.log(L)), "log L": np.log(L), "L^(1/4)": L**0.25}
+    strengths = 1.5 + 0.7 * (laws | {"sqrt(L)": np.sqrt(L)})[law]
+    assert best_law(L.tolist(), strengths.tolist()) == law
+
+
+def test_the_limit_of_infinite_sharpness_looks_at_the_largest_token():
+    t = np.random.default_rng(0).standard_normal((50, 4))
+    for name in ("attention", "elementwise_exp"):
+        np.testing.assert_array_equal(score(name, t, math.inf), t.max(axis=1))
+
+
+@pytest.mark.parametrize("L", [5, 40])
+@pytest.mark.parametrize("arm", growing_length.ARMS)
+def test_the_predicted_sharpness_is_the_one_stated(arm, L):
+    steps = growing_length.steps_of(arm, L)
+    query = st.align(growing_length.problem_of(L), steps)
+    assert query.sharpness == pytest.approx(math.sqrt(2 * math.log(L)), rel=1e-12)
+    assert steps.alpha0 == (1 if arm == "fixed" else L / 10)
+
+
+LOADS = np.linspace(2.0, 4.0, 9)
+
+
+@pytest.mark.parametrize(("middle", "width"), [(3.1, 0.3), (2.6, 0.15), (3.4, 0.6)])
+def test_exact_shares_give_back_the_curve(middle, width):
+    counts = 1000 * ndtr((middle - LOADS) / width)
+    fit = fit_threshold(LOADS, counts, 1000)
+    assert fit.converged
+    assert fit.middle == pytest.approx(middle, abs=1e-3)
+    assert fit.width == pytest.approx(width, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "error", "width", "sets", "slack"),
+    [("middle", "standard_error", 0.3, 50, 0.25), ("width", "width_error", 0.4, 200, 0.35)],
+)
+def test_errors_are_the_spread_of_the_fits(quantity, error, width, sets, slack):
+    rng, true = np.random.default_rng(3), {"middle": 3.1, "width": width}[quantity]
+    shares = ndtr((3.1 - LOADS) / width)
+    fits = [fit_threshold(LOADS, rng.binomial(sets, shares), sets) for _ in range(200)]
+    errors = np.array([(getattr(fit, quantity) - true) / getattr(fit, error) for fit in fits])
+    # 200 fits: the standard error of a standard deviation is 5 %, of a mean 7 %; the small bias
+    # of a fitted width is below its error.
+    assert np.std(errors) == pytest.approx(1, abs=0.2)
+    assert np.mean(errors) == pytest.approx(0, abs=slack)
+
+
+@pytest.mark.parametrize("counts", [[0] * 9, [50] * 9, [50] * 4 + [0] * 5])
+def test_counts_without_a_fall_or_with_a_sudden_one_do_not_converge(counts):
+    assert not fit_threshold(LOADS, counts, 50).converged
+
+
+def test_the_references_are_in_order_and_the_floor_has_the_samples_of_both_stages():
+    steps, readout = st.TwoSteps(2.0, eta_q=25.0), st.Readout(alpha1=2.0)
+    calls = reference_calls(PROBLEM, steps, readout, load=4.0)
+    errors = reference_errors({name: call() for name, call in calls.items()})
+    in_order = [errors[name].value for name in ("bayes", "floor", "attention", "pooled")]
+    assert in_order == sorted(in_order)
+    assert all(one.converged for one in errors.values())
+    floor = predicted(st.oracle.learning_error(PROBLEM, 4.0), "test_error")
+    assert errors["floor"] == floor
+    more = st.predict(PROBLEM, st.Pooled(), st.Readout(alpha1=4.0), tolerance=1e-4)
+    assert errors["pooled"].value == more.test_error
+
+
+@pytest.mark.parametrize(("error", "share"), [(0.4, "0.0"), (0.1, "100.0"), (0.25, "50.0")])
+def test_the_share_of_the_gap(error, share):
+    levels = {"pooled": 0.4, "attention": 0.15, "floor": 0.12, "bayes": 0.1}
+    errors = {name: Number(value) for name, value in levels.items()}
+    assert standing(errors, Number(error, 0.03)) == (
+        f"{error:.4f} ± 0.0300, which closes {share} ± 10.0 % of the gap from pooled to Bayes"
+    )
+    assert "83.3 % of the gap" in known(errors)
