@@ -150,7 +150,8 @@ class Alignment(Study):
             f"reduced engine at d = {listed(at.dimensions)}, with {at.trials} trials at d = 1000 "
             "and otherwise inversely proportional to d, and extrapolated linearly in 1/d to "
             f"d = ∞; at α₀ = {at.tensors[0]:g} also with real tensors, d = {at.tensors[1]}, "
-            f"{at.tensors[2]} trials."
+            f"{at.tensors[2]} trials. The choices of η_q and β meet the same real tensors, d = "
+            f"{at.choices[0]}, {at.choices[1]} trials, of which each must show it."
         )
 
     def found(self, run: Run, comparisons: Sequence[Comparison]) -> str:

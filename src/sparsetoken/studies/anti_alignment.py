@@ -62,7 +62,6 @@ WHERE = {"rate": "π = {:g}, θ = {:.3g}", "step": "α₀ = {:g}, η_b = {:.3g}"
 WHERE["small"] = f"{WHERE['rate']}, steps of {TINY:g}"
 LOOK: dict[str, Any] = {"cmap": "PuOr", "vmin": -1, "vmax": 1}
 """From orange's opposite to orange: colour-blind readers tell the ends apart."""
-DISC = {"marker": "o", "mfc": "none", "mec": "black", "ls": "none", "ms": 8}
 
 
 def setting(panel: str, along: Any, across: Any) -> tuple[st.SparseTokenProblem, st.TwoSteps]:
@@ -251,4 +250,4 @@ class AntiAlignment(Study):
         right.set(xlim=BIAS_STEPS, ylim=LOADS, title="π = 0.1, θ = 2")
         right.set(xlabel="η$_b$, bias step", ylabel="α₀ = n₀ / d")
         figure.colorbar(mesh, ax=right, label="cosine of the query with the signal")
-        return plot.finish(figure, {"simulation": DISC})
+        return plot.finish(figure, {"simulation": plot.DISC})

@@ -130,8 +130,7 @@ class GrowingLength(Study):
         "error. Left: test error, with the theory at each L as a line. Points tend to lie above "
         "their line because at finite d the cosine of the query is below its limit, most at small "
         "d. Middle: cosine of the two-step query; the theory extends far beyond the simulated "
-        "lengths. Right: relative difference of the cosine from the theory against d, which "
-        "shrinks as d grows at fixed L/d."
+        "lengths. Right: relative difference of the cosine from the theory against d."
     )
 
     def theory(self, at: Sizes) -> Calls:

@@ -77,8 +77,8 @@ class JointTraining(Study):
         Claim(
             "early-stopping",
             "When the query moves at least as fast as the readout, the test error of joint descent "
-            "reaches a minimum and rises again while the training loss falls: at the predicted "
-            "step, by the predicted amount.",
+            "reaches a minimum and rises again while the training loss falls: from the step with "
+            "the least predicted error to the last one by the predicted amount.",
         ),
     )
     sizes = profiles(
@@ -179,20 +179,21 @@ class JointTraining(Study):
         )
 
     def found(self, run: Run, comparisons: Sequence[Comparison]) -> str:
-        told, last = [], run.at.steps[-1]
+        told, last = list[str](), run.at.steps[-1]
         for case in CASES:
             stop = self._stop(run, case)
             least = self._known(run, case, "test_error", stop.best).value
             end = self._known(run, case, "test_error", last).value
             seen = run.measured(case, "test_error", stop.near)
             told.append(
-                f"{least:.4f} after step {stop.best} (measured after step {stop.near}: "
-                f"{pm(seen, 4)}) and {end:.4f} in the end with η_q/η_w = {case[0]:g} from "
-                f"{LOOKS[case[1]][2]}"
+                f"with η_q/η_w = {case[0]:g} from {LOOKS[case[1]][2]} weights {least:.4f} after "
+                f"step {stop.best} (measured after step {stop.near}: {pm(seen, 4)})"
+                + f" and {end:.4f} in the end"
+                * (stop.best < last)
             )
         errors = reference_errors({name: run.theory[name] for name in REFERENCES})
         return (
-            f"The smallest predicted test errors, and those after {last} steps: {'; '.join(told)}."
+            f"The smallest predicted test errors within {last} steps: {'; '.join(told)}."
             f"\n\nOn the same samples: {known(errors)}."
         )
 

@@ -28,6 +28,7 @@ from sparsetoken.studies.compare import (
     carried_to_infinity,
     compare,
     predicted,
+    scale_of,
     to_one_sample,
 )
 from sparsetoken.studies.study import Calls, Run, Size, Sizes, Study, profiles
@@ -48,6 +49,7 @@ ALPHA0 = presets.learning_curves().query.alpha0
 STEPS = st.TwoSteps(alpha0=1.0, eta_q=7.0, loss="square")
 FINITE = (PROBLEM, st.Attention(STEPS), st.Readout("square", ridge=1e-2, alpha1=2.0))
 """The training that is measured at several dimensions."""
+TICKS = (0.25, 0.5, 1, 2, 4, 8)
 CONVERGING = ("cosine", "test_error", "training_loss")
 
 
@@ -71,13 +73,14 @@ class LearningCurves(Study):
         ),
         Claim(
             "score-law",
-            "The limiting distribution of the score gives the training error, the ROC curve and "
-            "the area under it.",
+            "The limiting distribution of the score gives the training error and the area under "
+            "the ROC curve.",
         ),
         Claim(
             "feature-law",
             "The softmax depends on the tokens through L scores only, so that the features can be "
-            "sampled from three random scalars, exactly at every d; real tensors agree.",
+            "sampled from three random scalars, exactly at every d; real tensors agree with what "
+            "is so sampled, and with the theory.",
         ),
         Claim(
             "finite-size",
@@ -91,7 +94,7 @@ class LearningCurves(Study):
         # A standard error goes as 1/sqrt(d trials), the time as d^2 trials. At d = 500 the errors
         # of shifts are still the smaller ones.
         dimension=Size(500, 1000),
-        trials=Size(24, 8),
+        trials=Size(20, 8),
         points=Size(40, 96),  # of a line
         tensors=(2.0, 10),  # alpha1 of attention with real tokens, and trials
         # Trials of the cosine and of the errors at d = 1000, in inverse proportion to d elsewhere.
@@ -178,6 +181,10 @@ class LearningCurves(Study):
                 place = {"curve": "attention", "where": where, "key": True}
                 theory = predicted(known, quantity)
                 yield compare("feature-law", quantity, theory, found, **place)
+                # The law is that at every d.
+                sampled = self._measured(run, (loss, "attention", alpha1), quantity, alpha1)
+                place |= {"where": f"{where}, against the reduced engine", "shift": NO_SHIFT}
+                yield compare("feature-law", quantity, sampled, found, **place)
         where = f"d = {listed(at.dimensions)}, extrapolated to infinity"
         for quantity in CONVERGING:
             limit = carried_to_infinity(self._finite(run, quantity))
@@ -235,16 +242,16 @@ class LearningCurves(Study):
         fits = []
         for quantity in CONVERGING:
             whole, root = (self._shrinkage(run, quantity, power) for power in (1.0, 0.5))
-            laws = (("c/d", *whole), ("c/√d", *root))
+            laws = (("a/d", *whole), ("a/√d", *root))
             text = ", ".join(
-                f"{law} with c = {c.value:.2g} ± {c.error:.1g} (χ² {chi:.1f})"
-                for law, c, chi in laws
+                f"{law} with a = {a.value:.2g} ± {a.error:.1g} (χ² {chi:.1f})"
+                for law, a, chi in laws
             )
             fits.append(f"{quantity.replace('_', ' ')}: {text}")
         return (
-            f"With its query found on {ALPHA0:g} d samples and its readout trained on n₁ = 2 d "
-            f"others, attention misclassifies {pm(attention, 1)} % of new samples (exact theory: "
-            f"{100 * known.test_error:.1f} %); from the same n₁ samples alone mean pooling "
+            f"With its query found on n₀ = {ALPHA0:g} d samples and its readout trained on "
+            f"n₁ = 2 d others, attention misclassifies {pm(attention, 1)} % of new samples (exact "
+            f"theory: {100 * known.test_error:.1f} %); from the same n₁ samples alone mean pooling "
             f"misclassifies {pooled.value:.1f} % and the vectorised linear model "
             f"{vectorized.value:.1f} %.\n\n"
             f"In {many} of {len(comparisons)} comparisons |z| > 2. Fits of measured − theory, with "
@@ -276,7 +283,7 @@ class LearningCurves(Study):
         if quantity == "test_error":
             floor = [predicted(run.theory["floor", a], quantity) for a in at.loads]
             plot.curve(axes, at.loads, floor, COLOURS["floor"], "Bayes-optimal learner", "-.")
-        log_axis(axes.xaxis, [t for t in plot.LOADS if at.loads[0] <= t <= at.loads[-1]])
+        log_axis(axes.xaxis, [t for t in TICKS if at.loads[0] <= t <= at.loads[-1]])
         if quantity == "training_loss" and loss == "logistic":  # never reaching 0
             axes.set_yscale("log")
         else:
@@ -287,7 +294,8 @@ class LearningCurves(Study):
         limit, used = self._limit(run, quantity), SHIFTS[quantity]
         sizes = run.at.dimensions
         d = np.geomspace(sizes[0], sizes[-1], 100)
-        low, high = ((used.mean + sign * 2 * used.deviation) * limit.value / d for sign in (-1, 1))
+        size = scale_of(quantity, limit.value)
+        low, high = ((used.mean + sign * 2 * used.deviation) * size / d for sign in (-1, 1))
         axes.fill_between(d, low, high, color=PALE, lw=0)
         axes.axhline(0, color="black", lw=0.8)
         gaps = [n - dataclasses.replace(limit, error=0.0) for n in self._finite(run, quantity)]

@@ -25,6 +25,7 @@ from sparsetoken.studies.compare import (
     Comparison,
     Number,
     all_true,
+    averaged,
     carried_to_infinity,
     compare,
     largest_z,
@@ -74,6 +75,14 @@ def find_crossing(alpha1: float) -> Crossing:
     s = brentq(lambda s: error("attention", s).value - pooled.value, 0.0, 1.0, xtol=0.1 * TOLERANCE)
     again = error("attention", s)
     return Crossing(Number(s, TOLERANCE, converged=again.converged), pooled, again)
+
+
+def _less(first: Number, second: Number) -> Number:
+    """Return a difference, within each trial where both are means over the same trials."""
+    (one, *more), (other, *others) = first.values, second.values
+    if more or others:
+        return first - second
+    return averaged(np.subtract(one, other), dimension=first.dimension, engine=first.engine)
 
 
 def _line(at: Sizes, length: int) -> list[float]:
@@ -216,8 +225,8 @@ class Misalignment(Study):
 
     def _winners(self, claim: str, critical: Number, found: Any, where: str) -> Comparison:
         """Judge which model has the smaller measured error."""
-        gaps = {s: one - found["pooled", 0.0] for (model, s), one in found.items()
-                if model == "attention"}  # fmt: skip
+        pooled = found["pooled", 0.0]
+        gaps = {s: _less(n, pooled) for (model, s), n in found.items() if model == "attention"}
         right = [
             abs(gap.value) > 3 * gap.error and (gap.value > 0) == (s < critical.value)
             for s, gap in gaps.items()

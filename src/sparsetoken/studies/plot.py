@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from sparsetoken.figures import style
 from sparsetoken.studies.compare import THEORY, Number
 
-LOADS = (0.25, 0.5, 1, 2, 4, 8, 16)
-"""The ticks of a load, a number of samples over the dimension."""
+DISC = {"marker": "o", "ls": "none", "mec": "black", "mfc": "white", "ms": 7}
+"""The look of a simulated place of a map in a legend."""
 
 
 def panels(count: int, width: float, height: float, rows: int = 1) -> tuple[Figure, Sequence[Axes]]:
@@ -110,10 +110,10 @@ def _engines(figure: Figure) -> set[tuple[str, bool]]:
                 points = container.lines[0]
                 sound = points.get_markerfacecolor() not in ("none", "white")
                 found.add((engines.get(points.get_marker(), ""), sound))
-        hollow = (
+        if any(
             one.get_marker() == "D" and one.get_markerfacecolor() == "none" for one in axes.lines
-        )
-        found |= {("", False) for one in hollow if one}
+        ):
+            found.add(("", False))
     return found
 
 

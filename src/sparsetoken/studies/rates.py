@@ -306,7 +306,8 @@ class Rates(Study):
             "theory on one set of quadrature nodes for all α₁, simulation with "
             f"{at.weights} weights (d, or L d for vectorized) and {at.fits} trials, minus the "
             "predicted limit. The limits of vectorized and pooled are also measured, extrapolated "
-            f"linearly in 1/n₁ from 200 and 800 samples per weight, with {at.abundant[0]} weights."
+            f"linearly in 1/n₁ from 200 and 800 samples per weight, with "
+            f"{at.abundant[0]} weights, {at.abundant[1]} trials."
         )
 
     def found(self, run: Run, comparisons: Sequence[Comparison]) -> str:

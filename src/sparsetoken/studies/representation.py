@@ -287,9 +287,9 @@ class Representation(Study):
             own = {"samples": at.samples, "seed": seed_of("representation", i, seed)}
             calls[names, place] = partial(mistakes, st.SparseTokenProblem(*place), names, **own)
         for names, place in self._near(at):
-            # All curves see the same samples.
             own = {"samples": min(at.tokens // place[0], 32_000)}
-            own["seed"] = seed_of("representation", "critical", at.tried.index(place[0]), seed)
+            i = at.tried.index(place[0])
+            own["seed"] = seed_of("representation", "critical", i, *names, seed)
             calls[names, place] = partial(mistakes, st.SparseTokenProblem(*place), names, **own)
         return calls
 
@@ -344,6 +344,7 @@ class Representation(Study):
         allowance: float,
         log: bool = False,
         key: bool = True,
+        note: str = "",
     ) -> Comparison:
         """Compare the slope of the strength, or of its logarithm, in log L at the longest two L."""
         (short, low), (long, high) = list(self._line(run, name).items())[-2:]
@@ -351,7 +352,7 @@ class Representation(Study):
         both = low.converged and high.converged
         slope = Number(rise / math.log(long / short), converged=both)
         text = f"L = {short} to {long}"
-        quantity, where = ("exponent", text) if log else ("slope", f"dθ / d log L, {text}")
+        quantity, where = ("exponent", text) if log else ("slope", f"dθ / d log L, {text}{note}")
         place: dict[str, Any] = {"curve": name, "where": where, "key": key}
         return within(claim, quantity, slope, expected, allowance, **place)
 
@@ -373,7 +374,8 @@ class Representation(Study):
         slopes = float(norm.sf(c) / norm.pdf(c)), 0.5 / (1 + 1 / (reach - 1))
         for name, law, slope in zip(names, ("sqrt(2 log L)", "log L"), slopes, strict=True):
             yield self._growth(run, name, law)
-            yield self._rise(run, CLAIMS[name], name, slope, allowance=0.1 * slope)
+            note = ", leading order at these L"
+            yield self._rise(run, CLAIMS[name], name, slope, allowance=0.1 * slope, note=note)
         yield self._ratio(run, CLAIMS[TUNED], TUNED, "attention", 0.02)  # "as good": within 2%
         yield self._ratio(run, "bayes-boundary", "attention", "bayes", 0.002)
 
@@ -419,8 +421,9 @@ class Representation(Study):
             "π = 0.5, readout and query along ξ, optimal threshold. The distribution of a sum over "
             "tokens is computed on a lattice, exact at any length up to the stated numerical "
             "error; the Bayes test for 1 < R < L by quasi-Monte Carlo over the largest tokens. "
-            f"Critical strength: θ at a best test error of {LEVEL:g}, for L = {at.lengths[0]} to "
-            f"{at.lengths[-1]} and R = {listed(at.informative)}. The sharpness k is optimised, "
+            f"Critical strength: θ at a best test error of {LEVEL:g}, for L = {listed(at.lengths)} "
+            f"(1 + erf and the sigmoid: {listed(at.root_lengths)}) and R = "
+            f"{listed(at.informative)}. The sharpness k is optimised, "
             "except for “attention fixed” (k = 1) and “attention tuned” (k = √(2 log L)). Errors "
             f"against θ at L = {at.curve_length}, R = 1. Simulated at strengths near the critical "
             f"ones, by a rough law, at L = {listed(at.tried)}: the error of the best test on fresh "

@@ -70,7 +70,6 @@ NEAR = 0.03
 LEVELS = (0.03, 0.05, 0.08, 0.13, 0.2, 0.32)
 """The ticks of the test error."""
 STAR: dict[str, Any] = {"color": RED, "marker": "*", "mec": "white", "ms": 9}
-DISC: dict[str, Any] = {"marker": "o", "ls": "none", "mec": "black", "mfc": "white"}
 
 
 def setting(panel: str, x: Any, y: Any) -> tuple[st.SparseTokenProblem, st.Attention, st.Readout]:
@@ -139,9 +138,7 @@ class Sensitivity(Study):
         up=Size(6, 17),
         shares=Size(10, 25),  # on a line over the split
         totals=Size((1.0, 2.0, 4.0), (1.0, 2.0, 4.0, 8.0)),
-        best_alpha0s=Size(
-            (0.25, 0.5, 1.0, 2.0, 4.0), (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
-        ),
+        best_alpha0s=Size((0.25, 0.5, 1.0, 4.0), (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)),
         # Places that are simulated.
         spots=Size(
             {
@@ -345,7 +342,7 @@ class Sensitivity(Study):
         self._draw_split(run, right)
         marks: dict[str, Any] = {"best β": STAR}
         marks["query orthogonal to the signal"] = {"color": RED, "ls": "--"}
-        marks["simulation in the colours of the map"] = DISC
+        marks["simulation in the colours of the map"] = plot.DISC
         marks["best split"] = {"ls": "none", "marker": "^", "color": GREY}
         marks["Bayes-optimal learner"] = {"ls": "-.", "color": GREY}
         return plot.finish(figure, marks, columns=5)

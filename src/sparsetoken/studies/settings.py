@@ -8,7 +8,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -45,7 +46,10 @@ class Setting:
     steps : sequence of int
         Of a descent, after which they are compared.
     bounds : mapping
-        Of quantities: a difference up to this does not count.
+        Of quantities: functions of the result of the theory, which return a difference up to which
+        none counts.
+    paired : bool
+        Whether it is compared with other rows of the same `where`, and shares their samples.
     """
 
     claim: str
@@ -55,7 +59,8 @@ class Setting:
     simulation: partial[Any]
     quantities: Sequence[str]
     steps: Sequence[int] = ()
-    bounds: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    bounds: Mapping[str, Callable[[Any], float]] = dataclasses.field(default_factory=dict)
+    paired: bool = False
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -63,17 +68,23 @@ class Setting:
         return self.claim, self.curve, self.where
 
 
-def readout(at: Sizes, claim: str, curve: str, where: str, *given: Any, **options: Any) -> Setting:
-    """Return a row of a readout on frozen features."""
-    size: dict[str, Any] = {"dimension": at.dimension, "trials": at.trials, "engine": TENSORS}
+def readout(
+    at: Sizes,
+    place: tuple[str, str, str],
+    given: tuple[st.SparseTokenProblem, Any, st.Readout],
+    quantities: Sequence[str] = READOUTS,
+    *,
+    simulated: st.Readout | None = None,
+    test_problem: st.SparseTokenProblem | None = None,
+    **row: Any,
+) -> Setting:
+    """Return a row of a readout on frozen features; the simulation may have another readout."""
     problem, model, found = given
-    kept: dict[str, Any] = {"quantities": READOUTS}
-    kept |= {name: options.pop(name) for name in ("bounds", "quantities") if name in options}
-    theory = partial(st.predict, problem, model, found, tolerance=ACCURACY, **options)
-    if found.ridge == 0 and found.loss.label != "square":
-        found = dataclasses.replace(found, ridge=SMALL)
-    simulation = partial(st.simulate, problem, model, found, **size, **options)
-    return Setting(claim, curve, where, theory, simulation, **kept)
+    size: dict[str, Any] = {"dimension": at.dimension, "trials": at.trials, "engine": TENSORS}
+    tested: dict[str, Any] = {"test_problem": test_problem}
+    theory = partial(st.predict, problem, model, found, tolerance=ACCURACY, **tested)
+    simulation = partial(st.simulate, problem, model, simulated or found, **size, **tested)
+    return Setting(*place, theory, simulation, quantities, **row)
 
 
 COVARIANCE, SHIFTED, RIDGELESS = "covariance-learned-error", "shifted-test-law", "ridgeless-limit"
@@ -94,7 +105,7 @@ def models(at: Sizes) -> Iterator[Setting]:
         found = " two steps" * isinstance(getattr(model, "query", None), st.TwoSteps)
         where = f"{loss}, λ = {ridge:g}, α₁ = {alpha1:g}, d = {at.dimension}"
         given = st.SparseTokenProblem(*letters), model, st.Readout(loss, ridge, alpha1)
-        yield readout(at, COVARIANCE, f"{model.name}{found}", where, *given)
+        yield readout(at, (COVARIANCE, f"{model.name}{found}", where), given)
 
 
 BETWEEN, DECAY = "shared covariance", "decay of the spectrum"
@@ -140,7 +151,7 @@ def covariances(at: Sizes) -> Iterator[Setting]:
         for to, (name, model) in itertools.product(at.covariances[change], classifiers.items()):
             where = f"{change} {to:g}, d = {at.dimension}"
             given = problem_at(change, to, name, at.dimension), model, READOUT
-            yield readout(at, COVARIANCE, name, where, *given)
+            yield readout(at, (COVARIANCE, name, where), given, paired=True)
 
 
 SHIFTS_OF_TESTS = {"length": "L′", "positive_rate": "π′", "strength": "θ′"}
@@ -154,9 +165,10 @@ def shifted_tests(at: Sizes) -> Iterator[Setting]:
     for change, values in at.shifted.items():
         for to, (name, model) in itertools.product(values, models.items()):
             where = f"{SHIFTS_OF_TESTS[change]} = {to:g}, d = {at.dimension}"
-            options: dict[str, Any] = {"quantities": ("test_error", "auc")}
-            options["test_problem"] = dataclasses.replace(PROBLEM, **{change: to})
-            yield readout(at, SHIFTED, name, where, PROBLEM, model, trained, **options)
+            other = dataclasses.replace(PROBLEM, **{change: to})
+            given = PROBLEM, model, trained
+            quantities = ("test_error", "auc")
+            yield readout(at, (SHIFTED, name, where), given, quantities, test_problem=other)
 
 
 SMALL = 1e-6
@@ -166,22 +178,46 @@ SMALL = 1e-6
 def ridgeless(at: Sizes) -> Iterator[Setting]:
     """Yield readouts without a ridge, below and above the loads that they fit exactly."""
     models = {"attention": st.Attention(GIVEN), "pooled": st.Pooled()}
+    both = ("test_error", "training_loss")
     for load, (name, model) in itertools.product((0.5, 0.8, 1.25, 2.0), models.items()):
         where = f"square, λ = 0, α₁ = {load:g}, d = {at.dimension}"
-        # Below the threshold an exact fit, in float64.
-        options: dict[str, Any] = {"quantities": ("test_error", "training_loss")}
-        options["bounds"] = {"training_loss": 1e-12} if load < 1 else {}
+        bounds = {"training_loss": _rounding} if load < 1 else {}
         given = PROBLEM, model, st.Readout("square", 0.0, load)
-        yield readout(at, RIDGELESS, name, where, *given, **options)
-    problem, model = st.SparseTokenProblem(4, 1, 2.0, 0.5), st.Attention(st.Query(0.8, 1.0))
-    # The capacity is 2.87: below it both losses vanish, and hinge finds the largest margin.
-    for loss, load in itertools.product(("hinge", "logistic"), (2.0, 3.6)):
+        yield readout(at, (RIDGELESS, name, where), given, both, bounds=bounds)
+    problem, queried = st.SparseTokenProblem(4, 1, 2.0, 0.5), st.Attention(st.Query(0.8, 1.0))
+    # The capacity is 2.64: below it both losses vanish, and hinge finds the largest margin, to
+    # which logistic turns too slowly for a comparison.
+    for loss, load, quantities, bounds in (
+        ("hinge", 2.0, both, {"training_loss": _price_of_hinge}),
+        ("logistic", 2.0, both[1:], {"training_loss": _price_of_logistic}),
+        ("hinge", 3.6, both, {}),
+        ("logistic", 3.6, both, {}),
+    ):
         where = f"{loss}, λ = 0 (simulated {SMALL:g}), α₁ = {load:g}, d = {at.dimension}"
-        below, given = load < 2.8, (problem, model, st.Readout(loss, 0.0, load))
-        quantities = ("test_error", "training_loss")[: 1 + (not below)]
-        quantities = () if below and loss == "logistic" else quantities
-        if quantities:
-            yield readout(at, RIDGELESS, "attention", where, *given, quantities=quantities)
+        given = problem, queried, st.Readout(loss, 0.0, load)
+        own = st.Readout(loss, SMALL, load)
+        place = (RIDGELESS, "attention", where)
+        yield readout(at, place, given, quantities, bounds=bounds, simulated=own)
+
+
+def _rounding(result: Any) -> float:
+    """Return what an exact fit in float64 leaves of the training loss."""
+    return 1e-12
+
+
+def _price_of_hinge(result: Any) -> float:
+    """Return a bound on the training loss that a ridge of `SMALL` costs below capacity.
+
+    The fit is no worse than the readout of margin 1.
+    """
+    w = result.overlaps
+    return 0.5 * SMALL * float(w.query**2 + w.orthogonal**2 + w.noise**2)
+
+
+def _price_of_logistic(result: Any) -> float:
+    """Return the same of the logistic loss, which is below exp(-c) at c times that readout."""
+    c = math.log(1 / SMALL)
+    return SMALL + c**2 * _price_of_hinge(result)
 
 
 NETWORKS: dict[str, tuple[Any, dict[str, float], float]] = {
@@ -314,19 +350,24 @@ def reused(at: Sizes) -> Iterator[Setting]:
     """Yield query and readout found on the same samples, as many in each setting."""
     for alpha in at.alphas:
         descent, dimension = one_data_set(alpha), round(at.samples / alpha)
-        own = Sizes(**{**vars(at), "descended": dimension})
+        size = {"descended": dimension, "descended_trials": at.reused_trials}
+        own = Sizes(**{**vars(at), **size})
         row = descended(own, REUSE, "one data set", "two steps, then the fit", PROBLEM, descent, ())
         yield dataclasses.replace(row, quantities=("test_error", "cosine_q"), steps=(2 + FIT,))
+
+
+SPLIT = "attention two steps, split evenly"
 
 
 def split(at: Sizes) -> Iterator[Setting]:
     """Yield the four stages on the same samples, half of them for the query."""
     for alpha in at.alphas:
         steps, found = st.TwoSteps(alpha / 2, eta_q=25.0), st.Readout(alpha1=alpha / 2)
-        own = Sizes(**{**vars(at), "dimension": round(at.samples / alpha)})
+        size = {"dimension": round(at.samples / alpha), "trials": at.reused_trials}
+        own = Sizes(**{**vars(at), **size})
         where = f"α₀ = α₁ = {alpha / 2:g}, d = {own.dimension}"
         given = PROBLEM, st.Attention(steps), found
-        yield readout(own, "learned-error", "split evenly", where, *given)
+        yield readout(own, (COVARIANCE, SPLIT, where), given)
 
 
 def table(at: Sizes) -> list[Setting]:

@@ -69,8 +69,9 @@ class Run(NamedTuple):
 class Study(abc.ABC):
     """One section of the report.
 
-    Theory and simulation are told apart: what one of them computes, the other does not see. Their
-    calls are `functools.partial` of functions that another process can import, as of the package.
+    Theory and simulation are told apart: a simulation may use the theory to choose its setting, as
+    a step size, and nothing else of it. Their calls are `functools.partial` of functions that
+    another process can import, as those of the package.
 
     Attributes
     ----------

@@ -29,9 +29,7 @@ class SolvedLoads:
         self._points: list[np.ndarray] = []
 
     def add(self, load: Load, x: np.ndarray) -> None:
-        """Remember a saddle point, unless that of the load is known."""
-        if load in self._loads:
-            return
+        """Remember a saddle point."""
         logarithms = x.copy()
         if math.isfinite(load.samples):
             logarithms[self._first :] = np.log(x[self._first :])
@@ -60,10 +58,11 @@ class SolvedLoads:
         usable = [j for j, value in enumerate(values) if 0 < value < math.inf]
         if not usable or not 0 < at < math.inf:
             return None
-        away = np.log([values[j] / at for j in usable])
+        # No polynomial goes through two points at one place, or a rounding apart.
+        away, first = np.unique(np.log([values[j] / at for j in usable]), return_index=True)
         nearest = np.argsort(np.abs(away), kind="stable")[:_MOST]
         away = away[nearest]
-        points = np.array([self._points[indices[usable[j]]] for j in nearest])
+        points = np.array([self._points[indices[usable[j]]] for j in first[nearest]])
         best = Guess(points[0], float(abs(away[0])))
         last = points[0]
         for count in range(2, len(points) + 1):
