@@ -120,7 +120,9 @@ RIDGELESS = [
 
 def cases(table):
     names = [f"{case.model.name}-{case.loss}-{case.effect}-{case.ridge}" for case in table]
-    return pytest.mark.parametrize("case", table, ids=names)
+    slow = [pytest.mark.slow if case.ridge == 0 else () for case in table]
+    rows = [pytest.param(case, marks=mark) for case, mark in zip(table, slow, strict=True)]
+    return pytest.mark.parametrize("case", rows, ids=names)
 
 
 # What a readout does not have is 0 in theory and simulation alike, and is compared as such.

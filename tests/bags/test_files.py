@@ -80,6 +80,7 @@ def test_tokens_of_another_shape_are_refused_with_the_shapes_there_are(
         read(tmp_path / "bags.npz")
 
 
+@pytest.mark.slow
 def test_a_zip_file_may_have_more_members_than_its_end_can_count(tmp_path: Path) -> None:
     path = write_npz(tmp_path / "bags.npz")
     with zipfile.ZipFile(path, "a") as packed:

@@ -162,6 +162,7 @@ def test_other_models(dense, model):
     assert model != "attention" or values["gain"][0] > 1
 
 
+@pytest.mark.slow
 def test_each_class_is_told_of_in_a_line(tmp_path):
     rng = np.random.default_rng(0)
     bags, y = rng.lognormal(size=(60, 6, 5)), np.arange(60) % 3
@@ -173,6 +174,7 @@ def test_each_class_is_told_of_in_a_line(tmp_path):
     assert not any("\\n" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_the_saved_model_is_the_one_fitted_to_all_bags(dense, data, tmp_path):
     from sparsetoken.estimators import BagClassifier
 
@@ -496,7 +498,7 @@ def test_no_fold_splits_a_patient(tmp_path):
     assert "at least 11 of each class for 11 folds" in refused.stderr
 
 
-@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("grouped", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_numbers_are_fitted_and_scored(grouped, tmp_path):
     rng = np.random.default_rng(0)
     y, X = rng.standard_normal(80), rng.standard_normal((80, 6, 4))

@@ -242,6 +242,7 @@ def good_bags():
     return {"X": rng.standard_normal((12, 3, 2)), "y": np.arange(12) % 2}
 
 
+@pytest.mark.slow
 @drawn
 @given(bag_commands, st.sampled_from(["X", "y"]), kinds, filled, st.booleans())
 def test_bags_with_one_odd_array(command, name, kind, fill, as_long):

@@ -26,7 +26,7 @@ REPRESENTATIVES = [
     PooledLinearClassifier(ridge=0.1, loss="hinge", class_weight="balanced"),
     AttentionClassifier(2.0, loss="square", standardize=False, class_weight="balanced"),
     BagClassifier(),
-    BagRegressor(),
+    pytest.param(BagRegressor(), marks=pytest.mark.slow),
     BagPooling("max"),
     TokenNormalScores(-3.0),
     TokenTransformer(StandardScaler()),

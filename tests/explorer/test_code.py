@@ -61,8 +61,11 @@ def test_capacity():
     "values",
     [
         {"length": 3, "network": "heads", "network_heads": 2},
-        {"task": "position", "network": "gated", "descent_overlap": 0.5},
         {"length": 3, "spectrum": 0.5, "bag_effect": 2.0},
+        pytest.param(
+            {"task": "position", "network": "gated", "descent_overlap": 0.5},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_descent(monkeypatch, values):

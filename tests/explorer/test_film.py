@@ -16,7 +16,12 @@ BAGS = 2000
     ("task", "network", "loss"),
     [
         (st.SparseTokenProblem(length=4, strength=3.0), st.networks.Gated(hidden=1), "logistic"),
-        (st.tasks.single_location_regression(length=3), st.networks.Softmax(), "square"),
+        pytest.param(
+            st.tasks.single_location_regression(length=3),
+            st.networks.Softmax(),
+            "square",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_outputs_and_weights_have_the_errors_of_the_course(task, network, loss, monkeypatch):

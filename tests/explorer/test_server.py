@@ -211,6 +211,7 @@ def test_exact_curves_are_those_of_predict(client, monkeypatch):
     assert query["cosine"] == pytest.approx(st.align(problem, model.query).cosine)
 
 
+@pytest.mark.slow
 def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
     for name in ("LOADS", "FLOOR_LOADS"):
         monkeypatch.setattr(views, name, (1.0,))

@@ -261,6 +261,7 @@ def test_bad_input_is_refused(bags, y, options, words):
         assert word in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_forecast_for_new_patients(monkeypatch):
     """Labels of patients by chance: those of new ones are known in half of the bags.
 

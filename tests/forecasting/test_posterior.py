@@ -76,6 +76,7 @@ def ranks():
     return np.array(found)
 
 
+@pytest.mark.slow
 def test_ranks_of_the_truth_are_uniform(ranks):
     """Each of six tests fails by chance once in a thousand seeds; this one is fixed."""
     for column in ranks.T:

@@ -78,7 +78,7 @@ def _loads(run, change):
 
 def _wide(place, load):
     """Return the loads of the larger sets four times as far from the middle."""
-    if place == "tensors" or place[2] == 16:
+    if place[0] == "tensors" or place[2] == 16:
         return load
     middle = capacity.PLACES[place[0]].loads[place[1]]
     return middle + 4 * (load - middle)
@@ -126,7 +126,9 @@ WRONG = {
     "whitening": lambda run: _swapped(run, "whitened", "attention"),
     "bayes-is-the-floor": _beaten,
     "reuse-or-splitting": _once_worse,
-    "same-law": lambda run: run._replace(simulated=run.simulated | {"tensors": 0}),
+    "same-law": lambda run: run._replace(
+        simulated={p: 0 if p[0] == "tensors" else n for p, n in run.simulated.items()}
+    ),
     "capacity-order": lambda run: _loads(run, lambda p, x: x * 10 ** (p[1] == "attention")),
     "capacity-order-not-always": lambda run: _loads(
         run, lambda p, x: x * 10 ** (p[1] == "attention") / 100 ** (p[0] == "very strong")
@@ -138,6 +140,7 @@ WRONG = {
 """Claims that rest on other results than numbers of `predicted` and `Run.measured`, and a change of
 the results with which they fail."""
 
+COSTLY = ("agreement", "capacity", "joint-training", "representation", "sensitivity")
 each = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 
 
@@ -218,7 +221,13 @@ def test_claims_have_names_of_their_own_and_sources_that_the_filter_knows():
         assert claim.status
 
 
-@each
+@pytest.mark.parametrize(
+    "study",
+    [
+        pytest.param(study, marks=pytest.mark.slow if name in COSTLY else (), id=name)
+        for name, study in STUDIES.items()
+    ],
+)
 def test_a_study_goes_to_its_words_and_its_figure_and_fails_where_it_is_wrong(study, monkeypatch):
     """Both in one test, as the run is shared."""
     run = _run_of(study)

@@ -13,6 +13,7 @@ LOSSES = ["square", "logistic", "hinge", "squared_hinge"]
 PROBLEM = st.SparseTokenProblem(6, 2, 3.0, 0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "loss"),
     [

@@ -148,7 +148,9 @@ def test_effective_directions():
     )
 
 
-@pytest.mark.parametrize("query", [st.TwoSteps(2.0), st.Query(0.5, 2.0)])
+@pytest.mark.parametrize(
+    "query", [pytest.param(st.TwoSteps(2.0), marks=pytest.mark.slow), st.Query(0.5, 2.0)]
+)
 def test_means_over_draws_against_solving_each(query, monkeypatch):
     """16 draws have a standard error of a quarter of the spread: that falls short of a tenth."""
     monkeypatch.setattr(random_queries, "_FIRST", 16)
@@ -251,6 +253,7 @@ def test_a_random_query_is_predicted_over_draws():
     assert flat.spread == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_flat_spectra_tend_to_the_limit():
     """The difference is of order 1/d, a share of order 1/sqrt(d) of the spread.
 
@@ -277,6 +280,7 @@ def solved(monkeypatch):
     return calls
 
 
+@pytest.mark.slow
 def test_more_nodes_are_taken_at_a_few_draws_only(solved):
     """All draws see the same nodes, whose error they have in common."""
     of, model = problem(40, 0.1, 3.0), st.Attention(st.Query(0.7, 6.0))
@@ -303,6 +307,7 @@ def test_more_nodes_are_taken_at_a_few_draws_only(solved):
     assert rough.test_error == pytest.approx(np.mean([one[0].test_error for _, one in few]))
 
 
+@pytest.mark.slow
 def test_no_more_draws_are_solved_where_nodes_cannot_be_enough(solved):
     """A test error to 1e-9 is beyond the most nodes."""
     model, readout = st.Attention(st.Query(0.99999, 6.0)), st.Readout("square", 0.01, 2.0)

@@ -150,6 +150,7 @@ def test_a_task_with_rare_positives_over_seeds(monkeypatch):
     assert np.abs(_apart([_numbers(one) for one in found])).max() < 4.5
 
 
+@pytest.mark.slow
 def test_a_number_that_is_not_known_is_named():
     problem = st.SparseTokenProblem(30, 3, 2.0, 0.3)
     model, readout = st.Attention(st.Query(0.7, 2.0)), st.Readout("logistic", 1e-3, 3.0)

@@ -96,6 +96,7 @@ def test_real_tokens_agree(case):
     assert np.abs((apart - 0.1 * predicted) / error).max() > 4.5
 
 
+@pytest.mark.slow
 def test_a_query_found_by_descent_is_frozen():
     start = {"start": {"q": 0.5, "w": 0.3}, "start_overlaps": {"q": {"place": 0.3}, "w": 0.0}}
     descent = st.Descent(loss="square", alpha=4.0, steps=2, rates={"q": 1.0, "w": 0.2}, **start)

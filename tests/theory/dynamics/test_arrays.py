@@ -52,6 +52,7 @@ def test_pictures(plane):
         plane.plot("loss")
 
 
+@pytest.mark.slow
 def test_schedules_over_arrays():
     sizes = [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
     found = descend(PROBLEM, _descent(rate_c=sizes), replicas=2)

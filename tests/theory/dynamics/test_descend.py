@@ -62,6 +62,7 @@ def test_alternating_steps_from_zero_are_the_alignment(problem, steps):
     assert found["overlap_w"][1] == found["overlap_w"][2]
 
 
+@pytest.mark.slow
 def test_the_error_of_order_one_over_n_is_gone():
     """Replicas of 1024 samples agree with those of 4096; without the halves they do not."""
     plan = plan_of(PROBLEM, JOINT)
@@ -82,12 +83,14 @@ def test_the_error_of_order_one_over_n_is_gone():
     assert bias[-1, 0] < -3 * spread[-1, 0]  # of the training loss
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_workers():
     one = descend(PROBLEM, JOINT, replicas=4)
     other = descend(PROBLEM, JOINT, replicas=4, workers=2)
     assert one.to_dict() == other.to_dict()
 
 
+@pytest.mark.slow
 def test_smaller_tolerances_take_more_replicas():
     short = dataclasses.replace(JOINT, steps=4)
     rough, fine = (descend(PROBLEM, short, tolerance=t) for t in (1e-2, 3e-4))

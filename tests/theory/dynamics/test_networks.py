@@ -94,7 +94,13 @@ REFERENCES = {
 }
 
 
-@pytest.mark.parametrize("name", REFERENCES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("gated", "three classes") else ())
+        for name in REFERENCES
+    ],
+)
 def test_reference_courses(name):
     task, descent, (step, loss, loss_error, error, error_error) = REFERENCES[name]
     found = descend(task, descent, replicas=4)
@@ -228,12 +234,16 @@ HEADS = {"network": networks.Softmax(2), "alpha": 4.0, "steps": 16, "rates": [1.
             st.Descent(**HEADS, start=[0.5, 0.5, 0.3, 0.3]),
             True,
         ),
-        (
+        pytest.param(
             st.model.ConceptProblem(strengths=[5.5, 3.5], **BOTH),
             st.Descent(**HEADS, start=[0.9, 0.3, 0.5, 0.2]),
             False,
+            marks=pytest.mark.slow,
         ),
-        (PROBLEM, st.Descent(networks.SelfAttention(2), 3.0, 14, 1.0), True),
+        pytest.param(
+            *(PROBLEM, st.Descent(networks.SelfAttention(2), 3.0, 14, 1.0), True),
+            marks=pytest.mark.slow,
+        ),
         (PROBLEM, st.Descent(networks.Softmax(), 3.0, 14), False),
     ],
 )
@@ -313,6 +323,7 @@ def test_a_network_without_further_weights_and_readouts():
     assert np.isfinite(course.test_error).all()
 
 
+@pytest.mark.slow
 def test_a_descent_near_a_divergence_keeps_what_is_known():
     problem = st.SparseTokenProblem(length=8, informative=2, strength=2.5)
     given = {"rates": {"q": 1.0, "w": 3.0}, "rate_c": 3.0, "start": 0.0, "loss": "squared_hinge"}

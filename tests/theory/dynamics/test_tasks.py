@@ -206,6 +206,7 @@ def test_the_population_limit_on_the_sphere_follows_a_closed_form():
     assert np.allclose(course.weights.norms, 1.0, atol=1e-3)  # means over replicas and halves
 
 
+@pytest.mark.slow
 def test_the_population_limit_is_that_of_many_samples():
     task = st.tasks.needle_with_value()
     many, limit = (
@@ -305,7 +306,9 @@ def test_tokens_are_located_anywhere():
     assert gap < 4.5 * found.standard_error.attended[-1] + 0.01
 
 
-@pytest.mark.parametrize(("length", "most"), [(200, 36), (2000, 3)])
+@pytest.mark.parametrize(
+    ("length", "most"), [(200, 36), pytest.param(2000, 3, marks=pytest.mark.slow)]
+)
 def test_directions_that_take_too_much_memory_are_refused(length, most):
     """With the most directions that the message names, the descent has a plan."""
 

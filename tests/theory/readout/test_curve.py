@@ -161,7 +161,13 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "softmax, blunt" else ())
+        for name in SMALL
+    ],
+)
 def test_small_errors_are_known_relatively(name, monkeypatch):
     """Nodes are drawn where the readout is wrong; all errors are below .6%."""
     letters, query, load = SMALL[name]
@@ -180,6 +186,7 @@ def test_small_errors_are_known_relatively(name, monkeypatch):
     assert noise < 0.3 * error
 
 
+@pytest.mark.slow
 def test_drawn_nodes_of_long_samples_have_all_tokens():
     """The many small tokens of a long sample are not drawn one by one: the law has their sums."""
     problem, model = SparseTokenProblem(160, 20, 4.0, 0.5), Elementwise(Query(0.9, 1.0), "relu")
