@@ -11,6 +11,8 @@ from sparsetoken.forecasting.curves import errors_at, pooled_shift
 from sparsetoken.forecasting.inputs import BagLaw
 from sparsetoken.forecasting.measures import Excess, excess_of
 
+pytestmark = pytest.mark.slow
+
 LAW, PRIOR = BagLaw(8, 8.0, 0.1, 0.4), posterior.PRIOR
 SIZES, LATER = np.array([40.0, 53.0, 72.0]), (80, 320)
 ROWS = {"bag": 1, "attention": 1, "pooled": 3}
@@ -76,7 +78,6 @@ def ranks():
     return np.array(found)
 
 
-@pytest.mark.slow
 def test_ranks_of_the_truth_are_uniform(ranks):
     """Each of six tests fails by chance once in a thousand seeds; this one is fixed."""
     for column in ranks.T:

@@ -12,6 +12,8 @@ import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.results import StatusCode
 
+pytestmark = pytest.mark.slow
+
 PROBLEM = st.SparseTokenProblem(6, 1, 3.5, 0.5)
 MODEL = st.Attention(st.TwoSteps(1.0, eta_q=15.0))
 READOUT = st.Readout(ridge=0.05, alpha1=5.0)
