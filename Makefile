@@ -30,9 +30,9 @@ reproduce: $(READY) ## run the studies, theory against simulation (quick profile
 # The tests start many processes: compiled Python is kept, also where the user keeps none.
 test test-shapes test-portable fuzz: export PYTHONDONTWRITEBYTECODE :=
 
-# Compiled JAX code is kept in .cache, so that a second run spends its time on the tests.
-test: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
-test: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
+# Compiled JAX code is kept in .cache, which processes and later runs share.
+reproduce test: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
+reproduce test: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 test: style ## check style, then types beside the tests
 	@$(BIN)/mypy > .cache/types 2>&1 & types=$$!; \
 	$(SUITE) $(CHOSEN) --durations 10; tests=$$?; \

@@ -85,8 +85,8 @@ class JointTraining(Study):
         # Steps at which the simulation is measured.
         steps=Size((1, 2, 4, 6, 12, 18), (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 36, 48)),
         dimension=Size(300, 800),
-        trials=Size(12, 16),
-        replicas=Size(4, 16),
+        trials=Size(10, 16),
+        replicas=Size(3, 16),
     )
     paper = "A larger dimension, longer descents and more trials."
     caption = (

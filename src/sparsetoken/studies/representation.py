@@ -235,7 +235,7 @@ class Representation(Study):
             ),
             tuple(CURVES),
         ),
-        strengths=Size((1, 3, 4, 5, 6, 8, 12), tuple(0.5 * i for i in range(1, 25))),
+        strengths=Size((1, 3, 5, 8, 12), tuple(0.5 * i for i in range(1, 25))),
         places=Size(
             PLACES, (*PLACES, (16384, 1, 6.0))
         ),  # L, R and theta where fresh samples are drawn
