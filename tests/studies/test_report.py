@@ -5,9 +5,11 @@ import errno
 import html.parser
 import io
 import json
+import math
 import os
 import re
 import shutil
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.studies import report
 from sparsetoken.studies.compare import report_only
 from sparsetoken.studies.report import chosen_studies, reproduce
+from sparsetoken.studies.words import maths, words
 from sparsetoken.work import DamagedResultWarning
 from studies.made_up import LOADS, MadeUp, exact, noted, trials, unless
 
@@ -138,8 +141,8 @@ def test_words_of_studies_are_text_on_the_page(written):
     assert "<i>" not in _text(written[0])
     claim = ("A <i>claim about α*pool", "Theorem <i>1", "Is it <i>so?", "a <i>source")
     section = ("Made <i>up", "With 20 <i>trials", "The <i>first: 0.5", "The <i>second", "A <i>line")
-    for words in (*claim, *section, "<i>curve: cos(q₂, ξ)", "<i>where 0.25", "It is <i>so."):
-        assert words in page.words
+    for text in (*claim, *section, "<i>curve: cos(q₂, ξ)", "<i>where 0.25", "It is <i>so."):
+        assert text in page.words
     assert "α*<sub>pool</sub>" in _text(written[0])
     assert "η<sub>q</sub>" in _text(written[0])
     for word in ("shift of finite d", "seed", "jax", "wall time", "from public descriptions"):
@@ -366,6 +369,16 @@ def test_bad_input_is_found_before_any_work(tmp_path, word, options):
     with pytest.raises(InvalidInput, match=word):
         reproduce(**{"out": tmp_path / "out", **options})
     assert not (tmp_path / "out").exists()
+
+
+def test_the_table_of_power_counts_the_comparisons_of_each_quantity(written):
+    reproduction = written[0]
+    text = reproduction.report.read_text("utf-8")
+    judged = Counter(c.quantity for c in reproduction.comparisons if math.isfinite(c.z))
+    assert judged
+    for quantity, count in judged.items():
+        cells = f'<td>{maths(words(quantity))}</td><td class="n">{count}</td>'
+        assert cells in text, quantity
 
 
 def test_chosen_studies_are_in_order_of_the_report_and_ones_own_are_last(made_up_studies):
