@@ -149,7 +149,8 @@ class Agreement(Study):
     def simulation(self, at: Sizes, seed: int) -> Calls:
         calls = {}
         for row in table(at):
-            own = row.place[:: 2 if row.paired else 1]  # the claim and where it is compared
+            # Rows that are compared with one another meet the same samples.
+            own = (row.claim, row.where) if row.paired else row.place
             calls[row.place] = partial(row.simulation, seed=seed_of("agreement", *own, seed))
         return calls
 

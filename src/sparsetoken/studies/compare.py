@@ -410,7 +410,8 @@ def outlying_trials(trial_sets: Iterable[Sequence[float]]) -> str:
 
 
 def _engine(numbers: Iterable[Number]) -> str:
-    return next((n.engine for n in numbers if n.engine != THEORY), COMPUTED)
+    """Return what measured the first number that was measured; theory if none was."""
+    return next((n.engine for n in numbers if n.engine != THEORY), THEORY)
 
 
 def within(
@@ -437,7 +438,7 @@ def within(
         measured=found.value,
         numerical_error=found.error,
         allowance=allowance,
-        engine=_engine([found]),
+        engine=COMPUTED if found.engine == THEORY else found.engine,
         verdict=_verdict(found.converged and math.isfinite(found.value), near, outlying),
         cases=cases,
         outlying=outlying,
@@ -464,7 +465,7 @@ def all_true(
     share = sum(true) / len(true) if true else math.nan
     found = Number(
         share,
-        engine=next((n.engine for n in used if n.engine != THEORY), THEORY),
+        engine=_engine(used),
         converged=all(n.converged for n in used),
         values=tuple(values for n in used for values in n.values),
     )

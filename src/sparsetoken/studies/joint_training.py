@@ -31,10 +31,10 @@ from sparsetoken.studies.references import (
     reference_calls,
     reference_errors,
 )
+from sparsetoken.studies.settings import PROBLEM, TOLERANCE
 from sparsetoken.studies.study import Calls, Run, Size, Sizes, Study, profiles
 from sparsetoken.studies.words import pm
 
-PROBLEM = st.SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 ALPHA = 2.0
 """n/d of all samples."""
 RATIOS, STARTS = (0.25, 1.0, 4.0), (0.0, 0.3)
@@ -42,7 +42,6 @@ RATIOS, STARTS = (0.25, 1.0, 4.0), (0.0, 0.3)
 CASES = tuple(itertools.product(RATIOS, STARTS))
 QUANTITIES = {"test_error": "test_error", "training_loss": "training_loss", "cosine": "cosine_q"}
 """With their columns."""
-TOLERANCE = 0.5  # of courses, whose stated errors are a part of z
 CLEAR = 1e-3
 """A rise of the predicted test error after its minimum that counts as one."""
 COLOURS = dict(zip(RATIOS, (GREEN, PURPLE, VERMILION), strict=True))
