@@ -24,6 +24,23 @@ PREDICTION = """
 for loss in ("logistic", "hinge", "squared_hinge", "square"):
     st.predict(st.SparseTokenProblem(), readout=st.Readout(loss))
 """
+WITH_JAX = """
+found = st.predict(st.SparseTokenProblem(), readout=st.Readout("hinge"))
+import jax
+with jax.enable_x64(True):
+    assert found == st.predict(st.SparseTokenProblem(), readout=st.Readout("hinge"))
+assert not jax.config.jax_enable_x64
+"""
+CLASSES_OF_A_FILE = """
+import contextlib, io
+from sparsetoken.cli.app import execute
+from sparsetoken.estimators.saving import save
+save(st.estimators.PooledLinearClassifier().fit(X, y), "model.pkl")
+np.savez("bags.npz", X=X, y=y)
+with contextlib.redirect_stdout(io.StringIO()) as said:
+    assert execute(["bags", "predict", "model.pkl", "bags.npz", "--trust-pickle"]) == 0
+assert "bag,label,probability" in said.getvalue().splitlines()
+"""
 
 
 def run(code: str) -> list[str]:
@@ -39,51 +56,32 @@ def imported(*codes: str) -> list[set[str]]:
 
 
 def test_a_prediction_needs_no_compiler_and_models_need_no_functions_of_scipy() -> None:
-    models, theory, prediction = imported(
-        "from sparsetoken.model.models import MODELS", "from sparsetoken import theory", PREDICTION
+    """And what imports JAX afterwards computes in float64."""
+    models, theory, prediction, _ = imported(
+        "from sparsetoken.model.models import MODELS",
+        "from sparsetoken import theory",
+        PREDICTION,
+        WITH_JAX,
     )
     assert not models & (HEAVY | PARTS_OF_SCIPY | {"scipy.special"})
     assert not theory & (HEAVY | PARTS_OF_SCIPY)
     assert not prediction & HEAVY
 
 
-def test_bags_need_no_scikit_learn_and_a_small_fit_no_compiler_and_no_theory() -> None:
-    made, fitted = imported(
-        f"{BAGS}\nst.bags.from_long(X[:, 0], y)\nst.bags.as_bags(X)",
-        "st.BagClassifier().fit(X, y)",
-    )
-    assert not made & (HEAVY | {"scipy.optimize", "scipy.stats"})
-    assert "sklearn.base" in fitted
-    assert not fitted & (SELDOM | PARTS)
-
-
-def test_the_classes_of_a_file_are_predicted_without_compiler_theory_or_figures(
+def test_bags_need_no_scikit_learn_and_files_and_a_small_fit_no_compiler_and_no_theory(
     tmp_path: Path,
 ) -> None:
     """The model is a pickle: skops, which reads the other form, imports all of scikit-learn."""
-    code = """
-from sparsetoken.cli.app import execute
-from sparsetoken.estimators.saving import save
-save(st.estimators.PooledLinearClassifier().fit(X, y), "model.pkl")
-np.savez("bags.npz", X=X, y=y)
-assert execute(["bags", "predict", "model.pkl", "bags.npz", "--trust-pickle"]) == 0
-"""
-    lines = run(f"import os\nos.chdir({str(tmp_path)!r})\n{BAGS}{code}\nprint(*sys.modules)")
-    known = set(lines[-1].split())
-    assert "bag,label,probability" in lines
-    assert "sparsetoken.cli.bags" in known
-    assert not known & (SELDOM | PARTS_OF_SKLEARN | PARTS)
-
-
-def test_what_imports_jax_itself_computes_in_float64() -> None:
-    code = """
-found = st.predict(st.SparseTokenProblem(), readout=st.Readout("hinge"))
-import jax
-with jax.enable_x64(True):
-    assert found == st.predict(st.SparseTokenProblem(), readout=st.Readout("hinge"))
-assert not jax.config.jax_enable_x64
-"""
-    run(code)
+    made, predicted, fitted = imported(
+        f"{BAGS}\nst.bags.from_long(X[:, 0], y)\nst.bags.as_bags(X)",
+        f"import os\nos.chdir({str(tmp_path)!r})\n{CLASSES_OF_A_FILE}",
+        "st.BagClassifier().fit(X, y)",
+    )
+    assert not made & (HEAVY | {"scipy.optimize", "scipy.stats"})
+    assert "sparsetoken.cli.bags" in predicted
+    assert not predicted & (SELDOM | PARTS_OF_SKLEARN | PARTS)
+    assert "sklearn.base" in fitted
+    assert not fitted & (SELDOM | PARTS)
 
 
 def test_a_loss_of_ones_own_may_import_jax_in_its_methods() -> None:

@@ -1,6 +1,7 @@
 """Every equation has a name, one implementation, a test, and a section in docs/equations.md."""
 
 import ast
+import functools
 import re
 from collections import Counter
 from pathlib import Path
@@ -34,6 +35,7 @@ def _docstrings(tree: ast.AST, outer: str = "") -> list[tuple[str, str]]:
     return found
 
 
+@functools.cache
 def _implementations() -> list[tuple[str, str, str]]:
     """Return (equation, file, function) for each name in a docstring."""
     return [
@@ -54,6 +56,7 @@ def _sections() -> dict[str, str]:
     return {title: text for title, text in pairs if "*Code:*" in text}
 
 
+@functools.cache
 def _tested() -> dict[str, set[str]]:
     """Return the equations that each file of tests says it tests."""
     found = {}

@@ -8,6 +8,8 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
+import small_fits
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 mpl.use("Agg")
 
@@ -52,7 +54,8 @@ def test_newsgroups(tmp_path, monkeypatch, capsys):
     for path in files:
         _write_bags(path)
     picture = tmp_path / "bags.png"
-    _run("newsgroups_bags", monkeypatch, *files, "--folds", 4, "--bags", 3, "--out", picture)
+    with small_fits.few_trees():
+        _run("newsgroups_bags", monkeypatch, *files, "--folds", 4, "--bags", 3, "--out", picture)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:6]]
     assert [row[0] for row in rows] == ["one", "two", "all"]
     assert all(float(row[1]) > 85 for row in rows)

@@ -55,7 +55,13 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "descend a network" else ())
+        for name in CALLS
+    ],
+)
 def test_the_same_result_in_any_state(name):
     plain = CALLS[name]()
     with (

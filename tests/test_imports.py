@@ -1,6 +1,7 @@
 """Imports run one way, and theory and simulation stay apart: read from the source."""
 
 import ast
+import functools
 import graphlib
 from pathlib import Path
 
@@ -47,6 +48,7 @@ def _part(module: str) -> str:
     return module.split(".")[1]
 
 
+@functools.cache
 def _names(module: str) -> list[str]:
     """Return the names of the package that a file imports, at its top or inside functions."""
     path, found = SOURCES[module], []

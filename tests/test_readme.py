@@ -30,7 +30,17 @@ def test_make_help_shows_every_target():
     assert set(found) == set(targets) - {"style"}  # lint is style and types
 
 
-@pytest.mark.parametrize("code", EXAMPLES)
+COSTLY = ("forecast(bags[:200]", "st.Task(6, [")
+"""Of examples whose calls stand in others, or take longest to compile."""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(code, marks=pytest.mark.slow if any(c in code for c in COSTLY) else ())
+        for code in EXAMPLES
+    ],
+)
 @pytest.mark.usefixtures("few_fits")  # forecasts print what they recommend, no more
 def test_a_python_example_prints_its_comments(code, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # some write files

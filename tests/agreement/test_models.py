@@ -118,10 +118,14 @@ RIDGELESS = [
 ]
 
 
-def cases(table):
+def cases(table, slow=()):
+    """Return a parameter for each case; a few names are those of slow ones, as all ridgeless."""
     names = [f"{case.model.name}-{case.loss}-{case.effect}-{case.ridge}" for case in table]
-    slow = [pytest.mark.slow if case.ridge == 0 else () for case in table]
-    rows = [pytest.param(case, marks=mark) for case, mark in zip(table, slow, strict=True)]
+    assert set(slow) <= set(names)
+    rows = [
+        pytest.param(case, marks=pytest.mark.slow if case.ridge == 0 or name in slow else ())
+        for case, name in zip(table, names, strict=True)
+    ]
     return pytest.mark.parametrize("case", rows, ids=names)
 
 
@@ -163,7 +167,7 @@ def excess(case, names=(*QUANTITIES, *OVERLAPS)):
     }
 
 
-@cases(CASES + COVARIANCES + RIDGELESS)
+@cases(CASES + COVARIANCES + RIDGELESS, slow=["attention-logistic-0.0-0.05"])
 def test_theory_predicts_what_is_simulated(case):
     assert {name: ratio for name, ratio in excess(case).items() if ratio > 1} == {}
 
@@ -227,7 +231,21 @@ BESIDE = [
 ]
 
 
-@cases([*CASES, *COVARIANCES, *BESIDE])
+# Engines do not differ in the loss: one case of each model and law of tokens is quick.
+ALIKE = [
+    "attention-hinge-None-0.05",
+    "attention-logistic-0.0-0.05",
+    "hard_attention-logistic-None-0.05",
+    "hard_attention-logistic-None-0.02",
+    "elementwise-logistic-None-0.05",
+    "elementwise-hinge-None-0.1",
+    "elementwise-square-0.0-0.05",
+    "elementwise-squared_hinge-3.0-0.1",
+    "top_two-square-None-0.1",
+]
+
+
+@cases([*CASES, *COVARIANCES, *BESIDE], slow=ALIKE)
 @pytest.mark.usefixtures("_few_draws")
 def test_the_engines_have_one_law(case):
     d = 3 if case is SMALLEST else 40 if case.effect is None else 24
@@ -261,7 +279,14 @@ def test_the_engines_have_one_law_of_queries(letters, options):
     assert same_law(*(queries(problem, steps, engine) for engine in ENGINES))
 
 
-@pytest.mark.parametrize("change", [{"strength": 2.6}, {"length": 5}, {"positive_rate": 0.35}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"strength": 2.6},
+        pytest.param({"length": 5}, marks=pytest.mark.slow),
+        pytest.param({"positive_rate": 0.35}, marks=pytest.mark.slow),
+    ],
+)
 def test_laws_that_differ_a_little_are_told_apart(change):
     letters = {"length": 4, "informative": 1, "strength": 2.0, "positive_rate": 0.5}
     steps = TwoSteps(alpha0=2.0)
@@ -283,7 +308,13 @@ def test_queries_of_two_steps_among_tokens_of_a_covariance(engine):
 
 
 @cases(
-    [c for c in [*CASES, COVARIANCES[0], COVARIANCES[2]] if not isinstance(c.model, Elementwise)]
+    [c for c in [*CASES, COVARIANCES[0], COVARIANCES[2]] if not isinstance(c.model, Elementwise)],
+    slow=[
+        "attention-hinge-None-0.05",
+        "attention-square-None-0.1",
+        "hard_attention-logistic-None-0.05",
+        "top_two-logistic-None-0.05",
+    ],
 )
 def test_training_sets_are_separable_up_to_the_capacity(case):
     """With 150 weights or more the transition is about 10% wide: 25% away from it most agree."""

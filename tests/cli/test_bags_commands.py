@@ -8,6 +8,7 @@ import numpy as np
 import pandas
 import pytest
 
+import small_fits
 from command_line import invoke
 from sparsetoken import forecast, forecasting
 from sparsetoken.bags import as_bags, from_frame, to_frame
@@ -22,6 +23,12 @@ def run(*words):
 
 
 pytestmark = pytest.mark.usefixtures("few_fits")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_trees():
+    with small_fits.few_trees():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +205,7 @@ def test_a_write_that_fails_loses_nothing(dense, tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr("pathlib.Path.write_bytes", full)
-    found = run("fit", dense, "--folds", 2, "--out", out, "--json")
+    found = run("fit", dense, "--model", "pooled", "--folds", 2, "--out", out, "--json")
     assert found.exit_code == 1
     assert json.loads(found.stdout)["saved"] is None  # the scores are there
     assert "no space left" in found.stderr
@@ -395,7 +402,8 @@ def test_one_label_against_the_rest(data, tmp_path):
     path, out = tmp_path / "three.npz", tmp_path / "model.skops"
     y = np.where(data[1] == 1, "z", np.where(np.arange(60) % 4, "a", "b"))
     np.savez(path, X=data[0], y=y)
-    found = run("fit", path, "--folds", 2, "--positive", "a", "--out", out, "--json")
+    command = "fit", path, "--model", "pooled", "--folds", 2, "--positive", "a", "--out", out
+    found = run(*command, "--json")
     assert json.loads(found.stdout)["classes"] == ["False", "True"]
     assert run("score", out, path, "--positive", "a", "--json").exit_code == 0
     for options, word in (((), "same --positive"), (("--positive", "q"), "--positive must be one")):
@@ -421,7 +429,8 @@ def test_what_is_no_saved_model(content, dense, tmp_path):
 
 def test_columns_are_those_of_the_fit_whatever_their_order(tmp_path):
     frame, model = _table(tmp_path / "a.parquet"), tmp_path / "m.skops"
-    assert run("fit", tmp_path / "a.parquet", "--folds", 2, "--out", model).exit_code == 0
+    command = ("fit", tmp_path / "a.parquet", "--model", "pooled", "--folds", 2, "--out", model)
+    assert run(*command).exit_code == 0
     other = frame[["c", "b", "a", "bag", "label"]].assign(age=1.0)
     other.to_parquet(tmp_path / "b.parquet")
     found = [run("score", model, tmp_path / f"{name}.parquet").stdout for name in "ab"]

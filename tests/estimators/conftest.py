@@ -1,27 +1,20 @@
 """Bags with a signal, for all tests of estimators."""
 
-import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
-from sparsetoken import BagClassifier, BagRegressor
+import small_fits
+from sparsetoken import BagClassifier
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators import PooledForestClassifier
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 
 
-FEW = functools.partial(PooledForestClassifier, n_estimators=10)
-
-
 @pytest.fixture(autouse=True, scope="package")
 def few_trees() -> Iterator[None]:
-    """A tenth of the trees of an average, which take most of the time of a small fit."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BagClassifier, "_kinds", BagClassifier._kinds._replace(forest=FEW))
-        patch.setattr(BagRegressor._kinds.forest, "n_estimators", 10)
+    with small_fits.few_trees():
         yield
 
 

@@ -39,7 +39,13 @@ def patients(seed=0, P=30, shift=1.0, each=4):
 
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
 @pytest.mark.parametrize(
-    "kind", [BagClassifier, AttentionClassifier, PooledLinearClassifier, PooledForestClassifier]
+    "kind",
+    [
+        BagClassifier,  # of which the others are members
+        AttentionClassifier,
+        PooledLinearClassifier,
+        pytest.param(PooledForestClassifier, marks=pytest.mark.slow),
+    ],
 )
 def test_patients_without_a_signal_are_not_told_apart(kind):
     """The labels of new patients are known to one half of them, whatever bags say."""

@@ -24,8 +24,20 @@ def _bags(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-@pytest.mark.parametrize("counts", [(15, 15, 1), (20, 1), (1, 1), (15, 15, 1, 1)], ids=str)
-@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(
+    ("counts", "grouped"),
+    [
+        ((15, 15, 1), True),
+        ((20, 1), False),
+        ((1, 1), True),
+        pytest.param((15, 15, 1), False, marks=pytest.mark.slow),
+        pytest.param((20, 1), True, marks=pytest.mark.slow),
+        pytest.param((1, 1), False, marks=pytest.mark.slow),
+        pytest.param((15, 15, 1, 1), False, marks=pytest.mark.slow),
+        pytest.param((15, 15, 1, 1), True, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
 def test_a_class_of_one_bag_trains(counts: tuple[int, ...], grouped: bool) -> None:
     X, y = _bags(counts)
     groups = np.arange(len(y)) if grouped else None

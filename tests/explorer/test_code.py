@@ -58,24 +58,28 @@ def test_capacity():
 
 
 @pytest.mark.parametrize(
-    "values",
+    ("values", "floor"),
     [
-        {"length": 3, "network": "heads", "network_heads": 2},
-        {"length": 3, "spectrum": 0.5, "bag_effect": 2.0},
+        ({"length": 3, "network": "gated", "network_hidden": 1}, True),
+        ({"length": 3, "spectrum": 0.5, "bag_effect": 2.0}, False),
+        pytest.param(
+            {"length": 3, "network": "heads", "network_heads": 2}, True, marks=pytest.mark.slow
+        ),
         pytest.param(
             {"task": "position", "network": "gated", "descent_overlap": 0.5},
+            False,
             marks=pytest.mark.slow,
         ),
     ],
 )
-def test_descent(monkeypatch, values):
+def test_descent(monkeypatch, values, floor):
     few = {"settings": Settings({**values, "descent_steps": 2}), "replicas": (2,)}
     monkeypatch.setitem(views.VIEWS, "descent", lambda _: training.descent(**few))
     names, events = shown("descent", {})
     for errors, course in zip(names["errors"], events["course"], strict=True):
         assert errors == pytest.approx(course["test_error"])
-    assert ("floor" in names) == ("floor" in events) == (values.get("network") == "heads")
-    if "floor" in names:
+    assert ("floor" in names) == ("floor" in events) == floor
+    if floor:
         assert names["floor"] == pytest.approx(events["floor"][0]["test_error"])
     assert names["problem"] == few["settings"].task()
 

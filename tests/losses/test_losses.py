@@ -1,5 +1,6 @@
 """One suite for every loss: value, slope, curvature, prox, envelope, Gaussian means."""
 
+import functools
 import itertools
 
 import jax
@@ -20,6 +21,7 @@ BUILT_IN = ["square", "logistic", "hinge", "squared_hinge"]
 COPY = CustomLoss("logistic_copy", lambda y, z: jnp.logaddexp(0.0, -y * z))
 LOSSES = [get_loss(name) for name in BUILT_IN] + [COPY]
 
+EXACT_NAME = {loss.name: loss.name for loss in LOSSES} | {COPY.name: "logistic"}
 EXACT_VALUE = {
     "square": lambda y, z: (z - y) ** 2 / 2,
     "logistic": lambda y, z: mpmath.log1p(mpmath.exp(-y * z)),
@@ -31,8 +33,6 @@ EXACT_SLOPE = {
     "logistic": lambda y, z: -y / (1 + mpmath.exp(y * z)),
     "squared_hinge": lambda y, z: -y * max(mpmath.mpf(0), 1 - y * z),
 }
-for table in (EXACT_VALUE, EXACT_SLOPE):
-    table["logistic_copy"] = table["logistic"]
 
 
 class Sharper(SquareLoss):
@@ -46,12 +46,13 @@ FAR = [0.0, 1e-3, 0.7, 1.0, 3.0, 40.0, 1e4]
 WIDE = [1e-8, 1e-3, 0.4, 25.0, 1e3, 1e8]
 
 
-def exact_prox(loss, y, omega, v):
+@functools.cache
+def exact_prox(name, y, omega, v):
     """Root of z + v l'(y, z) = omega by bisection in 50 digits."""
-    if loss.name == "hinge":
+    if name == "hinge":
         u = y * mpmath.mpf(omega)
         return y * (u + min(max(1 - u, 0), mpmath.mpf(v)))
-    slope = EXACT_SLOPE[loss.name]
+    slope = EXACT_SLOPE[name]
     low, high = mpmath.mpf(-1e9), mpmath.mpf(1e9)
     for _ in range(150):
         middle = (low + high) / 2
@@ -66,11 +67,11 @@ def exact_prox(loss, y, omega, v):
 def test_value_and_slope_at_extreme_scores(loss):
     for y, size, sign in itertools.product([-1.0, 1.0], FAR, [-1, 1]):
         z = sign * size
-        value = float(EXACT_VALUE[loss.name](y, mpmath.mpf(z)))
+        value = float(EXACT_VALUE[EXACT_NAME[loss.name]](y, mpmath.mpf(z)))
         # A few units of rounding.
         assert loss.value(y, z) == pytest.approx(value, rel=1e-14, abs=1e-300)
         if loss.smooth:
-            slope = float(EXACT_SLOPE[loss.name](y, mpmath.mpf(z)))
+            slope = float(EXACT_SLOPE[EXACT_NAME[loss.name]](y, mpmath.mpf(z)))
             assert loss.slope(y, z) == pytest.approx(slope, rel=1e-14, abs=1e-300)
 
 
@@ -79,19 +80,20 @@ def test_prox_against_bisection_in_50_digits(loss):
     omegas = [sign * size for size in FAR for sign in (-1, 1)]
     points = list(itertools.product([-1.0, 1.0], omegas, WIDE))
     columns = np.array(points).T
-    exact = [exact_prox(loss, *point) for point in points]
+    name = EXACT_NAME[loss.name]
+    exact = [exact_prox(name, *point) for point in points]
     # z carries the rounding of omega and v; a relative error elsewhere.
     np.testing.assert_allclose(
         loss.prox(*columns), [float(z) for z in exact], rtol=1e-12, atol=1e-12
     )
     if loss.smooth:
-        slope = EXACT_SLOPE[loss.name]
+        slope = EXACT_SLOPE[name]
         dual = [float(slope(y, z)) for (y, _, _), z in zip(points, exact, strict=True)]
     else:
         dual = [float((omega - z) / v) for (_, omega, v), z in zip(points, exact, strict=True)]
     np.testing.assert_allclose(loss.dual(*columns), dual, rtol=1e-10, atol=1e-12)
     envelope = [
-        float((z - omega) ** 2 / (2 * v) + EXACT_VALUE[loss.name](y, z))
+        float((z - omega) ** 2 / (2 * v) + EXACT_VALUE[name](y, z))
         for (y, omega, v), z in zip(points, exact, strict=True)
     ]
     np.testing.assert_allclose(loss.envelope(*columns), envelope, rtol=1e-10, atol=1e-12)
@@ -168,6 +170,11 @@ def brute_means(loss, y, m, T, v):
     return [np.sum(weight * f) for f in values]
 
 
+@functools.cache
+def compiled(name):
+    return jax.jit(get_loss(name).smoothed)
+
+
 @pytest.mark.parametrize("name", BUILT_IN)
 @pytest.mark.parametrize(
     ("m", "T", "v"),
@@ -177,7 +184,8 @@ def test_gaussian_means(name, m, T, v):
     loss = get_loss(name)
     for y in (-1.0, 1.0):
         with jax.enable_x64(True):
-            means = loss.smoothed(*(jnp.asarray([a]) for a in (y, m, T, v)))
+            # Compiled whole: its many steps, compiled one by one, take seconds.
+            means = compiled(name)(*(jnp.asarray([a]) for a in (y, m, T, v)))
             ours = np.array([float(a[0]) for a in means])
         # Brute force knows the means to the mass beyond |g| = 9 and its rounding. The nodes of the
         # logistic loss end at |g| = 7.2: 6e-13 of the mass, and up to 7.2^2 times that of D g^2.
@@ -186,7 +194,10 @@ def test_gaussian_means(name, m, T, v):
 
 
 @with_x64
-@pytest.mark.parametrize(("T", "tolerance"), [(3.0, 1e-8), (12.0, 1e-7), (50.0, 5e-7)])
+@pytest.mark.parametrize(
+    ("T", "tolerance"),
+    [(3.0, 1e-8), pytest.param(12.0, 1e-7, marks=pytest.mark.slow), (50.0, 5e-7)],
+)
 def test_logistic_means_with_bends_in_the_tail(T, tolerance):
     """Nodes that crowd around a bend leave enough of them where the density is.
 
@@ -197,7 +208,7 @@ def test_logistic_means_with_bends_in_the_tail(T, tolerance):
     for v in (0.1, 20.0, 300.0):
         for bend in (3.5, 4.6, 6.4, 7.0):
             m = -bend * T - (v if v > 4 else 0.0)
-            means = loss.smoothed(*(jnp.asarray([a]) for a in (1.0, m, T, v)))
+            means = compiled("logistic")(*(jnp.asarray([a]) for a in (1.0, m, T, v)))
             gap = np.array([float(a[0]) for a in means]) - brute_means(loss, 1.0, m, T, v)
             sizes = np.array([1 + T - m, 1, 1] + 6 * [1 / (4 + v)])  # the most that each can be
             assert np.max(np.abs(gap) / sizes) < tolerance
@@ -216,6 +227,7 @@ def test_logistic_prox_reaches_rounding_everywhere():
     np.testing.assert_allclose(p, loss.slope(1.0, z), rtol=1e-10, atol=1e-300)
 
 
+@pytest.mark.slow  # the same rules as of `test_blocks_of_a_loss_of_ones_own`, not compiled whole
 @with_x64
 def test_general_route_agrees_with_the_special_one():
     """A custom logistic loss goes through bracketed prox and panel quadrature."""

@@ -104,7 +104,14 @@ def test_hinge_with_a_tiny_ridge_agrees_with_linear_programming(seed):
     assert np.maximum(0, 1 - y * fit.scores).mean() == pytest.approx(least_hinge(F, y), abs=1e-6)
 
 
-@pytest.mark.parametrize(("ridge", "scale"), [(1e-12, 1.0), (1e-9, 1e3), (1e-6, 1e6)])
+@pytest.mark.parametrize(
+    ("ridge", "scale"),
+    [
+        (1e-12, 1.0),
+        pytest.param(1e-9, 1e3, marks=pytest.mark.slow),
+        pytest.param(1e-6, 1e6, marks=pytest.mark.slow),
+    ],
+)
 def test_hinge_says_where_rounding_hides_the_minimiser(ridge, scale):
     F, y = shifted(150, 3, np.random.default_rng(1))
     fit = fit_readout(scale * F, y, get_loss("hinge"), ridge)

@@ -48,7 +48,10 @@ LAWS = {
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize(("n", "draws"), [(20, 1500), (50, 700), (400, 80)])
+@pytest.mark.parametrize(
+    ("n", "draws"),
+    [(20, 1500), pytest.param(50, 700, marks=pytest.mark.slow), (400, 80)],
+)
 def test_right_trials_are_flagged_at_the_level_at_most(law, n, draws):
     rng, level = np.random.default_rng(n), 0.02
     flagged = np.mean([bool(outliers(LAWS[law](rng, n), level)) for _ in range(draws)])

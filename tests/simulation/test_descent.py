@@ -30,8 +30,22 @@ def descended(engine, descent):
     return followed(engine.descent_data(training), training)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "square", "squared_hinge"])
-@pytest.mark.parametrize("kind", ["softmax", "erf", "sigmoid", "tanh", "linear", "exp"])
+KINDS = ["softmax", "erf", "sigmoid", "tanh", "linear", "exp"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "loss"),
+    [
+        *((kind, "logistic") for kind in KINDS),
+        ("softmax", "square"),
+        ("softmax", "squared_hinge"),
+        *(
+            pytest.param(kind, loss, marks=pytest.mark.slow)
+            for kind in KINDS[1:]
+            for loss in ("square", "squared_hinge")
+        ),
+    ],
+)
 def test_a_step_is_minus_the_gradient_of_the_risk(kind, loss):
     """By finite differences of the risk itself."""
     activation = "" if kind == "softmax" else kind
@@ -103,11 +117,16 @@ def test_tokens_that_are_not_kept_are_drawn_again(monkeypatch):
 @pytest.mark.parametrize(
     ("problem", "descent"),
     [
-        (
+        pytest.param(
             SparseTokenProblem(4, 2, 2.5, 0.4),
             attention_descent(2.0, 6, start_w=0.3, start_q=0.5),
+            marks=pytest.mark.slow,
         ),
-        (SparseTokenProblem(5, 1, 3.0, 0.4), attention_descent(3.0, 5, **START)),
+        pytest.param(
+            SparseTokenProblem(5, 1, 3.0, 0.4),
+            attention_descent(3.0, 5, **START),
+            marks=pytest.mark.slow,
+        ),
         (
             SparseTokenProblem(4, 2, 2.0, 0.5),
             attention_descent(
@@ -115,9 +134,10 @@ def test_tokens_that_are_not_kept_are_drawn_again(monkeypatch):
                 loss="square",
             ),
         ),
-        (
+        pytest.param(
             SparseTokenProblem(3, 1, 3.0, 0.3),
             attention_descent(2.0, 5, 1.0, 3.0, 0.5, start_q=0.5, activation="sigmoid"),
+            marks=pytest.mark.slow,
         ),
     ],
 )  # fmt: skip
@@ -150,11 +170,17 @@ def test_stage_four_after_a_descent():
     assert course.plot("cosine_q") is not None
 
 
+@pytest.mark.slow  # `test_work` has a descent in workers, too
 def test_trials_do_not_depend_on_the_workers():
     descent = attention_descent(2.0, 2, **START)
     one = simulated_descent(PROBLEM, descent, dimension=30, trials=3)
     other = simulated_descent(PROBLEM, descent, dimension=30, trials=3, workers=2)
     assert one.to_dict() == other.to_dict()
+
+
+def test_trials_do_not_depend_on_their_number():
+    descent = attention_descent(2.0, 2, **START)
+    one = simulated_descent(PROBLEM, descent, dimension=30, trials=3)
     single = simulated_descent(PROBLEM, descent, dimension=30, trials=1)
     assert math.isnan(single.standard_error.weights.c[-1, 0])
     cosines = one.trials[0].weights.cosines

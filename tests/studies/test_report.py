@@ -316,8 +316,8 @@ def test_a_call_that_fails_is_named_stops_no_other_and_is_made_again(
     "damaged",
     [
         lambda own, other: own[:-9] + bytes([own[-9] ^ 1]) + own[-8:],
-        lambda own, other: other,
-        lambda own, other: b"5",
+        pytest.param(lambda own, other: other, marks=pytest.mark.slow),
+        pytest.param(lambda own, other: b"5", marks=pytest.mark.slow),
     ],
     ids=["changed", "of another", "no result"],
 )
@@ -334,7 +334,16 @@ def test_a_damaged_result_is_computed_again(old, damaged):
     assert _document(old)["claims"] == before["claims"]
 
 
-@pytest.mark.parametrize("method", ["judge", "setting", "found", "answers", "draw"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "judge",
+        pytest.param("setting", marks=pytest.mark.slow),
+        pytest.param("found", marks=pytest.mark.slow),
+        pytest.param("answers", marks=pytest.mark.slow),
+        "draw",
+    ],
+)
 def test_an_error_of_a_study_names_it_and_all_results_are_kept(old, monkeypatch, method):
     def broken(*_):
         raise ValueError("no such number")
@@ -447,7 +456,14 @@ def test_a_folder_that_cannot_be_written_is_one_message(tmp_path, monkeypatch, o
     assert not any("work" in path.parts for path in tmp_path.rglob("*"))
 
 
-@pytest.mark.parametrize("name", ["report.html", "made-up.csv", "claims.json"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "report.html",
+        pytest.param("made-up.csv", marks=pytest.mark.slow),
+        pytest.param("claims.json", marks=pytest.mark.slow),
+    ],
+)
 def test_a_full_disk_keeps_the_old_report_and_is_one_message(old, monkeypatch, name):
     write = Path.write_bytes
 
@@ -465,6 +481,7 @@ def test_a_full_disk_keeps_the_old_report_and_is_one_message(old, monkeypatch, n
     assert _written(old) == before
 
 
+@pytest.mark.slow  # `test_work` starts workers, too
 def test_workers_change_no_result(written, tmp_path):
     alone, shared = written[0].report.parent, reproduce(out=tmp_path, workers=2)
     assert (shared.resumed, shared.calls) == (0, 12)

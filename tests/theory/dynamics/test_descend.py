@@ -31,10 +31,17 @@ LOPSIDED = CustomLoss(
 @pytest.mark.parametrize(
     ("problem", "steps"),
     [
-        (SparseTokenProblem(10, 3, 6.0, 0.2), TwoSteps(0.5, 0.5, 0.5, 25.0)),
+        pytest.param(
+            *(SparseTokenProblem(10, 3, 6.0, 0.2), TwoSteps(0.5, 0.5, 0.5, 25.0)),
+            marks=pytest.mark.slow,
+        ),
         (SparseTokenProblem(4, 1, 2.0, 0.6), TwoSteps(2.0, 1.5, 0.0, 3.0, 2.0, "square")),
         (SparseTokenProblem(6, 2, 3.0, 0.3), TwoSteps(1.0, 0.7, 1.0, 5.0, 0.5, LOPSIDED)),
-        (SparseTokenProblem(3, 3, 1.5, 0.5), TwoSteps(3.0, 1.0, 0.3, 9.0, 1.0, "squared_hinge")),
+        pytest.param(
+            SparseTokenProblem(3, 3, 1.5, 0.5),
+            TwoSteps(3.0, 1.0, 0.3, 9.0, 1.0, "squared_hinge"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_alternating_steps_from_zero_are_the_alignment(problem, steps):
@@ -113,7 +120,16 @@ def test_what_is_not_reached_is_said_with_the_error_and_what_twice_of_it_may_be(
     assert descend(PROBLEM, JOINT, tolerance=needed, replicas=2).converged
 
 
-@pytest.mark.parametrize("activation", ["erf", "sigmoid", "tanh", "linear", "exp"])
+@pytest.mark.parametrize(
+    "activation",
+    [
+        pytest.param("erf", marks=pytest.mark.slow),
+        "sigmoid",
+        "tanh",
+        pytest.param("linear", marks=pytest.mark.slow),
+        pytest.param("exp", marks=pytest.mark.slow),
+    ],
+)
 def test_one_step_of_elementwise_attention(activation):
     """From zero the first step is that of the mean token times phi(0)."""
     phi = {"erf": 1.0, "sigmoid": 0.5, "tanh": 0.0, "linear": 1.0, "exp": 1.0}[activation]

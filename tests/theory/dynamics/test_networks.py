@@ -97,7 +97,7 @@ REFERENCES = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name in ("gated", "three classes") else ())
+        pytest.param(name, marks=() if name == "both must meet" else pytest.mark.slow)
         for name in REFERENCES
     ],
 )

@@ -1,0 +1,20 @@
+"""Averages of classifiers and regressors that are fitted in less time."""
+
+import contextlib
+import functools
+from collections.abc import Iterator
+
+import pytest
+
+from sparsetoken import BagClassifier, BagRegressor
+from sparsetoken.estimators import PooledForestClassifier
+
+
+@contextlib.contextmanager
+def few_trees() -> Iterator[None]:
+    """A tenth of the trees of an average, which take most of the time of a small fit."""
+    few = functools.partial(PooledForestClassifier, n_estimators=10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BagClassifier, "_kinds", BagClassifier._kinds._replace(forest=few))
+        patch.setattr(BagRegressor._kinds.forest, "n_estimators", 10)
+        yield
