@@ -24,8 +24,17 @@ WITH_EXAMPLES = [
 ]
 
 
+COSTLY = {"sparsetoken.theory.dynamics.descend"}  # descents that nothing else compiles
+
+
 @pytest.mark.unchecked
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in COSTLY else ())
+        for name in WITH_EXAMPLES
+    ],
+)
 def test_examples_in_docstrings_print_what_they_show(name, few_fits):
     module = importlib.import_module(name)
     with warnings.catch_warnings():

@@ -148,6 +148,7 @@ def test_lengths_may_be_several():
         st.predict(st.SparseTokenProblem([2, 8], 3, 3.0), st.Pooled())
 
 
+@pytest.mark.slow
 def test_a_loss_of_ones_own_counts_by_its_code(tmp_path):
     def kept(power):
         loss = CustomLoss("mine", lambda y, z: (1 - y * z) ** power)

@@ -167,7 +167,10 @@ def excess(case, names=(*QUANTITIES, *OVERLAPS)):
     }
 
 
-@cases(CASES + COVARIANCES + RIDGELESS, slow=["attention-logistic-0.0-0.05"])
+@cases(
+    CASES + COVARIANCES + RIDGELESS,
+    slow=["attention-square-0.2-0.05", "attention-logistic-0.0-0.05"],
+)
 def test_theory_predicts_what_is_simulated(case):
     assert {name: ratio for name, ratio in excess(case).items() if ratio > 1} == {}
 

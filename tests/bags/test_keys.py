@@ -37,7 +37,7 @@ VALUES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=400, derandomize=True, deadline=None)
+@settings(max_examples=200, derandomize=True, deadline=None)
 @given(
     st.one_of(
         st.lists(VALUES, min_size=1, max_size=6),

@@ -94,6 +94,7 @@ def test_an_outer_block_decides(bars):
     assert bars == []
 
 
+@pytest.mark.slow
 def test_trials_in_workers_are_counted_as_they_end(bars):
     st.simulate(PROBLEM, st.Pooled(), workers=2, **SMALL)
     assert counts(bars) == [("trials", 3, 3)]

@@ -53,7 +53,10 @@ def test_points_are_the_answers_one_by_one_with_the_options_that_vary():
         (["predict", "pooled", *TASK], "--alpha1", ["1", "inf"]),
         (["floor"], "--alpha", ["1", "2.5"]),
         (["simulate", "pooled", "--trials", "2", *TASK], "--dimension", ["20", "30"]),
-        (["descend", "--steps", "1", "--tolerance", "0.1"], "--strength", ["1", "2"]),
+        pytest.param(
+            *(["descend", "--steps", "1", "--tolerance", "0.1"], "--strength", ["1", "2"]),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_numbers_and_words_may_be_several(command, option, several):

@@ -25,7 +25,7 @@ REPRESENTATIVES = [
     PooledLinearClassifier(),
     PooledLinearClassifier(ridge=0.1, loss="hinge", class_weight="balanced"),
     AttentionClassifier(2.0, loss="square", standardize=False, class_weight="balanced"),
-    BagClassifier(),
+    pytest.param(BagClassifier(), marks=pytest.mark.slow),
     pytest.param(BagRegressor(), marks=pytest.mark.slow),
     BagPooling("max"),
     TokenNormalScores(-3.0),

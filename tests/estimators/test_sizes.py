@@ -19,6 +19,7 @@ def spread(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
 def test_trees_see_more_than_two_million_values() -> None:
     (X, y), (test, truth) = spread(210, 10_000, 0), spread(100, 10_000, 1)

@@ -31,8 +31,17 @@ def test_curves(monkeypatch):
         assert names["errors"][model] == pytest.approx(errors, abs=views.TOLERANCE)
 
 
-@pytest.mark.parametrize("query", ["two_steps", "given"])
-@pytest.mark.parametrize("axis", ["strength", "alpha0", "length"])
+@pytest.mark.parametrize(
+    ("axis", "query"),
+    [
+        ("strength", "two_steps"),
+        ("strength", "given"),
+        ("alpha0", "two_steps"),
+        ("length", "given"),
+        pytest.param("alpha0", "given", marks=pytest.mark.slow),
+        pytest.param("length", "two_steps", marks=pytest.mark.slow),
+    ],
+)
 def test_phase(monkeypatch, axis, query):
     monkeypatch.setattr(views, "PHASE_LOADS", (0.5, 4.0))
     monkeypatch.setitem(views.PHASE_AXES, axis, (1, 3, 6) if axis == "length" else (1.0, 3.0))
@@ -61,7 +70,9 @@ def test_capacity():
     ("values", "floor"),
     [
         ({"length": 3, "network": "gated", "network_hidden": 1}, True),
-        ({"length": 3, "spectrum": 0.5, "bag_effect": 2.0}, False),
+        pytest.param(
+            {"length": 3, "spectrum": 0.5, "bag_effect": 2.0}, False, marks=pytest.mark.slow
+        ),
         pytest.param(
             {"length": 3, "network": "heads", "network_heads": 2}, True, marks=pytest.mark.slow
         ),

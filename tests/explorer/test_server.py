@@ -339,7 +339,10 @@ def test_a_course_is_quick_first_and_exact_in_the_end(client, monkeypatch):
     ]
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize(
+    "network",
+    [pytest.param(name, marks=() if name == "softmax" else pytest.mark.slow) for name in NETWORKS],
+)
 def test_networks_that_diverge_say_so_and_steep_spectra_have_no_floor(
     client, few_replicas, network
 ):

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
+import small_fits
 from sparsetoken import forecast
+
+
+@pytest.fixture(autouse=True, scope="package")
+def few_trees():
+    with small_fits.few_trees():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -29,8 +36,8 @@ def two_fits(monkeypatch):
     monkeypatch.setattr("sparsetoken.forecasting.crossvalidation._ROUNDS", ((2, 1),))
 
 
-@pytest.fixture(scope="session")
-def clear(draw):
+@pytest.fixture(scope="package")
+def clear(few_trees, draw):
     """Return the forecast of one strong token of eight."""
     bags, y = draw(8, 1, 4.0, 0.5, 20, 80, 0)
     return forecast(bags, np.where(y == 1, "with", "none"))

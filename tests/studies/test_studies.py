@@ -23,7 +23,7 @@ SMALL = {
     "alignment": dict(loads=(0.5, 2.0), dimensions=(100, 200), trials=30, tensors=(2.0, 60, 6)),
     "anti-alignment": dict(cells=4, trials=12, dimension=400),
     "learning-curves": dict(
-        loads=(1.0, 2.0), vectorized=(1.0,), dimension=100, trials=8, points=3,
+        loads=(1.0, 2.0), vectorized=(1.0, 2.0), dimension=100, trials=8, points=3,
         tensors=(2.0, 6), finite_trials=(12, 3), dimensions=(60, 120),
     ),
     "rates": dict(

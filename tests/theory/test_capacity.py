@@ -141,7 +141,9 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("point", ORDINARY)
+@pytest.mark.parametrize(
+    "point", [ORDINARY[0], *(pytest.param(one, marks=pytest.mark.slow) for one in ORDINARY[1:])]
+)
 def test_an_ordinary_point_reaches_the_default_tolerance(point):
     found = load(*point)
     assert found.status.converged

@@ -212,6 +212,7 @@ def test_tolerance_that_cannot_be_met():
     assert "tolerance" in found.status.remedy
 
 
+@pytest.mark.slow
 def test_custom_loss_agrees_with_the_built_in():
     copy = CustomLoss("logistic_again", lambda y, z: jnp.logaddexp(0.0, -y * z))
     point = ("pooled", 4, 1, 0.3, 3.0, 0, 0, 2.0, 1e-2)

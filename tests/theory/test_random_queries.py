@@ -202,6 +202,7 @@ def test_the_stated_error_covers_real_tokens(d, power, strength, seed):
     assert abs(found.test_error - measured.mean()) < 3 * apart
 
 
+@pytest.mark.slow
 def test_small_test_errors_are_known_relatively():
     """Few nodes miss a tenth of a test error of .0002, which varies by 1/60 over queries."""
     of, readout = problem(100, 0.2, 8.0, L=4), st.Readout("logistic", ridge=0.01, alpha1=2.0)
@@ -248,7 +249,7 @@ def test_a_random_query_is_predicted_over_draws():
     )
     assert one.converged
     assert "as a vector" in one.advice[-1]
-    assert st.predict(st.SparseTokenProblem(), st.Attention(steps)).spread is None
+    assert st.predict(st.SparseTokenProblem(), st.Attention(steps), tolerance=0.1).spread is None
     flat = st.predict(problem(60, 0.0), st.Attention(st.Query(0.5, 2.0)), tolerance=1e-2)
     assert flat.spread == pytest.approx(0, abs=1e-9)
 

@@ -71,7 +71,14 @@ def excess(m, T):
     return (T**2 + m**2) * norm.cdf(m / T) + m * T * norm.pdf(m / T)
 
 
-@pytest.mark.parametrize("loss", MARGIN_LOSSES)
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "logistic",
+        pytest.param("hinge", marks=pytest.mark.slow),
+        pytest.param("squared_hinge", marks=pytest.mark.slow),
+    ],
+)
 def test_largest_margin_by_direct_minimisation(loss):
     """Least |w|^2 with nu^2 = alpha L E[(1 - y score)_+^2], by a general minimiser."""
     pi, theta, R, L = PROBLEM.letters

@@ -116,6 +116,7 @@ def test_a_function_with_a_step_has_no_series():
     assert series(on_points(lambda t, u: np.exp(t - u) * np.nan)) is None
 
 
+@pytest.mark.slow
 def test_what_is_not_resolved_is_summed_over_all_nodes():
     # a bend 300 times narrower than the scores: the grid cannot see it
     sharp = CustomLoss("sharp_bend", lambda y, z: jax.numpy.logaddexp(0.0, -300.0 * y * z) / 300.0)

@@ -85,10 +85,10 @@ def test_means_and_covariances_are_those_of_single_tokens(name):
 @pytest.mark.parametrize(
     ("model", "informative"),
     [
-        (Attention(Query(0.9, 0.2)), 1),
+        pytest.param(Attention(Query(0.9, 0.2)), 1, marks=pytest.mark.slow),
         (Attention(Query(0.9, 1.0)), 150),
-        (Attention(Query(-0.5, 10.0)), 1),
-        (Elementwise(Query(0.8, 1.0), "erf"), 1),
+        pytest.param(Attention(Query(-0.5, 10.0)), 1, marks=pytest.mark.slow),
+        pytest.param(Elementwise(Query(0.8, 1.0), "erf"), 1, marks=pytest.mark.slow),
         (Elementwise(Query(-0.8, 1.0), "relu"), 140),
         (Elementwise(Query(0.8, 0.5), "exp"), 3),
     ],

@@ -219,7 +219,7 @@ def test_a_descent_that_is_not_converged_is_not_hidden(monkeypatch):
     monkeypatch.setattr("sparsetoken.theory.dynamics.follow.MOST_REPLICAS", 2)
     descended_query.cache_clear()
     problem, readout = st.SparseTokenProblem(10, 1, 5.0), st.Readout("logistic", 1e-3, 2.0)
-    found = st.predict(problem, st.Attention(SOFTMAX), readout)
+    found = st.predict(problem, st.Attention(SOFTMAX), readout, tolerance=1e-3)
     descended_query.cache_clear()
     assert found.status == "tolerance_not_reached"
     assert "descent" in found.status.remedy

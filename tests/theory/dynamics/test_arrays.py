@@ -23,7 +23,7 @@ def _descent(**fields):
 
 @pytest.fixture(scope="module")
 def plane():
-    return descend(PROBLEM, _descent(alpha=LOADS, rate_c=RATES[:, None]), tolerance=0.02)
+    return descend(PROBLEM, _descent(alpha=LOADS, rate_c=RATES[:, None]), tolerance=0.05)
 
 
 def test_each_point_is_what_it_is_alone(plane):
@@ -32,7 +32,7 @@ def test_each_point_is_what_it_is_alone(plane):
     assert plane.dims == ("alpha", "rate_c", "step")
     assert set(plane.coords) == {"alpha", "rate_c", "step"}
     assert plane.status.shape == plane.numerical_error.shape == plane.replicas.shape == (2, 3)
-    alone = descend(PROBLEM, _descent(alpha=3.0, rate_c=0.5), tolerance=0.02)
+    alone = descend(PROBLEM, _descent(alpha=3.0, rate_c=0.5), tolerance=0.05)
     np.testing.assert_array_equal(plane.test_error[1, 0], alone.test_error)
     np.testing.assert_array_equal(plane[1, 0].weights.c, alone.weights.c)
     assert plane[1, 0] == alone

@@ -99,13 +99,25 @@ RECORDED = {
 EXACT = {"rtol": 1e-9, "atol": 1e-9}  # rounding, which a few steps hardly enlarge
 
 
+each = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=pytest.mark.slow if name in ("bias", "alternating", "elementwise") else ()
+        )
+        for name in SETTINGS
+    ],
+)
+"""The slow ones have steps of one kind that others have beside others."""
+
+
 def _turned(training):
     """Return the same start in the basis of the recorded one, which named the readout first."""
     signal, beside = np.split(training.start, [1])
     return training._replace(start=np.concatenate([signal, beside[::-1]]))
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@each
 def test_the_limit_is_as_recorded(name):
     plan = plan_of(*SETTINGS[name])
     plan = plan._replace(training=_turned(plan.training))
@@ -117,7 +129,7 @@ def test_the_limit_is_as_recorded(name):
     np.testing.assert_allclose(found, RECORDED[name][0][1:], **EXACT)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@each
 def test_a_trial_is_as_recorded(name):
     problem, descent = SETTINGS[name]
     training, engine = _turned(training_of(problem, descent)), Setting(12, 3, "tensors")

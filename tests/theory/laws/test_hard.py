@@ -124,7 +124,10 @@ def test_without_signal_it_has_covers_capacity():
     assert found.capacity == pytest.approx(2, rel=1e-6)
 
 
-@pytest.mark.parametrize(("letters", "cosine"), SETTINGS[:3])
+@pytest.mark.parametrize(
+    ("letters", "cosine"),
+    [SETTINGS[0], pytest.param(*SETTINGS[1], marks=pytest.mark.slow), SETTINGS[2]],
+)
 def test_capacities_of_sharp_softmax_tend_to_it(letters, cosine):
     """Tokens within 1/k of the largest share its weight: the gap falls as 1/k or faster."""
     problem = SparseTokenProblem(*letters)
