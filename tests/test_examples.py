@@ -8,8 +8,6 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-import small_fits
-
 EXAMPLES = Path(__file__).parents[1] / "examples"
 mpl.use("Agg")
 
@@ -49,13 +47,13 @@ def _write_bags(path):
     np.savez(path, X=X, bag=bag, y=y, inst_y=inst_y)
 
 
+@pytest.mark.slow
 def test_newsgroups(tmp_path, monkeypatch, capsys):
     files = [tmp_path / "ng_one.npz", tmp_path / "ng_two.npz"]
     for path in files:
         _write_bags(path)
     picture = tmp_path / "bags.png"
-    with small_fits.few_trees():
-        _run("newsgroups_bags", monkeypatch, *files, "--folds", 4, "--bags", 3, "--out", picture)
+    _run("newsgroups_bags", monkeypatch, *files, "--folds", 4, "--bags", 3, "--out", picture)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:6]]
     assert [row[0] for row in rows] == ["one", "two", "all"]
     assert all(float(row[1]) > 85 for row in rows)

@@ -17,7 +17,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss
 from sparsetoken.work import DamagedResultWarning, WorkerDied, solved
 
-PROBLEM = st.SparseTokenProblem(6, 1, [[2.0], [3.0]])
+PROBLEM = st.SparseTokenProblem(4, 1, [[2.0], [3.0]])
 LOADS = st.Readout("square", 0.1, [0.5, 1.0, 2.0])
 
 

@@ -169,7 +169,7 @@ def excess(case, names=(*QUANTITIES, *OVERLAPS)):
 
 @cases(
     CASES + COVARIANCES + RIDGELESS,
-    slow=["attention-square-0.2-0.05", "attention-logistic-0.0-0.05"],
+    slow=["attention-logistic-0.2-0.05", "attention-logistic-0.0-0.05"],
 )
 def test_theory_predicts_what_is_simulated(case):
     assert {name: ratio for name, ratio in excess(case).items() if ratio > 1} == {}
@@ -242,9 +242,11 @@ ALIKE = [
     "hard_attention-logistic-None-0.02",
     "elementwise-logistic-None-0.05",
     "elementwise-hinge-None-0.1",
+    "elementwise-square-None-0.1",
     "elementwise-square-0.0-0.05",
     "elementwise-squared_hinge-3.0-0.1",
     "top_two-square-None-0.1",
+    "vectorized-square-None-0.2",
 ]
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import small_fits
 from sparsetoken import BagClassifier
 from sparsetoken.bags import Bags, LeakWarning, as_bags, from_frame, from_long, to_frame
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledLinearClassifier, TokenNormalScores
 
 NAMES = list("abcd")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_trees() -> Iterator[None]:
+    with small_fits.few_trees():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -94,6 +94,7 @@ def _forecast():
         ),
     ],
 )
+@pytest.mark.usefixtures("few_fits")
 def test_results_are_shown_as_tables_in_words(make, words):
     found = make()
     assert isinstance(found, Shown)

@@ -515,7 +515,7 @@ def test_numbers_are_fitted_and_scored(grouped, tmp_path):
     more = {"groups": np.arange(80) // 4} if grouped else {}
     np.savez(tmp_path / "bags.npz", X=X, y=y, **more)
     bags, out = str(tmp_path / "bags.npz"), str(tmp_path / "m.skops")
-    found = json.loads(run("fit", bags, "--numbers", "--folds", 4, "--out", out, "--json").stdout)
+    found = json.loads(run("fit", bags, "--numbers", "--folds", 3, "--out", out, "--json").stdout)
     (scores,) = found["scores"].values()
     assert set(scores) == {"r2", "root_mean_squared_error"}
     # The squared error over the variance of y is what R^2 misses of 1, and both vary alike.
@@ -524,11 +524,11 @@ def test_numbers_are_fitted_and_scored(grouped, tmp_path):
     assert 0.5 < r2["mean"] < 0.95
     assert 0 < r2["standard_error"] < 0.15
     np.savez(tmp_path / "far.npz", X=X, y=y + 1e8, **more)  # no digits cancel
-    far = run("fit", str(tmp_path / "far.npz"), "--numbers", "--folds", 4, "--json")
+    far = run("fit", str(tmp_path / "far.npz"), "--numbers", "--folds", 3, "--json")
     moved = json.loads(far.stdout)["scores"]["bag"]["r2"]
     assert moved["mean"] == pytest.approx(r2["mean"], abs=0.1)  # trees round otherwise
     np.savez(tmp_path / "equal.npz", X=X, y=np.ones(80), **more)
-    assert "No R^2" in run("fit", str(tmp_path / "equal.npz"), "--numbers", "--folds", 4).stderr
+    assert "No R^2" in run("fit", str(tmp_path / "equal.npz"), "--numbers", "--folds", 3).stderr
     few = run("fit", bags, "--numbers", "--folds", 90)
     assert "must be at least 90 for 90 folds" in few.stderr
     again = json.loads(run("score", out, bags, "--json").stdout)

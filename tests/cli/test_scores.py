@@ -70,7 +70,7 @@ def test_a_fit_shows_tokens_of_each_class_and_takes_a_rare_one(saved, tmp_path):
     rare = names.copy()
     rare[44] = "d"
     np.savez(tmp_path / "rare.npz", X=X, y=rare)
-    options = ("--model", "attention", "--folds", 3, "--out", tmp_path / "m.skops", "--json")
+    options = ("--model", "attention", "--folds", 2, "--out", tmp_path / "m.skops", "--json")
     found = json.loads(run("fit", tmp_path / "rare.npz", *options).stdout)
     assert [one["class"] for one in found["top_tokens"]] == [c for c in "abcd" for _ in range(3)]
     model = load(tmp_path / "m.skops")

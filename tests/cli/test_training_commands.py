@@ -40,7 +40,7 @@ def test_descend_keys_and_values():
 
 
 def test_descend_with_trials_and_several_values():
-    arguments = ["--steps", 2, "--eta-w", "1,0.5", "--tolerance", 0.01]
+    arguments = ["--steps", 2, "--eta-w", "1,0.5", "--tolerance", 0.05]
     sampled = ["--dimension", 30, "--trials", 2, "--seed", 1]
     found = run("descend", *TASK, *arguments, *sampled, "--json")
     assert found.exit_code == 0

@@ -52,7 +52,7 @@ def found_and_true(count: int, strength: float) -> tuple[np.ndarray, np.ndarray]
     ("count", "strength", "most", "slack"),
     [
         (1, 4.0, 0.0165, 0.15),
-        (0, 4.0, 0.025, 0.25),
+        pytest.param(0, 4.0, 0.025, 0.25, marks=pytest.mark.slow),
         pytest.param(3, 2.5, 0.12, 0.1, marks=pytest.mark.slow),
     ],
 )

@@ -24,6 +24,7 @@ def test_coarse_curves_are_near_the_predictions(loss):
         np.testing.assert_allclose(found[name]["test_error"], exact.test_error, atol=6e-3)
 
 
+@pytest.mark.slow
 def test_a_far_move_ends_where_a_new_start_does():
     moved = CoarseCurves()
     moved.curves(Settings({"strength": 1.0, "ridge": 1e-4}))

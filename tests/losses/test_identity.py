@@ -103,6 +103,7 @@ def test_a_loss_stays_what_it_is_when_a_variable_changes():
     assert loss != CustomLoss("scaled", value)
 
 
+@pytest.mark.slow
 def test_compiled_means_are_those_of_the_loss_not_of_its_name():
     first, second = means(rounded_hinge(1.0)), means(rounded_hinge(4.0))
     assert first != second

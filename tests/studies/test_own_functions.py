@@ -84,7 +84,10 @@ def test_exact_shares_give_back_the_curve(middle, width):
 
 @pytest.mark.parametrize(
     ("quantity", "error", "width", "sets", "slack"),
-    [("middle", "standard_error", 0.3, 50, 0.25), ("width", "width_error", 0.4, 200, 0.35)],
+    [
+        ("middle", "standard_error", 0.3, 50, 0.25),
+        pytest.param("width", "width_error", 0.4, 200, 0.35, marks=pytest.mark.slow),
+    ],
 )
 def test_errors_are_the_spread_of_the_fits(quantity, error, width, sets, slack):
     rng, true = np.random.default_rng(3), {"middle": 3.1, "width": width}[quantity]

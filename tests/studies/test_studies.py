@@ -140,7 +140,10 @@ WRONG = {
 """Claims that rest on other results than numbers of `predicted` and `Run.measured`, and a change of
 the results with which they fail."""
 
-COSTLY = ("agreement", "capacity", "joint-training", "representation", "sensitivity")
+COSTLY = {
+    *("agreement", "capacity", "growing-length", "joint-training"),
+    *("learning-curves", "representation", "sensitivity"),
+}
 each = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 
 

@@ -35,7 +35,10 @@ LOPSIDED = CustomLoss(
             *(SparseTokenProblem(10, 3, 6.0, 0.2), TwoSteps(0.5, 0.5, 0.5, 25.0)),
             marks=pytest.mark.slow,
         ),
-        (SparseTokenProblem(4, 1, 2.0, 0.6), TwoSteps(2.0, 1.5, 0.0, 3.0, 2.0, "square")),
+        pytest.param(
+            *(SparseTokenProblem(4, 1, 2.0, 0.6), TwoSteps(2.0, 1.5, 0.0, 3.0, 2.0, "square")),
+            marks=pytest.mark.slow,
+        ),
         (SparseTokenProblem(6, 2, 3.0, 0.3), TwoSteps(1.0, 0.7, 1.0, 5.0, 0.5, LOPSIDED)),
         pytest.param(
             SparseTokenProblem(3, 3, 1.5, 0.5),
@@ -125,7 +128,7 @@ def test_what_is_not_reached_is_said_with_the_error_and_what_twice_of_it_may_be(
     [
         pytest.param("erf", marks=pytest.mark.slow),
         "sigmoid",
-        "tanh",
+        pytest.param("tanh", marks=pytest.mark.slow),
         pytest.param("linear", marks=pytest.mark.slow),
         pytest.param("exp", marks=pytest.mark.slow),
     ],
@@ -207,6 +210,7 @@ def test_steps_that_diverge_are_said_and_what_came_before_is_kept():
         predict(PROBLEM, Attention(wild), Readout())
 
 
+@pytest.mark.slow
 def test_a_readout_follows_the_descent():
     descent = alternating(2.0, 4, 1.0, 8.0, 0.5, beta=1.2)
     course = descend(PROBLEM, descent)

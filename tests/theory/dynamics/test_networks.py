@@ -197,6 +197,7 @@ def test_a_function_of_ones_own_is_the_network_it_writes():
     np.testing.assert_allclose(custom.attended, known.attended, atol=1.5e-2)
 
 
+@pytest.mark.slow
 def test_the_order_of_tokens_counts_where_the_network_sees_it():
     """A network that reads the first token alone errs as one token does: by chance 1/L it helps."""
     first = networks.Network(lambda H, c: H[0, 0] + c[0], columns=["w"], weights=["b"])
@@ -400,6 +401,7 @@ def test_an_error_beside_a_test_error_of_zero_takes_all_replicas():
     assert follow._wanted(sure, 1e-3) == follow.MOST_REPLICAS
 
 
+@pytest.mark.slow
 def test_a_descent_that_keeps_a_symmetry_has_a_note():
     network, problem = networks.Elementwise("tanh"), st.SparseTokenProblem(4, 1, 4.0)
     (note,) = descend(problem, st.Descent(network, 3.0, 20, 3.0, start=0.5), replicas=2).notes

@@ -140,7 +140,7 @@ def test_a_trial_is_as_recorded(name):
     np.testing.assert_allclose(found, RECORDED[name][1], **EXACT)
 
 
-@pytest.mark.parametrize("name", ["start_q", "erf"])
+@pytest.mark.parametrize("name", [pytest.param("start_q", marks=pytest.mark.slow), "erf"])
 def test_test_errors_are_as_recorded(name):
     found = st.descend(*SETTINGS[name], replicas=2).test_error[-1]
     assert found == pytest.approx(RECORDED[name][0][0], abs=1e-9)

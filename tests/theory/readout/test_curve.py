@@ -164,7 +164,7 @@ SMALL = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name == "softmax, blunt" else ())
+        pytest.param(name, marks=pytest.mark.slow if name in ("softmax, blunt", "exp") else ())
         for name in SMALL
     ],
 )
