@@ -12,6 +12,7 @@ from .model import networks as networks
 from .model import presets as presets
 from .model import tasks as tasks
 from .model.descent import Descent as Descent
+from .model.minimum import Minimum as Minimum
 from .model.models import Attention as Attention
 from .model.models import Elementwise as Elementwise
 from .model.models import Pooled as Pooled
@@ -26,6 +27,7 @@ from .simulation import simulate as simulate
 from .theory import align as align
 from .theory import capacity as capacity
 from .theory import descend as descend
+from .theory import minimize as minimize
 from .theory import oracle as oracle
 from .theory import predict as predict
 from .theory import tuning as tuning

@@ -3,6 +3,7 @@ from . import presets as presets
 from . import tasks as tasks
 from .concepts import ConceptProblem as ConceptProblem
 from .descent import Descent as Descent
+from .minimum import Minimum as Minimum
 from .models import MODELS as MODELS
 from .models import Attention as Attention
 from .models import Elementwise as Elementwise

@@ -22,7 +22,7 @@ from sparsetoken.model.architectures.networks import Softmax
 from sparsetoken.model.architectures.own import network_of
 from sparsetoken.model.stages import SMOOTH_LOSSES, smooth_loss
 
-__all__ = ["Descent", "require_descent"]
+__all__ = ["ByName", "Descent", "by_column", "loss_of", "require_descent"]
 
 MOST_STEPS = 100_000
 MOST_BATCHES = 256
@@ -32,7 +32,7 @@ Schedule = Any
 last axis has one number for each step, or a single one."""
 
 
-class _ByName(Mapping[str, Any]):
+class ByName(Mapping[str, Any]):
     """Numbers by the names of columns, which have a hash and do not change."""
 
     def __init__(self, numbers: Iterable[tuple[str, Any]]) -> None:
@@ -54,7 +54,7 @@ class _ByName(Mapping[str, Any]):
         return repr(self._numbers)
 
 
-def _by_column(name: str, low: float = 0.0, named: bool = False) -> Callable[[Any], Any]:
+def by_column(name: str, low: float = 0.0, named: bool = False) -> Callable[[Any], Any]:
     """Return the check of a number, an array of numbers, or numbers by the names of columns.
 
     The numbers of a column may again have names, of signals.
@@ -62,13 +62,13 @@ def _by_column(name: str, low: float = 0.0, named: bool = False) -> Callable[[An
 
     def numbers(given: Any) -> Any:
         if named and isinstance(given, Mapping):
-            return _ByName((str(n), real(name, x, low, LARGEST_VALUE)) for n, x in given.items())
+            return ByName((str(n), real(name, x, low, LARGEST_VALUE)) for n, x in given.items())
         return reals(name, given, low, LARGEST_VALUE)
 
     def kept(given: Any) -> Any:
         if not isinstance(given, Mapping):
             return numbers(given)
-        return _ByName((str(n), numbers(x)) for n, x in given.items())
+        return ByName((str(n), numbers(x)) for n, x in given.items())
 
     return kept
 
@@ -87,10 +87,11 @@ def _numbers_or_none(name: str) -> Callable[[Any], Any]:
 
 
 def _start(given: Any) -> Any:
-    return None if given is None else _by_column("start")(given)
+    return None if given is None else by_column("start")(given)
 
 
-def _loss(given: Any) -> Any:
+def loss_of(given: Any) -> Any:
+    """Return a smooth loss, or a function of scores and targets, checked."""
     from sparsetoken.losses import Loss
 
     if not callable(given) or isinstance(given, (type, Loss)):
@@ -148,7 +149,7 @@ class Descent:
         "step sizes of the columns of U. A schedule is an array of shape (steps, columns) or "
         "(steps, 1), or in a mapping one number for each step",
         default=2.0,
-        find=_by_column("rates"),
+        find=by_column("rates"),
         kind="float, array or mapping",
     )
     rate_c: Schedule = parameter(
@@ -170,7 +171,7 @@ class Descent:
         "parts of the norms of the start; also an array of shape (columns, signals), or in a "
         "mapping one number for each signal, or for some of them by name",
         default=0.0,
-        find=_by_column("start_overlaps", -LARGEST_VALUE, named=True),
+        find=by_column("start_overlaps", -LARGEST_VALUE, named=True),
         kind="float, array or mapping",
     )
     start_c: Any = parameter(
@@ -186,7 +187,7 @@ class Descent:
     decay: Any = parameter(
         "weight decay of the columns of U",
         default=0.0,
-        find=_by_column("decay"),
+        find=by_column("decay"),
         kind="float, array or mapping",
     )
     batches: int = parameter(
@@ -204,7 +205,7 @@ class Descent:
         r"\ell",
         default="logistic",
         choices=SMOOTH_LOSSES,
-        find=_loss,
+        find=loss_of,
         kind="Loss, callable or " + ", ".join(SMOOTH_LOSSES),
     )
     sphere: Any = parameter(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sparsetoken.losses import Loss
 
-__all__ = ["Training", "stem_of", "training_of"]
+__all__ = ["Training", "of_columns", "overlaps_of", "stem_of", "training_of"]
 
 LARGEST_START = 1e5  # of norms and further weights: descents end where they exceed 1e6
 
@@ -97,8 +97,8 @@ def training_of(task: Problem, trained: Descent) -> Training:
     columns = network.column_names(law.outputs)
     _require_names(columns, law.directions)
     norms = network.start_norms(law.outputs) if trained.start is None else trained.start
-    norms = _of_columns("start", norms, columns)
-    overlaps = _overlaps(trained.start_overlaps, columns, law.directions)
+    norms = of_columns("start", norms, columns)
+    overlaps = overlaps_of(trained.start_overlaps, columns, law.directions)
     training = Training(
         law=law.for_loss(trained.loss),
         network=network,
@@ -107,7 +107,7 @@ def training_of(task: Problem, trained: Descent) -> Training:
         rates=_schedule(trained.rates, columns, steps),
         rates_c=_over_steps("rate_c", trained.rate_c, steps),
         momentum=_over_steps("momentum", trained.momentum, steps),
-        decay=_of_columns("decay", trained.decay, columns),
+        decay=of_columns("decay", trained.decay, columns),
         sphere=_of_sphere(
             trained.sphere, columns, np.hypot(norms, np.linalg.norm(overlaps, axis=1))
         ),
@@ -157,7 +157,7 @@ def _require_names(columns: tuple[str, ...], directions: tuple[str, ...]) -> Non
         raise InvalidInput("columns and directions", legal, (columns, directions))
 
 
-def _of_columns(
+def of_columns(
     name: str, given: Any, columns: tuple[str, ...], *shape: int, each: str = "one for each name"
 ) -> Float[np.ndarray, "m ..."]:
     """Return the numbers of all columns, each of which has a number or an array of a shape."""
@@ -198,7 +198,7 @@ def _legal(columns: tuple[str, ...]) -> str:
     return f"{numbers}, for the columns {', '.join(columns)}"
 
 
-def _overlaps(
+def overlaps_of(
     given: Any, columns: tuple[str, ...], directions: tuple[str, ...]
 ) -> Float[np.ndarray, "m P"]:
     """Return the overlaps at the start; those with directions that are not named are 0."""
@@ -212,7 +212,7 @@ def _overlaps(
             for column, row in given.items()
         }
     each = f"or {len(directions)} numbers, one for each signal"
-    return _of_columns("start_overlaps", given, columns, len(directions), each=each)
+    return of_columns("start_overlaps", given, columns, len(directions), each=each)
 
 
 def _schedule(given: Any, columns: tuple[str, ...], steps: int) -> Float[np.ndarray, "T m"]:
@@ -224,7 +224,7 @@ def _schedule(given: Any, columns: tuple[str, ...], steps: int) -> Float[np.ndar
         legal = f"{_legal(columns)}, or an array of shape ({steps}, {m}) or ({steps}, 1)"
         raise InvalidInput("rates", legal, given)
     each = f"or {steps} numbers, one for each step"
-    return _of_columns("rates", given, columns, steps, each=each).T.copy()
+    return of_columns("rates", given, columns, steps, each=each).T.copy()
 
 
 def _over_steps(name: str, given: Any, steps: int) -> Float[np.ndarray, " T"]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
@@ -282,3 +284,62 @@ class Course(NetworkPath):
     replicas: Numbers = quantity("The number of replicas followed.", without=("step",))
     status: Status = quantity("How each course ended.", without=("step",))
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=(), without=("step",))
+
+
+@record
+class MinimumOutcome(Record):
+    """Weights at a joint minimum, and their errors and losses."""
+
+    test_error: Numbers = quantity("Mean of the metric of the task on new bags.")
+    training_loss: Numbers = quantity("Mean loss over all samples, without ridges.")
+    objective: Numbers = quantity("What is minimised: the training loss with all ridges.")
+    weights: Weights = quantity("Overlaps, norms and further weights.")
+
+
+@record
+class MinimumPrediction(MinimumOutcome):
+    """The joint minimum of a network on a task, predicted by theory.
+
+    See Also
+    --------
+    sparsetoken.minimize : The function that returns it.
+    MinimumOutcome : Its quantities.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=3, informative=1, strength=4.0)
+    >>> minimum = st.Minimum(st.networks.Pooled(), alpha=2.0, ridge=0.1)
+    >>> found = st.minimize(problem, minimum, tolerance=0.05)
+    >>> found.weights.names, found.status
+    (('w',), 'converged')
+    """
+
+    errors: MinimumOutcome = quantity(
+        "The error of each of these numbers over scrambles of the nodes; twice the error covers "
+        "95%.",
+        suffix="_se",
+    )
+    numerical_error: Numbers = quantity("That of `test_error`.")
+    susceptibility: Numbers = quantity("V, with axes for columns; no column of a table.")
+    replicon: Numbers = quantity("Replica symmetry is stable below 1.")
+    jumps: Numbers = quantity(
+        "Distance of Stein's response from the implicit one, relative: what jumps of the proximal "
+        "operator between minima change, which the theory leaves out."
+    )
+    residual: Numbers = quantity("By which the equations are not solved, at most.")
+    iterations: Numbers = quantity("Of all starts and scrambles.")
+    status: Status = quantity("How the computation ended, at each point.")
+    notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
+    branches: Any = quantity(
+        "Distinct solutions of the equations, that of the lowest objective first; a tuple of "
+        "results at each point.",
+        column=None,
+        default=(),
+    )
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return all numbers by name but the susceptibility."""
+        columns = super().columns()
+        del columns["susceptibility"]
+        return columns

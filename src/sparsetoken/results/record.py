@@ -346,7 +346,9 @@ def stacked(rows: Sequence[AnyRecord], grid: Broadcast) -> AnyRecord:
         values: list[Any] = [getattr(row, field.name) for row in rows]
         if isinstance(values[0], Record):
             changes[field.name] = stacked(values, grid)
-        elif field.name in ("status", "notes") and not isinstance(values[0], np.ndarray):
+        elif field.name in ("status", "notes", "branches") and not isinstance(
+            values[0], np.ndarray
+        ):
             changes[field.name] = as_objects(values, grid.shape)
         elif field.metadata["column"] is not None and values[0] is not None:
             array = np.stack(values)

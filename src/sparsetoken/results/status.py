@@ -18,8 +18,9 @@ class StatusCode(enum.StrEnum):
     Examples
     --------
     >>> from sparsetoken.results import StatusCode
-    >>> [str(code) for code in StatusCode]
-    ['converged', 'max_iterations', 'tolerance_not_reached', 'no_limit', 'disagrees']
+    >>> [str(code) for code in StatusCode]  # doctest: +NORMALIZE_WHITESPACE
+    ['converged', 'max_iterations', 'tolerance_not_reached', 'no_limit', 'disagrees',
+     'approximate', 'branches']
     """
 
     CONVERGED = "converged"
@@ -27,6 +28,8 @@ class StatusCode(enum.StrEnum):
     TOLERANCE_NOT_REACHED = "tolerance_not_reached"
     NO_LIMIT = "no_limit"
     DISAGREES = "disagrees"  # with what was measured
+    APPROXIMATE = "approximate"  # where the theory is not exact
+    BRANCHES = "branches"  # more than one solution
 
 
 class Status(str):

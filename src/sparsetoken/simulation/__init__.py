@@ -3,6 +3,7 @@
 from sparsetoken.simulation.alignment import align
 from sparsetoken.simulation.descent import descend
 from sparsetoken.simulation.message_passing import MessagePassing, pass_messages
+from sparsetoken.simulation.minimum import minimize
 from sparsetoken.simulation.separability import is_separable
 from sparsetoken.simulation.simulate import draw_training_set, simulate
 
@@ -12,6 +13,7 @@ __all__ = [
     "descend",
     "draw_training_set",
     "is_separable",
+    "minimize",
     "pass_messages",
     "simulate",
 ]

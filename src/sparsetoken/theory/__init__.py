@@ -15,11 +15,14 @@ from sparsetoken.theory.predict import predict, predict_readouts
 
 if TYPE_CHECKING:
     from sparsetoken.theory.dynamics import descend
+    from sparsetoken.theory.minimum import minimize
 else:  # on first use: a prediction needs none of them
     import lazy_loader
 
     __getattr__, _, _ = lazy_loader.attach(
-        __name__, submodules=["oracle", "tuning"], submod_attrs={"dynamics": ["descend"]}
+        __name__,
+        submodules=["oracle", "tuning"],
+        submod_attrs={"dynamics": ["descend"], "minimum": ["minimize"]},
     )
 
 __all__ = [
@@ -28,6 +31,7 @@ __all__ = [
     "align",
     "capacity",
     "descend",
+    "minimize",
     "predict",
     "predict_readouts",
     "sign_boundary",

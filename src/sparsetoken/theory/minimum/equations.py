@@ -1,0 +1,339 @@
+"""The equations of the joint minimum on a fixed set of bags.
+
+A bag has projections Z on the signals, and of each token omega_l = M Z_l + k_l R^(1/2) g_l on the
+columns of the weights that were trained without the bag. With the bag they are H, the minimum of a
+quadratic penalty and the loss of the bag: the proximal operator.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtri
+
+from sparsetoken.model.minimum import Minimization
+from sparsetoken.model.network_checks import sample_loss
+from sparsetoken.model.networks import Architecture
+from sparsetoken.numerics.quadrature import even_uniforms
+
+_SEED = 20261127  # any fixed number: the same bags in every run
+_CHUNK = 256  # bags in one compiled call: one compilation for all numbers of nodes
+_FIRST, _AGAIN = 12, 4  # steps of the proximal operator from a distant start, and from the last
+
+
+class Nodes(NamedTuple):
+    """Bags with their weights in means: of each kind equally many.
+
+    Attributes
+    ----------
+    Z : array of shape (n, L, P)
+    scale : array of shape (n, L)
+    y : array
+    g : array of shape (n, L, m)
+        Normals of the projections on the columns beside the signals.
+    weights : array of shape (n,)
+    """
+
+    Z: Float[np.ndarray, "n L P"]
+    scale: Float[np.ndarray, "n L"]
+    y: np.ndarray
+    g: Float[np.ndarray, "n L m"]
+    weights: Float[np.ndarray, " n"]
+
+
+@functools.lru_cache(maxsize=8)
+def nodes_of(law: Any, columns: int, size: int, scramble: int) -> Nodes:
+    """Return bags, `size` of each kind, spread evenly."""
+    kinds, L, P, own = len(law.rates), law.length, len(law.directions), law.uniforms
+    rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(scramble,)))
+    dimensions = own + L * (P + columns)
+    u = np.concatenate([even_uniforms(dimensions, rng)(size) for _ in range(kinds)])
+    normals = ndtri(u[:, own:]).reshape(kinds * size, L, P + columns)
+    latent = dict(law.of_each_kind(size, rng, u[:, :own]))
+    coefficients = np.asarray(latent["coefficients"], float)
+    scale = np.asarray(latent.setdefault("scale", np.ones((len(u), L))), float)
+    Z = coefficients + scale[..., None] * normals[..., :P]
+    y = law.targets(latent, Z)
+    weights = np.repeat(np.array(law.rates) / size, size)
+    return Nodes(Z, scale, y, np.ascontiguousarray(normals[..., P:]), weights)
+
+
+class State(NamedTuple):
+    """The unknowns: K and S of the equations, overlaps M, further weights c."""
+
+    K: Float[np.ndarray, "m m"]
+    S: Float[np.ndarray, "m m"]
+    M: Float[np.ndarray, "m P"]
+    c: Float[np.ndarray, " C"]
+
+
+class Order(NamedTuple):
+    """Overlaps, susceptibility, and the Gram matrix beside the signals."""
+
+    M: Float[np.ndarray, "m P"]
+    V: Float[np.ndarray, "m m"]
+    R: Float[np.ndarray, "m m"]
+
+
+class Means(NamedTuple):
+    """Means over bags at an order, and where the proximal operator ended."""
+
+    order: Order
+    x: Float[np.ndarray, "n Lm"]
+    values: Float[np.ndarray, " n"]
+    prox_error: float
+    of: dict[str, Any]
+
+
+def root_of(S: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
+    """Return the symmetric root of a covariance."""
+    values, vectors = np.linalg.eigh(0.5 * (S + S.T))
+    return (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+
+
+class Equations:
+    """The equations of a minimum on bags of a scramble."""
+
+    def __init__(self, problem: Minimization, size: int, scramble: int) -> None:
+        self.problem = problem
+        self.nodes = nodes_of(problem.law, len(problem.columns), size, scramble)
+        self._compiled = _compiled(
+            problem.network, problem.loss, problem.law.outputs, *self.nodes.g.shape[1:]
+        )
+
+    @property
+    def _free(self) -> np.ndarray:
+        return np.flatnonzero(~self.problem.frozen)
+
+    def start(self, M: np.ndarray, rest: float, c: np.ndarray) -> State:
+        """Return a state with overlaps M and columns of a norm beside the signals."""
+        problem, m = self.problem, len(self.problem.columns)
+        A = np.diag(problem.ridge) + np.eye(m)
+        S = problem.alpha * A @ (rest**2 * np.eye(m)) @ A
+        return State(np.eye(m), S, np.where(problem.frozen[:, None], problem.overlaps, M), c)
+
+    def order(self, state: State) -> Order:
+        """Return the order parameters of a state.
+
+        Columns that are given have no response, and act on the others through K.
+        """
+        problem, free, given = self.problem, self._free, np.flatnonzero(self.problem.frozen)
+        m, inside = len(problem.columns), np.ix_(self._free, self._free)
+        inverse = np.linalg.inv((np.diag(problem.ridge) + state.K)[inside])
+        V, R = np.zeros((m, m)), np.zeros((m, m))
+        V[inside] = inverse / problem.alpha
+        R[inside] = inverse @ state.S[inside] @ inverse / problem.alpha
+        M = state.M.copy()
+        if len(given):
+            M[given] = problem.overlaps[given]
+            own = np.diag(problem.rest[given] ** 2)
+            follow = -inverse @ state.K[np.ix_(free, given)]
+            R[np.ix_(given, given)] = own
+            R[np.ix_(free, given)] = follow @ own
+            R[np.ix_(given, free)] = (follow @ own).T
+            R[inside] += follow @ own @ follow.T
+        return Order(M, V, R)
+
+    def omega(self, order: Order, g: np.ndarray | None = None) -> Float[np.ndarray, "n Lm"]:
+        """Return the projections on weights that were trained without the bag."""
+        n = self.nodes
+        noise = (n.g if g is None else g) @ root_of(order.R)
+        omega = n.Z @ order.M.T + n.scale[..., None] * noise
+        return omega.reshape(len(n.weights), -1)
+
+    def prox(
+        self, order: Order, c: np.ndarray, x: np.ndarray, steps: int = _FIRST
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the proximal operator of all bags from a start, its values and its error."""
+        n, omega, root = self.nodes, self.omega(order), root_of(order.V)
+        parts = [
+            self._compiled.prox(x[j], omega[j], n.scale[j], n.y[j], c, root, steps)
+            for j in self._chunks
+        ]
+        ends, values, errors = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return ends, values, float(errors.max())
+
+    @property
+    def _chunks(self) -> list[slice]:
+        count = len(self.nodes.weights)
+        return [slice(i, i + _CHUNK) for i in range(0, count, _CHUNK)]
+
+    def means(self, state: State, x: np.ndarray, steps: int = _AGAIN) -> Means:
+        """Return all means at a state, with the proximal operator from x.
+
+        Equation: joint-minimum.
+        """
+        n, order = self.nodes, self.order(state)
+        x, values, error = self.prox(order, state.c, x, steps)
+        omega, root, found = self.omega(order), root_of(order.V), dict[str, Any]()
+        for j in self._chunks:
+            some = (x[j], omega[j], n.scale[j], n.y[j], n.Z[j], n.weights[j])
+            for name, part in self._compiled.means(*some, state.c, root).items():
+                found[name] = found.get(name, 0.0) + np.asarray(part)
+        return Means(order, x, values, error, found)
+
+    def step(self, state: State, means: Means) -> State:
+        """Return the state that the equations give: K and S as they are, a Newton step in M and c.
+
+        The Newton step is at fixed noise; it has the curvature of the envelope.
+        """
+        problem, free, of = self.problem, self._free, means.of
+        P, C = state.M.shape[1], len(state.c)
+        ridge = problem.ridge[free]
+        by_M = (problem.ridge[:, None] * means.order.M + of["GZ"])[free]
+        slope = np.concatenate([by_M.ravel(), of["by_c"] + problem.ridge_c * state.c])
+        of_M = of["ZJZ"][free][:, :, free].reshape(len(free) * P, len(free) * P)
+        of_M = of_M + np.diag(np.repeat(ridge, P))
+        mixed = of["ZJc"][free].reshape(len(free) * P, C)
+        of_c = of["by_cc"] + problem.ridge_c * np.eye(C)
+        curvature = np.block([[of_M, mixed], [mixed.T, of_c]])
+        values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
+        move = vectors @ ((vectors.T @ slope) / np.maximum(np.abs(values), _LEAST_CURVATURE))
+        move *= min(1.0, 1.0 / max(np.abs(move).max(), 1e-12))
+        M = means.order.M.copy()
+        M[free] -= move[: len(free) * P].reshape(len(free), P)
+        return State(of["K"], of["S"], M, state.c - move[len(free) * P :])
+
+    def replicon(self, means: Means) -> float:
+        """Return the spectral radius below which replica symmetry is stable at 1."""
+        m, V = len(self.problem.columns), means.order.V
+        T = np.einsum("ia,pb,abjq->ipjq", V, V, means.of["T"]).reshape(m * m, m * m)
+        return float(self.problem.alpha * np.abs(np.linalg.eigvals(T)).max())
+
+    def responses(
+        self, means: Means, c: np.ndarray, g: np.ndarray, x: np.ndarray, move: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the proximal operator at other normals, pulls there, and their change by a move.
+
+        The pulls are the slopes of the losses by the projections. The proximal operator is the
+        lowest that starts at x and at the weights without the bag lead to; the change of the pulls
+        by a move of the normals is to first order.
+        """
+        n, root, noise = self.nodes, root_of(means.order.V), root_of(means.order.R)
+        moved = (n.scale[..., None] * (move @ noise)).reshape(len(x), -1)
+        omega = self.omega(means.order, g)
+        ends = []
+        for start in (x, 0 * x):
+            parts = [
+                self._compiled.prox(start[j], omega[j], n.scale[j], n.y[j], c, root, _FIRST)
+                for j in self._chunks
+            ]
+            ends.append([np.concatenate(part) for part in list(zip(*parts, strict=True))[:2]])
+        (near, value), (far, other) = ends
+        best = np.where((other < value - 1e-9 * (1 + np.abs(value)))[:, None], far, near)
+        pairs = [
+            self._compiled.pulls(best[j], omega[j], n.scale[j], n.y[j], c, root, moved[j])
+            for j in self._chunks
+        ]
+        pulls, changes = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        return best, pulls, changes
+
+
+_LEAST_CURVATURE = 1e-3
+
+
+class _Functions(NamedTuple):
+    prox: Callable[..., Any]
+    means: Callable[..., Any]
+    pulls: Callable[..., Any]
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(network: Architecture, loss: Any, outputs: int, L: int, m: int) -> _Functions:
+    """Return compiled functions of all bags at once."""
+    import jax
+    import jax.numpy as jnp
+
+    of_sample, size = sample_loss(loss, outputs), L * m
+
+    def one(h: Any, y: Any, c: Any) -> Any:
+        return of_sample(network.scores(h.reshape(L, m), c, outputs), y)
+
+    def penalised(x: Any, omega: Any, D: Any, y: Any, c: Any) -> Any:
+        return 0.5 * x @ x + one(omega + D @ x, y, c)
+
+    slope = jax.grad(penalised)
+
+    def curvature(x: Any, omega: Any, D: Any, y: Any, c: Any) -> Any:
+        return jnp.eye(size) + D.T @ jax.hessian(one)(omega + D @ x, y, c) @ D
+
+    def blocks(scale: Any, root: Any) -> Any:
+        return jax.scipy.linalg.block_diag(*[scale[token] * root for token in range(L)])
+
+    def prox_of(
+        x: Any, omega: Any, scale: Any, y: Any, c: Any, root: Any, steps: int
+    ) -> tuple[Any, Any, Any]:
+        """Newton's method with Levenberg's term, which grows until a step lowers the value."""
+        D = blocks(scale, root)
+
+        def body(carry: Any, _: Any) -> tuple[Any, None]:
+            x, value, more = carry
+            matrix = curvature(x, omega, D, y, c) + more * jnp.eye(size)
+            new = x - jnp.linalg.solve(matrix, slope(x, omega, D, y, c))
+            lower = penalised(new, omega, D, y, c)
+            good = lower <= value + 1e-13 * jnp.abs(value)
+            less = jnp.where(more < 1e-3, 0.0, more / 6)
+            more = jnp.where(good, less, jnp.maximum(4 * more, 0.5))
+            return (jnp.where(good, new, x), jnp.where(good, lower, value), more), None
+
+        start = (x, penalised(x, omega, D, y, c), 0.0)
+        (x, value, _), _ = jax.lax.scan(body, start, None, length=steps)
+        return x, value, jnp.abs(slope(x, omega, D, y, c)).max()
+
+    @functools.partial(jax.jit, static_argnums=6)
+    def prox(x: Any, omega: Any, scale: Any, y: Any, c: Any, root: Any, steps: int) -> Any:
+        def own(x: Any, omega: Any, scale: Any, y: Any) -> Any:
+            return prox_of(x, omega, scale, y, c, root, steps)
+
+        return jax.vmap(own)(x, omega, scale, y)
+
+    def of_bag(x: Any, omega: Any, scale: Any, y: Any, Z: Any, c: Any, root: Any) -> Any:
+        D = blocks(scale, root)
+        h = omega + D @ x
+        G, by_c = jax.grad(one, 0)(h, y, c), jax.grad(one, 2)(h, y, c)
+        of_h = jax.hessian(one)(h, y, c)
+        mixed = jax.jacfwd(jax.grad(one, 0), 2)(h, y, c)
+        V = D @ D.T
+        inverse = jnp.linalg.inv(jnp.eye(size) + of_h @ V)
+        J = (inverse @ of_h).reshape(L, m, L, m)
+        by_cc = jax.hessian(one, 2)(h, y, c) - mixed.T @ (V @ inverse) @ mixed
+        G, square = G.reshape(L, m), scale**2
+        return {
+            "S": jnp.einsum("l,li,lj->ij", square, G, G),
+            "K": jnp.einsum("l,lilj->ij", square, J),
+            "GZ": G.T @ Z,
+            "by_c": by_c,
+            "by_cc": by_cc,
+            "loss": one(h, y, c),
+            "T": jnp.einsum("l,k,likj,lpkq->ipjq", square, square, J, J),
+            "ZJZ": jnp.einsum("lp,likj,kq->ipjq", Z, J, Z),
+            "ZJc": jnp.einsum("lp,lic->ipc", Z, (inverse @ mixed).reshape(L, m, -1)),
+        }
+
+    @jax.jit
+    def means(
+        x: Any, omega: Any, scale: Any, y: Any, Z: Any, weights: Any, c: Any, root: Any
+    ) -> Any:
+        def own(x: Any, omega: Any, scale: Any, y: Any, Z: Any) -> Any:
+            return of_bag(x, omega, scale, y, Z, c, root)
+
+        found = jax.vmap(own)(x, omega, scale, y, Z)
+        result = {name: jnp.tensordot(weights, part, axes=1) for name, part in found.items()}
+        return result | {"K": 0.5 * (result["K"] + result["K"].T)}
+
+    @jax.jit
+    def pulls(x: Any, omega: Any, scale: Any, y: Any, c: Any, root: Any, move: Any) -> Any:
+        def own(x: Any, omega: Any, scale: Any, y: Any, move: Any) -> Any:
+            D = blocks(scale, root)
+            h = omega + D @ x
+            of_h = jax.hessian(one)(h, y, c)
+            change = jnp.linalg.solve(jnp.eye(size) + of_h @ (D @ D.T), of_h @ move)
+            return jax.grad(one, 0)(h, y, c).reshape(L, m), change.reshape(L, m)
+
+        return jax.vmap(own)(x, omega, scale, y, move)
+
+    return _Functions(prox, means, pulls)

@@ -1,0 +1,151 @@
+"""The joint minimum against real tokens, against predict where columns are frozen, and its ends.
+
+Equations: joint-minimum.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import sparsetoken as st
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.minimum import minimization_of
+from sparsetoken.theory.minimum.equations import Equations
+from sparsetoken.theory.minimum.solve import jumps_of, solve
+
+PROBLEM = st.SparseTokenProblem(length=4, informative=1, strength=4.0, positive_rate=0.5)
+SOFTMAX = st.networks.Softmax()
+
+
+@pytest.fixture(scope="module")
+def found():
+    return st.minimize(PROBLEM, st.Minimum(SOFTMAX, alpha=3.0, ridge=0.1))
+
+
+def within(theory, error, measured, standard_error, shift=0.0):
+    """Whether a simulation agrees: 4 standard errors, and a shift of finite dimension."""
+    return abs(theory - measured) <= 4 * math.hypot(error, standard_error) + shift
+
+
+def agrees(theory, simulated, d):
+    columns, errors = theory.columns(), theory.errors.columns()
+    means, spreads = simulated.mean.columns(), simulated.standard_error.columns()
+    names = [n for n in means if not n.startswith("cosine")]
+    # Numbers of finite dimension are off by a few times 1/d of their size.
+    found = {name: (columns[name], errors[name], means[name], spreads[name]) for name in names}
+    return {name: within(*four, 4 / d * abs(four[0])) for name, four in found.items()}
+
+
+def test_it_is_what_real_tokens_end_in(found):
+    minimum = st.Minimum(SOFTMAX, alpha=3.0, ridge=0.1)
+    assert found.status == "converged"
+    assert len(found.branches) == 1
+    assert 0 < found.replicon < 1
+    for start in ("informed", "uninformed"):
+        own = st.simulation.minimize(PROBLEM, minimum, dimension=150, trials=12, start=start)
+        assert own.status == "converged"
+        good = agrees(found, own, 150)
+        assert all(good.values()), good
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "network", "more"),
+    [
+        (st.tasks.single_location_regression(length=4, strength=3.0), SOFTMAX, {"loss": "square"}),
+        (st.tasks.meeting_concepts(), st.networks.Softmax(heads=2), {}),
+        (PROBLEM, st.networks.Gated(hidden=1), {"ridge_c": 0.1}),
+    ],
+)
+def test_so_it_is_on_other_tasks_and_networks(task, network, more):
+    minimum = st.Minimum(network, alpha=4.0, ridge=0.1, **more)
+    theory = st.minimize(task, minimum, starts=["informed"])
+    own = st.simulation.minimize(task, minimum, dimension=150, trials=12, start="informed")
+    for name in ("test_error", "training_loss", "objective"):
+        value, error = getattr(theory, name), getattr(theory.errors, name)
+        mean, spread = getattr(own.mean, name), getattr(own.standard_error, name)
+        assert within(value, error, mean, spread, 4 / 150 * abs(value)), name
+
+
+@pytest.mark.parametrize(("cosine", "sharpness"), [(0.9, 1.0), (0.5, 2.0)])
+def test_with_a_frozen_query_it_is_the_readout(cosine, sharpness):
+    query = st.Query(cosine, sharpness)
+    known = st.predict(PROBLEM, st.Attention(query), st.Readout("logistic", 0.05, 2.0))
+    frozen = {"q": (cosine * sharpness, sharpness)}
+    theory = st.minimize(PROBLEM, st.Minimum(SOFTMAX, alpha=2.0, ridge=0.05, frozen=frozen))
+    for name in ("test_error", "training_loss"):
+        value, error = getattr(theory, name), getattr(theory.errors, name)
+        assert abs(value - getattr(known, name)) <= 3 * error + 1e-3 * abs(value), name
+    assert theory.weights.overlaps[0, 0] == pytest.approx(cosine * sharpness)
+    assert theory.weights.norms[0] == pytest.approx(sharpness)
+
+
+def test_where_the_proximal_operator_jumps_it_is_approximate():
+    theory = st.minimize(PROBLEM, st.Minimum(SOFTMAX, alpha=2.0, ridge=0.01), starts=["informed"])
+    assert theory.status == "approximate"
+    assert "simulation.minimize" in theory.status.remedy
+    assert theory.jumps > 0.2
+
+
+def test_jumps_are_known_to_two_percent():
+    """Of mean pooling, whose loss is convex, there are none."""
+    pooled = minimization_of(PROBLEM, st.Minimum(st.networks.Pooled(), alpha=2.0, ridge=0.1))
+    gaps = []
+    for scramble in range(3):
+        equations = Equations(pooled, 512, scramble)
+        start = equations.start(np.ones((1, 1)), 1.0, np.zeros(1))
+        solution = solve(equations, start, tolerance=1e-6)
+        gap, error = jumps_of(equations, solution)
+        gaps.append(gap)
+        assert error < 0.02
+    assert max(gaps) < 0.02
+
+
+def test_weights_that_run_away_have_no_limit_and_a_ridge_holds_them():
+    """Without a ridge the further weights of gated attention may grow for ever."""
+    equations = Equations(
+        minimization_of(PROBLEM, st.Minimum(st.networks.Pooled(), alpha=2.0, ridge=0.1)), 128, 0
+    )
+    state = equations.start(np.full((1, 1), 1e5), 1.0, np.zeros(1))
+    assert solve(equations, state, tolerance=1e-6).ran_away
+
+
+def test_arrays_are_solved_point_by_point(found):
+    minimum = st.Minimum(SOFTMAX, alpha=np.array([3.0, 4.0]), ridge=0.1)
+    curve = st.minimize(PROBLEM, minimum, starts=["informed"], tolerance=0.05)
+    assert curve.dims == ("alpha",)
+    assert curve[0].test_error == pytest.approx(float(found.test_error), abs=2e-3)
+    assert curve.test_error[1] < curve.test_error[0]
+    assert "alpha" in curve.to_frame()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"ridge": 0.0}, "ridge must be above 0"),
+        ({"frozen": {"v": (1.0, 1.0)}}, "frozen must be names among"),
+        ({"frozen": {"q": (1.0,)}}, "1 overlaps and the norm"),
+        ({"frozen": {"q": (2.0, 1.0)}}, "no norm is smaller"),
+        ({"frozen": 3.0}, "a mapping from columns"),
+        ({"alpha": math.inf}, "alpha"),
+    ],
+)
+def test_bad_minima_are_refused(changes, words):
+    with pytest.raises(InvalidInput, match=words):
+        st.minimize(PROBLEM, st.Minimum(SOFTMAX, **changes))
+
+
+def test_other_bad_input_is_refused():
+    with pytest.raises(InvalidInput, match="minimum must be a Minimum"):
+        st.minimize(PROBLEM, st.Descent())
+    with pytest.raises(InvalidInput, match="start must be uninformed, informed"):
+        st.minimize(PROBLEM, st.Minimum(), starts=["nowhere"])
+    with pytest.raises(InvalidInput, match="start must be uninformed, informed"):
+        st.simulation.minimize(PROBLEM, st.Minimum(), start="nowhere")
+    tokens = st.TokenCovariance(np.ones(20), signal=np.eye(20)[0])
+    other = st.SparseTokenProblem(4, 1, 4.0, tokens=tokens)
+    with pytest.raises(InvalidInput, match=r"isotropic.*simulation\.minimize"):
+        st.minimize(other, st.Minimum())
+    simulated = st.simulation.minimize(other, st.Minimum(alpha=4.0), trials=2)
+    assert simulated.trials.test_error.shape == (2,)
