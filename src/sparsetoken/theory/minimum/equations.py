@@ -149,13 +149,7 @@ class Equations:
         self, order: Order, c: np.ndarray, x: np.ndarray, steps: int = _FIRST
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the proximal operator of all bags from a start, its values and its error."""
-        n, omega, root = self.nodes, self.omega(order), root_of(order.V)
-        parts = [
-            self._compiled.prox(x[j], omega[j], n.scale[j], n.y[j], c, root, steps)
-            for j in self._chunks
-        ]
-        ends, values, errors = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return ends, values, float(errors.max())
+        return self._solved(self.omega(order), order, c, x, steps)
 
     @property
     def _chunks(self) -> list[slice]:
@@ -204,33 +198,46 @@ class Equations:
         T = np.einsum("ia,pb,abjq->ipjq", V, V, means.of["T"]).reshape(m * m, m * m)
         return float(self.problem.alpha * np.abs(np.linalg.eigvals(T)).max())
 
-    def responses(
-        self, means: Means, c: np.ndarray, g: np.ndarray, x: np.ndarray, move: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the proximal operator at other normals, pulls there, and their change by a move.
+    def nearest(
+        self, order: Order, c: np.ndarray, g: np.ndarray, x: np.ndarray
+    ) -> Float[np.ndarray, "n Lm"]:
+        """Return the proximal operator at other normals g.
 
-        The pulls are the slopes of the losses by the projections. The proximal operator is the
-        lowest that starts at x and at the weights without the bag lead to; the change of the pulls
-        by a move of the normals is to first order.
+        It is the lower one of what x and the weights without the bag lead to.
         """
-        n, root, noise = self.nodes, root_of(means.order.V), root_of(means.order.R)
-        moved = (n.scale[..., None] * (move @ noise)).reshape(len(x), -1)
-        omega = self.omega(means.order, g)
-        ends = []
-        for start in (x, 0 * x):
-            parts = [
-                self._compiled.prox(start[j], omega[j], n.scale[j], n.y[j], c, root, _FIRST)
-                for j in self._chunks
-            ]
-            ends.append([np.concatenate(part) for part in list(zip(*parts, strict=True))[:2]])
-        (near, value), (far, other) = ends
-        best = np.where((other < value - 1e-9 * (1 + np.abs(value)))[:, None], far, near)
-        pairs = [
-            self._compiled.pulls(best[j], omega[j], n.scale[j], n.y[j], c, root, moved[j])
+        omega = self.omega(order, g)
+        (near, value, _), (far, other, _) = (
+            self._solved(omega, order, c, start, _FIRST) for start in (x, 0 * x)
+        )
+        lower = other < value - 1e-9 * (1 + np.abs(value))
+        return np.where(lower[:, None], far, near)
+
+    def pulls(
+        self, order: Order, c: np.ndarray, g: np.ndarray, x: np.ndarray, move: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the slopes of the losses by the projections, and their change by a move of g.
+
+        The change is to first order.
+        """
+        n, root, omega = self.nodes, root_of(order.V), self.omega(order, g)
+        moved = (n.scale[..., None] * (move @ root_of(order.R))).reshape(len(x), -1)
+        parts = [
+            self._compiled.pulls(x[j], omega[j], n.scale[j], n.y[j], c, root, moved[j])
             for j in self._chunks
         ]
-        pulls, changes = (np.concatenate(part) for part in zip(*pairs, strict=True))
-        return best, pulls, changes
+        pulls, changes = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return pulls, changes
+
+    def _solved(
+        self, omega: np.ndarray, order: Order, c: np.ndarray, x: np.ndarray, steps: int
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        n, root = self.nodes, root_of(order.V)
+        parts = [
+            self._compiled.prox(x[j], omega[j], n.scale[j], n.y[j], c, root, steps)
+            for j in self._chunks
+        ]
+        ends, values, errors = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return ends, values, float(errors.max())
 
 
 _LEAST_CURVATURE = 1e-3

@@ -34,8 +34,8 @@ from sparsetoken.theory.minimum.solve import Solution, jumps_of, lowest, solve
 from sparsetoken.work import solved
 
 TOLERANCE = 1e-2
-_COARSE, _FINE = 128, 512  # bags of each kind
-_SCRAMBLES = (4, 8)  # at least, and at most
+_COARSE, _FINE = 128, 1024  # bags of each kind
+_SCRAMBLES = (3, 6)  # at least, and at most
 _SOLVED = 1e-6  # residual of a solution
 _GUARDS = 2  # restarts of the proximal operator
 _TESTS = 4  # scrambles of new bags

@@ -11,12 +11,13 @@ from jaxtyping import Float
 from sparsetoken.theory.minimum.equations import Equations, Means, Order, State, root_of
 
 _DAMPING = 0.5
+_PATIENCE = 30  # iterations, after which the damping is larger where the residual has not halved
 _TERMS = 5  # of Anderson mixing
 _NEAR = 0.15  # the residual from which on it is used
 _RUNAWAY = 1e4  # of a number of the state
 _SHIFT, _RESTARTS = 2.0, 3  # of the proximal operator from other starts
 _LOWER = 1e-6  # relative, of another minimum
-_CORRELATION, _PARTNERS = 0.95, 4  # of the normals of near projections, and their number
+_CORRELATION, _PARTNERS = 0.95, 2  # of the normals of near projections, and their number
 
 
 class Solution(NamedTuple):
@@ -64,7 +65,7 @@ def solve(
     """
     n, L, m = equations.nodes.g.shape
     x, steps = (np.zeros((n, L * m)), 12) if x is None else (x, 4)
-    v = _packed(start)
+    v, damping, least = _packed(start), _DAMPING, np.inf
     seen: list[tuple[np.ndarray, np.ndarray]] = []
     for iteration in range(1, most + 1):
         state = _unpacked(v, start)
@@ -76,8 +77,11 @@ def solve(
             break
         if not np.isfinite(v).all() or np.abs(v).max() > _RUNAWAY:
             return Solution(state, means, size, iteration, True)
+        if iteration % _PATIENCE == 0:  # a solution that larger steps leap over
+            damping, least = (damping, size) if size < 0.5 * least else (damping / 2, size)
+            seen.clear()
         seen.append((v, residual))
-        v = _next(equations, start, seen, mixed=iteration > wait and size < _NEAR)
+        v = _next(equations, start, seen, damping, mixed=iteration > wait and size < _NEAR)
     return Solution(state, means, size, iteration, False)
 
 
@@ -104,7 +108,11 @@ def _legal(equations: Equations, v: np.ndarray, like: State) -> bool:
 
 
 def _next(
-    equations: Equations, like: State, seen: list[tuple[np.ndarray, np.ndarray]], mixed: bool
+    equations: Equations,
+    like: State,
+    seen: list[tuple[np.ndarray, np.ndarray]],
+    damping: float,
+    mixed: bool,
 ) -> np.ndarray:
     """Return the next unknowns: Anderson mixing of the last ones, or a damped step."""
     v, residual = seen[-1]
@@ -117,7 +125,6 @@ def _next(
         near = np.abs(mix - v).max() < 2 * (1 + np.abs(v).max())
         if near and _legal(equations, mix, like):
             return mix
-    damping = _DAMPING
     while not _legal(equations, step := v + damping * residual, like) and damping > 1e-4:
         damping /= 3
     return step
@@ -147,13 +154,13 @@ def jumps_of(equations: Equations, found: Solution) -> tuple[float, float]:
     jumps in E[k G g^T], the left side of Stein's identity, which the equations leave out.
     """
     n, c, rng = equations.nodes, found.state.c, np.random.default_rng(0)
-    parts = []
+    order, x, parts = found.order, found.means.x, []
     for _ in range(_PARTNERS):
         fresh = rng.standard_normal(n.g.shape)
         other = _CORRELATION * n.g + math.sqrt(1 - _CORRELATION**2) * fresh
         move = other - n.g
-        x, before, change = equations.responses(found.means, c, n.g, found.means.x, move)
-        _, after, later = equations.responses(found.means, c, other, x, move)
+        before, change = equations.pulls(order, c, n.g, x, move)
+        after, later = equations.pulls(order, c, other, equations.nearest(order, c, other, x), move)
         gap = after - before - 0.5 * (change + later)
         parts.append(np.einsum("nl,nli,nlj->nij", n.scale, gap, move) / (2 * (1 - _CORRELATION)))
     of_bag = np.mean(parts, axis=0)
