@@ -26,6 +26,7 @@ GROUPS = {
         "predict": "theory",
         "capacity": "theory",
         "descend": "descend",
+        "minimize": "minimize",
         "floor": "theory",
         "represent": "theory",
     },
@@ -64,7 +65,7 @@ NARROWEST, WIDEST = 40, 1000
 UNREADABLE = "Error reading persistent compilation cache"
 """How JAX begins its warning of a damaged file of compiled code."""
 
-SMALL = ("align", "predict", "capacity", "descend", "floor", "represent")
+SMALL = ("align", "predict", "capacity", "descend", "minimize", "floor", "represent")
 """Commands whose arrays are small: more threads of the linear algebra only wait for one another."""
 
 HELP = (

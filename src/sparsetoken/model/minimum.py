@@ -9,7 +9,8 @@ import numpy as np
 
 from sparsetoken.base.parameters import SIZES, Range, parameter, value
 from sparsetoken.base.validation import LARGEST_LOAD, InvalidInput, Reals, real, reals
-from sparsetoken.model.architectures.base import Architecture
+from sparsetoken.losses import Loss
+from sparsetoken.model.architectures.base import Architecture, WeightedSum
 from sparsetoken.model.architectures.networks import Softmax
 from sparsetoken.model.architectures.own import network_of
 from sparsetoken.model.descent import ByName, by_column, loss_of
@@ -19,8 +20,6 @@ from sparsetoken.model.training import of_columns, overlaps_of
 
 if TYPE_CHECKING:
     from jaxtyping import Float
-
-    from sparsetoken.losses import Loss
 
 __all__ = ["STARTS", "Minimization", "Minimum", "minimization_of", "start_of"]
 
@@ -128,6 +127,13 @@ class Minimization(NamedTuple):
     frozen: Float[np.ndarray, " m"]
     overlaps: Float[np.ndarray, "m P"]
     rest: Float[np.ndarray, " m"]
+
+    @property
+    def convex(self) -> bool:
+        """Whether the loss is known to be convex in all that is trained."""
+        readouts = np.isin(np.arange(len(self.frozen)), self.network.readouts(self.law.outputs))
+        built_in = isinstance(self.network, WeightedSum) and isinstance(self.loss, Loss)
+        return built_in and bool((self.frozen | readouts).all())
 
     @property
     def columns(self) -> tuple[str, ...]:

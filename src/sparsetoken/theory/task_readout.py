@@ -14,8 +14,10 @@ from scipy.special import ndtri
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
+from sparsetoken.model import networks
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.models import Model, Pooled, QueriedModel
+from sparsetoken.model.minimum import Minimum, minimization_of
+from sparsetoken.model.models import Attention, Model, Pooled, QueriedModel
 from sparsetoken.model.network_checks import check_metric
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.model.task_law import Problem, TaskLaw, law_of
@@ -71,8 +73,11 @@ def predict_task(
         if not readout.ridge > 0:
             remedy = "Use a small ridge such as 1e-6."
             raise InvalidInput("ridge (lambda) on a task", "> 0", readout.ridge, remedy)
+    several = law_of(task).outputs > 1
 
     def predictions(query: TaskQuery | None, accuracy: float) -> list[TaskPrediction]:
+        if several:
+            return _of_classes(task, model, readouts, query, accuracy)
         features = TaskFeatures(task, model, loss, query)
         curve = LearningCurve(features, task, loss, accuracy)
         solved = [curve.solve(one.alpha1, one.ridge) for one in readouts]
@@ -91,6 +96,52 @@ def predict_task(
         allowed_errors,
         tolerance,
     )
+
+
+def _of_classes(
+    task: Problem,
+    model: Model,
+    readouts: Sequence[Readout],
+    query: TaskQuery | None,
+    tolerance: float,
+) -> list[TaskPrediction]:
+    """Return predictions of readouts of K classes: minima with a frozen query.
+
+    Raises
+    ------
+    InvalidInput
+        If the model is neither `Pooled` nor `Attention`, or the query or loss does not fit.
+    """
+    from sparsetoken.theory.minimum.minimize import minima
+
+    law, frozen = law_of(task), {}
+    network: networks.Architecture = networks.Pooled()
+    if isinstance(model, Attention):
+        query = query or _query_of(law.directions, model)
+        assert query is not None
+        network, k = networks.Softmax(), query.sharpness
+        frozen = {"q": (*(k * cosine for cosine in query.cosines), k)}
+    elif not isinstance(model, Pooled):
+        raise InvalidInput("model on a task of K > 2 classes", "Pooled or Attention", model)
+    problems = [
+        minimization_of(task, Minimum(network, one.alpha1, one.ridge, loss=one.loss, frozen=frozen))
+        for one in readouts
+    ]
+    # The loss is convex in the readout: there is one minimum.
+    found = minima(problems, ("informed",), tolerance if math.isfinite(tolerance) else 1.0)
+    return [
+        TaskPrediction(
+            test_error=one.test_error,
+            training_loss=one.training_loss,
+            weights=one.weights,
+            errors=TaskOutcome(one.errors.test_error, one.errors.training_loss, one.errors.weights),
+            numerical_error=one.numerical_error,
+            residual=one.residual,
+            iterations=one.iterations,
+            status=one.status,
+        )
+        for one in found
+    ]
 
 
 def _predicted(features: TaskFeatures, point: SolvedPoint) -> TaskPrediction:
@@ -145,8 +196,6 @@ class TaskFeatures(Features):
     ) -> None:
         self._law = law = law_of(task).for_loss(loss)
         isotropic_only(law.tokens, "A readout on a task")
-        if law.outputs > 1:
-            raise InvalidInput("outputs of a task", "1 for a readout", law.outputs)
         check_metric(law, loss)
         self._model, self._query = model, query or _query_of(law.directions, model)
         beside = self._query is not None and self._query.sharpness > 0 and self._query.sine > 0

@@ -21,8 +21,9 @@ from sparsetoken.model.networks import Architecture
 from sparsetoken.numerics.quadrature import even_uniforms
 
 _SEED = 20261127  # any fixed number: the same bags in every run
-_CHUNK = 256  # bags in one compiled call: one compilation for all numbers of nodes
-_FIRST, _AGAIN = 12, 4  # steps of the proximal operator from a distant start, and from the last
+_CHUNK = 64  # bags in one compiled call: one compilation for all numbers of nodes
+_STEPS, _ROUNDS = 2, 8  # of the proximal operator: steps of a round, after which bags may leave
+_SMALL = 1e-8  # slope at which a bag leaves
 
 
 class Nodes(NamedTuple):
@@ -83,7 +84,7 @@ class Means(NamedTuple):
     """Means over bags at an order, and where the proximal operator ended."""
 
     order: Order
-    x: Float[np.ndarray, "n Lm"]
+    x: Float[np.ndarray, "n Lf"]
     values: Float[np.ndarray, " n"]
     prox_error: float
     of: dict[str, Any]
@@ -99,7 +100,7 @@ class Equations:
     """The equations of a minimum on bags of a scramble."""
 
     def __init__(self, problem: Minimization, size: int, scramble: int) -> None:
-        self.problem = problem
+        self.problem, self.size = problem, size
         self.nodes = nodes_of(problem.law, len(problem.columns), size, scramble)
         self._compiled = _compiled(
             problem.network, problem.loss, problem.law.outputs, *self.nodes.g.shape[1:]
@@ -138,6 +139,15 @@ class Equations:
             R[inside] += follow @ own @ follow.T
         return Order(M, V, R)
 
+    def _root(self, order: Order) -> Float[np.ndarray, "m f"]:
+        """Return V^(1/2) by the columns that are trained."""
+        return root_of(order.V)[:, self._free]
+
+    def no_move(self) -> Float[np.ndarray, "n Lf"]:
+        """Return a start of the proximal operator: the weights without the bag."""
+        n, L, _ = self.nodes.g.shape
+        return np.zeros((n, L * len(self._free)))
+
     def omega(self, order: Order, g: np.ndarray | None = None) -> Float[np.ndarray, "n Lm"]:
         """Return the projections on weights that were trained without the bag."""
         n = self.nodes
@@ -146,34 +156,35 @@ class Equations:
         return omega.reshape(len(n.weights), -1)
 
     def prox(
-        self, order: Order, c: np.ndarray, x: np.ndarray, steps: int = _FIRST
+        self, order: Order, c: np.ndarray, x: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the proximal operator of all bags from a start, its values and its error."""
-        return self._solved(self.omega(order), order, c, x, steps)
+        return self._solved(self.omega(order), order, c, x)
 
     @property
     def _chunks(self) -> list[slice]:
         count = len(self.nodes.weights)
         return [slice(i, i + _CHUNK) for i in range(0, count, _CHUNK)]
 
-    def means(self, state: State, x: np.ndarray, steps: int = _AGAIN) -> Means:
+    def means(self, state: State, x: np.ndarray) -> Means:
         """Return all means at a state, with the proximal operator from x.
 
         Equation: joint-minimum.
         """
         n, order = self.nodes, self.order(state)
-        x, values, error = self.prox(order, state.c, x, steps)
-        omega, root, found = self.omega(order), root_of(order.V), dict[str, Any]()
+        x, values, error = self.prox(order, state.c, x)
+        omega, root, found = self.omega(order), self._root(order), dict[str, Any]()
         for j in self._chunks:
             some = (x[j], omega[j], n.scale[j], n.y[j], n.Z[j], n.weights[j])
             for name, part in self._compiled.means(*some, state.c, root).items():
                 found[name] = found.get(name, 0.0) + np.asarray(part)
         return Means(order, x, values, error, found)
 
-    def step(self, state: State, means: Means) -> State:
+    def step(self, state: State, means: Means, most: float = 1.0) -> State:
         """Return the state that the equations give: K and S as they are, a Newton step in M and c.
 
-        The Newton step is at fixed noise; it has the curvature of the envelope.
+        The Newton step is at fixed noise; it has the curvature of the envelope, and no entry moves
+        by more than `most`.
         """
         problem, free, of = self.problem, self._free, means.of
         P, C = state.M.shape[1], len(state.c)
@@ -187,7 +198,7 @@ class Equations:
         curvature = np.block([[of_M, mixed], [mixed.T, of_c]])
         values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
         move = vectors @ ((vectors.T @ slope) / np.maximum(np.abs(values), _LEAST_CURVATURE))
-        move *= min(1.0, 1.0 / max(np.abs(move).max(), 1e-12))
+        move *= min(1.0, most / max(np.abs(move).max(), 1e-12))
         M = means.order.M.copy()
         M[free] -= move[: len(free) * P].reshape(len(free), P)
         return State(of["K"], of["S"], M, state.c - move[len(free) * P :])
@@ -207,7 +218,7 @@ class Equations:
         """
         omega = self.omega(order, g)
         (near, value, _), (far, other, _) = (
-            self._solved(omega, order, c, start, _FIRST) for start in (x, 0 * x)
+            self._solved(omega, order, c, start) for start in (x, 0 * x)
         )
         lower = other < value - 1e-9 * (1 + np.abs(value))
         return np.where(lower[:, None], far, near)
@@ -219,7 +230,7 @@ class Equations:
 
         The change is to first order.
         """
-        n, root, omega = self.nodes, root_of(order.V), self.omega(order, g)
+        n, root, omega = self.nodes, self._root(order), self.omega(order, g)
         moved = (n.scale[..., None] * (move @ root_of(order.R))).reshape(len(x), -1)
         parts = [
             self._compiled.pulls(x[j], omega[j], n.scale[j], n.y[j], c, root, moved[j])
@@ -229,15 +240,24 @@ class Equations:
         return pulls, changes
 
     def _solved(
-        self, omega: np.ndarray, order: Order, c: np.ndarray, x: np.ndarray, steps: int
+        self, omega: np.ndarray, order: Order, c: np.ndarray, x: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        n, root = self.nodes, root_of(order.V)
-        parts = [
-            self._compiled.prox(x[j], omega[j], n.scale[j], n.y[j], c, root, steps)
-            for j in self._chunks
-        ]
-        ends, values, errors = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return ends, values, float(errors.max())
+        """Return where Newton's method ends, its values and the largest slope.
+
+        Bags whose slope is small leave, so that a few slow ones do not hold up all others.
+        """
+        n, root = self.nodes, self._root(order)
+        x, left = x.copy(), np.arange(len(x))
+        value, damping, slope = np.zeros((3, len(x)))
+        for _ in range(_ROUNDS):
+            for first in range(0, len(left), _CHUNK):
+                j = np.resize(left[first : first + _CHUNK], _CHUNK)  # the last ones repeat
+                some = (x[j], damping[j], omega[j], n.scale[j], n.y[j])
+                x[j], damping[j], value[j], slope[j] = self._compiled.prox(*some, c, root)
+            left = left[~(slope[left] < _SMALL)]
+            if not len(left):
+                break
+        return x, value, float(slope.max())
 
 
 _LEAST_CURVATURE = 1e-3
@@ -266,37 +286,32 @@ def _compiled(network: Architecture, loss: Any, outputs: int, L: int, m: int) ->
     slope = jax.grad(penalised)
 
     def curvature(x: Any, omega: Any, D: Any, y: Any, c: Any) -> Any:
-        return jnp.eye(size) + D.T @ jax.hessian(one)(omega + D @ x, y, c) @ D
+        return jnp.eye(len(x)) + D.T @ jax.hessian(one)(omega + D @ x, y, c) @ D
 
     def blocks(scale: Any, root: Any) -> Any:
         return jax.scipy.linalg.block_diag(*[scale[token] * root for token in range(L)])
 
     def prox_of(
-        x: Any, omega: Any, scale: Any, y: Any, c: Any, root: Any, steps: int
-    ) -> tuple[Any, Any, Any]:
+        x: Any, damping: Any, omega: Any, scale: Any, y: Any, c: Any, root: Any
+    ) -> tuple[Any, ...]:
         """Newton's method with Levenberg's term, which grows until a step lowers the value."""
         D = blocks(scale, root)
 
-        def body(carry: Any, _: Any) -> tuple[Any, None]:
-            x, value, more = carry
-            matrix = curvature(x, omega, D, y, c) + more * jnp.eye(size)
+        def step(carry: Any, _: Any) -> tuple[Any, None]:
+            x, value, damping = carry
+            matrix = curvature(x, omega, D, y, c) + damping * jnp.eye(len(x))
             new = x - jnp.linalg.solve(matrix, slope(x, omega, D, y, c))
             lower = penalised(new, omega, D, y, c)
             good = lower <= value + 1e-13 * jnp.abs(value)
-            less = jnp.where(more < 1e-3, 0.0, more / 6)
-            more = jnp.where(good, less, jnp.maximum(4 * more, 0.5))
-            return (jnp.where(good, new, x), jnp.where(good, lower, value), more), None
+            less = jnp.where(damping < 1e-3, 0.0, damping / 6)
+            damping = jnp.where(good, less, jnp.maximum(4 * damping, 0.5))
+            return (jnp.where(good, new, x), jnp.where(good, lower, value), damping), None
 
-        start = (x, penalised(x, omega, D, y, c), 0.0)
-        (x, value, _), _ = jax.lax.scan(body, start, None, length=steps)
-        return x, value, jnp.abs(slope(x, omega, D, y, c)).max()
+        start = (x, penalised(x, omega, D, y, c), damping)
+        (x, value, damping), _ = jax.lax.scan(step, start, None, length=_STEPS)
+        return x, damping, value, jnp.abs(slope(x, omega, D, y, c)).max()
 
-    @functools.partial(jax.jit, static_argnums=6)
-    def prox(x: Any, omega: Any, scale: Any, y: Any, c: Any, root: Any, steps: int) -> Any:
-        def own(x: Any, omega: Any, scale: Any, y: Any) -> Any:
-            return prox_of(x, omega, scale, y, c, root, steps)
-
-        return jax.vmap(own)(x, omega, scale, y)
+    prox = jax.jit(jax.vmap(prox_of, in_axes=(0, 0, 0, 0, 0, None, None)))
 
     def of_bag(x: Any, omega: Any, scale: Any, y: Any, Z: Any, c: Any, root: Any) -> Any:
         D = blocks(scale, root)

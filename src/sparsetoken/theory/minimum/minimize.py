@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import real
 from sparsetoken.model.minimum import STARTS, Minimization, Minimum, minimization_of, start_of
 from sparsetoken.model.task_law import Problem
@@ -29,16 +31,17 @@ from sparsetoken.results.outcomes import (
 from sparsetoken.results.record import over_rows, stacked
 from sparsetoken.theory.dynamics.outcomes import network_outcome
 from sparsetoken.theory.dynamics.replica import States
-from sparsetoken.theory.minimum.equations import Equations
+from sparsetoken.theory.minimum.equations import Equations, State
 from sparsetoken.theory.minimum.solve import Solution, jumps_of, lowest, solve
 from sparsetoken.work import solved
 
 TOLERANCE = 1e-2
-_COARSE, _FINE = 128, 1024  # bags of each kind
-_SCRAMBLES = (3, 6)  # at least, and at most
-_SOLVED = 1e-6  # residual of a solution
-_GUARDS = 2  # restarts of the proximal operator
-_TESTS = 4  # scrambles of new bags
+_COARSE, _FINE = 128, (1024, 4096, 16384)  # bags of each kind, as many as the tolerance asks for
+_SCRAMBLES = 3
+_ROUGH, _SOLVED = 1e-3, 1e-6  # residual of a solution
+_ALIKE = 0.01  # relative, of solutions on the same few bags
+_GUARDS, _AGAIN = 2, 60  # restarts of the proximal operator, and iterations of each
+_TESTS = 4  # scrambles of new bags, for the fewest bags of a solution
 _JUMPS = 0.05  # relative, of the response: jumps beyond it, and beyond their noise, count
 _NORM = 1.0  # of a column at the start, along the signals or beside them
 
@@ -108,14 +111,19 @@ def minimize(
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     grid = broadcast(problem, minimum)
-    for point in grid.points:
-        found = minimization_of(*point)
+    loads: dict[Any, list[float]] = {}
+    for task, own in grid.points:
+        found = minimization_of(task, own)
         for start in starts:
             start_of(found, start)
+        loads.setdefault(_of_all_loads((task, own)), []).append(own.alpha)
+    # What is found at one load starts the search at its neighbours: all of them are the call.
+    points = [(*point, tuple(loads[_of_all_loads(point)])) for point in grid.points]
     rows = solved(
         functools.partial(_each, starts=tuple(starts), tolerance=tolerance),
-        grid.points,
+        points,
         call=["minimize", [*starts], tolerance],
+        together=_of_all_loads,
         workers=workers,
         keep=keep,
         what="minima",
@@ -124,10 +132,15 @@ def minimize(
     return stacked(rows, grid)
 
 
+def _of_all_loads(point: tuple[Any, ...]) -> tuple[Problem, Minimum]:
+    task, minimum, *_ = point
+    return task, dataclasses.replace(minimum, alpha=1.0)
+
+
 def _each(
-    points: Sequence[tuple[Problem, Minimum]], starts: Sequence[Any], tolerance: float
+    points: Sequence[tuple[Any, ...]], starts: Sequence[Any], tolerance: float
 ) -> list[MinimumPrediction]:
-    return [minimum_of(minimization_of(*point), starts, tolerance) for point in points]
+    return minima([minimization_of(*point[:2]) for point in points], starts, tolerance)
 
 
 class _Found(NamedTuple):
@@ -139,65 +152,187 @@ class _Found(NamedTuple):
     jumps: tuple[float, float]
 
 
+class _Known(NamedTuple):
+    """A solution on scrambles of many bags, and the result of them."""
+
+    found: list[_Found]
+    prediction: MinimumPrediction
+
+    @property
+    def unsolved(self) -> bool:
+        """Whether it comes last."""
+        return self.prediction.status == "max_iterations"
+
+    @property
+    def objective(self) -> float:
+        """The mean objective."""
+        return float(self.prediction.objective)
+
+
+_UNSETTLED = Status(
+    StatusCode.MAX_ITERATIONS,
+    "This is a solution on some bags and none on others: whether it exists is not known.",
+)
+
+
 @with_jax_x64
 @on_one_thread
-def minimum_of(problem: Minimization, starts: Sequence[Any], tolerance: float) -> MinimumPrediction:
-    """Return the lowest solution of all starts, with all branches."""
-    branches: list[MinimumPrediction] = []
-    ended = []
+def minima(
+    problems: Sequence[Minimization], starts: Sequence[Any], tolerance: float
+) -> list[MinimumPrediction]:
+    """Return the lowest solution at each load, with all branches.
+
+    Few bags find the solutions: from each start, and from those of the next larger load, then of
+    the next smaller one. Many bags know them.
+    """
+    places = sorted(range(len(problems)), key=lambda place: -problems[place].alpha)
+    branches: dict[int, list[Solution]] = {}
+    for place in places:
+        branches[place] = _rough(problems[place], starts)
+    for way in (places, places[::-1]):
+        for before, after in itertools.pairwise(way):
+            for solution in branches[before]:
+                _add(branches[after], _continued(problems[after], solution.state))
+    results = []
+    with progress_of("loads", len(problems)) as done:
+        for place, problem in enumerate(problems):
+            results.append(_lowest(problem, branches[place], tolerance))
+            done()
+    return results
+
+
+def _rough(problem: Minimization, starts: Sequence[Any]) -> list[Solution]:
+    """Return the solutions that starts lead to on few bags."""
+    equations, c = Equations(problem, _COARSE, 0), problem.network.start(problem.law.outputs)
+    found: list[Solution] = []
     for start in starts:
-        found = _from_start(problem, start_of(problem, start), tolerance)
-        ended.append(found)
-        if not any(_alike(found, other) for other in branches):
-            branches.append(found)
-    good = [one for one in branches if one.status != "max_iterations"] or branches
-    good.sort(key=lambda one: float(one.objective))
-    best = good[0]
-    if len(good) > 1 and best.status in ("converged", "approximate"):
-        gap = float(good[1].objective - best.objective)
-        remedy = (
-            f"The equations have {len(good)} solutions; this one has the lowest objective, by "
-            f"{gap:.3g}. An optimiser may end in another: see `branches`, and simulate."
+        M = start_of(problem, start)
+        first = equations.start(M, _NORM, np.array(c, float))
+        _add(found, solve(equations, first, tolerance=_ROUGH, slow=not M.any()))
+    return found
+
+
+def _continued(problem: Minimization, state: State) -> Solution:
+    return solve(Equations(problem, _COARSE, 0), state, tolerance=_ROUGH)
+
+
+def _add(known: list[Solution], found: Solution) -> None:
+    """Add a solution unless it is known, or is none while another is one."""
+
+    def holds(one: Solution) -> bool:
+        return not one.ran_away and one.residual < _ROUGH
+
+    if not holds(found) and known:
+        return
+    if holds(found):
+        known[:] = [one for one in known if holds(one)]
+    if not any(_same(one, found) for one in known):
+        known.append(found)
+
+
+def _same(first: Solution, second: Solution) -> bool:
+    """Whether two solutions on the same bags are one."""
+    numbers = np.array([_invariants(one) for one in (first, second)])
+    return bool((np.abs(np.diff(numbers, axis=0)) <= _ALIKE * (0.1 + numbers[0])).all())
+
+
+def _invariants(solution: Solution) -> tuple[float, ...]:
+    """Return numbers that an exchange of columns does not change."""
+    M, G = solution.order.M, solution.gram
+    return float(solution.means.of["loss"]), float((M**2).sum()), float(np.trace(G))
+
+
+def _lowest(
+    problem: Minimization, rough: Sequence[Solution], tolerance: float
+) -> MinimumPrediction:
+    """Return the lowest solution to the tolerance, with all that differ on fewer bags.
+
+    Solutions at which replica symmetry is not stable come after others: their objectives are too
+    low.
+    """
+    known: list[_Known] = []
+    for solution in sorted(rough, key=lambda one: _rank(problem, one)):
+        one = _known(problem, solution.state, _FINE[0], tolerance, slow=len(rough) > 1)
+        if any(_alike(one.prediction, other.prediction) for other in known):
+            continue
+        if any(_coincide(one, other) for other in known):
+            one = one._replace(prediction=dataclasses.replace(one.prediction, status=_UNSETTLED))
+        known.append(one)
+    known.sort(key=lambda one: (one.unsolved, one.prediction.replicon > 1, one.objective))
+    best, *others = known
+    for size in _FINE[1:]:
+        if best.prediction.status != "tolerance_not_reached":
+            break
+        best = _known(problem, best.found[-1].solution.state, size, tolerance)
+    branches = (best.prediction, *(one.prediction for one in others))
+    prediction = best.prediction
+    if others and prediction.status in ("converged", "approximate"):
+        prediction = dataclasses.replace(prediction, status=_of_branches(branches))
+    return dataclasses.replace(prediction, branches=branches)
+
+
+def _rank(problem: Minimization, rough: Solution) -> tuple[bool, float]:
+    unstable = not rough.ran_away and Equations(problem, _COARSE, 0).replicon(rough.means) > 1
+    return unstable, float(rough.means.of["loss"]) + penalty_of(problem, rough)
+
+
+def _of_branches(branches: Sequence[MinimumPrediction]) -> Status:
+    """Return what several solutions mean for an optimiser."""
+    remedy = f"The equations have {len(branches)} solutions; an optimiser may end in another."
+    if any(one.replicon > 1 or one.status == "max_iterations" for one in branches):
+        remedy += " Which of them is the lowest is not known."
+    else:
+        remedy += (
+            f" This one is the lowest, by {branches[1].objective - branches[0].objective:.2g}."
         )
-        best = dataclasses.replace(best, status=Status(StatusCode.BRANCHES, remedy))
-    return dataclasses.replace(best, branches=tuple(good))
+    return Status(StatusCode.BRANCHES, f"{remedy} See `branches`, and simulate.")
 
 
 def _alike(first: MinimumPrediction, second: MinimumPrediction) -> bool:
-    """Whether two results are one solution, within their errors; heads may be exchanged."""
+    """Whether two results are one within the errors of the second; heads may be exchanged."""
     for name in ("objective", "training_loss", "test_error"):
-        gap = abs(getattr(first, name) - getattr(second, name))
-        errors = (getattr(one.errors, name) for one in (first, second))
-        if gap > 4 * math.hypot(*errors) + 2e-3 * abs(getattr(first, name)):
+        value, error = getattr(second, name), getattr(second.errors, name)
+        if abs(getattr(first, name) - value) > 4 * math.sqrt(2) * error + 2e-3 * abs(value):
             return False
     return True
 
 
-def _from_start(problem: Minimization, M: np.ndarray, tolerance: float) -> MinimumPrediction:
-    """Return the solution that a start leads to: few bags first, then scrambles of many."""
-    c = np.array(problem.network.start(problem.law.outputs), float)
-    equations = Equations(problem, _COARSE, 0)
-    rough = solve(equations, equations.start(M, _NORM, c), tolerance=1e-3)
-    if rough.ran_away:
-        return _ended(problem, [_outcome(equations, rough, 0)], tolerance)
+def _coincide(first: _Known, second: _Known) -> bool:
+    """Whether two solutions are the same one on the bags of some scramble."""
+    pairs = zip(first.found, second.found, strict=False)
+    return any(_same(one.solution, other.solution) for one, other in pairs)
+
+
+def _known(
+    problem: Minimization, state: State, size: int, tolerance: float, slow: bool = False
+) -> _Known:
+    """Return a solution on scrambles of many bags; slowly where there are others to leap to."""
     found: list[_Found] = []
-    state = rough.state
-    for scramble in range(_SCRAMBLES[1]):
-        equations = Equations(problem, _FINE, scramble)
-        solution = solve(equations, state, tolerance=_SOLVED, wait=1)
-        for _ in range(_GUARDS):
-            if solution.ran_away or (x := lowest(equations, solution)) is None:
-                break
-            solution = solve(equations, solution.state, x, tolerance=_SOLVED, wait=1)
+    for scramble in range(_SCRAMBLES):
+        equations = Equations(problem, size, scramble)
+        solution = _guarded(equations, state, slow)
         found.append(_outcome(equations, solution, scramble))
         state = solution.state
         if solution.ran_away:
             break
-        if len(found) >= _SCRAMBLES[0]:
-            _, errors = _means(found)
-            if 2 * float(errors.test_error) <= tolerance:
-                break
-    return _ended(problem, found, tolerance)
+    return _Known(found, _ended(problem, found, tolerance))
+
+
+def _guarded(equations: Equations, state: State, slow: bool) -> Solution:
+    """Return a solution with the proximal operator of each bag at its lowest minimum.
+
+    Where there is none, it is where the proximal operator follows from the start.
+    """
+    wait = 6 if slow else 1
+    solution = solve(equations, state, tolerance=_SOLVED, wait=wait, slow=slow)
+    for _ in range(0 if equations.problem.convex else _GUARDS):
+        if solution.ran_away or (x := lowest(equations, solution)) is None:
+            break
+        again = solve(equations, solution.state, x, tolerance=_SOLVED, most=_AGAIN, wait=1)
+        if again.ran_away or again.residual > _SOLVED:
+            break
+        solution = again
+    return solution
 
 
 def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
@@ -215,13 +350,13 @@ def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
     if solution.ran_away:
         error = math.nan
     else:
+        # As many new bags as the solution has, or a few times more.
+        count = _TESTS * max(equations.size // _FINE[0], 1)
         tests = [
-            network_outcome(problem.network, problem.law, states, _TESTS * scramble + i)
-            for i in range(_TESTS)
+            network_outcome(problem.network, problem.law, states, count * scramble + i)
+            for i in range(count)
         ]
         error = float(np.mean([one.test_error[0] for one in tests]))
-    penalty = 0.5 * float(problem.ridge[~problem.frozen] @ np.diagonal(gram)[~problem.frozen])
-    penalty += 0.5 * problem.ridge_c * float(c @ c)
     weights = Weights(
         order.M,
         cosines_of(order.M, gram),
@@ -232,10 +367,19 @@ def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
         problem.weights,
         problem.law.directions,
     )
-    outcome = MinimumOutcome(error, loss, loss + penalty, weights)
-    jumps = (math.nan, math.nan) if solution.ran_away else jumps_of(equations, solution)
+    outcome = MinimumOutcome(error, loss, loss + penalty_of(problem, solution), weights)
+    jumps = (0.0, 0.0) if problem.convex else (math.nan, math.nan)
+    if not (solution.ran_away or problem.convex):
+        jumps = jumps_of(equations, solution)
     replicon = math.nan if solution.ran_away else equations.replicon(solution.means)
     return _Found(solution, outcome, replicon, jumps)
+
+
+def penalty_of(problem: Minimization, solution: Solution) -> float:
+    """Return what weight decay adds to the loss at a solution."""
+    free, c = ~problem.frozen, solution.state.c
+    own = float(problem.ridge[free] @ np.diagonal(solution.gram)[free])
+    return 0.5 * (own + problem.ridge_c * float(c @ c))
 
 
 def _means(found: Sequence[_Found]) -> tuple[MinimumOutcome, MinimumOutcome]:

@@ -12,6 +12,7 @@ from sparsetoken.theory.minimum.equations import Equations, Means, Order, State,
 
 _DAMPING = 0.5
 _PATIENCE = 30  # iterations, after which the damping is larger where the residual has not halved
+_FIRST_MOVE, _GROWTH = 0.02, 1.05  # of the largest move of M in a step, where it starts slowly
 _TERMS = 5  # of Anderson mixing
 _NEAR = 0.15  # the residual from which on it is used
 _RUNAWAY = 1e4  # of a number of the state
@@ -43,11 +44,12 @@ class Solution(NamedTuple):
 def solve(
     equations: Equations,
     start: State,
-    x: Float[np.ndarray, "n Lm"] | None = None,
+    x: Float[np.ndarray, "n Lf"] | None = None,
     *,
     tolerance: float,
     most: int = 200,
     wait: int = 6,
+    slow: bool = False,
 ) -> Solution:
     """Iterate from a start until the equations hold to a tolerance.
 
@@ -62,16 +64,19 @@ def solve(
         Iterations.
     wait : int
         Of these before Anderson mixing.
+    slow : bool
+        Whether overlaps move little at first: K and S then follow, and a branch without the signal
+        is not leapt over.
     """
-    n, L, m = equations.nodes.g.shape
-    x, steps = (np.zeros((n, L * m)), 12) if x is None else (x, 4)
+    x = equations.no_move() if x is None else x
     v, damping, least = _packed(start), _DAMPING, np.inf
     seen: list[tuple[np.ndarray, np.ndarray]] = []
     for iteration in range(1, most + 1):
         state = _unpacked(v, start)
-        means = equations.means(state, x, steps)
-        x, steps = means.x, 4
-        residual = _packed(equations.step(state, means)) - v
+        means = equations.means(state, x)
+        x = means.x
+        most_move = min(1.0, _FIRST_MOVE * _GROWTH**iteration) if slow else 1.0
+        residual = _packed(equations.step(state, means, most_move)) - v
         size = float(np.abs(residual).max())
         if size < tolerance and means.prox_error < 1e-6:
             break
