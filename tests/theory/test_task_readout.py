@@ -216,12 +216,6 @@ ATTENTION = st.Attention(st.Query(cosines={"place": 0.8}))
         ),
         (
             lambda: st.predict(
-                _task(lambda latent, Z: np.zeros(len(Z), int), outputs=3), st.Pooled()
-            ),
-            "outputs of a task must be 1",
-        ),
-        (
-            lambda: st.predict(
                 _task(lambda latent, Z: Z[:, 0, 0], metric=lambda o, y: 1.0 if o > y else 0.0),
                 st.Pooled(),
                 SQUARE,

@@ -332,8 +332,7 @@ class MinimumPrediction(MinimumOutcome):
     status: Status = quantity("How the computation ended, at each point.")
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
     branches: Any = quantity(
-        "Distinct solutions of the equations, that of the lowest objective first; a tuple of "
-        "results at each point.",
+        "Distinct solutions of the equations, this one first; a tuple of results at each point.",
         column=None,
         default=(),
     )

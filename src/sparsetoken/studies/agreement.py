@@ -36,6 +36,7 @@ from sparsetoken.studies.settings import (
     COVARIANCE,
     DECAY,
     FIT,
+    MINIMUM,
     REUSE,
     RIDGELESS,
     SHIFTED,
@@ -101,6 +102,12 @@ class Agreement(Study):
             "gradient descent on all weights.",
         ),
         Claim(
+            MINIMUM,
+            "The minimum over all weights of the regularised loss has exact limits where replica "
+            "symmetry holds: test error, training loss and objective of softmax attention and mean "
+            "pooling, for a class and for a number.",
+        ),
+        Claim(
             REUSE,
             "With the same data for query and readout, D0 = D1, test error and query cosine also "
             "have exact limits: those of a single descent, the two steps and then the fit, on one "
@@ -132,6 +139,7 @@ class Agreement(Study):
         steps=Size(10, 20),
         task_steps=Size(8, 12),
         replicas=Size(3, 16),
+        minimised_trials=Size(12, 24),
         alphas=Size((1.0, 4.0), (0.5, 1.0, 2.0, 4.0, 8.0)),
         samples=Size(600, 1600),
         reused_trials=Size(20, 40),
@@ -255,6 +263,8 @@ class Agreement(Study):
             "signals of θ = 5, L = 5 and n/d = 8, a bag is positive if it holds both. The tasks "
             f"are those of sparsetoken.tasks, {at.task_steps} steps. The theory has {at.replicas} "
             "replicas, whose spread is its error.\n\n"
+            "Minima over all weights: L-BFGS on the same objective as the theory, from weights "
+            f"with the signal, {at.minimised_trials} trials.\n\n"
             f"One data set: the two steps and then {FIT} steps with momentum that bring the "
             f"readout near its minimum, all on the same {at.samples} samples, n/d = "
             f"{listed(at.alphas)}; what the last {LAST} steps still change is a part of the error. "

@@ -318,6 +318,29 @@ TASKS: dict[str, tuple[Any, str, float, float, float, dict[str, float]]] = {
 at the start."""
 
 
+MINIMUM = "joint-minimum"
+MINIMA: dict[str, tuple[Any, Any, str, float]] = {
+    "softmax": (st.SparseTokenProblem(4, 1, 4.0, 0.5), networks.Softmax(), "logistic", 3.0),
+    "mean pooling": (st.SparseTokenProblem(5, 2, 3.0, 0.4), networks.Pooled(), "logistic", 1.5),
+    "softmax, a number": (
+        st.tasks.single_location_regression(4), networks.Softmax(), "square", 4.0
+    ),
+}  # fmt: skip
+"""Minima over all weights: the problem, the network, the loss and n/d. The ridge is 0.1."""
+
+
+def minima(at: Sizes) -> Iterator[Setting]:
+    """Yield minima over all weights, which L-BFGS finds from weights with the signal."""
+    for curve, (problem, network, loss, alpha) in MINIMA.items():
+        minimum = st.Minimum(network, alpha=alpha, ridge=0.1, loss=loss)
+        size = {"dimension": at.descended, "trials": at.minimised_trials, "start": "informed"}
+        theory = partial(st.minimize, problem, minimum, starts=("informed",))
+        simulation = partial(st.simulation.minimize, problem, minimum, **size)
+        where = f"{loss}, λ = 0.1, n/d = {alpha:g}, d = {at.descended}"
+        quantities = ("test_error", "training_loss", "objective")
+        yield Setting(MINIMUM, curve, where, theory, simulation, quantities)
+
+
 FIT = 36
 """Steps of the readout after the two steps: it is then near its minimum, see `one_data_set`."""
 
@@ -372,7 +395,7 @@ def split(at: Sizes) -> Iterator[Setting]:
 
 def table(at: Sizes) -> list[Setting]:
     """Return all rows."""
-    kinds = (models, covariances, shifted_tests, ridgeless, descents, reused, split)
+    kinds = (models, covariances, shifted_tests, ridgeless, descents, minima, reused, split)
     return [row for kind in kinds for row in kind(at)]
 
 

@@ -8,6 +8,7 @@ quadratic penalty and the loss of the bag: the proximal operator.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -97,11 +98,16 @@ def root_of(S: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
 
 
 class Equations:
-    """The equations of a minimum on bags of a scramble."""
+    """The equations of a minimum on bags of a scramble.
+
+    There are `size` bags of each of one or two kinds; more kinds have as many together as two.
+    """
 
     def __init__(self, problem: Minimization, size: int, scramble: int) -> None:
         self.problem, self.size = problem, size
-        self.nodes = nodes_of(problem.law, len(problem.columns), size, scramble)
+        kinds = max(len(problem.law.rates), 2)
+        each = 2 ** int(math.log2(2 * size / kinds))
+        self.nodes = nodes_of(problem.law, len(problem.columns), each, scramble)
         self._compiled = _compiled(
             problem.network, problem.loss, problem.law.outputs, *self.nodes.g.shape[1:]
         )

@@ -36,7 +36,7 @@ from sparsetoken.theory.minimum.solve import Solution, jumps_of, lowest, solve
 from sparsetoken.work import solved
 
 TOLERANCE = 1e-2
-_COARSE, _FINE = 128, (1024, 4096, 16384)  # bags of each kind, as many as the tolerance asks for
+_COARSE, _FINE = 128, (1024, 4096, 16384)  # bags of a kind, as the tolerance asks
 _SCRAMBLES = 3
 _ROUGH, _SOLVED = 1e-3, 1e-6  # residual of a solution
 _ALIKE = 0.01  # relative, of solutions on the same few bags
