@@ -55,8 +55,8 @@ curves["mean pooling"] = st.predict(problem, st.Pooled(), pooled).test_error
 floor = [st.oracle.learning_error(problem, load).test_error for load in alpha]
 
 # %%
-# With few samples the minimum has the least error of the three, and the descent is
-# on its way there; with eight samples per dimension all three are nearly alike.
+# With few samples the minimum has the least error of the three, and the descent
+# is on its way there; with eight per dimension all three are nearly alike.
 
 fig, ax = plt.subplots(layout="constrained")
 for name, curve in curves.items():
