@@ -112,7 +112,7 @@ def _of_classes(
     InvalidInput
         If the model is neither `Pooled` nor `Attention`, or the query or loss does not fit.
     """
-    from sparsetoken.theory.minimum.minimize import minima
+    from sparsetoken.theory.minimum.branches import minima
 
     law, frozen = law_of(task), {}
     network: networks.Architecture = networks.Pooled()

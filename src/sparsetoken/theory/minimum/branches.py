@@ -1,0 +1,341 @@
+"""Solutions of the equations of a joint minimum: which there are, how well each is known."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsetoken.base.progress import progress_of
+from sparsetoken.model.minimum import Minimization, start_of
+from sparsetoken.numerics.backend import with_jax_x64
+from sparsetoken.numerics.errors import stated_error
+from sparsetoken.numerics.threads import on_one_thread
+from sparsetoken.results import Status, StatusCode
+from sparsetoken.results.outcomes import (
+    MinimumOutcome,
+    MinimumPrediction,
+    Weights,
+    cosines_of,
+    norms_of,
+)
+from sparsetoken.results.record import over_rows
+from sparsetoken.theory.dynamics.outcomes import network_outcome
+from sparsetoken.theory.dynamics.replica import States
+from sparsetoken.theory.minimum.equations import Equations, State
+from sparsetoken.theory.minimum.solve import Solution, jumps_of, lowest, solve
+
+_COARSE, _FINE = 128, (1024, 4096, 16384)  # bags of a kind, as the tolerance asks
+_SCRAMBLES = 3
+_ROUGH, _SOLVED = 1e-3, 1e-6  # residual of a solution
+_ALIKE = 0.01  # relative, of solutions on the same few bags
+_GUARDS, _AGAIN = 2, 60  # restarts of the proximal operator, and iterations of each
+_TESTS = 4  # scrambles of new bags, for the fewest bags of a solution
+_JUMPS = 0.05  # relative, of the response: jumps beyond it, and beyond their noise, count
+_NORM = 1.0  # of a column at the start, along the signals or beside them
+
+
+class _Found(NamedTuple):
+    """A solution on the bags of one scramble, with its outcome."""
+
+    solution: Solution
+    outcome: MinimumOutcome
+    replicon: float
+    jumps: tuple[float, float]
+
+
+class _Refined(NamedTuple):
+    """A solution on scrambles of many bags, and the result of them."""
+
+    found: list[_Found]
+    prediction: MinimumPrediction
+
+    @property
+    def unsolved(self) -> bool:
+        """Whether it comes last."""
+        return self.prediction.status == "max_iterations"
+
+    @property
+    def objective(self) -> float:
+        """The mean objective."""
+        return float(self.prediction.objective)
+
+
+_UNSETTLED = Status(
+    StatusCode.MAX_ITERATIONS,
+    "This is a solution on some bags and none on others: whether it exists is not known.",
+)
+
+
+@with_jax_x64
+@on_one_thread
+def minima(
+    problems: Sequence[Minimization], starts: Sequence[Any], tolerance: float
+) -> list[MinimumPrediction]:
+    """Return the lowest solution at each load, with all branches.
+
+    Few bags find the solutions: from each start, and from those of the next larger load, then of
+    the next smaller one. Many bags refine them.
+    """
+    places = sorted(range(len(problems)), key=lambda place: -problems[place].alpha)
+    branches: dict[int, list[Solution]] = {}
+    for place in places:
+        branches[place] = _rough(problems[place], starts)
+    for way in (places, places[::-1]):
+        for before, after in itertools.pairwise(way):
+            for solution in branches[before]:
+                _add(branches[after], _continued(problems[after], solution.state))
+    results = []
+    with progress_of("loads", len(problems)) as done:
+        for place, problem in enumerate(problems):
+            results.append(_lowest(problem, branches[place], tolerance))
+            done()
+    return results
+
+
+def _rough(problem: Minimization, starts: Sequence[Any]) -> list[Solution]:
+    """Return the solutions that starts lead to on few bags."""
+    equations, c = Equations(problem, _COARSE, 0), problem.network.start(problem.law.outputs)
+    found: list[Solution] = []
+    for start in starts:
+        M = start_of(problem, start)
+        first = equations.start(M, _NORM, np.array(c, float))
+        _add(found, solve(equations, first, tolerance=_ROUGH, slow=not M.any()))
+    return found
+
+
+def _continued(problem: Minimization, state: State) -> Solution:
+    return solve(Equations(problem, _COARSE, 0), state, tolerance=_ROUGH)
+
+
+def _add(known: list[Solution], found: Solution) -> None:
+    """Add a solution unless it is known, or is none while another is one."""
+
+    def holds(one: Solution) -> bool:
+        return not one.ran_away and one.residual < _ROUGH
+
+    if not holds(found) and known:
+        return
+    if holds(found):
+        known[:] = [one for one in known if holds(one)]
+    if not any(_same(one, found) for one in known):
+        known.append(found)
+
+
+def _same(first: Solution, second: Solution) -> bool:
+    """Whether two solutions on the same bags are one."""
+    numbers = np.array([_invariants(one) for one in (first, second)])
+    return bool((np.abs(np.diff(numbers, axis=0)) <= _ALIKE * (0.1 + numbers[0])).all())
+
+
+def _invariants(solution: Solution) -> tuple[float, ...]:
+    """Return numbers that an exchange of columns does not change."""
+    M, G = solution.order.M, solution.gram
+    return float(solution.means.of["loss"]), float((M**2).sum()), float(np.trace(G))
+
+
+def _lowest(
+    problem: Minimization, rough: Sequence[Solution], tolerance: float
+) -> MinimumPrediction:
+    """Return the lowest solution to the tolerance, with all that differ on fewer bags.
+
+    Solutions at which replica symmetry is not stable come after others: their objectives are too
+    low.
+    """
+    known: list[_Refined] = []
+    for solution in sorted(rough, key=lambda one: _rank(problem, one)):
+        one = _refined(problem, solution.state, _FINE[0], tolerance, slow=len(rough) > 1)
+        if any(_alike(one.prediction, other.prediction) for other in known):
+            continue
+        if any(_coincide(one, other) for other in known):
+            one = one._replace(prediction=dataclasses.replace(one.prediction, status=_UNSETTLED))
+        known.append(one)
+    known.sort(key=lambda one: (one.unsolved, one.prediction.replicon > 1, one.objective))
+    best, *others = known
+    for size in _FINE[1:]:
+        if best.prediction.status != "tolerance_not_reached":
+            break
+        best = _refined(problem, best.found[-1].solution.state, size, tolerance)
+    branches = (best.prediction, *(one.prediction for one in others))
+    prediction = best.prediction
+    if others and prediction.status in ("converged", "approximate"):
+        prediction = dataclasses.replace(prediction, status=_of_branches(branches))
+    return dataclasses.replace(prediction, branches=branches)
+
+
+def _rank(problem: Minimization, rough: Solution) -> tuple[bool, float]:
+    unstable = not rough.ran_away and Equations(problem, _COARSE, 0).replicon(rough.means) > 1
+    return unstable, float(rough.means.of["loss"]) + penalty_of(problem, rough)
+
+
+def _of_branches(branches: Sequence[MinimumPrediction]) -> Status:
+    """Return what several solutions mean for an optimiser."""
+    remedy = f"The equations have {len(branches)} solutions; an optimiser may end in another."
+    if any(one.replicon > 1 or one.status == "max_iterations" for one in branches):
+        remedy += " Which of them is the lowest is not known."
+    else:
+        remedy += (
+            f" This one is the lowest, by {branches[1].objective - branches[0].objective:.2g}."
+        )
+    return Status(StatusCode.BRANCHES, f"{remedy} See `branches`, and simulate.")
+
+
+def _alike(first: MinimumPrediction, second: MinimumPrediction) -> bool:
+    """Whether two results are one within the errors of the second; heads may be exchanged."""
+    for name in ("objective", "training_loss", "test_error"):
+        value, error = getattr(second, name), getattr(second.errors, name)
+        if abs(getattr(first, name) - value) > 4 * math.sqrt(2) * error + 2e-3 * abs(value):
+            return False
+    return True
+
+
+def _coincide(first: _Refined, second: _Refined) -> bool:
+    """Whether two solutions are the same one on the bags of some scramble."""
+    pairs = zip(first.found, second.found, strict=False)
+    return any(_same(one.solution, other.solution) for one, other in pairs)
+
+
+def _refined(
+    problem: Minimization, state: State, size: int, tolerance: float, slow: bool = False
+) -> _Refined:
+    """Return a solution on scrambles of many bags; slowly where there are others to leap to."""
+    found: list[_Found] = []
+    for scramble in range(_SCRAMBLES):
+        equations = Equations(problem, size, scramble)
+        solution = _guarded(equations, state, slow)
+        found.append(_outcome(equations, solution, scramble))
+        state = solution.state
+        if solution.ran_away:
+            break
+    return _Refined(found, _ended(problem, found, tolerance))
+
+
+def _guarded(equations: Equations, state: State, slow: bool) -> Solution:
+    """Return a solution with the proximal operator of each bag at its lowest minimum.
+
+    Where there is none, it is where the proximal operator follows from the start.
+    """
+    wait = 6 if slow else 1
+    solution = solve(equations, state, tolerance=_SOLVED, wait=wait, slow=slow)
+    for _ in range(0 if equations.problem.convex else _GUARDS):
+        if solution.ran_away or (x := lowest(equations, solution)) is None:
+            break
+        again = solve(equations, solution.state, x, tolerance=_SOLVED, most=_AGAIN, wait=1)
+        if again.ran_away or again.residual > _SOLVED:
+            break
+        solution = again
+    return solution
+
+
+def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
+    """Return what weights at a solution do on new bags."""
+    problem, order, c = equations.problem, solution.order, solution.state.c
+    gram, loss = solution.gram, float(solution.means.of["loss"])
+    own = len(order.M.T) if problem.law.sees_noise else 0
+    m = len(gram)
+    within = np.zeros((1, own + m, own + m))
+    within[0, own:, own:] = gram
+    if own:
+        within[0, :own, :own] = np.eye(own)
+        within[0, own:, :own], within[0, :own, own:] = order.M, order.M.T
+    states = States(np.zeros(1), order.M[None], gram[None], within, np.zeros_like(within), c[None])
+    if solution.ran_away:
+        error = math.nan
+    else:
+        # As many new bags as the solution has, or a few times more.
+        count = _TESTS * max(equations.size // _FINE[0], 1)
+        tests = [
+            network_outcome(problem.network, problem.law, states, count * scramble + i)
+            for i in range(count)
+        ]
+        error = float(np.mean([one.test_error[0] for one in tests]))
+    weights = Weights(
+        order.M,
+        cosines_of(order.M, gram),
+        norms_of(gram),
+        gram,
+        c,
+        problem.columns,
+        problem.weights,
+        problem.law.directions,
+    )
+    outcome = MinimumOutcome(error, loss, loss + penalty_of(problem, solution), weights)
+    jumps = (0.0, 0.0) if problem.convex else (math.nan, math.nan)
+    if not (solution.ran_away or problem.convex):
+        jumps = jumps_of(equations, solution)
+    replicon = math.nan if solution.ran_away else equations.replicon(solution.means)
+    return _Found(solution, outcome, replicon, jumps)
+
+
+def penalty_of(problem: Minimization, solution: Solution) -> float:
+    """Return what weight decay adds to the loss at a solution."""
+    free, c = ~problem.frozen, solution.state.c
+    own = float(problem.ridge[free] @ np.diagonal(solution.gram)[free])
+    return 0.5 * (own + problem.ridge_c * float(c @ c))
+
+
+def _means(found: Sequence[_Found]) -> tuple[MinimumOutcome, MinimumOutcome]:
+    """Return means over scrambles, and their errors."""
+    outcomes = [one.outcome for one in found]
+    errors = over_rows(outcomes, stated_error)
+    return over_rows(outcomes, functools.partial(np.mean, axis=0)), errors
+
+
+def _ended(problem: Minimization, found: Sequence[_Found], tolerance: float) -> MinimumPrediction:
+    """Return the result of a start, with its status."""
+    mean, errors = _means(found)
+    replicons = np.array([one.replicon for one in found])
+    jumps, noise = np.array([one.jumps for one in found]).T
+    residual = max(one.solution.residual for one in found)
+    replicon, jump = float(replicons.mean()), float(jumps.mean())
+    return MinimumPrediction(
+        test_error=mean.test_error,
+        training_loss=mean.training_loss,
+        objective=mean.objective,
+        weights=mean.weights,
+        errors=errors,
+        numerical_error=float(errors.test_error),
+        susceptibility=np.mean([one.solution.order.V for one in found], axis=0),
+        replicon=replicon,
+        jumps=jump,
+        residual=residual,
+        iterations=sum(one.solution.iterations for one in found),
+        status=_status(problem, found, errors, replicons, (jump, float(noise.mean())), tolerance),
+    )
+
+
+def _status(
+    problem: Minimization,
+    found: Sequence[_Found],
+    errors: MinimumOutcome,
+    replicons: np.ndarray,
+    jumps: tuple[float, float],
+    tolerance: float,
+) -> Status:
+    if any(one.solution.ran_away for one in found):
+        remedy = (
+            "The weights run away. Give the further weights a ridge (ridge_c), or larger ridges."
+        )
+        return Status(StatusCode.NO_LIMIT, remedy)
+    residual = max(one.solution.residual for one in found)
+    if not residual < 1e-4:
+        remedy = f"The equations are not solved (residual {residual:.1e}). Try another start."
+        return Status(StatusCode.MAX_ITERATIONS, remedy)
+    reasons = []
+    if replicons.mean() - 2 * replicons.std() / math.sqrt(len(replicons)) > 1:
+        reasons.append(f"replica symmetry is not stable (replicon {replicons.mean():.2f})")
+    if jumps[0] > _JUMPS + 3 * jumps[1] / math.sqrt(len(found)):
+        reasons.append(f"the proximal operator jumps ({100 * jumps[0]:.0f}% of the response)")
+    if reasons:
+        remedy = f"The theory is not exact here: {' and '.join(reasons)}. Real tokens decide: "
+        remedy += "sparsetoken.simulation.minimize."
+        return Status(StatusCode.APPROXIMATE, remedy)
+    if 2 * float(errors.test_error) > tolerance:
+        remedy = f"Twice the error of the test error is {2 * float(errors.test_error):.2g}."
+        return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
+    return Status(StatusCode.CONVERGED)
