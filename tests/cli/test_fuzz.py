@@ -30,6 +30,7 @@ QUICK = {
     "capacity": ["pooled"],
     "simulate": ["pooled", "--dimension", "20", "--trials", "2"],
     "descend": ["--steps", "2", "--tolerance", "0.1"],
+    "minimize": ["--length", "2", "--tolerance", "0.5"],
     "floor": [],
     "represent": ["--lengths", "2,4"],
     "reproduce": ["no such study"],
