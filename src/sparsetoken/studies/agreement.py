@@ -53,7 +53,7 @@ LAST = 5
 """Steps of a fit whose change counts as a numerical error."""
 EDGE = 5.0
 """Of z in the figure; what lies beyond is drawn there."""
-COLOURS = (*CYCLE, WINE, RED, GREY)
+COLOURS = (*CYCLE, WINE, RED, GREY, BLACK)
 """Of the claims."""
 
 
