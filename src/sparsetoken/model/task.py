@@ -135,6 +135,14 @@ class Task(Bags):
         whole=True,
         range=Range(least=0, most=256),
     )
+    likelihood: Any = parameter(
+        "maps (y, latent, Z) of n bags to the probability density of targets y of shape (n,), "
+        "given the latent variables and Z, all further noise integrated out. The Bayes-optimal "
+        "error of targets that are real numbers needs it",
+        default=None,
+        find=_function("likelihood", "y, latent, Z"),
+        kind="callable, optional",
+    )
 
     def _check_together(self) -> None:
         check_signals(self.tokens, self.directions)
@@ -189,6 +197,30 @@ class Task(Bags):
         y = _numbers("target of a task", y, (len(Z), *y.shape[1:]), legal)
         return y.astype(float) if self.outputs == 1 else y
 
+    def density(
+        self, y: Float[np.ndarray, " n"], latent: Latent, Z: Float[np.ndarray, "n L P"]
+    ) -> Float[np.ndarray, " n"]:
+        """Return the density of targets, given the latent variables and projections of their bags.
+
+        Raises
+        ------
+        InvalidInput
+            If the task has no `likelihood`, or it raises or returns no densities.
+        """
+        if self.likelihood is None:
+            legal = "a function of (y, latent, Z) where targets are real numbers"
+            remedy = (
+                "Give Task(..., likelihood=f) the density of y given the latent variables and Z. "
+                "The targets need noise of their own."
+            )
+            raise InvalidInput("likelihood of a task", legal, None, remedy)
+        given = np.asarray(_called("likelihood", self.likelihood, y, latent, Z))
+        name = "what likelihood of a task returns"
+        density = _numbers(name, given, y.shape, f"for {len(y)} targets").astype(float)
+        if (density < 0).any():
+            raise InvalidInput(name, "densities >= 0", float(density.min()))
+        return density
+
 
 @dataclasses.dataclass(frozen=True)
 class _LawOfTask(TaskLaw):
@@ -231,6 +263,9 @@ class _LawOfTask(TaskLaw):
 
     def targets(self, latent: Latent, Z: Float[np.ndarray, "n L P"]) -> np.ndarray:
         return self._checked(self.task.targets(latent, Z))
+
+    def density(self, y: np.ndarray, latent: Latent, Z: np.ndarray) -> np.ndarray:
+        return self.task.density(y, latent, Z)
 
     def some_targets(self) -> np.ndarray:
         return self._checked(check_task(self.task))

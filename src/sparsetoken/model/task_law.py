@@ -73,6 +73,12 @@ class TaskLaw(abc.ABC):
         Two classes are -1 and 1, more are integers.
         """
 
+    def density(
+        self, y: Float[np.ndarray, " n"], latent: Latent, Z: Float[np.ndarray, "n L P"]
+    ) -> Float[np.ndarray, " n"]:
+        """Return the density of targets that are real numbers."""
+        raise NotImplementedError
+
     @abc.abstractmethod
     def some_targets(self) -> np.ndarray:
         """Return targets at which a loss is tried."""

@@ -61,6 +61,24 @@ class _ValueAt:
     def __call__(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
         return np.asarray(Z[:, self.place, -1] + self.noise * latent["normal"])
 
+    @property
+    def likelihood(self) -> _DensityAt | None:
+        """The density of the target; none without noise."""
+        return _DensityAt(self.place, self.noise) if self.noise > 0 else None
+
+
+@dataclasses.dataclass(frozen=True)
+class _DensityAt:
+    """The normal density of a value around the projection of a token on the last direction."""
+
+    place: int
+    noise: float
+
+    def __call__(self, y: np.ndarray, latent: Latent, Z: np.ndarray) -> np.ndarray:
+        distance = (y - Z[:, self.place, -1]) / self.noise
+        height = math.sqrt(2 * math.pi) * self.noise
+        return np.asarray(np.exp(-0.5 * distance**2) / height)
+
 
 def _squared_error(output: Any, y: Any) -> Any:
     """Return (output - y)^2, which is twice the loss named square."""
@@ -99,7 +117,8 @@ def single_location_regression(
     """
     draw = _OneToken(_length(length), _size("strength", strength), _size("scale", scale))
     target = _ValueAt(0, _size("noise", noise))
-    return Task(length, ["place", "value"], draw, target, _squared_error, uniforms=1)
+    names, density = ["place", "value"], target.likelihood
+    return Task(length, names, draw, target, _squared_error, uniforms=1, likelihood=density)
 
 
 def _sign_of_first(latent: Latent, Z: np.ndarray) -> np.ndarray:
@@ -186,7 +205,8 @@ def position(length: int = 5, *, told: int = 3, strength: float = 3.0, noise: fl
     names = [*(f"position{i + 1}" for i in range(length)), "value"]
     draw = _Positions(length, _size("strength", strength), place)
     target = _ValueAt(place, _size("noise", noise))
-    return Task(length, names, draw, target, _squared_error, uniforms=1)
+    density = target.likelihood
+    return Task(length, names, draw, target, _squared_error, uniforms=1, likelihood=density)
 
 
 def meeting_concepts(

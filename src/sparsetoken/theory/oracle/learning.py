@@ -11,7 +11,9 @@ import scipy
 
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import LARGEST_LOAD, integer, real
-from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.task_law import Problem, TaskLaw, law_of
+from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.model.values import require_numbers
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import CONVERGED, Record, Status, StatusCode
@@ -27,23 +29,30 @@ from sparsetoken.theory.oracle.bayes import (
     scrambles,
     symmetric,
 )
+from sparsetoken.theory.oracle.task_learning import check_metric, solve
 from sparsetoken.theory.oracle.token_sums import check_length
 from sparsetoken.theory.spectrum import whitened
 
 _APART = 0.1  # squared cosines of scrambles that take different solutions for the likeliest
+_MOST_TASK_POINTS = 2**14  # for a task: all pairs of bags and hypotheses are held in part
+_FEWEST_TASK_POINTS = 64  # a quarter of them must still tell something
+_SEED = 20251127
 _SCAN = 64  # values of gamma among which changes of sign are looked for
 
 
 @record
 class LearningError(Record):
-    """The Bayes-optimal error of learning from finite data."""
+    """The Bayes-optimal error of learning from finite data.
+
+    Of a task with several directions each cosine is an array (P,), in tables cosine_DIRECTION.
+    """
 
     test_error: Numbers = quantity(
         "Of the Bayes-optimal learner, which knows the distribution of the data but not xi."
     )
     cosine: Numbers = quantity(
         "Between S_w^(-1/2) xi and its posterior mean; among isotropic tokens between xi and its "
-        "posterior mean."
+        "posterior mean, for each direction of a task."
     )
     oracle_error: Numbers = quantity("The Bayes error with xi known, the limit of infinite data.")
     reachable_cosine: Numbers = quantity(
@@ -52,12 +61,23 @@ class LearningError(Record):
     )
     numerical_error: Numbers = quantity("Of `test_error`.")
     status: Status = quantity("How the computation ended.")
+    directions: tuple[str, ...] = quantity(
+        "Names of the directions of a task; empty for a single signal.", column=None, default=()
+    )
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the quantities by their names in tables, the cosines by direction."""
+        columns: dict[str, np.ndarray] = {}
+        for name, value in super().columns().items():
+            if len(self.directions) > 1 and name in ("cosine", "reachable_cosine"):
+                columns |= {f"{name}_{d}": value[..., p] for p, d in enumerate(self.directions)}
+            else:
+                columns[name] = value
+        return columns
 
 
 @np.errstate(under="ignore")
-def learning_error(
-    problem: SparseTokenProblem, alpha: float, *, points: int = 1024
-) -> LearningError:
+def learning_error(problem: Problem, alpha: float, *, points: int = 1024) -> LearningError:
     """Return the Bayes-optimal error of learning from alpha d samples, as n, d -> infinity.
 
     Positives are a spiked matrix with R ones in each block of L rows; negatives carry no
@@ -76,14 +96,25 @@ def learning_error(
     expects the signal where the covariance is large, as a plain ridge does, may do better on
     such a signal.
 
+    Equation task-learning-floor is for a `ConceptProblem` or a `Task`. Its learner knows the task
+    but not the directions, the latent variables or the order of the tokens, as networks that treat
+    tokens alike. It sees their scales, which |X_l|^2 / d shows. For targets that are numbers the
+    error is the mean squared one, and the task needs a `likelihood`. The reachable cosines are
+    those of iterations that start with all directions known equally little; where a symmetry, such
+    as an exchange of two directions, must be broken to learn more, they stay on the symmetric
+    solution, as message passing does for a number of steps that does not grow with d.
+
     Parameters
     ----------
-    problem : SparseTokenProblem
-        Positions are uniform, and the tokens of a sample share no effect.
+    problem : SparseTokenProblem, ConceptProblem or Task
+        Positions are uniform, and the tokens of a sample share no effect. The tokens of a
+        `ConceptProblem` or a `Task` are isotropic.
     alpha : float
         n / d in (0, 1e9].
     points : int
-        Nodes for each scramble, a power of two, at most 2^20.
+        Nodes for each scramble, a power of two, at most 2^20. For a `ConceptProblem` or a `Task`
+        they are the hypotheses on a bag for each scramble, from 64 to 2^14, and the time grows with
+        their square.
 
     Returns
     -------
@@ -94,7 +125,10 @@ def learning_error(
     ------
     InvalidInput
         If a value is outside its range, L above 2^20, R < L above 512, a field of the problem
-        holds an array, S_w has no inverse, or the tokens of a sample share an effect.
+        holds an array, S_w has no inverse, or the tokens of a sample share an effect. For a task,
+        if its tokens are not isotropic, its metric is neither "error" nor the squared error, a
+        number as the target has no `likelihood`, a token with a coefficient has the scale 0, or
+        too few bags have the same scales.
 
     See Also
     --------
@@ -107,8 +141,16 @@ def learning_error(
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> print(f"{st.oracle.learning_error(problem, alpha=0.5).test_error:.3f}")
     0.029
+
+    Two signals of different strengths, both of which a positive bag holds:
+
+    >>> task = st.tasks.meeting_concepts(length=4, strengths=(4.0, 3.0))
+    >>> found = st.oracle.learning_error(task, alpha=1.0, points=128)
+    >>> found.cosine.shape, bool(found.cosine[0] > found.cosine[1])
+    ((2,), True)
     """
-    require_problem(problem)
+    if not isinstance(problem, SparseTokenProblem):
+        return _of_task(law_of(problem), alpha, points)
     require_numbers(problem)
     check_length(problem.length)
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
@@ -137,6 +179,39 @@ def learning_error(
         reachable_cosine=math.sqrt(reached.mean()),
         numerical_error=numerical,
         status=next((one for one in (status, oracle.status) if not one.converged), CONVERGED),
+    )
+
+
+def _of_task(law: TaskLaw, alpha: float, points: int) -> LearningError:
+    """Return the Bayes-optimal error of a law of bags, by importance sampling."""
+    isotropic_only(law.tokens, "The Bayes-optimal error of a task")
+    check_metric(law)
+    alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
+    integer("points", points, _FEWEST_TASK_POINTS, _MOST_TASK_POINTS)
+    rng = np.random.default_rng(_SEED)
+    with progress_of("scrambles of bags", SCRAMBLES) as done:
+        found = [solve(law, alpha, points, rng, done) for _ in range(SCRAMBLES)]
+    best = np.array([np.diag(one.overlap) for one in found])
+    reached = np.array([np.diag(one.reachable) for one in found])
+    errors = np.array([one.test_error for one in found])
+    # A bias that falls like 1 over the points is a third of its change from a quarter of them.
+    bias = np.mean([one.change for one in found]) / 3
+    error, numerical = float(errors.mean()), math.hypot(stated_error(errors), bias)
+    status = accuracy_status(error, numerical)
+    settled = all(one.converged for one in found)
+    if not settled or max(np.ptp(best, axis=0).max(), np.ptp(reached, axis=0).max()) > _APART:
+        status = Status(StatusCode.TOLERANCE_NOT_REACHED, MORE_POINTS)
+    several = len(law.directions) > 1
+    cosines = (np.sqrt(Q.mean(axis=0).clip(0, 1)) for Q in (best, reached))
+    cosine, reachable = (each if several else each[0] for each in cosines)
+    return LearningError(
+        test_error=error,
+        cosine=cosine,
+        oracle_error=float(np.mean([one.oracle_error for one in found])),
+        reachable_cosine=reachable,
+        numerical_error=numerical,
+        status=status,
+        directions=law.directions if several else (),
     )
 
 
