@@ -83,9 +83,9 @@ def predict(
         dimension, at which the query of `TwoSteps` is random, as is one given by its cosine: all is
         then a mean over draws of it, and the `spread` says by how much the test error of one draw
         varies.
-        A task other than the `SparseTokenProblem` has one score and isotropic tokens; its model is
-        `Pooled` or has a query that is given by its cosines or found by a `Descent`, and the ridge
-        is > 0. Its Bayes-optimal error is not known.
+        A task other than the `SparseTokenProblem` has isotropic tokens; its model is `Pooled` or
+        has a query that is given by its cosines or found by a `Descent`, of K > 2 classes that of
+        `Attention`, and the ridge is > 0.
     model : Model
         With its query, or the steps that find it. `Elementwise` uses the query that the
         steps find for softmax attention, and any model that of the network of a `Descent`.
@@ -108,7 +108,7 @@ def predict(
         to 1% of the tolerance. The AUC, and overlaps and bias relative to the larger of the
         readout's norm and bias, are known to 10 times the tolerance. Nodes are added until all are.
         A number of a mean over draws of a random query is known to a fifth of its spread instead,
-        where that is more.
+        where that is more. Of K > 2 classes the test error alone is known to it.
     workers : int >= 1
         Processes that compute points. In a `joblib.parallel_config`, 1 leaves the choice to it.
     keep : path, optional
