@@ -145,7 +145,8 @@ def test_coordinates_in_lists(tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "rows.parquet")
     found = read(tmp_path / "rows.parquet")
     np.testing.assert_array_equal(found.bags.tokens, TOKENS[:4])
-    assert found.left_out == ["coords"]
+    assert found.left_out == []
+    np.testing.assert_array_equal(found.bags.coordinates, [[1, 2], [3, 4], [5, 6], [7, 8]])
 
 
 def test_columns_of_one_value_in_each_bag_are_told_by_every_reader(tmp_path: Path) -> None:

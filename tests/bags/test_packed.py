@@ -154,7 +154,7 @@ def test_arguments_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         pack(folder, tmp_path / "none" / "bags")
     with pytest.raises(InvalidInput, match="a path that is not there yet"):
         pack(folder, folder)
-    with pytest.raises(InvalidInput, match="a file, or a packed folder"):
+    with pytest.raises(InvalidInput, match="a sheet or a mapping from ids"):
         read(folder)
     monkeypatch.setattr(packed.shutil, "disk_usage", lambda path: type("", (), {"free": 179}))
     with pytest.raises(InvalidInput, match=r"a disk with 1\.8e-07 GB free"):  # 9 tokens of 20 bytes

@@ -39,6 +39,7 @@ QUICK = {
     "bags score": ["missing.skops", "missing.npz"],
     "bags predict": ["missing.skops", "missing.npz"],
     "bags pack": ["missing", "--out", "packed"],
+    "bags tokens": ["missing.skops", "missing.npz"],
 }
 
 numbers = st.one_of(

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float, Int
 
 from sparsetoken.base.validation import InvalidInput
 
+MOST_AXES = 4  # coordinates of a corner, or of a box
 _CHUNK = 1 << 18  # values looked at together: they stay in the cache of the processor
 _LARGE = 1 << 26  # bytes from which a copy of a memory map goes to a file
 
@@ -60,6 +61,9 @@ class Bags:
     feature_names : sequence of d str, optional
         Names of the columns of the tokens, all different. Estimators keep those of the bags that
         they are fitted to, and find the columns of other bags by them.
+    coordinates : array of shape (N, k), 1 <= k <= 4, optional
+        Where each token lies, such as the corner of a patch in a slide (k = 2); NaN where that is
+        not known. No estimator reads them: they are kept for maps and tables of tokens.
 
     Raises
     ------
@@ -84,6 +88,7 @@ class Bags:
     tokens: Float[np.ndarray, "N d"]
     offsets: Int[np.ndarray, " bounds"]
     feature_names: Sequence[str] | None = None
+    coordinates: Float[np.ndarray, "N k"] | None = None
 
     def __post_init__(self) -> None:
         tokens, offsets = self.tokens, np.asarray(self.offsets)
@@ -102,6 +107,16 @@ class Bags:
         object.__setattr__(self, "tokens", tokens.view(np.ndarray))
         if self.feature_names is not None:
             object.__setattr__(self, "feature_names", self._checked_names())
+        if self.coordinates is not None:
+            object.__setattr__(self, "coordinates", self._checked_coordinates())
+
+    def _checked_coordinates(self) -> np.ndarray:
+        given = np.asarray(self.coordinates)
+        rows = given.ndim == 2 and len(given) == len(self.tokens) and given.dtype.kind in "iuf"
+        if not rows or not 1 <= given.shape[1] <= MOST_AXES:
+            legal = f"numbers of shape ({len(self.tokens)}, k), a row for each token, k <= 4"
+            raise InvalidInput("coordinates", legal, _kind_of(given))
+        return given.astype(np.float64, copy=False)
 
     def _checked_names(self) -> tuple[str, ...]:
         names, d = self.feature_names, self.dimension
@@ -146,7 +161,9 @@ class Bags:
     @property
     def nonempty(self) -> Bags:
         """The bags that have a token, with the same array of tokens."""
-        return self if self.sizes.all() else self._like(self.tokens, np.unique(self.offsets))
+        if self.sizes.all():
+            return self
+        return self._like(self.tokens, np.unique(self.offsets), self.coordinates)
 
     @property
     def common_size(self) -> int | None:
@@ -190,27 +207,31 @@ class Bags:
     def _run(self, first: int, stop: int) -> Bags:
         """Return the bags from `first` to before `stop`, as a view."""
         offsets = self.offsets[first : stop + 1]
-        return self._like(self.tokens[offsets[0] : offsets[-1]], offsets - offsets[0])
+        rows = slice(offsets[0], offsets[-1])
+        return self._like(self.tokens[rows], offsets - offsets[0], self._places(rows))
 
     def _gather(self, picked: np.ndarray) -> Bags:
         sizes = self.sizes[picked]
         offsets = offsets_of(sizes)
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[picked] - offsets[:-1], sizes)
         if is_mapped(self.tokens):
             tokens = scratch((int(offsets[-1]), self.dimension), self.dtype)
             for start, bag in zip(offsets.tolist(), picked.tolist(), strict=False):
                 tokens[start : start + len(self[bag])] = self[bag]
-            return self._like(tokens, offsets)
-        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[picked] - offsets[:-1], sizes)
-        return self._like(self.tokens.take(rows, axis=0), offsets)
+            return self._like(tokens, offsets, self._places(rows))
+        return self._like(self.tokens.take(rows, axis=0), offsets, self._places(rows))
 
-    def _like(self, tokens: np.ndarray, offsets: np.ndarray) -> Bags:
-        return Bags(tokens, offsets, self.feature_names)
+    def _places(self, rows: Any) -> np.ndarray | None:
+        return None if self.coordinates is None else self.coordinates[rows]
+
+    def _like(self, tokens: np.ndarray, offsets: np.ndarray, places: np.ndarray | None) -> Bags:
+        return Bags(tokens, offsets, self.feature_names, places)
 
     def with_tokens(
         self, tokens: Float[np.ndarray, "N k"], feature_names: Sequence[str] | None = None
     ) -> Bags:
-        """Return bags of the same sizes with other tokens, whose columns may have names."""
-        return Bags(tokens, self.offsets, feature_names)
+        """Return bags of the same sizes and coordinates with other tokens, maybe named ones."""
+        return Bags(tokens, self.offsets, feature_names, self.coordinates)
 
     def only(self, names: Sequence[str]) -> Bags:
         """Return bags with the columns of these names, in this order.

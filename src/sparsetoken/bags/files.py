@@ -1,20 +1,21 @@
-"""Bags and labels from files: .npz arrays, Parquet with a row for each token, packed folders."""
+"""Bags and labels from files and folders of all kinds: the table of what reads which."""
 
 from __future__ import annotations
 
-import contextlib
-import warnings
-import zipfile
-from collections.abc import Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sparsetoken.bags.container import Bags
+from sparsetoken.bags import frames
 from sparsetoken.bags.convert import as_bags, check_nonempty
 from sparsetoken.bags.labelled import LabelledBags
-from sparsetoken.bags.packed import GROUPS, IDS, LABEL, OFFSETS, TOKENS
+from sparsetoken.bags.named_arrays import Names, from_matlab, from_npz, from_packed
+from sparsetoken.bags.names import GROUPS, LABEL, TOKENS, is_place
+from sparsetoken.bags.sheets import is_sheet, sheet_of
+from sparsetoken.bags.slides import ENDINGS as OF_ONE_BAG
+from sparsetoken.bags.slides import Slides, files_of
 from sparsetoken.bags.tables import (
     LABELS,
     Columns,
@@ -22,53 +23,80 @@ from sparsetoken.bags.tables import (
     chosen,
     column_name,
     from_rows,
-    grouped,
+    label_name,
     numbers_or_vectors,
+    of_vectors,
 )
-from sparsetoken.base.files import refused, require_regular, unreadable
-from sparsetoken.base.machine import needed
+from sparsetoken.base.files import require_regular, unreadable
 from sparsetoken.base.validation import InvalidInput
-
-ENDINGS = (".npz", ".parquet", ".pq")
-
-_LEGAL = "of bags and labels that can be read"
-_PLAIN = "Save X (tokens, d) with bag; y as text."
 
 
 def read(
     path: str | Path,
     *,
     labels: Any = "",
-    bag: str = "bag",
+    label: str | int = "",
+    id: str = "",
+    bag: str | int = "bag",
     groups: Any = "",
     columns: Columns = None,
+    dataset: str = "",
+    coordinates: Any = "",
+    merge_groups: bool = False,
+    partial: bool = False,
 ) -> LabelledBags:
-    """Read bags and their labels from a file, or from a folder that `pack` wrote.
+    """Read bags and their labels from a file, or from a folder with a file for each bag.
 
-    An .npz file holds the arrays X (tokens, d), bag (ids) and y (labels), or X (n, L, d) and y,
-    with mask if bags are padded. A Parquet file has one row for each token, with a column of
-    bag ids, one of labels, and those of the embedding. Damage is seen by checksums, which a
-    Parquet file has if it was written with ``write_page_checksum=True``. Tokens of a packed folder
-    are a memory map: they need not fit into memory. Load models and data only from people you
-    trust.
+    Coordinates travel with the bags, as `Bags.coordinates`. Load models and data only from people
+    you trust.
 
     Parameters
     ----------
     path : path
-        It ends in .npz, .parquet or .pq, or is a packed folder.
-    labels : str, mapping, pandas.Series, array or None
-        The array or column of the labels. The default, "", is y, or label in a Parquet file; a
-        file with both needs a name, and the other one is left out. None reads no labels; else
-        labels as in `from_long`.
+        - A folder of .npy, .npz, .h5 (as of CLAM, TRIDENT and STAMP), .zarr, .pt or .mat files with
+          tokens (L_i, d) or (1, L_i, d), and coordinates (L_i, k) where they have them; or one
+          such file. The name without the ending is the id. Large ones are read into a temporary
+          file; see `pack`.
+        - A folder that `pack` wrote, as a memory map.
+        - A table with a row for each token, a column of bag ids, and those of the embedding: .csv,
+          .tsv, .parquet, .pq, .xlsx. Damage is seen by checksums, which a Parquet file has if
+          it was written with ``write_page_checksum=True``.
+        - WEKA's .arff with a relational attribute, or a row for each token; UCI's .data, without
+          names: the bag is in the first column, the label in the last one, and texts between are
+          names of instances.
+        - An .npz file, or a .mat file of a classic set, with X (tokens, d), ids of bags and labels,
+          or X (n, L, d) with mask if bags are padded, or cells, or an array for each bag.
+    labels : path, pandas.DataFrame, str, mapping, pandas.Series, array or None
+        A sheet with a row for each bag, as a frame or a path that ends in .csv, .tsv, .parquet,
+        .pq or .xlsx: see Notes. Else the array or column of the labels; the default, "", is y, or
+        label in a table; a file with both needs a name, and the other one is left out. None reads
+        no labels; else labels as in `from_long`.
+    label : str
+        The column of labels of the sheet; by default label, y or labels. Without a sheet it is that
+        of the data.
+    id : str
+        The column of ids of the sheet; by default bag, id, bag_id, slide_id, slide, filename, file
+        or wsi, in letters of any size.
     bag : str
-        The array or column of bag ids.
+        The array or column of bag ids in the data.
     groups : str, mapping, pandas.Series, array or None
-        The array or column of groups, such as patients. The default, "", is ``groups``, if it is
-        there. None reads no groups; else groups as in `from_long`.
+        The column of the sheet, if there is one, else the array or column of the data with groups,
+        such as patients. The default, "", is ``groups``, if it is there. None reads no groups;
+        else groups as in `from_long`.
     columns : list of str or int, optional
-        The columns of the embedding, or the one column of a Parquet file that holds it as a
-        list. The default is all columns of numbers, or the one of lists, without ids, labels,
+        The columns of the embedding, or the one column of a table that holds it as a list. The
+        default is all columns of numbers, or the one of lists, without ids, labels,
         groups and lists of coordinates.
+    dataset : str
+        The array of tokens in files with several, such as ``feats``. The default is the one that is
+        named as features, embeddings or tokens are, or the only one.
+    coordinates : str, list of str or None
+        The array of coordinates, or their columns in a table. The default is the array, or the
+        column of lists, that is named so. None reads none.
+    merge_groups : bool
+        Whether all bags of a group become one bag, whose id is the group.
+    partial : bool
+        Whether bags without a row in the sheet, and rows without a bag, are left out.
 
     Returns
     -------
@@ -86,13 +114,21 @@ def read(
     ------
     InvalidInput
         If the file is missing, damaged or of another kind, lacks an array or a column, or does not
-        hold bags with one label each; or if a package that reads it is not installed.
+        hold bags with one label each; if bags and rows of the sheet are not the same ones; or if a
+        package that reads the file is not installed.
 
     See Also
     --------
     to_frame : A table from bags, to write.
     pack : Files of bags larger than memory.
     from_frame : Bags from a table.
+
+    Notes
+    -----
+    A sheet is joined by ids, as texts, so that leading zeros count. An id is equal to that of a
+    bag, or its name is, without folder and ending: ``slides/007.svs`` is the row of ``007.h5``. Two
+    rows of a bag must agree. Cells of a .csv, .tsv or .xlsx sheet that are empty or NA, N/A, #N/A,
+    NaN, nan or null have no value.
 
     Examples
     --------
@@ -107,146 +143,174 @@ def read(
     >>> ids.tolist(), y.tolist()
     ([5, 7], ['no', 'yes'])
     """
-    return loaded(path, labels, bag, columns, groups).warned()
+    found = loaded(
+        path,
+        labels=labels,
+        label=label,
+        id=id,
+        bag=bag,
+        groups=groups,
+        columns=columns,
+        dataset=dataset,
+        coordinates=coordinates,
+        merge_groups=merge_groups,
+        partial=partial,
+    )
+    return found.warned()
 
 
 def loaded(
     path: str | Path,
-    labels: Any,
-    bag: str,
-    columns: Columns,
-    groups: Any = "",
     *,
+    labels: Any = "",
+    label: str | int = "",
+    id: str = "",
+    groups: Any = "",
+    merge_groups: bool = False,
+    partial: bool = False,
+    labelled: bool = True,
     empty: bool = False,
+    bag: str | int = "bag",
+    columns: Columns = None,
+    dataset: str = "",
+    coordinates: Any = "",
 ) -> LabelledBags:
-    """Read bags as `read`, without a look for leaks; bags without a token only where allowed."""
-    bag, labels, groups = (column_name(value) for value in (bag, labels, groups))
-    path = Path(path)
-    ending = path.suffix.lower()
-    if path.is_dir():
-        if not (path / f"{TOKENS}.npy").is_file():
-            remedy = "sparsetoken.bags.pack concatenates the files of a folder."
-            raise InvalidInput("FILE", "a file, or a packed folder", f"{path}, a folder", remedy)
-    elif ending not in ENDINGS:
-        remedy = "Write arrays with numpy.savez, a CSV file with pandas.read_csv(...).to_parquet."
-        raise InvalidInput("FILE", "a path that ends in .npz, .parquet or .pq", str(path), remedy)
-    elif not path.exists():
-        raise InvalidInput("FILE", "a file that is there", str(path))
+    """Read bags as `read`, without a look for leaks.
+
+    Labels are read only if `labelled`; bags are without a token only where `empty` allows it.
+    """
+    path, sheet = Path(path), None
+    bag, label, groups = (column_name(value) for value in (bag, label, groups))
+    if is_sheet(labels):
+        name = str(label) if labelled else None
+        sheet = sheet_of(labels, id=id, label=name, groups=groups, partial=partial)
+        labels = None
+        if GROUPS in sheet.names or (isinstance(groups, str) and groups == ""):
+            groups = None
     else:
+        _refuse_without_sheet(id, partial)
+        if label and isinstance(labels, str) and labels == "":
+            labels = label
+        labels = column_name(labels) if labelled else None
+    found = _found(path, Names(labels, str(bag), groups, columns, dataset, coordinates))
+    if not empty:
+        check_nonempty(found.bags)
+    if sheet is not None:
+        kept, known = sheet.of_bags(found.ids.tolist())
+        found = found.with_labels(kept, known.get(LABEL), known.get(GROUPS))
+    return found.merged() if merge_groups else found
+
+
+def _refuse_without_sheet(id: str, partial: bool) -> None:
+    for name, given in (("id", id), ("partial", partial)):
+        if given:
+            legal = "left out where no sheet has the labels"
+            raise InvalidInput(name, legal, given, "labels is then the path of a table.")
+
+
+def _found(path: Path, names: Names) -> LabelledBags:
+    ending = path.suffix.lower()
+    reader: Callable[[Path, Names], LabelledBags] = from_packed
+    if path.is_dir() and not (path / f"{TOKENS}.npy").is_file():
+        reader = _from_slides
+    elif not path.is_dir():
+        if ending not in READERS:
+            legal = f"a folder, or a path that ends in {', '.join(READERS)}"
+            remedy = "Write arrays with numpy.savez, tables as CSV or Parquet."
+            raise InvalidInput("FILE", legal, str(path), remedy)
+        if not path.exists():
+            raise InvalidInput("FILE", "a file that is there", str(path))
         require_regular("FILE", path)
+        reader = READERS[ending]
     try:
-        if path.is_dir() or ending == ".npz":
-            found = _from_arrays(path, labels, bag, columns, groups)
-            if not empty:
-                check_nonempty(found.bags)
-            return found
-        return _from_parquet(path, labels, bag, columns, groups)
+        return reader(path, names)
     except InvalidInput:
         raise
     except (MemoryError, RuntimeError, TypeError, ValueError) as error:  # of odd values
-        raise unreadable("FILE", _LEGAL, path, error) from None
+        raise unreadable("FILE", frames.LEGAL, path, error) from None
 
 
-def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns, groups: Any) -> LabelledBags:
-    """Return the bags of a folder or a zip file of .npy files."""
-    packed, source = path.is_dir(), "labels"
-    if packed and columns is not None:
-        remedy = "Pack files that hold these columns alone."
-        raise InvalidInput("columns", "None for a packed folder", columns, remedy)
-    files = sorted(one.name for one in path.glob("*.npy")) if packed else _members(path)
-    names = [name.removesuffix(".npy") for name in files]
+def _from_slides(path: Path, names: Names) -> LabelledBags:
+    """Return the bags of a folder with a file for each, or of one such file."""
+    slides = Slides.of(files_of(path, "FILE"), names.dataset, names.coordinates)
+    labels = names.labels
+    if isinstance(labels, str) or (isinstance(names.groups, str) and names.groups):
+        legal = "a sheet or a mapping from ids, where each file is a bag"
+        got = labels or names.groups or "none"
+        remedy = "labels is the path of a table with ids and labels, or None to read none."
+        raise InvalidInput("labels", legal, got, remedy)
+    groups = None if isinstance(names.groups, str) else names.groups
+    found = LabelledBags.of(slides.read(), slides.ids, labels).with_groups(groups)
+    return found if names.columns is None else found.only(chosen(names.columns, found.columns))
 
-    def array(name: str) -> np.ndarray:
-        check_present(f"FILE {path.name}", "array", name, names)
-        return _array(path, name)
 
-    def of_bags(bags: Bags, ids: np.ndarray) -> LabelledBags:
-        return LabelledBags.of(bags, ids, labels, source)
+def _from_table(path: Path, names: Names) -> LabelledBags:
+    """Return the bags of a table with a row for each token."""
+    texts = [names.bag, *([names.groups] if isinstance(names.groups, str) else [])]
+    frame = frames.frame_of(path, dict.fromkeys(texts, str))
+    return _of_frame(path, frame, names)
 
-    def with_groups(found: LabelledBags) -> LabelledBags:
-        if not isinstance(groups, str):
-            return found.with_groups(groups)
-        if groups == "" and GROUPS not in names:
-            return found
-        values, source = array(groups or GROUPS), f"array {groups or GROUPS}"
-        # Packed groups were written in the order of the ids.
-        return found.with_groups(in_order(values, source) if packed else values, source)
 
-    def in_order(values: np.ndarray, source: str) -> dict[Any, Any]:
-        if values.shape != (ids := array(IDS)).shape:
-            legal = f"of the shape {ids.shape} of the ids"
-            raise InvalidInput(source, legal, f"shape {values.shape}")
-        return dict(zip(ids.tolist(), values.tolist(), strict=True))
-
+def _of_frame(path: Path, frame: Any, names: Names) -> LabelledBags:
+    labels, groups = names.labels, names.groups
+    columns = [str(name) for name in frame.columns]
     if isinstance(labels, str):
-        label = _label_name(path, names, labels, LABEL)
-        labels, source = array(label), f"array {label}"
-        if packed:  # they were written in the order of the ids
-            labels = in_order(labels, source)
-    if packed:
-        return with_groups(of_bags(Bags(array(TOKENS), array(OFFSETS)), array(IDS)))
-    if (X := array("X")).ndim not in (2, 3):
-        legal = "of shape (n, L, d), or (tokens, d) with an array of bag ids"
-        raise InvalidInput("array X", legal, f"shape {X.shape}")
-    if X.ndim == 3:
-        bags = as_bags(X, array("mask") if "mask" in names else None, empty=True)
-        found = of_bags(bags, np.arange(len(bags)))
-    else:
-        found = grouped(X, array(bag), labels, source)
-    found = with_groups(found)
-    return found if columns is None else found.only(chosen(columns, found.columns))
-
-
-def _members(path: Path) -> list[str]:
-    with refused("FILE", _LEGAL, path), zipfile.ZipFile(path) as packed:
-        return packed.namelist()
-
-
-def _array(path: Path, name: str) -> np.ndarray:
-    """Return an array of numbers or texts of a zip file, or of a folder, where tokens are a map."""
-    file = path / f"{name}.npy" if path.is_dir() else path
-    require_regular("FILE", file)
-    with contextlib.ExitStack() as stack, refused("FILE", _LEGAL, file):
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore", UserWarning)  # of headers that Python 2 wrote
-        try:
-            array = np.load(file, mmap_mode="r" if name == TOKENS else None, allow_pickle=False)
-            if file == path:
-                array = stack.enter_context(array)[name]
-        except ValueError as error:
-            if "pickle" not in str(error):
-                raise
-            remedy = f"It holds Python objects, or no arrays. {_PLAIN}"
-            raise InvalidInput("FILE", _LEGAL, str(file), remedy) from None
-    if not isinstance(array, np.ndarray) or array.dtype.kind == "V":
-        got = str(getattr(array, "dtype", "bytes without a header of NumPy"))
-        raise InvalidInput(f"array {name}", "an array of numbers or texts", got, _PLAIN)
-    return array
-
-
-def _from_parquet(path: Path, labels: Any, bag: str, columns: Columns, groups: Any) -> LabelledBags:
-    needed("pandas", "to read Parquet files", "data")
-    parquet = needed("pyarrow.parquet", "to read Parquet files", "data")
-    with (
-        refused("FILE", _LEGAL, path),
-        parquet.ParquetFile(path, page_checksum_verification=True) as file,
-    ):
-        table = file.read()
-        table.validate(full=True)  # pandas takes offsets and UTF-8 on trust
-        frame = table.to_pandas()
-    if isinstance(labels, str):
-        names = [str(name) for name in frame.columns]
-        default = next((name for name in LABELS if name in names), "label")
-        labels = _label_name(path, names, labels, default)
+        default = next((name for name in LABELS if name in columns), "label")
+        labels = label_name(path, columns, labels, default)
     if isinstance(groups, str) and groups == "":
-        groups = GROUPS if GROUPS in map(str, frame.columns) else None
-    return from_rows(f"FILE {path.name}", frame, bag, labels, groups, columns, numbers_or_vectors)
+        groups = GROUPS if GROUPS in columns else None
+    places = names.coordinates
+    if places == "" and names.columns is None:
+        places = next((n for n in columns if is_place(n) and of_vectors(frame[n])), None)
+    own = (names.bag, labels, groups, names.columns, numbers_or_vectors, places)
+    return from_rows(f"FILE {path.name}", frame, *own)
 
 
-def _label_name(path: Path, names: Collection[str], labels: str, default: str) -> str:
-    """Return the name of the array or column of labels."""
-    if labels == "" and all(name in names for name in LABELS):
-        remedy = "{} says which holds the labels; the other is left out."
-        legal = "with one of label and y"
-        raise InvalidInput(f"FILE {path.name}", legal, "both", remedy, "labels=")
-    return labels or default
+def _from_uci(path: Path, names: Names) -> LabelledBags:
+    """Return the bags of a table without names, whose first and last columns are ids and labels."""
+    frame = frames.frame_of(path, {})
+    bag = "0" if names.bag == "bag" else names.bag
+    label, last = names.labels, str(frame.columns[-1])
+    if label is None or label == "":
+        label = last if label == "" else None
+        frame = frame.drop(columns=last) if label is None else frame
+    return _of_frame(path, frame, names._replace(bag=bag, labels=label))
+
+
+def _from_arff(path: Path, names: Names) -> LabelledBags:
+    """Return the bags of a relational attribute, or of a table with a row for each token.
+
+    Beside the relation the first attribute has the ids, the last one the labels, as in WEKA.
+    """
+    frame = frames.frame_of(path, {names.bag: str})
+    if not len(frame):
+        raise InvalidInput(f"FILE {path.name}", "with at least one row", "none")
+    held = [name for name in frame.columns if hasattr(frame[name].iloc[0], "columns")]
+    if not held:
+        return _of_frame(path, frame, names)
+    relation, beside = held[0], [name for name in frame.columns if name not in held]
+    labels, source = names.labels, "labels"
+    if isinstance(labels, str):
+        label = label_name(path, beside, labels, beside[-1] if beside else "class")
+        check_present(f"FILE {path.name}", "column", label, beside)
+        labels, source = frame[label].tolist(), f"column {label}"
+    bags = as_bags(list(frame[relation]), empty=True)
+    ids = np.arange(len(bags))
+    if key := names.bag if names.bag in beside else next(iter(beside[:-1]), ""):
+        ids = frame[key].to_numpy().astype(str)
+    if len(set(ids.tolist())) < len(ids):
+        raise InvalidInput(f"FILE {path.name}", "with one row for each bag", f"ids {key}")
+    if isinstance(labels, list):
+        labels = dict(zip(ids.tolist(), labels, strict=True))
+    return LabelledBags.of(bags, ids, labels, source, columns=bags.feature_names or ())
+
+
+READERS: dict[str, Callable[[Path, Names], LabelledBags]] = {
+    **dict.fromkeys(OF_ONE_BAG, _from_slides),
+    ".npz": from_npz,
+    ".mat": from_matlab,
+    **dict.fromkeys(frames.SHEETS, _from_table),
+    ".data": _from_uci,
+    ".arff": _from_arff,
+}
+"""What reads a file, by the ending of its name."""

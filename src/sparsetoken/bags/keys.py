@@ -114,10 +114,11 @@ def missing(values: np.ndarray) -> Bool[np.ndarray, " m"]:
         return (values != values).ravel()  # NaN and NaT differ from themselves
     if set(map(type, values.flat)) <= {bool, int, str}:  # quick, for the ids of many tokens
         return np.zeros(values.size, bool)
-    return np.array([_is_missing(value) for value in values.flat], dtype=bool)
+    return np.array([is_missing(value) for value in values.flat], dtype=bool)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or NA."""
     if isinstance(value, np.ndarray):  # of another kind
         return False
     same = value == value

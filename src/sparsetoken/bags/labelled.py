@@ -6,12 +6,13 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int, Shaped
+from jaxtyping import Float, Int, Shaped
 
-from sparsetoken.bags.container import Bags
+from sparsetoken.bags.container import Bags, offsets_of
 from sparsetoken.bags.convert import refuse_masked
 from sparsetoken.bags.keys import listed, read_labels, refuse_missing
 from sparsetoken.bags.segments import segment_max, segment_min
@@ -137,6 +138,64 @@ class LabelledBags:
         known = labels_of(groups, self.bags.offsets, self.ids, self.rows, name, index)
         return dataclasses.replace(self, groups=known)
 
+    def with_coordinates(self, coordinates: Float[np.ndarray, "N k"]) -> LabelledBags:
+        """Give the tokens of the bags their coordinates, in the order of the rows of the table."""
+        bags = self.bags
+        placed = Bags(bags.tokens, bags.offsets, bags.feature_names, coordinates[self.rows])
+        return dataclasses.replace(self, bags=placed)
+
+    def with_labels(
+        self, kept: list[int], y: Shaped[np.ndarray, " n"] | None, groups: Any
+    ) -> LabelledBags:
+        """Return some of the bags, with labels and groups in their order; None changes none."""
+        found = self._some(kept)
+        found = found if y is None else dataclasses.replace(found, y=y)
+        return found if groups is None else dataclasses.replace(found, groups=groups)
+
+    def _some(self, kept: list[int]) -> LabelledBags:
+        if kept == list(range(len(self.ids))):
+            return self
+        bounds = self.bags.offsets
+        rows = [self.rows[bounds[i] : bounds[i + 1]] for i in kept]
+        return dataclasses.replace(
+            self,
+            bags=self.bags[kept],
+            ids=self.ids[kept],
+            y=self.y[kept] if len(self.y) else self.y,
+            groups=None if self.groups is None else self.groups[kept],
+            rows=np.concatenate([self.rows[:0], *rows]),
+        )
+
+    def merged(self) -> LabelledBags:
+        """Return one bag for each group, with all tokens of its bags; its id is the group.
+
+        Raises
+        ------
+        InvalidInput
+            If there are no groups, or bags of one group have several labels.
+        """
+        if self.groups is None:
+            remedy = "{} names the column of the patients."
+            raise InvalidInput("groups", "given to merge their bags", None, remedy, "groups=")
+        number: dict[Any, int] = {}
+        codes = [number.setdefault(one, len(number)) for one in self.groups.tolist()]
+        found = self._some(np.argsort(codes, kind="stable").tolist())
+        sizes = np.bincount(np.sort(codes), found.bags.sizes).astype(np.int64)
+        first = np.searchsorted(np.sort(codes), np.arange(len(number)))
+        y = found.y
+        if len(y) and (differ := y != y[first][np.sort(codes)]).any():
+            place = int(differ.argmax())
+            group = found.groups[place]  # type: ignore[index]
+            got = f"{y[first][np.sort(codes)[place]]} and {y[place]} in group {group}"
+            remedy = "{} without merging keeps such bags apart."
+            legal = "the same in all bags of a group that is merged"
+            raise InvalidInput("labels", legal, got, remedy, "groups=")
+        bags = found.bags
+        whole = Bags(bags.tokens, offsets_of(sizes), bags.feature_names, bags.coordinates)
+        ids = found.groups[first]  # type: ignore[index]
+        y = y[first] if len(y) else y
+        return dataclasses.replace(found, bags=whole, ids=ids, y=y, groups=None)
+
     def leaks(self) -> str:
         """Return which columns give labels or bags away, in words; "" if none does."""
         told = []
@@ -230,6 +289,9 @@ def labels_of(
     """
     refuse_masked(name, labels)
     n, N = len(ids), len(rows)
+    if isinstance(labels, str | Path):
+        remedy = "read and pack take the path of a sheet."
+        raise InvalidInput(name, "a mapping from ids, or one for each bag", str(labels), remedy)
     if hasattr(labels, "columns"):
         remedy = 'Give table.set_index("ID")["LABEL"], by the names of its columns.'
         raise InvalidInput(name, "a column, a mapping or an array", "a table", remedy)

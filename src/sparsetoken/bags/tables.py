@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import numbers
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -234,11 +235,13 @@ def from_rows(
     groups: Any,
     columns: Columns,
     default: Callable[[Any, list[str]], list[str]],
+    coordinates: Columns = None,
 ) -> LabelledBags:
     """Return bags of a pandas frame with one row for each token.
 
     Messages call it `what`. Labels or groups that are a text name a column. Where no columns of the
-    tokens are given, `default` picks them among the others.
+    tokens are given, `default` picks them among the others. The columns of coordinates hold
+    numbers, or one of them vectors.
     """
     bag, labels, groups = (column_name(value) for value in (bag, labels, groups))
     check_columns(what, frame)
@@ -251,7 +254,8 @@ def from_rows(
     if bag in given[1:]:
         what = "labels" if labels == bag else "groups"
         raise InvalidInput(what, "another column than that of the bag ids", bag)
-    others = [name for name in names if name not in given]
+    lie = [] if not coordinates else chosen(coordinates, [n for n in names if n not in given])
+    others = [name for name in names if name not in (*given, *lie)]
     used = default(frame, others) if columns is None else chosen(columns, others)
     where = places(used, others) if columns is None else []
     left_out = [name for name in others if name not in used]
@@ -260,6 +264,8 @@ def from_rows(
         labels, source = frame[labels].to_numpy(), f"column {labels}"
     found = grouped(_tokens(frame, used), frame[bag], labels, source, used, left_out)
     found = dataclasses.replace(found, places=where)
+    if lie:
+        found = found.with_coordinates(_tokens(frame, lie))
     if isinstance(groups, str):
         return found.with_groups(frame[groups].to_numpy(), f"column {groups}")
     return found.with_groups(groups, index=frame.index)
@@ -280,6 +286,15 @@ def check_present(
         keywords = () if remedy else ("labels=", "bag=")
         remedy = remedy or f"{{}} and {{}} name the {kind}s of labels and bag ids."
         raise InvalidInput(what, f"with the {kind} {name}", got, remedy, *keywords)
+
+
+def label_name(path: Path, names: Collection[str], labels: str, default: str) -> str:
+    """Return the name of the array or column of labels."""
+    if labels == "" and all(name in names for name in LABELS):
+        remedy = "{} says which holds the labels; the other is left out."
+        legal = "with one of label and y"
+        raise InvalidInput(f"FILE {path.name}", legal, "both", remedy, "labels=")
+    return labels or default
 
 
 def chosen(columns: Sequence[str | int], names: Sequence[str]) -> list[str]:
@@ -306,8 +321,8 @@ def _all_but_labels(frame: Any, names: list[str]) -> list[str]:
 def numbers_or_vectors(frame: Any, names: list[str]) -> list[str]:
     """Return the columns of numbers, or the one of vectors; never a second label or coordinates."""
     names = [name for name in names if name not in LABELS]
-    names = [name for name in names if not (_of_vectors(frame[name]) and is_place(name))]
-    vectors = [name for name in names if _of_vectors(frame[name])]
+    names = [name for name in names if not (of_vectors(frame[name]) and is_place(name))]
+    vectors = [name for name in names if of_vectors(frame[name])]
     of_numbers = [name for name in names if _of_numbers(frame[name])]
     if bool(vectors) == bool(of_numbers) or len(vectors) > 1:
         legal = "with columns of numbers, or one column of vectors"
@@ -318,7 +333,7 @@ def numbers_or_vectors(frame: Any, names: list[str]) -> list[str]:
 
 def _tokens(frame: Any, used: list[str]) -> np.ndarray:
     """Return the tokens: of columns of numbers, or of the one column that holds vectors."""
-    if len(used) == 1 and _of_vectors(frame[used[0]]):
+    if len(used) == 1 and of_vectors(frame[used[0]]):
         rows = frame[used[0]].to_list()
         if any(np.ndim(one) > 1 or getattr(one, "dtype", np.dtype(float)).names for one in rows):
             remedy = f"Where each row is a bag, they are as_bags(list(frame[{used[0]!r}]))."
@@ -338,7 +353,7 @@ def _tokens(frame: Any, used: list[str]) -> np.ndarray:
     return frame[used].to_numpy(float, na_value=np.nan) if missing else tokens
 
 
-def _of_vectors(column: Any) -> bool:
+def of_vectors(column: Any) -> bool:
     """Whether the values of a column are vectors, as far as the first one says."""
     first = next((value for value in column if value is not None), None)
     return hasattr(first, "__len__") and not isinstance(first, (str, bytes))

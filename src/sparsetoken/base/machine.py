@@ -8,13 +8,13 @@ from typing import Any
 from sparsetoken.base.validation import InvalidInput
 
 
-def needed(name: str, purpose: str, extra: str) -> Any:
-    """Import a package, or raise `InvalidInput` with the extra that brings it."""
+def needed(name: str, purpose: str, extra: str = "") -> Any:
+    """Import a package, or raise `InvalidInput` with the extra, if any, that brings it."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        remedy = f"pip install 'sparsetoken[{extra}]'."
         package = name.partition(".")[0]
+        remedy = f"pip install 'sparsetoken[{extra}]'." if extra else f"pip install {package}."
         raise InvalidInput(package, f"installed {purpose}", "no such package", remedy) from None
 
 

@@ -40,6 +40,7 @@ BAGS = {
     "fit": "fit",
     "predict": "bags",
     "score": "bags",
+    "tokens": "tokens",
     "forecast": "bags",
 }
 """The commands of the group bags, with the modules that they are in."""

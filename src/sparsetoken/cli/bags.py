@@ -14,6 +14,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
+from sparsetoken.cli.bag_options import (
+    PANEL,
+    Coordinates,
+    Dataset,
+    File,
+    Groups,
+    IdColumn,
+    LabelColumn,
+    LabelledSource,
+    Labels,
+    Partial,
+    Source,
+    TrustPickle,
+)
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, printable
 
@@ -21,96 +35,14 @@ if TYPE_CHECKING:
     from sparsetoken.bags import LabelledBags
 
 
-_BAGS = "Bags"
-File = Annotated[
-    Path,
-    Option(
-        "FILE",
-        help="An .npz file with X (tokens, d), bag (rising ids) and y (one label for each bag), "
-        "or X (n, L, d) and y, mask if needed; or a .parquet file with a row for each token; or a "
-        "folder that sparsetoken.bags.pack wrote.",
-    ),
-]
-LabelColumn = Annotated[
-    str,
-    Option(
-        group=_BAGS,
-        help="Array or column of the labels; by default y, or label in a Parquet file. Required if "
-        "the file has both; the other is ignored.",
-    ),
-]
-BagColumn = Annotated[str, Option(group=_BAGS, help="Array or column of the bag ids.")]
-Groups = Annotated[
-    str,
-    Option(
-        group=_BAGS,
-        help="Array or column that says of which patient, author or place each bag is; by default "
-        "groups, if it is there. No fold splits a group.",
-    ),
-]
-Columns = Annotated[
-    str,
-    Option(
-        group=_BAGS,
-        help="Columns of the tokens, separated by commas: names in a Parquet file, numbers from 0 "
-        "for .npz. By default all numeric columns except bag ids, labels and groups.",
-    ),
-]
-Positive = Annotated[
-    str,
-    Option(
-        group=_BAGS,
-        help="The label that counts as True, the second class; all others are False.",
-    ),
-]
 RefuseEmpty = Annotated[
     bool,
     Option(
-        group=_BAGS,
+        group=PANEL,
         negative="",
         help="Refuse bags without a token, of which the class rate or the mean is predicted.",
     ),
 ]
-TrustPickle = Annotated[
-    bool,
-    Option(
-        group=_BAGS,
-        negative="",
-        help="Load MODEL even if it is a pickle, which can run any code: only if you trust its "
-        "author.",
-    ),
-]
-
-
-@Option(name="*")
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """The columns of labels, ids and tokens in a file of bags."""
-
-    label: LabelColumn = ""
-    bag: BagColumn = "bag"
-    groups: Groups = ""
-    columns: Columns = ""
-    positive: Positive = ""
-
-    def read(
-        self, file: Path, columns: list[str] | None = None, *, empty: bool = False
-    ) -> LabelledBags:
-        """Read bags and labels, which are True or False if one label is the positive one.
-
-        Columns are those of the options, else the given ones. Bags may be without a token if empty
-        ones are allowed.
-        """
-        from sparsetoken.bags.files import loaded
-
-        wanted = names(self.columns) or columns
-        data = loaded(file, self.label, self.bag, wanted, self.groups, empty=empty)
-        return data.against_rest(self.positive) if self.positive else data
-
-
-def names(text: str) -> list[str] | None:
-    """Return the names in a comma-separated list, None if it is empty."""
-    return [name.strip() for name in text.split(",")] if text else None
 
 
 def columns_told(data: LabelledBags) -> str:
@@ -143,21 +75,40 @@ def separating(data: LabelledBags) -> tuple[list[dict[str, Any]], list[str]]:
 @command
 def pack(
     source: Annotated[
-        Path, Option("SOURCE", help="A folder of .npy, .h5 or .zarr files, one for each bag.")
+        Path,
+        Option("SOURCE", help="A folder of .npy, .npz, .h5, .zarr, .pt or .mat files, one a bag."),
     ],
     /,
     *,
     out: Annotated[Path, Option(help="The folder to write, which must not be there yet.")],
+    labels: Labels = None,
+    label: LabelColumn = "",
+    id: IdColumn = "",
+    groups: Groups = "",
+    partial: Partial = False,
+    dataset: Dataset = "",
+    coordinates: Coordinates = "",
     json: o.Json = False,
 ) -> Answer:
     """Put the tokens of many files into one folder that the other commands read.
 
-    Example: sparsetoken bags pack slides/ --out slides.bags
+    Example: sparsetoken bags pack slides/ --labels labels.csv --out slides.bags
     """
     from sparsetoken import bags
 
-    folder = str(bags.pack(source, out))
-    return Answer("", {"path": folder, "status": "converged"}, [f"Wrote {folder}"])
+    folder = bags.pack(
+        source,
+        out,
+        labels=labels,
+        label=label,
+        id=id,
+        groups=groups,
+        partial=partial,
+        dataset=dataset,
+        coordinates=coordinates,
+    )
+    values = {"path": str(folder), "status": "converged"}
+    return Answer("", values, [f"Wrote {folder}"])
 
 
 @command
@@ -173,7 +124,7 @@ def forecast(
             allow_leading_hyphen=True,
         ),
     ] = "",
-    source: Source = Source(),
+    source: LabelledSource = LabelledSource(),
     seed: o.Seed = 0,
     json: o.Json = False,
 ) -> Answer:
@@ -202,7 +153,7 @@ def score(
     file: File,
     /,
     *,
-    source: Source = Source(),
+    source: LabelledSource = LabelledSource(),
     trust_pickle: TrustPickle = False,
     refuse_empty: RefuseEmpty = False,
     json: o.Json = False,
@@ -213,8 +164,8 @@ def score(
 
     Example: sparsetoken bags score model.skops new.npz
     """
-    estimator = _loaded(model, trust_pickle)
-    data = source.read(file, _columns(estimator, file), empty=not refuse_empty)
+    estimator = loaded_model(model, trust_pickle)
+    data = source.read(file, columns_of_model(estimator, file), empty=not refuse_empty)
     scores = _class_scores if hasattr(estimator, "classes_") else _number_scores
     with _told() as told:
         values, why = scores(estimator, data)
@@ -294,8 +245,7 @@ def predict(
     file: File,
     /,
     *,
-    bag: BagColumn = "bag",
-    columns: Columns = "",
+    source: Source = Source(),
     trust_pickle: TrustPickle = False,
     refuse_empty: RefuseEmpty = False,
     json: o.Json = False,
@@ -304,11 +254,9 @@ def predict(
 
     Example: sparsetoken bags predict model.skops new.npz
     """
-    from sparsetoken.bags.files import loaded
-
-    estimator = _loaded(model, trust_pickle)
-    wanted = names(columns) or _columns(estimator, file)
-    data = loaded(file, None, bag, wanted, empty=not refuse_empty)
+    estimator = loaded_model(model, trust_pickle)
+    known = columns_of_model(estimator, file)
+    data = source.loaded(file, known, empty=not refuse_empty, labelled=False)
     bags = data.bags
     found: dict[str, list[Any]] = {"bag": [str(name) for name in data.ids.tolist()]}
     with _told() as told:
@@ -332,20 +280,22 @@ def predict(
     return Answer("", {"predictions": rows}, table.getvalue().splitlines(), advice=told)
 
 
-def _columns(estimator: Any, file: Path) -> list[str] | None:
+def columns_of_model(estimator: Any, file: Path) -> list[str] | None:
     """Return the columns of a table that `fit` fitted the model to, whatever their order now."""
-    table = file.suffix.lower() in (".parquet", ".pq")
+    from sparsetoken.bags.frames import is_table
+
     known = getattr(estimator, "feature_names_in_", None)
-    return known.tolist() if table and known is not None else None
+    return known.tolist() if known is not None and is_table(file) else None
 
 
-def _loaded(path: Path, trust_pickle: bool) -> Any:
+def loaded_model(path: Path, trust_pickle: bool) -> Any:
     """Return a saved estimator; it says itself if bags are of another dimension."""
+    from sparsetoken.bags.files import READERS
     from sparsetoken.base.validation import InvalidInput
     from sparsetoken.estimators.base import BagEstimator
     from sparsetoken.estimators.saving import load
 
-    if path.suffix.lower() in (".npz", ".parquet", ".pq"):
+    if path.is_dir() or path.suffix.lower() in READERS:
         legal = "a classifier that was saved"
         raise InvalidInput("MODEL", legal, str(path), "MODEL comes first, then the FILE of bags.")
     estimator = load(path, trust_pickle=trust_pickle)

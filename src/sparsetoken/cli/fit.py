@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.bags import File, Source, columns_told, separating
+from sparsetoken.cli.bag_options import File, LabelledSource
+from sparsetoken.cli.bags import columns_told, separating
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, pairs, table
 
@@ -32,7 +33,7 @@ def fit(
     file: File,
     /,
     *,
-    source: Source = Source(),
+    source: LabelledSource = LabelledSource(),
     model: Annotated[str, Option(help="bag, attention, pooled or vectorized.")] = "bag",
     numbers: Annotated[
         bool, Option(help="Whether labels are numbers to predict, by BagRegressor.", negative="")
@@ -142,7 +143,7 @@ def _estimator(model: str, seed: int, numbers: bool) -> Any:
     return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
 
 
-def _check_numbers(model: str, source: Source) -> None:
+def _check_numbers(model: str, source: LabelledSource) -> None:
     """Raise `InvalidInput` for options that numbers have no use for."""
     from sparsetoken.base.validation import InvalidInput
 

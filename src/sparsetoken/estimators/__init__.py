@@ -4,6 +4,9 @@ Every estimator takes bags in any form that `sparsetoken.bags.as_bags` takes. Cl
 regressors take a mask in fit and predict; elsewhere convert once: ``as_bags(X, mask)``.
 """
 
+import importlib
+from types import ModuleType
+
 from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.bag_classifier import BagClassifier
 from sparsetoken.estimators.bag_regressor import BagRegressor
@@ -22,6 +25,7 @@ from sparsetoken.estimators.linear import (
 )
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.estimators.pooling import BagPooling
+from sparsetoken.estimators.token_table import token_class, token_table
 from sparsetoken.estimators.token_transformer import TokenTransformer
 
 __all__ = [
@@ -40,5 +44,14 @@ __all__ = [
     "TokenNormalScores",
     "TokenTransformer",
     "VectorizedLinearClassifier",
+    "saving",
+    "token_class",
+    "token_table",
 ]
 __dir__ = __all__.copy
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name == "saving":  # which names the estimators in turn
+        return importlib.import_module(f"{__name__}.saving")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

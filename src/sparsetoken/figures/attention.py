@@ -1,4 +1,4 @@
-"""Attention weights in bags: one row of bars for each bag, one bar for each token."""
+"""Attention weights in bags: bars in the order of the tokens, or a map of where they lie."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from matplotlib import pyplot
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -19,6 +20,7 @@ from sparsetoken.bags.convert import as_floats
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.figures.palette import PALE
 from sparsetoken.figures.style import COLOURS, as_written, styled
+from sparsetoken.figures.token_map import checked_places, draw_map, maps
 
 LARGEST_NUMBER = 30  # of bags in one figure
 SLACK = 1e-3  # of the sum of weights in float32
@@ -38,7 +40,9 @@ class AttentionDisplay:
     axes_ : array of shape (n,) of Axes
         One for each bag.
     bars_ : list of BarContainer
-        One for each bag; heights are weights.
+        One for each bag; heights are weights. Empty where tokens are drawn on coordinates.
+    maps_ : list of PolyCollection
+        One for each bag with coordinates; the values of its squares are weights.
 
     See Also
     --------
@@ -57,6 +61,7 @@ class AttentionDisplay:
     figure_: Figure
     axes_: np.ndarray
     bars_: list[BarContainer]
+    maps_: list[PolyCollection] = dataclasses.field(default_factory=list)
 
     @classmethod
     def from_estimator(
@@ -68,6 +73,7 @@ class AttentionDisplay:
         true_tokens: Any = None,
         names: Sequence[str] | None = None,
         target: Any = None,
+        coordinates: Any = None,
     ) -> Self:
         """Plot the attention weights of a fitted classifier on bags.
 
@@ -85,6 +91,9 @@ class AttentionDisplay:
             What is written beside each bag; by default its number, from 0.
         target : label, optional
             For more than two classes: the class whose query is shown.
+        coordinates : True or list of arrays of shape (L_i, 2), optional
+            Where tokens lie, x to the right and y down: each bag is then a map, in which a token is
+            a square. True takes the coordinates of the bags.
 
         Returns
         -------
@@ -107,8 +116,15 @@ class AttentionDisplay:
         if len(model.classes_) > 2:
             column = _column(model.classes_, target)
             weights, top = [w[:, column] for w in weights], [t[:, column] for t in top]
-        given = {"top_tokens": [t[:k] for t in top], "true_tokens": true_tokens, "names": names}
-        return cls.from_predictions(weights, **given)
+        if coordinates is True:
+            coordinates = _own_coordinates(bags)
+        return cls.from_predictions(
+            weights,
+            top_tokens=[t[:k] for t in top],
+            true_tokens=true_tokens,
+            names=names,
+            coordinates=coordinates,
+        )
 
     @classmethod
     def from_predictions(
@@ -118,8 +134,9 @@ class AttentionDisplay:
         top_tokens: Any = None,
         true_tokens: Any = None,
         names: Sequence[str] | None = None,
+        coordinates: Any = None,
     ) -> Self:
-        """Plot given attention weights.
+        """Plot given attention weights, or other values such as probabilities of tokens.
 
         Parameters
         ----------
@@ -127,8 +144,8 @@ class AttentionDisplay:
             One for each bag, at most 30 of them.
         top_tokens : list of int arrays, optional
             Positions to mark; by default the one of largest weight.
-        true_tokens, names
-            As for `from_estimator`.
+        true_tokens, names, coordinates
+            As for `from_estimator`; coordinates are given.
 
         Raises
         ------
@@ -145,6 +162,12 @@ class AttentionDisplay:
         names = [f"bag {i}" for i in range(n)] if names is None else names
         names = _of_bags("names", names, checked, lambda name, given, length: as_written(given))
         truth = true_tokens or [np.zeros(len(w), bool) for w in checked]
+        if coordinates is not None:
+            places = _of_bags("coordinates", coordinates, checked, checked_places)
+            with styled():
+                figure, axes = maps(n)
+                maps_ = [*map(draw_map, axes, checked, places, top, truth, names)]
+            return cls(figure, axes, [], maps_)
         with styled():
             figure = pyplot.figure(figsize=(7.2, 0.9 + 0.85 * n), layout="constrained")
             axes = figure.subplots(n, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
@@ -219,6 +242,13 @@ def _with_attention(estimator: Any, X: Any) -> tuple[Any, Any]:
         legal = "a classifier with attention_weights and top_tokens, or a Pipeline that ends in one"
         raise InvalidInput("estimator", legal, type(estimator).__name__, "BagClassifier is.")
     return estimator, X
+
+
+def _own_coordinates(bags: Any) -> list[np.ndarray]:
+    if getattr(bags, "coordinates", None) is None:
+        remedy = "Give a list of arrays of shape (L_i, 2)."
+        raise InvalidInput("coordinates", "True for bags with coordinates", True, remedy)
+    return np.split(bags.coordinates, bags.offsets[1:-1])
 
 
 def _column(classes: np.ndarray, target: Any) -> int:

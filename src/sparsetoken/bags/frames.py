@@ -1,0 +1,181 @@
+"""Tables in files, as pandas frames: CSV, TSV, Parquet, Excel, UCI's .data, WEKA's ARFF."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparsetoken.base.files import refused, require_regular
+from sparsetoken.base.machine import needed
+
+_INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
+_NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+Texts = type[str] | dict[str, type[str]]
+LEGAL = "of bags and labels that can be read"
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null")
+"""Cells of a sheet without a value; "None" may be a grade."""
+
+
+def frame_of(path: Path, dtype: Texts) -> Any:
+    """Return a table as a pandas frame, whose columns of texts, or all, stay as they are written.
+
+    Numbers would lose the leading zeros of an id, and turn 1e5 into 100000.
+    """
+    require_regular("FILE", path)
+    needed("pandas", "to read tables", "data")
+    with refused("FILE", LEGAL, path):
+        return READERS[path.suffix.lower()](path, dtype)
+
+
+def _separated(by: str) -> Callable[[Path, Texts], Any]:
+    def read(path: Path, dtype: Texts) -> Any:
+        import pandas
+
+        options = {"dtype": dtype, "keep_default_na": dtype is not str}
+        # In parts a column could have several types.
+        return pandas.read_csv(path, sep=by, encoding="utf-8-sig", low_memory=False, **options)
+
+    return read
+
+
+def _parquet(path: Path, dtype: Texts) -> Any:
+    parquet = needed("pyarrow.parquet", "to read Parquet files", "data")
+    with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        table = file.read()
+        table.validate(full=True)  # pandas takes offsets and UTF-8 on trust
+        return table.to_pandas()  # has types of its own
+
+
+def _excel(path: Path, dtype: Texts) -> Any:
+    import pandas
+
+    needed("openpyxl", "to read Excel sheets")
+    options: dict[str, Any] = {"dtype": dtype, "keep_default_na": dtype is not str}
+    return pandas.read_excel(path, **options)
+
+
+def _uci(path: Path, dtype: Texts) -> Any:
+    """Read lines ``bag,instance,numbers,label.`` without names, which become 0, 1, and so on."""
+    import pandas
+
+    frame = pandas.read_csv(path, header=None, dtype={0: str}, comment="|", skipinitialspace=True)
+    frame = frame.dropna(axis=1, how="all")  # after a last comma
+    last = frame.columns[-1]
+    labels = frame[last].astype(str).str.strip().str.removesuffix(".").str.removesuffix(".0")
+    frame[last] = typed(labels.tolist())
+    frame.columns = [str(name) for name in frame.columns]
+    return frame
+
+
+def typed(texts: list[str]) -> np.ndarray:
+    """Return texts as integers or numbers, if all are written as these are."""
+    if all(map(_INTEGER.fullmatch, texts)):
+        return np.array([int(text) for text in texts], np.int64)
+    if all(
+        re.fullmatch(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?", text) for text in texts
+    ):
+        return np.array([float(text) for text in texts])
+    return np.array(texts, object)
+
+
+_TOKEN = re.compile(r"""\s*('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^,]*?)\s*(?:,|$)""")
+
+
+def _arff(path: Path, dtype: Texts) -> Any:
+    """Read a table of WEKA; the cells of a relational attribute are frames.
+
+    The reader of scipy knows neither texts nor quoted names of classes.
+    """
+    import pandas
+
+    names: list[str] = []
+    within: dict[str, list[str]] = {}
+    numeric: set[str] = set()
+    open_in, rows, in_data = "", [], False
+    for line in path.read_text(encoding="utf-8").splitlines():
+        line = line.strip()
+        if not line or line.startswith("%"):
+            continue
+        if in_data:
+            if line.startswith("{"):
+                raise ValueError("sparse rows of ARFF, which are not read")
+            rows.append(_words(line, len(names)))
+            continue
+        key, _, rest = line.partition(" ") if " " in line else line.partition("\t")
+        if key.lower() == "@data":
+            in_data = True
+        elif key.lower() == "@end":
+            open_in = ""
+        elif key.lower() == "@attribute":
+            name, kind = _attribute(rest.strip())
+            (within[open_in] if open_in else names).append(name)
+            if kind in ("numeric", "real", "integer") and not open_in:
+                numeric.add(name)
+            if kind == "relational":
+                open_in, within[name] = name, []
+    columns: dict[str, Any] = {}
+    for name, values in zip(names, zip(*rows, strict=True), strict=True):
+        if name in within:
+            columns[name] = [_relation(value, within[name]) for value in values]
+        elif name in numeric and isinstance(dtype, dict) and name not in dtype:
+            columns[name] = [np.nan if value == "?" else float(value) for value in values]
+        else:
+            columns[name] = [None if value == "?" else value for value in values]
+    return pandas.DataFrame({name: pandas.Series(one) for name, one in columns.items()})
+
+
+def _attribute(text: str) -> tuple[str, str]:
+    found = re.match(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\S+)\s+(\w+|\{)""", text)
+    if found is None:
+        raise ValueError(f"no attribute in {text[:60]!r}")
+    return _unquoted(found[1]), found[2].lower()
+
+
+def _words(line: str, count: int) -> list[str]:
+    words = [_unquoted(found[1]) for found in _TOKEN.finditer(line)][: line.count(",") + 1]
+    if len(words) == count + 1 and not words[-1]:
+        words.pop()  # what the pattern finds behind the last word
+    if len(words) != count:
+        raise ValueError(f"{len(words)} values for {count} attributes in {line[:60]!r}")
+    return words
+
+
+def _unquoted(word: str) -> str:
+    if word[:1] in ("'", '"') and word[-1:] == word[:1] and len(word) > 1:
+        word = word[1:-1].replace("\\n", "\n")
+        return re.sub(r"\\(.)", r"\1", word)
+    return word
+
+
+def _relation(text: str, names: list[str]) -> Any:
+    """Return the bag in a cell: numbers, and NaN for what is none."""
+    import pandas
+
+    rows = list(csv.reader(text.split("\n"), skipinitialspace=True))
+    frame = pandas.DataFrame([row for row in rows if row], columns=names)
+    return frame.apply(pandas.to_numeric, errors="coerce").dropna(axis=1, how="all")
+
+
+READERS: dict[str, Callable[[Path, Texts], Any]] = {
+    ".csv": _separated(","),
+    ".tsv": _separated("\t"),
+    ".parquet": _parquet,
+    ".pq": _parquet,
+    ".xlsx": _excel,
+    ".data": _uci,
+    ".arff": _arff,
+}
+"""What reads a table, by the ending of the name of its file."""
+
+SHEETS = (".csv", ".tsv", ".parquet", ".pq", ".xlsx")
+"""Those with a row of names."""
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a table whose columns have names."""
+    return path.suffix.lower() in (*SHEETS, ".arff")

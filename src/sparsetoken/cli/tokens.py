@@ -1,0 +1,106 @@
+"""The command that writes what a saved model says of each token."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter as Option
+
+from sparsetoken.cli import options as o
+from sparsetoken.cli.bag_options import PANEL, File, Source, TrustPickle
+from sparsetoken.cli.bags import columns_of_model, loaded_model
+from sparsetoken.cli.command import command
+from sparsetoken.cli.output import Answer, printable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ENDINGS = (".parquet", ".csv")
+
+
+@command
+def tokens(
+    model: Annotated[Path, Option("MODEL", help="A model that `fit --out` saved.")],
+    file: File,
+    /,
+    *,
+    out: Annotated[
+        Path | None,
+        Option(help="Table to write, .parquet or .csv, with a row for each token.", group=PANEL),
+    ] = None,
+    source: Source = Source(),
+    trust_pickle: TrustPickle = False,
+    json: o.Json = False,
+) -> Answer:
+    """List the tokens of bags: place, coordinates, attention weight, probability for each class.
+
+    Example: sparsetoken bags tokens model.skops slides/ --out tokens.parquet
+    """
+    from sparsetoken.base.files import require_place
+    from sparsetoken.base.validation import InvalidInput
+    from sparsetoken.estimators import token_class, token_table
+
+    if out is not None:
+        require_place("--out", out, file)
+        if out.suffix.lower() not in ENDINGS:
+            raise InvalidInput("--out", f"a name that ends in {' or '.join(ENDINGS)}", str(out))
+    estimator = loaded_model(model, trust_pickle)
+    data = source.loaded(file, columns_of_model(estimator, file), empty=True, labelled=False)
+    table = token_table(estimator, data.bags, data.ids)
+    of_class = token_class(estimator)
+    told = [] if of_class is None else [f"Probabilities are of class {of_class}."]
+    values: dict[str, Any] = {} if of_class is None else {"class": str(of_class)}
+    if out is None:
+        lines = "".join(_text(table)).splitlines()
+        return Answer("", {**values, "tokens": _records(table)}, lines, advice=told)
+    try:
+        _write(table, out)
+    except OSError as error:
+        failure = f"Error: {out} was not written ({error}). Name another file with --out."
+        return Answer("", {**values, "saved": None}, [""], told, failure, code=1)
+    values |= {"bags": len(data.bags), "tokens": len(table["place"]), "saved": str(out)}
+    line = f"Saved: {out}, {values['tokens']} tokens of {values['bags']} bags"
+    return Answer("", values, [line], advice=told)
+
+
+def _records(table: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+    """Return a mapping for each token, with its coordinates in a list."""
+    from sparsetoken.bags.names import COORDINATES
+    from sparsetoken.estimators.token_table import AXES
+
+    kept = {name: one.tolist() for name, one in table.items()}
+    kept["bag"] = list(map(str, kept["bag"]))
+    axes = [name for name in kept if name in AXES]
+    rows = []
+    for cells in zip(*kept.values(), strict=True):
+        row = dict(zip(kept, cells, strict=True))
+        where = [row.pop(name) for name in axes]
+        rows.append({**row, COORDINATES: where} if axes else row)
+    return rows
+
+
+def _text(table: dict[str, np.ndarray]) -> list[str]:
+    """Return the lines of a CSV file."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(table)
+    for cells in zip(*(one.tolist() for one in table.values()), strict=True):
+        lines.writerow([printable(one) if isinstance(one, str) else one for one in cells])
+    return text.getvalue().splitlines(keepends=True)
+
+
+def _write(table: dict[str, np.ndarray], out: Path) -> None:
+    from sparsetoken.base.files import written_whole
+    from sparsetoken.base.machine import needed
+
+    if out.suffix.lower() == ".csv":
+        with written_whole(out) as aside:
+            aside.write_text("".join(_text(table)), encoding="utf-8")
+        return
+    pyarrow = needed("pyarrow", "to write Parquet files", "data")
+    parquet = needed("pyarrow.parquet", "to write Parquet files", "data")
+    with written_whole(out) as aside:
+        parquet.write_table(pyarrow.table(dict(table)), aside)

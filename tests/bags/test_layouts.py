@@ -1,0 +1,354 @@
+"""Files laid out as other tools write them are bags after one call."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy
+
+from sparsetoken.bags import Bags, pack, read
+from sparsetoken.base.validation import InvalidInput
+
+SIZES = {"s_007": 3, "s_012": 1, "s_1": 4}
+LABELS = ["tumour", "normal", "tumour"]
+PATIENTS = ["001", "002", "001"]
+D = 5
+RNG = np.random.default_rng(0)
+BAGS = {name: RNG.standard_normal((size, D)).astype(np.float32) for name, size in SIZES.items()}
+PLACES = {name: 256 * np.arange(2 * len(bag)).reshape(-1, 2) for name, bag in BAGS.items()}
+TOKENS = np.concatenate(list(BAGS.values()))
+WHERE = np.concatenate(list(PLACES.values()))
+OWNER = np.repeat(list(SIZES), list(SIZES.values()))
+NUMBER = np.repeat([0, 1, 2], list(SIZES.values()))
+ONE = np.array([1, 0, 1])  # the labels as numbers
+MISSING = "the library that writes these files is not installed"
+
+
+def frame() -> Any:
+    pandas = pytest.importorskip("pandas", reason=MISSING)
+    table = pandas.DataFrame(TOKENS, columns=[f"f{k}" for k in range(D)])
+    table.insert(0, "slide", OWNER)
+    return table.assign(diagnosis=np.repeat(LABELS, list(SIZES.values())))
+
+
+def sheet(folder: Path, ending: str = ".svs") -> Path:
+    """Write a table of slides, in another order than the files."""
+    rows = [f"{n}{ending},{p},{y}" for n, p, y in zip(SIZES, PATIENTS, LABELS, strict=True)]
+    path = folder / "labels.csv"
+    path.write_text("\n".join(["slide_id,case_id,diagnosis", *rows[::-1]]))
+    return path
+
+
+def folder_of(folder: Path, write: Callable[[Path, str], None]) -> dict[str, Any]:
+    """Write a file for each slide, and return how they are read."""
+    (folder / "slides").mkdir()
+    for name in SIZES:
+        write(folder / "slides" / name, name)
+    labels = {"labels": sheet(folder), "label": "diagnosis", "groups": "case_id"}
+    return {"path": folder / "slides", **labels}
+
+
+def h5(**arrays: Callable[[str], np.ndarray]) -> Callable[[Path], dict[str, Any]]:
+    def written(folder: Path) -> dict[str, Any]:
+        h5py = pytest.importorskip("h5py", reason=MISSING)
+
+        def write(path: Path, name: str) -> None:
+            with h5py.File(f"{path}.h5", "w") as file:
+                for key, of in arrays.items():
+                    file[key] = of(name)
+
+        return folder_of(folder, write)
+
+    return written
+
+
+def npy(folder: Path) -> dict[str, Any]:
+    return folder_of(folder, lambda path, name: np.save(f"{path}.npy", BAGS[name]))
+
+
+def npz(folder: Path) -> dict[str, Any]:
+    def write(path: Path, name: str) -> None:
+        np.savez(f"{path}.npz", embedding=BAGS[name], xy=PLACES[name])
+
+    return folder_of(folder, write)
+
+
+def torch(folder: Path) -> dict[str, Any]:
+    torch = pytest.importorskip("torch", reason=MISSING, exc_type=ImportError)
+    return folder_of(folder, lambda path, name: torch.save(torch.tensor(BAGS[name]), f"{path}.pt"))
+
+
+def torch_dict(folder: Path) -> dict[str, Any]:
+    torch = pytest.importorskip("torch", reason=MISSING, exc_type=ImportError)
+
+    def write(path: Path, name: str) -> None:
+        held = {"features": torch.tensor(BAGS[name]), "coords": torch.tensor(PLACES[name])}
+        torch.save({**held, "slide": name}, f"{path}.pt")
+
+    return folder_of(folder, write)
+
+
+def zarr(folder: Path) -> dict[str, Any]:
+    zarr = pytest.importorskip("zarr", reason=MISSING)
+
+    def write(path: Path, name: str) -> None:
+        group = zarr.open_group(f"{path}.zarr", mode="w")
+        group.create_array("features", data=BAGS[name])
+        group.create_array("coords", data=PLACES[name])
+
+    return folder_of(folder, write)
+
+
+def other_names(folder: Path) -> dict[str, Any]:
+    arrays = {"uni": BAGS.get, "plip": lambda name: BAGS[name][:, :2], "where": PLACES.get}
+    return {**h5(**arrays)(folder), "dataset": "uni", "coordinates": "where"}
+
+
+def packed(folder: Path) -> dict[str, Any]:
+    given = h5(features=BAGS.get, coords=PLACES.get)(folder)
+    return {"path": pack(given.pop("path"), folder / "packed", **given)}
+
+
+def table(name: str, write: Callable[[Any, Path], Any], **more: Any) -> Callable[[Path], Any]:
+    def written(folder: Path) -> dict[str, Any]:
+        write(frame(), folder / name)
+        return {"path": folder / name, "bag": "slide", "label": "diagnosis", **more}
+
+    return written
+
+
+def with_places(table: Any, path: Path) -> None:
+    table.assign(px=WHERE[:, 0], py=WHERE[:, 1]).to_csv(path, index=False)
+
+
+def lists(table: Any, path: Path) -> None:
+    pytest.importorskip("pyarrow", reason=MISSING)
+    short = table[["slide", "diagnosis"]]
+    short.assign(features=TOKENS.tolist(), coords=WHERE.tolist()).to_parquet(path)
+
+
+def parquet(table: Any, path: Path) -> None:
+    pytest.importorskip("pyarrow", reason=MISSING)
+    table.to_parquet(path)
+
+
+def excel(table: Any, path: Path) -> None:
+    pytest.importorskip("openpyxl", reason=MISSING)
+    table.to_excel(path, index=False)
+
+
+def tokens_and_sheet(folder: Path) -> dict[str, Any]:
+    frame().drop(columns="diagnosis").to_csv(folder / "tokens.csv", index=False)
+    given = {"labels": sheet(folder), "label": "diagnosis", "groups": "case_id"}
+    return {"path": folder / "tokens.csv", "bag": "slide", **given}
+
+
+def numbers(rows: np.ndarray) -> list[str]:
+    return [",".join(map(repr, row)) for row in rows.astype(float).tolist()]
+
+
+def arff(folder: Path) -> dict[str, Any]:
+    """As WEKA writes it: an id, a relation, and the class."""
+    named = ",".join(SIZES)
+    head = ["@relation slides", f"@attribute slide {{{named}}}", "@attribute bag relational"]
+    head += [f"  @attribute f{k} numeric" for k in range(D)]
+    head += ["@end bag", "@attribute class {normal,tumour}", "", "@data"]
+    for (name, bag), y in zip(BAGS.items(), LABELS, strict=True):
+        lines = "\\n".join(numbers(bag))
+        head.append(f'{name},"{lines}",{y}')
+    (folder / "slides.arff").write_text("\n".join(head))
+    return {"path": folder / "slides.arff"}
+
+
+def flat_arff(folder: Path) -> dict[str, Any]:
+    head = ["@RELATION x", "@ATTRIBUTE 'the slide' string"]
+    head += [f"@ATTRIBUTE f{k} REAL" for k in range(D)] + ["@ATTRIBUTE y {normal,tumour}", "@DATA"]
+    for name, row, y in zip(OWNER, numbers(TOKENS), np.array(LABELS)[NUMBER], strict=True):
+        head.append(f"'{name}',{row},{y}")
+    (folder / "rows.arff").write_text("% a comment\n" + "\n".join(head))
+    return {"path": folder / "rows.arff", "bag": "the slide", "label": "y"}
+
+
+def uci(folder: Path) -> dict[str, Any]:
+    """As Musk: the name of the molecule, that of a conformation, numbers, the class."""
+    rows = zip(OWNER, numbers(TOKENS), ONE[NUMBER], strict=True)
+    text = "\n".join(f"{name},{name}_{i}+1,{row},{y}." for i, (name, row, y) in enumerate(rows))
+    (folder / "musk.data").write_text(text + "\n")
+    return {"path": folder / "musk.data"}
+
+
+def mat(**arrays: Any) -> Callable[[Path], dict[str, Any]]:
+    def written(folder: Path) -> dict[str, Any]:
+        scipy.io.savemat(folder / "set.mat", arrays)
+        return {"path": folder / "set.mat"}
+
+    return written
+
+
+def cells(of: list[Any]) -> np.ndarray:
+    column = np.empty((len(of), 1), object)
+    column[:, 0] = of
+    return column
+
+
+def any_names(folder: Path) -> dict[str, Any]:
+    y = np.array(LABELS)[NUMBER]
+    np.savez(folder / "set.npz", emb=TOKENS, bag_ids=OWNER, labels=y, coords=WHERE)
+    return {"path": folder / "set.npz"}
+
+
+def an_array_for_each_bag(folder: Path) -> dict[str, Any]:
+    np.savez(folder / "set.npz", **BAGS)
+    given = {"labels": sheet(folder), "label": "diagnosis", "groups": "case_id"}
+    return {"path": folder / "set.npz", **given}
+
+
+TOOLBOX = {"data": TOKENS, "nlab": ONE[NUMBER][:, None] + 1, "ident": {"milbag": NUMBER[:, None]}}
+SIGNS = scipy.sparse.csc_matrix(2.0 * ONE[NUMBER] - 1)
+ANDREWS = {"features": scipy.sparse.csc_matrix(TOKENS), "bag_ids": NUMBER[None], "labels": SIGNS}
+BESIDE = np.concatenate([cells(list(BAGS.values())), cells(ONE.tolist())], axis=1)
+
+FIELDS = [("name", object), ("instance", object), ("label", object)]
+STRUCTS = np.array(list(zip(BAGS, BAGS.values(), LABELS, strict=True)), FIELDS)
+
+LAYOUTS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "folder of npy": npy,
+    "folder of npz": npz,
+    "CLAM h5": h5(features=BAGS.get, coords=PLACES.get),
+    "CLAM pt": torch,
+    "TRIDENT h5": h5(
+        features=lambda name: BAGS[name][None], coords=lambda name: PLACES[name][None]
+    ),
+    "STAMP h5": h5(feats=lambda name: BAGS[name], coords=lambda name: PLACES[name] * 1.0),
+    "h5 of other names": other_names,
+    "pt with a dict": torch_dict,
+    "zarr": zarr,
+    "packed": packed,
+    "csv": table("rows.csv", lambda frame, path: frame.to_csv(path, index=False)),
+    "csv with coordinates": table("rows.csv", with_places, coordinates=["px", "py"]),
+    "tsv": table("rows.tsv", lambda frame, path: frame.to_csv(path, index=False, sep="\t")),
+    "parquet": table("rows.parquet", parquet),
+    "parquet of lists": table("rows.parquet", lists),
+    "excel": table("rows.xlsx", excel),
+    "csv and a sheet": tokens_and_sheet,
+    "WEKA": arff,
+    "WEKA, a row for each token": flat_arff,
+    "UCI": uci,
+    "npz of any names": any_names,
+    "npz with an array for each bag": an_array_for_each_bag,
+    "MATLAB, MIL toolbox": mat(x=TOOLBOX),
+    "MATLAB, Andrews": mat(**ANDREWS),
+    "MATLAB, cells": mat(bags=cells(list(BAGS.values())), labels=ONE[:, None]),
+    "MATLAB, cells beside labels": mat(data=BESIDE, labels=ONE[:, None]),
+    "MATLAB, structs": mat(bags=STRUCTS),
+}
+NAMED = {"1": "tumour", "0": "normal", "2": "tumour", "-1": "normal"}
+WITH_PLACES = ("h5", "npz", "packed", "coordinates", "lists", "zarr", "dict")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_layout_is_read_in_one_call(layout: str, tmp_path: Path) -> None:
+    given = LAYOUTS[layout](tmp_path)
+    found = read(**given)
+    assert found.bags.sizes.tolist() == list(SIZES.values())
+    # Texts and MATLAB's sparse matrices keep all digits of float32.
+    np.testing.assert_array_equal(found.bags.tokens.astype(np.float32), TOKENS)
+    labels = [NAMED.get(str(y), str(y)) for y in found.y.tolist()]
+    if layout == "MATLAB, MIL toolbox":  # 1 and 2
+        labels = [["normal", "tumour"][y - 1] for y in found.y.tolist()]
+    assert labels == LABELS
+    if not layout.startswith("MATLAB"):
+        assert found.ids.tolist() == list(SIZES)
+    if "groups" in given:
+        assert found.groups is not None
+        assert found.groups.tolist() == PATIENTS
+    places = found.bags.coordinates
+    known = any(word in layout for word in WITH_PLACES) and "each bag" not in layout
+    assert (places is not None) == known
+    if places is not None:
+        np.testing.assert_array_equal(places, WHERE)
+
+
+def test_coordinates_travel_with_the_bags() -> None:
+    bags = Bags(TOKENS, np.array([0, 3, 4, 8]), coordinates=WHERE)
+    for picked in (bags[1:], bags[[1, 2]], bags[np.array([False, True, True])]):
+        np.testing.assert_array_equal(picked.coordinates, WHERE[3:])
+    np.testing.assert_array_equal(bags[[2, 0]].coordinates, WHERE[[4, 5, 6, 7, 0, 1, 2]])
+    np.testing.assert_array_equal(bags.with_tokens(2 * TOKENS).coordinates, WHERE)
+    for strange in (WHERE[1:], WHERE[:, 0], WHERE.astype(str), np.ones((8, 5))):
+        with pytest.raises(InvalidInput, match=r"coordinates must be numbers of shape \(8, k\)"):
+            Bags(TOKENS, np.array([0, 3, 4, 8]), coordinates=strange)
+
+
+def test_a_slide_without_coordinates_has_none_that_are_known(tmp_path: Path) -> None:
+    given = npz(tmp_path)
+    np.savez(given["path"] / "s_012.npz", embedding=BAGS["s_012"])
+    places = read(**given).bags.coordinates
+    assert places is not None
+    assert np.isnan(places).all(axis=1).tolist() == [False] * 3 + [True] + [False] * 4
+    assert read(**given, coordinates=None).bags.coordinates is None
+    np.savez(given["path"] / "s_1.npz", embedding=BAGS["s_1"], xy=np.ones((4, 3)))
+    with pytest.raises(InvalidInput, match=r"s_1\.npz must be with 2 coordinates for each token"):
+        read(**given)
+
+
+def test_one_file_is_one_bag(tmp_path: Path) -> None:
+    path = npy(tmp_path)["path"]
+    found = read(path / "s_007.npy", labels=None)
+    assert (found.ids.tolist(), len(found.bags)) == (["s_007"], 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "a sheet or a mapping from ids"),
+        ({"labels": None, "groups": "case_id"}, "a sheet or a mapping from ids"),
+        ({"labels": None, "id": "slide"}, "id must be left out where no sheet"),
+        (
+            {"labels": None, "dataset": "uni"},
+            "with the array uni; got 'embedding, xy'. dataset= na",
+        ),
+        (
+            {"labels": None, "coordinates": "at"},
+            "the array at of coordinates, of shape .* got 'emb",
+        ),
+        ({"labels": "none.csv"}, "sheet none.csv must be a file that is there"),
+        (
+            {"labels": Path("labels.json")},
+            "sheet labels.json must be a file that is there and ends in .csv, .tsv",
+        ),
+    ],
+)
+def test_a_folder_of_slides_is_refused_with_what_helps(
+    given: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        read(npz(tmp_path)["path"], **given)
+
+
+def test_a_folder_of_folders_says_which(tmp_path: Path) -> None:
+    """CLAM writes h5_files and pt_files into one folder."""
+    (tmp_path / "features" / "h5_files").mkdir(parents=True)
+    with pytest.raises(InvalidInput, match=r"got 'the folder .* with h5_files'.*Give the folder"):
+        read(tmp_path / "features", labels=None)
+
+
+def test_a_library_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, ending in (("h5py", ".h5"), ("torch", ".pt"), ("openpyxl", ".xlsx")):
+        monkeypatch.setitem(__import__("sys").modules, name, None)
+        path = tmp_path / f"bags{ending}"
+        path.touch()
+        with pytest.raises(InvalidInput, match=f"{name} must be installed.*pip install"):
+            read(path, labels=None)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.npy")
+    with pytest.raises(InvalidInput, match="a regular file"):
+        read(tmp_path, labels=None)

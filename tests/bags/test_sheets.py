@@ -1,0 +1,171 @@
+"""Sheets of labels, joined to bags by ids that are texts."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sparsetoken.bags import pack, read
+from sparsetoken.base.validation import InvalidInput
+
+pandas = pytest.importorskip("pandas", reason="pandas, of the extra data, is not installed")
+RNG = np.random.default_rng(0)
+
+
+def slides(folder: Path, *names: str) -> Path:
+    (folder / "slides").mkdir()
+    for name in names:
+        np.save(folder / "slides" / f"{name}.npy", RNG.standard_normal((2, 3)))
+    return folder / "slides"
+
+
+def sheet(folder: Path, *rows: str, head: str = "id,label") -> Path:
+    path = folder / "labels.csv"
+    path.write_text("\n".join([head, *rows]))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("bag", "key"),
+    [
+        ("007", "007"),
+        ("007", "007.svs"),
+        ("007", "slides/007.h5"),
+        ("007", r"C:\scans\007.tiff"),
+        ("TCGA-05.4F2A9C1B", "TCGA-05.4F2A9C1B"),
+        ("TCGA-05.4F2A9C1B", "a/TCGA-05.4F2A9C1B.svs"),
+        ("NA", "NA"),
+        ("1e5", "1e5"),
+    ],
+)
+def test_keys_may_have_the_folder_and_the_ending_of_a_file(
+    bag: str, key: str, tmp_path: Path
+) -> None:
+    found = read(slides(tmp_path, bag, "other"), labels=sheet(tmp_path, "other,0", f"{key},1"))
+    assert dict(zip(found.ids.tolist(), found.y.tolist(), strict=True)) == {bag: 1, "other": 0}
+
+
+def test_leading_zeros_count(tmp_path: Path) -> None:
+    folder = slides(tmp_path, "7", "8")
+    both = read(slides(tmp_path / "slides", "7", "007"), labels=sheet(tmp_path, "007,1", "7,0"))
+    assert both.ids[both.y == 1].tolist() == ["007"]
+    with pytest.raises(InvalidInput, match=r"2 of 2 bags without .*: 7, 8.*id= names.*zeros"):
+        read(folder, labels=sheet(tmp_path, "007,1", "008,0"))
+
+
+def test_integers_of_arrays_are_the_texts_of_a_sheet(tmp_path: Path) -> None:
+    np.savez(tmp_path / "bags.npz", X=np.eye(3), bag=[12, 7, 12])
+    found = read(tmp_path / "bags.npz", labels=sheet(tmp_path, "7,a", "12,b"))
+    assert (found.ids.tolist(), found.y.tolist()) == ([12, 7], ["b", "a"])
+    frame = pandas.DataFrame({"id": [7.0, 12.0], "label": ["a", "b"]})
+    assert read(tmp_path / "bags.npz", labels=frame).y.tolist() == ["b", "a"]
+
+
+def test_missing_and_extra_ids_are_both_listed(tmp_path: Path) -> None:
+    folder = slides(tmp_path, "a", "b", "c", "d")
+    labels = sheet(tmp_path, "d,", "x,1", "a,0", "y,1", "c,1")
+    told = r"2 of 4 bags without a row or value: b, d; 2 of 5 rows without a bag: x, y"
+    with pytest.raises(InvalidInput, match=told + ".*partial=True leaves such out"):
+        read(folder, labels=labels)
+    found = read(folder, labels=labels, partial=True)
+    assert (found.ids.tolist(), found.y.tolist()) == (["a", "c"], [0, 1])
+    whole = read(folder, labels=None).bags
+    np.testing.assert_array_equal(found.bags.tokens, whole[[0, 2]].tokens)
+    packed = read(pack(folder, tmp_path / "packed", labels=labels, partial=True))
+    assert (packed.ids.tolist(), packed.y.tolist()) == (["a", "c"], [0, 1])
+    with pytest.raises(InvalidInput, match="4 of 4 bags without"):
+        read(folder, labels=sheet(tmp_path, "x,1"), partial=True)
+
+
+def test_rows_of_one_bag_must_agree(tmp_path: Path) -> None:
+    folder = slides(tmp_path, "a", "b")
+    same = read(folder, labels=sheet(tmp_path, "a,1", "b,0", "a.svs,1"))
+    assert same.y.tolist() == [1, 0]
+    told = "sheet labels.csv must be with one value .* column label; got '1 in row 0 and 0 in row 2"
+    with pytest.raises(InvalidInput, match=told):
+        read(folder, labels=sheet(tmp_path, "a,1", "b,0", "a,0"))
+
+
+def test_a_name_of_two_bags_is_that_of_neither(tmp_path: Path) -> None:
+    frame = pandas.DataFrame({"bag": ["x/a", "y/a", "b"], "f": [0.1, 0.2, 0.3]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    labels = sheet(tmp_path, "a,1", "b,0")
+    with pytest.raises(InvalidInput, match="2 of 3 bags without a row or value: x/a, y/a"):
+        read(tmp_path / "rows.csv", labels=labels)
+    labels = sheet(tmp_path, "y/a,1", "x/a,2", "b,0")
+    assert read(tmp_path / "rows.csv", labels=labels).y.tolist() == [2, 1, 0]
+
+
+def test_slides_of_a_patient_are_a_group_or_one_bag(tmp_path: Path) -> None:
+    folder = slides(tmp_path, "a1", "b1", "a2")
+    rows = ("a1,p01,yes", "a2,p01,yes", "b1,p1,no")
+    labels = sheet(tmp_path, *rows, head="FILENAME,PATIENT,isMSIH")
+    given: dict[str, Any] = {"labels": labels, "label": "isMSIH", "groups": "PATIENT"}
+    found = read(folder, **given)
+    assert found.groups is not None
+    assert (found.ids.tolist(), found.groups.tolist()) == (["a1", "a2", "b1"], ["p01", "p01", "p1"])
+    merged = read(folder, merge_groups=True, **given)
+    assert (merged.ids.tolist(), merged.y.tolist()) == (["p01", "p1"], ["yes", "no"])
+    assert (merged.bags.sizes.tolist(), merged.groups) == ([4, 2], None)
+    np.testing.assert_array_equal(merged.bags.tokens, found.bags.tokens)
+    apart = read(pack([folder / f"{n}.npy" for n in ("a1", "b1", "a2")], tmp_path / "p", **given))
+    one = read(tmp_path / "p", merge_groups=True)
+    np.testing.assert_array_equal(one.bags.tokens, apart.bags[[0, 2, 1]].tokens)
+    assert one.rows.tolist() == [0, 1, 4, 5, 2, 3]
+    sheet(tmp_path, "a1,p01,yes", "a2,p01,no", "b1,p1,no", head="FILENAME,PATIENT,isMSIH")
+    with pytest.raises(InvalidInput, match=r"the same in all bags of a group.*yes and no"):
+        read(folder, merge_groups=True, **given)
+    with pytest.raises(InvalidInput, match="groups must be given to merge their bags"):
+        read(folder, merge_groups=True, labels=None)
+
+
+@pytest.mark.parametrize(
+    ("head", "given", "told"),
+    [
+        ("slide,label", {"label": "grade"}, "column grade; got 'columns slide, label'. label= nam"),
+        ("slide,label", {"id": "case"}, "with the column case; .*id= names it"),
+        ("slide,label", {"groups": "who"}, "with the column who; .*groups= names it"),
+        ("name,label", {}, "with one of the columns bag, id, .*id= names the column of the ids"),
+        ("id,slide,label", {}, "got 'columns id, slide'"),
+        ("id,grade", {}, "with one of the columns label, y, .*label= names the column"),
+        ("label,id", {}, "with an id in each row of the column id; got 'none in row 0'"),
+    ],
+)
+def test_columns_that_are_not_there_name_the_option(
+    head: str, given: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        read(slides(tmp_path, "a"), labels=sheet(tmp_path, "a,", head=head), **given)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"), [(("0", "1"), "i"), (("0.5", "1"), "f"), (("01", "1"), "U"), ("ab", "U")]
+)
+def test_labels_are_numbers_if_all_are_written_so(
+    cells: tuple[str, str], kind: str, tmp_path: Path
+) -> None:
+    labels = sheet(tmp_path, *(f"{name},{cell}" for name, cell in zip("ab", cells, strict=True)))
+    y = read(slides(tmp_path, "a", "b"), labels=labels).y
+    assert y.dtype.kind == kind
+    assert (
+        "None"
+        in read(
+            slides(tmp_path / "slides", "a", "b"), labels=sheet(tmp_path, "a,None", "b,II")
+        ).y.tolist()
+    )
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".parquet", ".xlsx"])
+def test_other_sheets(ending: str, tmp_path: Path) -> None:
+    frame = pandas.DataFrame({"slide": ["007", "1"], "y": [1, 0]})
+    path = tmp_path / f"labels{ending}"
+    if ending == ".tsv":
+        frame.to_csv(path, sep="\t", index=False)
+    elif ending == ".parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    else:
+        pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+        frame.to_excel(path, index=False)
+    assert read(slides(tmp_path, "007", "1"), labels=str(path)).y.tolist() == [1, 0]
