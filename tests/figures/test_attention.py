@@ -157,3 +157,40 @@ def test_bad_input_is_named(wrong, message):
     given = {"weights": WEIGHTS, **wrong}
     with pytest.raises(InvalidInput, match=message):
         AttentionDisplay.from_predictions(given.pop("weights"), **given)
+
+
+def test_tokens_are_squares_where_they_lie():
+    places = [
+        np.array([[0, 0], [256, 0], [0, 256]]),
+        np.array([[5.0, 5.0]]),
+        256 * np.eye(4)[:, :2],
+    ]
+    truth = [np.arange(len(w)) == 1 for w in WEIGHTS[:1]] + [np.zeros(1, bool), np.zeros(4, bool)]
+    display = AttentionDisplay.from_predictions(WEIGHTS, coordinates=places, true_tokens=truth)
+    assert (display.bars_, len(display.maps_), display.axes_.shape) == ([], 3, (3,))
+    for drawn, w in zip(display.maps_, WEIGHTS, strict=True):
+        np.testing.assert_array_equal(drawn.get_array(), w)
+    first = display.maps_[0].get_paths()
+    np.testing.assert_allclose(first[1].vertices[:4].mean(axis=0), [256, 0])
+    assert np.ptp(first[1].vertices[:, 0]) == 256  # squares touch one another
+    low, high = display.axes_[0].get_ylim()
+    assert low > high  # the second coordinate points down, as in pictures
+    display.figure_.draw_without_rendering()
+
+
+def test_a_map_takes_the_coordinates_of_the_bags(ragged):
+    from sparsetoken.bags import as_bags
+
+    bags, labels = ragged
+    model = AttentionClassifier(temperature=2.0, random_state=0).fit(bags, labels)
+    few = as_bags(bags[:2])
+    with pytest.raises(InvalidInput, match="coordinates must be True for bags with coordinates"):
+        AttentionDisplay.from_estimator(model, few, coordinates=True)
+    places = np.arange(2 * len(few.tokens)).reshape(-1, 2)
+    placed = type(few)(few.tokens, few.offsets, coordinates=places)
+    display = AttentionDisplay.from_estimator(model, placed, coordinates=True)
+    for drawn, w in zip(display.maps_, model.attention_weights(few), strict=True):
+        np.testing.assert_array_equal(drawn.get_array(), w)
+    for given, told in (([places[:1]] * 2, r"coordinates\[0\] must be"), ([], "of length 2")):
+        with pytest.raises(InvalidInput, match=told):
+            AttentionDisplay.from_estimator(model, placed, coordinates=given)

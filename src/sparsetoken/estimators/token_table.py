@@ -85,10 +85,9 @@ def token_class(model: Any) -> Any:
     It is the second one, or the first where single tokens make a bag one of that. None for other
     models and for more classes, of which each has a column.
     """
-    side = getattr(model, "side_", None)
-    if side is None or len(side) != 1:
+    if not hasattr(model, "predict_token_proba") or len(model.classes_) > 2:
         return None
-    return model.classes_[1 if side[0] > 0 else 0].item()
+    return model.classes_[1 if model.side_[0] > 0 else 0].item()
 
 
 def _of_classes(name: str, values: list[np.ndarray], model: Any) -> dict[str, np.ndarray]:

@@ -1,0 +1,199 @@
+"""From slides' files and a sheet of labels to a model and its tokens, on the command line."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import small_fits
+from command_line import Finished, invoke
+from sparsetoken.bags import Bags, read
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import (
+    BagClassifier,
+    BagRegressor,
+    PooledLinearClassifier,
+    token_class,
+    token_table,
+)
+from sparsetoken.estimators.saving import load, save
+
+PATIENTS, D = 24, 4
+
+
+def run(*words: object) -> Finished:
+    return invoke("bags", *words)
+
+
+pytestmark = pytest.mark.usefixtures("few_fits")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_trees() -> Any:
+    with small_fits.few_trees():
+        yield
+
+
+@pytest.fixture(scope="module")
+def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with slides/, two of each patient, and labels.csv."""
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "slides").mkdir()
+    rng, rows = np.random.default_rng(0), ["slide,patient,grade"]
+    for patient in range(PATIENTS):
+        grade = "high" if patient % 2 else "low"
+        for slide in "ab":
+            name = f"{patient:03}{slide}"
+            features = rng.standard_normal((5, D)).astype(np.float32)
+            features[2, 0] += 5 * (grade == "high")
+            coords = 256 * np.stack([np.arange(5), np.zeros(5, int)], axis=1)
+            np.savez(folder / "slides" / f"{name}.npz", features=features, coords=coords)
+            rows.append(f"{name}.svs,{patient:03},{grade}")
+    (folder / "labels.csv").write_text("\n".join(rows))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sheet(slides: Path) -> list[Any]:
+    columns = ["--label", "grade", "--id", "slide", "--groups", "patient"]
+    return ["--labels", slides / "labels.csv", *columns]
+
+
+@pytest.fixture(scope="module")
+def model(slides: Path, sheet: list[Any]) -> Path:
+    pytest.importorskip("pandas", reason="pandas, of the extra data, is not installed")
+    labels = slides / "labels.csv"
+    found = read(slides / "slides", labels=labels, label="grade", id="slide", groups="patient")
+    save(BagClassifier().fit(found.bags, found.y, groups=found.groups), slides / "model.skops")
+    return slides / "model.skops"
+
+
+@pytest.mark.slow
+def test_a_folder_and_a_sheet_are_fitted(
+    slides: Path, sheet: list[Any], model: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "model.skops"
+    found = run("fit", slides / "slides", *sheet, "--folds", 2, "--out", out)
+    assert found.exit_code == 0, found.stderr
+    bags = read(slides / "slides", labels=None).bags
+    scores = load(out).decision_function(bags)
+    np.testing.assert_array_equal(scores, load(model).decision_function(bags))
+
+
+def test_a_folder_and_a_sheet_pass_through_all_commands(
+    slides: Path, sheet: list[Any], model: Path, tmp_path: Path
+) -> None:
+    packed = tmp_path / "packed"
+    assert run("pack", slides / "slides", *sheet, "--out", packed).exit_code == 0
+    bags = read(packed)
+    assert bags.groups is not None
+    assert bags.bags.coordinates is not None
+    for data, words in ((slides / "slides", sheet), (packed, [])):
+        scores = json.loads(run("score", model, data, *words, "--json").stdout)
+        assert (scores["bags"], scores["auc"] > 0.9) == (2 * PATIENTS, True)
+    predicted = json.loads(run("predict", model, slides / "slides", "--json").stdout)
+    assert [row["bag"] for row in predicted["predictions"]] == bags.ids.tolist()
+    patients = run("predict", model, slides / "slides", *sheet, "--merge-groups", "--json")
+    rows = json.loads(patients.stdout)["predictions"]
+    assert [row["bag"] for row in rows] == [f"{patient:03}" for patient in range(PATIENTS)]
+
+
+@pytest.mark.slow
+def test_patients_are_forecast(slides: Path, sheet: list[Any]) -> None:
+    found = run("forecast", slides / "slides", *sheet, "--merge-groups", "--json")
+    assert found.exit_code == 0, found.stderr
+    assert json.loads(found.stdout)["curves"]["pooled"][0]["n"] == PATIENTS
+
+
+def test_refusals_name_options(slides: Path, sheet: list[Any], tmp_path: Path) -> None:
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join((slides / "labels.csv").read_text().splitlines()[:-1]))
+    words = ["--label", "grade", "--id", "slide"]
+    for command in (("pack", "--out", tmp_path / "p"), ("fit",)):
+        told = run(command[0], slides / "slides", *command[1:], "--labels", few, *words).stderr
+        assert "1 of 48 bags without a row or value: 023b" in told
+        assert "--partial leaves such out" in told
+    told = run("fit", slides / "slides", "--labels", few, "--label", "stage", *words[2:]).stderr
+    assert "with the column stage" in told
+    assert "--label names it" in told
+    told = run("fit", slides / "slides", *sheet, "--dataset", "feats").stderr
+    assert "--dataset names it" in told
+    told = run("fit", slides / "slides", "--label", "grade").stderr
+    assert "labels is the path of a table" in told or "--labels" in told
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_tokens_are_written_with_their_coordinates(
+    ending: str, slides: Path, model: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / f"tokens{ending}"
+    found = run("tokens", model, slides / "slides", "--out", out)
+    assert found.exit_code == 0, found.stderr
+    assert "Probabilities are of class" in found.stderr
+    if ending == ".csv":
+        with out.open(newline="") as file:
+            table = list(csv.DictReader(file))
+    else:
+        table = pytest.importorskip("pandas").read_parquet(out).to_dict("records")
+    assert list(table[0]) == ["bag", "place", "x", "y", "attention", "probability"]
+    fitted, data = load(model), read(slides / "slides", labels=None)
+    expected = token_table(fitted, data.bags, data.ids)
+    for name, values in expected.items():
+        kind = values.dtype.type
+        assert [kind(row[name]) for row in table] == values.tolist()
+    chances = np.concatenate(fitted.predict_token_proba(data.bags))
+    np.testing.assert_array_equal(expected["probability"], chances)
+    assert expected["x"].tolist() == data.bags.coordinates[:, 0].tolist()  # type: ignore[index]
+
+
+def test_tokens_as_json(slides: Path, model: Path) -> None:
+    """Of a slide that the model has not seen."""
+    new = slides / "new.npz"
+    np.savez(new, X=np.ones((3, D)), bag=["n"] * 3, coords=[[1, 2], [3, 4], [5, 6]])
+    found = json.loads(run("tokens", model, new, "--json").stdout)
+    assert found["class"] == str(token_class(load(model)))
+    assert len(found["tokens"]) == 3
+    assert set(found["tokens"][0]) == {"bag", "place", "attention", "probability", "coordinates"}
+    assert [one["coordinates"] for one in found["tokens"]] == [[1, 2], [3, 4], [5, 6]]
+    assert [one["place"] for one in found["tokens"]] == [0, 1, 2]
+    plain = run("tokens", model, new).stdout.splitlines()
+    assert plain[0] == "bag,place,x,y,attention,probability"
+
+
+@pytest.mark.slow
+def test_tokens_have_a_column_for_each_of_three_classes(tmp_path: Path) -> None:
+    rng, y = np.random.default_rng(0), np.arange(45) % 3
+    X = rng.standard_normal((45, 4, 3))
+    X[np.arange(45), 1, y] += 4
+    np.savez(tmp_path / "three.npz", X=X, y=y)
+    model = tmp_path / "three.skops"
+    assert run("fit", tmp_path / "three.npz", "--folds", 2, "--out", model).exit_code == 0
+    found = run("tokens", model, tmp_path / "three.npz", "--json")
+    values = json.loads(found.stdout)
+    assert "class" not in values
+    chances = [f"probability_{k}" for k in range(3)]
+    assert set(values["tokens"][0]) >= {"attention_0", *chances}
+    table = token_table(load(model), X)
+    best = np.argmax([table[name].reshape(45, 4)[:, 1] for name in chances], axis=0)
+    assert (best == y).mean() > 0.8  # four standard deviations in one token
+
+
+def test_what_has_no_tokens_to_tell_of(slides: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 3, D)), np.arange(30) % 2
+    save(PooledLinearClassifier().fit(X, y), tmp_path / "pooled.skops")
+    told = run("tokens", tmp_path / "pooled.skops", slides / "slides").stderr
+    assert "MODEL must be fitted with attention" in told
+    for out in ("tokens.txt", "none/tokens.csv"):
+        words = ("tokens", tmp_path / "pooled.skops", slides / "slides", "--out", tmp_path / out)
+        assert "--out must be" in run(*words).stderr
+    model = BagRegressor().fit(X, X[:, 0, 0])
+    bags = Bags(X.reshape(-1, D), np.arange(0, 91, 3), coordinates=np.ones((90, 3)))
+    table = token_table(model, bags)
+    assert list(table) == ["bag", "place", "x", "y", "z", "attention"]
+    assert token_class(model) is None
+    with pytest.raises(InvalidInput, match="ids must be one for each of 30 bags"):
+        token_table(model, bags, ["a"])
