@@ -106,6 +106,7 @@ MODULES = {
     "sparsetoken.results": "Results: named arrays with a status.",
     "sparsetoken.bags": "Bags: conversion, reading and writing.",
     "sparsetoken.estimators": "Classifiers, regressors and transformers for scikit-learn.",
+    "sparsetoken.estimators.saving": "Fitted models in files.",
     "sparsetoken.forecasting": "Forecasts of learning curves from a pilot.",
     "sparsetoken.figures": "Plots of attention along bags.",
     "sparsetoken.base.validation": "Errors that are raised, and checks of values.",

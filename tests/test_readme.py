@@ -30,7 +30,7 @@ def test_make_help_shows_every_target():
     assert set(found) == set(targets) - {"style"}  # lint is style and types
 
 
-COSTLY = ("forecast(bags[:200]", "st.Task(6, [", "def largest(H, c)")
+COSTLY = ("forecast(bags[:200]", "slide_id,case_id", "st.Task(6, [", "def largest(H, c)")
 """Of examples whose calls stand in others, or take longest to compile."""
 
 

@@ -49,9 +49,9 @@ def test_a_link_stays_a_link_and_the_mode_is_the_usual_one(tmp_path):
     ("name", "words"),
     [
         ("in.csv", "a file other than the input"),
-        (".", "a folder"),
+        (".", "the folder"),
         ("no/t.csv", "writable folder"),
-        ("pipe", "a pipe, a device or a socket"),
+        ("pipe", "the pipe, device or socket"),
     ],
 )
 def test_places_that_are_refused(name, words, tmp_path):

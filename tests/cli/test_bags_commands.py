@@ -227,7 +227,7 @@ SPREAD = np.tile(np.arange(24), 2)
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"y": Y}, ["array X", "arrays y"]),
+        ({"y": Y}, ["one array of tokens", "y (24,)"]),
         ({"X": X}, ["array y", "--label"]),
         ({"X": ROWS, "y": Y}, ["array bag", "--bag"]),
         ({"X": ROWS, "bag": SPREAD[::-1], "y": Y}, ["ids that rise", "sort the tokens"]),
@@ -251,11 +251,9 @@ def test_a_file_that_does_not_fit_is_one_message(arrays, words, tmp_path):
         assert word in found.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "word"), [("none.npz", "is there"), ("rows.csv", ".npz, .parquet")]
-)
+@pytest.mark.parametrize(("name", "word"), [("none.npz", "is there"), ("rows.txt", ".npz, .h5")])
 def test_a_file_that_cannot_be_read(name, word, tmp_path):
-    (tmp_path / "rows.csv").write_text("a,b")
+    (tmp_path / "rows.txt").write_text("a,b")
     found = run("forecast", tmp_path / name)
     assert (found.exit_code, found.stdout) == (2, "")
     assert word in found.stderr

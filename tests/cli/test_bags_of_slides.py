@@ -16,7 +16,6 @@ from sparsetoken.estimators import (
     BagClassifier,
     BagRegressor,
     PooledLinearClassifier,
-    token_class,
     token_table,
 )
 from sparsetoken.estimators.saving import load, save
@@ -132,20 +131,19 @@ def test_tokens_are_written_with_their_coordinates(
     out = tmp_path / f"tokens{ending}"
     found = run("tokens", model, slides / "slides", "--out", out)
     assert found.exit_code == 0, found.stderr
-    assert "Probabilities are of class" in found.stderr
     if ending == ".csv":
         with out.open(newline="") as file:
             table = list(csv.DictReader(file))
     else:
         table = pytest.importorskip("pandas").read_parquet(out).to_dict("records")
-    assert list(table[0]) == ["bag", "place", "x", "y", "attention", "probability"]
+    assert list(table[0]) == ["bag", "place", "x", "y", "attention", "probability_high"]
     fitted, data = load(model), read(slides / "slides", labels=None)
     expected = token_table(fitted, data.bags, data.ids)
     for name, values in expected.items():
         kind = values.dtype.type
         assert [kind(row[name]) for row in table] == values.tolist()
     chances = np.concatenate(fitted.predict_token_proba(data.bags))
-    np.testing.assert_array_equal(expected["probability"], chances)
+    np.testing.assert_array_equal(expected["probability_high"], chances)
     assert expected["x"].tolist() == data.bags.coordinates[:, 0].tolist()  # type: ignore[index]
 
 
@@ -154,13 +152,13 @@ def test_tokens_as_json(slides: Path, model: Path) -> None:
     new = slides / "new.npz"
     np.savez(new, X=np.ones((3, D)), bag=["n"] * 3, coords=[[1, 2], [3, 4], [5, 6]])
     found = json.loads(run("tokens", model, new, "--json").stdout)
-    assert found["class"] == str(token_class(load(model)))
     assert len(found["tokens"]) == 3
     assert set(found["tokens"][0]) == {"bag", "place", "attention", "probability", "coordinates"}
     assert [one["coordinates"] for one in found["tokens"]] == [[1, 2], [3, 4], [5, 6]]
+    assert all(list(one["probability"]) == ["high"] for one in found["tokens"])
     assert [one["place"] for one in found["tokens"]] == [0, 1, 2]
     plain = run("tokens", model, new).stdout.splitlines()
-    assert plain[0] == "bag,place,x,y,attention,probability"
+    assert plain[0] == "bag,place,x,y,attention,probability_high"
 
 
 @pytest.mark.slow
@@ -173,9 +171,9 @@ def test_tokens_have_a_column_for_each_of_three_classes(tmp_path: Path) -> None:
     assert run("fit", tmp_path / "three.npz", "--folds", 2, "--out", model).exit_code == 0
     found = run("tokens", model, tmp_path / "three.npz", "--json")
     values = json.loads(found.stdout)
-    assert "class" not in values
     chances = [f"probability_{k}" for k in range(3)]
-    assert set(values["tokens"][0]) >= {"attention_0", *chances}
+    for name in ("attention", "probability"):
+        assert list(values["tokens"][0][name]) == ["0", "1", "2"]
     table = token_table(load(model), X)
     best = np.argmax([table[name].reshape(45, 4)[:, 1] for name in chances], axis=0)
     assert (best == y).mean() > 0.8  # four standard deviations in one token
@@ -194,6 +192,5 @@ def test_what_has_no_tokens_to_tell_of(slides: Path, tmp_path: Path) -> None:
     bags = Bags(X.reshape(-1, D), np.arange(0, 91, 3), coordinates=np.ones((90, 3)))
     table = token_table(model, bags)
     assert list(table) == ["bag", "place", "x", "y", "z", "attention"]
-    assert token_class(model) is None
     with pytest.raises(InvalidInput, match="ids must be one for each of 30 bags"):
         token_table(model, bags, ["a"])

@@ -127,3 +127,18 @@ def test_other_words_that_are_refused(arguments, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert words in refused(*arguments)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("alhpa1", "Unknown key 'alhpa1' in keys.toml. Did you mean alpha1?"),
+        ("theta", "Did you mean strength?"),
+        ("positive_ratte", "Did you mean positive-rate?"),
+        ("xyzzy", "Unknown key 'xyzzy' in keys.toml. See"),
+    ],
+)
+def test_a_misspelt_key_of_a_file_is_answered_with_the_closest(key, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "keys.toml").write_text(f"{key} = 0.5")
+    assert told in refused("predict", "pooled", "--config", "keys.toml")

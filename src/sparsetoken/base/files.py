@@ -19,8 +19,8 @@ def require_regular(name: str, path: Path, remedy: str = "") -> None:
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a device or a socket"
-            raise InvalidInput(name, "a regular file", f"{path}, {kind}", remedy)
+            kind = "the folder" if stat.S_ISDIR(mode) else "the pipe, device or socket"
+            raise InvalidInput(name, "a regular file", f"{kind} {path}", remedy)
 
 
 @contextlib.contextmanager
@@ -53,7 +53,7 @@ def require_place(name: str, path: Path, *inputs: Path) -> None:
         if path.exists() and other.exists() and path.samefile(other):
             raise InvalidInput(name, "a file other than the input", str(path))
     if path.is_dir():
-        raise InvalidInput(name, "a file", f"{path}, a folder")
+        raise InvalidInput(name, "a file", f"the folder {path}")
     require_regular(name, path)
     folder = path.resolve().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):

@@ -175,6 +175,8 @@ def _meant(error: UnknownOptionError) -> str:
     from sparsetoken.cli.options import option_name
 
     given, _, _ = (error.token.keyword or error.token.value).partition("=")
+    if error.token.source != "cli":
+        return _key_meant(error, given.strip("[]"))
     word = given.lstrip("-")
     known = inspect.signature(error.target).parameters if callable(error.target) else {}
     if word in known and known[word].kind is inspect.Parameter.POSITIONAL_ONLY:
@@ -184,6 +186,19 @@ def _meant(error: UnknownOptionError) -> str:
         return f"No argument takes {given!r}: options stand in front of --."
     options = " or ".join(map(option_name, names))
     return options and f"Unknown option: {given}. Did you mean {options}?"
+
+
+def _key_meant(error: UnknownOptionError, key: str) -> str:
+    """Return the message for a key of the file of --config."""
+    from sparsetoken.base.parameters import meant
+    from sparsetoken.cli.options import option_name
+
+    options = [name for one in error.argument_collection if one.parse for name in one.names]
+    letters = meant(key.replace("-", "_"), getattr(error.target, "declared", {}))
+    known = [name.removeprefix("--") for name in options if name.startswith("--")]
+    names = [option_name(name).removeprefix("--") for name in letters]
+    question = f" Did you mean {' or '.join(names)}?" if names else closest(key.lower(), known)
+    return f"Unknown key {key!r} in {error.token.source}.{question}"
 
 
 def application() -> App:

@@ -41,7 +41,7 @@ def tokens(
     """
     from sparsetoken.base.files import require_place
     from sparsetoken.base.validation import InvalidInput
-    from sparsetoken.estimators import token_class, token_table
+    from sparsetoken.estimators import token_table
 
     if out is not None:
         require_place("--out", out, file)
@@ -50,35 +50,38 @@ def tokens(
     estimator = loaded_model(model, trust_pickle)
     data = source.loaded(file, columns_of_model(estimator, file), empty=True, labelled=False)
     table = token_table(estimator, data.bags, data.ids)
-    of_class = token_class(estimator)
-    told = [] if of_class is None else [f"Probabilities are of class {of_class}."]
-    values: dict[str, Any] = {} if of_class is None else {"class": str(of_class)}
     if out is None:
         lines = "".join(_text(table)).splitlines()
-        return Answer("", {**values, "tokens": _records(table)}, lines, advice=told)
+        return Answer("", {"tokens": _records(table)}, lines)
     try:
         _write(table, out)
     except OSError as error:
         failure = f"Error: {out} was not written ({error}). Name another file with --out."
-        return Answer("", {**values, "saved": None}, [""], told, failure, code=1)
-    values |= {"bags": len(data.bags), "tokens": len(table["place"]), "saved": str(out)}
+        return Answer("", {"saved": None}, ["Saved: nothing"], shortfall=failure, code=1)
+    values = {"bags": len(data.bags), "tokens": len(table["place"]), "saved": str(out)}
     line = f"Saved: {out}, {values['tokens']} tokens of {values['bags']} bags"
-    return Answer("", values, [line], advice=told)
+    return Answer("", values, [line])
 
 
 def _records(table: dict[str, np.ndarray]) -> list[dict[str, Any]]:
-    """Return a mapping for each token, with its coordinates in a list."""
+    """Return a mapping for each token: coordinates in a list, what is of classes by class."""
     from sparsetoken.bags.names import COORDINATES
     from sparsetoken.estimators.token_table import AXES
 
     kept = {name: one.tolist() for name, one in table.items()}
     kept["bag"] = list(map(str, kept["bag"]))
-    axes = [name for name in kept if name in AXES]
     rows = []
     for cells in zip(*kept.values(), strict=True):
-        row = dict(zip(kept, cells, strict=True))
-        where = [row.pop(name) for name in axes]
-        rows.append({**row, COORDINATES: where} if axes else row)
+        row: dict[str, Any] = {}
+        for name, cell in zip(kept, cells, strict=True):
+            kind, of, one = name.partition("_")
+            if of:
+                row.setdefault(kind, {})[one] = cell
+            elif name in AXES:
+                row.setdefault(COORDINATES, []).append(cell)
+            else:
+                row[name] = cell
+        rows.append(row)
     return rows
 
 

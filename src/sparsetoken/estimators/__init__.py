@@ -25,7 +25,7 @@ from sparsetoken.estimators.linear import (
 )
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.estimators.pooling import BagPooling
-from sparsetoken.estimators.token_table import token_class, token_table
+from sparsetoken.estimators.token_table import token_table
 from sparsetoken.estimators.token_transformer import TokenTransformer
 
 __all__ = [
@@ -45,7 +45,6 @@ __all__ = [
     "TokenTransformer",
     "VectorizedLinearClassifier",
     "saving",
-    "token_class",
     "token_table",
 ]
 __dir__ = __all__.copy

@@ -18,6 +18,8 @@ from sparsetoken.base.files import refused, written_whole
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
 
+__all__ = ["load", "save"]
+
 PICKLES = (".joblib", ".pickle", ".pkl")
 ENDINGS = (".skops", *PICKLES, "")
 _LEGAL = "a classifier that was saved"
@@ -59,6 +61,20 @@ def save(estimator: Any, path: Path | str) -> None:
         would refuse.
     OSError
         If the file cannot be written.
+
+    See Also
+    --------
+    load : The reverse.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> from sparsetoken.estimators import PooledLinearClassifier
+    >>> X, y = np.random.default_rng(0).normal(size=(40, 3, 2)), np.arange(40) % 2
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(PooledLinearClassifier().fit(X, y), folder + "/model.skops")
+    ...     os.listdir(folder)
+    ['model.skops']
     """
     path = Path(path)
     check_savable("path", path)
@@ -96,6 +112,10 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
         If there is no such file, if it is damaged or of another version, if it names types other
         than those of this package and the ones that skops knows to be harmless, or if it is a
         pickle that is not trusted.
+
+    See Also
+    --------
+    save : What writes it.
 
     Notes
     -----

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from sparsetoken.bags.keys import read_keys
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.inputs import QueryWarning
 
+Columns = dict[str, np.ndarray]
 AXES = "xyzw"
 """Names of the columns of coordinates."""
 
 
-def token_table(model: Any, X: Any, ids: Any = None) -> dict[str, np.ndarray]:
+def token_table(model: Any, X: Any, ids: Any = None) -> Columns:
     """Return what a fitted model says of each token of bags, seen or new, as named columns.
 
     Parameters
@@ -31,9 +33,10 @@ def token_table(model: Any, X: Any, ids: Any = None) -> dict[str, np.ndarray]:
     dict from str to array of shape (N,)
         Of each token ``bag``, the id; ``place`` in its bag, from 0; ``x``, ``y``, ``z`` and ``w``,
         as many as the bags have coordinates; ``attention``, its weight in its bag, >= 0 and with
-        sum 1; and of a `BagClassifier` ``probability``, in [0, 1], that it makes its bag one of the
-        class that `token_class` names. For more than two classes there are ``attention_C`` and
-        ``probability_C`` for each class C. ``pandas.DataFrame`` makes a table of it.
+        sum 1; and of a `BagClassifier` ``probability_C``, in [0, 1], that it makes its bag one of
+        class C. Of two classes C is the second, or the first where single tokens make a bag one of
+        that; of more there are ``probability_C`` and ``attention_C`` for each.
+        ``pandas.DataFrame`` makes a table of it.
 
     Raises
     ------
@@ -42,7 +45,7 @@ def token_table(model: Any, X: Any, ids: Any = None) -> dict[str, np.ndarray]:
 
     See Also
     --------
-    BagClassifier.predict_token_proba : The probabilities, and what they assume.
+    sparsetoken.BagClassifier : Its `predict_token_proba`, and what that assumes.
     sparsetoken.figures.AttentionDisplay : Weights on coordinates.
 
     Examples
@@ -54,8 +57,8 @@ def token_table(model: Any, X: Any, ids: Any = None) -> dict[str, np.ndarray]:
     >>> bags = rng.standard_normal((100, 4, 3))
     >>> bags[labels == 1, 2] += 3  # the third of four tokens
     >>> columns = token_table(BagClassifier().fit(bags, labels), bags[1:2], ["new"])
-    >>> list(columns), columns["place"][columns["probability"].argmax()].item()
-    (['bag', 'place', 'attention', 'probability'], 2)
+    >>> list(columns), columns["place"][columns["probability_1"].argmax()].item()
+    (['bag', 'place', 'attention', 'probability_1'], 2)
     """
     if not hasattr(model, "attention_weights"):
         legal = "fitted with attention: a BagClassifier, BagRegressor or AttentionClassifier"
@@ -73,26 +76,27 @@ def token_table(model: Any, X: Any, ids: Any = None) -> dict[str, np.ndarray]:
         columns |= dict(zip(AXES, bags.coordinates.T, strict=False))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryWarning)
-        columns |= _of_classes("attention", model.attention_weights(bags), model)
+        weights = model.attention_weights(bags)
+        several = list(model._names()) if weights[0].ndim > 1 else []
+        columns |= _of_classes("attention", weights, several)
         if hasattr(model, "predict_token_proba"):
-            columns |= _of_classes("probability", model.predict_token_proba(bags), model)
+            chances = model.predict_token_proba(bags)
+            columns |= _of_classes("probability", chances, _of_probabilities(model))
     return columns
 
 
-def token_class(model: Any) -> Any:
-    """Return the class of which a fitted `BagClassifier` of two states probabilities of tokens.
-
-    It is the second one, or the first where single tokens make a bag one of that. None for other
-    models and for more classes, of which each has a column.
-    """
-    if not hasattr(model, "predict_token_proba") or len(model.classes_) > 2:
-        return None
-    return model.classes_[1 if model.side_[0] > 0 else 0].item()
-
-
-def _of_classes(name: str, values: list[np.ndarray], model: Any) -> dict[str, np.ndarray]:
+def _of_classes(name: str, values: list[np.ndarray], classes: Sequence[Any]) -> Columns:
+    """Return the values of all tokens, in a column for each class."""
     whole = np.concatenate(values)
     if whole.ndim == 1:
-        return {name: whole}
-    names = [f"{name}_{one}" for one in model._names()]
-    return dict(zip(names, whole.T, strict=True))
+        return {f"{name}_{classes[0]}" if classes else name: whole}
+    return {f"{name}_{one}": column for one, column in zip(classes, whole.T, strict=True)}
+
+
+def _of_probabilities(model: Any) -> list[Any]:
+    """Return the classes of which a model states probabilities of tokens.
+
+    Of two it is the second one, or the first where single tokens make a bag one of that.
+    """
+    classes: list[Any] = model.classes_.tolist()
+    return classes if len(classes) > 2 else [classes[1 if model.side_[0] > 0 else 0]]
