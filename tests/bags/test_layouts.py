@@ -1,6 +1,8 @@
 """Files laid out as other tools write them are bags after one call."""
 
 import os
+import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -340,11 +342,45 @@ def test_a_library_that_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, ending in (("h5py", ".h5"), ("torch", ".pt"), ("openpyxl", ".xlsx")):
-        monkeypatch.setitem(__import__("sys").modules, name, None)
+        monkeypatch.setitem(sys.modules, name, None)
         path = tmp_path / f"bags{ending}"
         path.touch()
         with pytest.raises(InvalidInput, match=f"{name} must be installed.*pip install"):
             read(path, labels=None)
+
+
+class Tensor:
+    """As much of a tensor of PyTorch as is read."""
+
+    def __init__(self, array: np.ndarray, dtype: str = "float32") -> None:
+        self.array, self.dtype = array, dtype
+
+    def float(self) -> "Tensor":
+        return Tensor(self.array / 2)  # so that a call is seen
+
+    def detach(self) -> "Tensor":
+        return self
+
+    def numpy(self) -> np.ndarray:
+        return self.array
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_tensors_are_read_without_running_code(
+    dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(path: Path, *, map_location: str, weights_only: bool) -> Any:
+        assert (map_location, weights_only) == ("cpu", True)
+        held = {"features": Tensor(BAGS["s_007"], dtype), "slide": "s_007"}
+        return held if path.stem == "dict" else Tensor(BAGS["s_007"], dtype)
+
+    stub = types.SimpleNamespace(load=load, Tensor=Tensor, bfloat16="bfloat16")
+    monkeypatch.setitem(sys.modules, "torch", stub)  # type: ignore[arg-type]
+    for name in ("tensor", "dict"):
+        (tmp_path / f"{name}.pt").touch()
+    bags = read(tmp_path, labels=None).bags
+    expected = BAGS["s_007"] / (2 if dtype == "bfloat16" else 1)
+    np.testing.assert_array_equal(bags.tokens, np.concatenate([expected, expected]))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")

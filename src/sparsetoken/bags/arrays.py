@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from sparsetoken.bags.container import MOST_AXES
-from sparsetoken.bags.labelled import some
+from sparsetoken.bags.labels import some
 from sparsetoken.bags.names import is_of_tokens, is_place
 from sparsetoken.base.files import refused, require_regular
 from sparsetoken.base.machine import needed

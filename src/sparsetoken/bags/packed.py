@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.bags.labelled import labels_of
+from sparsetoken.bags.labels import labels_of
 from sparsetoken.bags.names import COORDINATES, GROUPS, IDS, LABEL, OFFSETS, TOKENS
 from sparsetoken.bags.sheets import is_sheet, sheet_of
 from sparsetoken.bags.slides import Slides, files_of

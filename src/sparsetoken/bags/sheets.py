@@ -14,7 +14,7 @@ import numpy as np
 
 from sparsetoken.bags.frames import MISSING, SHEETS, frame_of, typed
 from sparsetoken.bags.keys import is_missing, read_keys, read_labels
-from sparsetoken.bags.labelled import some
+from sparsetoken.bags.labels import some
 from sparsetoken.bags.names import GROUPS, LABEL
 from sparsetoken.base.validation import InvalidInput
 

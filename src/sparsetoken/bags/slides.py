@@ -13,7 +13,7 @@ import numpy as np
 from sparsetoken.bags.arrays import READERS, one_bag
 from sparsetoken.bags.container import Bags, offsets_of, scratch
 from sparsetoken.bags.convert import as_floats, check_finite
-from sparsetoken.bags.labelled import some
+from sparsetoken.bags.labels import some
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
 

@@ -20,7 +20,8 @@ from sparsetoken.bags.convert import (
     refuse_masked,
 )
 from sparsetoken.bags.keys import of_one_kind, read_keys
-from sparsetoken.bags.labelled import LabelledBags, is_series, some
+from sparsetoken.bags.labelled import LabelledBags
+from sparsetoken.bags.labels import is_series, some
 from sparsetoken.bags.names import is_place, places
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput

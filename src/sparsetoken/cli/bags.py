@@ -47,7 +47,7 @@ RefuseEmpty = Annotated[
 
 def columns_told(data: LabelledBags) -> str:
     """Return the number of columns of the tokens, with their names if they are few."""
-    from sparsetoken.bags.labelled import SHOWN, some
+    from sparsetoken.bags.labels import SHOWN, some
 
     used = f"Columns of the tokens: {len(data.columns)}"
     if len(data.columns) <= SHOWN:
@@ -204,7 +204,7 @@ def _class_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], l
     """Return how well a classifier predicts labels, and why an AUC is missing."""
     from sklearn.metrics import log_loss, roc_auc_score
 
-    from sparsetoken.bags.labelled import some
+    from sparsetoken.bags.labels import some
     from sparsetoken.base.validation import InvalidInput
     from sparsetoken.estimators.fitting.targets import read_classes
 
