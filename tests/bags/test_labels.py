@@ -240,3 +240,8 @@ def test_the_number_of_a_patient_is_no_feature_silently(tmp_path: Path) -> None:
         from_long(X.reshape(-1, 2), ids, labels=y)
     with pytest.warns(LeakWarning, match="one value in each bag"):
         read(tmp_path / "bags.npz")
+
+
+def test_a_path_is_no_label_of_arrays() -> None:
+    with pytest.raises(InvalidInput, match=r"got 'labels\.csv'\. read and pack take the path"):
+        from_long(np.eye(2), ["a", "b"], labels="labels.csv")
