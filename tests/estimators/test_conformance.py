@@ -18,7 +18,8 @@ from sparsetoken.estimators import (
     TokenTransformer,
 )
 
-KINDS = [getattr(estimators, name) for name in estimators.__all__]
+NAMED = [getattr(estimators, name) for name in estimators.__all__]
+KINDS = [one for one in NAMED if isinstance(one, type)]
 
 # One of each way to read and to fit: the members of `BagClassifier` are the other classifiers.
 REPRESENTATIVES = [

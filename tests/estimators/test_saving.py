@@ -26,7 +26,8 @@ from sparsetoken.estimators import (
 )
 from sparsetoken.estimators.saving import load, save
 
-KINDS = [getattr(estimators, name) for name in estimators.__all__]
+NAMED = [getattr(estimators, name) for name in estimators.__all__]
+KINDS = [one for one in NAMED if isinstance(one, type)]
 EVERY = [kind() for kind in KINDS if not issubclass(kind, Warning) and kind != TokenTransformer]
 EVERY += [TokenTransformer(StandardScaler()), TokenTransformer(PCA(whiten=True))]
 
