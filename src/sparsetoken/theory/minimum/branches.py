@@ -205,35 +205,48 @@ def _refined(
 ) -> _Refined:
     """Return a solution on scrambles of many bags; slowly where there are others to leap to."""
     found: list[_Found] = []
+    jumps = (0.0, 0.0) if problem.convex else None
     for scramble in range(_SCRAMBLES):
         equations = Equations(problem, size, scramble)
-        solution = _guarded(equations, state, slow)
-        found.append(_outcome(equations, solution, scramble))
+        solution, lower = _guarded(equations, state, slow, jumps is None)
+        found.append(_outcome(equations, solution, scramble, jumps))
         state = solution.state
         if solution.ran_away:
             break
+        size_of_jumps, noise = found[-1].jumps
+        if not lower and size_of_jumps + 3 * noise < _JUMPS:
+            jumps = found[-1].jumps  # one minimum for each bag: it is not looked for again
     return _Refined(found, _ended(problem, found, tolerance))
 
 
-def _guarded(equations: Equations, state: State, slow: bool) -> Solution:
-    """Return a solution with the proximal operator of each bag at its lowest minimum.
+def _guarded(
+    equations: Equations, state: State, slow: bool, guarded: bool
+) -> tuple[Solution, bool]:
+    """Return a solution with the proximal operator at its lowest minima, and if any was lower.
 
     Where there is none, it is where the proximal operator follows from the start.
     """
     wait = 6 if slow else 1
     solution = solve(equations, state, tolerance=_SOLVED, wait=wait, slow=slow)
-    for _ in range(0 if equations.problem.convex else _GUARDS):
+    found = False
+    for _ in range(_GUARDS if guarded else 0):
         if solution.ran_away or (x := lowest(equations, solution)) is None:
             break
+        found = True
         again = solve(equations, solution.state, x, tolerance=_SOLVED, most=_AGAIN, wait=1)
         if again.ran_away or again.residual > _SOLVED:
             break
         solution = again
-    return solution
+    return solution, found
 
 
-def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
-    """Return what weights at a solution do on new bags."""
+def _outcome(
+    equations: Equations,
+    solution: Solution,
+    scramble: int,
+    jumps: tuple[float, float] | None,
+) -> _Found:
+    """Return what weights at a solution do on new bags, with its jumps if they are not known."""
     problem, order, c = equations.problem, solution.order, solution.state.c
     gram, loss = solution.gram, float(solution.means.of["loss"])
     own = len(order.M.T) if problem.law.sees_noise else 0
@@ -265,9 +278,8 @@ def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
         problem.law.directions,
     )
     outcome = MinimumOutcome(error, loss, loss + penalty_of(problem, solution), weights)
-    jumps = (0.0, 0.0) if problem.convex else (math.nan, math.nan)
-    if not (solution.ran_away or problem.convex):
-        jumps = jumps_of(equations, solution)
+    if jumps is None:
+        jumps = (math.nan, math.nan) if solution.ran_away else jumps_of(equations, solution)
     replicon = math.nan if solution.ran_away else equations.replicon(solution.means)
     return _Found(solution, outcome, replicon, jumps)
 
