@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 
 from sparsetoken.base.validation import choice
-from sparsetoken.simulation import descend
+from sparsetoken.simulation import descend, minimize
 from sparsetoken.studies.compare import (
     REDUCED,
     TENSORS,
@@ -20,6 +20,8 @@ from sparsetoken.studies.compare import (
     Number,
     measured,
 )
+
+_OF_TENSORS = (descend, minimize)  # simulations that have no other engine
 
 Sizes = SimpleNamespace
 """The sizes of a profile, by name."""
@@ -62,7 +64,7 @@ class Run(NamedTuple):
         result, call = self.simulated[place], self.calls[place]
         if step is not None:
             result = result.isel(step=step)
-        engine = call.keywords.get("engine", TENSORS if call.func is descend else REDUCED)
+        engine = call.keywords.get("engine", TENSORS if call.func in _OF_TENSORS else REDUCED)
         return measured(result, quantity, dimension=call.keywords["dimension"], engine=engine)
 
 
