@@ -66,8 +66,9 @@ def test_gibbs_sampling_at_finite_dimension(name, request):
     floor = st.oracle.learning_error(task, alpha, points=1024 if slow else 256)
     found = np.append(np.square(floor.cosine), floor.test_error)
     combined = np.hypot(errors, floor.numerical_error)
-    # Twelve data sets know their spread badly: four such errors are as rare as three of many.
-    assert (np.abs(values - found) < (3 if slow else 4) * combined).all()
+    # All settings have 24 numbers: at 3.5 errors one seed in a hundred fails (Bonferroni). Twelve
+    # data sets know their spread badly: four such errors are as rare.
+    assert (np.abs(values - found) < (3.5 if slow else 4) * combined).all()
 
 
 def test_a_place_that_scales_show_is_a_linear_regression():
