@@ -3,7 +3,8 @@
 It follows from the definition of a task alone: xi_p ~ N(0, I/d), tokens sum_p c_lp xi_p + k_l z_l,
 and a target. The directions are drawn given all latent variables, and these given the directions;
 a chain starts at the truth. That is orthonormal, as tasks are defined: a difference of the
-order 1/d.
+order 1/d. A new bag tells of the directions, too: its prediction is a mean over the draws of
+these, weighted by the density of its tokens.
 """
 
 import dataclasses
@@ -11,7 +12,7 @@ import itertools
 import math
 
 import numpy as np
-from scipy.special import log_softmax, ndtr, ndtri, softmax
+from scipy.special import logsumexp, ndtr, ndtri, softmax
 
 import sparsetoken as st
 
@@ -62,11 +63,18 @@ class Listed:
         return normal(precision, pull, rng)
 
     def predictive(self, X, xi):
-        chances = softmax(self._scores(X, xi), axis=1)
-        return np.stack([chances[:, self.classes == k].sum(axis=1) for k in self.labels], axis=1)
+        """Return the log density of the tokens of each bag, but for a constant, and a prediction.
 
-    def error(self, predictive, y):
-        return np.mean(self.labels[predictive.argmax(axis=1)] != y)
+        The prediction is the probability of each class, or the mean of a number.
+        """
+        scores = self._scores(X, xi)
+        chances = softmax(scores, axis=1)
+        classes = [chances[:, self.classes == k].sum(axis=1) for k in self.labels]
+        return logsumexp(scores, axis=1), np.stack(classes, axis=1)
+
+    def error(self, predictive, X, xi):
+        chosen = predictive.argmax(axis=1)
+        return 1 - np.mean(self.predictive(X, xi)[1][np.arange(len(X)), chosen])
 
 
 @dataclasses.dataclass
@@ -78,11 +86,10 @@ class SingleLocation:
     noise: float
 
     def _places(self, X, xi):
-        """Return the log probability of each place, given the tokens."""
+        """Return the log density of the tokens with each place, but for a constant."""
         theta, k = self.strength, self.scale
         squares = np.sum(X**2, axis=-1)
-        logs = squares / 2 - np.sum((X - theta * xi[0]) ** 2, axis=-1) / (2 * k**2)
-        return log_softmax(logs, axis=1)
+        return squares / 2 - np.sum((X - theta * xi[0]) ** 2, axis=-1) / (2 * k**2)
 
     def sweep(self, X, y, xi, rng):
         d, ratio = X.shape[-1], self.strength / self.scale**2
@@ -96,10 +103,13 @@ class SingleLocation:
         return np.stack([first, second])
 
     def predictive(self, X, xi):
-        return np.sum(np.exp(self._places(X, xi)) * (X @ xi[1]), axis=1)
+        logs = self._places(X, xi)
+        return logsumexp(logs, axis=1), np.sum(softmax(logs, axis=1) * (X @ xi[1]), axis=1)
 
-    def error(self, predictive, y):
-        return np.mean((predictive - y) ** 2)
+    def error(self, predictive, X, xi):
+        chances, values = softmax(self._places(X, xi), axis=1), X @ xi[1]
+        squares = np.sum(chances * (values - predictive[:, None]) ** 2, axis=1)
+        return np.mean(squares) + self.noise**2
 
 
 @dataclasses.dataclass
@@ -113,7 +123,8 @@ class NeedleWithValue:
         theta, spread = self.strength, 1 + self.value**2 * (xi[1] @ xi[1])
         along = (X - theta * xi[0]) @ xi[1]
         logs = theta * X @ xi[0] + self.value**2 * along**2 / (2 * spread)
-        return log_softmax(logs, axis=1), self.value**2 * along / spread, self.value**2 / spread
+        logs = logs - theta**2 * (xi[0] @ xi[0]) / 2 - math.log(spread) / 2
+        return logs, self.value**2 * along / spread, self.value**2 / spread
 
     def sweep(self, X, y, xi, rng):
         d, every = X.shape[-1], np.arange(len(X))
@@ -130,10 +141,12 @@ class NeedleWithValue:
         return np.stack([first, _in_cone(xi[1], means, precision, y[:, None] * tokens, rng)])
 
     def predictive(self, X, xi):
-        return np.sum(np.exp(self._places(X, xi)[0]) * (X @ xi[1] > 0), axis=1)
+        logs = self._places(X, xi)[0]
+        return logsumexp(logs, axis=1), np.sum(softmax(logs, axis=1) * (X @ xi[1] > 0), axis=1)
 
-    def error(self, predictive, y):
-        return np.mean(np.where(predictive > 0.5, 1, -1) != y)
+    def error(self, predictive, X, xi):
+        positive = self.predictive(X, xi)[1]
+        return np.mean(np.where(predictive > 0.5, 1 - positive, positive))
 
 
 def normal(precision, pull, rng):
@@ -161,18 +174,23 @@ def _in_cone(x, means, precision, normals, rng):
 
 
 def one_chain(law, task, alpha, d, rng, sweeps, tests=2000):
-    """Return <xi_p, posterior mean> for each p, and the test error, of one data set."""
+    """Return <xi_p, posterior mean> for each p, and the test error, of one data set.
+
+    The error is the mean over new bags of what is expected of their tokens with known directions.
+    """
     xi = truth = np.linalg.qr(rng.standard_normal((d, len(task.directions))))[0].T
     X, y = task.sample(round(alpha * d), xi, rng)
-    X_new, y_new = task.sample(tests, xi, rng)
-    burn, mean, predictive, kept = sweeps // 4, 0.0, 0.0, 0
+    X_new, _ = task.sample(tests, xi, rng)
+    burn, mean, drawn = sweeps // 4, 0.0, []
     for step in range(burn + sweeps):
         xi = law.sweep(X, y, xi, rng)
         if step >= burn:
             mean = mean + xi / sweeps
-            if step % 4 == 0:
-                predictive, kept = predictive + law.predictive(X_new, xi), kept + 1
-    return np.append(np.sum(truth * mean, axis=1), law.error(predictive / kept, y_new))
+            if step % 2 == 0:
+                drawn.append(law.predictive(X_new, xi))
+    logs, predictions = (np.array(each) for each in zip(*drawn, strict=True))
+    predictive = np.einsum("mn,mn...->n...", softmax(logs, axis=0), predictions)
+    return np.append(np.sum(truth * mean, axis=1), law.error(predictive, X_new, truth))
 
 
 def chains(law, task, alpha, d, count, seed, sweeps=400, tests=2000):

@@ -196,7 +196,7 @@ def _of_task(law: TaskLaw, alpha: float, points: int) -> LearningError:
     errors = np.array([one.test_error for one in found])
     # A bias that falls like 1 over the points is a third of its change from a quarter of them.
     bias = np.mean([one.change for one in found]) / 3
-    error, numerical = float(errors.mean()), math.hypot(stated_error(errors), bias)
+    error, numerical = max(float(errors.mean()), 0.0), math.hypot(stated_error(errors), bias)
     status = accuracy_status(error, numerical)
     settled = all(one.converged for one in found)
     if not settled or max(np.ptp(best, axis=0).max(), np.ptp(reached, axis=0).max()) > _APART:
@@ -207,7 +207,7 @@ def _of_task(law: TaskLaw, alpha: float, points: int) -> LearningError:
     return LearningError(
         test_error=error,
         cosine=cosine,
-        oracle_error=float(np.mean([one.oracle_error for one in found])),
+        oracle_error=max(float(np.mean([one.oracle_error for one in found])), 0.0),
         reachable_cosine=reachable,
         numerical_error=numerical,
         status=status,

@@ -27,9 +27,11 @@ from sparsetoken.theory.oracle.task_bags import (
 
 _BAGS = 4  # planted for each hypothesis: they make most of the error
 _PAIRS = 2**14  # of bags and hypotheses, held at a time
+_SLIGHT = 1e-9  # of the weight: a half with less is taken to be as the whole
 _LOW, _HIGH = 0.01, 0.99  # overlaps at which iterations start
 _COARSE = 4  # times fewer points while the solution is far
 _FAR, _NEAR = (1e-2, 100), (3e-3, 40)  # relative change that ends an iteration, most steps
+_MOST = 1e12  # information: more of it is lost in the rounding of Q
 _ABSOLUTE = 1e-5  # such a change, beside the relative one
 _SHRINKING = 0.8  # ratio of steps below which secants are taken
 _SAME = 0.01  # overlaps of solutions that are one
@@ -93,7 +95,7 @@ def _iterate(
     step = last = np.zeros(Q.shape)
     for _ in range(rule[1]):
         information = alpha * learner.information(Q)
-        new = _of_eigenvalues(information, lambda x: np.maximum(x, 0) / (1 + np.maximum(x, 0)))
+        new = _of_eigenvalues(information, lambda x: (y := np.clip(x, 0, _MOST)) / (1 + y))
         before, step = step, new - Q
         kept = np.diag(new)
         if np.abs(step).max() <= _ABSOLUTE + rule[0] * min(kept.min(), 1 - kept.max()):
@@ -245,7 +247,8 @@ def _parts(
         return (weights @ values)[None]
     half = len(values) // 2
     first, last = weights[:, :half] @ values[:half], weights[:, half:] @ values[half:]
-    return np.stack([first + last, first, last])
+    whole = first + last
+    return np.stack([whole, first + _SLIGHT * whole, last + _SLIGHT * whole])
 
 
 def _jackknife(parts: Any) -> Any:
