@@ -141,8 +141,8 @@ def minimize(
 ) -> Simulation[MinimumOutcome]:
     """Minimise the regularised loss over all weights of a network on real tokens, by L-BFGS.
 
-    Each trial has a data set of its own. Another start sees the same data sets, so that the share
-    of trials that end in a minimum is that in which the objective is no higher than from others.
+    Each trial has a data set of its own; another start sees the same data sets.
+    `MinimumPrediction.shares` counts how many end in each of the branches of a prediction.
 
     Parameters
     ----------

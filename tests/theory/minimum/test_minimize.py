@@ -3,6 +3,7 @@
 Equations: joint-minimum.
 """
 
+import dataclasses
 import math
 
 import numpy as np
@@ -110,7 +111,8 @@ def test_jumps_are_known_to_two_percent():
 def test_starts_that_end_apart_are_branches():
     """L-BFGS ends in a much worse minimum there from weights without the signal."""
     task = st.tasks.single_location_regression(length=6, strength=3.0)
-    found = st.minimize(task, st.Minimum(SOFTMAX, alpha=2.0, ridge=0.02, loss="square"))
+    minimum = st.Minimum(SOFTMAX, alpha=2.0, ridge=0.02, loss="square")
+    found = st.minimize(task, minimum)
     assert found.status == "branches"
     assert "simulate" in found.status.remedy
     assert len(found.branches) > 1
@@ -119,6 +121,22 @@ def test_starts_that_end_apart_are_branches():
     assert other.test_error > 1.5 * best.test_error
     # Its remedy says why the order of the two is not known.
     assert other.replicon > 1 or other.status == "max_iterations"
+    informed, uninformed = (
+        st.simulation.minimize(task, minimum, dimension=150, trials=8, start=start)
+        for start in ("informed", "uninformed")
+    )
+    assert found.shares(informed)[0] == 1
+    assert found.shares(uninformed)[0] < 0.5
+
+
+def test_runs_count_for_the_nearest_branch(found):
+    far = dataclasses.replace(found, test_error=0.5, training_loss=0.6, branches=())
+    two = dataclasses.replace(found, branches=(far, found))
+    minimum = st.Minimum(SOFTMAX, alpha=3.0, ridge=0.1)
+    runs = st.simulation.minimize(PROBLEM, minimum, dimension=60, trials=3)
+    np.testing.assert_array_equal(two.shares(runs), [0, 1])
+    with pytest.raises(InvalidInput, match="runs must be a simulation of one minimum"):
+        found.shares(found)
 
 
 @pytest.mark.slow

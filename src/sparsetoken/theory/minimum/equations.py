@@ -22,7 +22,7 @@ from sparsetoken.model.networks import Architecture
 from sparsetoken.numerics.quadrature import even_uniforms
 
 _SEED = 20261127  # any fixed number: the same bags in every run
-_CHUNK = 64  # bags in one compiled call: one compilation for all numbers of nodes
+_CHUNK = 128  # bags in one compiled call: one compilation for all numbers of nodes
 _STEPS, _ROUNDS = 2, 8  # of the proximal operator: steps of a round, after which bags may leave
 _SMALL = 1e-8  # slope at which a bag leaves
 

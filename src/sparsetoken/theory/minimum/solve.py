@@ -51,7 +51,7 @@ def solve(
     wait: int = 6,
     slow: bool = False,
 ) -> Solution:
-    """Iterate from a start until the equations hold to a tolerance.
+    """Iterate from a start until the equations hold to a tolerance, or as nearly as they come to.
 
     Parameters
     ----------
@@ -69,15 +69,18 @@ def solve(
         is not leapt over.
     """
     x = equations.no_move() if x is None else x
-    v, damping, least = _packed(start), _DAMPING, np.inf
+    v, damping, least = packed(start), _DAMPING, np.inf
     seen: list[tuple[np.ndarray, np.ndarray]] = []
+    nearest: Solution | None = None
     for iteration in range(1, most + 1):
         state = _unpacked(v, start)
         means = equations.means(state, x)
         x = means.x
         most_move = min(1.0, _FIRST_MOVE * _GROWTH**iteration) if slow else 1.0
-        residual = _packed(equations.step(state, means, most_move)) - v
+        residual = packed(equations.step(state, means, most_move)) - v
         size = float(np.abs(residual).max())
+        if nearest is None or most_move < 1 or size < nearest.residual:
+            nearest = Solution(state, means, size, iteration, False)
         if size < tolerance and means.prox_error < 1e-6:
             break
         if not np.isfinite(v).all() or np.abs(v).max() > _RUNAWAY:
@@ -87,10 +90,12 @@ def solve(
             seen.clear()
         seen.append((v, residual))
         v = _next(equations, start, seen, damping, mixed=iteration > wait and size < _NEAR)
-    return Solution(state, means, size, iteration, False)
+    assert nearest is not None
+    return nearest._replace(iterations=iteration)
 
 
-def _packed(state: State) -> np.ndarray:
+def packed(state: State) -> Float[np.ndarray, " unknowns"]:
+    """Return the unknowns as one array."""
     return np.concatenate([part.ravel() for part in state])
 
 
