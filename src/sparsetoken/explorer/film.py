@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.model.networks import Architecture
+from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
 from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.model.tokens import Isotropic
 from sparsetoken.results.outcomes import Weights
@@ -44,8 +44,8 @@ def bags_in_training(
         sizes, vectors = np.linalg.eigh(gram - U @ U.T)
         root = vectors * np.sqrt(np.maximum(sizes, 0)) @ vectors.T
         for bag, H in zip(bags, Z @ U.T + noise[..., P:] @ root, strict=True):
-            attention = network.attention(H, c)
+            attention = attention_of(network, H, c, gram)
             share = np.ones(law.length) if attention is None else attention
             bag["weights"].append(share / share.sum())
-            bag["output"].append(network.scores(H, c, 1)[0])
+            bag["output"].append(scores_of(network, H, c, gram, 1)[0])
     return bags

@@ -32,16 +32,16 @@ Schedule = Any
 last axis has one number for each step, or a single one."""
 
 
-class ByName(Mapping[str, Any]):
-    """Numbers by the names of columns, which have a hash and do not change."""
+class ByName(Mapping[Any, Any]):
+    """Numbers by names of columns, or pairs of them, which have a hash and do not change."""
 
-    def __init__(self, numbers: Iterable[tuple[str, Any]]) -> None:
+    def __init__(self, numbers: Iterable[tuple[Any, Any]]) -> None:
         self._numbers = dict(sorted(numbers))
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: Any) -> Any:
         return self._numbers[name]
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._numbers)
 
     def __len__(self) -> int:
@@ -88,6 +88,18 @@ def _numbers_or_none(name: str) -> Callable[[Any], Any]:
 
 def _start(given: Any) -> Any:
     return None if given is None else by_column("start")(given)
+
+
+def _cosines(given: Any) -> ByName | None:
+    legal = 'a mapping from pairs of columns to cosines, as {("O", "q"): 0.5}'
+    if given is None:
+        return None
+    pairs = given.keys() if isinstance(given, Mapping) else [None]
+    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+        raise InvalidInput("start_cosines", legal, given)
+    return ByName(
+        ((str(a), str(b)), real("start_cosines", x, -1.0, 1.0)) for (a, b), x in given.items()
+    )
 
 
 def loss_of(given: Any) -> Any:
@@ -160,8 +172,8 @@ class Descent:
     )
     start: Any = parameter(
         "norms of the columns before the first step, where they are orthogonal to the signals "
-        "and to one another, at most 1e5; by default norms that break the symmetries of the "
-        "network",
+        "and, but for `start_cosines`, to one another, at most 1e5; by default norms that break "
+        "the symmetries of the network",
         default=None,
         find=_start,
         kind="float, array or mapping, optional",
@@ -173,6 +185,14 @@ class Descent:
         default=0.0,
         find=by_column("start_overlaps", -LARGEST_VALUE, named=True),
         kind="float, array or mapping",
+    )
+    start_cosines: Any = parameter(
+        "cosines of the random parts of two columns before the first step, by pairs of names, "
+        'with or without digits: {("O", "q"): 0.5}; all others are 0. A layer of a `Transformer` '
+        "is read by others through them; by default those of the network",
+        default=None,
+        find=_cosines,
+        kind="mapping, optional",
     )
     start_c: Any = parameter(
         "further weights before the first step, at most 1e5 in size; by default those of the "

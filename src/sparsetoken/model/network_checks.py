@@ -11,7 +11,7 @@ import numpy as np
 from sparsetoken.base.machine import need_jax
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
-from sparsetoken.model.architectures.base import Architecture
+from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
 from sparsetoken.model.architectures.own import FROM_TORCH, Network
 from sparsetoken.model.task_law import TaskLaw
 
@@ -57,10 +57,10 @@ def _check(network: Network, length: int, outputs: int) -> None:
         rng = np.random.default_rng(0)
         H = rng.standard_normal((_POINTS, length, m))
         c = rng.standard_normal((_POINTS, C))
-        first = H[0], c[0]
+        first, gram = (H[0], c[0]), _gram(m)
 
         def scores(H: Any, c: Any) -> Any:
-            return network.scores(H, c, outputs)
+            return scores_of(network, H, c, gram, outputs)
 
         where = f"at H of shape ({length}, {m}) and c of shape ({C},)"
         shape = _shape(name, scores, *first, where)
@@ -74,7 +74,7 @@ def _check(network: Network, length: int, outputs: int) -> None:
         compiled = jax.jit(jax.vmap(scores))
         values.append(np.asarray(compiled(H, c)))
         if not all(np.allclose(values[0], other, rtol=1e-6, atol=1e-9) for other in values[1:]):
-            remedy = "It may depend only on H and c: no random numbers, no state."
+            remedy = "It may depend only on its arguments: no random numbers, no state."
             raise InvalidInput(name, "pure", "different values when called again", remedy)
         slopes = jax.vmap(jax.jacrev(scores))(H, c)
         if not np.isfinite(slopes).all():
@@ -84,9 +84,18 @@ def _check(network: Network, length: int, outputs: int) -> None:
             raise InvalidInput(name, "differentiable", "a derivative of 0 everywhere", remedy)
         if network.token_weights is not None:
             name = "token_weights of the network"
-            shape = _shape(name, network.token_weights, *first, where)
+            weights = functools.partial(attention_of, network, gram=gram)
+            shape = _shape(name, weights, *first, where)
             if shape != (length,):
                 raise InvalidInput(name, f"of shape ({length},) {where}", f"shape {shape}")
+
+
+def _gram(m: int) -> Any:
+    """Return a Gram matrix at which functions are tried."""
+    import jax.numpy as jnp
+
+    U = np.random.default_rng(2).standard_normal((2 * m, m)) / np.sqrt(2 * m)
+    return jnp.asarray(U.T @ U)
 
 
 def _shape(name: str, function: Callable[..., Any], H: Any, c: Any, where: str) -> tuple[int, ...]:
@@ -127,7 +136,7 @@ def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
     A swap of two neighbours and a cyclic shift generate all permutations.
     """
     if not isinstance(network, Network):
-        return True
+        return network.symmetric
     import jax
     import jax.numpy as jnp
 
@@ -135,8 +144,9 @@ def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
         rng = np.random.default_rng(1)
         H = rng.standard_normal((_POINTS, length, len(network.columns)))
         c = rng.standard_normal((_POINTS, len(network.weights)))
-        scores = jax.vmap(lambda H, c: network.scores(H, c, outputs))
-        weights = jax.vmap(network.attention)
+        gram = _gram(len(network.columns))
+        scores = jax.vmap(lambda H, c: scores_of(network, H, c, gram, outputs))
+        weights = jax.vmap(lambda H, c: attention_of(network, H, c, gram))
         places = np.arange(length)
         for order in (np.append(places[:2][::-1], places[2:]), np.roll(places, 1)):
             mixed = H[:, order]
@@ -146,6 +156,29 @@ def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
             if not alike:
                 return False
         return True
+
+
+@functools.lru_cache(maxsize=64)
+def writers_of(network: Architecture, length: int, outputs: int) -> tuple[int, ...]:
+    """Return the columns that layers write along, on which they project no token.
+
+    Of a user's network they are those of whose projections the scores have no derivative, but of
+    whose inner products they have.
+    """
+    if not (isinstance(network, Network) and network.uses_gram):
+        return network.writers(outputs)
+    import jax
+
+    m = len(network.columns)
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(3)
+        H = rng.standard_normal((_POINTS, length, m))
+        c = rng.standard_normal((_POINTS, len(network.weights)))
+        slopes = jax.vmap(jax.jacrev(network.scores, (0, 3)), (0, 0, None, None))
+        by_H, by_gram = slopes(H, c, outputs, _gram(m))
+        read = np.any(by_H, axis=(0, 1, 2))
+        written = np.any(by_gram, axis=(0, 1, 2)) | np.any(by_gram, axis=(0, 1, 3))
+    return tuple(np.flatnonzero(written & ~read).tolist())
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,7 +1,8 @@
 """Networks that depend on tokens through a few projections, as values.
 
 A network is a function f(H, c) of the projections H = X U of the tokens of a bag, of shape
-(L, m), and of further weights c. Descent trains the columns of U and c.
+(L, m), and of further weights c; with several layers a function f(H, c, G), where G = U^T U.
+Descent trains the columns of U and c.
 """
 
 from sparsetoken.model.architectures.base import Architecture
@@ -14,6 +15,7 @@ from sparsetoken.model.architectures.networks import (
     Softmax,
 )
 from sparsetoken.model.architectures.own import Network
+from sparsetoken.model.architectures.transformer import Transformer
 
 __all__ = [
     "Architecture",
@@ -24,5 +26,6 @@ __all__ = [
     "Pooled",
     "SelfAttention",
     "Softmax",
+    "Transformer",
 ]
 __dir__ = __all__.copy

@@ -18,6 +18,7 @@ from sparsetoken.model.task import Task
 from sparsetoken.model.task_law import Latent
 
 __all__ = [
+    "lookup",
     "majority",
     "meeting_concepts",
     "needle_with_value",
@@ -237,6 +238,71 @@ def meeting_concepts(
     """
     kinds = [[1, 1], [0, 0], [1, 0], [0, 1]]
     return ConceptProblem(length, strengths, kinds, [0.4, 0.2, 0.2, 0.2], [1, 0, 0, 0])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Lookup:
+    """Bags of a token with a mark and a key s, and one for each key -1 and 1 with a value."""
+
+    length: int
+    mark: float
+    key: float
+    value: float
+
+    def __call__(self, u: np.ndarray) -> dict[str, np.ndarray]:
+        signs = np.where(u < 0.5, -1.0, 1.0)
+        s, values = signs[:, 0], signs[:, 1:]  # of the keys -1 and 1
+        coefficients = np.zeros((len(u), self.length, 3))
+        coefficients[:, 0, 0], coefficients[:, 0, 1] = self.mark, self.key * s
+        coefficients[:, 1:3, 1] = self.key * np.array([-1.0, 1.0])
+        coefficients[:, 1:3, 2] = self.value * values
+        answers = np.where(s < 0, values[:, 0], values[:, 1])
+        places = np.arange(self.length)
+        located = places == np.where(s < 0, 1, 2)[:, None]
+        return {"coefficients": coefficients, "located": located, "answers": answers}
+
+
+def _answers(latent: Latent, Z: np.ndarray) -> np.ndarray:
+    return np.asarray(latent["answers"])
+
+
+def lookup(length: int = 6, *, strengths: float | tuple[float, float, float] = 4.0) -> Task:
+    """Return the task of a value that is looked up by a key: two hops.
+
+    One token carries ``mark`` and a key s, which is -1 or 1 with the same probability, along
+    ``key``. Two others carry the keys -1 and 1, and each a random sign along ``value``. The label
+    is the value of the token whose key is s; that token is the located one. All other tokens are
+    noise. One softmax layer weights each token by itself, and so does not know which key is asked
+    for; of two layers the first can mark the token that has it.
+
+    Parameters
+    ----------
+    length : int
+        L >= 3.
+    strengths : float or triple of float
+        Of mark, keys and values, at least 0; one number for all.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
+
+    See Also
+    --------
+    sparsetoken.model.networks.Transformer : A network with several layers.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.tasks.lookup(length=8).directions
+    ('mark', 'key', 'value')
+    """
+    sizes = strengths if isinstance(strengths, tuple) else (strengths,) * 3
+    if len(sizes) != 3:
+        raise InvalidInput("strengths", "a number, or three: of mark, keys and values", strengths)
+    mark, key, value = (_size("strengths", size) for size in sizes)
+    draw = _Lookup(integer("length (L)", length, 3), mark, key, value)
+    return Task(length, ["mark", "key", "value"], draw, _answers, "error", uniforms=3)
 
 
 @dataclasses.dataclass(frozen=True)

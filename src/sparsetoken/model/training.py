@@ -75,6 +75,12 @@ class Training(NamedTuple):
         """The columns that each step moves."""
         return self.rates > 0
 
+    @property
+    def learns(self) -> Bool[np.ndarray, "T m"]:
+        """The columns whose gradient may have new directions: no token moves one that writes."""
+        writes = np.isin(np.arange(len(self.decay)), self.network.writers(self.law.outputs))
+        return self.moves & ~writes
+
 
 def training_of(task: Problem, trained: Descent) -> Training:
     """Return a descent on a task with all its settings as numbers.
@@ -112,7 +118,7 @@ def training_of(task: Problem, trained: Descent) -> Training:
             trained.sphere, columns, np.hypot(norms, np.linalg.norm(overlaps, axis=1))
         ),
         batches=trained.batches,
-        start=np.concatenate([overlaps.T, np.diag(norms)[norms > 0]]),
+        start=np.concatenate([overlaps.T, _beside(norms, trained, columns, law.outputs)]),
         start_c=_further_weights(trained.start_c, network, law.outputs),
     )
     _check(training, getattr(task, "position_law", None))
@@ -213,6 +219,46 @@ def overlaps_of(
         }
     each = f"or {len(directions)} numbers, one for each signal"
     return of_columns("start_overlaps", given, columns, len(directions), each=each)
+
+
+def _beside(
+    norms: Float[np.ndarray, " m"], trained: Descent, columns: tuple[str, ...], outputs: int
+) -> Float[np.ndarray, "r m"]:
+    """Return the random parts of the columns at the start, of given norms and cosines."""
+    given = trained.start_cosines
+    cosines = trained.network.start_cosines(outputs) if given is None else given
+    used, C = norms > 0, np.eye(len(columns))
+    # Names of columns count more than names without digits.
+    for names, cosine in sorted(cosines.items(), key=lambda pair: _exact(pair[0], columns)):
+        first, second = (
+            [
+                i
+                for i, c in enumerate(columns)
+                if name in ((c,) if name in columns else (stem_of(c),))
+            ]
+            for name in names
+        )
+        pairs = [(i, j) for i in first for j in second if i != j]
+        if not pairs:
+            legal = f"by pairs of different columns among {', '.join(columns)}"
+            raise InvalidInput("start_cosines", legal, names)
+        for i, j in pairs:
+            if given is not None and not used[[i, j]].all():
+                name = columns[i if used[j] else j]
+                raise InvalidInput("start_cosines", "of columns whose start is not 0", name)
+            C[i, j] = C[j, i] = cosine
+    try:
+        root = np.linalg.cholesky(C[np.ix_(used, used)]).T
+    except np.linalg.LinAlgError as error:
+        legal = "cosines of linearly independent columns"
+        raise InvalidInput("start_cosines", legal, dict(cosines), "Lower some.") from error
+    beside = np.zeros((used.sum(), len(columns)))
+    beside[:, used] = root * norms[used]
+    return beside
+
+
+def _exact(names: tuple[str, str], columns: tuple[str, ...]) -> int:
+    return sum(name in columns for name in names)
 
 
 def _schedule(given: Any, columns: tuple[str, ...], steps: int) -> Float[np.ndarray, "T m"]:

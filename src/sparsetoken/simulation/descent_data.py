@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from sparsetoken.model.training import Training
 from sparsetoken.simulation.frames import TokenFrame
-from sparsetoken.simulation.network_scores import Moments, sums_of
+from sparsetoken.simulation.network_scores import ColumnSums, Moments, sums_by_columns, sums_of
 from sparsetoken.simulation.seeds import Stream, stream
 
 Chunk = tuple[np.ndarray, np.ndarray]
@@ -61,14 +61,25 @@ class TokenData:
         training = self.training
         loss, first, by_U, by_c = 0.0, 0, np.zeros_like(U), np.zeros_like(c)
         for X, y in self.chunks():
-            flat = X.reshape(-1, X.shape[2])
-            H = (flat @ U.astype(X.dtype)).reshape(len(y), training.law.length, -1)
             batch = batch_of(training, self.n, first, len(y), t)
-            sums = sums_of(training, H, c, y, batch)
-            by_U += flat.T @ sums.by_H.reshape(len(flat), -1).astype(X.dtype)
-            loss, by_c, first = loss + sums.loss, by_c + sums.by_c, first + len(y)
+            own = self._sums(X, U, c, y, batch)
+            loss, by_U, by_c = loss + own.loss, by_U + own.by_U, by_c + own.by_c
+            first += len(y)
         size = batch_size(training, self.n, t)
         return Gradient(loss / self.n, by_U / size, by_c / size)
+
+    def _sums(
+        self, X: np.ndarray, U: np.ndarray, c: np.ndarray, y: np.ndarray, batch: np.ndarray
+    ) -> ColumnSums:
+        """Return the sums of losses and gradients over some samples."""
+        training = self.training
+        if training.network.uses_gram:
+            return sums_by_columns(training, X, U, c, y, batch)
+        flat = X.reshape(-1, X.shape[2])
+        H = (flat @ U.astype(X.dtype)).reshape(len(y), training.law.length, -1)
+        sums = sums_of(training, H, c, y, batch)
+        by_U = flat.T @ sums.by_H.reshape(len(flat), -1).astype(X.dtype)
+        return ColumnSums(sums.loss, by_U, sums.by_c)
 
     def moments(self, U: np.ndarray) -> Moments:
         """Return what the law of the projections of new tokens depends on."""

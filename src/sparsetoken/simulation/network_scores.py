@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Real
 
-from sparsetoken.model.networks import Architecture
+from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
 from sparsetoken.model.task_law import Latent, TaskLaw
 from sparsetoken.model.training import Training
 from sparsetoken.numerics.backend import with_jax_x64
@@ -53,6 +53,49 @@ def _gradient(network: Architecture, loss: Any, outputs: int) -> Callable[..., A
 
     def total(H: Any, c: Any, y: Any, batch: Any) -> tuple[Any, Any]:
         scores = jax.vmap(lambda h: network.scores(h, c, outputs))(H)
+        losses = jax.vmap(of_sample)(scores, y)
+        return (losses * batch).sum(), losses.sum()
+
+    return jax.jit(jax.grad(total, argnums=(0, 1), has_aux=True))
+
+
+class ColumnSums(NamedTuple):
+    """The loss of all samples, and its gradients by all weights over a batch."""
+
+    loss: float
+    by_U: Float[np.ndarray, "d m"]
+    by_c: Float[np.ndarray, " C"]
+
+
+@with_jax_x64
+def sums_by_columns(
+    training: Training,
+    X: Float[np.ndarray, "n L d"],
+    U: Float[np.ndarray, "d m"],
+    c: Float[np.ndarray, " C"],
+    y: np.ndarray,
+    batch: Float[np.ndarray, " n"],
+) -> ColumnSums:
+    """Return the sums over samples by automatic differentiation of the loss by U itself.
+
+    It is for networks that depend on U^T U too: theory has the chain rule of that.
+    """
+    compiled = _gradient_by_columns(training.network, training.loss, training.law.outputs)
+    (by_U, by_c), loss = compiled(U, c, X, y, batch)
+    return ColumnSums(float(loss), np.asarray(by_U), np.asarray(by_c))
+
+
+@functools.lru_cache(maxsize=64)
+def _gradient_by_columns(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
+    import jax
+
+    from sparsetoken.model.network_checks import sample_loss
+
+    of_sample = sample_loss(loss, outputs)
+
+    def total(U: Any, c: Any, X: Any, y: Any, batch: Any) -> tuple[Any, Any]:
+        H = (X @ U.astype(X.dtype)).astype(U.dtype)
+        scores = jax.vmap(lambda h: scores_of(network, h, c, U.T @ U, outputs))(H)
         losses = jax.vmap(of_sample)(scores, y)
         return (losses * batch).sum(), losses.sum()
 
@@ -121,7 +164,7 @@ class NewBags:
             H = coefficients @ at.overlaps.T + scale * sum(H for _, H in noises)
             Z = coefficients + scale * sum(Z for Z, _ in noises) if self._own else np.empty(0)
             y = law.targets(latent, Z)
-            scores, weights = self._scored(network, H, c)
+            scores, weights = self._scored(network, H, c, at.gram)
             if law.metric == "error":
                 total += _wrong(scores, y)
             else:
@@ -139,9 +182,9 @@ class NewBags:
 
     @with_jax_x64
     def _scored(
-        self, network: Architecture, H: np.ndarray, c: np.ndarray
+        self, network: Architecture, H: np.ndarray, c: np.ndarray, gram: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        scores, weights = _forward(network, self._law.outputs)(H, c)
+        scores, weights = _forward(network, self._law.outputs)(H, c, gram)
         return np.asarray(scores), None if weights is None else np.asarray(weights)
 
 
@@ -164,10 +207,10 @@ class _JointNoise:
 def _forward(network: Architecture, outputs: int) -> Callable[..., Any]:
     import jax
 
-    def of_bag(H: Any, c: Any) -> tuple[Any, Any]:
-        return network.scores(H, c, outputs), network.attention(H, c)
+    def of_bag(H: Any, c: Any, gram: Any) -> tuple[Any, Any]:
+        return scores_of(network, H, c, gram, outputs), attention_of(network, H, c, gram)
 
-    return jax.jit(jax.vmap(of_bag, in_axes=(0, None)))
+    return jax.jit(jax.vmap(of_bag, in_axes=(0, None, None)))
 
 
 def _wrong(scores: Float[np.ndarray, "n K"], targets: Real[np.ndarray, " n"]) -> float:

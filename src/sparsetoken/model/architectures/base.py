@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sparsetoken.base.parameters import value
@@ -56,6 +57,10 @@ class Architecture(abc.ABC):
 
     ``outputs`` is 1 for two classes, whose score is then a number, and K for K > 2 classes.
 
+    The scores of a network with `uses_gram` depend on the Gram matrix G = U^T U of its columns too,
+    as where layers read what earlier layers wrote: `scores` and `attention` then take G, of shape
+    (m, m), as a last argument.
+
     See Also
     --------
     Network : A network from a function.
@@ -67,6 +72,16 @@ class Architecture(abc.ABC):
     >>> isinstance(st.networks.Gated(hidden=2), st.networks.Architecture)
     True
     """
+
+    @property
+    def uses_gram(self) -> bool:
+        """Whether the scores depend on the Gram matrix of the columns."""
+        return False
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether a permutation of the tokens changes no score, and permutes the attention."""
+        return True
 
     @abc.abstractmethod
     def column_names(self, outputs: int) -> tuple[str, ...]:
@@ -98,13 +113,31 @@ class Architecture(abc.ABC):
         """Return the columns in which the scores are affine, all others fixed."""
         return ()
 
+    def writers(self, outputs: int) -> tuple[int, ...]:
+        """Return the columns that layers write along, on which they project no token."""
+        return ()
+
     def start_norms(self, outputs: int) -> tuple[float, ...]:
         """Return norms of the columns at the start that break the symmetries of the network."""
         return tuple(0.5 for _ in self.column_names(outputs))
 
+    def start_cosines(self, outputs: int) -> Mapping[tuple[str, str], float]:
+        """Return cosines of pairs of columns at the start, without which a layer is not read."""
+        return {}
+
     def start(self, outputs: int) -> tuple[float, ...]:
         """Return the further weights at the start."""
         return tuple(0.0 for _ in self.weight_names(outputs))
+
+
+def scores_of(network: Architecture, H: Any, c: Any, gram: Any, outputs: int) -> Any:
+    """Return the scores of a network, which may depend on the Gram matrix of its columns."""
+    return network.scores(H, c, outputs, *((gram,) if network.uses_gram else ()))
+
+
+def attention_of(network: Architecture, H: Any, c: Any, gram: Any) -> Any:
+    """Return the attention weights of a network that may depend on the Gram matrix, or None."""
+    return network.attention(H, c, *((gram,) if network.uses_gram else ()))
 
 
 def numbered(stem: str, count: int) -> tuple[str, ...]:

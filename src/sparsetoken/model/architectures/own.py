@@ -105,6 +105,18 @@ class Network(Architecture):
         kind="callable, optional",
     )
 
+    gram: bool = parameter(
+        "whether the functions take the Gram matrix G = U^T U of the columns, of shape (m, m), as "
+        "a last argument, as layers do that read what others wrote",
+        default=False,
+        find=bool,
+        kind="bool",
+    )
+
+    @property
+    def uses_gram(self) -> bool:
+        return self.gram
+
     def _check_together(self) -> None:
         if not self.columns:
             raise InvalidInput("columns of a network", "one or more", self.columns)
@@ -115,14 +127,14 @@ class Network(Architecture):
     def weight_names(self, outputs: int) -> tuple[str, ...]:
         return self.weights
 
-    def scores(self, H: Any, c: Any, outputs: int) -> Any:
+    def scores(self, H: Any, c: Any, outputs: int, *gram: Any) -> Any:
         import jax.numpy as jnp
 
-        scores = jnp.asarray(self.function(H, c))
+        scores = jnp.asarray(self.function(H, c, *gram))
         return scores[None] if outputs == 1 and scores.ndim == 0 else scores
 
-    def attention(self, H: Any, c: Any) -> Any:
-        return None if self.token_weights is None else self.token_weights(H, c)
+    def attention(self, H: Any, c: Any, *gram: Any) -> Any:
+        return None if self.token_weights is None else self.token_weights(H, c, *gram)
 
 
 def is_torch(given: Any) -> bool:

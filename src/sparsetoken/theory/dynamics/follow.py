@@ -10,6 +10,7 @@ import numpy as np
 
 from sparsetoken.losses import Loss
 from sparsetoken.model.descent import Descent
+from sparsetoken.model.network_checks import writers_of
 from sparsetoken.model.stages import SMOOTH_LOSSES
 from sparsetoken.model.task_law import Problem
 from sparsetoken.model.tokens import TokenCovariance
@@ -34,6 +35,7 @@ _ERRORS = 4.0  # standard errors, to which an eigenvalue of the population limit
 _ROUNDING = 1e-9  # of the largest squared norm: less may be missing from positivity
 # Overlaps of a start that may break a symmetry; their effect falls as one over the dimension.
 _DIMENSION, _DRAWS = 1000, 3
+_SILENT = 0.1  # of a cosine, which the samples of half a replica may have by chance
 _SEED = 20250932  # any fixed number: the same overlaps in every run
 
 
@@ -91,7 +93,7 @@ def follow(
     """
     plan = plan_of(task, trained)
     broken = _broken_symmetry(plan, tolerance)
-    notes = (*broken, *_notes_on_spectrum(plan))
+    notes = (*broken, *silent_layers(plan), *_notes_on_spectrum(plan))
     courses = _ran(plan, range(count or FIRST_REPLICAS), workers)
     while True:
         trajectory = _followed(plan, courses, tolerance)
@@ -240,8 +242,9 @@ def _broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
     """Return what random overlaps of the start would change, if that is above a tolerance.
 
     Random columns have overlaps of order 1/sqrt(d) with the signals, which the limit leaves out.
-    Where a symmetry of network and task turns their signs, the test error does not depend on
-    the signs, and the overlaps may grow from step to step. So a symmetry is broken where in the
+    Columns of networks that depend on their Gram matrix have cosines of this order too. Where a
+    symmetry of network and task turns their signs, the test error does not depend on the signs,
+    and the overlaps may grow from step to step. So a symmetry is broken where in the
     end the mean effect of both signs is larger than half their difference after any step. Elsewhere
     it is the smaller one, of order 1/d beside 1/sqrt(d).
     """
@@ -249,10 +252,12 @@ def _broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
     norms = np.linalg.norm(training.start, axis=0)
     rng = np.random.default_rng(_SEED)
     base, pairs = _test_errors(plan), []
+    P, with_cosines = len(training.law.directions), training.network.uses_gram
     for _ in range(_DRAWS):
-        normals = rng.standard_normal((len(training.law.directions), len(norms)))
-        overlaps = normals * norms / math.sqrt(_DIMENSION)
-        pairs.append([_test_errors(plan, sign * overlaps) for sign in (1, -1)])
+        normals = rng.standard_normal((len(training.start) if with_cosines else P, len(norms)))
+        normals[P:] *= training.start[P : len(normals)] == 0  # not along the column itself
+        change = normals * norms / math.sqrt(_DIMENSION)
+        pairs.append([_test_errors(plan, sign * change) for sign in (1, -1)])
     known = min(len(base), *(len(errors) for pair in pairs for errors in pair))
     if known == 1:
         return ()
@@ -261,21 +266,55 @@ def _broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
     ordinary = np.sqrt(np.mean((both[:, 0] - both[:, 1]) ** 2, axis=0)).max() / 2
     if abs(shift) <= max(tolerance, ordinary):
         return ()
+    what, which = ("and cosines ", ", or by start_cosines") if with_cosines else ("", "")
     return (
-        f"The limit keeps a symmetry that finite dimensions break: overlaps with the signals, as "
-        f"a random start has at d = {_DIMENSION}, change the test error after {last} steps by "
-        f"about {shift:+.4f}. Simulate at your dimension, or break the symmetry by norms of the "
-        "start that differ, or by start_overlaps.",
+        f"The limit keeps a symmetry that finite dimensions break: overlaps with the signals, "
+        f"{what}as a random start has at d = {_DIMENSION}, change the test error after {last} "
+        f"steps by about {shift:+.4f}. Simulate at your dimension, or break the symmetry by norms "
+        f"of the start that differ, or by start_overlaps{which}.",
     )
 
 
-def _test_errors(plan: Plan, overlaps: np.ndarray | None = None) -> np.ndarray:
+def _test_errors(plan: Plan, change: np.ndarray | None = None) -> np.ndarray:
     training = plan.training
-    if overlaps is not None:
+    if change is not None:
         start = training.start.copy()
-        start[: len(overlaps)] += overlaps
+        start[: len(change)] += change
         plan = plan._replace(training=training._replace(start=start))
     return network_outcome(training.network, training.law, course(plan, 0, (0,))).test_error
+
+
+@with_x64
+def silent_layers(plan: Plan) -> tuple[str, ...]:
+    """Return which layers no other layer reads from the start to the end, if any.
+
+    What is written along a column has projections on others in proportion to their inner products.
+    Where these are 0, so are the slopes of what is written, and in the limit they stay 0: a sample
+    of a replica leaves cosines of the order of its noise.
+    """
+    training = plan.training
+    law, network, columns = training.law, training.network, training.columns
+    writers = writers_of(network, law.length, law.outputs) if network.uses_gram else ()
+    start = training.start.T @ training.start
+    np.fill_diagonal(start, 0.0)
+    quiet = [j for j in writers if not start[j].any()]
+    if not quiet:
+        return ()
+    gram = course(plan, 0, (0,)).gram
+    sizes = np.sqrt(np.maximum(np.diagonal(gram, axis1=1, axis2=2), 1e-300))
+    largest = np.abs(gram / (sizes[:, :, None] * sizes[:, None, :]) - np.eye(len(columns))).max(
+        axis=(0, 1)
+    )
+    silent = [columns[j] for j in quiet if largest[j] < _SILENT]
+    if not silent:
+        return ()
+    others = ["q", *columns[::-1]] if "q" in columns else columns[::-1]
+    other = next(name for name in (*others, "another") if name not in silent)
+    return (
+        f"Silent: what is written along {', '.join(silent)} is read by no column, since these are "
+        "orthogonal at the start and in the limit stay so. Give start_cosines, such as "
+        f"{{({silent[0]!r}, {other!r}): 0.5}}.",
+    )
 
 
 def _notes_on_spectrum(plan: Plan) -> tuple[str, ...]:

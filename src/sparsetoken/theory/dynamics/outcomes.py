@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
 from sparsetoken.model.network_checks import is_symmetric, sample_loss
-from sparsetoken.model.networks import Architecture
 from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.numerics.quadrature import even_uniforms
 from sparsetoken.theory.dynamics.replica import States
@@ -85,7 +85,8 @@ def network_outcome(
         some = np.minimum(np.arange(first, first + _STATES), count - 1)
         rows = [root[some][:, own:] for root in roots]
         with jax.enable_x64(True):
-            parts.append(outcome((states.overlaps[some][:, order], rows, states.c[some]), nodes))
+            at = (states.overlaps[some][:, order], rows, states.c[some], states.gram[some])
+            parts.append(outcome(at, nodes))
     return NetworkOutcome(*(np.concatenate(x)[:count] for x in zip(*parts, strict=True)))
 
 
@@ -157,7 +158,7 @@ def _compiled(
     metric = None if law.metric == "error" else sample_loss(law.metric, K)
 
     def of_bag(state: Any, bag: _Nodes) -> tuple[Any, Any]:
-        overlaps, roots, c = state
+        overlaps, roots, c, gram = state
         noise = _times(bag.normals[:L], roots[0][:, :drawn])
         for root in roots[1:]:
             noise = noise + _times(bag.normals[L:], root[:, :drawn])
@@ -166,7 +167,7 @@ def _compiled(
 
         def scores(readouts: Any) -> Any:
             ordered = jnp.concatenate([H[:, :seen], readouts], axis=1)
-            return network.scores(ordered[:, place], c, K)
+            return scores_of(network, ordered[:, place], c, gram, K)
 
         means = scores(H[:, seen:])
         by_readouts = jax.jacrev(scores)(H[:, seen:]) * scale  # (K, L, readouts)
@@ -182,7 +183,7 @@ def _compiled(
             value = jax.vmap(lambda g: metric(means + width * g, bag.y))(heights).mean()
         else:
             value = metric(means, bag.y)
-        weights = network.attention(H[:, place], c)
+        weights = attention_of(network, H[:, place], c, gram)
         if weights is None:
             return value, jnp.nan
         most = weights >= weights.max()

@@ -84,7 +84,7 @@ def plan_of(task: Problem, trained: Descent) -> Plan:
     entries, kinds = law.length + spectrum.has_effect, len(law.rates)
     first, more = len(training.start), len(law.directions) - 1
     fresh = training.alpha == math.inf  # samples in each step, whose gradients have no noise
-    rows = len(spectrum.shares) * (first + 2 * int(training.moves.sum()) * (not fresh))
+    rows = len(spectrum.shares) * (first + 2 * int(training.learns.sum()) * (not fresh))
     rows += _OF_DIRECTION * more
     totals = (min(_SAMPLES[0], max(_FRESH // training.steps, _LEAST)),) if fresh else _SAMPLES
     sizes = [2 ** int(math.log2(max(total // kinds, 1))) for total in totals]

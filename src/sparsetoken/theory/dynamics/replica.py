@@ -17,7 +17,10 @@ from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.products import few_rows
 from sparsetoken.theory.dynamics.frame import Frame
 from sparsetoken.theory.dynamics.plan import Plan
-from sparsetoken.theory.dynamics.samples import EVEN_ROWS, Normals, slopes_of
+from sparsetoken.theory.dynamics.samples import EVEN_ROWS, Normals, Slopes, slopes_of
+
+Weights = list[np.ndarray]
+"""U in the frame of each atom, of shape (size, m)."""
 
 
 class States(NamedTuple):
@@ -90,13 +93,16 @@ def _states(plan: Plan, replica: int, halves: tuple[int, ...]) -> Iterator[State
         squares = np.append(np.diagonal(grams[0]), now.c**2)
         if not (np.isfinite(squares).all() and squares.max() <= LARGEST_VALUE**2):
             break
-        losses, by_H, by_c = population.slopes(now.U, now.c)
+        losses, by_H, by_c, by_gram = population.slopes(now.U, now.c, grams[0])
         loss, overlaps = population.mean(losses), population.overlaps(now.U)
         yield States(np.array(loss), overlaps, *grams, now.c)
         if t == training.steps:
             break
-        moves, shares = training.moves[t], population.shares(t)
-        by_U = population.gradient(by_H[moves] * shares, moves)
+        learns, shares = training.learns[t], population.shares(t)
+        by_U = population.gradient(by_H[learns] * shares, learns)
+        if by_gram is not None:
+            F = np.array([[population.mean(entry * shares) for entry in row] for row in by_gram])
+            by_U = along_columns(now.U, by_U, F)
         pull = np.array([population.mean(row * shares) for row in by_c])
         # The weights are 0 along the directions that the gradient adds.
         U, before = (
@@ -106,12 +112,20 @@ def _states(plan: Plan, replica: int, halves: tuple[int, ...]) -> Iterator[State
         now = gradient_step(training, t, now._replace(U=U, U_before=before), by_U, pull)
 
 
+def along_columns(
+    U: Weights, by_U: Weights, F: Float[np.ndarray, "m m"]
+) -> list[Float[np.ndarray, "size m"]]:
+    """Add to the gradients what comes through the Gram matrix of the columns, G = U^T U.
+
+    Equation: depth-gradient. F is the mean of the slopes of the loss by G. What is added lies
+    along the columns, so that no direction is new.
+    """
+    pull = F + F.T
+    return [by + _padded(u @ pull, len(by)) for u, by in zip(U, by_U, strict=True)]
+
+
 def _padded(u: np.ndarray, size: int) -> np.ndarray:
     return np.concatenate([u, np.zeros((size - len(u), u.shape[1]))])
-
-
-Weights = list[np.ndarray]
-"""U in the frame of each atom, of shape (size, m)."""
 
 
 class _Population:
@@ -144,7 +158,7 @@ class _Population:
             self._signals = np.take_along_axis(self._signals, order[None], axis=1)
             if self._scale is not None:
                 self._scale = np.take_along_axis(self._scale, order, axis=0)
-        moving = int(training.moves.sum()) if step is None else 0
+        moving = int(training.learns.sum()) if step is None else 0
         weights = np.tile(self._weight, self._entries)
         self._frames = [
             Frame(fresh, weights, training.alpha / share, moving)
@@ -229,8 +243,8 @@ class _Population:
             )
         return gram[own:, own:], within, between
 
-    def slopes(self, U: Weights, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the loss of each sample, and its slopes by projections and further weights."""
+    def slopes(self, U: Weights, c: np.ndarray, gram: Float[np.ndarray, "m m"]) -> Slopes:
+        """Return the loss of each sample and its slopes."""
         L, training = self._length, self._training
         H = np.einsum("mp,pln->mln", self.overlaps(U), self._signals)
         for u, (_, frame, within, between) in zip(U, self._parts(), strict=True):
@@ -239,7 +253,7 @@ class _Population:
             if between:
                 own += between * noise[:, L:]
             H += own if self._scale is None else self._scale * own
-        return slopes_of(training, H, c, self._y, self._halves)
+        return slopes_of(training, H, c, gram, self._y, self._halves)
 
     def gradient(
         self, by_H: Float[np.ndarray, "k L n"], moves: np.ndarray

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
+from sparsetoken.model.architectures.base import Architecture, scores_of
 from sparsetoken.model.network_checks import sample_loss
-from sparsetoken.model.networks import Architecture
 from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.model.training import Training
 from sparsetoken.numerics.quadrature import BITS, MOST_DIMENSIONS, sobol_sequence
@@ -104,10 +104,27 @@ def _points(rows: int, size: int) -> np.ndarray:
     return np.ascontiguousarray((points * 2**BITS).astype(np.uint32).T)
 
 
+class Slopes(NamedTuple):
+    """The loss of each sample, and its slopes by projections, further weights and U^T U.
+
+    Those by U^T U are None for networks that do not depend on it.
+    """
+
+    losses: Float[np.ndarray, " n"]
+    by_H: Float[np.ndarray, "m L n"]
+    by_c: Float[np.ndarray, "C n"]
+    by_gram: Float[np.ndarray, "m m n"] | None
+
+
 def slopes_of(
-    training: Training, H: Float[np.ndarray, "m L n"], c: np.ndarray, y: np.ndarray, pieces: int = 1
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the loss of each sample, and its slopes by projections and further weights.
+    training: Training,
+    H: Float[np.ndarray, "m L n"],
+    c: np.ndarray,
+    gram: Float[np.ndarray, "m m"],
+    y: np.ndarray,
+    pieces: int = 1,
+) -> Slopes:
+    """Return the loss of each sample and its slopes.
 
     Samples in one piece or in several equal ones share what is compiled for a piece.
     """
@@ -117,23 +134,24 @@ def slopes_of(
     size = len(y) // pieces
     some = [slice(first, first + size) for first in range(0, len(y), size)]
     with jax.enable_x64(True):
-        parts = [compiled(H[..., own], c, y[own]) for own in some]
-    losses, by_H, by_c = (np.concatenate(x, axis=-1) for x in zip(*parts, strict=True))
-    return losses, by_H, by_c
+        parts = [compiled(H[..., own], c, gram, y[own]) for own in some]
+    joined = [np.concatenate(x, axis=-1) for x in zip(*parts, strict=True)]
+    return Slopes(*joined, *(() if training.network.uses_gram else (None,)))
 
 
 @functools.lru_cache(maxsize=64)
 def _compiled(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
-    """Return what maps projections, further weights and targets to losses and their slopes."""
+    """Return what maps projections, weights, Gram matrix and targets to losses and slopes."""
     import jax
 
-    of_sample = sample_loss(loss, outputs)
+    of_sample, count = sample_loss(loss, outputs), 3 if network.uses_gram else 2
 
-    def of_bag(H: Any, c: Any, y: Any) -> tuple[Any, Any, Any]:
-        def value(H: Any, c: Any) -> Any:
-            return of_sample(network.scores(H.T, c, outputs), y)
+    def of_bag(H: Any, c: Any, gram: Any, y: Any) -> tuple[Any, ...]:
+        def value(H: Any, c: Any, gram: Any) -> Any:
+            return of_sample(scores_of(network, H.T, c, gram, outputs), y)
 
-        loss, (by_H, by_c) = jax.value_and_grad(value, argnums=(0, 1))(H, c)
-        return loss, by_H, by_c
+        loss, slopes = jax.value_and_grad(value, argnums=tuple(range(count)))(H, c, gram)
+        return (loss, *slopes)
 
-    return jax.jit(jax.vmap(of_bag, in_axes=(2, None, 0), out_axes=(0, 2, 1)))
+    out_axes = (0, 2, 1, 2)[: count + 1]
+    return jax.jit(jax.vmap(of_bag, in_axes=(2, None, None, 0), out_axes=out_axes))

@@ -1,0 +1,224 @@
+"""Networks of several layers: gradients, starts, silent layers, theory against real tokens.
+
+Equations: depth-gradient.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import sparsetoken as st
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.network_checks import is_symmetric, sample_loss, writers_of
+from sparsetoken.model.training import training_of
+from sparsetoken.numerics.backend import with_jax_x64
+from sparsetoken.simulation.network_scores import sums_by_columns
+from sparsetoken.theory.dynamics.follow import silent_layers
+from sparsetoken.theory.dynamics.plan import plan_of
+from sparsetoken.theory.dynamics.replica import along_columns
+from sparsetoken.theory.dynamics.samples import slopes_of
+
+Transformer = st.networks.Transformer
+SPARSE = st.SparseTokenProblem(5, 1, 4.0)
+LOOKUP = st.tasks.lookup(6)
+CLASSES = st.model.ConceptProblem(
+    5, [4.0, 4.0], [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3], [0, 1, 2]
+)
+
+
+def deep(H, c, G):
+    """One head with keys alone, a hidden unit that reads what it wrote, and softmax."""
+    R = H + (jax.nn.softmax(H[:, :1] * H[:, 0]) * H[:, 1]).sum(axis=1)[:, None] * G[2]
+    R = R + jnp.tanh(R[:, 3])[:, None] * G[2]
+    return (jax.nn.softmax(R[:, 3]) * R[:, 4]).sum() + c[0]
+
+
+OWN = st.networks.Network(deep, ["k", "v", "o", "q", "w"], ["b"], gram=True)
+NETWORKS = {
+    "causal": (SPARSE, Transformer(2, beta=1.3, hidden=2, causal=True)),
+    "three layers": (SPARSE, Transformer(3, heads=2, hidden=1)),
+    "three classes": (CLASSES, Transformer(2, heads=2)),
+}
+FAST_FIRST = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name != "causal")) for name in NETWORKS
+]
+
+
+def residual_streams(network, X, U, c, outputs):
+    """Return the scores of tokens X in R^d, of which each layer makes new vectors of R^d."""
+    columns = iter(U.T)
+    for _ in range(network.layers - 1):
+        written = jnp.zeros_like(X)
+        for _ in range(network.heads):
+            Q, K, V, O = (next(columns) for _ in range(4))
+            products = network.beta * jnp.outer(X @ Q, X @ K)
+            if network.causal:
+                products = jnp.where(np.tri(len(X), dtype=bool), products, -jnp.inf)
+            written += jnp.outer(jax.nn.softmax(products, axis=1) @ (X @ V), O)
+        X, pairs = X + written, [(next(columns), next(columns)) for _ in range(network.hidden)]
+        X = X + sum(jnp.outer(jnp.tanh(X @ u), v) for u, v in pairs)
+    q, *w = columns
+    return (jax.nn.softmax(network.beta * X @ q) @ X) @ jnp.stack(w, axis=1) + c[:outputs]
+
+
+def some_tokens(task, descent, d=12, n=7):
+    """Return a descent, tokens and targets of a few samples, weights and a batch."""
+    training, rng = training_of(task, descent), np.random.default_rng(4)
+    law, m = training.law, len(training.columns)
+    X, y = rng.standard_normal((n, law.length, d)), np.resize(law.some_targets(), n)
+    U = rng.standard_normal((d, m)) / np.sqrt(d)
+    c, batch = rng.standard_normal(len(training.weights)), np.arange(n) % 2.0
+    return training, X, y, U, c, batch
+
+
+@pytest.mark.parametrize("name", FAST_FIRST)
+def test_tensors_follow_the_residual_streams(name):
+    task, network = NETWORKS[name]
+    training, X, y, U, c, batch = some_tokens(task, st.Descent(network))
+    outputs = training.law.outputs
+    of_sample = sample_loss(training.loss, outputs)
+
+    def total(U, c):
+        def of_bag(x, target):
+            return of_sample(residual_streams(network, x, U, c, outputs), target)
+
+        return jax.vmap(of_bag)(X, y) @ batch
+
+    by_U, by_c = with_jax_x64(jax.jit(jax.grad(total, (0, 1))))(U, c)
+    found = sums_by_columns(training, X, U, c, y, batch)
+    np.testing.assert_allclose(found.by_U, by_U, atol=1e-12)
+    np.testing.assert_allclose(found.by_c, by_c, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FAST_FIRST)
+def test_the_chain_rule_of_theory_is_the_gradient(name):
+    task, network = NETWORKS[name]
+    training, X, y, U, c, batch = some_tokens(task, st.Descent(network))
+    H, n = np.moveaxis(X @ U, 0, 2).swapaxes(0, 1), len(X)
+    slopes = with_jax_x64(slopes_of)(training, H, c, U.T @ U, y)
+    by_H, F = slopes.by_H * batch / n, (slopes.by_gram * batch).mean(axis=2)
+    (by_U,) = along_columns([U], [np.einsum("nld,mln->dm", X, by_H)], F)
+    found = sums_by_columns(training, X, U, c, y, batch)
+    np.testing.assert_allclose(by_U, found.by_U / n, atol=1e-12)
+    assert slopes.losses.sum() == pytest.approx(found.loss)
+
+
+def test_columns_that_only_write_have_no_slope():
+    network = Transformer(3, heads=2, hidden=1)
+    names = network.column_names(1)
+    assert [names[i] for i in network.writers(1)] == ["O1_1", "O1_2", "v1", "O2_1", "O2_2", "v2"]
+    network = Transformer(2, hidden=1)
+    training, X, y, U, c, _ = some_tokens(SPARSE, st.Descent(network))
+    H = np.moveaxis(X @ U, 0, 2).swapaxes(0, 1)
+    by_H = with_jax_x64(slopes_of)(training, H, c, U.T @ U, y).by_H
+    assert tuple(np.flatnonzero(~by_H.any(axis=(1, 2)))) == network.writers(1)
+    assert writers_of(OWN, 5, 1) == (2,)
+
+
+def test_one_layer_is_softmax():
+    one, softmax = Transformer(1, beta=1.7), st.networks.Softmax(beta=1.7)
+    assert not one.uses_gram
+    for outputs in (1, 3):
+        for what in ("column_names", "weight_names", "readouts", "start_norms", "start"):
+            assert getattr(one, what)(outputs) == getattr(softmax, what)(outputs)
+        rng = np.random.default_rng(0)
+        H, c = rng.standard_normal((6, 1 + outputs)), rng.standard_normal(outputs)
+        np.testing.assert_array_equal(one.scores(H, c, outputs), softmax.scores(H, c, outputs))
+        np.testing.assert_array_equal(one.attention(H, c), softmax.attention(H, c))
+
+
+def test_masks_see_the_order_of_tokens():
+    assert is_symmetric(Transformer(2), 5, 1)
+    assert is_symmetric(Transformer(1, causal=True), 5, 1)
+    assert not is_symmetric(Transformer(2, causal=True), 5, 1)
+    assert is_symmetric(OWN, 5, 1)
+
+
+def cosines(descent, task=SPARSE):
+    training = training_of(task, descent)
+    gram = training.start.T @ training.start
+    norms = np.sqrt(np.diagonal(gram))
+    return training.columns, gram / np.outer(norms, norms)
+
+
+def test_the_start_has_the_cosines_that_are_asked_for():
+    given = {("O", "q"): 0.4, ("O2", "q"): 0.5, ("O1", "K2"): -0.3}
+    columns, found = cosines(st.Descent(Transformer(3), start_cosines=given))
+    O1, O2, K2, q = (columns.index(name) for name in ("O1", "O2", "K2", "q"))
+    expected = np.eye(len(columns))
+    for i, j, cosine in ((O1, q, 0.4), (O2, q, 0.5), (O1, K2, -0.3)):
+        expected[i, j] = expected[j, i] = cosine
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("network", [Transformer(2), Transformer(3, heads=4, hidden=3)])
+def test_no_layer_is_silent_by_default(network):
+    columns, found = cosines(st.Descent(network))
+    written = [j for j, name in enumerate(columns) if name[0] in "Ov"]
+    np.testing.assert_allclose((found[written, columns.index("q")] ** 2).sum(), 0.25)
+    assert silent_layers(plan_of(SPARSE, st.Descent(network, steps=1))) == ()
+
+
+@pytest.mark.slow
+def test_layers_that_are_read_have_no_note():
+    both = {**dict.fromkeys("QKVw", 0.0), "O": {"mark": 0.3}, "q": {"mark": 0.3}}
+    descent = st.Descent(Transformer(2), steps=1, start_cosines={}, start_overlaps=both)
+    assert silent_layers(plan_of(LOOKUP, descent)) == ()
+    assert silent_layers(plan_of(LOOKUP, st.Descent())) == ()
+    (note,) = silent_layers(plan_of(LOOKUP, st.Descent(OWN, steps=1)))
+    assert "along o is" in note
+
+
+def test_silent_layers_are_named():
+    descent = st.Descent(Transformer(3), steps=1, rates=0.1, start_cosines={("O2", "q"): 0.5})
+    (note,) = silent_layers(plan_of(LOOKUP, descent))
+    assert "along O1 is read by no column" in note
+    assert "{('O1', 'q'): 0.5}" in note
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({("O", "Z"): 0.5}, "different columns among Q, K, V, O, q, w"),
+        ({("O", "O"): 0.5}, "different columns"),
+        ({("O", "q"): 0.9, ("O", "w"): 0.9}, "linearly independent"),
+        ({("O", "q"): 1.5}, "start_cosines"),
+        ({"O": 0.5}, "a mapping from pairs of columns"),
+        (0.5, "a mapping from pairs of columns"),
+    ],
+)
+def test_cosines_that_no_start_has(given, message):
+    with pytest.raises(InvalidInput, match=message):
+        training_of(SPARSE, st.Descent(Transformer(2), start_cosines=given))
+
+
+def test_a_column_that_is_zero_has_no_cosine():
+    start = dict.fromkeys("QKVqw", 0.5) | {"O": 0.0}
+    training_of(SPARSE, st.Descent(Transformer(2), start=start))  # defaults leave it out
+    given = {("O", "q"): 0.5}
+    with pytest.raises(InvalidInput, match="columns whose start is not 0"):
+        training_of(SPARSE, st.Descent(Transformer(2), start=start, start_cosines=given))
+
+
+def test_what_is_for_one_layer_says_so():
+    with pytest.raises(InvalidInput, match="Or simulate"):
+        st.minimize(SPARSE, st.Minimum(Transformer(2), ridge=0.1))
+    with pytest.raises(InvalidInput, match="which have one query"):
+        st.Attention(st.Descent(Transformer(2)))
+    wrong = st.networks.Network(lambda H, c: H.mean(), ["q"], gram=True)
+    with pytest.raises(InvalidInput, match="takes 2 positional arguments but 3 were given"):
+        training_of(SPARSE, st.Descent(wrong))
+
+
+def test_a_key_is_looked_up():
+    latent = LOOKUP.latent(500, np.random.default_rng(0), np.random.default_rng(1).random((500, 3)))
+    mark, key, value = np.moveaxis(latent["coefficients"], 2, 0) / 4.0
+    asked = (mark * key).sum(axis=1)
+    np.testing.assert_array_equal(np.abs(asked), 1)
+    answers = np.array([v[1:][k[1:] == s][0] for s, k, v in zip(asked, key, value, strict=True)])
+    np.testing.assert_array_equal(LOOKUP.targets(latent, np.empty((500, 6, 3))), answers)
+    np.testing.assert_array_equal((latent["located"] * value).sum(axis=1), answers)
+    assert abs(answers.mean()) < 0.15  # 3.4 standard errors
+    with pytest.raises(InvalidInput, match="a number, or three"):
+        st.tasks.lookup(6, strengths=(1.0, 2.0))
