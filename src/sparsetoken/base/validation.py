@@ -155,6 +155,13 @@ def _is_number(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool) and _kind(value) != "m"
 
 
+def truth(name: str, value: Any) -> bool:
+    """Return True or False, or raise `InvalidInput` for all else, such as the word "no"."""
+    if _kind(value) != "b" and not isinstance(value, bool):
+        raise InvalidInput(name, "True or False", value)
+    return bool(value)
+
+
 def integer(name: str, value: Any, low: int, high: int | None = None, remedy: str = "") -> int:
     """Return `value` as an int in [low, high], or raise `InvalidInput`.
 

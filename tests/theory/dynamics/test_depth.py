@@ -206,6 +206,8 @@ def test_what_is_for_one_layer_says_so():
         st.minimize(SPARSE, st.Minimum(Transformer(2), ridge=0.1))
     with pytest.raises(InvalidInput, match="which have one query"):
         st.Attention(st.Descent(Transformer(2)))
+    with pytest.raises(InvalidInput, match="True or False; got 'no'"):
+        Transformer(2, causal="no")
     wrong = st.networks.Network(lambda H, c: H.mean(), ["q"], gram=True)
     with pytest.raises(InvalidInput, match="takes 2 positional arguments but 3 were given"):
         training_of(SPARSE, st.Descent(wrong))
@@ -222,3 +224,123 @@ def test_a_key_is_looked_up():
     assert abs(answers.mean()) < 0.15  # 3.4 standard errors
     with pytest.raises(InvalidInput, match="a number, or three"):
         st.tasks.lookup(6, strengths=(1.0, 2.0))
+
+
+RATES = {"Q": 3.0, "K": 3.0, "V": 1.5, "O": 1.0, "q": 0.7, "w": 0.3}
+SIGNAL = {"Q": 0.6, "K": 0.6, "V": 0.5, "O": 0.0, "q": 0.2, "w": 0.1}
+HOPS = {
+    **{"Q": {"key": 0.6}, "K": {"key": 0.4, "mark": 0.3}, "V": {"mark": 0.5}, "O": 0.0},
+    **{"q": {"value": 0.2}, "w": {"value": 0.3}},
+}
+PLACES = {"Q": {"place": 0.5}, "K": {"place": 0.5}, "V": {"place": 0.5}, "O": 0.0}
+NEEDLE = {
+    **{"Q": {"needle": 0.5}, "K": {"needle": 0.5}, "V1": {"needle": 0.5}, "V2": {"value": 0.4}},
+    **{"u": {"needle": 0.4}, "O": 0.0, "v": 0.0, "q": 0.0, "w": 0.0},
+}
+SPECTRUM = st.TokenCovariance(
+    within=np.repeat([0.5, 1.5], 200),
+    between=np.repeat([0.3, 0.0], 200),
+    signal=np.full(400, 0.05),
+)
+DESCENTS = {
+    "sparse tokens": (
+        SPARSE,
+        st.Descent(Transformer(2), steps=8, rates=RATES, start_overlaps=SIGNAL),
+    ),
+    "three layers, momentum, batches, decay": (
+        SPARSE,
+        st.Descent(
+            Transformer(3),
+            alpha=3.0,
+            steps=6,
+            rates=RATES,
+            momentum=0.3,
+            batches=2,
+            decay=0.02,
+            start_overlaps=SIGNAL,
+            start_cosines={("O", "q"): 0.4, ("K", "V"): 0.3, ("O1", "K2"): 0.4},
+        ),
+    ),
+    "single location, spheres": (
+        st.tasks.single_location_regression(6),
+        st.Descent(
+            Transformer(2),
+            alpha=4.0,
+            steps=6,
+            loss="square",
+            rates={"Q": 3.0, "K": 3.0, "V": 1.0, "O": 1.0, "q": 0.6, "w": 0.15},
+            sphere=("q", "O", "Q"),
+            start_overlaps={**PLACES, "q": {"place": 0.2}, "w": {"value": 0.2}},
+        ),
+    ),
+    "needle, two heads and a hidden unit": (
+        st.tasks.needle_with_value(5),
+        st.Descent(
+            Transformer(2, heads=2, hidden=1),
+            steps=6,
+            rates=RATES | {"u": 1.0, "v": 1.0},
+            start_overlaps=NEEDLE,
+        ),
+    ),
+    "lookup": (
+        LOOKUP,
+        st.Descent(Transformer(2), alpha=4.0, steps=7, rates=RATES, start_overlaps=HOPS),
+    ),
+    "lookup, three layers": (
+        LOOKUP,
+        st.Descent(Transformer(3), steps=5, rates=RATES, start_overlaps=HOPS),
+    ),
+    "three classes": (
+        CLASSES,
+        st.Descent(
+            Transformer(2),
+            alpha=3.0,
+            steps=6,
+            rates=RATES,
+            start_overlaps={
+                **{"Q": 0.4, "K": 0.4, "V": {"1": 0.4, "2": 0.0}, "O": 0.0, "q": 0.2, "w": 0.0}
+            },
+        ),
+    ),
+    "spectrum, effects of bags, schedule": (
+        st.SparseTokenProblem(5, 1, 4.0, tokens=SPECTRUM),
+        st.Descent(
+            Transformer(2),
+            steps=6,
+            rates=RATES | {"Q": [3.0] * 3 + [0.0] * 3, "O": [0.0, 2.0] * 3},
+            start_overlaps=SIGNAL,
+        ),
+    ),
+    "own function": (
+        SPARSE,
+        st.Descent(
+            OWN,
+            steps=6,
+            rates={"k": 2.0, "v": 1.0, "o": 1.0, "q": 0.7, "w": 0.3},
+            start_cosines={("o", "q"): 0.5},
+            start_overlaps={"k": 0.5, "v": 0.4, "o": 0.0, "q": 0.2, "w": 0.1},
+        ),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DESCENTS)
+def test_theory_predicts_what_is_simulated(name):
+    task, descent = DESCENTS[name]
+    course = st.descend(task, descent, replicas=4)
+    found = st.simulation.descend(task, descent, dimension=400, trials=12, at=[descent.steps])
+    for of in (
+        lambda one: one.training_loss,
+        lambda one: one.test_error,
+        lambda one: one.weights.overlaps,
+        lambda one: one.weights.gram,
+    ):
+        theory, error, mean, se = (
+            np.asarray(of(one))[-1]
+            for one in (course, course.errors, found.mean, found.standard_error)
+        )
+        # 4.5 standard errors of 12 trials at each of up to 120 numbers, as for tasks; the entries
+        # that a sphere or the start keeps are those of the start, to rounding.
+        allowed = 4.5 * np.hypot(error, se) + 3 / 400 * np.maximum(np.abs(theory), 0.2)
+        assert np.all(np.abs(mean - theory) < allowed), (theory, mean, error, se)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
 
 from sparsetoken.base.parameters import parameter, value
-from sparsetoken.base.validation import InvalidInput, integer, require_hashable
+from sparsetoken.base.validation import InvalidInput, integer, require_hashable, truth
 from sparsetoken.model.architectures.base import Architecture
 
 __all__ = ["Network", "network_of"]
@@ -109,7 +110,7 @@ class Network(Architecture):
         "whether the functions take the Gram matrix G = U^T U of the columns, of shape (m, m), as "
         "a last argument, as layers do that read what others wrote",
         default=False,
-        find=bool,
+        find=functools.partial(truth, "gram of a network"),
         kind="bool",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.base.parameters import POSITIVE, Linear, Log, Range, parameter, value
+from sparsetoken.base.validation import truth
 from sparsetoken.model.architectures.base import Architecture, fading, of_classes
 from sparsetoken.model.architectures.weights import softmax_weights
 from sparsetoken.numerics.backend import namespace
@@ -70,7 +72,7 @@ class Transformer(Architecture):
     causal: bool = parameter(
         "whether tokens attend to themselves and those before them only, but in the last layer",
         default=False,
-        find=bool,
+        find=functools.partial(truth, "causal"),
         kind="bool",
     )
 
