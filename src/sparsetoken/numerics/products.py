@@ -18,9 +18,12 @@ _ONE_BY_ONE, _PIECE = 4, 4096
 
 
 def few_columns(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return A @ B where B has many rows and few columns: by pieces, several times as fast."""
-    size = max(_SMALL // max(len(A) * B.shape[1], 1), 256)
-    total = A[:, :size] @ B[:size]
+    """Return A @ B where B has many rows and few columns: by pieces, several times as fast.
+
+    The sum over pieces is in float64.
+    """
+    size = min(max(_SMALL // max(len(A) * B.shape[1], 1), 256), _PIECE)
+    total = (A[:, :size] @ B[:size]).astype(float)
     for first in range(size, len(B), size):
         total += A[:, first : first + size] @ B[first : first + size]
     return total
@@ -31,7 +34,7 @@ def few_rows(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
     Up to four rows are multiplied one by one, more of them by pieces of B.
     """
-    product = np.empty((len(A), B.shape[1]))
+    product = np.empty((len(A), B.shape[1]), dtype=np.result_type(A, B))
     if len(A) <= _ONE_BY_ONE:
         for row, out in zip(A, product, strict=True):
             np.dot(row, B, out=out)

@@ -17,7 +17,7 @@ from sparsetoken.simulation.network_scores import sums_by_columns
 from sparsetoken.theory.dynamics.follow import silent_layers
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import along_columns
-from sparsetoken.theory.dynamics.samples import slopes_of
+from sparsetoken.theory.dynamics.samples import Samples, slopes_of
 
 Transformer = st.networks.Transformer
 SPARSE = st.SparseTokenProblem(5, 1, 4.0)
@@ -72,6 +72,16 @@ def some_tokens(task, descent, d=12, n=7):
     return training, X, y, U, c, batch
 
 
+def slopes_at(training, X, y, U, c, batch):
+    """Return the slopes of theory at samples whose tokens are noise only."""
+    n, L, _ = X.shape
+    m, P = len(training.columns), len(training.law.directions)
+    samples = Samples(np.zeros((P, L, n)), np.ones((1, n)), y, np.full(n, 1 / n))
+    noise = np.moveaxis(X @ U, 0, 2).swapaxes(0, 1)[None] / np.sqrt(n)
+    at, widths = (np.zeros((m, P)), c, U.T @ U), np.array([[1.0], [0.0]])
+    return with_jax_x64(slopes_of)(training, [samples], noise, widths, at, batch)
+
+
 @pytest.mark.parametrize("name", FAST_FIRST)
 def test_tensors_follow_the_residual_streams(name):
     task, network = NETWORKS[name]
@@ -95,13 +105,13 @@ def test_tensors_follow_the_residual_streams(name):
 def test_the_chain_rule_of_theory_is_the_gradient(name):
     task, network = NETWORKS[name]
     training, X, y, U, c, batch = some_tokens(task, st.Descent(network))
-    H, n = np.moveaxis(X @ U, 0, 2).swapaxes(0, 1), len(X)
-    slopes = with_jax_x64(slopes_of)(training, H, c, U.T @ U, y)
-    by_H, F = slopes.by_H * batch / n, (slopes.by_gram * batch).mean(axis=2)
-    (by_U,) = along_columns([U], [np.einsum("nld,mln->dm", X, by_H)], F)
+    slopes = slopes_at(training, X, y, U, c, batch)
+    by_H = slopes.by_noise[0] / np.sqrt(len(X))
+    (by_U,) = along_columns([U], [np.einsum("nld,mln->dm", X, by_H)], slopes.by_gram)
     found = sums_by_columns(training, X, U, c, y, batch)
-    np.testing.assert_allclose(by_U, found.by_U / n, atol=1e-12)
-    assert slopes.losses.sum() == pytest.approx(found.loss)
+    np.testing.assert_allclose(by_U, found.by_U / len(X), atol=1e-12)
+    np.testing.assert_allclose(slopes.by_c, found.by_c / len(X), atol=1e-12)
+    assert slopes.loss == pytest.approx(found.loss / len(X))
 
 
 def test_columns_that_only_write_have_no_slope():
@@ -110,9 +120,8 @@ def test_columns_that_only_write_have_no_slope():
     assert [names[i] for i in network.writers(1)] == ["O1_1", "O1_2", "v1", "O2_1", "O2_2", "v2"]
     network = Transformer(2, hidden=1)
     training, X, y, U, c, _ = some_tokens(SPARSE, st.Descent(network))
-    H = np.moveaxis(X @ U, 0, 2).swapaxes(0, 1)
-    by_H = with_jax_x64(slopes_of)(training, H, c, U.T @ U, y).by_H
-    assert tuple(np.flatnonzero(~by_H.any(axis=(1, 2)))) == network.writers(1)
+    (by_noise,) = slopes_at(training, X, y, U, c, np.ones(len(X))).by_noise
+    assert tuple(np.flatnonzero(~by_noise.any(axis=(1, 2)))) == network.writers(1)
     assert writers_of(OWN, 5, 1) == (2,)
 
 
@@ -175,6 +184,18 @@ def test_silent_layers_are_named():
     (note,) = silent_layers(plan_of(LOOKUP, descent))
     assert "along O1 is read by no column" in note
     assert "{('O1', 'q'): 0.5}" in note
+
+
+def test_cosines_that_break_a_symmetry_are_noted():
+    """The scores depend on a square of G, of which a start of random columns has none or some."""
+    network = st.networks.Network(
+        lambda H, c, G: 9 * G[0, 1] ** 2 * H[:, 1].sum() + c[0], ["v", "w"], ["b"], gram=True
+    )
+    descent = st.Descent(network, steps=2, rates=0.5, start_overlaps={"v": 0.0, "w": 0.5})
+    broken, silent = st.descend(SPARSE, descent, replicas=2).notes
+    assert "overlaps with the signals, and cosines as a random start has" in broken
+    assert "or by start_overlaps, or by start_cosines" in broken
+    assert "along v is read by no column" in silent
 
 
 @pytest.mark.parametrize(

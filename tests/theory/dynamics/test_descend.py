@@ -79,10 +79,10 @@ def test_the_error_of_order_one_over_n_is_gone():
     plans = [plan._replace(size=size) for size in (256, 1024)]
 
     def rows(states):
-        return np.concatenate([x.reshape(len(states.loss), -1) for x in states], axis=1)
+        return np.concatenate([x.reshape(*states.loss.shape, -1) for x in states], axis=-1)
 
     small, large = (
-        np.array([rows(replicas.run_replica(plan, i)) for i in range(count)])
+        rows(replicas.grouped([replicas.run_replica(plan, i) for i in range(count)], count))
         for plan, count in zip(plans, (48, 12), strict=True)
     )
     spread = np.hypot(*(x.std(axis=0, ddof=1) / math.sqrt(len(x)) for x in (small, large)))

@@ -364,7 +364,12 @@ def test_descents_that_are_too_large_are_refused(task, descent, words):
 
 def changed(monkeypatch, change):
     """Let all replicas be changed."""
-    monkeypatch.setattr(follow, "run_replica", lambda *given: change(run_replica(*given)))
+
+    def run(*given):
+        replica = run_replica(*given)
+        return replica._replace(whole=change(replica.whole))
+
+    monkeypatch.setattr(follow, "run_replica", run)
 
 
 def test_no_test_error_is_stated_where_a_covariance_is_not_positive(monkeypatch):

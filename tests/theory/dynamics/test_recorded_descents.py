@@ -12,7 +12,7 @@ from sparsetoken.model.training import training_of
 from sparsetoken.simulation.descent import followed
 from sparsetoken.simulation.setting import Setting
 from sparsetoken.theory.dynamics.plan import plan_of
-from sparsetoken.theory.dynamics.replica import run_replica, together
+from sparsetoken.theory.dynamics.replica import grouped, run_replica
 
 PROBLEM = st.SparseTokenProblem(10, 1, 5.0)
 RARE = st.SparseTokenProblem(8, 2, 3.0, 0.3)
@@ -97,6 +97,7 @@ RECORDED = {
     ),
 }  # fmt: skip
 EXACT = {"rtol": 1e-9, "atol": 1e-9}  # rounding, which a few steps hardly enlarge
+SINGLE = {"rtol": 5e-6, "atol": 1e-6}  # the same in float32, in which replicas are followed
 
 
 each = pytest.mark.parametrize(
@@ -117,16 +118,22 @@ def _turned(training):
     return training._replace(start=np.concatenate([signal, beside[::-1]]))
 
 
+@pytest.fixture
+def plain(monkeypatch):
+    """Normals as they are drawn, which was so where numbers were recorded."""
+    monkeypatch.setattr("sparsetoken.theory.dynamics.replica.WHITENED", np.inf)
+
+
 @each
-def test_the_limit_is_as_recorded(name):
+def test_the_limit_is_as_recorded(name, plain):
     plan = plan_of(*SETTINGS[name])
     plan = plan._replace(training=_turned(plan.training))
-    states = together([run_replica(plan, i) for i in range(2)]).each(lambda x: x.mean(axis=0)[-1])
+    states = grouped([run_replica(plan, i) for i in range(2)], 1).each(lambda x: x[0, -1])
     (qq, qw), (_, ww) = states.gram
     overlap_q, overlap_w = states.overlaps[:, 0]
     lengths = np.sqrt([ww, qq])
     found = [states.loss, overlap_w, overlap_q, *lengths, qw, states.c[0]]
-    np.testing.assert_allclose(found, RECORDED[name][0][1:], **EXACT)
+    np.testing.assert_allclose(found, RECORDED[name][0][1:], **SINGLE)
 
 
 @each
@@ -141,15 +148,15 @@ def test_a_trial_is_as_recorded(name):
 
 
 @pytest.mark.parametrize("name", [pytest.param("start_q", marks=pytest.mark.slow), "erf"])
-def test_test_errors_are_as_recorded(name):
+def test_test_errors_are_as_recorded(name, plain):
     found = st.descend(*SETTINGS[name], replicas=2).test_error[-1]
-    assert found == pytest.approx(RECORDED[name][0][0], abs=1e-9)
+    assert found == pytest.approx(RECORDED[name][0][0], abs=1e-6)
 
 
-def test_a_readout_after_a_descent_is_as_recorded():
+def test_a_readout_after_a_descent_is_as_recorded(plain):
     elementwise = st.Elementwise(SETTINGS["erf"][1], "erf")
     found = st.predict(PROBLEM, elementwise, st.Readout(alpha1=1.0)).test_error
-    assert found == pytest.approx(0.1713458334121885, abs=1e-9)
+    assert found == pytest.approx(0.1713458334121885, abs=1e-6)
     model, given = st.Attention(SETTINGS["start_q"][1]), {"dimension": 60, "trials": 2, "seed": 4}
     trials = st.simulate(PROBLEM, model, st.Readout(alpha1=1.0), **given).trials
     np.testing.assert_allclose(trials.test_error, [0.3739944366095679, 0.3321587876616329], **EXACT)

@@ -17,7 +17,7 @@ from sparsetoken import simulation
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model import networks
 from sparsetoken.theory.dynamics.plan import plan_of
-from sparsetoken.theory.dynamics.replica import run_replica, together
+from sparsetoken.theory.dynamics.replica import grouped, run_replica
 
 
 def _gated(H, c):
@@ -139,7 +139,7 @@ def _of(result, path):
 def test_the_limit_knows_the_shares_of_each_direction():
     _, descent = CASES["directions with shares of their own"]
     task = _with_shares(1000)
-    states = together([run_replica(plan_of(task, descent), i) for i in range(4)])
+    states = grouped([run_replica(plan_of(task, descent), i) for i in range(4)], 4)
     found = simulation.descend(task, descent, trials=8, at=[descent.steps])
     limits = {
         "test_error": st.descend(task, descent, replicas=4).test_error[None],

@@ -87,7 +87,7 @@ def descend(
     ------
     InvalidInput
         If a value is outside its range, arrays do not broadcast, or the steps need more memory
-        than 512 MiB for each replica (before anything is allocated).
+        than 256 MiB for each replica (before anything is allocated).
 
     See Also
     --------

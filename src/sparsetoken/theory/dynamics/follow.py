@@ -21,15 +21,17 @@ from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.alignment.draws import LEAST_DIRECTIONS
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
 from sparsetoken.theory.dynamics.plan import ATOMS, Plan, atoms_of, plan_of
-from sparsetoken.theory.dynamics.replica import States, course, run_replica, together
+from sparsetoken.theory.dynamics.replica import Replica, States, course, grouped, run_replica
 from sparsetoken.theory.readout.accuracy import allowed_error
 from sparsetoken.theory.spectrum import spectrum_of_tokens
 from sparsetoken.work import solved
 
 FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the errors
+_OF_HALVES = 8  # one replica of so many of a group is followed by halves too, the first one
 SCRAMBLES, MOST_SCRAMBLES = 16, 128  # of the nodes of the test error
-_SAFETY = 1.2  # more replicas than the first ones ask for
+_OF_NODES = 0.5  # of what twice an error may be, as a root of squares; replicas have the rest
+_EXPECTED = 0.8  # of the replicas that few ask for, which state larger errors than more of them
 _LEAST_KNOWN = 0.3  # relative standard error of a squared norm above which a course is cut
 _ERRORS = 4.0  # standard errors, to which an eigenvalue of the population limit is known
 _ROUNDING = 1e-9  # of the largest squared norm: less may be missing from positivity
@@ -94,38 +96,39 @@ def follow(
     plan = plan_of(task, trained)
     broken = _broken_symmetry(plan, tolerance)
     notes = (*broken, *silent_layers(plan), *_notes_on_spectrum(plan))
-    courses = _ran(plan, range(count or FIRST_REPLICAS), workers)
-    while True:
-        trajectory = _followed(plan, courses, tolerance)
-        more = _wanted(trajectory, tolerance) - len(courses)
-        # Where a symmetry is broken replicas differ by chance, of which more do not bring less.
-        if count is not None or broken or more <= 0:
-            return dataclasses.replace(trajectory, notes=notes)
-        courses += _ran(plan, range(len(courses), len(courses) + more), workers)
+    replicas = _ran(plan, range(count or FIRST_REPLICAS), workers)
+    # Where a symmetry is broken replicas differ by chance, of which more do not bring less.
+    while count is None and not broken:
+        some = _followed(plan, replicas, tolerance, SCRAMBLES)
+        more = _wanted(some, tolerance) - len(replicas)
+        if more <= 0:
+            break
+        replicas += _ran(plan, range(len(replicas), len(replicas) + more), workers)
+    return dataclasses.replace(_followed(plan, replicas, tolerance), notes=notes)
 
 
-def _ran(plan: Plan, numbers: range, workers: int) -> list[States]:
-    """Return the courses of replicas."""
+def _ran(plan: Plan, numbers: range, workers: int) -> list[Replica]:
+    """Return replicas."""
 
-    def run(some: Sequence[int]) -> list[States]:
-        return [run_replica(plan, number) for number in some]
+    def run(some: Sequence[int]) -> list[Replica]:
+        return [run_replica(plan, i, i // _GROUPS % _OF_HALVES == 0) for i in some]
 
     return solved(run, numbers, call=[], workers=workers, what="replicas")
 
 
-def _followed(plan: Plan, courses: list[States], tolerance: float) -> Trajectory:
-    """Return what courses of replicas tell together."""
-    training, all_courses = plan.training, together(courses)
-    places = np.array_split(np.arange(len(courses)), min(_GROUPS, len(courses)))
-    groups = all_courses.each(lambda x: np.stack([x[own].mean(axis=0) for own in places]))
-    reached = all_courses.loss.shape[1]
+def _followed(
+    plan: Plan, replicas: list[Replica], tolerance: float, most: int = MOST_SCRAMBLES
+) -> Trajectory:
+    """Return what replicas tell together, with at most so many scrambles of nodes."""
+    training, groups = plan.training, grouped(replicas, min(_GROUPS, len(replicas)))
+    reached = groups.loss.shape[1]
     known = _known(groups, training)
     groups = groups.each(lambda x: x[:, :known])
-    states = all_courses.each(lambda x: x[:, :known].mean(axis=0))
-    on_nodes = _on_nodes(training, states, tolerance)
+    states = grouped(replicas, 1).each(lambda x: x[0, :known])
+    on_nodes = _on_nodes(training, states, tolerance, most)
     trajectory = Trajectory(
         plan,
-        len(courses),
+        len(replicas),
         states,
         groups,
         on_nodes.each(lambda x: x.mean(axis=0)),
@@ -133,7 +136,7 @@ def _followed(plan: Plan, courses: list[States], tolerance: float) -> Trajectory
         on_nodes.each(stated_error),
         Status(StatusCode.CONVERGED),
     )
-    diverges = max(len(one.loss) for one in courses) <= training.steps
+    diverges = max(len(one.whole.loss) for one in replicas) <= training.steps
     return dataclasses.replace(
         trajectory, status=_status(trajectory, diverges and known == reached, tolerance)
     )
@@ -147,7 +150,7 @@ def _group_outcomes(training: Training, groups: States) -> NetworkOutcome:
     return outcome.each(lambda x: x.reshape(count, known))
 
 
-def _on_nodes(training: Training, states: States, tolerance: float) -> NetworkOutcome:
+def _on_nodes(training: Training, states: States, tolerance: float, most: int) -> NetworkOutcome:
     """Return the outcomes of states, with a leading axis for scrambles of nodes.
 
     Scrambles are doubled until twice their error is half of what is allowed.
@@ -159,7 +162,7 @@ def _on_nodes(training: Training, states: States, tolerance: float) -> NetworkOu
         outcomes = NetworkOutcome(*map(np.array, zip(*scrambles, strict=True)))
         errors = outcomes.test_error
         excess = _excess(errors.mean(axis=0), stated_error(errors), tolerance)
-        if excess <= 0.5 or len(scrambles) >= MOST_SCRAMBLES:
+        if excess <= _OF_NODES or len(scrambles) >= most:
             return outcomes
 
 
@@ -232,9 +235,13 @@ def _wanted(trajectory: Trajectory, tolerance: float) -> int:
         return trajectory.replicas
     if trajectory.replicas >= MOST_REPLICAS:
         return trajectory.replicas
-    excess = _excess(trajectory.outcome.test_error, trajectory.outcome_error.test_error, tolerance)
+    errors = stated_error(trajectory.group_outcomes.test_error) / math.sqrt(1 - _OF_NODES**2)
+    excess = _excess(trajectory.outcome.test_error, errors, tolerance)
+    if excess <= 1 and len(errors) > trajectory.plan.training.steps:
+        return trajectory.replicas
     ratio = min(max(excess, 1.0), MOST_REPLICAS) ** 2  # finite where a test error is 0
-    return min(MOST_REPLICAS, _GROUPS * math.ceil(_SAFETY * ratio * trajectory.replicas / _GROUPS))
+    wanted = max(_EXPECTED * ratio * trajectory.replicas, trajectory.replicas + 1)
+    return min(MOST_REPLICAS, _GROUPS * math.ceil(wanted / _GROUPS))
 
 
 @with_x64

@@ -23,12 +23,15 @@ class Frame:
     Information Theory 67, 2021), and the same as the equations with memory and response: the
     mean of projection times slope holds both, the response by Gaussian integration by parts.
 
+    All projections are kept times the roots of the weights of the tokens in means, so that these
+    are plain sums.
+
     Parameters
     ----------
     tokens : array of shape (k, m)
         Projections of m tokens on the first directions.
-    weights : array of shape (m,)
-        Weights of the tokens, those of one position adding up to 1.
+    roots : array of shape (m,)
+        Roots of the weights of the tokens, those of one position adding up to 1.
     alpha : float
         Samples per dimension.
     most : int
@@ -38,20 +41,20 @@ class Frame:
     def __init__(
         self,
         tokens: Rows,
-        weights: Float[np.ndarray, " m"],
+        roots: Float[np.ndarray, " m"],
         alpha: float,
         most: int,
     ) -> None:
         self._own = len(tokens)  # directions that are no gradient
-        self._tokens = np.empty((self._own + most, len(weights)))
-        self._tokens[: self._own] = tokens
-        self._slopes = np.empty((most, len(weights)))
-        self._weights, self._alpha = weights, alpha
+        self._tokens = np.empty((self._own + most, len(roots)), dtype=np.float32)
+        self._tokens[: self._own] = tokens * roots
+        self._slopes = np.empty((most, len(roots)), dtype=np.float32)
+        self._roots, self._alpha = roots, alpha
         self.size = self._own
 
     @property
     def tokens(self) -> Rows:
-        """Projections of the tokens on the directions, shape (size, m)."""
+        """Projections of the tokens on the directions, times the roots, shape (size, m)."""
         return self._tokens[: self.size]
 
     @property
@@ -61,21 +64,22 @@ class Frame:
     def add(self, slopes: Float[np.ndarray, "c m"], normals: Rows) -> Float[np.ndarray, "size c"]:
         """Add the new directions of gradients, and return the gradients in the frame, as columns.
 
-        The slopes are those of the losses by the projections of the tokens on c weight vectors; of
-        fresh normals as many rows are given as directions can be new.
+        The slopes are those of the mean loss by the projections, times the roots, of the tokens on
+        c weight vectors; of fresh normals as many rows are given as directions can be new.
         """
-        weighted = (slopes * self._weights).T
-        known = few_columns(self.tokens, weighted)
-        shared = few_columns(self._past, weighted) / self._alpha
-        power = np.einsum("cm,mc->c", slopes, weighted) / self._alpha
-        rest = slopes @ weighted / self._alpha - shared.T @ shared
+        known = few_columns(self.tokens, slopes.T)
+        shared = few_columns(self._past, slopes.T) / self._alpha
+        power = np.einsum("cm,cm->c", slopes, slopes) / self._alpha
+        rest = few_columns(slopes, slopes.T) / self._alpha - shared.T @ shared
         scale = np.sqrt(np.where(power > 0, power, 1.0))
         root, inverse = _triangular(rest / np.outer(scale, scale))
         root, inverse = scale[:, None] * root, inverse / scale[:, None]
-        fresh = inverse.T @ slopes - few_rows((shared @ inverse).T, self._past)
+        single = self._tokens.dtype
+        fresh = inverse.T.astype(single) @ slopes
+        fresh -= few_rows((shared @ inverse).T.astype(single), self._past)
         last, count = self.size, root.shape[1]
         self._slopes[last - self._own : last - self._own + count] = fresh
-        self._tokens[last : last + count] = normals[:count] + fresh / self._alpha
+        self._tokens[last : last + count] = normals[:count] * self._roots + fresh / self._alpha
         self.size += count
         return np.concatenate([known, root.T])
 

@@ -17,7 +17,7 @@ from sparsetoken.theory.spectrum import spectrum_of_tokens
 
 _SAMPLES = (2048, 1024, 512)  # in half a replica, of all kinds together
 _FRESH, _LEAST = 2**16, 128  # in half a replica over all steps, and in each, of fresh samples
-_BYTES = 2**29  # of the projections that a replica keeps
+_BYTES = 2**28  # of the projections that a replica keeps
 # Further rows that each direction beyond the first takes: its coefficients, its noise and its
 # projections, those of a user's target included (7 by measurement, whatever their number).
 _OF_DIRECTION = 8
@@ -89,12 +89,12 @@ def plan_of(task: Problem, trained: Descent) -> Plan:
     totals = (min(_SAMPLES[0], max(_FRESH // training.steps, _LEAST)),) if fresh else _SAMPLES
     sizes = [2 ** int(math.log2(max(total // kinds, 1))) for total in totals]
     for size in sizes:
-        if 2 * size * kinds * entries * rows * 8 <= _BYTES:
+        if 2 * size * kinds * entries * rows * 4 <= _BYTES:
             if training.batches > size:
                 legal = f"at most {size}, the samples of each kind of bag that are followed"
                 raise InvalidInput("batches of a descent", legal, training.batches, "Or simulate.")
             return Plan(training, spectrum, size)
-    rows_of_all = _BYTES // (2 * sizes[-1] * kinds * 8)
+    rows_of_all = _BYTES // (2 * sizes[-1] * kinds * 4)
     remedy = "Memory grows as L times the steps and the columns that they move; take fewer steps, "
     columns, parts = len(training.columns), len(spectrum.shares)
     most = (rows_of_all // entries - 3 * columns * parts) // (_OF_DIRECTION + parts)

@@ -17,7 +17,9 @@ from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.products import few_rows
 from sparsetoken.theory.dynamics.frame import Frame
 from sparsetoken.theory.dynamics.plan import Plan
-from sparsetoken.theory.dynamics.samples import EVEN_ROWS, Normals, Slopes, slopes_of
+from sparsetoken.theory.dynamics.samples import EVEN_ROWS, Normals, Samples, Slopes, slopes_of
+
+WHITENED = 64  # samples for each row, of which normals are whitened
 
 Weights = list[np.ndarray]
 """U in the frame of each atom, of shape (size, m)."""
@@ -43,27 +45,48 @@ class States(NamedTuple):
         return States(*map(function, self))
 
 
-def together(courses: Sequence[States]) -> States:
-    """Return courses along an axis in front, as far as all of them go."""
-    states = min(len(one.loss) for one in courses)
-    parts = zip(*courses, strict=True)
-    return States(*(np.stack([x[:states] for x in part]) for part in parts))
+class Replica(NamedTuple):
+    """The course of a replica; its error of order 1/n, where halves of its samples say that."""
+
+    whole: States
+    bias: States | None = None
+
+
+def grouped(replicas: Sequence[Replica], groups: int) -> States:
+    """Return means over groups of replicas along an axis in front, without the error of order 1/n.
+
+    Replicas belong to the groups in turn, and the first of each group has a bias. Means go as far
+    as all courses do.
+    """
+    parts = [one.whole for one in replicas], [one.bias for one in replicas if one.bias]
+    known = min(len(one.loss) for part in parts for one in part)
+
+    def means(*given: Sequence[np.ndarray]) -> np.ndarray:
+        whole, bias = (np.stack([x[:known] for x in part]) for part in given)
+        own = [slice(first, None, groups) for first in range(groups)]
+        return np.stack([whole[i].mean(axis=0) - bias[i].mean(axis=0) for i in own])
+
+    return States(*map(means, zip(*parts[0], strict=True), zip(*parts[1], strict=True)))
 
 
 @with_x64
-def run_replica(plan: Plan, replica: int) -> States:
-    """Return the course of a replica.
+def run_replica(plan: Plan, replica: int, halves: bool = True) -> Replica:
+    """Return the course of a replica, and its bias if its halves are followed too.
 
     A mean over n samples has an error of order 1/n in what follows from it. The two halves of
-    the samples have it twice: twice the whole minus their mean is free of it, with nearly the
-    noise of the whole. A descent that diverges has fewer states than steps.
+    the samples have it twice: what their mean has more than the whole is the error. It varies far
+    less than the whole, so that few replicas tell it. A descent that diverges has fewer states
+    than steps.
     """
+    if not halves:
+        return Replica(course(plan, replica, (0, 1)))
     courses: Iterable[Iterable[States]] = (_states(plan, replica, i) for i in ((0, 1), (0,), (1,)))
     if plan.training.alpha < math.inf:  # one after the other, for the memory that each keeps
         courses = map(list, courses)
-    return _stacked(
-        States(*(2 * whole - 0.5 * (one + two) for whole, one, two in zip(*three, strict=True)))
-        for three in zip(*courses, strict=False)  # as far as all of them go
+    three = list(zip(*courses, strict=False))  # as far as all of them go
+    return Replica(
+        _stacked(whole for whole, _, _ in three),
+        _stacked(States(*(0.5 * (x + y) - w for w, x, y in zip(*at, strict=True))) for at in three),
     )
 
 
@@ -93,23 +116,19 @@ def _states(plan: Plan, replica: int, halves: tuple[int, ...]) -> Iterator[State
         squares = np.append(np.diagonal(grams[0]), now.c**2)
         if not (np.isfinite(squares).all() and squares.max() <= LARGEST_VALUE**2):
             break
-        losses, by_H, by_c, by_gram = population.slopes(now.U, now.c, grams[0])
-        loss, overlaps = population.mean(losses), population.overlaps(now.U)
-        yield States(np.array(loss), overlaps, *grams, now.c)
+        loss, by_noise, by_overlaps, by_c, by_gram = population.slopes(now, grams[0], t)
+        yield States(np.array(loss), population.overlaps(now.U), *grams, now.c)
         if t == training.steps:
             break
-        learns, shares = training.learns[t], population.shares(t)
-        by_U = population.gradient(by_H[learns] * shares, learns)
-        if by_gram is not None:
-            F = np.array([[population.mean(entry * shares) for entry in row] for row in by_gram])
-            by_U = along_columns(now.U, by_U, F)
-        pull = np.array([population.mean(row * shares) for row in by_c])
+        by_U = population.gradient(by_noise, by_overlaps, training.learns[t])
+        if training.network.uses_gram:
+            by_U = along_columns(now.U, by_U, by_gram)
         # The weights are 0 along the directions that the gradient adds.
         U, before = (
             [_padded(u, len(by)) for u, by in zip(own, by_U, strict=True)]
             for own in (now.U, now.U_before)
         )
-        now = gradient_step(training, t, now._replace(U=U, U_before=before), by_U, pull)
+        now = gradient_step(training, t, now._replace(U=U, U_before=before), by_U, by_c)
 
 
 def along_columns(
@@ -122,6 +141,11 @@ def along_columns(
     """
     pull = F + F.T
     return [by + _padded(u @ pull, len(by)) for u, by in zip(U, by_U, strict=True)]
+
+
+def _single(x: np.ndarray) -> np.ndarray:
+    """Return an array in float32, whose rounding is far below what replicas differ by."""
+    return np.asarray(x, dtype=np.float32)
 
 
 def _padded(u: np.ndarray, size: int) -> np.ndarray:
@@ -139,8 +163,7 @@ class _Population:
         # Each half holds equally many bags of each kind, weighted by the chances of the kinds.
         kinds = np.tile(np.repeat(np.arange(len(law.rates)), size), len(halves))
         self._training, self._atoms = training, atoms
-        self._weight = np.array(law.rates)[kinds] / (size * len(halves))
-        self._halves = len(halves)
+        weights = np.array(law.rates)[kinds] / (size * len(halves))
         self._length, self._entries = law.length, law.length + atoms.has_effect
         of_step = () if step is None else (step,)
         first = even = len(training.start)
@@ -152,20 +175,26 @@ class _Population:
         self._shares = _shares(kinds, self._normals, training.batches)
         latent = self._latent(size)
         order = self._order(latent)
-        self._signals = np.ascontiguousarray(latent["coefficients"].T)  # (P, L, n)
-        self._scale = latent["scale"].T if "scale" in latent else None
+        signals = np.ascontiguousarray(latent["coefficients"].T)  # (P, L, n)
+        scale = latent["scale"].T if "scale" in latent else np.ones((1, len(kinds)))
         if order is not None:
-            self._signals = np.take_along_axis(self._signals, order[None], axis=1)
-            if self._scale is not None:
-                self._scale = np.take_along_axis(self._scale, order, axis=0)
+            signals = np.take_along_axis(signals, order[None], axis=1)
+            if len(scale) > 1:
+                scale = np.take_along_axis(scale, order, axis=0)
+        self._widths = _single(np.sqrt([atoms.within, atoms.between]))
         moving = int(training.learns.sum()) if step is None else 0
-        weights = np.tile(self._weight, self._entries)
+        roots = np.tile(_single(np.sqrt(weights)), self._entries)
+        fresh = list(self._fresh(first))
         self._frames = [
-            Frame(fresh, weights, training.alpha / share, moving)
-            for fresh, share in zip(self._fresh(first), atoms.shares, strict=True)
+            Frame(normals, roots, training.alpha / share, moving)
+            for normals, share in zip(fresh, atoms.shares, strict=True)
         ]
-        projections = self._projections(order) if law.sees_noise else np.empty(0)
-        self._y = law.targets(latent, projections)
+        Z = self._projections(fresh, signals, scale, order) if law.sees_noise else np.empty(0)
+        y = np.moveaxis(law.targets(latent, Z), 0, -1)
+        y = _single(y) if y.dtype == float else y
+        of_all = _single(signals), _single(scale), y, _single(weights)
+        pieces = [np.split(x, len(halves), axis=-1) for x in of_all]
+        self._samples = [Samples(*piece) for piece in zip(*pieces, strict=True)]
 
     def _latent(self, size: int) -> Latent:
         """Return the latent variables of all samples."""
@@ -188,33 +217,32 @@ class _Population:
             return None
         return np.argsort(latent["located"].T == 0, axis=0, kind="stable")
 
-    def _projections(self, order: Int[np.ndarray, "L n"] | None) -> Float[np.ndarray, "n L P"]:
+    def _projections(
+        self,
+        normals: list[np.ndarray],
+        signals: np.ndarray,
+        scale: np.ndarray,
+        order: Int[np.ndarray, "L n"] | None,
+    ) -> Float[np.ndarray, "n L P"]:
         """Return Z: coefficients and the noise along xi, the first rows of all frames."""
-        L, Z = self._length, self._signals.copy()
-        for xi, frame, within, between in self._parts():
-            noise = frame.tokens[: len(xi)].reshape(len(xi), self._entries, -1)
+        L, Z = self._length, signals.copy()
+        for xi, drawn, within, between in zip(
+            self._atoms.signals, normals, *self._widths, strict=True
+        ):
+            noise = drawn[: len(xi)].reshape(len(xi), self._entries, -1)
             own = within * noise[:, :L]
             if between:
                 own = own + between * noise[:, L:]
-            Z += np.tensordot(xi.T, own if self._scale is None else self._scale * own, axes=1)
+            Z += np.tensordot(xi.T, scale * own, axes=1)
         if order is not None:
             np.put_along_axis(Z, np.broadcast_to(order, Z.shape), Z.copy(), axis=1)
         return np.moveaxis(Z, 2, 0).swapaxes(1, 2)
 
-    def _parts(self) -> Iterable[tuple[np.ndarray, Frame, float, float]]:
-        """Yield the parts of xi, frame, and standard deviations of each atom."""
-        widths = np.sqrt(self._atoms.within), np.sqrt(self._atoms.between)
-        yield from zip(self._atoms.signals, self._frames, *widths, strict=True)
-
     def _fresh(self, rows: int) -> Iterable[np.ndarray]:
         """Yield normals for each atom."""
+        kinds = len(self._training.law.rates)
         for _ in self._atoms.shares:
-            drawn = np.concatenate([half.take(rows) for half in self._normals], axis=2)
-            yield drawn.reshape(rows, drawn.shape[1] * drawn.shape[2])
-
-    def mean(self, values: Float[np.ndarray, " n"]) -> float:
-        """Return the mean of a number of each sample."""
-        return float(self._weight @ values)
+            yield whitened(np.stack([half.take(rows) for half in self._normals]), kinds)
 
     def start(self) -> Weights:
         """Return the weights before the first step."""
@@ -243,50 +271,52 @@ class _Population:
             )
         return gram[own:, own:], within, between
 
-    def slopes(self, U: Weights, c: np.ndarray, gram: Float[np.ndarray, "m m"]) -> Slopes:
-        """Return the loss of each sample and its slopes."""
-        L, training = self._length, self._training
-        H = np.einsum("mp,pln->mln", self.overlaps(U), self._signals)
-        for u, (_, frame, within, between) in zip(U, self._parts(), strict=True):
-            noise = few_rows(u.T, frame.tokens).reshape(u.shape[1], self._entries, -1)
-            own = within * noise[:, :L]
-            if between:
-                own += between * noise[:, L:]
-            H += own if self._scale is None else self._scale * own
-        return slopes_of(training, H, c, gram, self._y, self._halves)
+    def slopes(self, now: Iterate, gram: Float[np.ndarray, "m m"], t: int) -> Slopes:
+        """Return the mean loss, and the slopes of that over the batch of a step."""
+        noise = [
+            few_rows(_single(u.T), frame.tokens).reshape(u.shape[1], self._entries, -1)
+            for u, frame in zip(now.U, self._frames, strict=True)
+        ]
+        at = [_single(x) for x in (self.overlaps(now.U), now.c, gram)]
+        shares = _single(self._shares[t % len(self._shares)])
+        return slopes_of(self._training, self._samples, np.stack(noise), self._widths, at, shares)
 
     def gradient(
-        self, by_H: Float[np.ndarray, "k L n"], moves: np.ndarray
+        self,
+        by_noise: Float[np.ndarray, "A m entries n"],
+        by_overlaps: Float[np.ndarray, "m P"],
+        moves: np.ndarray,
     ) -> list[Float[np.ndarray, "size m"]]:
         """Return the gradient in each frame, 0 where it is not used; the frames grow by it."""
-        if not len(by_H):
-            return [np.zeros((frame.size, len(moves))) for frame in self._frames]
-        gradients = []
-        along = np.einsum("pln,kln->pk", self._signals, by_H * self._weight)
         # In the population limit the noise of a gradient is 0, and no direction is new.
-        new = len(by_H) if self._training.alpha < math.inf else 0
-        pairs = zip(self._frames, self._fresh(new), strict=True)
-        for i, (frame, fresh) in enumerate(pairs):
-            own = frame.add(self._stacked(by_H, i), fresh)
-            own[: len(along)] += self._atoms.signals[i] @ along
-            gradient = np.zeros((frame.size, len(moves)))
-            gradient[:, moves] = own
-            gradients.append(gradient)
-        return gradients
+        new = int(moves.sum()) if self._training.alpha < math.inf else 0
+        gradients = []
+        parts = zip(self._atoms.signals, self._frames, by_noise, self._fresh(new), strict=True)
+        for xi, frame, by, fresh in parts if moves.any() else ():
+            own = frame.add(by[moves].reshape(-1, by[0].size), fresh)
+            own[: len(xi)] += xi @ by_overlaps[moves].T
+            gradients.append(np.zeros((frame.size, len(moves))))
+            gradients[-1][:, moves] = own
+        return gradients or [np.zeros((frame.size, len(moves))) for frame in self._frames]
 
-    def _stacked(self, by_H: Float[np.ndarray, "k L n"], i: int) -> Float[np.ndarray, "k rows"]:
-        """Return the slopes by the noise of an atom: of all tokens, then of effects of bags."""
-        if self._scale is not None:
-            by_H = self._scale * by_H
-        within = np.sqrt(self._atoms.within[i]) * by_H
-        if self._entries > self._length:
-            effect = np.sqrt(self._atoms.between[i]) * by_H.sum(axis=1, keepdims=True)
-            within = np.concatenate([within, effect], axis=1)
-        return within.reshape(len(by_H), -1)
 
-    def shares(self, t: int) -> Float[np.ndarray, " n"]:
-        """Return by what each sample counts in the batch of a step."""
-        return self._shares[t % len(self._shares)]
+def whitened(
+    normals: Float[np.ndarray, "halves rows entries n"], kinds: int
+) -> Float[np.ndarray, "rows all"]:
+    """Return normals with mean 0 and covariance 1 over the samples of each kind, for each entry.
+
+    Means of quadratic functions of them are then exact, and replicas differ less. It takes many
+    samples for each row.
+    """
+    halves, rows, entries, n = normals.shape
+    size = n // kinds
+    z = normals.reshape(halves, rows, entries, kinds, size).transpose(2, 3, 1, 0, 4)
+    if size >= WHITENED * rows:
+        z = z.reshape(entries, kinds, rows, halves * size)
+        z = z - z.mean(axis=3, keepdims=True)
+        root = np.linalg.cholesky(z @ z.swapaxes(2, 3) / z.shape[3])
+        z = (np.linalg.inv(root) @ z).reshape(entries, kinds, rows, halves, size)
+    return z.transpose(2, 0, 3, 1, 4).reshape(rows, entries * halves * n)
 
 
 def _shares(

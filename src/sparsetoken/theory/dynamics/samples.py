@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from sparsetoken.numerics.quadrature import BITS, MOST_DIMENSIONS, sobol_sequenc
 
 _SEED = 20250929  # any fixed number: the same samples in every run
 _LATENT_SEED = 20251126  # of the latent variables of tasks that ask for random numbers
+_BLOCK = 64  # samples at once: all that is computed of them stays in the cache
 EVEN_ROWS = 9  # coordinates drawn evenly: signal, start, and the gradients of three steps
 
 
@@ -104,54 +106,108 @@ def _points(rows: int, size: int) -> np.ndarray:
     return np.ascontiguousarray((points * 2**BITS).astype(np.uint32).T)
 
 
-class Slopes(NamedTuple):
-    """The loss of each sample, and its slopes by projections, further weights and U^T U.
+class Samples(NamedTuple):
+    """What the slopes of samples depend on beside the weights; samples come last.
 
-    Those by U^T U are None for networks that do not depend on it.
+    They are coefficients of the tokens along the signals, scales of their noise, which may be one
+    for all tokens, targets, and the weights of samples in a mean, > 0.
     """
 
-    losses: Float[np.ndarray, " n"]
-    by_H: Float[np.ndarray, "m L n"]
-    by_c: Float[np.ndarray, "C n"]
-    by_gram: Float[np.ndarray, "m m n"] | None
+    signals: Float[np.ndarray, "P L n"]
+    scale: Float[np.ndarray, "#L n"]
+    y: np.ndarray
+    weights: Float[np.ndarray, " n"]
+
+
+class Slopes(NamedTuple):
+    """The mean loss of samples, and the slopes of that of a batch.
+
+    Those by the noise are of each sample. By U^T U they are 0 for networks that do not depend on
+    it.
+    """
+
+    loss: float
+    by_noise: Float[np.ndarray, "A m entries n"]
+    by_overlaps: Float[np.ndarray, "m P"]
+    by_c: Float[np.ndarray, " C"]
+    by_gram: Float[np.ndarray, "m m"]
 
 
 def slopes_of(
     training: Training,
-    H: Float[np.ndarray, "m L n"],
-    c: np.ndarray,
-    gram: Float[np.ndarray, "m m"],
-    y: np.ndarray,
-    pieces: int = 1,
+    pieces: Sequence[Samples],
+    noise: Float[np.ndarray, "A m entries n"],
+    widths: Float[np.ndarray, "2 A"],
+    at: Sequence[np.ndarray],
+    shares: Float[np.ndarray, " n"],
 ) -> Slopes:
-    """Return the loss of each sample and its slopes.
+    """Return the mean loss of samples and the slopes of that of a batch.
 
-    Samples in one piece or in several equal ones share what is compiled for a piece.
+    Parameters
+    ----------
+    training : Training
+    pieces : sequence of Samples
+        Equal pieces share what is compiled.
+    noise : array of shape (A, m, entries, n)
+        Projections of the noise of each atom on the columns, times the roots of the weights of the
+        samples. Entries are the tokens, and the effect of the bag if it has one.
+    widths : array of shape (2, A)
+        Standard deviations of the noise of tokens and of effects of bags.
+    at : sequence of arrays
+        Overlaps U^T xi, further weights c and U^T U.
+    shares : array of shape (n,)
+        By what each sample counts in the batch.
     """
     import jax  # on first use
 
     compiled = _compiled(training.network, training.loss, training.law.outputs)
-    size = len(y) // pieces
-    some = [slice(first, first + size) for first in range(0, len(y), size)]
+    parts = zip(*(np.split(x, len(pieces), axis=-1) for x in (noise, shares)), pieces, strict=True)
     with jax.enable_x64(True):
-        parts = [compiled(H[..., own], c, gram, y[own]) for own in some]
-    joined = [np.concatenate(x, axis=-1) for x in zip(*parts, strict=True)]
-    return Slopes(*joined, *(() if training.network.uses_gram else (None,)))
+        slopes = jax.device_get([compiled(at, widths, *part) for part in parts])
+    loss, by_noise, by_at = zip(*slopes, strict=True)
+    sums = (sum(by) for by in zip(*by_at, strict=True))
+    return Slopes(float(sum(loss)), np.concatenate(by_noise, axis=-1), *sums)
 
 
 @functools.lru_cache(maxsize=64)
 def _compiled(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
-    """Return what maps projections, weights, Gram matrix and targets to losses and slopes."""
+    """Return what maps weights and samples to a mean loss, and slopes by noise and weights."""
     import jax
+    import jax.numpy as jnp
 
-    of_sample, count = sample_loss(loss, outputs), 3 if network.uses_gram else 2
+    of_sample = sample_loss(loss, outputs)
 
-    def of_bag(H: Any, c: Any, gram: Any, y: Any) -> tuple[Any, ...]:
-        def value(H: Any, c: Any, gram: Any) -> Any:
+    def total(noise: Any, at: Any, widths: Any, shares: Any, samples: Samples) -> Any:
+        (overlaps, c, gram), L = at, samples.signals.shape[1]
+        within, between = widths[:, :, None, None, None]
+        own = (within * noise[:, :, :L]).sum(axis=0)
+        if noise.shape[2] > L:
+            own = own + (between * noise[:, :, L:]).sum(axis=0)
+        H = (overlaps[:, :, None, None] * samples.signals).sum(axis=1)
+        H = H + samples.scale * own / jnp.sqrt(samples.weights)
+
+        def of_bag(H: Any, y: Any) -> Any:
             return of_sample(scores_of(network, H.T, c, gram, outputs), y)
 
-        loss, slopes = jax.value_and_grad(value, argnums=tuple(range(count)))(H, c, gram)
-        return (loss, *slopes)
+        losses = jax.vmap(of_bag, in_axes=-1)(H, samples.y) * samples.weights
+        return losses @ shares, losses.sum()
 
-    out_axes = (0, 2, 1, 2)[: count + 1]
-    return jax.jit(jax.vmap(of_bag, in_axes=(2, None, None, 0), out_axes=out_axes))
+    @jax.jit
+    def of_all(at: Any, widths: Any, *given: Any) -> tuple[Any, Any, Any]:
+        n = given[0].shape[-1]
+        size = math.gcd(n, _BLOCK)
+
+        def of_block(block: Any) -> tuple[Any, Any, Any]:
+            noise, *others = block
+            slopes = jax.grad(total, (0, 1), has_aux=True)
+            (by_noise, by_at), loss = slopes(noise, at, widths, *others)
+            return loss, by_noise, jax.tree.map(lambda x: x.astype(float), by_at)
+
+        def blocks(x: Any) -> Any:
+            return jnp.moveaxis(x.reshape(*x.shape[:-1], n // size, size), -2, 0)
+
+        loss, by_noise, by_at = jax.lax.map(of_block, jax.tree.map(blocks, given))
+        by_noise = jnp.moveaxis(by_noise, 0, -2).reshape(given[0].shape)
+        return loss.sum(), by_noise, jax.tree.map(lambda x: x.sum(axis=0), by_at)
+
+    return of_all
