@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ OWN_POINTS = 4096  # of a task whose latent variables and noise along the direct
 _HEIGHTS = 16  # nodes along the one score, shifted together in each bag
 _SEED = 20250930  # any fixed number: the same new bags in every run
 _STATES = 16  # in one call: descents of any number of steps share what is compiled
+_BLOCK = 32  # bags at once: all that is computed of them stays in the cache
 _SINGULAR = 1e-12  # a column with a smaller share of new variance brings none
 
 
@@ -190,11 +192,21 @@ def _compiled(
         return value, jnp.where(most, bag.located, 0.0).sum() / jnp.where(most, 1.0, 0.0).sum()
 
     def of_state(state: Any, nodes: _Nodes) -> tuple[Any, Any]:
-        values, attended = jax.vmap(functools.partial(of_bag, state))(nodes)
-        there = nodes.weights * nodes.located.max(axis=1)
-        return nodes.weights @ values, there @ attended / there.sum()
+        def of_block(bags: _Nodes) -> tuple[Any, Any]:
+            values, attended = jax.vmap(functools.partial(of_bag, state))(bags)
+            return bags.weights @ values, (bags.weights * bags.located.max(axis=1)) @ attended
 
-    return jax.jit(lambda states, nodes: jax.lax.map(lambda s: of_state(s, nodes), states))
+        there = (nodes.weights * nodes.located.max(axis=2)).sum()
+        value, attended = (x.sum() for x in jax.lax.map(of_block, nodes))
+        return value, attended / there
+
+    @jax.jit
+    def of_states(states: Any, nodes: _Nodes) -> tuple[Any, Any]:
+        size = math.gcd(len(nodes.weights), _BLOCK)
+        bags = jax.tree.map(lambda x: x.reshape(len(x) // size, size, *x.shape[1:]), nodes)
+        return jax.lax.map(lambda state: of_state(state, bags), states)
+
+    return of_states
 
 
 def _times(rows: Any, root: Any) -> Any:
