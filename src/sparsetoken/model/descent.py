@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from sparsetoken.base.validation import (
     real,
     reals,
     require_hashable,
+    truth,
 )
 from sparsetoken.model.architectures.base import Architecture
 from sparsetoken.model.architectures.networks import Softmax
@@ -73,12 +75,12 @@ def by_column(name: str, low: float = 0.0, named: bool = False) -> Callable[[Any
     return kept
 
 
-def _sphere(given: Any) -> bool | tuple[str, ...]:
+def _some_columns(name: str, given: Any) -> bool | tuple[str, ...]:
     if isinstance(given, bool):
         return given
     names = (given,) if isinstance(given, str) else given
-    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-        raise InvalidInput("sphere", "True, False or names of columns", given)
+    if not isinstance(names, (list, tuple)) or not all(isinstance(one, str) for one in names):
+        raise InvalidInput(name, "True, False or names of columns", given)
     return tuple(names)
 
 
@@ -211,11 +213,18 @@ class Descent:
         kind="float, array or mapping",
     )
     batches: int = parameter(
-        "batches of equal size into which the data set is split once, used by the steps in turn; "
+        "batches of equal size into which the data set is split, used by the steps in turn; "
         "1 is full-batch descent",
         default=1,
         whole=True,
         range=Range(least=1, most=MOST_BATCHES),
+    )
+    shuffle: bool = parameter(
+        "whether the batches are drawn anew in each epoch, as by random reshuffling; otherwise the "
+        "data set is split once",
+        default=False,
+        find=functools.partial(truth, "shuffle"),
+        kind="bool",
     )
     loss: Any = parameter(
         "loss whose gradient all steps follow: a name, a Loss of two classes, or a function "
@@ -232,7 +241,15 @@ class Descent:
         "columns that keep the norm of the start, all of them or by names: the part of the "
         "gradient along a column is left out, and after the step the column is scaled back",
         default=False,
-        find=_sphere,
+        find=functools.partial(_some_columns, "sphere"),
+        kind="bool or sequence of str",
+    )
+    normalised: Any = parameter(
+        "columns whose gradient, without decay, is divided by its norm, all of them or by names, "
+        "as in normalised gradient descent and layer-wise adaptive rates: the rate is then the "
+        "length of a step",
+        default=False,
+        find=functools.partial(_some_columns, "normalised"),
         kind="bool or sequence of str",
     )
 

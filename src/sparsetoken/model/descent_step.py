@@ -44,6 +44,9 @@ def gradient_step(
         products = sum((u * by).sum(axis=0) for u, by in zip(now.U, by_U, strict=True))
         along = sphere * products / np.where(sphere, old**2, 1.0)
         by_U = [by - along * u for u, by in zip(now.U, by_U, strict=True)]
+    if training.normalised.any():
+        sizes = _norms(by_U)
+        by_U = [by / np.where(training.normalised & (sizes > 0), sizes, 1.0) for by in by_U]
     U = [
         u - training.rates[t] * (by + training.decay * u) + momentum * (u - before)
         for u, before, by in zip(now.U, now.U_before, by_U, strict=True)

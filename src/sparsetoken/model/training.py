@@ -36,7 +36,11 @@ class Training(NamedTuple):
     decay : array of shape (m,)
     sphere : array of shape (m,)
         Whether a column keeps the norm of its start.
+    normalised : array of shape (m,)
+        Whether the gradient of a column is divided by its norm.
     batches : int
+    shuffle : bool
+        Whether the batches are drawn anew in each epoch.
     start : array of shape (P + r, m)
         The columns at the start, along the P signals and r orthonormal directions beside them.
     start_c : array of shape (C,)
@@ -51,7 +55,9 @@ class Training(NamedTuple):
     momentum: Float[np.ndarray, " T"]
     decay: Float[np.ndarray, " m"]
     sphere: Bool[np.ndarray, " m"]
+    normalised: Bool[np.ndarray, " m"]
     batches: int
+    shuffle: bool
     start: Float[np.ndarray, "P+r m"]
     start_c: Float[np.ndarray, " C"]
 
@@ -117,7 +123,9 @@ def training_of(task: Problem, trained: Descent) -> Training:
         sphere=_of_sphere(
             trained.sphere, columns, np.hypot(norms, np.linalg.norm(overlaps, axis=1))
         ),
+        normalised=_chosen("normalised", trained.normalised, columns),
         batches=trained.batches,
+        shuffle=trained.shuffle,
         start=np.concatenate([overlaps.T, _beside(norms, trained, columns, law.outputs)]),
         start_c=_further_weights(trained.start_c, network, law.outputs),
     )
@@ -280,15 +288,22 @@ def _over_steps(name: str, given: Any, steps: int) -> Float[np.ndarray, " T"]:
     return np.broadcast_to(array, (steps,)).copy()
 
 
+def _chosen(
+    name: str, given: bool | tuple[str, ...], columns: tuple[str, ...]
+) -> Bool[np.ndarray, " m"]:
+    """Return which columns are chosen, all of them or by names, with or without digits."""
+    names = given if isinstance(given, tuple) else columns * given
+    unknown = [one for one in names if one not in {*columns, *map(stem_of, columns)}]
+    if unknown:
+        raise InvalidInput(name, f"names among {', '.join(columns)}", unknown[0])
+    return np.array([c in names or stem_of(c) in names for c in columns])
+
+
 def _of_sphere(
     given: bool | tuple[str, ...], columns: tuple[str, ...], norms: np.ndarray
 ) -> Bool[np.ndarray, " m"]:
     """Return which columns keep their norms, none of which is 0."""
-    names = given if isinstance(given, tuple) else columns * given
-    unknown = [name for name in names if name not in {*columns, *map(stem_of, columns)}]
-    if unknown:
-        raise InvalidInput("sphere", f"names among {', '.join(columns)}", unknown[0])
-    chosen = np.array([c in names or stem_of(c) in names for c in columns])
+    chosen = _chosen("sphere", given, columns)
     if (norms[chosen] == 0).any():
         name = columns[int(np.flatnonzero(chosen & (norms == 0))[0])]
         raise InvalidInput("sphere", "columns whose start is not 0", name, "Set start.")

@@ -26,17 +26,6 @@ class Gradient(NamedTuple):
     by_c: Float[np.ndarray, " C"]
 
 
-def batch_of(training: Training, n: int, first: int, count: int, t: int) -> np.ndarray:
-    """Return which of some samples among n take part in step t, as 0 and 1."""
-    numbers = np.arange(first, first + count)
-    return (numbers * training.batches // n == t % training.batches).astype(float)
-
-
-def batch_size(training: Training, n: int, t: int) -> int:
-    """Return how many samples take part in step t."""
-    return max(int(batch_of(training, n, 0, n, t).sum()), 1)
-
-
 @dataclasses.dataclass(frozen=True)
 class TokenData:
     """n samples of real tokens, which `chunks` yields in every step."""
@@ -58,15 +47,22 @@ class TokenData:
 
     def gradient(self, U: np.ndarray, c: np.ndarray, t: int) -> Gradient:
         """Return mean loss and gradients, also of columns that do not move."""
-        training = self.training
         loss, first, by_U, by_c = 0.0, 0, np.zeros_like(U), np.zeros_like(c)
+        batch = self._batch(t)
         for X, y in self.chunks():
-            batch = batch_of(training, self.n, first, len(y), t)
-            own = self._sums(X, U, c, y, batch)
+            own = self._sums(X, U, c, y, batch[first : first + len(y)])
             loss, by_U, by_c = loss + own.loss, by_U + own.by_U, by_c + own.by_c
             first += len(y)
-        size = batch_size(training, self.n, t)
+        size = max(batch.sum(), 1.0)
         return Gradient(loss / self.n, by_U / size, by_c / size)
+
+    def _batch(self, t: int) -> Float[np.ndarray, " n"]:
+        """Return which samples take part in step t, as 0 and 1."""
+        epoch, turn = divmod(t, self.training.batches)
+        places = np.arange(self.n)
+        if self.training.shuffle:
+            places = stream(self.seed, Stream.BATCHES, epoch).permutation(places)
+        return (places * self.training.batches // self.n == turn).astype(float)
 
     def _sums(
         self, X: np.ndarray, U: np.ndarray, c: np.ndarray, y: np.ndarray, batch: np.ndarray

@@ -20,6 +20,7 @@ class Stream(enum.IntEnum):
     QUERY = 3
     TEST = 4
     FRESH = 5
+    BATCHES = 6
 
 
 def seed_of(*coordinates: str | int) -> int:

@@ -174,7 +174,8 @@ def test_batches_of_equal_size_start_like_smaller_data_sets():
     for name in ("overlap_w", "norm_w", "bias"):
         one, other = (quantities(found)[name][1] for found in (third, batch))
         error = np.hypot(*(quantities(found.errors)[name][1] for found in (third, batch)))
-        assert one == pytest.approx(other, abs=4 * error + 1e-9)
+        # Replicas are followed in float32, and a bias is what is left of slopes of both classes.
+        assert one == pytest.approx(other, abs=4 * error + 2e-7)
     assert batch.training_loss[1] > third.training_loss[1]  # two thirds of the data are new
 
 

@@ -172,7 +172,10 @@ class _Population:
         self._normals = [
             Normals(law, self._entries, size, even, (replica, half, *of_step)) for half in halves
         ]
-        self._shares = _shares(kinds, self._normals, training.batches)
+        anew = training.shuffle and training.batches > 1
+        epochs = -(-training.steps // training.batches) if anew else 1
+        shares = [_shares(kinds, self._normals, training.batches) for _ in range(epochs)]
+        self._shares = np.concatenate(shares)
         latent = self._latent(size)
         order = self._order(latent)
         signals = np.ascontiguousarray(latent["coefficients"].T)  # (P, L, n)
