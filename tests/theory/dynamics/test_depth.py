@@ -39,6 +39,7 @@ NETWORKS = {
     "causal": (SPARSE, Transformer(2, beta=1.3, hidden=2, causal=True)),
     "three layers": (SPARSE, Transformer(3, heads=2, hidden=1)),
     "three classes": (CLASSES, Transformer(2, heads=2)),
+    "last token": (CLASSES, Transformer(2, hidden=1, causal=True, last=True)),
 }
 FAST_FIRST = [
     pytest.param(name, marks=[pytest.mark.slow] * (name != "causal")) for name in NETWORKS
@@ -58,6 +59,8 @@ def residual_streams(network, X, U, c, outputs):
             written += jnp.outer(jax.nn.softmax(products, axis=1) @ (X @ V), O)
         X, pairs = X + written, [(next(columns), next(columns)) for _ in range(network.hidden)]
         X = X + sum(jnp.outer(jnp.tanh(X @ u), v) for u, v in pairs)
+    if network.last:
+        return X[-1] @ jnp.stack(list(columns), axis=1) + c[:outputs]
     q, *w = columns
     return (jax.nn.softmax(network.beta * X @ q) @ X) @ jnp.stack(w, axis=1) + c[:outputs]
 
@@ -141,6 +144,7 @@ def test_masks_see_the_order_of_tokens():
     assert is_symmetric(Transformer(2), 5, 1)
     assert is_symmetric(Transformer(1, causal=True), 5, 1)
     assert not is_symmetric(Transformer(2, causal=True), 5, 1)
+    assert not is_symmetric(Transformer(1, last=True), 5, 1)
     assert is_symmetric(OWN, 5, 1)
 
 
@@ -161,11 +165,18 @@ def test_the_start_has_the_cosines_that_are_asked_for():
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("network", [Transformer(2), Transformer(3, heads=4, hidden=3)])
-def test_no_layer_is_silent_by_default(network):
+@pytest.mark.parametrize(
+    ("network", "reader"),
+    [
+        (Transformer(2), "q"),
+        (Transformer(3, heads=4, hidden=3), "q"),
+        (Transformer(2, last=True), "w"),
+    ],
+)
+def test_no_layer_is_silent_by_default(network, reader):
     columns, found = cosines(st.Descent(network))
     written = [j for j, name in enumerate(columns) if name[0] in "Ov"]
-    np.testing.assert_allclose((found[written, columns.index("q")] ** 2).sum(), 0.25)
+    np.testing.assert_allclose((found[written, columns.index(reader)] ** 2).sum(), 0.25)
     assert silent_layers(plan_of(SPARSE, st.Descent(network, steps=1))) == ()
 
 
@@ -310,6 +321,16 @@ DESCENTS = {
     "lookup, three layers": (
         LOOKUP,
         st.Descent(Transformer(3), steps=5, rates=RATES, start_overlaps=HOPS),
+    ),
+    "lookup, the last token": (
+        LOOKUP,
+        st.Descent(
+            Transformer(2, causal=True, last=True),
+            alpha=4.0,
+            steps=6,
+            rates={name: rate for name, rate in RATES.items() if name != "q"},
+            start_overlaps={name: own for name, own in HOPS.items() if name != "q"},
+        ),
     ),
     "three classes": (
         CLASSES,

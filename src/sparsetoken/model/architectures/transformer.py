@@ -31,7 +31,8 @@ class Transformer(Architecture):
 
     A head adds ``sum_m softmax_m(beta <Q, x_l> <K, x_m>) <V, x_m> O`` to each token x_l, and the
     heads of a layer add at once; a hidden unit adds ``tanh(<u, x_l>) v``. The last layer is
-    ``softmax(beta H_q) . H_w + b`` of what the tokens have become. ``layers=1`` is `Softmax`.
+    ``softmax(beta H_q) . H_w + b`` of what the tokens have become, or with ``last=True`` H_w + b of
+    the last token. ``layers=1`` is `Softmax`.
 
     Columns Q, K, V, O of each head and u, v of each hidden unit, layer after layer, then q and w;
     with K > 2 classes w0, w1, ... Where there are several layers before the last, or several heads
@@ -41,8 +42,9 @@ class Transformer(Architecture):
     The projections of a token on all columns, R = H at first, are what the network needs to know:
     a head adds A R_V G_O, where A are its weights and G_O the row of G = U^T U, and a hidden unit
     tanh(R_u) G_v. From orthogonal columns no head would be read, and Q and K would stay orthogonal
-    to the signals. So by default O and v start with the same cosine with q, whose squares add up to
-    1/4, and K of each head with the cosine 1/2 with its V.
+    to the signals. So by default O and v start with the same cosine with q, or with the first
+    readout where there is no q, whose squares add up to 1/4, and K of each head with the cosine
+    1/2 with its V.
 
     See Also
     --------
@@ -75,6 +77,12 @@ class Transformer(Architecture):
         find=functools.partial(truth, "causal"),
         kind="bool",
     )
+    last: bool = parameter(
+        "whether the last token is read out, without a query, in place of softmax attention",
+        default=False,
+        find=functools.partial(truth, "last"),
+        kind="bool",
+    )
 
     @property
     def uses_gram(self) -> bool:
@@ -82,7 +90,7 @@ class Transformer(Architecture):
 
     @property
     def symmetric(self) -> bool:
-        return not (self.causal and self.layers > 1)
+        return not (self.last or (self.causal and self.layers > 1))
 
     @property
     def _size(self) -> int:
@@ -99,13 +107,13 @@ class Transformer(Architecture):
         parts = [("QKVO", self.heads), ("uv", self.hidden)]
         layers = range(1, self.layers)
         names = [name for i in layers for part in parts for name in self._names(i, *part)]
-        return (*names, "q", *of_classes("w", outputs))
+        return (*names, *("q",) * (not self.last), *of_classes("w", outputs))
 
     def weight_names(self, outputs: int) -> tuple[str, ...]:
         return of_classes("b", outputs)
 
     def readouts(self, outputs: int) -> tuple[int, ...]:
-        first = (self.layers - 1) * self._size + 1
+        first = (self.layers - 1) * self._size + (not self.last)
         return tuple(range(first, first + outputs))
 
     def writers(self, outputs: int) -> tuple[int, ...]:
@@ -115,13 +123,14 @@ class Transformer(Architecture):
     def start_norms(self, outputs: int) -> tuple[float, ...]:
         counts = [(4, self.heads), (2, self.hidden)]
         layer = [x for own, n in counts for norm in fading(_NORM, n) for x in (norm,) * own]
-        return (*layer * (self.layers - 1), 0.5, *(0.3,) * outputs)
+        return (*layer * (self.layers - 1), *(0.5,) * (not self.last), *(0.3,) * outputs)
 
     def start_cosines(self, outputs: int) -> Mapping[tuple[str, str], float]:
         names = self.column_names(outputs)
         written = [names[i] for i in self.writers(outputs)]
         values = [(K, K.replace("K", "V")) for K in names if K[0] == "K"]
-        read = {(name, "q"): _COSINE / math.sqrt(len(written)) for name in written}
+        reader = names[(self.layers - 1) * self._size]
+        read = {(name, reader): _COSINE / math.sqrt(len(written)) for name in written}
         return read | dict.fromkeys(values, _COSINE)
 
     def _streams(self, H: Any, gram: Any) -> Any:
@@ -149,9 +158,11 @@ class Transformer(Architecture):
 
     def scores(self, H: Any, c: Any, outputs: int, gram: Any = None) -> Any:
         R = self._streams(H, gram)
+        if self.last:
+            return R[-1, -outputs:] + c[:outputs]
         a = self._weights(R)
         return (a[:, None] * R[:, -outputs:]).sum(axis=0) + c[:outputs]
 
     def attention(self, H: Any, c: Any, gram: Any = None) -> Any:
-        """Return the weights of the tokens in the last layer."""
-        return self._weights(self._streams(H, gram))
+        """Return the weights of the tokens in the last layer, None where the last one is read."""
+        return None if self.last else self._weights(self._streams(H, gram))
