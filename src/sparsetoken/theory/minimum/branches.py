@@ -36,7 +36,7 @@ _ROUGH, _SOLVED = 1e-3, 1e-5  # residual of a solution
 _ALIKE = 0.01  # relative, of solutions on the same few bags
 _GUARDS, _MOST = 2, 60  # restarts of the proximal operator, and iterations of each
 _TESTS = 4  # scrambles of new bags, for the fewest bags of a solution
-_JUMPS = 0.05  # relative, of the response: jumps beyond it, and beyond their noise, count
+_JUMPS = 0.05  # relative, of the response: jumps beyond it, and beyond twice their error, count
 _NORM = 1.0  # of a column at the start, along the signals or beside them
 
 
@@ -343,7 +343,7 @@ def _status(
     reasons = []
     if replicons.mean() - 2 * replicons.std() / math.sqrt(len(replicons)) > 1:
         reasons.append(f"replica symmetry is not stable (replicon {replicons.mean():.2f})")
-    if jumps[0] > _JUMPS + 3 * jumps[1] / math.sqrt(len(found)):
+    if jumps[0] > max(_JUMPS, 2 * jumps[1] / math.sqrt(len(found))):
         reasons.append(f"the proximal operator jumps ({100 * jumps[0]:.0f}% of the response)")
     if reasons:
         remedy = f"The theory is not exact here: {' and '.join(reasons)}. Real tokens decide: "

@@ -18,7 +18,7 @@ _NEAR = 0.15  # the residual from which on it is used
 _RUNAWAY = 1e4  # of a number of the state
 _SHIFT, _RESTARTS = 2.0, 3  # of the proximal operator from other starts
 _LOWER = 1e-6  # relative, of another minimum
-_CORRELATION, _PARTNERS = 0.95, 2  # of the normals of near projections, and their number
+_CORRELATION, _PARTNERS = 0.95, 4  # of the normals of near projections, and their number
 
 
 class Solution(NamedTuple):
