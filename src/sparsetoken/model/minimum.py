@@ -173,8 +173,7 @@ def minimization_of(task: Problem, minimum: Minimum, any_tokens: bool = False) -
     ------
     InvalidInput
         If ridges or given columns do not fit the network, a column that is trained has no ridge,
-        the network or the loss does not fit the task, its tokens are not isotropic, or the
-        network depends on the Gram matrix of its columns.
+        the network or the loss does not fit the task, or its tokens are not isotropic.
     """
     from sparsetoken.model.network_checks import check_network
 
@@ -186,10 +185,6 @@ def minimization_of(task: Problem, minimum: Minimum, any_tokens: bool = False) -
     if law.tokens.dimension is not None and not any_tokens:
         remedy = "Or simulate: sparsetoken.simulation.minimize takes any tokens."
         raise InvalidInput("tokens of a minimum", "isotropic", law.tokens, remedy)
-    if network.uses_gram and not any_tokens:
-        remedy = "Or simulate: sparsetoken.simulation.minimize takes any network."
-        legal = "without the Gram matrix of its columns, as all of one layer are"
-        raise InvalidInput("network of a minimum", legal, network, remedy)
     given = dict(minimum.frozen or {})
     if unknown := given.keys() - {*columns}:
         legal = f"names among {', '.join(columns)}"

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
+from sparsetoken.model.architectures.base import numbered
 from sparsetoken.model.concepts import ConceptProblem
 from sparsetoken.model.task import Task
 from sparsetoken.model.task_law import Latent
@@ -242,23 +243,26 @@ def meeting_concepts(
 
 @dataclasses.dataclass(frozen=True)
 class _Lookup:
-    """Bags of a token with a mark and a key s, and one for each key -1 and 1 with a value."""
+    """Bags of a token with a mark and a sign, and for each further hop one for each of both signs.
+
+    The strengths are those of the mark, of the keys and of the values.
+    """
 
     length: int
-    mark: float
-    key: float
-    value: float
+    strengths: tuple[float, ...]
 
     def __call__(self, u: np.ndarray) -> dict[str, np.ndarray]:
-        signs = np.where(u < 0.5, -1.0, 1.0)
-        s, values = signs[:, 0], signs[:, 1:]  # of the keys -1 and 1
-        coefficients = np.zeros((len(u), self.length, 3))
-        coefficients[:, 0, 0], coefficients[:, 0, 1] = self.mark, self.key * s
-        coefficients[:, 1:3, 1] = self.key * np.array([-1.0, 1.0])
-        coefficients[:, 1:3, 2] = self.value * values
-        answers = np.where(s < 0, values[:, 0], values[:, 1])
-        places = np.arange(self.length)
-        located = places == np.where(s < 0, 1, 2)[:, None]
+        signs, sizes = np.where(u < 0.5, -1.0, 1.0), self.strengths
+        coefficients = np.zeros((len(u), self.length, len(sizes)))
+        answers, place = signs[:, 0], np.zeros(len(u), int)
+        coefficients[:, 0, 0], coefficients[:, 0, 1] = sizes[0], sizes[1] * answers
+        for first in range(1, signs.shape[1], 2):
+            hop, two = (first + 1) // 2, slice(first, first + 2)
+            coefficients[:, two, hop] = sizes[hop] * np.array([-1.0, 1.0])
+            coefficients[:, two, hop + 1] = sizes[hop + 1] * signs[:, two]
+            place = first + (answers > 0)
+            answers = signs[np.arange(len(u)), place]
+        located = np.arange(self.length) == place[:, None]
         return {"coefficients": coefficients, "located": located, "answers": answers}
 
 
@@ -266,20 +270,25 @@ def _answers(latent: Latent, Z: np.ndarray) -> np.ndarray:
     return np.asarray(latent["answers"])
 
 
-def lookup(length: int = 6, *, strengths: float | tuple[float, float, float] = 4.0) -> Task:
-    """Return the task of a value that is looked up by a key: two hops.
+def lookup(length: int = 6, hops: int = 2, *, strengths: float | tuple[float, ...] = 4.0) -> Task:
+    """Return the task of a value that is looked up by keys, in one or several hops.
 
-    One token carries ``mark`` and a key s, which is -1 or 1 with the same probability, along
-    ``key``. Two others carry the keys -1 and 1, and each a random sign along ``value``. The label
-    is the value of the token whose key is s; that token is the located one. All other tokens are
-    noise. One softmax layer weights each token by itself, and so does not know which key is asked
-    for; of two layers the first can mark the token that has it.
+    One token carries ``mark`` and a random sign s along ``key``. Two others carry the signs -1 and
+    1 along ``key``, and each a random sign along ``value``. The label is the value of the token
+    whose key is s; that token is the located one. All other tokens are noise. One softmax layer
+    weights each token by itself, and so does not know which key is asked for; of two layers the
+    first can mark the token that has it.
+
+    With three hops or more the value is a key itself, ``key2``, by which two further tokens are
+    told apart, and so on. With one hop the token with the mark has the value.
 
     Parameters
     ----------
     length : int
-        L >= 3.
-    strengths : float or triple of float
+        L, at least twice the hops less 1.
+    hops : int >= 1
+        Tokens that are to be read one after another.
+    strengths : float or tuple of float
         Of mark, keys and values, at least 0; one number for all.
 
     Raises
@@ -296,13 +305,19 @@ def lookup(length: int = 6, *, strengths: float | tuple[float, float, float] = 4
     >>> import sparsetoken as st
     >>> st.tasks.lookup(length=8).directions
     ('mark', 'key', 'value')
+    >>> st.tasks.lookup(length=8, hops=3).directions
+    ('mark', 'key1', 'key2', 'value')
     """
-    sizes = strengths if isinstance(strengths, tuple) else (strengths,) * 3
-    if len(sizes) != 3:
-        raise InvalidInput("strengths", "a number, or three: of mark, keys and values", strengths)
-    mark, key, value = (_size("strengths", size) for size in sizes)
-    draw = _Lookup(integer("length (L)", length, 3), mark, key, value)
-    return Task(length, ["mark", "key", "value"], draw, _answers, "error", uniforms=3)
+    hops = integer("hops", hops, 1)
+    least = 2 * hops - 1
+    length = integer("length (L)", length, least, remedy=f"{hops} hops take {least} tokens.")
+    names = ["mark", *numbered("key", hops - 1), "value"]
+    sizes = strengths if isinstance(strengths, tuple) else (strengths,) * len(names)
+    if len(sizes) != len(names):
+        legal = f"a number, or one for each of {', '.join(names)}"
+        raise InvalidInput("strengths", legal, strengths)
+    draw = _Lookup(length, tuple(_size("strengths", size) for size in sizes))
+    return Task(length, names, draw, _answers, "error", uniforms=least)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -234,8 +234,6 @@ def test_a_column_that_is_zero_has_no_cosine():
 
 
 def test_what_is_for_one_layer_says_so():
-    with pytest.raises(InvalidInput, match="Or simulate"):
-        st.minimize(SPARSE, st.Minimum(Transformer(2), ridge=0.1))
     with pytest.raises(InvalidInput, match="which have one query"):
         st.Attention(st.Descent(Transformer(2)))
     with pytest.raises(InvalidInput, match="True or False; got 'no'"):
@@ -254,8 +252,27 @@ def test_a_key_is_looked_up():
     np.testing.assert_array_equal(LOOKUP.targets(latent, np.empty((500, 6, 3))), answers)
     np.testing.assert_array_equal((latent["located"] * value).sum(axis=1), answers)
     assert abs(answers.mean()) < 0.15  # 3.4 standard errors
-    with pytest.raises(InvalidInput, match="a number, or three"):
+    with pytest.raises(InvalidInput, match="one for each of mark, key, value"):
         st.tasks.lookup(6, strengths=(1.0, 2.0))
+
+
+@pytest.mark.parametrize("hops", [1, 3])
+def test_each_hop_follows_the_key_that_the_last_one_found(hops):
+    task = st.tasks.lookup(7, hops, strengths=3.0)
+    u = np.random.default_rng(1).random((400, 2 * hops - 1))
+    latent = task.latent(400, np.random.default_rng(0), u)
+    bags, found = latent["coefficients"] / 3.0, []
+    for bag, place in zip(bags, latent["located"], strict=True):
+        sign = bag[bag[:, 0] == 1, 1][0]
+        token = bag[:, 0] == 1
+        for key in range(1, hops):
+            token = (bag[:, key] == sign) & (bag[:, 0] == 0) & (bag[:, key + 1] != 0)
+            sign = bag[token, key + 1][0]
+        np.testing.assert_array_equal(token, place)
+        found.append(sign)
+    np.testing.assert_array_equal(latent["answers"], found)
+    with pytest.raises(InvalidInput, match=f"{hops} hops take {2 * hops - 1} tokens"):
+        st.tasks.lookup(2 * hops - 2, hops)
 
 
 RATES = {"Q": 3.0, "K": 3.0, "V": 1.5, "O": 1.0, "q": 0.7, "w": 0.3}

@@ -16,15 +16,16 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
+from sparsetoken.model.architectures.base import Architecture, scores_of
 from sparsetoken.model.minimum import Minimization
 from sparsetoken.model.network_checks import sample_loss
-from sparsetoken.model.networks import Architecture
 from sparsetoken.numerics.quadrature import even_uniforms
 
 _SEED = 20261127  # any fixed number: the same bags in every run
 _CHUNK = 128  # bags in one compiled call: one compilation for all numbers of nodes
 _STEPS, _ROUNDS = 2, 8  # of the proximal operator: steps of a round, after which bags may leave
 _SMALL = 1e-8  # slope at which a bag leaves
+_HELD, _HELD_STEP = 40, 0.3  # steps with weights held, and their size
 
 
 class Nodes(NamedTuple):
@@ -65,10 +66,15 @@ def nodes_of(law: Any, columns: int, size: int, scramble: int) -> Nodes:
 
 
 class State(NamedTuple):
-    """The unknowns: K and S of the equations, overlaps M, further weights c."""
+    """The unknowns: K and S of the equations, overlaps M, further weights c.
+
+    `pull` is F + F^T, F the mean of the slopes of the loss by the Gram matrix of the columns: it
+    acts as a ridge between columns, and is 0 for networks that do not depend on that matrix.
+    """
 
     K: Float[np.ndarray, "m m"]
     S: Float[np.ndarray, "m m"]
+    pull: Float[np.ndarray, "m m"]
     M: Float[np.ndarray, "m P"]
     c: Float[np.ndarray, " C"]
 
@@ -79,6 +85,11 @@ class Order(NamedTuple):
     M: Float[np.ndarray, "m P"]
     V: Float[np.ndarray, "m m"]
     R: Float[np.ndarray, "m m"]
+
+    @property
+    def gram(self) -> Float[np.ndarray, "m m"]:
+        """U^T U."""
+        return self.R + self.M @ self.M.T
 
 
 class Means(NamedTuple):
@@ -119,9 +130,42 @@ class Equations:
     def start(self, M: np.ndarray, rest: float, c: np.ndarray) -> State:
         """Return a state with overlaps M and columns of a norm beside the signals."""
         problem, m = self.problem, len(self.problem.columns)
-        A = np.diag(problem.ridge) + np.eye(m)
-        S = problem.alpha * A @ (rest**2 * np.eye(m)) @ A
-        return State(np.eye(m), S, np.where(problem.frozen[:, None], problem.overlaps, M), c)
+        M, R = np.where(problem.frozen[:, None], problem.overlaps, M), rest**2 * self._cosines()
+        K, pull = np.eye(m), np.zeros((m, m))
+        if problem.network.uses_gram:
+            K, pull = self._of_weights(M, R, c)
+        A = np.diag(problem.ridge) + K + pull
+        return State(K, problem.alpha * A @ R @ A, pull, M, c)
+
+    def _of_weights(self, M: np.ndarray, R: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return K and the pull of given weights, from which products of columns cannot run away.
+
+        The ridges with both stay positive.
+        """
+        ridge, x, free = np.diag(self.problem.ridge), self.no_move(), self._free
+        m, inside = len(M), np.ix_(free, free)
+        K, pull, V = np.eye(m), np.zeros((m, m)), np.zeros((m, m))
+        for _ in range(_HELD):
+            V[inside] = np.linalg.inv((ridge + K + pull)[inside]) / self.problem.alpha
+            found, step = self._means_at(Order(M, V, R), c, x), _HELD_STEP
+            x, least = found.x, _HELD_STEP * self.problem.ridge[free].min()
+            while True:
+                new = [a + step * (found.of[n] - a) for n, a in (("K", K), ("pull", pull))]
+                if np.linalg.eigvalsh((ridge + sum(new))[inside])[0] > least:
+                    break
+                step /= 2
+            K, pull = new
+        return K, pull
+
+    def _cosines(self) -> Float[np.ndarray, "m m"]:
+        """Return cosines of the columns at a start, without which a layer is not read."""
+        problem = self.problem
+        place = {name: i for i, name in enumerate(problem.columns)}
+        cosines = np.eye(len(place))
+        for pair, cosine in problem.network.start_cosines(problem.law.outputs).items():
+            i, j = (place[name] for name in pair)
+            cosines[i, j] = cosines[j, i] = cosine
+        return cosines
 
     def order(self, state: State) -> Order:
         """Return the order parameters of a state.
@@ -130,7 +174,8 @@ class Equations:
         """
         problem, free, given = self.problem, self._free, np.flatnonzero(self.problem.frozen)
         m, inside = len(problem.columns), np.ix_(self._free, self._free)
-        inverse = np.linalg.inv((np.diag(problem.ridge) + state.K)[inside])
+        K = state.K + state.pull
+        inverse = np.linalg.inv((np.diag(problem.ridge) + K)[inside])
         V, R = np.zeros((m, m)), np.zeros((m, m))
         V[inside] = inverse / problem.alpha
         R[inside] = inverse @ state.S[inside] @ inverse / problem.alpha
@@ -138,7 +183,7 @@ class Equations:
         if len(given):
             M[given] = problem.overlaps[given]
             own = np.diag(problem.rest[given] ** 2)
-            follow = -inverse @ state.K[np.ix_(free, given)]
+            follow = -inverse @ K[np.ix_(free, given)]
             R[np.ix_(given, given)] = own
             R[np.ix_(free, given)] = follow @ own
             R[np.ix_(given, free)] = (follow @ own).T
@@ -177,12 +222,15 @@ class Equations:
 
         Equation: joint-minimum.
         """
-        n, order = self.nodes, self.order(state)
-        x, values, error = self.prox(order, state.c, x)
+        return self._means_at(self.order(state), state.c, x)
+
+    def _means_at(self, order: Order, c: np.ndarray, x: np.ndarray) -> Means:
+        n = self.nodes
+        x, values, error = self.prox(order, c, x)
         omega, root, found = self.omega(order), self._root(order), dict[str, Any]()
         for j in self._chunks:
             some = (x[j], omega[j], n.scale[j], n.y[j], n.Z[j], n.weights[j])
-            for name, part in self._compiled.means(*some, state.c, root).items():
+            for name, part in self._compiled.means(*some, c, order.gram, root).items():
                 found[name] = found.get(name, 0.0) + np.asarray(part)
         return Means(order, x, values, error, found)
 
@@ -194,11 +242,11 @@ class Equations:
         """
         problem, free, of = self.problem, self._free, means.of
         P, C = state.M.shape[1], len(state.c)
-        ridge = problem.ridge[free]
-        by_M = (problem.ridge[:, None] * means.order.M + of["GZ"])[free]
+        ridge = np.diag(problem.ridge) + state.pull
+        by_M = (ridge @ means.order.M + of["GZ"])[free]
         slope = np.concatenate([by_M.ravel(), of["by_c"] + problem.ridge_c * state.c])
         of_M = of["ZJZ"][free][:, :, free].reshape(len(free) * P, len(free) * P)
-        of_M = of_M + np.diag(np.repeat(ridge, P))
+        of_M = of_M + np.kron(ridge[np.ix_(free, free)], np.eye(P))
         mixed = of["ZJc"][free].reshape(len(free) * P, C)
         of_c = of["by_cc"] + problem.ridge_c * np.eye(C)
         curvature = np.block([[of_M, mixed], [mixed.T, of_c]])
@@ -207,7 +255,7 @@ class Equations:
         move *= min(1.0, most / max(np.abs(move).max(), 1e-12))
         M = means.order.M.copy()
         M[free] -= move[: len(free) * P].reshape(len(free), P)
-        return State(of["K"], of["S"], M, state.c - move[len(free) * P :])
+        return State(of["K"], of["S"], of["pull"], M, state.c - move[len(free) * P :])
 
     def replicon(self, means: Means) -> float:
         """Return the spectral radius below which replica symmetry is stable at 1."""
@@ -239,7 +287,7 @@ class Equations:
         n, root, omega = self.nodes, self._root(order), self.omega(order, g)
         moved = (n.scale[..., None] * (move @ root_of(order.R))).reshape(len(x), -1)
         parts = [
-            self._compiled.pulls(x[j], omega[j], n.scale[j], n.y[j], c, root, moved[j])
+            self._compiled.pulls(x[j], omega[j], n.scale[j], n.y[j], c, order.gram, root, moved[j])
             for j in self._chunks
         ]
         pulls, changes = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -259,7 +307,8 @@ class Equations:
             for first in range(0, len(left), _CHUNK):
                 j = np.resize(left[first : first + _CHUNK], _CHUNK)  # the last ones repeat
                 some = (x[j], damping[j], omega[j], n.scale[j], n.y[j])
-                x[j], damping[j], value[j], slope[j] = self._compiled.prox(*some, c, root)
+                at = c, order.gram, root
+                x[j], damping[j], value[j], slope[j] = self._compiled.prox(*some, *at)
             left = left[~(slope[left] < _SMALL)]
             if not len(left):
                 break
@@ -283,60 +332,62 @@ def _compiled(network: Architecture, loss: Any, outputs: int, L: int, m: int) ->
 
     of_sample, size = sample_loss(loss, outputs), L * m
 
-    def one(h: Any, y: Any, c: Any) -> Any:
-        return of_sample(network.scores(h.reshape(L, m), c, outputs), y)
+    def one(h: Any, y: Any, c: Any, gram: Any) -> Any:
+        return of_sample(scores_of(network, h.reshape(L, m), c, gram, outputs), y)
 
-    def penalised(x: Any, omega: Any, D: Any, y: Any, c: Any) -> Any:
-        return 0.5 * x @ x + one(omega + D @ x, y, c)
+    def penalised(x: Any, omega: Any, D: Any, y: Any, *at: Any) -> Any:
+        return 0.5 * x @ x + one(omega + D @ x, y, *at)
 
     slope = jax.grad(penalised)
 
-    def curvature(x: Any, omega: Any, D: Any, y: Any, c: Any) -> Any:
-        return jnp.eye(len(x)) + D.T @ jax.hessian(one)(omega + D @ x, y, c) @ D
+    def curvature(x: Any, omega: Any, D: Any, y: Any, *at: Any) -> Any:
+        return jnp.eye(len(x)) + D.T @ jax.hessian(one)(omega + D @ x, y, *at) @ D
 
     def blocks(scale: Any, root: Any) -> Any:
         return jax.scipy.linalg.block_diag(*[scale[token] * root for token in range(L)])
 
     def prox_of(
-        x: Any, damping: Any, omega: Any, scale: Any, y: Any, c: Any, root: Any
+        x: Any, damping: Any, omega: Any, scale: Any, y: Any, c: Any, gram: Any, root: Any
     ) -> tuple[Any, ...]:
         """Newton's method with Levenberg's term, which grows until a step lowers the value."""
-        D = blocks(scale, root)
+        D, at = blocks(scale, root), (y, c, gram)
 
         def step(carry: Any, _: Any) -> tuple[Any, None]:
             x, value, damping = carry
-            matrix = curvature(x, omega, D, y, c) + damping * jnp.eye(len(x))
-            new = x - jnp.linalg.solve(matrix, slope(x, omega, D, y, c))
-            lower = penalised(new, omega, D, y, c)
+            matrix = curvature(x, omega, D, *at) + damping * jnp.eye(len(x))
+            new = x - jnp.linalg.solve(matrix, slope(x, omega, D, *at))
+            lower = penalised(new, omega, D, *at)
             good = lower <= value + 1e-13 * jnp.abs(value)
             less = jnp.where(damping < 1e-3, 0.0, damping / 6)
             damping = jnp.where(good, less, jnp.maximum(4 * damping, 0.5))
             return (jnp.where(good, new, x), jnp.where(good, lower, value), damping), None
 
-        start = (x, penalised(x, omega, D, y, c), damping)
+        start = (x, penalised(x, omega, D, *at), damping)
         (x, value, damping), _ = jax.lax.scan(step, start, None, length=_STEPS)
-        return x, damping, value, jnp.abs(slope(x, omega, D, y, c)).max()
+        return x, damping, value, jnp.abs(slope(x, omega, D, *at)).max()
 
-    prox = jax.jit(jax.vmap(prox_of, in_axes=(0, 0, 0, 0, 0, None, None)))
+    prox = jax.jit(jax.vmap(prox_of, in_axes=(0, 0, 0, 0, 0, None, None, None)))
 
-    def of_bag(x: Any, omega: Any, scale: Any, y: Any, Z: Any, c: Any, root: Any) -> Any:
+    def of_bag(x: Any, omega: Any, scale: Any, y: Any, Z: Any, c: Any, gram: Any, root: Any) -> Any:
         D = blocks(scale, root)
         h = omega + D @ x
-        G, by_c = jax.grad(one, 0)(h, y, c), jax.grad(one, 2)(h, y, c)
-        of_h = jax.hessian(one)(h, y, c)
-        mixed = jax.jacfwd(jax.grad(one, 0), 2)(h, y, c)
+        at = h, y, c, gram
+        loss, (G, by_c, by_gram) = jax.value_and_grad(one, (0, 2, 3))(*at)
+        of_h = jax.hessian(one)(*at)
+        mixed = jax.jacfwd(jax.grad(one, 0), 2)(*at)
         V = D @ D.T
         inverse = jnp.linalg.inv(jnp.eye(size) + of_h @ V)
         J = (inverse @ of_h).reshape(L, m, L, m)
-        by_cc = jax.hessian(one, 2)(h, y, c) - mixed.T @ (V @ inverse) @ mixed
+        by_cc = jax.hessian(one, 2)(*at) - mixed.T @ (V @ inverse) @ mixed
         G, square = G.reshape(L, m), scale**2
         return {
             "S": jnp.einsum("l,li,lj->ij", square, G, G),
             "K": jnp.einsum("l,lilj->ij", square, J),
+            "pull": by_gram + by_gram.T,
             "GZ": G.T @ Z,
             "by_c": by_c,
             "by_cc": by_cc,
-            "loss": one(h, y, c),
+            "loss": loss,
             "T": jnp.einsum("l,k,likj,lpkq->ipjq", square, square, J, J),
             "ZJZ": jnp.einsum("lp,likj,kq->ipjq", Z, J, Z),
             "ZJc": jnp.einsum("lp,lic->ipc", Z, (inverse @ mixed).reshape(L, m, -1)),
@@ -344,23 +395,25 @@ def _compiled(network: Architecture, loss: Any, outputs: int, L: int, m: int) ->
 
     @jax.jit
     def means(
-        x: Any, omega: Any, scale: Any, y: Any, Z: Any, weights: Any, c: Any, root: Any
+        x: Any, omega: Any, scale: Any, y: Any, Z: Any, weights: Any, c: Any, gram: Any, root: Any
     ) -> Any:
         def own(x: Any, omega: Any, scale: Any, y: Any, Z: Any) -> Any:
-            return of_bag(x, omega, scale, y, Z, c, root)
+            return of_bag(x, omega, scale, y, Z, c, gram, root)
 
         found = jax.vmap(own)(x, omega, scale, y, Z)
         result = {name: jnp.tensordot(weights, part, axes=1) for name, part in found.items()}
         return result | {"K": 0.5 * (result["K"] + result["K"].T)}
 
     @jax.jit
-    def pulls(x: Any, omega: Any, scale: Any, y: Any, c: Any, root: Any, move: Any) -> Any:
+    def pulls(
+        x: Any, omega: Any, scale: Any, y: Any, c: Any, gram: Any, root: Any, move: Any
+    ) -> Any:
         def own(x: Any, omega: Any, scale: Any, y: Any, move: Any) -> Any:
             D = blocks(scale, root)
             h = omega + D @ x
-            of_h = jax.hessian(one)(h, y, c)
+            of_h = jax.hessian(one)(h, y, c, gram)
             change = jnp.linalg.solve(jnp.eye(size) + of_h @ (D @ D.T), of_h @ move)
-            return jax.grad(one, 0)(h, y, c).reshape(L, m), change.reshape(L, m)
+            return jax.grad(one, 0)(h, y, c, gram).reshape(L, m), change.reshape(L, m)
 
         return jax.vmap(own)(x, omega, scale, y, move)
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sparsetoken.theory.minimum.equations import Equations, Means, Order, State, root_of
 
-_DAMPING = 0.5
+_DAMPING, _LEAST_DAMPING = 0.5, 0.1  # of steps; smaller ones where weights run away
 _PATIENCE = 30  # iterations, after which the damping is larger where the residual has not halved
 _FIRST_MOVE, _GROWTH = 0.02, 1.05  # of the largest move of M in a step, where it starts slowly
 _TERMS = 5  # of Anderson mixing
@@ -38,7 +38,7 @@ class Solution(NamedTuple):
     @property
     def gram(self) -> Float[np.ndarray, "m m"]:
         """U^T U."""
-        return self.order.R + self.order.M @ self.order.M.T
+        return self.order.gram
 
 
 def solve(
@@ -68,7 +68,8 @@ def solve(
         Whether overlaps move little at first: K and S then follow, and a branch without the signal
         is not leapt over.
     """
-    x = equations.no_move() if x is None else x
+    x = first = equations.no_move() if x is None else x
+    largest = _DAMPING
     v, damping, least = packed(start), _DAMPING, np.inf
     seen: list[tuple[np.ndarray, np.ndarray]] = []
     nearest: Solution | None = None
@@ -84,7 +85,12 @@ def solve(
         if size < tolerance and means.prox_error < 1e-6:
             break
         if not np.isfinite(v).all() or np.abs(v).max() > _RUNAWAY:
-            return Solution(state, means, size, iteration, True)
+            if largest < _LEAST_DAMPING:
+                return Solution(state, means, size, iteration, True)
+            largest /= 4
+            v, x, damping, least = packed(start), first, largest, np.inf
+            seen.clear()
+            continue
         if iteration % _PATIENCE == 0:  # a solution that larger steps leap over
             damping, least = (damping, size) if size < 0.5 * least else (damping / 2, size)
             seen.clear()
@@ -104,8 +110,8 @@ def _unpacked(v: np.ndarray, like: State) -> State:
     for part in like:
         parts.append(v[first : first + part.size].reshape(part.shape))
         first += part.size
-    K, S, M, c = parts
-    return State(0.5 * (K + K.T), 0.5 * (S + S.T), M, c)
+    K, S, pull, M, c = parts
+    return State(0.5 * (K + K.T), 0.5 * (S + S.T), 0.5 * (pull + pull.T), M, c)
 
 
 def _legal(equations: Equations, v: np.ndarray, like: State) -> bool:
@@ -113,7 +119,7 @@ def _legal(equations: Equations, v: np.ndarray, like: State) -> bool:
     if not np.isfinite(v).all():
         return False
     state, free = _unpacked(v, like), np.flatnonzero(~equations.problem.frozen)
-    A = (np.diag(equations.problem.ridge) + state.K)[np.ix_(free, free)]
+    A = (np.diag(equations.problem.ridge) + state.K + state.pull)[np.ix_(free, free)]
     return bool(np.linalg.eigvalsh(state.S)[0] > 0 and np.linalg.eigvalsh(A)[0] > 0)
 
 
