@@ -200,6 +200,73 @@ def digits(n: int, rng: np.random.Generator, part: int) -> Draw:
     return bags, y
 
 
+def loops(n: int, rng: np.random.Generator, part: int) -> Draw:
+    """Digits with loops (0, 6, 8, 9): one in bags of one class, four in bags of the other."""
+    X, target = _rows("digits", part)
+    y = _labels(n, rng)
+    looped = np.isin(target, (0, 6, 8, 9))
+    bags = [X[rng.choice(np.flatnonzero(~looped), rng.integers(8, 16))] for _ in y]
+    for bag, label in zip(bags, y, strict=True):
+        count = 4 if label else 1
+        bag[:count] = X[rng.choice(np.flatnonzero(looped), count)]
+    return bags, y
+
+
+def couples(n: int, rng: np.random.Generator, part: int) -> Draw:
+    """A three and a five together, against two of one of them, among other digits."""
+    X, target = _rows("digits", part)
+    y = _labels(n, rng)
+    others = np.flatnonzero(~np.isin(target, (3, 5)))
+    bags = [X[rng.choice(others, rng.integers(8, 14))] for _ in y]
+    for bag, label in zip(bags, y, strict=True):
+        for place, kind in enumerate((3, 5) if label else 2 * [rng.choice([3, 5])]):
+            bag[place] = X[rng.choice(np.flatnonzero(target == kind))]
+    return bags, y
+
+
+def rings(n: int, rng: np.random.Generator) -> Draw:
+    """Two tokens of one class are on a circle, in two of five dimensions."""
+    y = _labels(n, rng)
+    bags = [rng.standard_normal((rng.integers(6, 14), 5)) for _ in y]
+    for bag, label in zip(bags, y, strict=True):
+        if label:
+            bag[:2, :2] *= 3 / np.linalg.norm(bag[:2, :2], axis=1)[:, None]
+    return bags, y
+
+
+@functools.cache
+def _photographs() -> list[np.ndarray]:
+    """Return the patches of 8 x 8 pixels of two photographs, in grey, in random order."""
+    found = []
+    for image in datasets.load_sample_images().images:
+        grey = image.mean(axis=2)
+        rows, columns = (size // 8 for size in grey.shape)
+        cut = grey[: 8 * rows, : 8 * columns].reshape(rows, 8, columns, 8)
+        patches = cut.swapaxes(1, 2).reshape(-1, 64)
+        found.append(np.random.default_rng(1).permutation(patches))
+    return found
+
+
+def textures(n: int, rng: np.random.Generator, part: int) -> Draw:
+    """Two patches of one photograph among patches of another, in bags of one class."""
+    usual, rare = (patches[part::2] for patches in _photographs())
+    y = _labels(n, rng)
+    bags = [usual[rng.integers(len(usual), size=rng.integers(10, 20))] for _ in y]
+    for bag, label in zip(bags, y, strict=True):
+        if label:
+            bag[:2] = rare[rng.integers(len(rare), size=2)]
+    return bags, y
+
+
+def shares(n: int, rng: np.random.Generator) -> Draw:
+    """Tokens of six kinds, Gaussian each, in other shares."""
+    centres = 3 * np.random.default_rng(9).standard_normal((6, 8))
+    y = _labels(n, rng)
+    of_class = np.array([[0.3, 0.1, 0.2, 0.1, 0.2, 0.1], [0.1, 0.3, 0.1, 0.2, 0.1, 0.2]])
+    kinds = [rng.choice(6, rng.integers(6, 16), p=of_class[label]) for label in y]
+    return [centres[one] + rng.standard_normal((len(one), 8)) for one in kinds], y
+
+
 def token(n: int, rng: np.random.Generator) -> Draw:
     """One of 20 tokens of one class has a signal of length 5, in 50 dimensions."""
     y = _labels(n, rng)
@@ -228,6 +295,11 @@ MADE: dict[str, tuple[Callable[..., Draw], int]] = {
     "digits": (digits, 200),
     "token": (token, 150),
     "means": (means, 150),
+    "loops": (loops, 200),
+    "couples": (couples, 200),
+    "rings": (rings, 200),
+    "textures": (textures, 150),
+    "shares": (shares, 120),
 }
 """Sets with the number of bags to fit to."""
 
@@ -237,7 +309,7 @@ def made_bags(
 ) -> tuple[Bags, np.ndarray, Bags, np.ndarray]:
     """Return n bags of a made set and others to score; of tables these have other rows."""
     make = MADE[name][0]
-    of_tables = make in (cells, wines, digits)
+    of_tables = make in (cells, wines, digits, loops, couples, textures)
     fit = make(n, rng, 0) if of_tables else make(n, rng)
     test = make(TEST, rng, 1) if of_tables else make(TEST, rng)
     return as_bags(fit[0]), fit[1], as_bags(test[0]), test[1]

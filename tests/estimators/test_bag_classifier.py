@@ -26,6 +26,7 @@ from sparsetoken.estimators import (
 )
 from sparsetoken.estimators.fitting.stacking import convex_weights, shrunk_weights
 from sparsetoken.estimators.fitting.targets import Samples
+from sparsetoken.estimators.stack import TAKEN
 from sparsetoken.losses import get_loss
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
@@ -77,7 +78,7 @@ def test_a_member_of_another_size_spoils_nothing(scale: float, seed: int) -> Non
 
 def test_the_score_is_made_of_its_members(ragged: Fitted) -> None:
     model, bags, y = ragged
-    assert model.member_names_ == ["constant", "size", "forest", "mean", "maxima", "attention"]
+    assert model.member_names_ == list(TAKEN)
     parts = model.contributions(bags)
     expected = parts.sum(axis=1) + model.intercept_[0]
     np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-12)
@@ -209,8 +210,8 @@ def test_a_token_of_the_first_class_is_found() -> None:
 
 def test_three_classes(three: Fitted) -> None:
     model, bags, names = three
-    assert model.weights_.shape == (9, 3)  # a shift of 6 deviations makes tails heavy
-    assert model.contributions(bags).shape == (150, 9, 3)
+    assert model.weights_.shape == (11, 3)  # a shift of 6 deviations makes tails heavy
+    assert model.contributions(bags).shape == (150, 11, 3)
     np.testing.assert_allclose(
         model.contributions(bags).sum(axis=1) + model.intercept_, model.decision_function(bags)
     )

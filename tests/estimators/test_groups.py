@@ -13,8 +13,10 @@ from sparsetoken import AttentionClassifier, BagClassifier, BagRegressor
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
     GroupWarning,
+    NoisyOrClassifier,
     PooledForestClassifier,
     PooledLinearClassifier,
+    PrototypeClassifier,
     QueryWarning,
     TokenTransformer,
 )
@@ -44,6 +46,8 @@ def patients(seed=0, P=30, shift=1.0, each=4):
         BagClassifier,  # of which the others are members
         AttentionClassifier,
         PooledLinearClassifier,
+        PrototypeClassifier,
+        NoisyOrClassifier,
         pytest.param(PooledForestClassifier, marks=pytest.mark.slow),
     ],
 )

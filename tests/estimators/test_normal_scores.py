@@ -9,6 +9,7 @@ from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledLinearClassifier, TokenNormalScores
+from sparsetoken.estimators.stack import TAKEN
 
 DTYPES = (np.float32, np.float64)
 
@@ -166,4 +167,4 @@ def test_normal_tokens_are_not_replaced() -> None:
     X[y == 1, 0] += 1.5
     model = BagClassifier().fit(X, y)
     assert model.normal_scores_ is None
-    assert model.member_names_ == ["constant", "forest", "mean", "maxima", "attention"]
+    assert model.member_names_ == [name for name in TAKEN if name != "size"]

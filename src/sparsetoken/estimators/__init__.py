@@ -21,10 +21,13 @@ from sparsetoken.estimators.inputs import (
 from sparsetoken.estimators.linear import (
     MaxPooledClassifier,
     PooledLinearClassifier,
+    PooledStatisticsClassifier,
     VectorizedLinearClassifier,
 )
+from sparsetoken.estimators.noisy_or import NoisyOrClassifier
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.estimators.pooling import BagPooling
+from sparsetoken.estimators.prototypes import PrototypeClassifier
 from sparsetoken.estimators.token_table import token_table
 from sparsetoken.estimators.token_transformer import TokenTransformer
 
@@ -36,9 +39,12 @@ __all__ = [
     "EmptyBagWarning",
     "GroupWarning",
     "MaxPooledClassifier",
+    "NoisyOrClassifier",
     "PaddingWarning",
     "PooledForestClassifier",
     "PooledLinearClassifier",
+    "PooledStatisticsClassifier",
+    "PrototypeClassifier",
     "QueryWarning",
     "TableWarning",
     "TokenNormalScores",

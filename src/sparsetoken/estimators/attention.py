@@ -7,46 +7,34 @@ import warnings
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_log_mean_exp, segment_mean, segment_softmax
 from sparsetoken.base.progress import progress_of
-from sparsetoken.base.validation import generator_of, integer
+from sparsetoken.base.validation import integer
 from sparsetoken.estimators.base import (
     Auto,
-    BagEstimator,
     BaseBagClassifier,
     ClassWeight,
     RandomState,
     ReadoutEstimator,
     auto_or_positive,
 )
+from sparsetoken.estimators.cross_fitted import CrossFitted
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
 from sparsetoken.estimators.fitting.linear_fit import require_smooth
-from sparsetoken.estimators.fitting.stacking import fold_numbers
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.inputs import QueryWarning
 from sparsetoken.losses import Loss
 
 
-class TokenOrder(BagEstimator):
+class TokenOrder(CrossFitted):
     """Finds and ranks the tokens of each bag by a score of each token."""
 
-    n_folds: int
-    random_state: RandomState
     progress: bool
-
-    def _folds(
-        self, targets: Targets, needed: bool
-    ) -> tuple[Int[np.ndarray, " n"], np.random.RandomState]:
-        """Return the fold of each bag, one for all if nothing needs two of each class."""
-        n_folds, rng = integer("n_folds", self.n_folds, 2), generator_of(self.random_state)
-        if not needed:
-            return np.zeros(len(targets.given), dtype=int), rng
-        return fold_numbers(targets.strata, n_folds, rng, targets.groups), rng
 
     def top_tokens(self, X: Any, k: int = 1, mask: Any = None) -> list[np.ndarray]:
         """Return the positions of the k tokens that count most in each bag, the first the most.

@@ -15,8 +15,13 @@ from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomSt
 from sparsetoken.estimators.fitting.targets import Targets, effective_weights, of_classes
 from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.estimators.forest import PooledForestClassifier
-from sparsetoken.estimators.linear import MaxPooledClassifier, PooledLinearClassifier
-from sparsetoken.estimators.stack import BagStack, Found, Kinds
+from sparsetoken.estimators.linear import (
+    MaxPooledClassifier,
+    PooledLinearClassifier,
+    PooledStatisticsClassifier,
+)
+from sparsetoken.estimators.prototypes import PrototypeClassifier
+from sparsetoken.estimators.stack import BagStack, Found, Kinds, best_form
 
 LEAST = 1e-6  # probability that a member of a user is taken to give at least
 
@@ -25,14 +30,16 @@ class BagClassifier(BagStack, BaseBagClassifier):
     """An average of classifiers of bags, weighted by how well they predict held-out bags.
 
     The members are the class rate (``constant``), logistic regression on the logarithm of the size
-    of a bag where sizes differ, `PooledForestClassifier`, and `PooledLinearClassifier`,
-    `MaxPooledClassifier` and `AttentionClassifier`, these three fitted to the tokens and, where
-    columns have heavy tails, to their normal scores (`TokenNormalScores`). The score of a bag is
+    of a bag where sizes differ, `PooledForestClassifier`, `PooledStatisticsClassifier`,
+    `PrototypeClassifier`, and `PooledLinearClassifier`, `MaxPooledClassifier` and
+    `AttentionClassifier`, these three fitted to the tokens and, where columns have heavy tails, to
+    their normal scores (`TokenNormalScores`). The score of a bag is
     sum_m weights_[m] score_m + intercept_. The weights are >= 0, have the sum 1, and give held-out
     scores the least mean loss: stacking, or the super learner. Weights found without a tenth of the
     bags say how much of this is noise, and leave so much to the class rate. Beyond 6.7e7 values of
     tokens members are fitted to the normal scores of a sample of bags, or groups, whose size
-    `summary` says; bags outside the sample count as held out.
+    `summary` says; bags outside the sample count as held out. Prototypes are fitted to about 1000
+    bags at most.
 
     Parameters
     ----------
@@ -110,6 +117,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
         AttentionClassifier,
         PooledForestClassifier,
         DummyClassifier,
+        PooledStatisticsClassifier,
+        PrototypeClassifier,
     )
     _method = "predict_proba"
 
@@ -144,10 +153,9 @@ class BagClassifier(BagStack, BaseBagClassifier):
         return doubts
 
     def _keep_token_scores(self, found: list[Found]) -> int:
-        """Take the form of the tokens whose probabilities predict the labels best."""
-        fits = [[token_fit(*one) for one in of_form] for of_form in found]
-        best = int(np.argmin([sum(fit.loss for fit in of_form) for of_form in fits]))
-        task, best_fits = found[best][0][0], fits[best]
+        """Take the form of the tokens in which attention has the least left-out loss."""
+        best = best_form(found)
+        task, best_fits = found[best][0][0], [token_fit(*one) for one in found[best]]
         coef = task.tokens.coefficients(np.stack([fit.w for fit in best_fits]))
         self.token_coef_ = coef.astype(task.bags.dtype)
         odds_of = np.zeros((4, len(best_fits), max(len(fit.odds) for fit in best_fits)))

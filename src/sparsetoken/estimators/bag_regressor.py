@@ -14,7 +14,7 @@ from sparsetoken.estimators.attention import Attention
 from sparsetoken.estimators.base import Auto, BaseBagRegressor, RandomState
 from sparsetoken.estimators.forest import PooledForest
 from sparsetoken.estimators.linear import MaxPooled, MeanPooled
-from sparsetoken.estimators.stack import BagStack, Found, Kinds
+from sparsetoken.estimators.stack import BagStack, Found, Kinds, best_form
 
 
 class _Part(BaseBagRegressor):
@@ -47,7 +47,7 @@ class ForestRegressor(PooledForest, _Part):
 class BagRegressor(BagStack, BaseBagRegressor):
     """An average of regressors of bags, weighted by how well they predict bags left out.
 
-    The members and their weights are those of `BagClassifier`, with the square loss: the mean of y,
+    The members and their weights are as for `BagClassifier`, with the square loss: the mean of y,
     regressions on the logarithm of the size of a bag and by trees, and on the mean token, on column
     maxima and by attention, these three on the tokens and on their normal scores.
 
@@ -106,9 +106,7 @@ class BagRegressor(BagStack, BaseBagRegressor):
 
     def _keep_token_scores(self, found: list[Found]) -> int:
         """Take the attention of least left-out loss."""
-        pairs = [of_form[0] for of_form in found]
-        losses = [fit.readout.left_out_loss(task.samples) for task, fit in pairs]
-        task, fit = pairs[best := int(np.argmin(losses))]
+        task, fit = found[best := best_form(found)][0]
         coef = task.tokens.coefficients(fit.directions[:1])
         self.token_coef_ = coef.astype(task.bags.dtype)
         self.side_ = np.array([-1 if fit.exponent < 0 else 1])

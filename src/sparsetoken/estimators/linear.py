@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.bags import Bags
-from sparsetoken.bags.segments import segment_max, segment_mean
+from sparsetoken.bags.segments import segment_deviation, segment_max, segment_mean
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.base import (
     Auto,
@@ -17,6 +17,8 @@ from sparsetoken.estimators.base import (
     ClassWeight,
     ReadoutEstimator,
 )
+from sparsetoken.estimators.fitting.linear_fit import LinearFit
+from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
@@ -45,24 +47,50 @@ class MaxPooled(MeanPooled):
     largest_range_: Float[np.ndarray, "2 K"]
 
     def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
-        tokens, fits = tasks[0].tokens, [task.largest_fit() for task in tasks]
+        self._keep_maxima([task.largest_fit() for task in tasks], tasks[0].tokens, targets)
+        return []
+
+    def _keep_maxima(self, fits: list[LinearFit], tokens: StandardTokens, targets: Targets) -> None:
+        """Keep the readouts of mean token and maxima, the first 2 d weights of fits."""
         dtype, d = tokens.bags.dtype, tokens.bags.dimension
         means = [dataclasses.replace(fit, w=fit.w[:d]) for fit in fits]
         self._keep_readouts(means, tokens, targets)
-        readouts = np.stack([fit.w[d:] for fit in fits])
+        readouts = np.stack([fit.w[d : 2 * d] for fit in fits])
         self.largest_coef_ = (targets.scale * tokens.coefficients(readouts)).astype(dtype)
         moved = [targets.scale * tokens.offset(u) for u in readouts]
         self.intercept_ = self.intercept_ + np.array(moved, self.intercept_.dtype)
         largest = tokens.largest * tokens.scale + tokens.mean
         products = largest.astype(dtype) @ self.largest_coef_.T
         self.largest_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
-        return []
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         largest = segment_max(bags.tokens, bags.offsets) @ self._in(bags, self.largest_coef_).T
         # A bag unlike all of training says no more than the most telling one there.
         largest = np.clip(largest, *self._in(bags, self.largest_range_))
         return self._moved(self._of_means(bags) + largest, bags)
+
+
+class StatisticsPooled(MaxPooled):
+    """The score is linear in mean token, column maxima and standard deviations within the bag."""
+
+    deviation_coef_: Float[np.ndarray, "K m"]
+    deviation_range_: Float[np.ndarray, "2 K"]
+
+    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
+        tokens, fits = tasks[0].tokens, [task.statistics_fit() for task in tasks]
+        dtype, d = tokens.bags.dtype, tokens.bags.dimension
+        self._keep_maxima(fits, tokens, targets)
+        readouts = np.stack([fit.w[2 * d :] for fit in fits])
+        self.deviation_coef_ = (targets.scale * tokens.coefficients(readouts)).astype(dtype)
+        products = (tokens.deviations * tokens.scale).astype(dtype) @ self.deviation_coef_.T
+        self.deviation_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
+        return []
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        means = segment_mean(bags.tokens, bags.offsets)
+        deviations = segment_deviation(bags.tokens, means, bags.offsets).astype(bags.dtype)
+        products = deviations @ self._in(bags, self.deviation_coef_).T
+        return super()._scores(bags) + np.clip(products, *self._in(bags, self.deviation_range_))
 
 
 class _LinearClassifier(BaseBagClassifier, ReadoutEstimator):
@@ -188,6 +216,47 @@ class MaxPooledClassifier(MaxPooled, _LinearClassifier):
     >>> bags = rng.standard_normal((100, 8, 5))
     >>> bags[labels == 1, 0, 2] += 4  # one token of eight
     >>> MaxPooledClassifier().fit(bags, labels).score(bags, labels) > 0.9
+    True
+    """
+
+
+class PooledStatisticsClassifier(StatisticsPooled, _LinearClassifier):
+    """A linear classifier of mean token, column maxima and standard deviations within the bag.
+
+    The score is <w, mean_l x_l> + <u, max_l x_l> + <v, std_l x_l> + b, column by column.
+
+    Parameters
+    ----------
+    ridge : float or "auto"
+        > 0, of w, u and v. ``auto`` takes the least leave-one-out loss, in the scale of the
+        features over the bags; scores are then shrunk and their threshold is moved as in
+        `PooledLinearClassifier`.
+    loss, standardize, class_weight, n_tokens
+        As for `PooledLinearClassifier`.
+
+    Attributes
+    ----------
+    coef_, largest_coef_, deviation_coef_ : arrays of shape (1, d) or (n_classes, d)
+        w, u and v.
+    largest_range_, deviation_range_ : arrays of shape (2, 1) or (2, n_classes)
+        Least and largest <u, max_l x_l> and <v, std_l x_l> of training bags. New ones are cut to
+        these ranges.
+    classes_, intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
+        As for `PooledLinearClassifier`.
+
+    See Also
+    --------
+    sparsetoken.estimators.MaxPooledClassifier : Without the deviations.
+    sparsetoken.BagClassifier : An average of several classifiers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.estimators import PooledStatisticsClassifier
+    >>> labels, rng = np.arange(200) % 2, np.random.default_rng(0)
+    >>> bags = rng.standard_normal((200, 8, 5))
+    >>> bags[labels == 1, :, 0] *= 3  # the tokens of one class vary more
+    >>> PooledStatisticsClassifier().fit(bags, labels).score(bags, labels) > 0.9
     True
     """
 

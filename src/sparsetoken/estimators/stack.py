@@ -21,13 +21,15 @@ from sparsetoken.estimators.fitting.attention import AttentionFit, attend
 from sparsetoken.estimators.fitting.stacking import shrunk_weights
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.forest import LARGEST_SAMPLE
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 
 VALUES = 1 << 26  # of normal scores that members are fitted to: a copy of 512 MB
 LEAST = 100  # bags that they are fitted to all the same
 CONSTANT = "constant"
 NORMAL = " of normal scores"
-TAKEN = ("constant", "size", "forest", "mean", "maxima", "attention")
+POOLED = ("mean", "maxima", "attention")
+TAKEN = ("constant", "size", "forest", *POOLED, "statistics", "prototypes")
 
 Form = Literal["tokens", "normal scores", "log sizes", "bags"]
 """What a member acts on: the last is for members of a user, by the methods of scikit-learn."""
@@ -44,6 +46,8 @@ class Kinds(NamedTuple):
     attention: type
     forest: type
     constant: type
+    statistics: Any = None
+    prototypes: Any = None
 
 
 class _Member(NamedTuple):
@@ -99,6 +103,7 @@ class BagStack(TokenOrder):
                 found.append([(task, attend(task, part.folds)) for task in part.tasks])
                 members += self._poolings(form, part, found[-1])
                 done()
+            members += self._of_single_tokens(whole, rng)
             for name, one in own:
                 members.append(self._cross_validated(name, one, bags, targets, folds))
                 done()
@@ -139,6 +144,22 @@ class BagStack(TokenOrder):
         forest = self._kinds.forest()
         forest.random_state = rng.randint(2**31 - 1)
         yield self._fitted("forest", "tokens", forest, whole)
+
+    def _of_single_tokens(self, whole: _Part, rng: np.random.RandomState) -> Iterator[_Member]:
+        """Return deviations within the bag, and similarities to tokens.
+
+        Of many bags the latter are fitted to a sample, as trees are.
+        """
+        if self._kinds.statistics is None or whole.tasks[0].bags.sizes.max() == 1:
+            return
+        yield self._fitted("statistics", "tokens", self._kinds.statistics(), whole)
+        prototypes, targets = self._kinds.prototypes(), whole.targets
+        prototypes.random_state = rng.randint(2**31 - 1)
+        rows = targets.sampled(LARGEST_SAMPLE)
+        if len(rows) < len(whole.rows):
+            bags, few = whole.tasks[0].bags[rows], targets.take(rows)
+            whole = _Part(rows, self._tasks(bags, few), few, self._folds(few, needed=True)[0])
+        yield self._fitted("prototypes", "tokens", prototypes, whole, whole.folds)
 
     def _poolings(self, form: Form, part: _Part, found: Found) -> Iterator[_Member]:
         """Return mean pooling, column maxima and attention of one form of the tokens."""
@@ -207,7 +228,7 @@ class BagStack(TokenOrder):
         except (TypeError, ValueError):
             raise InvalidInput("members", legal, self.members) from None
         names = [name for name, _ in pairs]
-        reserved = (*TAKEN, *(name + NORMAL for name in TAKEN[-3:]))
+        reserved = (*TAKEN, *(name + NORMAL for name in POOLED))
         if len({*names, *reserved}) < len(names) + len(reserved):
             taken = f"Names that are taken: {', '.join(reserved)}."
             raise InvalidInput("members", legal, names, taken)
@@ -349,6 +370,14 @@ class BagStack(TokenOrder):
                 f"{self.member_bags_.max()} bags."
             )
         return "\n".join(lines)
+
+
+def best_form(found: list[Found]) -> int:
+    """Return the place of the form of the tokens in which attention has the least left-out loss."""
+    losses = [
+        sum(fit.readout.left_out_loss(task.samples) for task, fit in of_form) for of_form in found
+    ]
+    return int(np.argmin(losses))
 
 
 def _normal_scores(

@@ -56,7 +56,7 @@ def telling(samples: Samples, subsets: Subsets) -> Bool[np.ndarray, " S"]:
     return np.array([np.ptp(samples.y[subset]) > 0 for subset in subsets])
 
 
-def _shares(samples: Samples, subsets: Subsets) -> Float[np.ndarray, "S n"]:
+def shares_of(samples: Samples, subsets: Subsets) -> Float[np.ndarray, "S n"]:
     """Return the share of each sample in the weight of each subset."""
     weight = np.stack([samples.weight * subset for subset in subsets])
     return weight / weight.sum(axis=1, keepdims=True)
@@ -74,7 +74,7 @@ def two_steps(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
     """
     bags, samples, loss = task.bags, task.samples, task.loss
     tokens, means, y = task.tokens, task.tokens.means, samples.y
-    parts = _shares(samples, subsets)
+    parts = shares_of(samples, subsets)
     h0 = np.asarray(loss.slope(y, np.zeros(len(y))))
     W1 = -STEP * (parts * h0) @ means
     b1 = -STEP * parts @ h0
@@ -169,25 +169,32 @@ def likelihood_queries(
     sign : float
         1 where the second class holds the tokens, -1 where the first does.
     """
-    samples, ridges = task.samples, _ridges(task, len(subsets))
+    samples, ridges = task.samples, ridges_of(task, len(subsets))
     problem = LikelihoodProblem(
         task.tokens,
         samples.y,
-        np.tile(_shares(samples, subsets), (len(ridges), 1)),
+        np.tile(shares_of(samples, subsets), (len(ridges), 1)),
         np.repeat(ridges, len(subsets)),
         sign,
         task.loss,
     )
     start = np.concatenate([starts, np.zeros((1, len(subsets)))]).T
-    work = float(task.bags.tokens.size * len(problem.ridges))
-    steps = int(np.clip(WORK / work, LEAST_STEPS, STEPS))
     minima = descend_together(
-        problem.value_and_gradient, np.tile(start, (len(ridges), 1)), steps, TOLERANCE
+        problem.value_and_gradient,
+        np.tile(start, (len(ridges), 1)),
+        steps_of(task, len(problem.ridges)),
+        TOLERANCE,
     )
     return [group.T for group in np.split(minima.points[:, :-1], len(ridges))]
 
 
-def _ridges(task: Task, subsets: int) -> Float[np.ndarray, " r"]:
+def steps_of(task: Task, problems: int) -> int:
+    """Return how many steps there is time for."""
+    work = float(task.bags.tokens.size * problems)
+    return int(np.clip(WORK / work, LEAST_STEPS, STEPS))
+
+
+def ridges_of(task: Task, subsets: int) -> Float[np.ndarray, " r"]:
     """Return d / (n strength^2): the prior that token scores have that standard deviation.
 
     Where there is no time for all of them it is the middle one: with many bags per dimension

@@ -90,6 +90,15 @@ class Task:
         both = np.concatenate([self.tokens.means, self.tokens.largest], axis=1)
         return self.calibrated(self._chosen(both, "bags" if self.rescale else "tokens"))
 
+    def statistics_fit(self) -> LinearFit:
+        """Return the readout of mean token, column maxima and deviations: 3 d entries.
+
+        As `largest_fit` in scales and probabilities.
+        """
+        tokens = self.tokens
+        every = np.concatenate([tokens.means, tokens.largest, tokens.deviations], axis=1)
+        return self.calibrated(self._chosen(every, "bags" if self.rescale else "tokens"))
+
     def _chosen(self, features: Float[np.ndarray, "n m"], by: Divisor) -> LinearFit:
         """Return a readout of scaled features, as weights of the features given.
 
