@@ -283,6 +283,80 @@ def means(n: int, rng: np.random.Generator) -> Draw:
     return list(bags), y
 
 
+# Sets of several classes.
+
+
+def digit_classes(n: int, rng: np.random.Generator, part: int, K: int) -> Draw:
+    """Three of a digit, which is the class, among 3 to 10 of any kind."""
+    X, target = _rows("digits", part)
+    y = rng.permutation(np.arange(n) % K)
+    bags = [X[rng.integers(len(X), size=rng.integers(6, 14))] for _ in y]
+    for bag, label in zip(bags, y, strict=True):
+        bag[:3] = X[rng.choice(np.flatnonzero(target == label), 3)]
+    return bags, y
+
+
+def cultivars(n: int, rng: np.random.Generator, part: int) -> Draw:
+    """Mixtures of three wines, of which one has the larger share."""
+    X, target = _rows("wine", part)
+    y = rng.permutation(np.arange(n) % 3)
+    return [
+        _of_rows(X, target, rng.integers(4, 12), rng, np.where(np.arange(3) == label, 0.5, 0.25))
+        for label in y
+    ], y
+
+
+def mixtures(n: int, rng: np.random.Generator, K: int) -> Draw:
+    """Tokens of twelve Gaussian kinds in other shares in each class."""
+    fixed = np.random.default_rng(K)
+    centres, of_class = 3 * fixed.standard_normal((12, 8)), fixed.dirichlet(2 * np.ones(12), K)
+    y = rng.permutation(np.arange(n) % K)
+    kinds = [rng.choice(12, rng.integers(8, 20), p=of_class[label]) for label in y]
+    return [centres[one] + rng.standard_normal((len(one), 8)) for one in kinds], y
+
+
+def directions(n: int, rng: np.random.Generator, K: int) -> Draw:
+    """One of ten tokens has a signal of length 5, in another direction in each class."""
+    y = rng.permutation(np.arange(n) % K)
+    bags = rng.standard_normal((n, 10, 20))
+    bags[np.arange(n), 0, y] += 5
+    return list(bags), y
+
+
+def offsets(n: int, rng: np.random.Generator, K: int) -> Draw:
+    """All tokens have a weak signal, in another direction in each class."""
+    y = rng.permutation(np.arange(n) % K)
+    centres = 0.6 * np.random.default_rng(K).standard_normal((K, 12))
+    return [c + rng.standard_normal((rng.integers(4, 10), 12)) for c in centres[y]], y
+
+
+CLASSES: dict[str, tuple[Callable[..., Draw], int]] = {
+    "two digits": (functools.partial(digit_classes, K=2), 200),
+    "three digits": (functools.partial(digit_classes, K=3), 200),
+    "five digits": (functools.partial(digit_classes, K=5), 200),
+    "ten digits": (functools.partial(digit_classes, K=10), 200),
+    "three cultivars": (cultivars, 150),
+    "four mixtures": (functools.partial(mixtures, K=4), 150),
+    "eight mixtures": (functools.partial(mixtures, K=8), 240),
+    "four directions": (functools.partial(directions, K=4), 200),
+    "six directions": (functools.partial(directions, K=6), 300),
+    "six offsets": (functools.partial(offsets, K=6), 150),
+    "nine offsets": (functools.partial(offsets, K=9), 200),
+}
+"""Sets of several classes, and of two for comparison, with the number of bags to fit to."""
+
+
+def class_split(name: str, draw: int) -> Split:
+    """Return a draw of a set of several classes; of tables the test has other rows."""
+    rng = np.random.default_rng([91, list(CLASSES).index(name), draw])
+    make, n = CLASSES[name]
+    of_tables = name.endswith(("digits", "cultivars"))
+    fit, test = (
+        make(k, rng, part) if of_tables else make(k, rng) for part, k in enumerate((n, TEST))
+    )
+    return Split(as_bags(fit[0]), fit[1], as_bags(test[0]), test[1])
+
+
 MADE: dict[str, tuple[Callable[..., Draw], int]] = {
     "sizes": (sizes, 100),
     "spreads": (spreads, 150),
@@ -403,10 +477,11 @@ def sets(folder: Path | None = None) -> dict[str, BagSet]:
         found[name] = BagSet(group, 50, functools.partial(real_split, name, folder=folder))
     for group, kinds, make in (
         ("made", MADE, made_split),
+        ("classes", CLASSES, class_split),
         ("model", MODELS, model_split),
         ("tokens", TOKENS, token_split),
     ):
         for name in kinds:
-            count = 4 if group == "made" else 8
+            count = 4 if group in ("made", "classes") else 8
             found[name] = BagSet(group, count, functools.partial(make, name))
     return {**found, "noise": BagSet("noise", 60, noise)}

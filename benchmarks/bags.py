@@ -93,7 +93,7 @@ def scored(name: str, number: int, method: str, folder: Path | None) -> list[dic
         model.fit(split.bags, split.y)
     seconds = time.process_time() - start
     place = {"group": group, "set": name, "number": number}
-    chances = model.predict_proba(split.test)[:, 1]
+    chances = model.predict_proba(split.test)
     row = {**place, "method": method, **_measures(chances, split.truth), "seconds": seconds}
     if hasattr(model, "top_tokens") and split.true is not None:
         row |= _top_token(model, split)
@@ -101,17 +101,28 @@ def scored(name: str, number: int, method: str, folder: Path | None) -> list[dic
         row["tokens"] = _tokens(np.concatenate(model.predict_token_proba(split.test)), split.true)
     rows = [row]
     if hasattr(model, "member_scores"):
-        scores = zip(model.member_names_, model.member_scores(split.test).T, strict=True)
+        each = np.moveaxis(model.member_scores(split.test), 1, 0)
+        scores = zip(model.member_names_, each, strict=True)
         for member, score in scores:
-            own = _measures(special.expit(score), split.truth)
+            own = _measures(_chances(score), split.truth)
             rows.append({**place, "method": f"its {member}", **own})
     return rows
 
 
+def _chances(scores: np.ndarray) -> np.ndarray:
+    """Return probabilities of classes from log odds of the second, or from those of more."""
+    if scores.ndim > 1:
+        return special.softmax(scores, axis=1)
+    return np.stack([special.expit(-scores), special.expit(scores)], axis=1)
+
+
 def _measures(chances: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    accuracy = float(np.mean((chances > 0.5) == truth))
-    area, loss = roc_auc_score(truth, chances), log_loss(truth, chances)
-    return dict(zip(MEASURES, (accuracy, float(area), float(loss)), strict=True))
+    """Return accuracy, AUC and log-loss; of several classes the AUC of each against the rest."""
+    two = chances.shape[1] == 2
+    predicted = chances[:, 1] > 0.5 if two else chances.argmax(axis=1)
+    area = roc_auc_score(truth, chances[:, 1] if two else chances, multi_class="ovr")
+    values = np.mean(predicted == truth), area, log_loss(truth, chances)
+    return dict(zip(MEASURES, map(float, values), strict=True))
 
 
 def _top_token(model: Any, split: Split) -> dict[str, int]:
@@ -162,6 +173,10 @@ def show(frame: pd.DataFrame) -> None:
         print((top["top_true"].sum() / top["with_true"].sum()).round(3).to_string())
     if "tokens" in frame:
         _show_tokens(frame.dropna(subset="tokens"))
+    if "classes" in set(frame["group"]):
+        print("\nseconds of processor time of a fit to each set of several classes, median")
+        of_classes = frame[frame["group"] == "classes"].dropna(subset="seconds")
+        print(of_classes.pivot_table("seconds", "set", "method", "median", sort=False).round(2))
     print("\nseconds of processor time of a fit: median, largest, sum")
     print(frame.groupby("method")["seconds"].agg(["median", "max", "sum"]).round(2).to_string())
 

@@ -10,8 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy.special import log_expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
 from sparsetoken import BagClassifier
@@ -24,7 +26,13 @@ from sparsetoken.estimators import (
     PooledLinearClassifier,
     QueryWarning,
 )
-from sparsetoken.estimators.fitting.stacking import convex_weights, shrunk_weights
+from sparsetoken.estimators.fitting.stacking import (
+    LossRisk,
+    MultinomialRisk,
+    convex_weights,
+    shrunk_weights,
+    temperature,
+)
 from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.stack import TAKEN
 from sparsetoken.losses import get_loss
@@ -34,8 +42,8 @@ Fitted = tuple[BagClassifier, Bags, np.ndarray]
 LOGISTIC = get_loss("logistic")
 
 
-def equal(y: np.ndarray) -> Samples:
-    return Samples(2.0 * y - 1, np.ones(len(y)), np.ones(len(y)))
+def risk(y: np.ndarray) -> LossRisk:
+    return LossRisk(Samples(2.0 * y - 1, np.ones(len(y)), np.ones(len(y))), LOGISTIC)
 
 
 def loss_of(scores: np.ndarray, y: np.ndarray) -> float:
@@ -46,7 +54,7 @@ def test_weights_are_those_of_least_loss_on_a_grid() -> None:
     rng, y = np.random.default_rng(0), np.arange(200) % 2
     truth = 2.0 * y - 1
     scores = np.stack([truth + 2 * rng.standard_normal(200) for _ in range(3)], axis=1)
-    found = convex_weights(scores, equal(y), LOGISTIC)
+    found = convex_weights(scores, risk(y))
     assert found.sum() == pytest.approx(1)
     steps = np.arange(101)
     grid = [(a, b, 100 - a - b) for a in steps for b in steps if a + b <= 100]
@@ -59,9 +67,9 @@ def test_a_member_that_is_no_help_has_no_weight() -> None:
     rng, y = np.random.default_rng(1), np.arange(100) % 2
     good = 2.0 * y - 1 + rng.standard_normal(100)
     scores = np.stack([good, -good, np.full(100, np.inf)], axis=1)
-    assert convex_weights(scores, equal(y), LOGISTIC).tolist() == [1, 0, 0]
+    assert convex_weights(scores, risk(y)).tolist() == [1, 0, 0]
     with pytest.raises(InvalidInput, match="finite left-out scores"):
-        convex_weights(scores[:, 2:], equal(y), LOGISTIC)
+        convex_weights(scores[:, 2:], risk(y))
 
 
 @pytest.mark.parametrize(("scale", "seed"), [(1e3, 0), (1e4, 1), (1e4, 2)])
@@ -71,7 +79,7 @@ def test_a_member_of_another_size_spoils_nothing(scale: float, seed: int) -> Non
     y = rng.standard_normal(100)
     members = [y + spread * rng.standard_normal(100) for spread in (1, 2, 1)]
     scores = np.stack([*members, scale * rng.standard_normal(100)], axis=1)
-    weights = convex_weights(scores, Samples(y, np.ones(100), np.ones(100)), square)
+    weights = convex_weights(scores, LossRisk(Samples(y, np.ones(100), np.ones(100)), square))
     best = min(square.value(y, one).mean() for one in scores.T)
     assert square.value(y, scores @ weights).mean() <= best * (1 + 1e-9)  # rounding
 
@@ -173,11 +181,11 @@ def test_weights_of_lucky_members_shrink() -> None:
     for _ in range(10):
         noise = 0.3 * rng.standard_normal((60, 6))
         scores = np.concatenate([np.zeros((60, 1)), noise], axis=1)
-        shares.append(shrunk_weights(scores, equal(y), LOGISTIC)[0])
-        plain.append(convex_weights(scores, equal(y), LOGISTIC)[0])
+        shares.append(shrunk_weights(scores, risk(y))[0])
+        plain.append(convex_weights(scores, risk(y))[0])
     assert np.mean(shares) > np.mean(plain) + 0.15
     scores[:, 1] = 4.0 * y - 2
-    assert shrunk_weights(scores, equal(y), LOGISTIC)[1] > 0.999
+    assert shrunk_weights(scores, risk(y))[1] > 0.999
 
 
 def test_weights_do_not_hang_on_labels_that_alternate() -> None:
@@ -187,7 +195,7 @@ def test_weights_do_not_hang_on_labels_that_alternate() -> None:
         rng = np.random.default_rng(seed)
         z = 0.5 * (2 * y - 1) + rng.standard_normal(200)
         scores = np.stack([0 * z, z - 0.7, z + 0.7], axis=1)
-        shares.append(shrunk_weights(scores, equal(y), LOGISTIC)[0])
+        shares.append(shrunk_weights(scores, risk(y))[0])
     # In shuffled order the constant has a weight of .02 in the mean, with such folds of .33.
     assert np.mean(shares) < 0.1
 
@@ -210,19 +218,75 @@ def test_a_token_of_the_first_class_is_found() -> None:
 
 def test_three_classes(three: Fitted) -> None:
     model, bags, names = three
-    assert model.weights_.shape == (11, 3)  # a shift of 6 deviations makes tails heavy
+    assert model.weights_.shape == (11, 1)  # a shift of 6 deviations makes tails heavy
     assert model.contributions(bags).shape == (150, 11, 3)
     np.testing.assert_allclose(
         model.contributions(bags).sum(axis=1) + model.intercept_, model.decision_function(bags)
     )
     assert model.attention_weights(bags)[0].shape == (bags.sizes[0], 3)
     assert model.top_tokens(bags, 2)[0].shape == (2, 3)
-    assert len(model.summary().splitlines()) == 3
+    assert model.summary().startswith("3 classes: ")
     assert model.score(bags, names) > 0.8  # a third by chance
     chances = model.predict_token_proba(bags)
     assert [p.shape for p in chances] == [(size, 3) for size in bags.sizes]
     best = np.array([p[:, 0].max() > 0.5 for p in chances])
     assert np.mean(best == (names == "left")) > 0.9  # six deviations
+
+
+def test_one_stack_of_all_classes(three: Fitted) -> None:
+    """Scores are weighted logarithms of the probabilities of members; the risk is the log-loss."""
+    model, bags, names = three
+    number, scores = np.searchsorted(model.classes_, names), model.member_scores(bags)
+    np.testing.assert_allclose(np.exp(scores).sum(axis=2), 1)
+    for place, name in enumerate(model.member_names_):
+        member = model.members_[name]
+        left_out = member.left_out_scores_ if name != "constant" else np.zeros((150, 3))
+        T = model.member_temperature_[place]
+        of_member = log_softmax(log_expit(left_out) / T, axis=1)
+        loss = -of_member[np.arange(150), number].mean()
+        assert model.member_losses_[place, 0] == pytest.approx(loss, rel=1e-6)
+    mixed = softmax(scores.transpose(0, 2, 1) @ model.weights_[:, 0], axis=1)
+    even = 3 / (2 * 152)
+    np.testing.assert_allclose(model.predict_proba(bags), (1 - even) * mixed + even / 3)
+    left_out = log_softmax(model.left_out_scores_, axis=1)
+    assert -left_out[np.arange(150), number].mean() < model.member_losses_.min() + 0.02  # shrunk
+
+
+def test_multinomial_risk_is_the_log_loss_and_its_gradient() -> None:
+    rng = np.random.default_rng(0)
+    number, z = rng.integers(0, 4, 30), rng.standard_normal((30, 4))
+    one = MultinomialRisk(Samples(number.astype(float), np.ones(30), np.ones(30)))
+    chances = softmax(z, axis=1)
+    assert one.mean(z) == pytest.approx(log_loss(number, chances, labels=range(4)))
+    moved = [
+        one.losses(z + 1e-6 * np.eye(4)[k]) - one.losses(z - 1e-6 * np.eye(4)[k]) for k in range(4)
+    ]
+    np.testing.assert_allclose(one.slopes(z), np.stack(moved, axis=1) / 2e-6, atol=1e-8)
+    part = np.arange(30) < 10
+    np.testing.assert_allclose(one.take(part).losses(z[part]), one.losses(z)[part])
+
+
+def test_temperatures_are_those_of_least_loss() -> None:
+    """Scores that are three times too small; those that are always right do not run away."""
+    rng = np.random.default_rng(0)
+    number = rng.integers(0, 3, 400)
+    z = rng.standard_normal((400, 3)) + 2.0 * np.eye(3)[number]
+    one = MultinomialRisk(Samples(number.astype(float), np.ones(400), np.ones(400)))
+    found = temperature(z / 3, one)
+    losses = {T: one.mean(z / 3 / T) for T in np.linspace(0.05, 1, 96)}
+    assert found == pytest.approx(min(losses, key=losses.__getitem__), abs=0.02)  # of the prior
+    assert 1e-3 < temperature(np.eye(3)[number], one) < 0.2
+    assert temperature(np.full((400, 3), np.nan), one) == 1
+
+
+def test_weights_of_classes_count_in_the_stack(draw: Draw) -> None:
+    """A class that counts more is predicted more often; empty bags have the weighted rates."""
+    bags, y = draw(120, classes=3, sizes=(2, 6))
+    usual, first = (
+        BagClassifier(class_weight=w).fit(bags, y) for w in (None, {0: 8.0, 1: 1.0, 2: 1.0})
+    )
+    assert np.mean(first.predict(bags) == 0) > np.mean(usual.predict(bags) == 0)
+    assert np.exp(first.empty_score_) == pytest.approx([0.8, 0.1, 0.1])
 
 
 def test_a_member_of_ones_own(draw: Draw) -> None:

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import log_expit, log_softmax, softmax
 from sklearn.dummy import DummyClassifier
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomState
+from sparsetoken.estimators.fitting.stacking import MultinomialRisk, Risk, temperature
 from sparsetoken.estimators.fitting.targets import Targets, effective_weights, of_classes
+from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.linear import (
@@ -21,7 +24,7 @@ from sparsetoken.estimators.linear import (
     PooledStatisticsClassifier,
 )
 from sparsetoken.estimators.prototypes import PrototypeClassifier
-from sparsetoken.estimators.stack import BagStack, Found, Kinds, best_form
+from sparsetoken.estimators.stack import BagStack, Found, Kinds, Member, best_form
 
 LEAST = 1e-6  # probability that a member of a user is taken to give at least
 
@@ -34,12 +37,13 @@ class BagClassifier(BagStack, BaseBagClassifier):
     `PrototypeClassifier`, and `PooledLinearClassifier`, `MaxPooledClassifier` and
     `AttentionClassifier`, these three fitted to the tokens and, where columns have heavy tails, to
     their normal scores (`TokenNormalScores`). The score of a bag is
-    sum_m weights_[m] score_m + intercept_. The weights are >= 0, have the sum 1, and give held-out
-    scores the least mean loss: stacking, or the super learner. Weights found without a tenth of the
-    bags say how much of this is noise, and leave so much to the class rate. Beyond 6.7e7 values of
-    tokens members are fitted to the normal scores of a sample of bags, or groups, whose size
-    `summary` says; bags outside the sample count as held out. Prototypes are fitted to about 1000
-    bags at most.
+    sum_m weights_[m] score_m + intercept_, of log odds of two classes, of logarithms of the class
+    probabilities of more, whose softmax are then the probabilities. The weights are >= 0, have the
+    sum 1, and give held-out scores the least mean loss: stacking, or the super learner. Weights
+    found without a tenth of the bags say how much of this is noise, and leave so much to the class
+    rate. Beyond 6.7e7 values of tokens members are fitted to the normal scores of a sample of bags,
+    or groups, whose size `summary` says; bags outside the sample count as held out. Prototypes are
+    fitted to about 1000 bags at most.
 
     Parameters
     ----------
@@ -66,12 +70,15 @@ class BagClassifier(BagStack, BaseBagClassifier):
         Those of normal scores act on these, ``size`` on bags of one token: the logarithm of a size.
     member_bags_ : int array of shape (M,)
         How many bags each member was fitted to.
-    weights_ : array of shape (M, K)
-        K = 1 for two classes, else n_classes, each against the rest. A `QueryWarning` says if the
-        constant has all of it.
-    member_losses_ : array of shape (M, K)
-        Held-out log-loss of each member by itself.
+    weights_ : array of shape (M, 1)
+        All classes share them. A `QueryWarning` says if the constant has all of it.
+    member_losses_ : array of shape (M, 1)
+        Held-out log-loss of each member by itself, of all classes.
+    member_temperature_ : array of shape (M,)
+        What the logarithms of the probabilities of more than two classes are divided by, so that
+        those of held-out bags have the least loss; 1 for two classes.
     intercept_ : array of shape (K,)
+        K = 1 for two classes, else n_classes.
         What weights of two classes add to the log odds; 0 for more classes.
     token_coef_ : array of shape (K, d)
         `top_tokens` orders by <x_l, token_coef_>, of normal scores if `orders_normal_scores_`.
@@ -151,6 +158,30 @@ class BagClassifier(BagStack, BaseBagClassifier):
         self.intercept_ = np.array(targets.constants) - np.array(rates.constants)
         self.left_out_scores_ = self.left_out_scores_ + self.intercept_
         return doubts
+
+    def _joint(
+        self, scores: Float[np.ndarray, "n K"], temperature: float = 1.0
+    ) -> Float[np.ndarray, "n K"]:
+        """Return log odds of two classes, or the logarithms of the probabilities of more."""
+        if scores.shape[1] == 1:
+            return scores
+        with np.errstate(invalid="ignore"):  # a member of a user may give scores that are not
+            return np.asarray(log_softmax(log_expit(scores) / temperature, axis=1))  # finite
+
+    def _temper(self, members: list[Member], risk: Risk) -> None:
+        """One against the rest is less sure than the classes together, or surer."""
+        super()._temper(members, risk)
+        if isinstance(risk, MultinomialRisk):
+            found = [temperature(self._joint(one.left_out), risk) for one in members[1:]]
+            self.member_temperature_[1:] = found
+
+    def _risk(self, tasks: list[Task], targets: Targets) -> Risk:
+        return (
+            super()._risk(tasks, targets) if len(tasks) == 1 else MultinomialRisk(targets.jointly)
+        )
+
+    def _of_classes(self, scores: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n K"]:
+        return np.asarray(softmax(scores, axis=1))
 
     def _keep_token_scores(self, found: list[Found]) -> int:
         """Take the form of the tokens in which attention has the least left-out loss."""

@@ -64,7 +64,8 @@ class BagRegressor(BagStack, BaseBagRegressor):
     member_losses_ : array of shape (M, 1)
         Half the mean squared error of each member by itself on bags left out, in units of the
         variance of y.
-    member_names_, member_bags_, weights_, members_, token_coef_, orders_normal_scores_, side_
+    member_names_, member_bags_, member_temperature_, weights_, members_, token_coef_,
+    orders_normal_scores_, side_
         As for `BagClassifier`, K = 1; `side_` is -1 where single tokens make y small.
     intercept_ : array of shape (1,)
         0.

@@ -146,7 +146,8 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
         loss, ridge = get_loss(self.loss), auto_or_positive("ridge", self.ridge)
         tokens = StandardTokens.of(bags, targets.weight, self.standardize)
         rescale = ridge == "auto" and self.standardize
-        return [Task(tokens, one, loss, ridge, rescale) for one in targets.problems]
+        several = len(targets.problems) > 1
+        return [Task(tokens, one, loss, ridge, rescale, several) for one in targets.problems]
 
     @abc.abstractmethod
     def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
@@ -262,9 +263,13 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
         if K == 2:
             chances = (n * expit(scores) + 1) / (n + 2)
             return np.concatenate([1 - chances, chances], axis=1)
-        chances = softmax(log_expit(scores), axis=1)
+        chances = self._of_classes(scores)
         even = K / ((K - 1) * (n + 2))
         return (1 - even) * chances + even / K
+
+    def _of_classes(self, scores: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n K"]:
+        """Return probabilities of more than two classes from scores of each against the rest."""
+        return np.asarray(softmax(log_expit(scores), axis=1))
 
 
 class BaseBagRegressor(RegressorMixin, BagEstimator):

@@ -29,8 +29,8 @@ class PrototypeClassifier(CrossFitted, BaseBagClassifier):
     n_prototypes : int
         About how many tokens are prototypes, at least 1; all if there are not more.
     n_folds : int
-        Folds of the cross-validation that chooses the ridge; fewer if a class has fewer bags. The
-        prototypes of a fold are left out with its bags.
+        Folds of left-out scores, by which probabilities are calibrated; fewer if a class has fewer
+        bags. The prototypes of a fold are left out with its bags.
     class_weight, n_tokens
         As for `PooledLinearClassifier`.
     random_state : int, RandomState or None
@@ -110,7 +110,9 @@ class PrototypeClassifier(CrossFitted, BaseBagClassifier):
         similarities = Similarities(F, folds, folds[self.prototype_bags_])
         found = zip(tasks, targets.constants, strict=True)
         fits = [
-            task.calibrated(similarities.readout(task.samples, task.loss, constant))
+            task.calibrated(
+                similarities.readout(task.samples, task.loss, constant, not task.of_several)
+            )
             for task, constant in found
         ]
         self.coef_ = np.stack([fit.w for fit in fits]).astype(bags.dtype)

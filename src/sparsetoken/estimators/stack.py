@@ -18,7 +18,7 @@ from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.attention import Attention, TokenOrder
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
-from sparsetoken.estimators.fitting.stacking import shrunk_weights
+from sparsetoken.estimators.fitting.stacking import LossRisk, Risk, shrunk_weights
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.forest import LARGEST_SAMPLE
@@ -50,7 +50,7 @@ class Kinds(NamedTuple):
     prototypes: Any = None
 
 
-class _Member(NamedTuple):
+class Member(NamedTuple):
     """A fitted estimator, what it acts on, its bags, and its scores of these when left out."""
 
     name: str
@@ -74,10 +74,11 @@ class BagStack(TokenOrder):
 
     members: Sequence[tuple[str, Any]]
     member_names_: list[str]
-    member_losses_: Float[np.ndarray, "M K"]
+    member_losses_: Float[np.ndarray, "M 1"]
     member_bags_: Int[np.ndarray, " M"]
+    member_temperature_: Float[np.ndarray, " M"]
     members_: dict[str, Any]
-    weights_: Float[np.ndarray, "M K"]
+    weights_: Float[np.ndarray, "M 1"]
     token_coef_: Float[np.ndarray, "K d"]
     side_: Int[np.ndarray, " K"]
     orders_normal_scores_: bool
@@ -113,13 +114,19 @@ class BagStack(TokenOrder):
         self.members_ = {member.name: member.estimator for member in members}
         self._forms = {member.name: member.form for member in members}
         self.orders_normal_scores_ = self._keep_token_scores(found) > 0
+        self.empty_score_ = self._joint(self.empty_score_[None])[0]
         self._weigh(members, tasks, targets)
+        if not self._silent():
+            return []
         return [
-            f"{self._kind_of_name} {name}: no member predicts left-out bags better than the "
-            "constant, which has all weight. Take more bags, or add a member of your own."
-            for name, silent in zip(self._names(), self._silent(), strict=True)
-            if silent
+            f"{self._all_of_it()}: no member predicts left-out bags better than the constant, "
+            "which has all weight. Take more bags, or add a member of your own."
         ]
+
+    def _all_of_it(self) -> str:
+        """Return what the weights are of."""
+        names = self._names()
+        return f"{self._kind_of_name} {names[0]}" if len(names) == 1 else f"{len(names)} classes"
 
     def _of_normal_scores(self, whole: _Part) -> _Part:
         """Return normal scores of all bags, or of a sample where they would take much memory."""
@@ -131,13 +138,13 @@ class BagStack(TokenOrder):
         tasks = self._tasks(self._formed(bags[rows], "normal scores"), few)
         return _Part(rows, tasks, few, self._folds(few, needed=True)[0])
 
-    def _alone(self, whole: _Part, rng: np.random.RandomState) -> Iterator[_Member]:
+    def _alone(self, whole: _Part, rng: np.random.RandomState) -> Iterator[Member]:
         """Return what is fitted once: the class rate or the mean, size of the bag, and trees."""
         bags, targets = whole.tasks[0].bags, whole.targets
         dummy = self._kinds.constant().fit(bags, targets.given, sample_weight=targets.weight)
         # As of the other members, level (and slope) are those of least loss of all bags.
         scores = np.tile(targets.in_units(np.array(targets.constants)), (len(bags), 1))
-        yield _Member(CONSTANT, "bags", dummy, scores, whole.rows)
+        yield Member(CONSTANT, "bags", dummy, scores, whole.rows)
         if bags.sizes.min() < bags.sizes.max():
             sizes = whole._replace(tasks=self._tasks(self._formed(bags, "log sizes"), targets))
             yield self._fitted("size", "log sizes", self._kinds.mean(), sizes)
@@ -145,7 +152,7 @@ class BagStack(TokenOrder):
         forest.random_state = rng.randint(2**31 - 1)
         yield self._fitted("forest", "tokens", forest, whole)
 
-    def _of_single_tokens(self, whole: _Part, rng: np.random.RandomState) -> Iterator[_Member]:
+    def _of_single_tokens(self, whole: _Part, rng: np.random.RandomState) -> Iterator[Member]:
         """Return deviations within the bag, and similarities to tokens.
 
         Of many bags the latter are fitted to a sample, as trees are.
@@ -161,7 +168,7 @@ class BagStack(TokenOrder):
             whole = _Part(rows, self._tasks(bags, few), few, self._folds(few, needed=True)[0])
         yield self._fitted("prototypes", "tokens", prototypes, whole, whole.folds)
 
-    def _poolings(self, form: Form, part: _Part, found: Found) -> Iterator[_Member]:
+    def _poolings(self, form: Form, part: _Part, found: Found) -> Iterator[Member]:
         """Return mean pooling, column maxima and attention of one form of the tokens."""
         more = "" if form == "tokens" else NORMAL
         yield self._fitted(f"mean{more}", form, self._kinds.mean(), part)
@@ -171,7 +178,7 @@ class BagStack(TokenOrder):
         fits = [fit for _, fit in found]
         yield self._fitted(f"attention{more}", form, self._kinds.attention(), part, fits)
 
-    def _fitted(self, name: str, form: Form, estimator: Any, part: _Part, *given: Any) -> _Member:
+    def _fitted(self, name: str, form: Form, estimator: Any, part: _Part, *given: Any) -> Member:
         """Return a member that knows what all have in common, so that it can be used by itself."""
         bags, targets = part.tasks[0].bags, part.targets
         estimator.n_bags_, estimator.n_features_in_ = self.n_bags_, bags.dimension
@@ -181,9 +188,9 @@ class BagStack(TokenOrder):
         if hasattr(self, "classes_"):
             estimator.classes_ = self.classes_
         estimator._fit_tasks(part.tasks, targets, *given)
-        return _Member(name, form, estimator, estimator.left_out_scores_, part.rows)
+        return Member(name, form, estimator, estimator.left_out_scores_, part.rows)
 
-    def _completed(self, member: _Member, bags: Bags) -> _Member:
+    def _completed(self, member: Member, bags: Bags) -> Member:
         """Return a member with the scores of all bags: those outside its sample are unseen."""
         unseen = np.setdiff1d(np.arange(len(bags)), member.rows)
         if not len(unseen):
@@ -200,20 +207,35 @@ class BagStack(TokenOrder):
     def _keep_token_scores(self, found: list[Found]) -> int:
         """Set what orders tokens, and return which of the forms it acts on."""
 
-    def _weigh(self, members: list[_Member], tasks: list[Task], targets: Targets) -> None:
+    def _weigh(self, members: list[Member], tasks: list[Task], targets: Targets) -> None:
         """Set weights, constants, and what the average says of bags that are left out."""
-        left_out = np.stack([member.left_out for member in members])
-        losses, weights = [], []
-        for k, task in enumerate(tasks):
-            samples, loss = task.samples, task.loss
-            scores = (left_out[:, :, k] - targets.shift) / targets.scale
-            losses.append(np.asarray(loss.value(samples.y, scores)) @ samples.share)
-            weights.append(shrunk_weights(scores.T, samples, loss))
-        self.member_losses_, self.weights_ = np.stack(losses, axis=1), np.stack(weights, axis=1)
+        risk = self._risk(tasks, targets)
+        self._temper(members, risk)
+        pairs = zip(members, self.member_temperature_.tolist(), strict=True)
+        left_out = np.stack([self._joint(member.left_out, T) for member, T in pairs], axis=2)
+        scores = (left_out - targets.shift) / targets.scale
+        scores = scores[:, 0] if len(tasks) == 1 else scores
+        weights = shrunk_weights(scores, risk)
+        with np.errstate(invalid="ignore"):  # of scores that are not finite
+            losses = [risk.mean(scores[..., m]) for m in range(len(members))]
+        self.weights_, self.member_losses_ = weights[:, None], np.array(losses)[:, None]
         self.intercept_ = np.zeros(len(tasks))
         # A member without weight may have scores that are not finite.
-        known = np.where(self.weights_[:, None] > 0, left_out, 0.0)
-        self.left_out_scores_ = np.einsum("mk,mnk->nk", self.weights_, known)
+        self.left_out_scores_ = left_out[..., weights > 0] @ weights[weights > 0]
+
+    def _temper(self, members: list[Member], risk: Risk) -> None:
+        """Set the temperature of each member."""
+        self.member_temperature_ = np.ones(len(members))
+
+    def _joint(
+        self, scores: Float[np.ndarray, "n K"], temperature: float = 1.0
+    ) -> Float[np.ndarray, "n K"]:
+        """Return scores of a member as they are averaged."""
+        return scores
+
+    def _risk(self, tasks: list[Task], targets: Targets) -> Risk:
+        """Return what the weights minimise."""
+        return LossRisk(tasks[0].samples, tasks[0].loss)
 
     @abc.abstractmethod
     def _of_user(self, member: Any, bags: Bags) -> Float[np.ndarray, "n K"]:
@@ -244,7 +266,7 @@ class BagStack(TokenOrder):
         bags: Bags,
         targets: Targets,
         folds: Int[np.ndarray, " n"],
-    ) -> _Member:
+    ) -> Member:
         """Fit a member of a user, with the scores of bags in folds that it has not seen."""
         y, weight = targets.given, targets.weight
         weighted = not (weight == weight[0]).all()
@@ -260,16 +282,16 @@ class BagStack(TokenOrder):
                 left_out[here] = targets.constants
             else:
                 left_out[here] = self._of_user(fitted(rest), bags[here])
-        return _Member(
+        return Member(
             name, "bags", fitted(np.ones(len(y), dtype=bool)), left_out, np.arange(len(y))
         )
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        used = np.flatnonzero(self.weights_.any(axis=1)).tolist()
+        used = np.flatnonzero(self.weights_[:, 0]).tolist()
         scores = np.tile(self.intercept_, (len(bags), 1))
         found = self._of_members(bags, [self.member_names_[m] for m in used])
         for m, member_scores in zip(used, found, strict=True):
-            scores = scores + self.weights_[m] * member_scores
+            scores = scores + self.weights_[m, 0] * member_scores
         return scores
 
     def _of_members(self, bags: Bags, names: list[str]) -> Iterator[Float[np.ndarray, "n K"]]:
@@ -277,7 +299,10 @@ class BagStack(TokenOrder):
         formed = functools.cache(functools.partial(self._formed, bags))
         for name in names:
             member, form = self.members_[name], self._forms[name]
-            yield self._of_user(member, bags) if form == "bags" else member._scores(formed(form))
+            own = form == "bags"
+            scores = self._of_user(member, bags) if own else member._scores(formed(form))
+            place = self.member_names_.index(name)
+            yield self._joint(scores, float(self.member_temperature_[place]))
 
     def _formed(self, bags: Bags, form: Form) -> Bags:
         """Return what members act on; a logarithm of a size is a bag of one token."""
@@ -294,7 +319,8 @@ class BagStack(TokenOrder):
         Returns
         -------
         array of shape (n, M), or (n, M, n_classes) for more than two classes
-            In the order of `member_names_`: log odds of a classifier, predictions of a regressor.
+            In the order of `member_names_`: log odds of two classes, logarithms of the
+            probabilities of more, predictions of a regressor.
         """
         every = self._read(X, mask)
         names = self.member_names_
@@ -326,45 +352,41 @@ class BagStack(TokenOrder):
         """
         every = self._read(X, mask)
         bags = every.nonempty
-        formed = functools.cache(functools.partial(self._formed, bags))
-        K = self.weights_.shape[1]
-        weights = np.repeat(1 / bags.sizes, bags.sizes)[:, None] * np.ones(K)
-        for k in range(K):
-            if name := self._attention(k):
-                weights[:, k] = self.members_[name]._weights(formed(self._forms[name]))[:, k]
+        weights = np.repeat(1 / bags.sizes, bags.sizes)[:, None] * np.ones(len(self._names()))
+        if name := self._attention():
+            weights = self.members_[name]._weights(self._formed(bags, self._forms[name]))
         return self._per_bag(weights, every)
 
-    def _attention(self, k: int) -> str:
-        """Return the member with attention of most weight for a column, "" if none has any."""
+    def _attention(self) -> str:
+        """Return the member with attention of most weight, "" if none has any."""
         weights = {
             name: weight
-            for name, weight in zip(self.member_names_, self.weights_[:, k], strict=True)
+            for name, weight in zip(self.member_names_, self.weights_[:, 0], strict=True)
             if self._forms[name] != "bags" and isinstance(self.members_[name], Attention)
         }
         best = max(weights, key=weights.__getitem__, default="")
         return best if best and weights[best] > 0 else ""
 
     def _off(self) -> bool:
-        return bool(self._silent().all()) or not self.token_coef_.any()
+        return self._silent() or not self.token_coef_.any()
 
-    def _silent(self) -> Bool[np.ndarray, " K"]:
-        """Return for which columns the constant has all weight."""
-        return np.asarray(~self.weights_[1:].any(axis=0))
+    def _silent(self) -> bool:
+        """Return whether the constant has all weight."""
+        return not self.weights_[1:].any()
 
     def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
         form = self._formed(bags, "normal scores" if self.orders_normal_scores_ else "tokens")
         return form.tokens @ self._in(form, self.token_coef_).T
 
     def summary(self) -> str:
-        """Say in a line for each class which members have what weight."""
+        """Say in a line which members have what weight."""
         check_is_fitted(self)
-        lines = []
-        for name, weights in zip(self._names(), self.weights_.T, strict=True):
-            order = np.argsort(-weights, kind="stable")
-            parts = [f"{self.member_names_[m]} {weights[m]:.0%}" for m in order if weights[m]]
-            lines.append(f"{self._kind_of_name} {name}: {', '.join(parts)}.")
+        weights = self.weights_[:, 0]
+        order = np.argsort(-weights, kind="stable")
+        parts = [f"{self.member_names_[m]} {weights[m]:.0%}" for m in order if weights[m]]
+        lines = [f"{self._all_of_it()}: {', '.join(parts)}."]
         sampled = self.member_bags_ < self.member_bags_.max()
-        for m in np.flatnonzero(sampled & self.weights_.any(axis=1)).tolist():
+        for m in np.flatnonzero(sampled & (self.weights_[:, 0] > 0)).tolist():
             lines.append(
                 f"{self.member_names_[m]} is fitted to a sample of {self.member_bags_[m]} of "
                 f"{self.member_bags_.max()} bags."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -140,17 +140,36 @@ def fit_single_features(
     ]
 
 
+def descended(loss_of: Callable[[float], float]) -> float:
+    """Return the exponent of a ridge at a minimum of its loss, on a grid of half decades.
+
+    From the middle decade to the better neighbour while there is one; of equal ones to the larger.
+    """
+    best = DECADES[len(DECADES) // 2]
+    for step in (1.0, 0.5):
+        while True:
+            near = [e for e in (best + step, best, best - step) if DECADES[0] <= e <= DECADES[-1]]
+            least = min(near, key=loss_of)
+            if least == best or step < 1:
+                best = least
+                break
+            best = least
+    return best
+
+
 def choose_ridge(
     features: Float[np.ndarray, "n m"],
     samples: Samples,
     loss: Loss,
     ridge: float | Literal["auto"],
     more: Float[np.ndarray, "n m"] | None = None,
+    exhaustive: bool = True,
 ) -> LinearFit:
     """Return the readout with the ridge of least left-out loss, or with the given ridge.
 
     The grid has a step of half a decade. It is in units of the mean variance of the features:
-    every decade is tried first, then what lies beside the best.
+    every decade is tried first, then what lies beside the best; unless the search is to be
+    exhaustive it is that of `descended`.
 
     Parameters
     ----------
@@ -160,6 +179,7 @@ def choose_ridge(
     ridge : float or "auto"
     more : array of shape (n, m), optional
         What a sample has in addition to its features while it is left out.
+    exhaustive : bool
 
     Raises
     ------
@@ -177,14 +197,18 @@ def choose_ridge(
     unit = variance if 0 < variance < math.inf else 1.0
     tried: dict[float, LinearFit] = {}
 
-    def best_of(exponents: Iterable[float]) -> float:
-        """Try some more, and return the exponent of least loss; of equal ones the largest."""
-        for e in exponents:
+    def loss_of(e: float) -> float:
+        if e not in tried:
             tried[e] = fit_linear(matrix, samples, loss, unit * 10.0**e, more=more)
-        return min(sorted(tried, reverse=True), key=lambda e: tried[e].left_out_loss(samples))
+        return tried[e].left_out_loss(samples)
 
-    best = best_of(DECADES)
-    return tried[best_of((best - 0.5, best + 0.5))]
+    if not exhaustive:
+        return tried[descended(loss_of)]
+    for e in DECADES:
+        loss_of(e)
+    best = min(sorted(tried, reverse=True), key=loss_of)  # of equal ones the largest
+    near = (best + 0.5, best, best - 0.5)
+    return tried[min(near, key=loss_of)]
 
 
 def calibrated(fit: LinearFit, samples: Samples, loss: Loss) -> LinearFit:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.fitting.linear_fit import (
-    DECADES,
-    TOLERANCE,
     LinearFit,
+    choose_ridge,
     fit_linear,
 )
 from sparsetoken.estimators.fitting.queries import telling
@@ -64,23 +62,6 @@ def bandwidth_of(distances: Float[np.ndarray, "n P"]) -> float:
     return float(np.median(finite)) or float(finite.mean()) or 1.0
 
 
-def descended(loss_of: Callable[[float], float]) -> float:
-    """Return the exponent of a ridge at a minimum of its loss, on a grid of half decades.
-
-    From the middle decade to the better neighbour while there is one; of equal ones to the larger.
-    """
-    best = DECADES[len(DECADES) // 2]
-    for step in (1.0, 0.5):
-        while True:
-            near = [e for e in (best + step, best, best - step) if DECADES[0] <= e <= DECADES[-1]]
-            least = min(near, key=loss_of)
-            if least == best or step < 1:
-                best = least
-                break
-            best = least
-    return best
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Similarities:
     """Similarities of bags to prototypes, and the fold of the bag of each prototype.
@@ -96,34 +77,23 @@ class Similarities:
     folds: Int[np.ndarray, " n"]
     fold_of_prototype: Int[np.ndarray, " P"]
 
-    def readout(self, samples: Samples, loss: Loss, constant: float) -> LinearFit:
-        """Return the readout with the ridge of least left-out loss.
+    def readout(
+        self, samples: Samples, loss: Loss, constant: float, exhaustive: bool = True
+    ) -> LinearFit:
+        """Return a readout, with the scores of bags that are left out with their fold.
 
-        A bag is left out with its fold, and prototypes of bags of that fold with it. The score of
-        a fold without which there is one class only is the constant.
+        Prototypes of bags of that fold are left out with it. The ridge is that of least
+        leave-one-out loss of the similarities to all prototypes. The score of a fold without
+        which there is one class only is the constant.
         """
-        F, share = self.F, samples.share
-        variance = float(share @ np.square(F - share @ F).sum(axis=1)) / F.shape[1]
-        unit = variance if variance > 0 else 1.0
-        parts = []
+        F = self.F
+        fit = choose_ridge(F, samples, loss, "auto", exhaustive=exhaustive)
+        scores = np.full(len(F), constant)
         for fold in range(self.folds.max() + 1):
             rest, columns = self.folds != fold, self.fold_of_prototype != fold
             if columns.any() and telling(samples, [rest])[0]:
-                F_rest = FeatureMatrix(F[np.ix_(rest, columns)])
-                parts.append((~rest, columns, F_rest, samples.take(rest)))
-        tried: dict[float, tuple[float, Float[np.ndarray, " n"]]] = {}
-
-        def loss_of(e: float) -> float:
-            if e not in tried:
-                scores = np.full(len(F), constant)
-                for here, columns, matrix, part in parts:
-                    fit = fit_linear(matrix, part, loss, unit * 10.0**e, leave_out=False)
-                    scores[here] = F[np.ix_(here, columns)] @ fit.w + fit.b
-                tried[e] = float(share @ np.asarray(loss.value(samples.y, scores))), scores
-            return tried[e][0]
-
-        best = descended(loss_of)
-        fit = fit_linear(FeatureMatrix(F), samples, loss, unit * 10.0**best, TOLERANCE, False)
-        scores = tried[best][1]
+                part = FeatureMatrix(F[np.ix_(rest, columns)])
+                found = fit_linear(part, samples.take(rest), loss, fit.ridge, leave_out=False)
+                scores[~rest] = F[np.ix_(~rest, columns)] @ found.w + found.b
         losses = np.asarray(loss.value(samples.y, scores))
         return dataclasses.replace(fit, left_out=losses, left_out_scores=scores)

@@ -197,12 +197,12 @@ def steps_of(task: Task, problems: int) -> int:
 def ridges_of(task: Task, subsets: int) -> Float[np.ndarray, " r"]:
     """Return d / (n strength^2): the prior that token scores have that standard deviation.
 
-    Where there is no time for all of them it is the middle one: with many bags per dimension
-    it is never far from the best.
+    Where there is no time for all of them, and for each of several classes, it is the middle one:
+    with many bags per dimension it is never far from the best.
     """
     if not isinstance(task.ridge, str):
         return np.array([task.ridge])
     n, d = float(task.samples.sample_weight.sum()), task.bags.dimension
     work = float(task.bags.tokens.size * subsets * len(STRENGTHS) * STEPS)
-    strengths = STRENGTHS if work < WORK else STRENGTHS[1:2]
+    strengths = STRENGTHS if work < WORK and not task.of_several else STRENGTHS[1:2]
     return task.tokens.variance * d / (n * np.square(strengths))

@@ -89,6 +89,8 @@ class Targets:
         The labels in order; empty for numbers.
     number : int array of shape (n,)
         The place of each label among the classes, 0 for numbers.
+    jointly : Samples
+        The same samples with ``number`` as y, and weights in which each class counts as it is to.
     shift, scale : float
         A score z of a problem stands for shift + scale z in what was given.
     groups : int array of shape (n,), optional
@@ -102,6 +104,7 @@ class Targets:
     constants: list[float]
     classes: Shaped[np.ndarray, " K"]
     number: Int[np.ndarray, " n"]
+    jointly: Samples
     shift: float = 0.0
     scale: float = 1.0
     groups: Int[np.ndarray, " n"] | None = None
@@ -125,6 +128,7 @@ class Targets:
             given=self.given[rows],
             problems=[one.take(rows) for one in self.problems],
             number=self.number[rows],
+            jointly=self.jointly.take(rows),
             groups=_renumbered(self.groups, rows),
         )
 
@@ -222,8 +226,12 @@ def of_classes(
         one = Samples(2.0 * plus - 1, weight * factor, factor, groups)
         problems.append(one)  # the log odds of equal classes are exactly 0
         constants.append(float(np.log(one.weight[plus].sum() / one.weight[~plus].sum())))
-    given = classes[number]
-    return Targets(used, weight, given, problems, constants, classes, number, groups=groups)
+    given, totals = classes[number], np.bincount(number, weight)
+    each = (totals.sum() / (len(classes) * totals) if factors is None else factors)[number]
+    jointly = Samples(number.astype(float), weight * each, each, groups)
+    return Targets(
+        used, weight, given, problems, constants, classes, number, jointly, groups=groups
+    )
 
 
 def read_numbers(bags: Bags, y: Any, sample_weight: Any, groups: Any = None) -> Targets:
@@ -256,7 +264,7 @@ def read_numbers(bags: Bags, y: Any, sample_weight: Any, groups: Any = None) -> 
     kept = read_groups(bags, groups, used)
     one = Samples((y - shift) / scale, weight, np.ones(len(y)), kept)
     number = np.zeros(len(y), int)
-    return Targets(used, weight, y, [one], [0.0], y[:0], number, shift, scale, kept)
+    return Targets(used, weight, y, [one], [0.0], y[:0], number, one, shift, scale, kept)
 
 
 def read_groups(

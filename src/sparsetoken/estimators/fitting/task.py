@@ -37,6 +37,9 @@ class Task:
     rescale : bool
         Whether readouts may act on features that are divided by their deviations over the bags.
         The penalty is then in that scale; weights always act on the features given.
+    of_several : bool
+        Whether it is one of several classes against the rest: less is tried for each, as each is
+        averaged with the others.
     """
 
     tokens: StandardTokens
@@ -44,6 +47,7 @@ class Task:
     loss: Loss
     ridge: float | Literal["auto"]
     rescale: bool = False
+    of_several: bool = False
 
     @property
     def bags(self) -> Bags:
@@ -108,7 +112,9 @@ class Task:
         scaled, number = features / scale, np.arange(len(features)) if groups is None else groups
         growth = self._growth(features, by, number)
         more = None if growth is None else scaled * (growth - 1)[number]
-        fit = choose_ridge(scaled, self.samples, self.loss, self.ridge, more)
+        fit = choose_ridge(
+            scaled, self.samples, self.loss, self.ridge, more, exhaustive=not self.of_several
+        )
         return dataclasses.replace(fit, w=fit.w / scale, scale=scale)
 
     def _divisor(

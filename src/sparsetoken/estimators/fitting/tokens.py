@@ -207,8 +207,6 @@ class TokenFit:
         The probability of each count.
     side : int
         1, or -1 for tokens that make their bag one of the first class.
-    loss : float
-        Log-loss of the bags.
     rate : float
         The mean probability of a token.
     """
@@ -217,7 +215,6 @@ class TokenFit:
     odds: list[TokenOdds]
     weights: Float[np.ndarray, " A"]
     side: int
-    loss: float
     rate: float
 
 
@@ -226,16 +223,21 @@ def token_fit(task: Task, fit: AttentionFit) -> TokenFit:
 
     Each query errs by noise of its own. Scores of tokens are by queries that were found without
     their bag. The coefficients are those of the most probable count; slope, intercept and ceiling
-    are fitted for each count. In bags of one token the odds are those of the bag.
+    are fitted for each count. Each of several classes has the query of attention alone, and
+    any number of tokens or one. In bags of one token the odds are those of the bag.
     """
     samples, readout, sizes = task.samples, fit.readout, task.bags.sizes
     if sizes.max() == 1:
         of_bags = TokenOdds(0, np.ones(1), readout.b, 1.0, readout.left_out_loss(samples))
         plus = float(samples.share @ (samples.y > 0))
-        return TokenFit(readout.w, [of_bags], np.ones(1), 1, of_bags.loss, plus)
+        return TokenFit(readout.w, [of_bags], np.ones(1), 1, plus)
     side = -1 if fit.exponent < 0 else 1
     sided = dataclasses.replace(samples, y=side * samples.y)
     scores = fit.token_scores.astype(np.float64)
+    if task.of_several:
+        k = 0 if fit.directions[0].any() else 1  # attention may be off
+        odds = _of_counts(scores[:, k : k + 1], sizes, sided, 1)
+        return _averaged(fit.directions[k], odds, scores[:, k], sizes, sided, side)
     of_both = _of_counts(scores, sizes, sided)
     best = of_both[int(np.argmax(_posterior(of_both, sided)))]
     norm = np.array([np.linalg.norm(best.coef)])
@@ -245,16 +247,31 @@ def token_fit(task: Task, fit: AttentionFit) -> TokenFit:
         fit_odds(along, sizes, sided, k, dataclasses.replace(one, coef=norm))
         for k, one in enumerate(of_both)
     ]
-    weights = _posterior(odds, sided)
-    means = [one.probabilities(along, sizes).mean() for one in odds]
-    return TokenFit(a @ fit.directions, odds, weights, side, best.loss, float(weights @ means))
+    return _averaged(a @ fit.directions, odds, along[:, 0], sizes, sided, side)
+
+
+def _averaged(
+    w: Float[np.ndarray, " d"],
+    odds: list[TokenOdds],
+    scores: Float[np.ndarray, " N"],
+    sizes: Int[np.ndarray, " n"],
+    samples: Samples,
+    side: int,
+) -> TokenFit:
+    """Return odds of one score of tokens, with the probability of each count."""
+    weights = _posterior(odds, samples)
+    means = [one.probabilities(scores[:, None], sizes).mean() for one in odds]
+    return TokenFit(w, odds, weights, side, float(weights @ means))
 
 
 def _of_counts(
-    scores: Float[np.ndarray, "N J"], sizes: Int[np.ndarray, " n"], samples: Samples
+    scores: Float[np.ndarray, "N J"],
+    sizes: Int[np.ndarray, " n"],
+    samples: Samples,
+    most: int = MOST,
 ) -> list[TokenOdds]:
     """Return odds for any number of tokens and for 1, 2, ..., while counts grow more probable."""
-    most = min(MOST, sizes.max(), max(1, int(np.sqrt(WORK / len(scores)))))
+    most = min(most, sizes.max(), max(1, int(np.sqrt(WORK / len(scores)))))
     fits = [fit_odds(scores, sizes, samples, 0)]
     for count in range(1, most + 1):
         start = dataclasses.replace(fits[-1], count=count) if count > 1 else None
