@@ -96,7 +96,8 @@ def test_the_forecast_as_json(long, data, called):
     assert set(values["curves"]) == {"bag", "attention", "pooled"}
     for points in values["curves"].values():
         assert [point["n"] for point in points] == [60, 240]
-        assert all(set(point) == {"n", "error", "low", "high"} for point in points)
+        keys = {"n", "error", "low", "high", "auc", "auc_low", "auc_high"}
+        assert all(set(point) == keys for point in points)
     assert values["recommended"] == "bag"
     assert values["status"] == "converged"
     (((bags, y, sizes), more, expected),) = called
@@ -131,13 +132,15 @@ def test_fit_scores_beside_mean_pooling_and_names_tokens(long):
     values = json.loads(found.stdout)
     assert list(values["scores"]) == ["bag", "pooled"]
     for scores in values["scores"].values():
-        assert set(scores) == {"accuracy", "auc"}
+        assert list(scores) == ["accuracy", "balanced_accuracy", "auc", "average_precision"]
         assert set(scores["auc"]) == {"mean", "standard_error"}
     # Five standard deviations in one of six tokens: nearly all are told apart.
     assert values["scores"]["bag"]["accuracy"]["mean"] > 0.8
     assert sum(weight for (weight,) in values["weights"].values()) == pytest.approx(1)
     weights = values["weights"]  # trees see the largest value of each column too
     assert weights["attention"][0] + weights["forest"][0] > 0.5
+    assert values["trivial_accuracy"] == 0.5
+    assert "Always answering with the largest class: accuracy 0.5" in run("fit", long).stdout
     assert values["saved"] is None
     assert len(values["top_tokens"]) == 3
     for one in values["top_tokens"]:
@@ -147,14 +150,22 @@ def test_fit_scores_beside_mean_pooling_and_names_tokens(long):
 
 
 def test_scores_are_those_of_scikit_learn(long, data):
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.metrics import balanced_accuracy_score
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
 
     found = json.loads(run("fit", long, "--model", "pooled", "--json", "--seed", 3).stdout)
     folds = StratifiedKFold(10, shuffle=True, random_state=3)
-    scores = cross_val_score(PooledLinearClassifier(), *data, cv=folds, scoring="roc_auc")
-    given = found["scores"]["pooled"]["auc"]
-    assert given["mean"] == pytest.approx(scores.mean())
-    assert given["standard_error"] == pytest.approx(scores.std(ddof=1) / np.sqrt(10))
+    for scoring, name in (("roc_auc", "auc"), ("average_precision", "average_precision")):
+        scores = cross_val_score(PooledLinearClassifier(), *data, cv=folds, scoring=scoring)
+        given = found["scores"]["pooled"][name]
+        assert given["mean"] == pytest.approx(scores.mean())
+        assert given["standard_error"] == pytest.approx(scores.std(ddof=1) / np.sqrt(10))
+    predicted = cross_val_predict(PooledLinearClassifier(), *data, cv=folds)
+    given = found["scores"]["pooled"]["balanced_accuracy"]
+    assert given["mean"] == pytest.approx(balanced_accuracy_score(data[1], predicted))
+    recalls = [np.mean(predicted[data[1] == c] == c) for c in (0, 1)]
+    spread = np.sqrt(sum(r * (1 - r) / np.sum(data[1] == c) for c, r in enumerate(recalls))) / 2
+    assert given["standard_error"] == pytest.approx(spread, rel=0.02)  # n or n - 1
     assert list(found["scores"]) == ["pooled"]
 
 
@@ -362,6 +373,9 @@ def test_a_saved_model_is_scored_and_predicts(data, dense, tmp_path):
     found = json.loads(run("score", out, new, "--json").stdout)
     assert found["bags"] == 60
     assert found["accuracy"] == model.score(X, y)
+    assert found["trivial_accuracy"] == 0.5
+    assert found["balanced_accuracy"] == pytest.approx(found["accuracy"])  # of equal classes
+    assert 0.5 < found["average_precision"] <= 1
     p = model.predict_proba(X)[np.arange(60), y]
     assert found["log_loss"] == pytest.approx(-np.log(p).mean())
     np.savez(new, X=X)

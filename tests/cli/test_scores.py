@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 
 from command_line import invoke
-from sparsetoken import AttentionClassifier
+from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.estimators.saving import load, save
 
 
@@ -37,17 +37,41 @@ def test_the_auc_of_three_classes_is_that_of_scikit_learn(saved):
     folder, model, X, names = saved
     found = json.loads(run("score", folder / "model.skops", folder / "bags.npz", "--json").stdout)
     chances = model.predict_proba(X)
-    assert found["auc"] == roc_auc_score(names, chances, multi_class="ovr", average="macro")
+    area = roc_auc_score(names, chances, multi_class="ovr", average="macro")
+    assert found["auc"] == pytest.approx(area)
+    precisions = [average_precision_score(names == c, chances[:, k]) for k, c in enumerate("abc")]
+    assert found["average_precision"] == pytest.approx(np.mean(precisions))
+    assert found["trivial_accuracy"] == pytest.approx(1 / 3)
+    rare = np.r_[0:45:3, 1, 2]  # fifteen bags of a, one of either other class
+    np.savez(folder / "few.npz", X=X[rare], y=names[rare])
+    few = json.loads(run("score", folder / "model.skops", folder / "few.npz", "--json").stdout)
+    predicted = model.predict(X[rare])
+    assert few["trivial_accuracy"] == 15 / 17
+    assert few["balanced_accuracy"] == pytest.approx(
+        balanced_accuracy_score(names[rare], predicted)
+    )
     two = names != "c"
     np.savez(folder / "two.npz", X=X[two], y=names[two])
     said = run("score", folder / "model.skops", folder / "two.npz", "--json")
     assert json.loads(said.stdout)["auc"] is None
-    assert "No AUC" in said.stderr
+    assert "No AUC and average precision" in said.stderr
     assert "there is none of c" in said.stderr
     save(AttentionClassifier(loss="square", progress=False).fit(X, names), folder / "square.skops")
     said = run("score", folder / "square.skops", folder / "bags.npz")
     assert said.exit_code == 0
     assert "of probabilities, which MODEL does not give" in said.stderr
+
+
+def test_the_probability_is_that_of_the_class_predicted(saved):
+    folder, _, X, names = saved
+    two = np.where(names == "a", "a", "b")
+    model = BagClassifier(threshold=0.99, progress=False).fit(X, two)
+    save(model, folder / "strict.skops")
+    np.savez(folder / "strict.npz", X=X, y=two)
+    said = run("predict", folder / "strict.skops", folder / "strict.npz", "--json")
+    rows = json.loads(said.stdout)["predictions"]
+    assert {row["label"] for row in rows} == {"a"}  # 45 bags are never as sure as that
+    assert [row["probability"] for row in rows] == model.predict_proba(X)[:, 0].tolist()
 
 
 def test_bags_without_a_token(saved):

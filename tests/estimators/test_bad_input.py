@@ -138,6 +138,11 @@ ILLEGAL: dict[str, dict[object, str]] = {
         (("mean", AttentionClassifier()),): "Names that are taken: constant, size, forest, mean",
         ((1, PooledLinearClassifier()),): "members must be pairs of a name",
     },
+    "threshold": {
+        "best": "threshold must be 'auto', a probability",
+        1.5: "a probability in (0, 1)",
+    },
+    "class_prior": {(0.5, 0.6): "class_prior must be a rate > 0", 3: "a rate > 0 for each"},
     "progress": {},  # any value is true or false
 }
 

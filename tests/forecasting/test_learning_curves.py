@@ -40,7 +40,7 @@ def test_the_contract(clear):
     for points in values["curves"].values():
         assert [point["n"] for point in points] == [80, 160, 320]
         for point in points:
-            assert set(point) == {"n", "error", "low", "high"}
+            assert list(point) == ["n", "error", "low", "high", "auc", "auc_low", "auc_high"]
             assert 0 <= point["low"] <= point["error"] <= point["high"] <= 1
         assert points[2]["error"] < points[1]["error"] < points[0]["error"]
     assert clear.recommended == values["recommended"] == "bag"
@@ -67,7 +67,8 @@ def test_shown_as_text_table_and_picture(clear):
     pandas = pytest.importorskip("pandas")
     table = clear.to_frame()
     assert isinstance(table, pandas.DataFrame)
-    assert list(table.columns) == ["model", "n", "error", "low", "high"]
+    assert list(table.columns)[:5] == ["model", "n", "error", "low", "high"]
+    assert list(table.columns)[5:] == ["auc", "auc_low", "auc_high"]
     plt = pytest.importorskip("matplotlib.pyplot")
     ax = clear.plot()
     assert {line.get_label() for line in ax.get_lines()} >= {"bag", "attention", "pooled"}
@@ -345,3 +346,21 @@ def test_groups_of_single_bags_change_no_number():
     copies = HeldOut(sizes, *doubled, positive[twice], Excess(0.0, 1.0), twice)
     assert copies.gain_error == pytest.approx(first.gain_error)
     assert copies.tested("bag") == pytest.approx(40, abs=1.5)  # smoothed by one of them
+
+
+def test_aucs_are_forecast_beside_errors(clear):
+    """Of one strong token of eight: higher with more bags, and inside their own intervals."""
+    for model, points in clear.curves.items():
+        areas = [point.auc for point in points]
+        assert all(p.auc_low <= p.auc <= p.auc_high <= 1 for p in points)
+        assert areas == sorted(areas), model
+        one = clear.measured[model]
+        assert 0.5 < one.auc <= 1
+        assert points[0].auc_low - 0.02 <= one.auc <= points[0].auc_high + 0.02
+    assert clear.curves["bag"][-1].auc > clear.curves["pooled"][-1].auc
+    assert "AUC" in str(clear)
+    assert "Always answering with the larger class errs in 0.500" in str(clear)
+    ax = clear.plot(quantity="auc")
+    assert ax.get_ylabel() == "AUC"
+    with pytest.raises(InvalidInput, match="quantity must be"):
+        clear.plot(quantity="loss")

@@ -158,9 +158,11 @@ def score(
     refuse_empty: RefuseEmpty = False,
     json: o.Json = False,
 ) -> Answer:
-    """Score a saved model on labelled bags: accuracy, AUC and log-loss; R^2 and errors of numbers.
+    """Score a saved model on labelled bags: accuracies, AUC, log-loss; R^2 and errors of numbers.
 
-    The AUC of more than two classes is the mean of those of each class against the rest.
+    Beside the accuracy stand that of always answering with the largest class and the mean over
+    classes (balanced). AUC and average precision of more than two classes are means of those of
+    each class against the rest.
 
     Example: sparsetoken bags score model.skops new.npz
     """
@@ -202,10 +204,12 @@ def _number_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], 
 
 def _class_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], list[str]]:
     """Return how well a classifier predicts labels, and why an AUC is missing."""
-    from sklearn.metrics import log_loss, roc_auc_score
+    import numpy as np
+    from sklearn.metrics import log_loss
 
     from sparsetoken.bags.labels import some
     from sparsetoken.base.validation import InvalidInput
+    from sparsetoken.cli.fit import ranked
     from sparsetoken.estimators.fitting.targets import read_classes
 
     read_classes(data.bags, data.y, None, None)  # an AUC needs two classes
@@ -217,23 +221,29 @@ def _class_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], l
         raise InvalidInput("labels", legal, ", ".join(unknown), remedy)
     y = data.y.astype(classes.dtype)
     chances = estimator.predict_proba(data.bags) if hasattr(estimator, "predict_proba") else None
-    auc, why, absent = None, [], sorted(set(classes.tolist()) - set(y.tolist()))
-    if len(classes) == 2:
-        auc = roc_auc_score(y == classes[1], estimator.decision_function(data.bags))
-    elif absent:
+    areas: tuple[float | None, float | None] = (None, None)
+    why, absent = [], sorted(set(classes.tolist()) - set(y.tolist()))
+    if absent:
         why = [
-            f"No AUC: the mean over classes needs bags of each, there is none of {some(absent)}."
+            "No AUC and average precision: the means over classes need bags of each, there is none "
+            f"of {some(absent)}."
         ]
-    elif chances is None:
+    elif len(classes) > 2 and chances is None:
         why = [
-            "No AUC: that of more than two classes is of probabilities, which MODEL does not give."
+            "No AUC and average precision: those of more than two classes are of probabilities, "
+            "which MODEL does not give."
         ]
     else:
-        auc = roc_auc_score(y, chances, multi_class="ovr", average="macro", labels=classes)
+        areas = ranked(estimator, data.bags, y)
+    right = estimator.predict(data.bags) == y
+    present, counts = np.unique(y, return_counts=True)
     values = {
         "bags": len(data.bags),
-        "accuracy": (estimator.predict(data.bags) == y).mean(),
-        "auc": auc,
+        "trivial_accuracy": counts.max() / len(y),
+        "accuracy": right.mean(),
+        "balanced_accuracy": np.mean([right[y == one].mean() for one in present]),
+        "auc": areas[0],
+        "average_precision": areas[1],
         "log_loss": None if chances is None else log_loss(y, chances, labels=classes),
     }
     return values, why
@@ -254,6 +264,8 @@ def predict(
 
     Example: sparsetoken bags predict model.skops new.npz
     """
+    import numpy as np
+
     estimator = loaded_model(model, trust_pickle)
     known = columns_of_model(estimator, file)
     data = source.loaded(file, known, empty=not refuse_empty, labelled=False)
@@ -267,7 +279,10 @@ def predict(
             found["label"] = list(map(str, predicted))
             found["probability"] = [None] * len(predicted)
             if hasattr(estimator, "predict_proba"):
-                found["probability"] = estimator.predict_proba(bags).max(axis=1).tolist()
+                # Of the class predicted, which a threshold may set below one half.
+                place = np.searchsorted(estimator.classes_, np.array(predicted))
+                chances = estimator.predict_proba(bags)
+                found["probability"] = chances[np.arange(len(place)), place].tolist()
     rows = [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
     table = io.StringIO()
     lines = csv.writer(table, lineterminator="\n")

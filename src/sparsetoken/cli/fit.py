@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sparsetoken.estimators.fitting.targets import Targets
 
 FOLDS, SHOWN_BAGS, SHOWN_TOKENS = 10, 3, 3
+CLASS_SCORES = ("accuracy", "balanced_accuracy", "auc", "average_precision")
 FITTED = ("ridge", "sharpness", "gain")
 """The reported values of a fitted model for each class, if any; an attribute ends in _."""
 
@@ -59,16 +60,19 @@ def fit(
 
     Folds hold whole groups, where the file or --groups has them.
 
-    Each fold counts by its bags, so that the accuracy is the share of bags that are classified
-    rightly by a model that has not seen them. Standard errors are the standard deviation over folds
-    divided by the square root of their number, and that of the accuracy over groups where there are
-    any. They ignore that folds share training bags.
+    The accuracy is the share of bags that are classified rightly by a model that has not seen them,
+    the balanced accuracy its mean over classes; their standard errors are over bags, or groups.
+    AUC and average precision are means over folds, each counted by its bags, with the standard
+    deviation over folds divided by the square root of their number. They ignore that folds share
+    training bags. Of several classes AUC and average precision are means of each against the rest.
 
     With --numbers BagRegressor is fitted, and scored by R^2 and root mean squared error, with
     standard errors of leaving out bags, or groups, one by one.
 
     Example: sparsetoken bags fit bags.npz --out model.skops
     """
+    import numpy as np
+
     from sparsetoken.base.files import require_place
     from sparsetoken.base.progress import progress_of
     from sparsetoken.base.validation import choice, integer
@@ -113,7 +117,7 @@ def fit(
     if alike := told_alike(data.bags, targets):
         leaking.append(f"Warning: {alike} (--groups names their column.)")
     if isnan(scores[model].get("auc", {"mean": 0.0})["mean"]):
-        leaking.append("No AUC: no fold has bags of all classes.")
+        leaking.append("No AUC and average precision: no fold has bags of all classes.")
     if isnan(scores[model].get("r2", {"mean": 0.0})["mean"]):
         leaking.append("No R^2: all numbers are equal.")
     values = {
@@ -121,6 +125,11 @@ def fit(
         "bags": len(data.bags),
         "classes": [str(c) for c in targets.classes],
         "scores": scores,
+        **(
+            {}
+            if numbers
+            else {"trivial_accuracy": float(np.bincount(targets.number).max() / len(data.y))}
+        ),
         **{n: list(found) for n in FITTED if (found := getattr(fitted, f"{n}_", None)) is not None},
         **({"weights": _weights(fitted)} if hasattr(fitted, "weights_") else {}),
         **({"summary": fitted.summary()} if hasattr(fitted, "summary") else {}),
@@ -190,32 +199,30 @@ def _scores(
     groups: np.ndarray | None,
     done: Callable[[], None],
 ) -> dict[str, dict[str, float]]:
-    """Return mean over bags and standard error over folds of accuracy and AUC.
+    """Return accuracies, AUC and average precision of bags held out, with standard errors.
 
-    With groups the standard error of the accuracy is over these, and folds that lack a class have
-    no AUC.
+    Accuracies are over all bags, and their errors over bags or groups; AUC and average precision
+    are means over folds, and folds that lack a class have none.
     """
     import numpy as np
     from sklearn.base import clone
-    from sklearn.metrics import get_scorer
 
     from sparsetoken.forecasting.measures import clustered_covariance
     from sparsetoken.results.simulation import standard_error
 
-    auc = "roc_auc" if len(data.classes) == 2 else "roc_auc_ovr"
     scores, sizes, right = [], [], np.empty(len(data.y))
     for train, test in splits:
         part = None if groups is None else groups[train]
         tested, known_classes = (data.bags[test], data.y[test]), np.unique(data.y[train])
-        area = np.nan
+        areas = np.nan, np.nan
         if len(known_classes) == 1:  # the only bag of the other class is left out
             right[test] = tested[1] == known_classes[0]
         else:
             fitted = clone(estimator).fit(data.bags[train], data.y[train], groups=part)
             right[test] = fitted.predict(tested[0]) == tested[1]
             if np.array_equal(np.unique(tested[1]), known_classes):
-                area = get_scorer(auc)(fitted, *tested)
-        scores.append([right[test].mean(), area])
+                areas = ranked(fitted, *tested)
+        scores.append(areas)
         sizes.append(len(test))
         done()
     known = np.isfinite(scores)
@@ -224,9 +231,35 @@ def _scores(
     means[~known.any(axis=0)] = np.nan
     columns = zip(np.transpose(scores), known.T, strict=True)
     errors = [standard_error(column[one]) for column, one in columns]
-    if groups is not None:
-        errors[0] = np.sqrt(clustered_covariance(right[None], groups)[0, 0])
-    return pairs(*(dict(zip(("accuracy", "auc"), row, strict=True)) for row in (means, errors)))
+    classes, number = np.unique(data.y, return_inverse=True)
+    recalls = np.bincount(number, right) / np.bincount(number)
+    # By how much a bag moves the mean over classes: its share of its class, over their number.
+    moves = (right - recalls[number]) / (len(classes) * np.bincount(number)[number] / len(number))
+    spreads = np.sqrt(np.diag(clustered_covariance(np.stack([right, moves]), groups)))
+    found = [right.mean(), recalls.mean(), *means], [*spreads, *errors]
+    return pairs(*(dict(zip(CLASS_SCORES, row, strict=True)) for row in found))
+
+
+def ranked(estimator: Any, bags: Any, y: np.ndarray) -> tuple[float, float]:
+    """Return AUC and average precision on bags of every class: of several, means over classes."""
+    import numpy as np
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    classes = estimator.classes_
+    if len(classes) == 2:
+        scores, positive = estimator.decision_function(bags), y == classes[1]
+        return (
+            float(roc_auc_score(positive, scores)),
+            float(average_precision_score(positive, scores)),
+        )
+    several = hasattr(estimator, "predict_proba")
+    scores = (estimator.predict_proba if several else estimator.decision_function)(bags)
+    truth = np.asarray(y)[:, None] == classes
+    pairs_of = [(truth[:, k], scores[:, k]) for k in range(len(classes))]
+    return (
+        float(np.mean([roc_auc_score(*one) for one in pairs_of])),
+        float(np.mean([average_precision_score(*one) for one in pairs_of])),
+    )
 
 
 def _number_scores(
@@ -306,6 +339,9 @@ def _weights(fitted: Any) -> dict[str, Any]:
 
 def _lines(values: dict[str, Any]) -> list[str]:
     lines = table(f"Cross-validated on {values['bags']} bags", values["scores"])
+    if "trivial_accuracy" in values:
+        trivial = values["trivial_accuracy"]
+        lines.append(f"Always answering with the largest class: accuracy {trivial:.3g}")
     for name in ("sharpness", "ridge"):
         if name in values:
             lines.append(f"{name}: {', '.join(f'{x:.3g}' for x in values[name])}")

@@ -11,6 +11,7 @@ from scipy.special import log_expit, log_softmax, softmax
 from sklearn.dummy import DummyClassifier
 
 from sparsetoken.bags import Bags
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomState
 from sparsetoken.estimators.fitting.stacking import MultinomialRisk, Risk, temperature
@@ -22,6 +23,13 @@ from sparsetoken.estimators.linear import (
     MaxPooledClassifier,
     PooledLinearClassifier,
     PooledStatisticsClassifier,
+)
+from sparsetoken.estimators.operating import (
+    Prior,
+    Threshold,
+    check_threshold,
+    read_prior,
+    threshold_of,
 )
 from sparsetoken.estimators.prototypes import PrototypeClassifier
 from sparsetoken.estimators.stack import BagStack, Found, Kinds, Member, best_form
@@ -56,6 +64,18 @@ class BagClassifier(BagStack, BaseBagClassifier):
         Weights of the classes. Those of two classes move the log odds as other class rates would,
         and leave the order of the bags as it is; so does what sample weights of one class have in
         common. With more classes they weight the fits of each against the rest.
+    threshold : "auto", float or dict
+        Of two classes, the probability of the second one from which on a bag is predicted to be of
+        it; ``auto`` is 0.5. ``{"sensitivity": 0.95}`` takes the largest at which such a share of
+        the training bags of the second class, each when it is held out, is found, and
+        ``{"specificity": 0.9}`` the least at which such a share of the first is. ``{"costs": {"no":
+        1, "yes": 10}}`` takes that of least expected cost, where a bag of each class that is not
+        found costs so much.
+    class_prior : dict or array of shape (n_classes,), optional
+        The rate of each class where the model will be used, by class or in the order of
+        ``classes_``; by default those of the training bags. Probabilities are moved as if training
+        bags had had these rates, on the assumption that bags of one class are the same there.
+        Only without `class_weight`, which moves the same.
     n_tokens, progress
         As for `AttentionClassifier`.
     n_folds : int
@@ -77,6 +97,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
     member_temperature_ : array of shape (M,)
         What the logarithms of the probabilities of more than two classes are divided by, so that
         those of held-out bags have the least loss; 1 for two classes.
+    threshold_ : float
+        The probability of the second class from which on it is predicted; nan for more classes.
     intercept_ : array of shape (K,)
         K = 1 for two classes, else n_classes.
         What weights of two classes add to the log odds; 0 for more classes.
@@ -118,6 +140,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     token_intercept_: Float[np.ndarray, "K A"]
     token_ceiling_: Float[np.ndarray, "K A"]
     token_rate_: Float[np.ndarray, " K"]
+    threshold_: float
     _kinds = Kinds(
         PooledLinearClassifier,
         MaxPooledClassifier,
@@ -137,15 +160,54 @@ class BagClassifier(BagStack, BaseBagClassifier):
         n_tokens: int | None = None,
         random_state: RandomState = 0,
         progress: bool = True,
+        threshold: Threshold = "auto",
+        class_prior: Prior = None,
     ) -> None:
         self.members = members
         self.class_weight = class_weight
+        self.threshold = threshold
+        self.class_prior = class_prior
         self.n_folds = n_folds
         self.n_tokens = n_tokens
         self.random_state = random_state
         self.progress = progress
 
     def _fit(self, bags: Bags, targets: Targets) -> list[str]:
+        check_threshold(self.threshold, self.classes_)
+        prior = None if self.class_prior is None else read_prior(self.class_prior, self.classes_)
+        if prior is not None and self.class_weight is not None:
+            remedy = "Both move the log odds: give rates of classes alone."
+            raise InvalidInput("class_weight", "None with class_prior", self.class_weight, remedy)
+        doubts = self._fit_weighted(bags, targets)
+        if prior is not None:
+            self._move_to(prior, targets)
+        self.threshold_ = np.nan
+        if len(self.classes_) == 2:
+            chances = self._probabilities(self.left_out_scores_)[:, 1]
+            positive = targets.number == 1
+            self.threshold_ = threshold_of(
+                self.threshold, chances, positive, targets.weight, self.classes_
+            )
+        return doubts
+
+    def _move_to(self, prior: Float[np.ndarray, " K"], targets: Targets) -> None:
+        """Move scores from the rates of the training bags to others (Elkan, 2001)."""
+        rates = np.bincount(targets.number, targets.weight) / targets.weight.sum()
+        moved = np.log(prior) - np.log(rates)
+        moved = moved[1:] - moved[0] if len(prior) == 2 else moved
+        self.intercept_ = self.intercept_ + moved
+        self.left_out_scores_ = self.left_out_scores_ + moved
+        self.empty_score_ = self.empty_score_ + moved
+
+    def predict(self, X: Any, mask: Any = None) -> np.ndarray:
+        """Return the class of each bag, an array of shape (n,): see `threshold`."""
+        if isinstance(self.threshold, str):
+            return super().predict(X, mask)
+        chances = self.predict_proba(X, mask)[:, 1]
+        return self.classes_[(chances >= self.threshold_).astype(int)]
+
+    def _fit_weighted(self, bags: Bags, targets: Targets) -> list[str]:
+        """Fit; weights of two classes move the log odds and change nothing else."""
         classes, number = self.classes_, targets.number
         if len(classes) > 2:  # weights change what the rest of the classes is made of
             return super()._fit(bags, targets)
@@ -154,7 +216,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
             weight[number == c] = effective_weights(weight[number == c])
         rates = of_classes(targets.used, weight, classes, number, np.ones(2), targets.groups)
         doubts = super()._fit(bags, rates)
-        # Other rates of two classes move the log odds and change nothing else (Elkan, 2001).
+        # So do other rates (Elkan, 2001).
         self.intercept_ = np.array(targets.constants) - np.array(rates.constants)
         self.left_out_scores_ = self.left_out_scores_ + self.intercept_
         return doubts

@@ -258,7 +258,9 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
         of one against the rest, divided by the sum of those of all classes. It is averaged with 1/K
         so that no class is surer than (n + 1) / (n + 2); all others together have 1 / (n + 2).
         """
-        scores = self._scores_of(X, mask)
+        return self._probabilities(self._scores_of(X, mask))
+
+    def _probabilities(self, scores: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n C"]:
         n, K = self.n_bags_, len(self.classes_)
         if K == 2:
             chances = (n * expit(scores) + 1) / (n + 2)

@@ -35,7 +35,7 @@ MODELS = ("bag", "attention", "pooled")
 """`BagClassifier`, its member with attention alone, and its member with mean pooling."""
 
 ORDERED = ("pooled", "attention")
-"""The models of which AUCs are measured: that of their average follows from both."""
+"""The models whose AUCs inform curves: that of their average follows from both."""
 
 # Folds and repeats. A round of k folds trains on all but one of them: on a half, two thirds and
 # four fifths of the pilot. All models are fitted in the last; the first tell at little cost
@@ -62,7 +62,8 @@ class HeldOut:
     fewer rows was fitted at the largest sizes alone. For each of `ORDERED` each bag is placed: the
     share of the bags of the other class in its folds that it is on the right side of. The excess
     is by how much more the tokens of a positive bag differ, along the readout of the mean token.
-    Where bags are of groups only these are independent.
+    Where bags are of groups only these are independent. Placements by `BagClassifier` are
+    apart from these, as they inform no curve.
     """
 
     sizes: Float[np.ndarray, " K"]
@@ -71,6 +72,15 @@ class HeldOut:
     positive: Bool[np.ndarray, " n"]
     excess: Excess
     groups: Int[np.ndarray, " n"] | None = None
+    placed_by_bag: Float[np.ndarray, " n"] | None = None
+
+    def auc(self, model: str) -> tuple[float, float]:
+        """Return the AUC at the largest size, and its standard error; nan if it is unknown."""
+        placed = self.placed_by_bag if model == "bag" else self.placed[model][-1]
+        if placed is None:
+            return float("nan"), float("nan")
+        moves = influences(placed, self.positive)
+        return float(auc(placed, self.positive)), self.standard_error(moves)
 
     def errors(self, model: str) -> Float[np.ndarray, " _"]:
         """Return the error at each size at which the model was fitted."""
@@ -137,7 +147,7 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
     first = {model: 0 if model == "pooled" else last for model in MODELS}
     shape = len(rounds), n
     wrong = {model: np.zeros(shape) for model in MODELS}
-    right = {model: np.zeros(shape) for model in ORDERED}
+    right = {model: np.zeros(shape) for model in MODELS}
     tested, paired = np.zeros(shape), np.zeros(shape)
     spread = np.full((len(rounds[-1]), n), np.nan)
     splits = [
@@ -161,7 +171,7 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
                 by = {"pooled": _fit(PooledLinearClassifier(), part).decision_function(rest)}
             for model, scores in by.items():
                 wrong[model][place, ~train] += (scores > 0) != hidden
-                if model in ORDERED and both:
+                if both:
                     right[model][place, ~train] += placements(scores, hidden)
             tested[place, ~train] += 1
             paired[place, ~train] += both
@@ -169,9 +179,10 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
     sizes = np.array([_mean_size(trains) for trains in rounds])
     shares = {m: (counts / tested)[first[m] :] for m, counts in wrong.items()}
     filled = {m: _filled(sums, paired, data.positive) for m, sums in right.items()}
-    placed = {m: some[first[m] :] for m, some in filled.items()}
+    placed = {m: filled[m][first[m] :] for m in ORDERED}
     more = excess(spread, data.positive, data.groups)
-    return HeldOut(sizes, shares, placed, data.positive, more, data.groups)
+    by_bag = filled["bag"][-1]
+    return HeldOut(sizes, shares, placed, data.positive, more, data.groups, by_bag)
 
 
 def _filled(

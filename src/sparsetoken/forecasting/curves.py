@@ -86,7 +86,7 @@ def errors_at(
 def aucs_at(
     n: float, parameters: CurveParameters, law: BagLaw
 ) -> dict[str, Float[np.ndarray, " G"]]:
-    """Return the areas under the ROC curves at n bags.
+    """Return the areas under the ROC curves at n bags; ``bag`` is between the other two.
 
     Normals a separation D apart have Phi(D / sqrt 2). Flips at a rate f, with a share pi of
     labels that are positive after them, leave (pi - f) (1 - pi - f) / ((1 - 2 f) pi (1 - pi)) of
@@ -98,7 +98,13 @@ def aucs_at(
         0.5 + keep * (ndtr(separation / np.sqrt(2)) - 0.5)
         for separation in _separations(n, parameters, law)
     )
-    return {"pooled": pooled, "attention": attention}
+    errors = errors_at(n, parameters, law)
+    share = realised(n, errors["pooled"], errors["attention"])
+    return {
+        "pooled": pooled,
+        "attention": attention,
+        "bag": pooled + share * (attention - pooled),
+    }
 
 
 def _separations(

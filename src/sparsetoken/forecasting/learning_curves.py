@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from scipy.special import expit, logit
-from scipy.stats import beta
+from scipy.stats import beta, norm
 
 from sparsetoken.base.validation import InvalidInput, generator_of, integer, refuse_disguised
 from sparsetoken.estimators import TokenNormalScores
@@ -33,7 +34,7 @@ def forecast(
     random_state: Any = 0,
     progress: bool = True,
 ) -> Forecast:
-    """Forecast the test errors of `BagClassifier` and of two of its members with more bags.
+    """Forecast test errors and AUCs of `BagClassifier` and two of its members with more bags.
 
     The classifiers are `BagClassifier` with its default parameters, called ``bag``, its member with
     attention alone, ``attention``, and that with mean pooling, ``pooled``. They are fitted to four
@@ -153,7 +154,10 @@ def assembled(
     last = {model: held_out.shares[model][-1] for model in MODELS}
     measured = {
         model: Measured(
-            int(held_out.sizes[-1]), float(wrong.mean()), held_out.standard_error(wrong)
+            int(held_out.sizes[-1]),
+            float(wrong.mean()),
+            held_out.standard_error(wrong),
+            *held_out.auc(model),
         )
         for model, wrong in last.items()
     }
@@ -170,7 +174,11 @@ def assembled(
             )
             for model, one in found.items()
         }
-    curves = {model: tuple(ForecastPoint(n, *at[n][model]) for n in sizes) for model in MODELS}
+    areas = _areas(sizes, held_out, posterior, status)
+    curves = {
+        model: tuple(ForecastPoint(n, *at[n][model], *areas[n][model]) for n in sizes)
+        for model in MODELS
+    }
     return Forecast(
         n=n,
         curves=curves,
@@ -200,6 +208,33 @@ def _with_measured(one: Interval, n: float, error: float, later: float, start: f
     moved = logit(later) - logit(start)
     low, high = expit(logit(_of_shares(n, error, _TAIL)) + moved).tolist()
     return Interval(one.value, min(one.low, low), max(one.high, high))
+
+
+def _areas(
+    sizes: tuple[int, ...], held_out: HeldOut, posterior: Posterior, status: Status
+) -> dict[int, dict[str, Interval]]:
+    """Return forecasts of AUCs, whose intervals hold the measured ones by themselves.
+
+    Those are normal in their log odds, of a standard error of at least one bag; they move as the
+    curve does from there to the size of the forecast.
+    """
+    n, start = held_out.independent, posterior.aucs(float(held_out.sizes[-1]))
+    half = float(norm.isf(_TAIL))
+    found = {}
+    for size in sizes:
+        later = posterior.aucs(size)
+        found[size] = later
+        for model, one in later.items():
+            area, error = held_out.auc(model)
+            if not np.isfinite(area):
+                continue
+            known = (n * area + 0.5) / (n + 1)
+            width = half * max(error / (known * (1 - known)), 1 / np.sqrt(n * known * (1 - known)))
+            moved = logit(one.value) - logit(start[model].value) if status.converged else 0.0
+            low, high = expit(logit(known) + moved + np.array([-width, width])).tolist()
+            low, high = min(one.low, low), max(one.high, high)
+            found[size] = {**found[size], model: Interval(one.value, low, high)}
+    return found
 
 
 def _status(

@@ -126,19 +126,29 @@ class Posterior:
 
     def errors(self, n: float) -> dict[str, Interval]:
         """Return the forecast errors of each model at n bags: median and 90% interval."""
+        return self._intervals(n, is_error=True)
+
+    def aucs(self, n: float) -> dict[str, Interval]:
+        """Return the forecast AUC of each model at n bags: median and 90% interval."""
+        return self._intervals(n, is_error=False)
+
+    def _intervals(self, n: float, *, is_error: bool) -> dict[str, Interval]:
         weight = np.repeat(self.weight, len(_NORMALS))
         found = {}
-        for model, (mean, spread) in self.log_odds(n).items():
+        for model, (mean, spread) in self.log_odds(n, is_error).items():
             values = (mean[:, None] + spread[:, None] * _NORMALS).ravel()
             low, value, high = expit(_quantiles(values, weight, (_TAIL, 0.5, 1 - _TAIL))).tolist()
             found[model] = Interval(value, low, high)
         return found
 
-    def log_odds(self, n: float) -> dict[str, tuple[Float[np.ndarray, " G"], ...]]:
-        """Return mean and standard deviation of the log odds of each error at each point."""
+    def log_odds(
+        self, n: float, is_error: bool = True
+    ) -> dict[str, tuple[Float[np.ndarray, " G"], ...]]:
+        """Return mean and deviation of the log odds of each error, or AUC, at each point."""
         found: dict[str, tuple[Float[np.ndarray, " G"], ...]] = {}
-        for model, curve in errors_at(n, self.parameters, self.law).items():
-            at = [Column(True, model, n)]
+        curves = (errors_at if is_error else aucs_at)(n, self.parameters, self.law)
+        for model, curve in curves.items():
+            at = [Column(is_error, model, n)]
             shared = _missed(at, self.columns, self.start, self.prior)[0] * self.scale
             known = np.linalg.solve(self.lower, shared[..., None])[..., 0]
             before = _missed(at, at, self.start, self.prior)[0, 0]

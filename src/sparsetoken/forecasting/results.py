@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from sparsetoken.base.machine import needed
 from sparsetoken.base.tables import Shown
+from sparsetoken.base.validation import choice
 from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.results import Status
 
@@ -21,7 +23,7 @@ CLASSIFIERS = {
 
 @dataclasses.dataclass(frozen=True)
 class ForecastPoint:
-    """The forecast test error of a classifier fitted to n bags, with its 90% interval.
+    """The forecast test error and AUC of a classifier fitted to n bags, with 90% intervals.
 
     See Also
     --------
@@ -30,19 +32,22 @@ class ForecastPoint:
     Examples
     --------
     >>> from sparsetoken.forecasting import ForecastPoint
-    >>> ForecastPoint(n=200, error=0.12, low=0.09, high=0.16)
-    ForecastPoint(n=200, error=0.12, low=0.09, high=0.16)
+    >>> ForecastPoint(200, 0.12, 0.09, 0.16, 0.94, 0.91, 0.97).auc
+    0.94
     """
 
     n: int
     error: float
     low: float
     high: float
+    auc: float = math.nan
+    auc_low: float = math.nan
+    auc_high: float = math.nan
 
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """The cross-validated error of a classifier, at the most training bags of the folds.
+    """The cross-validated error and AUC of a classifier, at the most training bags of the folds.
 
     Attributes
     ----------
@@ -51,6 +56,8 @@ class Measured:
     error : float
     standard_error : float
         Over test bags; it does not include the variation from the training bags.
+    auc, auc_standard_error : float
+        Of pairs of bags that are held out together; the same of this.
 
     See Also
     --------
@@ -66,11 +73,13 @@ class Measured:
     n: int
     error: float
     standard_error: float
+    auc: float = math.nan
+    auc_standard_error: float = math.nan
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Forecast(Shown):
-    """Forecast test errors of three classifiers with more labelled bags.
+    """Forecast test errors and AUCs of three classifiers with more labelled bags.
 
     Attributes
     ----------
@@ -172,7 +181,7 @@ class Forecast(Shown):
         return text
 
     def records(self) -> list[dict[str, Any]]:
-        """Return model, n, error, low and high of each point."""
+        """Return model, n, error, auc and their intervals of each point."""
         return [
             {"model": model, **dataclasses.asdict(point)}
             for model, points in self.curves.items()
@@ -204,28 +213,41 @@ class Forecast(Shown):
         """Return a pandas DataFrame with a row for each model and size."""
         return needed("pandas", "to make a table", "data").DataFrame(self.records())
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None, quantity: Literal["error", "auc"] = "error") -> Any:
         """Draw the curves with their intervals and what was measured; return the Axes.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+        quantity : str
+            ``error`` or ``auc``.
 
         Raises
         ------
         InvalidInput
-            If matplotlib is not installed.
+            If matplotlib is not installed, or the quantity is another one.
         """
+        choice("quantity", quantity, ["error", "auc"])
         needed("matplotlib.pyplot", "to plot", "app")
         from sparsetoken.figures.style import drawing
 
+        of, label_of = ("", "test error") if quantity == "error" else ("auc_", "AUC")
         with drawing(ax) as ax:
             for i, (model, points) in enumerate(self.curves.items()):
                 one, colour = self.measured[model], f"C{i}"
                 n = [point.n for point in points]
-                ax.plot(n, [point.error for point in points], "o-", color=colour, label=model)
-                low, high = [point.low for point in points], [point.high for point in points]
+                values, low, high = (
+                    [getattr(point, name) for point in points]
+                    for name in (quantity, f"{of}low", f"{of}high")
+                )
+                ax.plot(n, values, "o-", color=colour, label=model)
                 ax.fill_between(n, low, high, color=colour, alpha=0.2, linewidth=0)
                 bar = {"fmt": "s", "mfc": "none", "color": colour, "capsize": 2}
                 label = f"{model}, cross-validated"
-                ax.errorbar(one.n, one.error, one.standard_error, label=label, **bar)
-            ax.set(xlabel="labelled bags", ylabel="test error", xscale="log", ylim=(0, None))
+                value, error = getattr(one, quantity), getattr(one, f"{of}standard_error")
+                ax.errorbar(one.n, value, error, label=label, **bar)
+            limits = (0, None) if quantity == "error" else (None, 1)
+            ax.set(xlabel="labelled bags", ylabel=label_of, xscale="log", ylim=limits)
             ax.set_xticks(self.sizes, labels=self.sizes)
             ax.minorticks_off()
             ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
@@ -240,10 +262,16 @@ class Forecast(Shown):
         for n, *points in zip(self.sizes, *self.curves.values(), strict=True):
             cells = [f"{p.error:.3f} ({p.low:.3f} to {p.high:.3f})" for p in points]
             rows.append({"": "forecast", "bags": n, **dict(zip(self.curves, cells, strict=True))})
+        areas = {model: f"{one.auc:.3f} ± {one.auc_standard_error:.3f}" for model, one in measured}
+        rows.append({"": "AUC", "bags": self.measured["pooled"].n, **areas})
+        for n, *points in zip(self.sizes, *self.curves.values(), strict=True):
+            cells = [f"{p.auc:.3f} ({p.auc_low:.3f} to {p.auc_high:.3f})" for p in points]
+            rows.append({"": "AUC", "bags": n, **dict(zip(self.curves, cells, strict=True))})
         now, last = self.sizes[0], self.sizes[-1]
         lines = (
-            "Test errors, cross-validated ± standard error over bags, and forecast (90% interval); "
-            f"status {self.status}.",
+            "Test errors, cross-validated ± standard error over bags, and forecast (90% interval), "
+            f"then AUCs likewise; status {self.status}.",
+            f"Always answering with the larger class errs in {self.guess:.3f} of bags.",
             *([self._recommendation(now)] if self.better(now) != self.better(last) else []),
             self._recommendation(last),
             f"The cross-validated error of mean pooling is {self.gain:.3f} ± {self.gain_error:.3f} "
