@@ -54,7 +54,7 @@ def _parquet(path: Path, dtype: Texts) -> Any:
 def _excel(path: Path, dtype: Texts) -> Any:
     import pandas
 
-    needed("openpyxl", "to read Excel sheets")
+    needed("openpyxl", "to read Excel sheets", "data")
     options: dict[str, Any] = {"dtype": dtype, "keep_default_na": dtype is not str}
     return pandas.read_excel(path, **options)
 
