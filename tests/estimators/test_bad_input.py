@@ -57,7 +57,7 @@ def listed(X: np.ndarray, bag: np.ndarray) -> list[np.ndarray]:
 
 
 NAMES = np.array(["cat", "dog"] * 10, dtype=object)
-TWO = "y must be of at least two classes with weight; got"
+TWO = "y must be of at least two classes"
 REFUSALS: dict[str, Callable[[np.ndarray, np.ndarray], tuple[object, object, dict, str]]] = {
     "nan": lambda X, y: (changed(X, np.nan), y, {}, "got 'nan at bag 7, token 2, column 1'"),
     "inf": lambda X, y: (changed(X, np.inf), y, {}, "got 'inf at bag 7, token 2, column 1'"),
@@ -69,8 +69,8 @@ REFUSALS: dict[str, Callable[[np.ndarray, np.ndarray], tuple[object, object, dic
     "small": lambda X, y: (X * 1e-160, y, {}, "between 1e-100 and 1e+100"),
     "large float32": lambda X, y: (np.float32(X * 1e20), y, {}, "between 1e-12 and 1e+12"),
     "small float32": lambda X, y: (np.float32(X * 1e-20), y, {}, "between 1e-12 and 1e+12"),
-    "one class": lambda X, y: (X, np.full(20, "dog"), {}, f"{TWO} '1 class, dog'"),
-    "one class with weight": lambda X, y: (X, y, {"sample_weight": y}, f"{TWO} '1 class, 1'"),
+    "one class": lambda X, y: (X, np.full(20, "dog"), {}, f"{TWO}; got '1 class, dog'"),
+    "one class with weight": lambda X, y: (X, y, {"sample_weight": y}, f"{TWO}, each with"),
     "no weight": lambda X, y: (X, y, {"sample_weight": 0 * y}, "at least one non-zero number"),
     "None": lambda X, y: (X, changed(NAMES, None, (3,)), {}, "labels; got 'None for bag 3'"),
     "nan of texts": lambda X, y: (X, changed(NAMES, np.nan, (3,)), {}, "got 'nan for bag 3'"),

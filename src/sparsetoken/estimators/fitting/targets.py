@@ -196,7 +196,8 @@ def read_classes(
     classes, number = np.unique(y[used], return_inverse=True)
     if len(classes) < 2:
         got = f"1 class, {classes[0]}" if len(classes) else "no weight on any class"
-        raise InvalidInput("y", "of at least two classes with weight", got)
+        weighted = "" if sample_weight is None else ", each with a bag of sample_weight > 0"
+        raise InvalidInput("y", f"of at least two classes{weighted}", got)
     every = np.unique(y).tolist()
     if isinstance(class_weight, dict) and (unknown := [c for c in class_weight if c not in every]):
         legal = f"a dict with keys among the classes of y, {every}"
