@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.special import logit
 from sklearn.model_selection import FixedThresholdClassifier
-from sparsetoken.estimators.operating import threshold_of
 
 from sparsetoken import BagClassifier
 from sparsetoken.bags import Bags
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators.operating import threshold_of
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 CLASSES = np.array(["no", "yes"])

@@ -209,7 +209,7 @@ def _class_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], l
 
     from sparsetoken.bags.labels import some
     from sparsetoken.base.validation import InvalidInput
-    from sparsetoken.cli.fit import ranked
+    from sparsetoken.cli.ranking import ranked
     from sparsetoken.estimators.fitting.targets import read_classes
 
     read_classes(data.bags, data.y, None, None)  # an AUC needs two classes

@@ -182,7 +182,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         if prior is not None:
             self._move_to(prior, targets)
         self.threshold_ = np.nan
-        if len(self.classes_) == 2:
+        if len(self.classes_) == 2 and self.left_out_scores_ is not None:
             chances = self._probabilities(self.left_out_scores_)[:, 1]
             positive = targets.number == 1
             self.threshold_ = threshold_of(
