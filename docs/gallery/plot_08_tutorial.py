@@ -23,7 +23,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_digits
+from sklearn.metrics import PrecisionRecallDisplay, RocCurveDisplay, recall_score
 
 import sparsetoken as st
 
@@ -54,8 +56,8 @@ table.to_parquet(file)
 #
 # :func:`sparsetoken.bags.read` reads Parquet and ``.npz`` files.
 # :class:`sparsetoken.BagClassifier` averages mean pooling, column maxima,
-# attention and trees, weighted by their loss on held-out bags; its summary
-# shows the weights.
+# attention, similarities to single tokens and trees, weighted by their loss on
+# held-out bags; its summary shows the weights.
 
 bags, y, ids = st.bags.read(file)
 model = st.BagClassifier().fit(bags, y)
@@ -84,6 +86,28 @@ for row, page, chances in zip(
         ax.imshow(scan.reshape(8, 8), cmap="gray_r")
         ax.set_title(f"{chance:.2f}", fontsize="small")
         ax.set_axis_off()
+
+# %%
+# Where to draw the line
+# ----------------------
+#
+# The curves are scikit-learn's, of the new pages. With ``threshold=`` a page is
+# called positive from the largest probability on at which 95% of the positive
+# training pages, each held out, are found.
+
+fig, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
+RocCurveDisplay.from_estimator(model, new_pages, new_labels, ax=axes[0])
+PrecisionRecallDisplay.from_estimator(model, new_pages, new_labels, ax=axes[1])
+CalibrationDisplay.from_estimator(
+    model, new_pages, new_labels, n_bins=6, strategy="quantile", ax=axes[2]
+)
+sensitive = st.BagClassifier(threshold={"sensitivity": 0.95}).fit(bags, y)
+called = sensitive.predict(new_pages)
+print(
+    f"from {sensitive.threshold_:.2f} on: sensitivity "
+    f"{recall_score(new_labels, called):.2f}, specificity "
+    f"{recall_score(new_labels, called, pos_label=0):.2f}"
+)
 
 # %%
 # Forecast

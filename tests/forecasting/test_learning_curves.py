@@ -358,6 +358,8 @@ def test_aucs_are_forecast_beside_errors(clear):
         assert 0.5 < one.auc <= 1
         assert points[0].auc_low - 0.02 <= one.auc <= points[0].auc_high + 0.02
     assert clear.curves["bag"][-1].auc > clear.curves["pooled"][-1].auc
+    # Whatever lowers the error of the average more than its curve raises its AUC.
+    assert clear.curves["bag"][0].auc == pytest.approx(clear.measured["bag"].auc, abs=0.05)
     assert "AUC" in str(clear)
     assert "Always answering with the larger class errs in 0.500" in str(clear)
     ax = clear.plot(quantity="auc")

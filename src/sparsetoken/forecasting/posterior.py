@@ -278,9 +278,9 @@ def _missed(
 
     (e, m, far), (f, k, wide) = parts(some), parts(others)
     shared = np.where(np.equal.outer(m, k), 1.0, prior.alike)
-    shared = shared * np.where(np.equal.outer(e, f), 1.0, -_ALIKE)
-    missed = shared * (prior.level**2 + prior.slope**2 * np.outer(far, wide))
-    return missed + prior.members**2 * np.outer(m == "bag", k == "bag")
+    turned = np.where(np.equal.outer(e, f), 1.0, -_ALIKE)
+    missed = shared * turned * (prior.level**2 + prior.slope**2 * np.outer(far, wide))
+    return missed + prior.members**2 * turned * np.outer(m == "bag", k == "bag")
 
 
 def grid_and_prior(
