@@ -106,7 +106,7 @@ def test_advice_says_at_which_settings_and_the_exit_code_is_the_worst():
         "At positive_rate = 0.05",
         "At positive_rate = 0.5",
     ]
-    everywhere = run("predict", "pooled", "--cosine", "1", "--sharpness", "1,2", "--eta-q", "3")
+    everywhere = run("predict", "attention", "--cosine", "1", "--sharpness", "1,2", "--eta-q", "3")
     assert everywhere.stderr == "No effect: --eta-q. --cosine and --sharpness give the query.\n"
     fallen = run("descend", "--eta-w", "900", "--loss", "square", "--strength", "1,2", "--json")
     assert fallen.exit_code == 1

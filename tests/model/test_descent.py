@@ -105,6 +105,7 @@ def test_columns_and_weights_have_one_readout_for_each_of_three_classes():
         ({"rates": np.ones((2, 4))}, "shape (3, 4) or (3, 1)"),
         ({"rates": {"q": 1.0}}, "no number for w1"),
         ({"rates": {"q": 1.0, "w": 1.0, "v": 1.0}}, "a number for v"),
+        ({"rates": {"v": 1.0}}, "a number for v"),
         ({"rates": {"q": 1.0, "w": [1.0, 2.0]}}, "one for each step"),
         ({"rates": -1.0}, "rates"),
         ({"rates": np.nan}, "rates"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -14,7 +14,7 @@ from cyclopts import Parameter as Option
 
 from sparsetoken.base.parameters import REQUIRED, Parameter, parameters_of
 from sparsetoken.base.validation import InvalidInput, integer
-from sparsetoken.model.models import MODELS, Elementwise
+from sparsetoken.model.models import MODELS, Elementwise, QueriedModel
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 
@@ -104,17 +104,22 @@ class Values:
         found: Query | TwoSteps = self.of(Query) if given else self.of(TwoSteps)
         return found
 
-    def unused(self) -> list[str]:
-        """Return advice about given steps that have no effect beside a given query."""
+    def unused(self, models: Sequence[str]) -> list[str]:
+        """Return advice about options of a query that have no effect on any of the models."""
         steps = parameters_of(TwoSteps)
         moved = [
             option_name(name)
             for name, one in steps.items()
             if name != "loss" and getattr(self, name) != one.default
         ]
-        if getattr(self, "cosine", None) is None or not moved:
+        given = [f"--{name}" for name in ("cosine", "sharpness") if getattr(self, name) is not None]
+        if not any(issubclass(MODELS[model].kind, QueriedModel) for model in models):
+            moved, reason = [*given, *moved], f"{', '.join(models)}: no query."
+        elif given:
+            reason = "--cosine and --sharpness give the query."
+        else:
             return []
-        return [f"No effect: {', '.join(moved)}. --cosine and --sharpness give the query."]
+        return [f"No effect: {', '.join(moved)}. {reason}"] if moved else []
 
     def settings(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], Values]]:
         """Yield the combinations of what no array can hold: words, numbers, and the options there.

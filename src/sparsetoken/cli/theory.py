@@ -132,7 +132,7 @@ def predict(
         query = () if found.query is None else ("cosine", "sharpness")
         spread = () if found.spread is None else ("spread",)
         names = (*OUTCOME, *query, "overlaps", "numerical_error", "errors", *spread)
-        advice = [*options.unused(), *with_options(found.advice)]
+        advice = [*options.unused(model), *with_options(found.advice)]
         return answer(f"Prediction for {found.model}", found, names, advice)
 
     return answered(options, grid, call, shown, model)
@@ -159,7 +159,7 @@ def capacity(
         return theory.capacity(problem, trained, tolerance=tolerance, **grid.work)
 
     def shown(found: Any, words: Words) -> Answer:
-        advice = [*options.unused(), *with_options(found.advice)]
+        advice = [*options.unused(model), *with_options(found.advice)]
         return answer(f"Capacity of {found.model}", found, ("capacity", "numerical_error"), advice)
 
     return answered(options, grid, call, shown, model)
@@ -215,7 +215,7 @@ def simulate(
             f"{found.model}, {trials} trials, {engine} engine",
             {**pairs(means, errors), "status": found.status},
             columns=columns(found),
-            advice=[*options.unused(), *advice],
+            advice=[*options.unused(model), *advice],
             shortfall=shortfall(found.status),
         )
 

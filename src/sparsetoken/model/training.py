@@ -196,7 +196,7 @@ def _of_names(name: str, entries: Mapping[str, Any], columns: tuple[str, ...]) -
     unknown = sorted(entries.keys() - {*columns, *stems})
     missing = [c for c, stem in zip(columns, stems, strict=True) if not entries.keys() & {c, stem}]
     if unknown or missing:
-        got = f"no number for {missing[0]}" if missing else f"a number for {unknown[0]}"
+        got = f"a number for {unknown[0]}" if unknown else f"no number for {missing[0]}"
         raise InvalidInput(name, _legal(columns), got)
     return [entries.get(c, entries.get(stem)) for c, stem in zip(columns, stems, strict=True)]
 
