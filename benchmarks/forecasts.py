@@ -1,10 +1,12 @@
 """Forecasts of test errors beside those of more bags, on made and on real sets.
 
     python benchmarks/forecasts.py [--data FOLDER] [--sets cells] [--power-law] [--quick]
+    python benchmarks/forecasts.py --data FOLDER --only 60 --pilots 3
 
 Each pilot of n labelled bags is asked for the test errors at n and 2n bags, by
 `sparsetoken.forecast` and by its cross-validated errors held constant; by a power law fitted to
-errors of two, three and ten folds too, which takes most of the time. The truth is a mean over
+errors of two, three and ten folds too, which takes most of the time. The areas under the ROC curves
+(AUC) of the same fits are compared likewise, but with no power law. The truth is a mean over
 draws of the training bags. Pilots of patients have 30 of them with 4 bags each, that share a
 shift; the truth is of new patients. No constant of the forecast was chosen on these sets, but on
 other tasks with rows of the tables of three. FOLDER holds the real sets, which are not part of the
@@ -24,6 +26,7 @@ import numpy as np
 import pandas as pd
 from joblib import Memory, Parallel, delayed
 from scipy.optimize import least_squares
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import sparsetoken as st
@@ -40,11 +43,12 @@ NORMAL = 1.645  # standard deviations of a 90% interval
 TRULY, SURELY = 0.03, 2.0  # a difference of errors that counts, and its standard errors
 CLASSIFIERS = {"pooled": PooledLinearClassifier, "bag": lambda: BagClassifier(progress=False)}
 PLACE = ["group", "set", "n", "at", "model"]
+TRUTHS = ["truth", "auc_truth", "truth_error", "auc_truth_error"]
 SIGNALS = {"no signal": 0.0, "a weak signal": 0.7, "a signal": 1.5}
 """Of patients, by how much the mean token of the two classes differs, over its noise in a bag."""
 # Made sets whose bags repeat rows of a table; the bags to score have rows that no pilot has, which
 # neither folds of a pilot nor a forecast can foresee.
-TABLES = ("cells", "wines", "digits")
+TABLES = ("cells", "wines", "digits", "loops", "couples", "textures")
 LARGER = ("fox", "tiger")  # real sets of 200 bags
 DESIGN = ("elephant", "alt_atheism", "comp_graphics", "rec_autos", "misc_forsale", "musk2")
 
@@ -101,18 +105,21 @@ def of_patients(
 
 
 def measured(setting: Setting, n: int, draws: int, folder: Path | None) -> list[dict[str, Any]]:
-    """Return the test errors at n bags, means over draws, and their standard errors."""
-    errors = []
+    """Return test errors and AUCs at n bags, means over draws, and their standard errors."""
+    errors, areas = [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryWarning)
         for number in range(draws):
             bags, y, patients, rest, truth = drawn(setting, n, (number, 77), folder)
             fits = [make().fit(bags, y, groups=patients) for make in CLASSIFIERS.values()]
             errors.append([np.mean(fit.predict(rest) != truth) for fit in fits])
-    mean, error = np.mean(errors, axis=0), np.std(errors, axis=0, ddof=1) / np.sqrt(draws)
+            areas.append([roc_auc_score(truth, fit.decision_function(rest)) for fit in fits])
+    found = np.stack([errors, areas], axis=-1)
+    spread = found.std(axis=0, ddof=1) / np.sqrt(draws)
+    values = np.concatenate([found.mean(axis=0), spread], axis=-1)
     return [
-        {**_place(setting, n, model), "truth": m, "truth_error": e}
-        for model, m, e in zip(CLASSIFIERS, mean, error, strict=True)
+        {**_place(setting, n, model), **dict(zip(TRUTHS, row, strict=True))}
+        for model, row in zip(CLASSIFIERS, values, strict=True)
     ]
 
 
@@ -130,7 +137,12 @@ def forecast(setting: Setting, number: int, folder: Path | None, law: bool) -> l
     rows = []
     for model in CLASSIFIERS:
         at, stated = dict(zip(found.sizes, found.curves[model], strict=True)), found.measured[model]
-        width = NORMAL * stated.standard_error
+        width, auc_width = NORMAL * stated.standard_error, NORMAL * stated.auc_standard_error
+        areas = {
+            "forecast": [(at[n].auc, at[n].auc_low, at[n].auc_high) for n in setting.sizes],
+            "constant": [(stated.auc, stated.auc - auc_width, stated.auc + auc_width)]
+            * len(setting.sizes),
+        }
         said = {
             "forecast": [(at[n].error, at[n].low, at[n].high) for n in setting.sizes],
             "constant": [(stated.error, stated.error - width, stated.error + width)]
@@ -142,10 +154,13 @@ def forecast(setting: Setting, number: int, folder: Path | None, law: bool) -> l
             values = power_law(trained, curve, spread, setting.sizes)
             width = NORMAL * spread[-1]
             said["power law"] = [(v, v - width, v + width) for v in values]
+        unknown = [(np.nan,) * 3] * len(setting.sizes)
         for method, values in said.items():
-            for n, (value, low, high) in zip(setting.sizes, values, strict=True):
+            by_size = zip(setting.sizes, values, areas.get(method, unknown), strict=True)
+            for n, (value, low, high), area in by_size:
                 row = {**_place(setting, n, model), "pilot": number, "method": method}
                 row |= {"value": value, "low": low, "high": high, "seconds": seconds}
+                row |= zip(("auc", "auc_low", "auc_high"), area, strict=True)
                 # Of other methods the model of less error is taken for the recommended one.
                 rows.append({**row, "told": found.better(n) if method == "forecast" else ""})
     return rows
@@ -199,6 +214,22 @@ def summary(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return table.join(wrong.agg(wrong="sum", of="count"))
 
 
+def of_areas(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Return how far AUCs are off; the standard error is over pilots, whose values go together."""
+    rows = rows[rows["auc"].notna()]
+    off = rows["auc"] - rows["auc_truth"]
+    inside = rows["auc_truth"].between(rows["auc_low"], rows["auc_high"])
+    width = rows["auc_high"] - rows["auc_low"]
+    rows = rows.assign(off=off, square=off**2, inside=inside, width=width)
+    means = dict.fromkeys(("off", "square", "inside", "width", "auc_truth_error"), "mean")
+    of_pilot = list(dict.fromkeys([*by, "set", "n", "pilot"]))
+    pilots = rows.groupby(of_pilot, as_index=False).agg({"off": "mean"})
+    table = rows.groupby(by).agg(means)
+    table.insert(1, "error", pilots.groupby(by)["off"].sem())
+    table.insert(2, "rms", np.sqrt(table.pop("square")))
+    return table.join(pilots.groupby(by).size().rename("pilots"))
+
+
 def recommended(rows: pd.DataFrame) -> pd.DataFrame:
     """Tell where the classifiers truly differ whether the worse one is recommended."""
     index = ["group", "method", "set", "n", "at", "pilot", "told"]
@@ -218,6 +249,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", metavar="SET", help="names or groups")
     parser.add_argument("--power-law", action="store_true", help="as another method")
     parser.add_argument("--truth", action="store_true", help="measure the true errors alone")
+    parser.add_argument("--only", type=int, metavar="N", help="pilots of so many bags alone")
+    parser.add_argument("--pilots", type=int, help="of each set and number of bags")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--quick", action="store_true", help="one pilot of two small sets")
     asked = parser.parse_args()
@@ -228,6 +261,7 @@ def main() -> None:
         setting
         for setting in settings(folder)
         if not asked.sets or {setting.name, setting.group} & set(asked.sets)
+        if asked.only in (None, setting.n)
     ]
     memory = Memory("results/cache", verbose=0)
     truth_of, said_of = memory.cache(measured), memory.cache(forecast)
@@ -236,7 +270,7 @@ def main() -> None:
         for n in setting.sizes:
             draws = 2 if asked.quick else DRAWS[setting.group]
             works.append(delayed(truth_of)(setting, n, draws, folder))
-        pilots = 1 if asked.quick else PILOTS.get(setting.n, OF_PATIENTS)
+        pilots = 1 if asked.quick else asked.pilots or PILOTS.get(setting.n, OF_PATIENTS)
         if not asked.truth:
             works += [delayed(said_of)(setting, i, folder, asked.power_law) for i in range(pilots)]
     done = Parallel(asked.jobs, verbose=1)(works)
@@ -244,8 +278,8 @@ def main() -> None:
     if asked.truth:
         print(every.round(3).to_string())
         return
-    truth = every[every["truth"].notna()][[*PLACE, "truth", "truth_error"]]
-    said = every[every["truth"].isna()].drop(columns=["truth", "truth_error"])
+    truth = every[every["truth"].notna()][[*PLACE, *TRUTHS]]
+    said = every[every["truth"].isna()].drop(columns=TRUTHS)
     rows = said.merge(truth, on=PLACE)
     rows.loc[rows["set"].isin(TABLES), "group"] = "tables"
     print(summary(rows, ["group", "n", "method"]).round(3).to_string())
@@ -254,6 +288,9 @@ def main() -> None:
         if len(rest):
             print("without", *but)
             print(summary(rest, ["n", "method"]).round(3).to_string())
+    print("AUC")
+    for by in (["group", "n", "method"], ["n", "method"], ["n", "model", "method"]):
+        print(of_areas(rows, by).round(3).to_string())
 
 
 if __name__ == "__main__":

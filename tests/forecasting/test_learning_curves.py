@@ -179,6 +179,25 @@ def test_what_curves_miss_at_the_pilot_they_miss_later():
     assert later["bag"].low < now["bag"].low  # the further the less is known
 
 
+def test_the_measured_auc_of_the_average_informs_its_forecast():
+    """Trees may order bags that mean pooling and attention do not: AUCs of 0.95 and 0.56."""
+    rng = np.random.default_rng(0)
+    scored = _scored(
+        {"bag": (0.3,), "attention": (0.45,), "pooled": (0.45,)}, 200, rng.standard_normal
+    )
+    placed = placements(rng.standard_normal(200) + 2.33 * scored[-1], scored[-1])
+    held_out = HeldOut(np.array([160.0]), *scored, Excess(0.0, 1.0), placed_by_bag=placed)
+    law = BagLaw(3, 3.0, 0.0, 0.5)
+    without, informed = (
+        fit_posterior(law, one).aucs(160) for one in (held_out, held_out.with_average)
+    )
+    measured = held_out.auc("bag")[0]
+    assert without["bag"].high < measured - 0.05
+    # Still between it and 0.77, the AUC of normal scores that err as often.
+    assert informed["bag"].value == pytest.approx(measured, abs=0.05)
+    assert informed["bag"].low > informed["pooled"].high
+
+
 @pytest.mark.usefixtures("few_fits")
 def test_noise_promises_nothing(draw):
     bags, y = draw(5, 1, 0.0, 0.5, 10, 60, 3)

@@ -35,7 +35,7 @@ MODELS = ("bag", "attention", "pooled")
 """`BagClassifier`, its member with attention alone, and its member with mean pooling."""
 
 ORDERED = ("pooled", "attention")
-"""The models whose AUCs inform curves: that of their average follows from both."""
+"""The models whose AUCs inform forecasts of errors."""
 
 # Folds and repeats. A round of k folds trains on all but one of them: on a half, two thirds and
 # four fifths of the pilot. All models are fitted in the last; the first tell at little cost
@@ -63,7 +63,7 @@ class HeldOut:
     share of the bags of the other class in its folds that it is on the right side of. The excess
     is by how much more the tokens of a positive bag differ, along the readout of the mean token.
     Where bags are of groups only these are independent. Placements by `BagClassifier` are
-    apart from these, as they inform no curve.
+    apart from these, as they inform forecasts of AUCs alone.
     """
 
     sizes: Float[np.ndarray, " K"]
@@ -81,6 +81,16 @@ class HeldOut:
             return float("nan"), float("nan")
         moves = influences(placed, self.positive)
         return float(auc(placed, self.positive)), self.standard_error(moves)
+
+    @property
+    def with_average(self) -> HeldOut:
+        """The same with the AUC of `BagClassifier` among the columns.
+
+        Members without a curve may raise it far above those of mean pooling and attention.
+        """
+        if self.placed_by_bag is None:
+            return self
+        return dataclasses.replace(self, placed={**self.placed, "bag": self.placed_by_bag[None]})
 
     def errors(self, model: str) -> Float[np.ndarray, " _"]:
         """Return the error at each size at which the model was fitted."""

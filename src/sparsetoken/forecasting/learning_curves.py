@@ -41,7 +41,8 @@ def forecast(
     fifths of the pilot and tested on the rest, in the folds of ``sparsetoken bags fit --folds 5``
     with the same seed; mean pooling, which takes little time, also to a half and two thirds.
     Measured are errors, and areas under the ROC curves of bags held out together, which depend on
-    the same separation of the classes with different noise. The forecast follows curves of the
+    the same separation of the classes with different noise (that of `BagClassifier` informs
+    forecasts of AUCs alone). The forecast follows curves of the
     sparse-token model, weighted by their agreement with the measurements. What they miss is
     unknown, and has a level and a slope that the measurements inform: what curves miss at the
     pilot, beyond the noise of its bags, they are taken to miss later. There are curves for
@@ -174,7 +175,7 @@ def assembled(
             )
             for model, one in found.items()
         }
-    areas = _areas(sizes, held_out, posterior, status)
+    areas = _areas(sizes, held_out, fit_posterior(law, held_out.with_average), status)
     curves = {
         model: tuple(ForecastPoint(n, *at[n][model], *areas[n][model]) for n in sizes)
         for model in MODELS
