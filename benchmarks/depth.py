@@ -112,7 +112,10 @@ def start_of(network, best, size=0.5):
 
 
 def least_error(task, network, best, alpha):
-    """Return the least error over steps and rates, with its standard error."""
+    """Return the least error over steps and rates, with its standard error.
+
+    It is that of the least upper end, two standard errors above: replicas may part.
+    """
     found = []
     for rate in RATES:
         descent = st.Descent(
@@ -124,10 +127,10 @@ def least_error(task, network, best, alpha):
             **start_of(network, best),
         )
         course = st.descend(task, descent, replicas=REPLICAS, tolerance=0.5, progress=False)
-        step = int(course.best_step)
+        step = int(np.nanargmin(course.test_error + 2 * course.errors.test_error))
         error, se = float(course.test_error[step]), float(course.errors.test_error[step])
         found.append({"error": error, "error_se": se, "rate": rate, "step": step})
-    return min(found, key=lambda one: one["error"])
+    return min(found, key=lambda one: one["error"] + 2 * one["error_se"])
 
 
 def main():
