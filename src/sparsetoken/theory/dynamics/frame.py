@@ -46,9 +46,9 @@ class Frame:
         most: int,
     ) -> None:
         self._own = len(tokens)  # directions that are no gradient
-        self._tokens = np.empty((self._own + most, len(roots)), dtype=np.float32)
+        self._tokens = np.empty((self._own + most, len(roots)))
         self._tokens[: self._own] = tokens * roots
-        self._slopes = np.empty((most, len(roots)), dtype=np.float32)
+        self._slopes = np.empty((most, len(roots)))
         self._roots, self._alpha = roots, alpha
         self.size = self._own
 
@@ -67,6 +67,7 @@ class Frame:
         The slopes are those of the mean loss by the projections, times the roots, of the tokens on
         c weight vectors; of fresh normals as many rows are given as directions can be new.
         """
+        slopes = np.asarray(slopes, float)  # near slopes differ by little, which makes a direction
         known = few_columns(self.tokens, slopes.T)
         shared = few_columns(self._past, slopes.T) / self._alpha
         power = np.einsum("cm,cm->c", slopes, slopes) / self._alpha
@@ -74,9 +75,7 @@ class Frame:
         scale = np.sqrt(np.where(power > 0, power, 1.0))
         root, inverse = _triangular(rest / np.outer(scale, scale))
         root, inverse = scale[:, None] * root, inverse / scale[:, None]
-        single = self._tokens.dtype
-        fresh = inverse.T.astype(single) @ slopes
-        fresh -= few_rows((shared @ inverse).T.astype(single), self._past)
+        fresh = inverse.T @ slopes - few_rows((shared @ inverse).T, self._past)
         last, count = self.size, root.shape[1]
         self._slopes[last - self._own : last - self._own + count] = fresh
         self._tokens[last : last + count] = normals[:count] * self._roots + fresh / self._alpha

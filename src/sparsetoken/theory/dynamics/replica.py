@@ -277,7 +277,7 @@ class _Population:
     def slopes(self, now: Iterate, gram: Float[np.ndarray, "m m"], t: int) -> Slopes:
         """Return the mean loss, and the slopes of that over the batch of a step."""
         noise = [
-            few_rows(_single(u.T), frame.tokens).reshape(u.shape[1], self._entries, -1)
+            _single(few_rows(u.T, frame.tokens)).reshape(u.shape[1], self._entries, -1)
             for u, frame in zip(now.U, self._frames, strict=True)
         ]
         at = [_single(x) for x in (self.overlaps(now.U), now.c, gram)]
