@@ -17,6 +17,7 @@ from sparsetoken.model.models import Attention, HardAttention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results import Course, Prediction, StatusCode
+from sparsetoken.studies import settings
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory.dynamics import replica as replicas
 from sparsetoken.theory.dynamics.plan import plan_of
@@ -238,3 +239,10 @@ def test_bad_values():
         descend(PROBLEM, JOINT, tolerance=0.0)
     with pytest.raises(InvalidInput, match="replicas"):
         descend(PROBLEM, JOINT, replicas=1)
+
+
+def test_a_long_descent_is_known_to_its_end():
+    """Near its end slopes differ by little, of which rounding must not make directions."""
+    course = descend(settings.PROBLEM, settings.one_data_set(1.0), replicas=3, tolerance=0.9)
+    assert course.status == "converged"
+    assert course.training_loss[-1] == pytest.approx(course.training_loss[-8], rel=0.05)
