@@ -66,6 +66,7 @@ for ax, alpha in zip(axes, (2.0, 8.0), strict=True):
         error = 2 * found.errors.test_error
         ax.errorbar(step, found.test_error, error, label=name, capsize=2)
     ax.set(title=f"{alpha:g} samples per dimension", xlabel="step")
+    ax.set_xticks(range(0, 15, 5))
 axes[0].set(ylabel="test error", ylim=(0, None))
 axes[0].legend()
 plt.show()

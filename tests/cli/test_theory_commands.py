@@ -125,17 +125,17 @@ def test_a_query_that_turns_away_gets_a_warning(arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "advice"),
     [
-        ["predict", "pooled", *RARE],
-        ["predict", "attention", *RARE_TASK, "--cosine", "-0.5", "--sharpness", "1"],
-        ["predict", "attention"],
+        (["predict", "pooled", *RARE], "No effect: --eta-b. pooled: no query.\n"),
+        (["predict", "attention", *RARE_TASK, "--cosine", "-0.5", "--sharpness", "1"], ""),
+        (["predict", "attention"], ""),
     ],
 )
-def test_no_warning_where_the_training_sets_no_query_or_a_good_one(arguments):
+def test_no_warning_where_the_training_sets_no_query_or_a_good_one(arguments, advice):
     found = run(*arguments, "--json")
     assert found.exit_code == 0
-    assert "turns away" not in found.stderr
+    assert found.stderr == advice
 
 
 def test_values_are_those_of_python_and_of_the_reference_point():

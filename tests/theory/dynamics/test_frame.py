@@ -6,7 +6,7 @@ import pytest
 from sparsetoken.theory.dynamics.frame import Frame
 
 SIZE, ALPHA = 400, 2.0
-ROOTS = np.full(SIZE, SIZE**-0.5, dtype=np.float32)
+ROOTS = np.full(SIZE, SIZE**-0.5)
 
 
 def _added(slopes):
@@ -36,14 +36,14 @@ def test_gradients_have_their_lengths_and_angles():
     _, gradients = _added(slopes)
     # The part along new directions is the covariance of the slopes over alpha.
     expected = slopes @ slopes.T / SIZE / ALPHA
-    np.testing.assert_allclose(gradients[1:].T @ gradients[1:], expected, rtol=1e-6)
+    np.testing.assert_allclose(gradients[1:].T @ gradients[1:], expected, rtol=1e-12)
 
 
 def test_a_gradient_made_of_another_has_no_new_direction():
     slopes = np.random.default_rng(2).standard_normal((1, SIZE))
     tokens, gradients = _added(np.concatenate([slopes, -3 * slopes]))
     assert tokens.shape == (2, SIZE)
-    np.testing.assert_allclose(gradients[1, 1], -3 * gradients[1, 0], rtol=1e-6)
+    np.testing.assert_allclose(gradients[1, 1], -3 * gradients[1, 0], rtol=1e-12)
     tokens, gradients = _added(np.concatenate([np.zeros((1, SIZE)), slopes]))
     assert tokens.shape == (2, SIZE)
     assert gradients[1, 0] == 0
