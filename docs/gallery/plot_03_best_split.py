@@ -12,8 +12,8 @@ import numpy as np
 import sparsetoken as st
 
 # %%
-# In all there are two bags per dimension. The shares that go to the query make
-# arrays of both stages.
+# In all there are two bags per dimension. An array of shares for the query gives
+# arrays of settings for both stages.
 
 problem = st.SparseTokenProblem(length=10, informative=1, strength=4.0)
 total, shares = 2.0, np.linspace(0.1, 0.9, 17)

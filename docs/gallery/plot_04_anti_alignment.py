@@ -13,8 +13,9 @@ import numpy as np
 import sparsetoken as st
 
 # %%
-# Six bags in a hundred are positive. What decides is the step size of the bias in
-# the first gradient step: a small one leaves the query to the class imbalance.
+# Six bags in a hundred are positive. The step size of the bias in the first
+# gradient step decides: after a small step the bias does not match the rare
+# positives, and the many negative bags turn the query away from the signal.
 
 alpha0 = np.geomspace(0.1, 100, 25)
 fig, ax = plt.subplots(layout="constrained")

@@ -3,8 +3,8 @@ Joint training of all weights, and when to stop
 ===============================================
 
 Gradient descent on query, readout and bias together, all steps on the same
-data. Dynamical mean-field theory follows it step by step, with the dependence
-of each step on the data of all steps before.
+data. Dynamical mean-field theory follows it step by step, and includes the
+dependence between steps that use the same data.
 """
 
 import matplotlib.pyplot as plt

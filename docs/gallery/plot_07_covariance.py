@@ -2,8 +2,9 @@
 Covariance, bag effects and whitening
 =====================================
 
-Embeddings of real data have a steep spectrum, and tokens of one bag are alike.
-The theory covers both: :class:`sparsetoken.TokenCovariance` is the token law.
+Few directions carry most of the variance of real embeddings (a steep spectrum),
+and tokens of one bag are alike. The theory covers both:
+:class:`sparsetoken.TokenCovariance` is the covariance of the tokens.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +15,7 @@ import sparsetoken as st
 # %%
 # The same signal in four kinds of noise, all of variance 1 in the mean over
 # directions. The second has a steep spectrum. The third is the second after
-# whitening: isotropic noise, and a signal that grew where the noise was small.
+# whitening: isotropic noise, and a signal that is larger where noise was small.
 # In the fourth the tokens of a bag share a random shift as large as their noise.
 
 d = 100
@@ -51,7 +52,7 @@ errors = {
 }
 
 # %%
-# High-variance directions bias the query; whiten first.
+# Directions of high variance bias the query; whiten the tokens first.
 # A shared shift moves the mean token; the softmax is invariant to it.
 
 fig, ax = plt.subplots(layout="constrained")

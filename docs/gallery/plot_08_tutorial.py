@@ -55,9 +55,9 @@ table.to_parquet(file)
 # ---
 #
 # :func:`sparsetoken.bags.read` reads Parquet and ``.npz`` files.
-# :class:`sparsetoken.BagClassifier` averages mean pooling, column maxima,
-# attention, similarities to single tokens and trees, weighted by their loss on
-# held-out bags; its summary shows the weights.
+# :class:`sparsetoken.BagClassifier` is a weighted average of several classifiers:
+# mean pooling, column maxima, attention, similarities to single tokens, trees and
+# others. The weights minimise the loss on held-out bags; the summary shows them.
 
 bags, y, ids = st.bags.read(file)
 model = st.BagClassifier().fit(bags, y)
@@ -91,9 +91,9 @@ for row, page, chances in zip(
 # Where to draw the line
 # ----------------------
 #
-# The curves are scikit-learn's, of the new pages. With ``threshold=`` a page is
-# called positive from the largest probability on at which 95% of the positive
-# training pages, each held out, are found.
+# The curves are those of scikit-learn, for the new pages. With ``threshold=`` a
+# page is called positive if its probability reaches a threshold: the largest at
+# which 95% of the held-out positive training pages are found.
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
 RocCurveDisplay.from_estimator(model, new_pages, new_labels, ax=axes[0])

@@ -16,8 +16,8 @@ from sparsetoken.estimators import TokenTransformer
 
 # %%
 # In positive bags one token is three times as large as the others. Its mean is
-# zero, as that of all tokens: a linear score cannot tell them apart. The column
-# maxima of :class:`sparsetoken.BagClassifier` see a part of the difference.
+# zero, like that of all tokens: a linear score cannot tell them apart. The other
+# members of :class:`sparsetoken.BagClassifier` see a part of the difference.
 
 rng = np.random.default_rng(0)
 labels = np.arange(500) % 2
@@ -25,8 +25,9 @@ bags = rng.standard_normal((500, 8, 6))
 bags[labels == 1, 2] *= 3.0
 
 # %%
-# Features of a Gaussian kernel join as a member: a pipeline of scikit-learn that
-# makes them of each token. Its weight reflects its gain on held-out bags.
+# A further member of the classifier is a pipeline of scikit-learn, which computes
+# features of a Gaussian kernel for each token and averages them. Its weight
+# reflects its gain on held-out bags.
 
 kernel = make_pipeline(
     TokenTransformer(Nystroem(gamma=0.1, n_components=200, random_state=0)),

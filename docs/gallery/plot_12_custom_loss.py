@@ -2,7 +2,7 @@
 A loss of your own
 ==================
 
-Its value is enough: slope, curvature and Moreau envelope are derived from it.
+Write its value; slope, curvature and Moreau envelope are derived from it.
 """
 
 import jax.numpy as jnp

@@ -2,9 +2,9 @@
 A model of your own
 ===================
 
-A class with the weights that it gives to the tokens: theory, simulation and
-the command line then know the model. Here the two tokens with the largest
-scores share the weight.
+A model is a class with a method that returns the weights of the tokens. Theory,
+simulation and the command line can then use it. Here the two tokens with the
+largest scores share the weight.
 """
 
 import dataclasses
@@ -17,8 +17,8 @@ import sparsetoken as st
 from sparsetoken.model import ModelEntry, QueriedModel, register
 
 # %%
-# The model is a value that has a query, as attention has, and gives weights to
-# the tokens, from their scores under the query.
+# The model has a query, as attention has, and computes the weights of the tokens
+# from their scores under the query.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,9 +15,9 @@ from sparsetoken.numerics.leave_one_out import leave_one_out
 
 # %%
 # The fit minimises the mean loss plus a ridge, over weights and bias. With
-# :math:`f_i` the features of sample i and a one, :math:`H` the Hessian of the
-# objective and :math:`\gamma_i = f_i^\top H^{-1} f_i / n`, the score of a sample
-# without it is :math:`z_i + \gamma_i \ell'_i / (1 - \gamma_i \ell''_i)`: one
+# :math:`f_i` the features of sample i and a 1 for the bias, :math:`H` the Hessian
+# of the objective and :math:`\gamma_i = f_i^\top H^{-1} f_i / n`, the score of a
+# sample in the fit without it is :math:`z_i + \gamma_i \ell'_i / (1 - \gamma_i \ell''_i)`: one
 # Newton step from the fit to all samples. This is exact for the square loss, and
 # for other losses as n and d grow together. It takes one fit and one
 # factorisation, and works for any features and labels. The objective of the fit
@@ -43,7 +43,8 @@ readout = st.Readout(loss, ridge=ridges, alpha1=2.0)
 exact = st.predict(problem, model, readout, tolerance=1e-3)
 
 # %%
-# Points share their 400 samples: they are above or below the line together.
+# All points come from the same 400 samples: together they are above or below the
+# line.
 
 fig, ax = plt.subplots(layout="constrained")
 exact.plot(ax=ax, label="exact")

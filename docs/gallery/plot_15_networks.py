@@ -15,8 +15,8 @@ import sparsetoken as st
 
 # %%
 # Two signals of equal strength. One head cannot attend to both sharply: a bag
-# with one of them would then look like a bag with both. A search over all
-# weights finds none of one head that err on less than 0.16 of all bags.
+# with one of them would then look like a bag with both. A search over all weights
+# of one head finds no error below 0.16.
 
 task = st.model.ConceptProblem(
     length=5,
@@ -27,8 +27,8 @@ task = st.model.ConceptProblem(
 )
 
 # %%
-# Small overlaps of the queries with the signals break the symmetry of the two,
-# as every finite dimension does.
+# Small overlaps of the queries with the signals break the symmetry of the two, as
+# random overlaps do at every finite dimension.
 
 networks = {
     "one head": (st.networks.Softmax(), {"q": [0.1, 0.0]}),

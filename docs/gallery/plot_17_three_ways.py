@@ -1,11 +1,11 @@
 """
-Three ways to train, and the floor
-==================================
+Three ways to train, and the Bayes-optimal error
+================================================
 
-The same samples can train attention in four stages, two steps for the query and
-then a fit of the readout; by gradient descent on all weights; or down to the
-minimum of the loss with weight decay over all weights at once. All three are
-exact here, and so is the error that no learner can beat.
+Attention can be trained in four stages, with two steps for the query and then a
+fit of the readout; by gradient descent on all weights; or to the minimum, over
+all weights at once, of the loss with weight decay. The theory has the limits of
+all three, and the error that no learner can beat.
 """
 
 import matplotlib.pyplot as plt

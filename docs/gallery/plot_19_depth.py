@@ -15,8 +15,8 @@ import matplotlib.pyplot as plt
 import sparsetoken as st
 
 # %%
-# The two networks have six columns each and start half way towards a solution:
-# one layer with three heads, of which two look for a value with either key.
+# The two networks have six columns each and start half way towards a solution.
+# One is a layer with three heads, of which two look for values, one for each key.
 
 task = st.tasks.lookup(length=6, hops=2, strengths=4.0)
 starts = {
