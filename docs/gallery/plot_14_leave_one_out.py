@@ -19,10 +19,10 @@ from sparsetoken.numerics.leave_one_out import leave_one_out
 # of the objective and :math:`\gamma_i = f_i^\top H^{-1} f_i / n`, the score of a
 # sample in the fit without it is
 # :math:`z_i + \gamma_i \ell'_i / (1 - \gamma_i \ell''_i)`: one Newton step from
-# the fit to all samples. This is exact for the square loss, and for other losses as
-# n and d grow together. It takes one fit and one factorisation, and works for any
-# features and labels. The objective of the fit without a sample is still divided
-# by n.
+# the fit to all samples. This is exact for the square loss, and for other losses
+# as n and d grow together. It takes one fit and one factorisation, and works for
+# any features and labels. The objective of the fit without a sample is still
+# divided by n.
 
 # %%
 # One training set: features of attention for 400 bags at dimension 200.
