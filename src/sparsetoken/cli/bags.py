@@ -161,7 +161,8 @@ def score(
     """Score a saved model on labelled bags: accuracies, AUC, log-loss; R^2 and errors of numbers.
 
     Beside the accuracy stand that of always answering with the largest class and the mean over
-    classes (balanced). AUC and average precision of more than two classes are means of those of
+    classes (balanced); of two classes the share found of the second (sensitivity) and of the
+    first (specificity). AUC and average precision of more than two classes are means of those of
     each class against the rest.
 
     Example: sparsetoken bags score model.skops new.npz
@@ -237,11 +238,14 @@ def _class_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], l
         areas = ranked(estimator, data.bags, y)
     right = estimator.predict(data.bags) == y
     present, counts = np.unique(y, return_counts=True)
+    recalls = [right[y == one].mean() for one in present]
+    two = len(classes) == 2 and not absent
     values = {
         "bags": len(data.bags),
         "trivial_accuracy": counts.max() / len(y),
         "accuracy": right.mean(),
-        "balanced_accuracy": np.mean([right[y == one].mean() for one in present]),
+        "balanced_accuracy": np.mean(recalls),
+        **(dict(zip(("specificity", "sensitivity"), recalls, strict=True)) if two else {}),
         "auc": areas[0],
         "average_precision": areas[1],
         "log_loss": None if chances is None else log_loss(y, chances, labels=classes),

@@ -15,6 +15,7 @@ from sparsetoken.cli import options as o
 from sparsetoken.cli.bag_options import File, LabelledSource
 from sparsetoken.cli.bags import columns_told, separating
 from sparsetoken.cli.command import command
+from sparsetoken.cli.operating import prior_given, threshold_given
 from sparsetoken.cli.output import Answer, pairs, table
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from sparsetoken.estimators.fitting.targets import Targets
 
 FOLDS, SHOWN_BAGS, SHOWN_TOKENS = 10, 3, 3
-CLASS_SCORES = ("accuracy", "balanced_accuracy", "auc", "average_precision")
+ACCURACIES, AREAS = ("accuracy", "balanced_accuracy"), ("auc", "average_precision")
+OF_TWO = ("specificity", "sensitivity")
+"""The shares of the bags of the first class, and of the second, that are found."""
 FITTED = ("ridge", "sharpness", "gain")
 """The reported values of a fitted model for each class, if any; an attribute ends in _."""
 
@@ -46,6 +49,23 @@ def fit(
             "rarest class has bags. A class of one bag does not count."
         ),
     ] = None,
+    threshold: Annotated[
+        str,
+        Option(
+            help="Of two classes, the probability from which on a bag is predicted to be of the "
+            "second, of labels in order: 0.2, sensitivity:0.95, specificity:0.9 or "
+            "costs:CLASS=COST,CLASS=COST. Only of --model bag; auto is 0.5.",
+            allow_leading_hyphen=True,
+        ),
+    ] = "auto",
+    class_prior: Annotated[
+        str,
+        Option(
+            help="Rate of each class where the model will be used, CLASS=RATE,CLASS=RATE, if bags "
+            "of a class are the same there. Only of --model bag; by default those of the bags.",
+            allow_leading_hyphen=True,
+        ),
+    ] = "",
     out: Annotated[
         Path | None,
         Option(
@@ -66,6 +86,9 @@ def fit(
     deviation over folds divided by the square root of their number. They ignore that folds share
     training bags. Of several classes AUC and average precision are means of each against the rest.
 
+    Of two classes the shares of bags that are found are stated too: sensitivity of the second,
+    specificity of the first. Mean pooling draws the line at one half, whatever --threshold.
+
     With --numbers BagRegressor is fitted, and scored by R^2 and root mean squared error, with
     standard errors of leaving out bags, or groups, one by one.
 
@@ -75,10 +98,11 @@ def fit(
 
     from sparsetoken.base.files import require_place
     from sparsetoken.base.progress import progress_of
-    from sparsetoken.base.validation import choice, integer
+    from sparsetoken.base.validation import InvalidInput, choice, integer
     from sparsetoken.estimators import GroupWarning, QueryWarning
     from sparsetoken.estimators.fitting.targets import read_classes, read_numbers
     from sparsetoken.estimators.inputs import told_alike
+    from sparsetoken.estimators.operating import AUTO
     from sparsetoken.estimators.saving import check_savable, save
     from sparsetoken.model.models import MODELS
 
@@ -87,21 +111,32 @@ def fit(
     if out is not None:
         require_place("--out", out, file)
         check_savable("--out", out)
+    moved = {"--threshold": threshold != AUTO, "--class-prior": bool(class_prior)}
     if numbers:
-        _check_numbers(model, source)
+        _check_numbers(model, source, moved)
+    elif model != "bag" and any(moved.values()):
+        given = " and ".join(name for name, one in moved.items() if one)
+        raise InvalidInput("model", f"bag with {given}", model, "Leave --model out.")
     data = source.read(file)
     if numbers:
         targets = read_numbers(data.bags, data.y, None, data.groups)
         data = dataclasses.replace(data, y=targets.given)
     else:
         targets = read_classes(data.bags, data.y, None, None, data.groups)
+    own: dict[str, Any] = {}
+    if moved["--threshold"]:
+        own["threshold"] = threshold_given(threshold, targets.classes)
     splits = _splits(targets, folds, seed)
+    if moved["--class-prior"]:
+        own["class_prior"] = prior_given(class_prior, targets.classes)
+        _check_all_classes(targets, splits)
     models = dict.fromkeys((model,) if numbers else (model, "pooled"))
     score = _number_scores if numbers else _scores
     with progress_of("fits", 1 + len(models) * len(splits)) as done, warnings.catch_warnings():
         for kind in (QueryWarning, GroupWarning):  # told below
             warnings.simplefilter("ignore", kind)
         made = {name: _estimator(name, seed, numbers) for name in models}
+        made[model].set_params(**own)
         fitted = made[model].fit(data.bags, data.y, groups=data.groups)
         done()
         scores = {
@@ -131,6 +166,7 @@ def fit(
             else {"trivial_accuracy": float(np.bincount(targets.number).max() / len(data.y))}
         ),
         **{n: list(found) for n in FITTED if (found := getattr(fitted, f"{n}_", None)) is not None},
+        **({"threshold": fitted.threshold_} if moved["--threshold"] else {}),
         **({"weights": _weights(fitted)} if hasattr(fitted, "weights_") else {}),
         **({"summary": fitted.summary()} if hasattr(fitted, "summary") else {}),
         "top_tokens": _top_tokens(fitted, data),
@@ -152,7 +188,7 @@ def _estimator(model: str, seed: int, numbers: bool) -> Any:
     return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
 
 
-def _check_numbers(model: str, source: LabelledSource) -> None:
+def _check_numbers(model: str, source: LabelledSource, moved: dict[str, bool]) -> None:
     """Raise `InvalidInput` for options that numbers have no use for."""
     from sparsetoken.base.validation import InvalidInput
 
@@ -160,6 +196,23 @@ def _check_numbers(model: str, source: LabelledSource) -> None:
         raise InvalidInput("--model", "left out with --numbers", model, "BagRegressor has all.")
     if source.positive:
         raise InvalidInput("--positive", "left out with --numbers", source.positive)
+    for name, given in moved.items():
+        if given:
+            raise InvalidInput(name, "left out with --numbers", "both", "Numbers have no classes.")
+
+
+def _check_all_classes(targets: Targets, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Raise `InvalidInput` if a fold holds all bags of a class: the rest has no rate for it."""
+    import numpy as np
+
+    from sparsetoken.base.validation import InvalidInput
+
+    for train, _ in splits:
+        count = np.bincount(targets.number[train], minlength=len(targets.classes))
+        if not count.all():
+            legal = "left out where all bags of a class are in one fold"
+            got = f"those of {targets.classes[count.argmin()]}"
+            raise InvalidInput("class_prior", legal, got, "Each class needs two bags, or groups.")
 
 
 def _splits(targets: Targets, folds: int | None, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -233,12 +286,20 @@ def _scores(
     columns = zip(np.transpose(scores), known.T, strict=True)
     errors = [standard_error(column[one]) for column, one in columns]
     classes, number = np.unique(data.y, return_inverse=True)
-    recalls = np.bincount(number, right) / np.bincount(number)
-    # By how much a bag moves the mean over classes: its share of its class, over their number.
-    moves = (right - recalls[number]) / (len(classes) * np.bincount(number)[number] / len(number))
-    spreads = np.sqrt(np.diag(clustered_covariance(np.stack([right, moves]), groups)))
-    found = [right.mean(), recalls.mean(), *means], [*spreads, *errors]
-    return pairs(*(dict(zip(CLASS_SCORES, row, strict=True)) for row in found))
+    of_class = np.bincount(number)
+    recalls = np.bincount(number, right) / of_class
+    # By how much a bag moves the share of its class that is found, were it the mean over all bags.
+    moves = np.zeros((len(classes), len(number)))
+    moves[number, np.arange(len(number))] = (right - recalls[number]) * (len(number) / of_class)[
+        number
+    ]
+    shares, changes = [right.mean(), recalls.mean()], [right, moves.mean(axis=0)]
+    if len(classes) == 2:
+        shares, changes = [*shares, *recalls], [*changes, *moves]
+    spreads = np.sqrt(np.diag(clustered_covariance(np.stack(changes), groups)))
+    names = (*ACCURACIES, *OF_TWO[: len(shares) - 2], *AREAS)
+    found = [*shares, *means], [*spreads, *errors]
+    return pairs(*(dict(zip(names, row, strict=True)) for row in found))
 
 
 def _number_scores(
@@ -321,6 +382,9 @@ def _lines(values: dict[str, Any]) -> list[str]:
     if "trivial_accuracy" in values:
         trivial = values["trivial_accuracy"]
         lines.append(f"Always answering with the largest class: accuracy {trivial:.3g}")
+    if "threshold" in values:
+        second = values["classes"][1]
+        lines.append(f"Predicted {second} from a probability of {values['threshold']:.3g} on")
     for name in ("sharpness", "ridge"):
         if name in values:
             lines.append(f"{name}: {', '.join(f'{x:.3g}' for x in values[name])}")
