@@ -14,11 +14,17 @@ from command_line import invoke
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-EXAMPLES = [
-    code
-    for page in PAGES
-    for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-]
+ONE_PROGRAM = {"slides.md"}
+"""Pages whose blocks continue one another."""
+
+
+def _examples(page):
+    """Return the programs of a page."""
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    return ["\n".join(blocks)] if page.name in ONE_PROGRAM else blocks
+
+
+EXAMPLES = [code for page in PAGES for code in _examples(page)]
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make")
