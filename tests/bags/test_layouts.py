@@ -190,6 +190,51 @@ def mat(**arrays: Any) -> Callable[[Path], dict[str, Any]]:
     return written
 
 
+def mat73(**arrays: Any) -> Callable[[Path], dict[str, Any]]:
+    """As version 7.3 lays them out in HDF5: axes reversed, cells as references, texts as codes."""
+
+    def written(folder: Path) -> dict[str, Any]:
+        h5py = pytest.importorskip("h5py", reason=MISSING)
+        with h5py.File(folder / "set.mat", "w", userblock_size=512) as file:
+            refs = file.create_group("#refs#")
+
+            def put(group: Any, name: str, value: Any) -> Any:
+                if scipy.sparse.issparse(value):
+                    value, one = scipy.sparse.csc_matrix(value), group.create_group(name)
+                    one.attrs["MATLAB_sparse"] = np.uint64(value.shape[0])
+                    parts = {"data": value.data, "ir": value.indices, "jc": value.indptr}
+                    for part, entries in parts.items():
+                        one[part] = entries
+                    return one
+                if isinstance(value, dict):
+                    one = group.create_group(name)
+                    for field, inner in value.items():
+                        put(one, field, inner)
+                    return one
+                value = np.atleast_2d(np.asarray(value))
+                if value.dtype.names:
+                    return put(group, name, {field: value[field] for field in value.dtype.names})
+                if value.dtype == object:
+                    held = np.empty(value.T.shape, h5py.ref_dtype)
+                    for place, inner in np.ndenumerate(value.T):
+                        held[place] = put(refs, f"r{len(refs)}", inner).ref
+                    return group.create_dataset(name, data=held)
+                if value.dtype.kind == "U":
+                    codes = np.array([[ord(letter)] for letter in value.item()], np.uint16)
+                    one = group.create_dataset(name, data=codes)
+                    one.attrs["MATLAB_class"] = np.bytes_("char")
+                    return one
+                return group.create_dataset(name, data=value.T)
+
+            for name, value in arrays.items():
+                put(file, name, value)
+        with (folder / "set.mat").open("r+b") as file:
+            file.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM")
+        return {"path": folder / "set.mat"}
+
+    return written
+
+
 def cells(of: list[Any]) -> np.ndarray:
     column = np.empty((len(of), 1), object)
     column[:, 0] = of
@@ -216,6 +261,13 @@ BESIDE = np.concatenate([cells(list(BAGS.values())), cells(ONE.tolist())], axis=
 FIELDS = [("name", object), ("instance", object), ("label", object)]
 STRUCTS = np.array(list(zip(BAGS, BAGS.values(), LABELS, strict=True)), FIELDS)
 
+MATLAB: dict[str, dict[str, Any]] = {
+    "MIL toolbox": {"x": TOOLBOX},
+    "Andrews": ANDREWS,
+    "cells": {"bags": cells(list(BAGS.values())), "labels": ONE[:, None]},
+    "cells beside labels": {"data": BESIDE, "labels": ONE[:, None]},
+    "structs": {"bags": STRUCTS},
+}
 LAYOUTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "folder of npy": npy,
     "folder of npz": npz,
@@ -241,11 +293,8 @@ LAYOUTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "UCI": uci,
     "npz of any names": any_names,
     "npz with an array for each bag": an_array_for_each_bag,
-    "MATLAB, MIL toolbox": mat(x=TOOLBOX),
-    "MATLAB, Andrews": mat(**ANDREWS),
-    "MATLAB, cells": mat(bags=cells(list(BAGS.values())), labels=ONE[:, None]),
-    "MATLAB, cells beside labels": mat(data=BESIDE, labels=ONE[:, None]),
-    "MATLAB, structs": mat(bags=STRUCTS),
+    **{f"MATLAB, {name}": mat(**arrays) for name, arrays in MATLAB.items()},
+    **{f"MATLAB 7.3, {name}": mat73(**arrays) for name, arrays in MATLAB.items()},
 }
 NAMED = {"1": "tumour", "0": "normal", "2": "tumour", "-1": "normal"}
 WITH_PLACES = ("h5", "npz", "packed", "coordinates", "lists", "zarr", "dict")
@@ -259,7 +308,7 @@ def test_a_layout_is_read_in_one_call(layout: str, tmp_path: Path) -> None:
     # Texts and MATLAB's sparse matrices keep all digits of float32.
     np.testing.assert_array_equal(found.bags.tokens.astype(np.float32), TOKENS)
     labels = [NAMED.get(str(y), str(y)) for y in found.y.tolist()]
-    if layout == "MATLAB, MIL toolbox":  # 1 and 2
+    if layout.endswith("MIL toolbox"):  # 1 and 2
         labels = [["normal", "tumour"][y - 1] for y in found.y.tolist()]
     assert labels == LABELS
     if not layout.startswith("MATLAB"):
@@ -272,6 +321,53 @@ def test_a_layout_is_read_in_one_call(layout: str, tmp_path: Path) -> None:
     assert (places is not None) == known
     if places is not None:
         np.testing.assert_array_equal(places, WHERE)
+
+
+TABLES = [name for name in LAYOUTS if name.startswith(("csv", "tsv", "parquet", "excel", "WEKA"))]
+
+
+@pytest.mark.parametrize("layout", [*TABLES, "UCI"])
+def test_a_table_is_packed_as_it_is_read(layout: str, tmp_path: Path) -> None:
+    given = LAYOUTS[layout](tmp_path)
+    expected, path = read(**given), given.pop("path")
+    if isinstance(given.get("labels"), str):  # a column, which pack calls label
+        given["label"] = given.pop("labels")
+    found = read(pack(path, tmp_path / "packed", **given))
+    assert found.bags.equals(expected.bags)
+    assert found.bags.feature_names == expected.bags.feature_names
+    for name in ("y", "ids", "groups"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    both = found.bags.coordinates, expected.bags.coordinates
+    assert (both[0] is None) == (both[1] is None) == ("coord" not in layout and "li" not in layout)
+    if both[0] is not None:
+        np.testing.assert_array_equal(*both)
+
+
+def test_a_table_without_labels_is_packed_if_that_is_said(tmp_path: Path) -> None:
+    table = frame().drop(columns="diagnosis")
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    given = {"files": tmp_path / "rows.csv", "to": tmp_path / "packed", "bag": "slide"}
+    with pytest.raises(InvalidInput, match="with the column label"):
+        pack(**given)
+    assert not (tmp_path / "packed").exists()
+    found = read(pack(**given, labels=None, columns=["f3", "f1"]), labels=None)
+    assert (found.ids.tolist(), found.columns) == (list(SIZES), ["f3", "f1"])
+    np.testing.assert_array_equal(found.bags.tokens.astype(np.float32), TOKENS[:, [3, 1]])
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"label": "diagnosis"}, "left out where no sheet has the labels; got 'diagnosis'"),
+        ({"partial": True}, "left out where no sheet has the labels; got True"),
+        ({"columns": ["f1"]}, "columns must be left out where each file is a bag"),
+    ],
+)
+def test_what_files_of_one_bag_have_no_use_for(
+    given: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        pack(npy(tmp_path)["path"], tmp_path / "packed", **given)
 
 
 def test_coordinates_travel_with_the_bags() -> None:

@@ -147,6 +147,17 @@ def test_tokens_are_written_with_their_coordinates(
     assert expected["x"].tolist() == data.bags.coordinates[:, 0].tolist()  # type: ignore[index]
 
 
+def test_a_table_is_packed(tmp_path: Path) -> None:
+    rows = [f"{name},{k},{k + 0.5},{y}" for name, y in (("a", 0), ("b", 1)) for k in range(3)]
+    (tmp_path / "rows.csv").write_text("\n".join(["slide,u,v,grade", *rows]))
+    words = ["--bag", "slide", "--label", "grade", "--columns", "v"]
+    found = run("pack", tmp_path / "rows.csv", *words, "--out", tmp_path / "packed")
+    assert found.exit_code == 0, found.stderr
+    bags, y, ids = read(tmp_path / "packed")
+    assert (bags.feature_names, y.tolist(), ids.tolist()) == (("v",), [0, 1], ["a", "b"])
+    assert bags[1].ravel().tolist() == [0.5, 1.5, 2.5]
+
+
 def test_tokens_as_json(slides: Path, model: Path) -> None:
     """Of a slide that the model has not seen."""
     new = slides / "new.npz"

@@ -172,12 +172,54 @@ def matlab(path: Path, stack: contextlib.ExitStack, wanted: str) -> Arrays:
     """Return the arrays of a MATLAB file, those of a struct as ``struct/field``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of variables that scipy does not know
-        held = scipy.io.loadmat(path)
+        try:
+            held = scipy.io.loadmat(path)
+        except NotImplementedError:  # of version 7.3, which is HDF5
+            held = _matlab_73(path, stack)
     return dict(_fields({name: one for name, one in held.items() if not name.startswith("__")}))
+
+
+def _matlab_73(path: Path, stack: contextlib.ExitStack) -> dict[str, Any]:
+    """Return the variables of a MATLAB file of version 7.3; those of # are its own."""
+    h5py = needed("h5py", "to read .mat files of version 7.3", "data")
+    file = stack.enter_context(h5py.File(path, "r"))
+    return _members(file, file)
+
+
+def _members(file: Any, group: Any) -> dict[str, Any]:
+    """Return variables, or the fields of a struct. Links, which may lead elsewhere, are none."""
+    h5py = needed("h5py", "to read .mat files of version 7.3", "data")
+    own = [name for name in group if isinstance(group.get(name, getlink=True), h5py.HardLink)]
+    return {name: _variable(file, group[name]) for name in own if not name.startswith("#")}
+
+
+def _variable(file: Any, one: Any) -> Any:
+    """Return numbers, texts, cells (of objects) or a struct (a mapping): axes are reversed."""
+    about = one.attrs
+    if "MATLAB_sparse" in about:
+        entries = [one[name][...] if name in one else [] for name in ("data", "ir", "jc")]
+        shape = int(about["MATLAB_sparse"]), len(entries[2]) - 1
+        return scipy.sparse.csc_matrix(tuple(entries), shape)
+    if hasattr(one, "keys"):
+        return _members(file, one)
+    if about.get("MATLAB_empty", 0):  # the entries are the shape
+        return np.empty(one[...].astype(int))
+    values = one[...].T
+    if values.dtype == object:
+        cells = np.empty(values.shape, object)
+        for place, reference in np.ndenumerate(values):
+            cells[place] = _variable(file, file[reference])
+        return cells
+    if about.get("MATLAB_class") == b"char":
+        return np.array(["".join(map(chr, row)) for row in values])
+    return values
 
 
 def _fields(held: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in held.items():
+        if isinstance(value, Mapping):  # a struct of version 7.3
+            yield from _fields(value, f"{path}{name}/")
+            continue
         value = value.toarray() if scipy.sparse.issparse(value) else np.asarray(value)
         if value.dtype.names is None:
             yield from _cells(f"{path}{name}", value)

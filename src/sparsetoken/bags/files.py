@@ -314,3 +314,8 @@ READERS: dict[str, Callable[[Path, Names], LabelledBags]] = {
     ".arff": _from_arff,
 }
 """What reads a file, by the ending of its name."""
+
+
+def is_rows(path: Path) -> bool:
+    """Whether a path is that of a table, with a row for each token or a relation for each bag."""
+    return path.suffix.lower() in (*frames.SHEETS, ".data", ".arff") and not path.is_dir()

@@ -17,7 +17,16 @@ from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_bags
 from sparsetoken.bags.frames import LEGAL
 from sparsetoken.bags.labelled import LabelledBags
-from sparsetoken.bags.names import COORDINATES, GROUPS, IDS, LABEL, OFFSETS, TOKENS, is_place
+from sparsetoken.bags.names import (
+    COLUMNS,
+    COORDINATES,
+    GROUPS,
+    IDS,
+    LABEL,
+    OFFSETS,
+    TOKENS,
+    is_place,
+)
 from sparsetoken.bags.tables import Columns, check_present, chosen, grouped, label_name
 from sparsetoken.base.files import refused, require_regular
 from sparsetoken.base.validation import InvalidInput
@@ -97,8 +106,9 @@ def from_packed(path: Path, names: Names) -> LabelledBags:
         groups = in_order(groups or GROUPS) if groups or GROUPS in inside else None
     kept = COORDINATES in inside and names.coordinates is not None
     places = stored.array(COORDINATES) if kept else None
-    bags = Bags(stored.array(TOKENS), stored.array(OFFSETS), coordinates=places)
-    return LabelledBags.of(bags, ids, labels, source).with_groups(groups)
+    columns = stored.array(COLUMNS).tolist() if COLUMNS in inside else None
+    bags = Bags(stored.array(TOKENS), stored.array(OFFSETS), columns, places)
+    return LabelledBags.of(bags, ids, labels, source, columns=columns or ()).with_groups(groups)
 
 
 def _from_arrays(stored: Stored, names: Names) -> LabelledBags:

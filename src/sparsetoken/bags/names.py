@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 
 TOKENS, OFFSETS, IDS, LABEL, GROUPS = "tokens", "offsets", "ids", "y", "groups"
-COORDINATES = "coordinates"
-"""The arrays of a packed folder, each in an .npy file of its own; the last three may be absent."""
+COORDINATES, COLUMNS = "coordinates", "columns"
+"""The arrays of a packed folder, each in an .npy file of its own; the last four may be absent."""
 
 _PLACE = re.compile(
     r"(coords?|coordinates?|positions?|pos|locations?|locs?|centroids?|centers?|centres?|xy|yx|xyz"

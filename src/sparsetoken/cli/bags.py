@@ -16,6 +16,8 @@ from cyclopts import Parameter as Option
 from sparsetoken.cli import options as o
 from sparsetoken.cli.bag_options import (
     PANEL,
+    BagColumn,
+    Columns,
     Coordinates,
     Dataset,
     File,
@@ -27,6 +29,7 @@ from sparsetoken.cli.bag_options import (
     Partial,
     Source,
     TrustPickle,
+    names,
 )
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, printable
@@ -76,7 +79,11 @@ def separating(data: LabelledBags) -> tuple[list[dict[str, Any]], list[str]]:
 def pack(
     source: Annotated[
         Path,
-        Option("SOURCE", help="A folder of .npy, .npz, .h5, .zarr, .pt or .mat files, one a bag."),
+        Option(
+            "SOURCE",
+            help="A folder of .npy, .npz, .h5, .zarr, .pt or .mat files, one a bag; or a table "
+            "with a row for each token (.csv, .tsv, .parquet, .xlsx, .arff, .data) and labels.",
+        ),
     ],
     /,
     *,
@@ -84,28 +91,33 @@ def pack(
     labels: Labels = None,
     label: LabelColumn = "",
     id: IdColumn = "",
+    bag: BagColumn = "bag",
     groups: Groups = "",
     partial: Partial = False,
+    columns: Columns = "",
     dataset: Dataset = "",
     coordinates: Coordinates = "",
     json: o.Json = False,
 ) -> Answer:
-    """Put the tokens of many files into one folder that the other commands read.
+    """Put the tokens of many files, or of a table, into one folder that the other commands read.
 
     Example: sparsetoken bags pack slides/ --labels labels.csv --out slides.bags
     """
     from sparsetoken import bags
 
+    places = names(coordinates) or [""]
     folder = bags.pack(
         source,
         out,
-        labels=labels,
+        labels=labels or "",
         label=label,
         id=id,
+        bag=bag,
         groups=groups,
         partial=partial,
+        columns=names(columns),
         dataset=dataset,
-        coordinates=coordinates,
+        coordinates=places if len(places) > 1 else places[0],
     )
     values = {"path": str(folder), "status": "converged"}
     return Answer("", values, [f"Wrote {folder}"])
