@@ -106,21 +106,22 @@ def pack(
     from sparsetoken import bags
 
     places = names(coordinates) or [""]
-    folder = bags.pack(
-        source,
-        out,
-        labels=labels or "",
-        label=label,
-        id=id,
-        bag=bag,
-        groups=groups,
-        partial=partial,
-        columns=names(columns),
-        dataset=dataset,
-        coordinates=places if len(places) > 1 else places[0],
-    )
+    with _told(bags.LeakWarning) as told:
+        folder = bags.pack(
+            source,
+            out,
+            labels=labels or "",
+            label=label,
+            id=id,
+            bag=bag,
+            groups=groups,
+            partial=partial,
+            columns=names(columns),
+            dataset=dataset,
+            coordinates=places if len(places) > 1 else places[0],
+        )
     values = {"path": str(folder), "status": "converged"}
-    return Answer("", values, [f"Wrote {folder}"])
+    return Answer("", values, [f"Wrote {folder}"], advice=told)
 
 
 @command
@@ -179,22 +180,22 @@ def score(
 
     Example: sparsetoken bags score model.skops new.npz
     """
+    from sparsetoken.estimators import EmptyBagWarning
+
     estimator = loaded_model(model, trust_pickle)
     data = source.read(file, columns_of_model(estimator, file), empty=not refuse_empty)
     scores = _class_scores if hasattr(estimator, "classes_") else _number_scores
-    with _told() as told:
+    with _told(EmptyBagWarning) as told:
         values, why = scores(estimator, data)
     return Answer(f"Score of {model}", values, advice=[*told, *why])
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[list[str]]:
-    """Collect what is to be said of bags without a token."""
-    from sparsetoken.estimators import EmptyBagWarning
-
+def _told(kind: type[Warning]) -> Iterator[list[str]]:
+    """Collect warnings of a kind, as what is to be said."""
     told: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", EmptyBagWarning)
+        warnings.simplefilter("always", kind)
         yield told
     told += dict.fromkeys(f"Warning: {one.message}" for one in caught)
 
@@ -282,12 +283,14 @@ def predict(
     """
     import numpy as np
 
+    from sparsetoken.estimators import EmptyBagWarning
+
     estimator = loaded_model(model, trust_pickle)
     known = columns_of_model(estimator, file)
     data = source.loaded(file, known, empty=not refuse_empty, labelled=False)
     bags = data.bags
     found: dict[str, list[Any]] = {"bag": [str(name) for name in data.ids.tolist()]}
-    with _told() as told:
+    with _told(EmptyBagWarning) as told:
         predicted = estimator.predict(bags).tolist()
         if not hasattr(estimator, "classes_"):
             found["number"] = predicted
