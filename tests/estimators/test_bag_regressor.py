@@ -17,6 +17,8 @@ from sparsetoken.estimators import QueryWarning
 from sparsetoken.estimators.bag_regressor import (
     MaximaRegressor,
     MeanRegressor,
+    PrototypeRegressor,
+    StatisticsRegressor,
 )
 from sparsetoken.estimators.fitting.targets import read_numbers
 
@@ -57,7 +59,8 @@ def test_the_prediction_is_made_of_its_members() -> None:
     model = BagRegressor().fit(X, y)
     parts = model.contributions(X)
     np.testing.assert_allclose(parts.sum(axis=1) + model.intercept_[0], model.predict(X))
-    for name, kind in (("mean", MeanRegressor), ("maxima", MaximaRegressor)):
+    kinds = {"mean": MeanRegressor, "maxima": MaximaRegressor, "statistics": StatisticsRegressor}
+    for name, kind in kinds.items():
         place, alone = model.member_names_.index(name), kind().fit(X, y)
         np.testing.assert_allclose(model.member_scores(X)[:, place], alone.predict(X), atol=1e-8)
         np.testing.assert_allclose(model.members_[name].predict(X), alone.predict(X), atol=1e-8)
@@ -108,6 +111,43 @@ def test_spreads_and_sizes_are_seen() -> None:
     for bags in (spread, size):
         model = BagRegressor().fit(bags[:160], y[:160])
         assert model.score(bags[160:], y[160:]) > 0.6
+
+
+def diagonals(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return bags with tokens on two diagonals, and twice how many are on the first, plus 7."""
+    rng = np.random.default_rng(seed)
+    X, count = rng.standard_normal((n, 4, 2)), rng.integers(0, 3, n)
+    side = rng.choice([-4, 4], (n, 2))
+    X[:, :2, 0] += side
+    X[:, :2, 1] += side * np.where(np.arange(2) < count[:, None], 1, -1)
+    return X, 2.0 * count + 7
+
+
+def test_prototypes_see_where_tokens_are() -> None:
+    (X, y), (test, truth) = diagonals(0, 300), diagonals(1, 500)
+    alone = PrototypeRegressor().fit(X, y)
+    assert alone.score(test, truth) > 0.6
+    assert MaximaRegressor().fit(X, y).score(test, truth) < 0.2
+    model = BagRegressor().fit(X, y)
+    assert model.weights_[model.member_names_.index("prototypes"), 0] > 0.2
+    # Left-out scores are of prototypes that have not seen the bag: they say what new bags will.
+    unseen = 1 - np.square(alone.left_out_scores_[:, 0] - y).mean() / y.var()
+    assert unseen == pytest.approx(alone.score(test, truth), abs=0.1)  # 300 and 500 bags
+
+
+def test_deviations_within_bags_are_seen() -> None:
+    """Better than by maxima, by many standard errors of the paired difference; means see none."""
+    rng = np.random.default_rng(0)
+    y = rng.uniform(size=1160)
+    X = rng.standard_normal((1160, 8, 4)) * (1 + 3 * y)[:, None, None]
+    errors = [
+        np.square(kind().fit(X[:160], y[:160]).predict(X[160:]) - y[160:])
+        for kind in (StatisticsRegressor, MaximaRegressor, MeanRegressor)
+    ]
+    statistics, maxima, mean = errors
+    gains = maxima - statistics
+    assert gains.mean() > 5 * gains.std() / np.sqrt(len(gains))
+    assert statistics.mean() < 0.3 * y.var() < 0.9 * y.var() < mean.mean()
 
 
 @pytest.mark.parametrize("standardize", [True, False])

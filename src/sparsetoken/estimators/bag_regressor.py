@@ -13,7 +13,8 @@ from sparsetoken.bags import Bags
 from sparsetoken.estimators.attention import Attention
 from sparsetoken.estimators.base import Auto, BaseBagRegressor, RandomState
 from sparsetoken.estimators.forest import PooledForest
-from sparsetoken.estimators.linear import MaxPooled, MeanPooled
+from sparsetoken.estimators.linear import MaxPooled, MeanPooled, StatisticsPooled
+from sparsetoken.estimators.prototypes import Prototypes
 from sparsetoken.estimators.stack import BagStack, Found, Kinds, best_form
 
 
@@ -24,6 +25,7 @@ class _Part(BaseBagRegressor):
     temperature: float | Auto = "auto"
     n_folds = 8
     n_estimators = 100
+    n_prototypes = 200
     random_state: RandomState = 0
     progress = True
 
@@ -44,12 +46,21 @@ class ForestRegressor(PooledForest, _Part):
     """Trees for numbers; a split takes a third of all features."""
 
 
+class StatisticsRegressor(StatisticsPooled, _Part):
+    """Least squares on mean token, column maxima and deviations within the bag."""
+
+
+class PrototypeRegressor(Prototypes, _Part):
+    """Least squares on similarities to tokens of training bags."""
+
+
 class BagRegressor(BagStack, BaseBagRegressor):
     """An average of regressors of bags, weighted by how well they predict bags left out.
 
     The members and their weights are as for `BagClassifier`, with the square loss: the mean of y,
-    regressions on the logarithm of the size of a bag and by trees, and on the mean token, on column
-    maxima and by attention, these three on the tokens and on their normal scores.
+    regressions on the logarithm of the size of a bag and by trees, on mean, maximum and standard
+    deviation of the columns, on similarities to tokens of training bags, and on the mean token, on
+    column maxima and by attention, these three on the tokens and on their normal scores.
 
     Parameters
     ----------
@@ -87,7 +98,13 @@ class BagRegressor(BagStack, BaseBagRegressor):
     """
 
     _kinds = Kinds(
-        MeanRegressor, MaximaRegressor, AttentionRegressor, ForestRegressor, DummyRegressor
+        MeanRegressor,
+        MaximaRegressor,
+        AttentionRegressor,
+        ForestRegressor,
+        DummyRegressor,
+        StatisticsRegressor,
+        PrototypeRegressor,
     )
     _method = "predict"
 

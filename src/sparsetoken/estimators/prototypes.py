@@ -15,7 +15,55 @@ from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.token_transformer import sampled_tokens
 
 
-class PrototypeClassifier(CrossFitted, BaseBagClassifier):
+class Prototypes(CrossFitted):
+    """The score is linear in similarities of the bag to tokens of training bags."""
+
+    n_prototypes: int
+    prototypes_: Float[np.ndarray, "P d"]
+    prototype_bags_: Int[np.ndarray, " P"]
+    column_scale_: Float[np.ndarray, " d"]
+    bandwidth_: float
+    coef_: Float[np.ndarray, "K P"]
+    ridge_: Float[np.ndarray, " K"]
+
+    def _fit_tasks(
+        self, tasks: list[Task], targets: Targets, folds: Int[np.ndarray, " n"] | None = None
+    ) -> list[str]:
+        """Fit, with the folds of the bags if they are known."""
+        most, bags = integer("n_prototypes", self.n_prototypes, 1), tasks[0].bags
+        own_folds, rng = self._folds(targets, needed=folds is None)
+        folds = own_folds if folds is None else folds
+        rows = _drawn(bags, tasks[0].tokens.scale, most, rng)
+        self.prototypes_, self.column_scale_ = bags.tokens[rows], tasks[0].tokens.scale
+        self.prototype_bags_ = np.searchsorted(bags.offsets, rows, side="right") - 1
+        distances = nearest(bags, self.prototypes_, self.column_scale_, rows)
+        self.bandwidth_ = bandwidth_of(distances)
+        F = self._similar(distances)
+        similarities = Similarities(F, folds, folds[self.prototype_bags_])
+        found = zip(tasks, targets.constants, strict=True)
+        fits = [
+            task.calibrated(
+                similarities.readout(task.samples, task.loss, constant, not task.of_several)
+            )
+            for task, constant in found
+        ]
+        self.coef_ = (targets.scale * np.stack([fit.w for fit in fits])).astype(bags.dtype)
+        intercept = targets.in_units(np.array([fit.b for fit in fits]))
+        self.intercept_ = intercept.astype(np.float64 if targets.numbers else bags.dtype)
+        self.ridge_ = np.array([fit.ridge for fit in fits])
+        known = [fit.left_out_scores for fit in fits if fit.left_out_scores is not None]  # all are
+        self.left_out_scores_ = targets.in_units(np.stack(known, axis=1))
+        return []
+
+    def _similar(self, distances: Float[np.ndarray, "n P"]) -> Float[np.ndarray, "n P"]:
+        return np.exp(-distances.astype(np.float64) / self.bandwidth_)
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        F = self._similar(nearest(bags, self.prototypes_, self.column_scale_))
+        return self._moved(self._in(bags, F @ self.coef_.T), bags)
+
+
+class PrototypeClassifier(Prototypes, BaseBagClassifier):
     """A linear classifier of the similarities of a bag to tokens of training bags (MILES).
 
     The similarity to prototype p is max_l exp(-|z_l - p|^2 / h) over the standardised tokens of
@@ -73,13 +121,6 @@ class PrototypeClassifier(CrossFitted, BaseBagClassifier):
     True
     """
 
-    prototypes_: Float[np.ndarray, "P d"]
-    prototype_bags_: Int[np.ndarray, " P"]
-    column_scale_: Float[np.ndarray, " d"]
-    bandwidth_: float
-    coef_: Float[np.ndarray, "K P"]
-    ridge_: Float[np.ndarray, " K"]
-
     def __init__(
         self,
         n_prototypes: int = 200,
@@ -93,41 +134,6 @@ class PrototypeClassifier(CrossFitted, BaseBagClassifier):
         self.class_weight = class_weight
         self.n_tokens = n_tokens
         self.random_state = random_state
-
-    def _fit_tasks(
-        self, tasks: list[Task], targets: Targets, folds: Int[np.ndarray, " n"] | None = None
-    ) -> list[str]:
-        """Fit, with the folds of the bags if they are known."""
-        most, bags = integer("n_prototypes", self.n_prototypes, 1), tasks[0].bags
-        own_folds, rng = self._folds(targets, needed=folds is None)
-        folds = own_folds if folds is None else folds
-        rows = _drawn(bags, tasks[0].tokens.scale, most, rng)
-        self.prototypes_, self.column_scale_ = bags.tokens[rows], tasks[0].tokens.scale
-        self.prototype_bags_ = np.searchsorted(bags.offsets, rows, side="right") - 1
-        distances = nearest(bags, self.prototypes_, self.column_scale_, rows)
-        self.bandwidth_ = bandwidth_of(distances)
-        F = self._similar(distances)
-        similarities = Similarities(F, folds, folds[self.prototype_bags_])
-        found = zip(tasks, targets.constants, strict=True)
-        fits = [
-            task.calibrated(
-                similarities.readout(task.samples, task.loss, constant, not task.of_several)
-            )
-            for task, constant in found
-        ]
-        self.coef_ = np.stack([fit.w for fit in fits]).astype(bags.dtype)
-        self.intercept_ = np.array([fit.b for fit in fits], bags.dtype)
-        self.ridge_ = np.array([fit.ridge for fit in fits])
-        known = [fit.left_out_scores for fit in fits if fit.left_out_scores is not None]  # all are
-        self.left_out_scores_ = np.stack(known, axis=1)
-        return []
-
-    def _similar(self, distances: Float[np.ndarray, "n P"]) -> Float[np.ndarray, "n P"]:
-        return np.exp(-distances.astype(np.float64) / self.bandwidth_)
-
-    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        F = self._similar(nearest(bags, self.prototypes_, self.column_scale_))
-        return self._moved(self._in(bags, F @ self.coef_.T), bags)
 
 
 def _drawn(

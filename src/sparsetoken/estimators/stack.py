@@ -157,9 +157,12 @@ class BagStack(TokenOrder):
 
         Of many bags the latter are fitted to a sample, as trees are.
         """
-        if self._kinds.statistics is None or whole.tasks[0].bags.sizes.max() == 1:
+        if whole.tasks[0].bags.sizes.max() == 1:
             return
-        yield self._fitted("statistics", "tokens", self._kinds.statistics(), whole)
+        if self._kinds.statistics is not None:
+            yield self._fitted("statistics", "tokens", self._kinds.statistics(), whole)
+        if self._kinds.prototypes is None:
+            return
         prototypes, targets = self._kinds.prototypes(), whole.targets
         prototypes.random_state = rng.randint(2**31 - 1)
         rows = targets.sampled(LARGEST_SAMPLE)
