@@ -183,15 +183,22 @@ def test_other_models(dense, model):
 
 
 @pytest.mark.slow
-def test_each_class_is_told_of_in_a_line(tmp_path):
+def test_weights_of_three_classes_and_tokens_of_each_are_told(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     bags, y = rng.lognormal(size=(60, 6, 5)), np.arange(60) % 3
-    path = tmp_path / "three.npz"
+    bags[np.arange(60), 0, y] += 5
+    path, out = tmp_path / "three.npz", tmp_path / "three.skops"
     np.savez(path, X=bags, y=y)
+    lines = run("fit", path, "--folds", 2, "--out", out).stdout.splitlines()
+    summary = load(out).summary()
+    assert summary.startswith("3 classes: ")  # one set of weights for all
+    assert lines.count(summary) == 1
+    told = [line.split(":")[0] for line in lines if line.startswith("class ")]
+    assert told == ["class 0"] * 3 + ["class 1"] * 3 + ["class 2"] * 3
+    # Of members that are fitted to a sample there are more lines.
+    monkeypatch.setattr("sparsetoken.BagClassifier.summary", lambda model: "first\nsecond")
     lines = run("fit", path, "--folds", 2).stdout.splitlines()
-    told = [line for line in lines if line.startswith("Class ")]
-    assert [line.split(":")[0] for line in told[:3]] == ["Class 0", "Class 1", "Class 2"]
-    assert not any("\\n" in line for line in lines)
+    assert lines.index("second") == lines.index("first") + 1
 
 
 @pytest.mark.slow
