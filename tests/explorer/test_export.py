@@ -74,6 +74,20 @@ def test_a_point_holds_the_results_of_the_theory(sheets):
     assert point["query"]["cosine"] == pytest.approx(query.cosine, abs=1e-5)  # as rounded
 
 
+def test_a_sheet_with_peaks_has_loads_around_them(sheets):
+    sheet = sheets["paper"]
+    assert set(LOADS) < set(sheet["loads"])
+    place = sheet["loads"].index(1.0)
+    assert sheet["loads"][place - 1 : place + 2] == [0.997, 1.0, 1.003]
+    assert sheets["default"]["loads"] == list(LOADS)
+    key = "|".join(
+        str(sheet["axes"][name].index(settings_of("paper")[name])) for name in sheet["key"]
+    )
+    errors = sheet["points"][key]["pooled"]
+    assert len(errors) == len(sheet["loads"])
+    assert errors[place] == max(errors)
+
+
 def test_courses_are_those_of_the_theory(sheets):
     sheet = sheets["overfit"]
     assert sheet["fixed"]["descent_steps"] == 20
@@ -92,7 +106,7 @@ def test_courses_are_those_of_the_theory(sheets):
 
 def test_a_full_disk_leaves_the_old_page_and_nothing_beside_it(tmp_path, monkeypatch):
     resource = pytest.importorskip("resource")
-    monkeypatch.setattr(written, "_point", lambda settings, view, loads: {})
+    monkeypatch.setattr(written, "_point", lambda settings, sheet: {})
     path = tmp_path / "index.html"
     path.write_text("old")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,6 +1,7 @@
 """The server without a browser: what it answers, and what it refuses."""
 
 import contextlib
+import dataclasses
 import functools
 import json
 import re
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy.interpolate import PchipInterpolator
 
 import sparsetoken as st
 from sparsetoken.base.progress import progress_of
@@ -209,6 +211,32 @@ def test_exact_curves_are_those_of_predict(client, monkeypatch):
     query = found[0]
     assert query["kind"] == "query"
     assert query["cosine"] == pytest.approx(st.align(problem, model.query).cosine)
+
+
+def test_a_curve_follows_its_peak(client, monkeypatch):
+    monkeypatch.setattr(views, "MODELS", ("pooled", "vectorized"))
+    values = {"loss": "square", "ridge": 1e-5, "length": 3, "alpha1": 0.4}
+    found = events(client.post("/api/view/curves", json={"settings": values}))
+    problem, readout = st.SparseTokenProblem(length=3), st.Readout("square", 1e-5, 1.0)
+    for model, peak in {st.Pooled(): 1.0, st.Vectorized(): 3.0}.items():
+        (rows,) = (e["rows"] for e in found if e["kind"] == "curve" and e["model"] == model.name)
+        loads = np.array([row["alpha"] for row in rows])
+        errors = np.array([row["test_error"] for row in rows])
+        assert loads[errors.argmax()] == peak
+        between = peak * np.array([0.985, 1.0005, 1.002, 1.04, 1.2])  # no load of the page
+        exact = st.predict(problem, model, dataclasses.replace(readout, alpha1=between)).test_error
+        drawn = PchipInterpolator(np.log(loads), errors)(np.log(between))  # as the page draws it
+        assert drawn == pytest.approx(exact, abs=6e-3)
+
+
+def test_loads_around_a_peak_are_on_the_axis_and_few_where_each_takes_seconds():
+    values = {"loss": "square", "ridge": 1e-3, "length": 10}
+    assert views.peak_loads(Settings({**values, "ridge": 1.0})) == []
+    assert views.peak_loads(Settings({**values, "loss": "logistic"})) == []
+    loads = views.peak_loads(Settings(values))
+    assert {1.0, 10.0} < set(loads)
+    assert max(loads) == views.LOADS[-1]
+    assert views.peak_loads(Settings({**values, "spectrum": 0.5})) == [1.0, 10.0]
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from sparsetoken.explorer.events import FLOOR_POINTS
 from sparsetoken.explorer.page import page
 from sparsetoken.explorer.settings import PRESETS, Settings
 from sparsetoken.explorer.training import descent
-from sparsetoken.explorer.views import capacity, query
+from sparsetoken.explorer.views import capacity, peak_loads, query
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout
@@ -52,7 +52,7 @@ def export(folder: Path, grids: Mapping[str, Axes] | None = None) -> Path:
     with progress_of("settings", sum(len(sheet["points"]) for sheet in sheets.values())) as done:
         for sheet in sheets.values():
             for key, settings in sheet["points"].items():
-                sheet["points"][key] = _point(settings, sheet["view"], sheet["axes"]["alpha1"])
+                sheet["points"][key] = _point(settings, sheet)
                 done()
     content = {"loads": LOADS, "models": MODELS, "tolerance": TOLERANCE, "sheets": sheets}
     with written_whole(path) as aside:
@@ -75,19 +75,29 @@ def _sheet(story: dict[str, Any], grid: Axes) -> dict[str, Any]:
             points["|".join(map(str, places))] = Settings(values)
     start = Settings({**PRESETS[0]["settings"], **story["settings"]})
     fixed = {name: value for name, value in start.values.items() if name not in axes}
-    return {"view": story["view"], "axes": axes, "key": names, "fixed": fixed, "points": points}
+    peaks = itertools.chain.from_iterable(map(peak_loads, points.values()))
+    return {
+        "view": story["view"],
+        "axes": axes,
+        "key": names,
+        "fixed": fixed,
+        "loads": sorted({*LOADS, *peaks}),
+        "points": points,
+    }
 
 
-def _point(settings: Settings, view: str, loads: Sequence[float]) -> dict[str, Any]:
+def _point(settings: Settings, sheet: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the results at one setting; the errors are those at the loads of the sheet."""
     point: dict[str, Any] = {}
+    readout = settings.readout(sheet["loads"])
     for name in MODELS[:3]:
-        point[name] = _errors(settings.problem(), settings.model(name), settings.readout(LOADS))
-    labels = np.array(LOADS) + settings["alpha0"]
+        point[name] = _errors(settings.problem(), settings.model(name), readout)
+    labels = np.array(sheet["loads"]) + settings["alpha0"]
     point["floor"] = _floor(settings.problem())(np.log(labels)).round(5)
     point["query"] = _rounded(next(query(settings)))
     point["capacity"] = [event for event in capacity(settings) if event["kind"] not in UNKEPT]
-    if view == "descent":  # which takes seconds for a setting and load
-        at_loads = (settings.replace(alpha1=alpha1) for alpha1 in loads)
+    if sheet["view"] == "descent":  # which takes seconds for a setting and load
+        at_loads = (settings.replace(alpha1=alpha1) for alpha1 in sheet["axes"]["alpha1"])
         followed = (descent(at, replicas=(REPLICAS,)) for at in at_loads)
         point["descent"] = [
             [_rounded(event) for event in events if event["kind"] not in UNKEPT]

@@ -38,6 +38,9 @@ def _rounded(values: np.ndarray) -> tuple[float, ...]:
 
 LOADS = _rounded(np.geomspace(0.25, 10, 21))
 NEAR = 0.06  # in log(alpha): the marked load stands for a neighbour
+AROUND = (0.95, 0.975, 0.99, 0.997, 1.0, 1.003, 1.01, 1.025, 1.05)
+"""Loads relative to a peak, between which the curve is off by less than 0.006."""
+SMALL_RIDGE = 0.05  # from it on a peak is as wide as the distance of the other loads
 CHUNK = 3  # loads at a time: between chunks a stream can be left; one where a query is random
 TOLERANCE = 1e-3
 FLOOR_LOADS = LOADS[::5]
@@ -64,6 +67,19 @@ def predictions(
     return predict(problem, model, settings.readout(loads), tolerance=tolerance, progress=False)
 
 
+def peak_loads(settings: Settings) -> list[float]:
+    """Return loads around the peaks of the test error, which `LOADS` are too far apart for.
+
+    With the square loss and a small ridge it peaks where there are as many labels as weights: d
+    weights for each column that is pooled, L d for concatenated tokens.
+    """
+    if settings["loss"] != "square" or settings["ridge"] >= SMALL_RIDGE:
+        return []
+    around = AROUND if settings.isotropic else (1.0,)  # with a covariance a load takes seconds
+    loads = (round(peak * ratio, 4) for peak in (1, settings["length"]) for ratio in around)
+    return [alpha for alpha in loads if LOADS[0] <= alpha <= LOADS[-1]]
+
+
 def query(settings: Settings) -> Events:
     """Yield cosine and sharpness of the query, and advice about it."""
     problem, model = settings.problem(), settings.model("attention")
@@ -75,7 +91,8 @@ def query(settings: Settings) -> Events:
 def curves(settings: Settings) -> Events:
     """Yield the learning curve of each model, and the Bayes-optimal error."""
     marked = settings["alpha1"]
-    loads = sorted({marked, *(alpha for alpha in LOADS if abs(math.log(alpha / marked)) > NEAR)})
+    apart = [alpha for alpha in LOADS if abs(math.log(alpha / marked)) > NEAR]
+    loads = sorted({marked, *apart, *peak_loads(settings)})
     values = _values(settings, MODELS) | {"readout": settings.readout(loads)}
     results = {"errors": _of_models("predict", "test_error", TOLERANCE, "readout")}
     if settings.isotropic and settings["query"] == "two_steps":

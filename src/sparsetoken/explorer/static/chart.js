@@ -75,6 +75,7 @@ export class LineChart {
           width: 2 * scale,
           dash: s.dash?.map((length) => length * scale),
           spanGaps: true,
+          pxAlign: 0, // points close to one another keep their slopes
           paths: s.points ? () => null : s.smooth ? uPlot.paths.spline() : undefined,
           points: { show: Boolean(s.points), size: 8 * scale, fill: ink(s.colour, look) },
         })),

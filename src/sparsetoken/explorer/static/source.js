@@ -99,7 +99,7 @@ class Grid {
 
   async coarse(settings) {
     const point = this.at(settings);
-    const curve = (model) => ({ alpha: boot.grid.loads, test_error: point[model] });
+    const curve = (model) => ({ alpha: this.sheet.loads, test_error: point[model] });
     const curves = Object.fromEntries(["attention", "pooled", "vectorized"].map((model) => [model, curve(model)]));
     return { curves, query: point.query };
   }
@@ -117,7 +117,7 @@ class Grid {
   }
 
   curve(point, model) {
-    const rows = boot.grid.loads.map((alpha, i) => ({
+    const rows = this.sheet.loads.map((alpha, i) => ({
       alpha, test_error: point[model][i], numerical_error: boot.grid.tolerance / 2, status: "converged",
     }));
     return { kind: "curve", model, rows: rows.filter((row) => row.test_error !== null) };
@@ -127,8 +127,9 @@ class Grid {
     const values = this.sheet.axes[axis].filter((value) => this.at({ ...settings, [axis]: value }));
     yield { kind: "axes", x: boot.grid.loads, y: values, axis };
     for (const value of values) {
-      const { attention, pooled, vectorized } = this.at({ ...settings, [axis]: value });
-      yield { kind: "row", value, attention, pooled, vectorized };
+      const point = this.at({ ...settings, [axis]: value });
+      const errors = (model) => boot.grid.loads.map((alpha) => point[model][this.sheet.loads.indexOf(alpha)]);
+      yield { kind: "row", value, attention: errors("attention"), pooled: errors("pooled"), vectorized: errors("vectorized") };
     }
   }
 }
