@@ -122,6 +122,7 @@ def told_of_phase(page, said):
     models = ("attention", "mean pooling", "concatenated tokens")
     errors = {m: float(re.search(rf"{m}(?: misclassifies)? ([\d.]+)%", said)[1]) for m in models}
     assert f"{min(errors, key=errors.get)} wins." in said
+    assert "quick" not in said
 
 
 def told_of_alignment(page, said):

@@ -269,6 +269,9 @@ def test_the_phase_diagram_has_a_row_for_each_value(client, monkeypatch):
     readouts = [settings.readout(alpha) for alpha in axes["x"]]
     exact = predict_readouts(settings.problem(), settings.model("pooled"), readouts)
     assert errors[1] == pytest.approx([p.test_error for p in exact], abs=5e-3)  # its tolerance
+    assert found[1]["kind"] == "here"
+    (own,) = predict_readouts(settings.problem(), settings.model("pooled"), [settings.readout(2.0)])
+    assert found[1]["pooled"] == pytest.approx(own.test_error, abs=1e-3)  # that of curves
 
 
 def test_a_stream_can_be_left_after_each_load_where_queries_are_random(monkeypatch):
@@ -282,8 +285,8 @@ def test_a_stream_can_be_left_after_each_load_where_queries_are_random(monkeypat
     monkeypatch.setattr(views, "PHASE_LOADS", (0.25, 1.0, 4.0, 10.0))
     monkeypatch.setitem(views.PHASE_AXES, "strength", (4.0,))
     found = list(views.phase(Settings({"spectrum": 1.0})))
-    assert [len(loads) for loads in asked] == [1] * 12  # of three models
-    assert [e["done"] for e in found if e["kind"] == "working"] == list(range(1, 13))
+    assert [len(loads) for loads in asked] == [1] * 15  # of three models: here, and a row of four
+    assert [e["done"] for e in found if e["kind"] == "working"] == list(range(1, 16))
     assert np.shape(found[-1]["pooled"]) == (4,)
 
 

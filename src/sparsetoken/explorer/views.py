@@ -159,7 +159,7 @@ def floors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
 
 
 def phase(settings: Settings, axis: str = "strength") -> Events:
-    """Yield the errors of three models over the load and another parameter, row by row."""
+    """Yield the errors of three models: here, and over the load and another parameter by rows."""
     choice("axis", axis, PHASE_AXES)
     loads, values = PHASE_LOADS, PHASE_AXES[axis]
     if axis == "length":
@@ -167,13 +167,19 @@ def phase(settings: Settings, axis: str = "strength") -> Events:
     yield _phase_code(settings, axis, values)
     yield {"kind": "axes", "x": loads, "y": values, "axis": axis}
     chunk = len(loads) if settings.isotropic else 1
-    done, of = 0, len(values) * len(COARSE) * len(loads)
+    done, of = 0, len(COARSE) * (1 + len(values) * len(loads))
+    here: dict[str, Any] = {"kind": "here"}
+    for name in COARSE:
+        here[name] = predictions(settings, name, [settings["alpha1"]], TOLERANCE).test_error[0]
+        done += 1
+        yield {"kind": "working", "model": name, "done": done, "of": of}
+    yield here
     for value in values:
-        here = settings.replace(**{axis: value})
+        there = settings.replace(**{axis: value})
         row: dict[str, Any] = {"kind": "row", "value": value, **{name: [] for name in COARSE}}
         for name, first in itertools.product(COARSE, range(0, len(loads), chunk)):
             some = loads[first : first + chunk]
-            row[name] += predictions(here, name, some, PHASE_TOLERANCE).test_error.tolist()
+            row[name] += predictions(there, name, some, PHASE_TOLERANCE).test_error.tolist()
             done += len(some)
             yield {"kind": "working", "model": name, "done": done, "of": of}
         yield row

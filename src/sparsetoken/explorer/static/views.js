@@ -129,6 +129,7 @@ export class Curves extends View {
   headline() {
     const found = winner(["attention", "pooled"], (model) => this.rows(model), this.state.settings);
     const exactly = boot.grid || (this.exact.attention && this.exact.pooled);
+    if (!found && exactly) return ["At this load the exact test error is not known; the notes below say why."];
     return found && [...found, exactly ? "" : " (quick)"];
   }
 
@@ -158,6 +159,7 @@ export class Phase extends View {
   event(event) {
     super.event(event);
     if (event.kind === "axes") this.axes = event;
+    if (event.kind === "here" && CLASSES.every((model) => event[model] !== null)) this.errorsHere = event;
     if (event.kind === "row") this.rows.push(event);
   }
 
@@ -230,8 +232,10 @@ export class Phase extends View {
   }
 
   headline(coarse) {
-    const found = winner(CLASSES, (model) => coarse[model], this.state.settings);
-    return found && [...found, boot.grid ? "" : " (quick)"];
+    const { settings } = this.state;
+    const exactly = this.errorsHere && ((model) => [{ alpha: settings.alpha1, test_error: this.errorsHere[model] }]);
+    const found = winner(CLASSES, exactly ?? ((model) => coarse[model]), settings);
+    return found && [...found, boot.grid || exactly ? "" : " (quick)"];
   }
 
   summary() {
