@@ -16,6 +16,7 @@ const ofPage = () => ({ front: colour("--front"), soft: colour("--soft"), grid: 
 /** White paper, large enough for print. */
 const PAPER = { front: "#1d2329", soft: "#666666", grid: "#e4e4e4", scale: 2, width: 1520, height: 800 };
 const FONT = "system-ui, 'DejaVu Sans', sans-serif";
+const TITLE = `bold 28px ${FONT}`;
 
 /** Return the colour of a series: what is grey on paper is a lighter grey on a dark page. */
 const ink = (hex, look) => (hex === "#666666" ? look.soft : hex);
@@ -52,7 +53,7 @@ export class LineChart {
     const font = `${12 * scale}px ${FONT}`;
     const line = { stroke: grid, width: scale };
     const axis = { stroke: front, grid: line, ticks: line, font, labelFont: font, labelSize: 22 * scale, gap: 5 * scale };
-    const x = { ...axis, size: 34 * scale };
+    const x = { ...axis, size: 34 * scale, space: 50 * scale };
     if (figure.x.ticks) {
       x.splits = () => figure.x.ticks;
       x.values = (_, splits) => splits.map(String);
@@ -65,7 +66,7 @@ export class LineChart {
         x: { time: false, distr: figure.x.log ? 3 : 1, range: figure.x.range && (() => figure.x.range) },
         y: { range: (_, low, high) => [figure.y.low ?? low, figure.y.high ?? high * 1.05] },
       },
-      axes: [x, { ...axis, label: figure.y.label, size: 50 * scale }],
+      axes: [x, { ...axis, label: figure.y.label, size: 50 * scale, space: 30 * scale }],
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { size: 7 } },
       series: [
@@ -165,17 +166,19 @@ function marks(plot, { mark, series }, look) {
 
 /** Return a canvas with a plot below its title and legend, and above the label of its axis. */
 function onPaper(plot, { title, x, series }, { front, width, height }) {
-  const [canvas, top, row] = [document.createElement("canvas"), 54, 40];
+  const [canvas, row] = [document.createElement("canvas"), 40];
   const ctx = canvas.getContext("2d");
   canvas.width = plot.width;
   const by = plot.width / width; // pixels of the device
+  const heads = inLines(ctx, title, width - 80);
+  const top = 14 + row * heads.length;
   const lines = laidOut(ctx, series, width - 80);
   canvas.height = plot.height + by * (top + row * (lines.length + 1));
   ctx.scale(by, by);
   ctx.fillStyle = "#ffffff";
   ctx.fillRect(0, 0, width, canvas.height);
   const write = (text, left, y, font) => Object.assign(ctx, { font, fillStyle: front }).fillText(text, left, y);
-  write(title, 40, 38, `bold 28px ${FONT}`);
+  heads.forEach((head, i) => write(head, 40, 38 + i * row, TITLE));
   lines.forEach((line, i) => {
     for (const { s, left } of line) {
       ctx.fillStyle = s.colour;
@@ -188,6 +191,18 @@ function onPaper(plot, { title, x, series }, { front, width, height }) {
   ctx.textAlign = "center";
   write(x.label.replaceAll("$", ""), width / 2, below + height + 26, `24px ${FONT}`);
   return canvas;
+}
+
+/** Return a title in lines of a width. */
+function inLines(ctx, title, width) {
+  ctx.font = TITLE;
+  const lines = [];
+  for (const word of title.split(" ")) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && ctx.measureText(longer).width <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 /** Return the entries of a legend in lines of a width, each with its place. */

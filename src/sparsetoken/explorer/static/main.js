@@ -285,6 +285,10 @@ async function copy(kind) {
 }
 
 async function store(kind) {
+  if (view.figure && !chart.plot) {
+    $("copied").textContent = "There is no picture yet.";
+    return;
+  }
   const of = { svg: () => new Blob([view.svg()], { type: "image/svg+xml" }), png: () => (view.figure ? chart.png() : png(view.svg())) };
   save(await of[kind](), `sparsetoken-${state.view}.${kind}`);
 }
