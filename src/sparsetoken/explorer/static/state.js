@@ -19,6 +19,7 @@ export const SPARSE_TOKEN = "sparse_token";
 export const TASKS = {
   [SPARSE_TOKEN]: { words: "The sparse-token problem", sentence: "In positive bags a few tokens carry the signal; the label is that of the bag" },
   single_location_regression: { words: "Single-location regression", sentence: "One token of six is marked, along “place”; the target is the number that it carries, along “value”", squared: true },
+  lookup: { words: "A value looked up in two hops", sentence: "One token of six carries “mark” and a key, -1 or 1; the label is the sign along “value” of the token that has this key" },
   needle_with_value: { words: "A needle with a value", sentence: "One token of six is marked, along “needle”; the label is the sign of what it carries, along “value”" },
   position: { words: "A number at one position", sentence: "Each of five tokens carries the vector of its position; the target is the number that the third carries, along “value”", squared: true },
   meeting_concepts: { words: "Two concepts that must meet", sentence: "A bag of five tokens is positive if it holds both concepts, “1” and “2”; one alone does not count" },
