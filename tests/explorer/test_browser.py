@@ -204,10 +204,10 @@ def test_a_link_to_a_view_of_old_opens_descent_and_says_so(page, address, view):
     page.goto(f"{address}#view={view}&length=3&descent_steps=1&network_rate=3&task_overlap=1")
     expect(page.locator("#tab-descent")).to_have_attribute("aria-selected", "true")
     expect(page.locator("#verdict")).to_contain_text("all weights trained together")
-    expect(page.locator("#notes")).to_contain_text(f"The view “{view}” of this link is part")
+    expect(page.locator("#link")).to_contain_text(f"The view “{view}” of this link is part")
     page.locator("#p-network").select_option("gated")
     expect(page.locator("#verdict")).to_contain_text("gated attention")
-    expect(page.locator("#notes")).not_to_contain_text("of this link")
+    expect(page.locator("#link")).to_be_hidden()
 
 
 def test_the_code_of_the_server_is_copied(page, address):

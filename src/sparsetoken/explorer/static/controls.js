@@ -1,7 +1,7 @@
 // The form: a slider and a field for each number, a list for each word.
 
-import { SPARSE_TOKEN, TASKS, boot, trouble } from "explorer/state.js";
-import { formula } from "explorer/typeset.js";
+import { SPARSE_TOKEN, TASKS, boot, capital, trouble } from "explorer/state.js";
+import { brief, formula, sentence } from "explorer/typeset.js";
 
 const STEPS = 200;
 const CLOSED = new Set(["Tokens"]);
@@ -70,7 +70,7 @@ export class Controls {
     const scale = places ? listed(places) : continuous(parameter);
     const tell = (value) => {
       const wrong = trouble(parameter, value, this.settings);
-      error.textContent = wrong;
+      error.replaceChildren(...(wrong ? sentence(`${capital(wrong)}.`) : []));
       field.setAttribute("aria-invalid", String(Boolean(wrong)));
       this.mark();
       if (!wrong) this.onChange(parameter.name, value);
@@ -168,10 +168,6 @@ function wholes({ low, high, log }) {
 function listed(values) {
   const nearest = (value) => values.reduce((best, v, i) => (Math.abs(v - value) < Math.abs(values[best] - value) ? i : best), 0);
   return { value: (place) => values[place], place: nearest };
-}
-
-export function brief(value) {
-  return typeof value === "number" ? String(Number(value.toPrecision(4))) : value;
 }
 
 export function element(kind, properties = {}) {

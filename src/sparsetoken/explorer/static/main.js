@@ -15,6 +15,7 @@ import { buildOptions } from "explorer/options.js";
 import { simulate, stop } from "explorer/simulation.js";
 import { tell } from "explorer/story.js";
 import { csv, save } from "explorer/share.js";
+import { sentence } from "explorer/typeset.js";
 
 const REST = 160; // milliseconds without a move, before the exact results are asked for
 const LATE = 300; // milliseconds of solving, before progress is shown
@@ -56,8 +57,10 @@ function change(part, { at_once = false } = {}) {
 
 function refresh(at_once) {
   exact?.abort();
+  if (!$("again").hidden) solving(); // what was stopped is of the settings before
   stop();
   clearTimeout(timer);
+  write($("link"), state.note);
   const before = view;
   latest = {};
   $("verdict").classList.add("stale");
@@ -133,7 +136,8 @@ function solving(share, what) {
   const seconds = (performance.now() - began) / 1000;
   if (ended) clearTimeout(late);
   else if (1000 * seconds < LATE || boot.grid) return; // quick so far
-  $("solving").hidden = ended;
+  $("solving").hidden = $("halt").hidden = ended;
+  $("again").hidden = true;
   if (share) $("solving").value = share;
   else $("solving").removeAttribute("value");
   const left = share ? Math.ceil((seconds * (1 - share)) / share) : 0;
@@ -141,12 +145,31 @@ function solving(share, what) {
   $("progress").textContent = ended ? "" : `Solving exactly${what ? `: ${what}` : ""}${about}…`;
 }
 
+/** Leave the exact solution as it is. */
+function halt() {
+  exact.abort();
+  solving();
+  $("progress").textContent = "Stopped: what is dashed is approximate, and some may be missing.";
+  $("again").hidden = false;
+  $("again").focus({ preventScroll: true });
+}
+
+/** Write a sentence in which formulas stand between $, unless it is there: changes are read aloud. */
+function write(place, text) {
+  if (place.dataset.text === text) return;
+  place.dataset.text = text;
+  place.replaceChildren(...sentence(text));
+}
+
 function fail(error) {
   if (!(error instanceof Trouble)) throw error;
   solving();
-  if ($("notes").textContent !== error.message) $("notes").textContent = error.message; // is read aloud
+  write($("notes"), error.message);
   $("notes").setAttribute("role", "alert");
-  if (!(error instanceof Lost)) return;
+  if (!(error instanceof Lost)) {
+    if ($("verdict").classList.contains("stale")) $("verdict").textContent = "There is no result at these settings; the note below says why.";
+    return;
+  }
   clearTimeout(timer);
   timer = setTimeout(refresh, RETRY, true);
 }
@@ -165,7 +188,7 @@ function draw(number, quality) {
   }
   $("summary").textContent = view.summary();
   $("notes").removeAttribute("role");
-  $("notes").textContent = [state.note, ...view.notes].filter(Boolean).join(" ");
+  write($("notes"), view.notes.join(" "));
   verdict();
   if (view instanceof Descent) drawTokens();
   if ($("numbers").open) fillTable();
@@ -312,6 +335,8 @@ $("run").addEventListener("click", () => {
   simulate({ state, view, fail, draw: () => draw(moves, "exact"), current: (mine) => mine === view });
 });
 $("stop").addEventListener("click", stop);
+$("halt").addEventListener("click", halt);
+$("again").addEventListener("click", () => refresh(true));
 $("share").addEventListener("click", (event) => {
   const { copy: taken, save: kept } = event.target.dataset;
   if (taken) copy(taken);

@@ -1,6 +1,6 @@
 // Where results come from: the server, or a grid that was computed beforehand.
 
-import { AXES, VIEWS, boot, defaults, stories } from "explorer/state.js";
+import { AXES, VIEWS, boot, defaults, parameters, stories, titled, told } from "explorer/state.js";
 
 export class Trouble extends Error {}
 
@@ -83,12 +83,16 @@ class Grid {
       }
       at.view = "curves";
     }
+    const moved = [];
     for (const [name, wanted] of Object.entries(at.settings)) {
       const values = this.sheet.axes[name] ?? [this.sheet.fixed[name]];
       if (values.includes(wanted)) continue;
       const near = (a, b) => (Math.abs(b - wanted) < Math.abs(a - wanted) ? b : a);
       at.settings[name] = typeof wanted === "number" ? values.reduce(near) : values[0];
+      const { label, symbol } = parameters.get(name);
+      moved.push(`${titled(label, symbol)} = ${told(at.settings[name])} is used in place of ${told(wanted)}.`);
     }
+    if (moved.length) at.note = `${at.note} This page holds results at some settings only. ${moved.join(" ")}`.trim();
     if (at.settings.informative > at.settings.length) at.settings.informative = 1;
     if (!axes.includes(at.axis)) at.axis = axes[0] ?? "strength";
   }

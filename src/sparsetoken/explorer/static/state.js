@@ -1,5 +1,7 @@
 // What is shown: a story, the settings, the view and its axis. It lives in the address.
 
+import { brief } from "explorer/typeset.js";
+
 export const boot = JSON.parse(document.getElementById("boot").textContent);
 /** The stories; of a page without server those that it holds results of. */
 export const stories = new Map(boot.presets.filter((p) => !boot.grid || Object.hasOwn(boot.grid.sheets, p.name)).map((p) => [p.name, p]));
@@ -41,36 +43,75 @@ export function defaults(story = stories.keys().next().value) {
   return { story, settings: { ...plain, ...settings }, view, axis: "strength", quantity: "errors", note: "", seed: 1, positive: true };
 }
 
-/** Return what is wrong with a value, or "". */
+/** Return the legal values of a parameter in words. */
+function legal({ choices, whole, low, high }) {
+  if (choices.length) return `one of ${choices.join(", ").replaceAll("_", " ")}`;
+  return `${whole ? "a whole number" : "a number"} from ${brief(low)} to ${brief(high)}`;
+}
+
+/** Return what a value should be, or "" if it is legal. */
 export function trouble(parameter, value, settings) {
-  const { label, low, high } = parameter;
-  if (parameter.choices.length) return parameter.choices.includes(value) ? "" : `${label}: unknown word`;
-  if (typeof value !== "number" || !Number.isFinite(value)) return `A number from ${low} to ${high} is needed.`;
-  if (parameter.whole && !Number.isInteger(value)) return `A whole number from ${low} to ${high} is needed.`;
-  if (value < low || value > high) return `From ${low} to ${high}, please.`;
-  if (parameter.name === "informative" && value > settings.length) return `At most L = ${settings.length}.`;
+  const { choices, whole, low, high } = parameter;
+  const needed = `${legal(parameter)} is needed`;
+  if (choices.length) return choices.includes(value) ? "" : needed;
+  if (typeof value !== "number" || !Number.isFinite(value)) return needed;
+  if ((whole && !Number.isInteger(value)) || value < low || value > high) return needed;
+  if (parameter.name === "informative" && value > settings.length) return `at most $L$ = ${settings.length} is possible`;
   return "";
 }
 
-/** Return the state that an address holds; what it holds wrongly has its default. */
+/** Return a text with a capital at its start. */
+export const capital = (text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+
+/** Return the state that an address holds; what it holds wrongly has its default, and the note says so. */
 export function read(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
   const state = defaults(stories.has(given.get("story")) ? given.get("story") : undefined);
-  for (const [key, known] of Object.entries({ view: VIEWS, axis: AXES, quantity: QUANTITIES })) {
-    if (Object.hasOwn(known, given.get(key) ?? "")) state[key] = given.get(key);
+  const known = {
+    story: Object.fromEntries([...stories.values()].map(({ name, title }) => [name, title])),
+    view: Object.fromEntries(Object.entries(VIEWS).map(([name, [title]]) => [name, title])),
+    axis: AXES,
+    quantity: QUANTITIES,
+  };
+  const wrong = [];
+  for (const [key, words] of Object.entries(known)) {
+    const text = given.get(key);
+    if (text === null || (key === "view" && FORMER.has(text))) continue;
+    if (Object.hasOwn(words, text)) state[key] = text;
+    else wrong.push(`The ${key} “${text}” is not known; “${words[state[key]]}” is used.`);
   }
+  for (const parameter of boot.parameters) {
+    const { name, label, symbol, choices } = parameter;
+    const text = given.get(name);
+    if (text === null) continue;
+    const value = choices.length ? text : text.trim() === "" ? NaN : Number(text);
+    const why = trouble(parameter, value, state.settings);
+    if (why) wrong.push(`${titled(label, symbol)} = “${text}”: ${why}; ${told(state.settings[name])} is used.`);
+    else state.settings[name] = value;
+  }
+  const { length, informative } = state.settings;
+  if (informative > length) {
+    state.settings.informative = 1;
+    wrong.push(`The ${informative} informative tokens of this story are more than $L$ = ${length}; 1 is used.`);
+  }
+  const unknown = [...new Set(given.keys())].filter((key) => !Object.hasOwn(known, key) && !parameters.has(key));
   if (FORMER.has(given.get("view"))) {
     state.view = "descent";
     state.note = `The view “${given.get("view")}” of this link is part of this one now: choose the network and the task.`;
-  }
-  for (const parameter of boot.parameters) {
-    const text = given.get(parameter.name);
-    if (text === null) continue;
-    const value = parameter.choices.length ? text : text.trim() === "" ? NaN : Number(text);
-    if (!trouble(parameter, value, state.settings)) state.settings[parameter.name] = value;
-  }
-  if (state.settings.informative > state.settings.length) state.settings.informative = 1;
+  } else if (unknown.length) wrong.push(`Not known, and left out: ${unknown.map((key) => `“${key}”`).join(", ")}.`);
+  if (wrong.length) state.note = `${state.note} This link is not shown as it is written. ${wrong.join(" ")}`.trim();
   return state;
+}
+
+/** Return a label with its letter, as the start of a sentence. */
+export function titled(label, symbol) {
+  const letter = symbol.split(" = ")[0];
+  return `${capital(label)}${letter ? ` $${letter}$` : ""}`;
+}
+
+/** Return a value in words. */
+export function told(value) {
+  return typeof value === "number" ? brief(value) : `“${value.replaceAll("_", " ")}”`;
 }
 
 /** Return the part of the address that stands for a state: what differs from the defaults. */

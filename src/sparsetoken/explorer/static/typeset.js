@@ -1,5 +1,6 @@
-// Letters of formulas, in italics and with subscripts: α₀ = n₀/d, η_w.
+// Letters of formulas, in italics and with subscripts: α₀ = n₀/d, η_w; and numbers.
 
+const SMALL = 1e-3; // from here on zeros would fill a field
 const PIECES = /_(\w)|([₀-₉]+)|([A-Za-zα-ωℓ])|([^A-Za-zα-ωℓ_₀-₉]+)/gu;
 
 /** Return the pieces of a formula: [text, "i" | "sub" | ""]. */
@@ -29,4 +30,11 @@ export function tspans(text) {
     const look = { i: ' font-style="italic"', sub: ' font-size="75%" baseline-shift="sub"', "": "" }[kind];
     return `<tspan${look}>${part.replace(/[<>&]/g, (c) => `&#${c.charCodeAt(0)};`)}</tspan>`;
   }).join("");
+}
+
+/** Return a value as a field has room for: a small number as 1e-5. */
+export function brief(value) {
+  if (typeof value !== "number") return value;
+  const number = Number(value.toPrecision(4));
+  return number !== 0 && Math.abs(number) < SMALL ? number.toExponential() : String(number);
 }

@@ -2,6 +2,7 @@
 
 import { AXES, boot } from "explorer/state.js";
 import { escaped, label, svg } from "explorer/picture.js";
+import { brief } from "explorer/typeset.js";
 
 const LOADS = { label: "labelled bags per dimension, $n₁/d$", short: "n₁/d", log: true, range: [0.24, 10.5], ticks: [0.25, 0.5, 1, 2, 4, 8] };
 export const name = (model) => boot.look[model][0];
@@ -335,7 +336,7 @@ export class Capacity extends View {
     const { alpha1, ridge } = this.state.settings;
     const [yes, no] = [true, false].map((side) => this.found.filter((f) => f.capacity > alpha1 === side).map((f) => name(f.model)).join(", "));
     const told = [yes && `separable for ${yes}`, no && `not separable for ${no}`].filter(Boolean).join("; ");
-    const but = yes && ridge > 0 ? ` A readout with ridge ${ridge} can still make mistakes on it.` : "";
+    const but = yes && ridge > 0 ? ` A readout with ridge ${brief(ridge)} can still make mistakes on it.` : "";
     return [`With ${bags(alpha1)} the training set is ${told}.${but}`];
   }
 
