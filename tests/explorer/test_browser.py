@@ -2,6 +2,7 @@
 
 import csv
 import re
+import threading
 
 import pytest
 
@@ -109,6 +110,96 @@ def test_wrong_input_is_told_and_changes_nothing(page, address):
     assert page.locator("#bag").evaluate("e => Number(getComputedStyle(e).opacity)") == 1
     page.goto(f"{address}#strength=-3&loss=nothing&view=none&length=1e9&else=1")
     expect(page.locator("#verdict")).to_have_text(re.compile(re.escape(before[:40])))
+    for told in (
+        "This link is not shown as it is written.",
+        "The view “none” is not known; “Learning curves” is used.",
+        "Signal strength θ = “-3”: a number from 0 to 12 is needed; 5 is used.",
+        "Tokens in a bag L = “1e9”: a whole number from 2 to 100 is needed; 10 is used.",
+        "Loss ℓ = “nothing”: one of logistic, square, squared hinge, hinge is needed; “logistic”",
+        "Not known, and left out: “else”.",
+    ):
+        expect(page.locator("#link")).to_contain_text(told)
+    page.locator("#p-strength").fill("4")
+    expect(page.locator("#link")).to_be_hidden()
+
+
+def test_a_link_with_fewer_tokens_than_its_story_has_informative_ones_says_so(page, address):
+    page.goto(f"{address}#story=away&view=curves&length=2")
+    expect(page.locator("#link")).to_contain_text("more than L = 2; 1 is used")
+    expect(page.locator("#p-informative")).to_have_value("1")
+    page.goto(f"{address}#story=away&view=curves&length=2&informative=2")
+    expect(page.locator("#p-informative")).to_have_value("2")
+    expect(page.locator("#link")).to_be_hidden()
+
+
+def test_a_small_ridge_is_shown_whole(page, address):
+    page.goto(f"{address}#story=paper&length=3")
+    expect(page.locator("#p-ridge")).to_have_value("1e-5")
+    page.locator("#p-ridge").fill("0.00002")
+    expect(page).to_have_url(re.compile("ridge=0.00002"))
+    page.locator("#p-strength").fill("4")
+    expect(page.locator("#p-ridge")).to_have_value("2e-5")
+
+
+def test_advice_has_symbols_and_words(page, address):
+    page.goto(f"{address}#story=away")
+    advice = page.locator("#query .advice")
+    expect(advice).to_contain_text("an ηb (step size of the bias) above")
+    expect(advice).to_contain_text("a larger π (rate of positives) or strength")
+    expect(advice.locator("sub")).to_have_text("b")
+
+
+def test_the_exact_solution_can_be_stopped_and_solved_again(page, address):
+    left = threading.Event()
+    page.goto(f"{address}#length=3")
+    drawn(page)
+    expect(page.locator("#halt")).to_be_hidden()
+    page.on("requestfailed", lambda request: left.set())
+    page.route("**/api/view/**", lambda route: None)  # never answered
+    page.locator("#p-strength").fill("4")
+    page.locator("#halt").click()
+    expect(page.locator("#progress")).to_contain_text("Stopped: what is dashed is approximate")
+    expect(page.locator("#halt")).to_be_hidden()
+    expect(page.locator("#solving")).to_be_hidden()
+    page.wait_for_timeout(0)  # events of the page are handled
+    assert left.is_set()
+    page.unroute("**/api/view/**")
+    expect(page.locator("#verdict")).to_contain_text("(quick)")
+    page.locator("#again").click()
+    expect(page.locator("#progress")).to_have_text("")
+    expect(page.locator("#again")).to_be_hidden()
+    expect(page.locator("#verdict")).not_to_contain_text("quick")
+
+
+def test_a_loss_that_a_descent_does_not_take_is_named_in_words(page, address):
+    page.goto(f"{address}#view=descent&loss=hinge&length=3")
+    expect(page.locator("#verdict")).to_have_text(
+        "There is no result at these settings; the note below says why."
+    )
+    expect(page.locator("#notes")).to_contain_text("use squared hinge or logistic")
+    page.locator("[data-save=png]").click()
+    expect(page.locator("#copied")).to_have_text("There is no picture yet.")
+
+
+def test_the_title_of_a_saved_picture_is_in_lines_of_its_width(page, address):
+    page.goto(f"{address}#view=descent&descent_steps=1&task=lookup&alpha1=1")
+    expect(page.locator("#verdict")).to_contain_text("A value looked up in two hops")
+    heights = []
+    for title in ("short", None):
+        heights.append(
+            page.evaluate(
+                """async (title) => {
+      const { LineChart } = await import("explorer/chart.js");
+      const chart = new LineChart(document.createElement("div"));
+      const series = [{ name: "one", colour: "#0072b2", xs: [0, 1], ys: [0, 1] }];
+      const [x, y] = [{ label: "x", short: "x" }, { label: "y", low: 0, high: 1 }];
+      chart.draw({ title, x, y, series });
+      return (await createImageBitmap(await chart.png())).height;
+    }""",
+                title or page.locator("#caption").inner_text(),
+            )
+        )
+    assert heights[1] == heights[0] + 40  # a second line of the title
 
 
 def told_of_curves(page, said):

@@ -248,10 +248,17 @@ def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
     found = events(client.post("/api/view/curves", json={"settings": values}))
     (refused,) = (event for event in found if event["kind"] == "refused")
     assert refused["model"] == "floor"
-    assert "an effect shared by a sample" in refused["message"]
+    assert refused["message"] == (
+        "effect shared by a bag $c$ must be 0 for this curve; got 1.0. Beside a shared effect this "
+        "error is not known."
+    )
     monkeypatch.setattr(views, "MODELS", ("pooled",))
     steep = events(client.post("/api/view/curves", json={"settings": values | {"spectrum": 1.0}}))
     assert {e["model"] for e in steep if e["kind"] == "refused"} == {"floor"}
+    found = events(client.post("/api/view/capacity", json={"settings": values}))
+    told = {e["model"]: e["message"] for e in found if e["capacity"] is None}
+    assert set(told) == {"hard_attention", "attention"}
+    assert all("_" not in text and text.endswith(".") for text in told.values())
 
 
 def test_the_phase_diagram_has_a_row_for_each_value(client, monkeypatch):
@@ -317,6 +324,7 @@ def test_a_descent_of_a_loss_with_a_kink_is_refused(client):
     (event,) = events(client.post("/api/view/descent", json={"settings": values}))
     assert event["kind"] == "error"
     assert "slope is continuous" in event["message"]
+    assert "use squared hinge or logistic" in event["message"]
 
 
 @pytest.fixture

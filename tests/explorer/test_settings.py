@@ -1,13 +1,14 @@
 """What can be moved on the page is what the library takes."""
 
 import itertools
+import re
 
 import pytest
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.explorer import PARAMETERS, Settings
-from sparsetoken.explorer.page import LOOK
-from sparsetoken.explorer.settings import PRESETS
+from sparsetoken.explorer.page import LOOK, STATIC
+from sparsetoken.explorer.settings import PRESETS, SPARSE_TOKEN, controls
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.model.models import MODELS
 
@@ -53,6 +54,16 @@ def test_an_effect_of_bags_is_a_covariance_of_the_stated_size():
     assert tokens.between == pytest.approx(2 * tokens.within)
     assert not Settings({"bag_effect": 2.0}).isotropic
     assert Settings({}).isotropic
+
+
+def test_the_page_has_words_for_each_task_and_no_letters_spelt_out():
+    state = (STATIC / "state.js").read_text(encoding="utf-8")
+    for task in next(p for p in PARAMETERS if p.name == "task").choices:
+        assert f"  {task}: {{ words: " in state or task == SPARSE_TOKEN
+    helps = {each["name"]: each["help"] for each in controls()}
+    assert helps["cosine"] == "Cosine of query and signal, ⟨q, ξ⟩ / |q|."
+    for text in helps.values():
+        assert not re.search(r"\b(lambda|beta|xi|D[01]|inf)\b|\^", text)
 
 
 def test_presets_are_legal_and_models_look_as_in_the_figures():

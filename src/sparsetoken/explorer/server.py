@@ -24,6 +24,7 @@ from sparsetoken.base.tables import json_text
 from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.explorer.page import STATIC, page, policy
 from sparsetoken.explorer.settings import Settings
+from sparsetoken.explorer.words import refusal
 
 if TYPE_CHECKING:
     from sparsetoken.explorer.coarse import CoarseCurves
@@ -143,7 +144,7 @@ def _next(events: Iterator[dict[str, Any]]) -> dict[str, Any]:
     try:
         return next(events, {"kind": "end"})
     except InvalidInput as error:
-        return {"kind": "error", "message": str(error)}
+        return {"kind": "error", "message": refusal(error)}
     except Exception as error:
         with contextlib.suppress(OSError, ValueError):  # a full or closed standard error
             traceback.print_exc()

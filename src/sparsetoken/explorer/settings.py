@@ -152,11 +152,30 @@ def controls() -> list[dict[str, Any]]:
             "log": isinstance(each.slider, Log),
             "whole": each.whole,
             "choices": each.choices,
-            "help": each.sentence,
+            "help": _lettered(each.sentence),
         }
         for group, some in GROUPS.items()
         for each in some
     ]
+
+
+def _lettered(text: str) -> str:
+    """Return a text in which letters of formulas are not spelt out."""
+    for spelt, letter in _LETTERS.items():
+        text = text.replace(spelt, letter)
+    return text
+
+
+_LETTERS = {
+    "D0": "D₀",
+    "D1": "D₁",
+    "lambda -> 0+": "λ → 0",
+    "<q, xi>": "⟨q, ξ⟩",
+    "beta |q|": "β |q|",
+    "beta sqrt(q^T S q)": "β √(qᵀ S q)",
+    "j^-a": "j⁻ᵃ",
+    "accepts inf,": "accepts infinity,",
+}
 
 
 class Settings:

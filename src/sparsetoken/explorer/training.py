@@ -16,6 +16,7 @@ from sparsetoken.explorer.code import code_of
 from sparsetoken.explorer.events import FLOOR_POINTS, Events, named
 from sparsetoken.explorer.film import bags_in_training
 from sparsetoken.explorer.settings import SPARSE_TOKEN, Settings
+from sparsetoken.explorer.words import worded
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.results import Course
@@ -68,7 +69,7 @@ def _courses(problem: Problem, descents: dict[str, Descent], replicas: tuple[int
             "kind": "course",
             "network": name,
             "coarse": i + len(descents) < len(plan),
-            "notes": [note for note in (course.status.remedy, *course.notes) if note],
+            "notes": [worded(note) for note in (course.status.remedy, *course.notes) if note],
             **{quantity: values[known] for quantity, values in shown.items()},
             **named(course, "numerical_error", "best_step", "status"),
             "bags": bags_in_training(law_of(problem), trained.network, weights, known.sum()),

@@ -17,6 +17,7 @@ from sparsetoken.explorer.code import code_of
 from sparsetoken.explorer.events import FLOOR_POINTS, Events, named
 from sparsetoken.explorer.settings import DIMENSION, Settings
 from sparsetoken.explorer.training import descent
+from sparsetoken.explorer.words import refusal, worded
 from sparsetoken.model.models import Model, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Capacity, Prediction
@@ -84,7 +85,7 @@ def query(settings: Settings) -> Events:
     """Yield cosine and sharpness of the query, and advice about it."""
     problem, model = settings.problem(), settings.model("attention")
     query = working_query(problem, model)
-    advice = advice_on(problem, model, query)
+    advice = [worded(text) for text in advice_on(problem, model, query)]
     yield {"kind": "query", **named(query, "cosine", "sharpness"), "advice": advice}
 
 
@@ -137,23 +138,26 @@ def _curve(
             yield {"kind": "working", "model": name, "done": len(rows)}
         yield {"kind": "curve", "model": name, "rows": rows}
     except InvalidInput as error:
-        yield {"kind": "refused", "model": name, "message": str(error)}
+        yield {"kind": "refused", "model": name, "message": refusal(error)}
 
 
 def floors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
     """Return the Bayes-optimal error with the labels of query and readout.
 
-    A given query may use knowledge of the signal beyond the labels; then it is the error with the
-    signal known.
+    It is not known beside an effect shared by a bag, nor of learners that see a spectrum. A given
+    query may use knowledge of the signal beyond the labels; then it is the error with the signal
+    known.
     """
-    problem = settings.problem()
+    problem, legal = settings.problem(), "0 for this curve"
+    if settings["bag_effect"] > 0:
+        remedy = "Beside a shared effect this error is not known."
+        raise InvalidInput("effect shared by a bag $c$", legal, settings["bag_effect"], remedy)
     if settings["query"] == "given":
         oracle = learning_error(problem, LARGEST_LOAD, points=FLOOR_POINTS)
         return [dataclasses.replace(oracle, test_error=oracle.oracle_error)] * len(loads)
     if settings["spectrum"] > 0:
         remedy = "A signal along large directions of a covariance may be learned faster."
-        legal = "alike in all directions for this floor"
-        raise InvalidInput("tokens", legal, problem.tokens, remedy)
+        raise InvalidInput("decay of the spectrum $a$", legal, settings["spectrum"], remedy)
     labels = [alpha1 + settings["alpha0"] for alpha1 in loads]
     return [learning_error(problem, alpha, points=FLOOR_POINTS) for alpha in labels]
 
@@ -219,6 +223,7 @@ def capacity(settings: Settings) -> Events:
     for i, name in enumerate(CAPACITIES):
         result = _capacity(problem, settings.model(name))
         quantities = named(result, "capacity", "numerical_error", "status")
+        quantities["message"] = worded(result.status.remedy)
         place = {"done": i + 1, "of": len(CAPACITIES)}
         yield {"kind": "capacity", "model": name, **quantities, **place}
 

@@ -226,7 +226,11 @@ function tellQuery(found) {
   query = found;
   const given = state.settings.query === "given" ? "The given query" : "The query that two steps find";
   const text = `${given} has cosine ${query.cosine.toFixed(2)} with the signal and sharpness ${query.sharpness.toFixed(2)}.`;
-  $("query").replaceChildren(text, ...query.advice.map((advice) => element("span", { className: "advice", textContent: advice })));
+  $("query").replaceChildren(text, ...query.advice.map((advice) => {
+    const line = element("span", { className: "advice" });
+    line.append(...sentence(advice));
+    return line;
+  }));
   if (state.view !== "descent") drawTokens();
 }
 

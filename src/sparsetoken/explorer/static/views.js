@@ -56,7 +56,7 @@ export class View {
   }
 
   event(event) {
-    if (event.kind === "refused") this.notes.push(`Without ${name(event.model)}: ${event.message}`);
+    if (event.kind === "refused") this.notes.push(`The curve “${name(event.model)}” is missing: ${event.message}`);
   }
 
   /** Return what the view shows in a sentence: words, words in bold, "(quick)"; undefined before it is known. */
@@ -302,7 +302,7 @@ export class Capacity extends View {
   event(event) {
     super.event(event);
     if (event.kind !== "capacity") return;
-    if (event.capacity === null) this.notes.push(`${name(event.model)}: ${event.status}.`);
+    if (event.capacity === null) this.notes.push(`${name(event.model)}: no capacity is known. ${event.message}`);
     else this.found.push(event);
   }
 
