@@ -82,9 +82,11 @@ def test_figure_1_of_the_paper_in_twenty_lines():
         exec("\n".join(code), found)
     finally:
         pyplot.close("all")
+    legends = [ax.get_legend() for ax in found["axes"]]
+    assert legends[0] is None  # it would lie across the peaks; that on the right is of both
+    names = [text.get_text() for text in legends[1].get_texts()]
     for ax in found["axes"]:
         assert len(ax.containers) == 3
-        names = [text.get_text() for text in ax.get_legend().get_texts()]
         lines = {line.get_label(): line for line in ax.lines if line.get_label() in names}
         assert list(lines) == names == ["attention", "pooled", "vectorized"]
         assert ax.get_xlabel() == "labels for the readout α₁ = n₁/d"

@@ -26,6 +26,7 @@ for model in curve.models:
     for quantity, ax in zip(("test_error", "training_loss"), axes, strict=True):
         theory.plot(quantity, ax, label=model.name)
         trials.plot(quantity, ax, label=model.name)
+axes[0].get_legend().remove()  # the one on the right is of both
 
 # %%
 # Each test error peaks where the training set is just fitted exactly: at as many
