@@ -240,6 +240,17 @@ def test_help_groups_the_commands_and_names_the_models(monkeypatch):
         assert word in shown
 
 
+@pytest.mark.parametrize("command", ["predict", "simulate"])
+def test_the_help_of_the_loss_names_all_that_it_is_of(monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "250")
+    shown = run(command, "--help").stdout
+    said = (
+        "ℓ, loss, whose gradient both steps follow, and whose mean over D1 the readout minimises;"
+    )
+    assert said in shown
+    assert "readout minimises" not in run("align", "--help").stdout
+
+
 def test_cache_folder_follows_the_user():
     assert cache_folder({"XDG_CACHE_HOME": "/there"}) == Path("/there/sparsetoken/jax")
     assert cache_folder({}).parts[-3:] == (".cache", "sparsetoken", "jax")

@@ -171,8 +171,8 @@ def _refuse_range(name: str, given: Any) -> None:
 def of(*kinds: Any, optional: Any = (), **more: Parameter) -> Callable[[type[Kind]], type[Kind]]:
     """Fill a class with the options of values and of further parameters.
 
-    A name that several values declare is one option. The options of optional values are None by
-    default. Further parameters have no group.
+    A name that several values declare is one option, whose help says what it is to each. The
+    options of optional values are None by default. Further parameters have no group.
     """
     declared: dict[str, Parameter] = {}
     fields: list[tuple[str, Any, Any]] = []
@@ -181,7 +181,10 @@ def of(*kinds: Any, optional: Any = (), **more: Parameter) -> Callable[[type[Kin
         for name, one in parameters_of(kind).items():
             if name not in declared and (one.number or one.choices):
                 default = None if kind in optional else one.default
-                fields.append(_field(name, one, default, group))
+                meanings = [
+                    parameters_of(each)[name] for each in kinds if name in parameters_of(each)
+                ]
+                fields.append(_field(name, _shared(meanings), default, group))
                 declared[name] = one
     for name, one in more.items():
         fields.append(_field(name, one, one.default, None))
@@ -200,6 +203,13 @@ def of(*kinds: Any, optional: Any = (), **more: Parameter) -> Callable[[type[Kin
         return flat
 
     return made
+
+
+def _shared(meanings: Sequence[Parameter]) -> Parameter:
+    """Return a parameter of several values, with what it is to each in its help."""
+    first, *others = meanings
+    more = [one.help.removeprefix(one.label).lstrip(", ") for one in others]
+    return dataclasses.replace(first, help=", and ".join([first.help, *more]))
 
 
 def _field(name: str, one: Parameter, default: Any, group: Any) -> tuple[str, Any, Any]:
