@@ -44,7 +44,7 @@ def scan_pages(n):
 
 
 pages, labels, _ = scan_pages(120)
-table = pd.DataFrame(pages.reshape(-1, 64)).add_prefix("pixel_")
+table = pd.DataFrame(pages.reshape(-1, 64)).add_prefix("grey_")
 table.insert(0, "bag", np.repeat(np.arange(120), 12))
 table.insert(1, "label", np.repeat(labels, 12))
 file = Path(tempfile.mkdtemp()) / "pages.parquet"
@@ -115,9 +115,10 @@ print(
 #
 # The theory, fitted to the 120 pages, continues the learning curves, with 90%
 # intervals. ``pooled`` is mean pooling, ``bag`` the classifier above.
+# ``print(forecast)`` also shows the cross-validated errors, and which to use.
 
 forecast = st.forecast(bags, y, sizes=[120, 240, 480])
-print(forecast)
+print(forecast.to_frame().round(3).to_string(index=False))
 
 # %%
 # What to buy
