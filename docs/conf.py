@@ -101,6 +101,7 @@ MODULES = {
     "sparsetoken.simulation": "Experiments at finite dimension.",
     "sparsetoken.model": "Tasks, tokens, classifiers and the stages of training.",
     "sparsetoken.model.networks": "Networks for descent on all weights.",
+    "sparsetoken.model.tasks": "st.tasks: published tasks for descent on all weights.",
     "sparsetoken.model.presets": "The settings of the paper's figures.",
     "sparsetoken.losses": "Built-in losses, and losses of your own.",
     "sparsetoken.results": "Results: named arrays with a status.",

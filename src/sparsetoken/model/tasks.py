@@ -110,6 +110,10 @@ def single_location_regression(
     InvalidInput
         If a value is outside its range.
 
+    See Also
+    --------
+    needle_with_value : Likewise, with the sign of the number as the label.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -145,6 +149,10 @@ def needle_with_value(length: int = 6, *, strength: float = 4.0, value: float = 
     ------
     InvalidInput
         If a value is outside its range.
+
+    See Also
+    --------
+    single_location_regression : Likewise, with the number as the target.
 
     Examples
     --------
@@ -196,6 +204,10 @@ def position(length: int = 5, *, told: int = 3, strength: float = 3.0, noise: fl
     InvalidInput
         If a value is outside its range.
 
+    See Also
+    --------
+    single_location_regression : The place is marked, and may be any.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -230,6 +242,10 @@ def meeting_concepts(
     ------
     InvalidInput
         If a value is outside its range.
+
+    See Also
+    --------
+    lookup : Tokens that have to be read one after another.
 
     Examples
     --------
@@ -354,6 +370,10 @@ def majority(length: int = 5, *, strength: float = 2.0) -> Task:
     ------
     InvalidInput
         If a value is outside its range.
+
+    See Also
+    --------
+    meeting_concepts : Two tokens matter, and not how many there are.
 
     Examples
     --------
