@@ -47,11 +47,11 @@ def test_at_the_critical_cosine_both_errors_agree(alpha1):
 
 
 @pytest.mark.parametrize("lengths", [(8, 512, 65536), (8, 64, 512, 4096, 32768)])
-@pytest.mark.parametrize("law", ["sqrt(2 log L)", "log L", "L^(1/4)", "sqrt(L)"])
+@pytest.mark.parametrize("law", ["√(2 log L)", "log L", "L^{1/4}", "√L"])
 def test_growth_laws_are_recovered(law, lengths):
     L = np.array(lengths, float)
-    laws = {"sqrt(2 log L)": np.sqrt(2 * np.log(L)), "log L": np.log(L), "L^(1/4)": L**0.25}
-    strengths = 1.5 + 0.7 * (laws | {"sqrt(L)": np.sqrt(L)})[law]
+    laws = {"√(2 log L)": np.sqrt(2 * np.log(L)), "log L": np.log(L), "L^{1/4}": L**0.25}
+    strengths = 1.5 + 0.7 * (laws | {"√L": np.sqrt(L)})[law]
     assert best_law(L.tolist(), strengths.tolist()) == law
 
 

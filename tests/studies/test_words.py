@@ -2,9 +2,11 @@
 
 import dataclasses
 import math
+import re
 
 import pytest
 
+from sparsetoken.studies.catalogue import STUDIES
 from sparsetoken.studies.compare import NO_SHIFT, Number, Shift, all_true, compare, within
 from sparsetoken.studies.words import (
     FILTERS,
@@ -115,3 +117,11 @@ def test_what_was_compared_is_said_where_digits_are_the_same():
 def test_the_subject_of_a_comparison_is_in_words_of_readers(quantity, curve, html):
     comparison = within("one", quantity, Number(1.0), 1.0, 0.1, curve=curve)
     assert subject(comparison) == html
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.name)
+def test_a_study_is_told_without_code_or_tex(study):
+    texts = [study.title, study.caption, study.paper, study.setting(study.sizes["quick"])]
+    for text in texts + [claim.text for claim in study.claims]:
+        assert not re.search(r"[`$\\]|vectorized|sqrt", text)
+        assert not re.search(r"[\^{}]", maths(text))  # each exponent and index has become one

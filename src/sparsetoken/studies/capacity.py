@@ -215,12 +215,12 @@ class Capacity(Study):
         Claim(
             "capacity-order-not-always",
             "The ordering can fail: attention falls below pooled at small cosines, and exceeds "
-            "vectorized at large strengths.",
+            "vectorised at large strengths.",
         ),
         Claim(
             NO_SIGNAL,
             "Without signal and with balanced labels, α* = 2 for pooled and attention and 2 L for "
-            "vectorized, and the fraction of separable sets is that of Cover’s theorem.",
+            "vectorised, and the fraction of separable sets is that of Cover’s theorem.",
         ),
         Claim("transition-width", "The width of the transition decreases as d^{−1/2}."),
     )
@@ -229,7 +229,7 @@ class Capacity(Study):
             tuple(place for place in PLACES if place not in ("not aligned", "strong")),
             tuple(PLACES),
         ),
-        # Numbers of features, d or L d for the vectorized model; and at θ = 5, where the sets of
+        # Numbers of features, d or L d for the vectorised model; and at θ = 5, where the sets of
         # attention are large.
         features=Size((32, 128), (32, 64, 128, 256)),
         fewer=(32, 64),
@@ -250,7 +250,7 @@ class Capacity(Study):
         "Above: capacity α* against cosine, strength and length; other parameters as in each "
         "title, with R = 1, π = 0.5, k = 1. Lines: theory. Points: thresholds measured at several "
         "dimensions and extrapolated to infinite dimension, with standard errors. Dotted: where "
-        "attention falls below pooled (left) and where it exceeds vectorized (middle). Below: "
+        "attention falls below pooled (left) and where it exceeds vectorised (middle). Below: "
         "fraction of linearly separable training sets at several numbers m of features, decided "
         "by non-negative least squares. The transition at the predicted capacity sharpens as the "
         "dimension grows."
@@ -426,7 +426,7 @@ class Capacity(Study):
         for claim, true, where in (
             (order, between[(L >= 4) & (L <= 10)], "θ = 2, s = 0.8, L from 4 to 10"),
             (over, under, f"attention below pooled exactly for s < {low.value:.3f}"),
-            (over, beyond, f"attention above vectorized exactly for θ > {high.value:.2f}"),
+            (over, beyond, f"attention above vectorised exactly for θ > {high.value:.2f}"),
         ):
             yield all_true(claim, "order", true, used, curve="all", where=f"theory, {where}")
         pairs = [
@@ -480,7 +480,7 @@ class Capacity(Study):
             f"{text_of('base')}. Computed: α* against cosine, strength and length. Measured: the "
             f"fraction of separable training sets at {len(at.steps)} loads around α*, {at.sets} "
             f"sets each, reduced engine, with {listed(at.features)} features (d for attention and "
-            f"pooled, L d for vectorized; {listed(at.fewer)} at θ = 5, where training sets are "
+            f"pooled, L d for vectorised; {listed(at.fewer)} at θ = 5, where training sets are "
             f"large); at the base at {len(at.ratios)} loads, which show the whole transition. A "
             "probit curve fitted to the counts gives threshold and width at each size; the "
             "thresholds are extrapolated linearly in 1/features to infinite dimension. Orderings "
@@ -509,7 +509,7 @@ class Capacity(Study):
             f"the largest |z| is {largest_z(thresholds):.1f}.\n\n"
             f"Thresholds at the base setting: {base}. Attention falls below pooled for "
             f"s < {low:.3f} (measured at s = −0.6: by {under:.1f} standard errors), and exceeds "
-            f"vectorized above θ = {high:.2f} (measured at θ = 5: by {over:.1f}): a strong signal "
+            f"vectorised above θ = {high:.2f} (measured at θ = 5: by {over:.1f}): a strong signal "
             "dominates the softmax and passes undiluted into the feature, which outweighs having "
             "L times the weights. The widths scale as the number of features to the power "
             f"{pm(self._power(run), 3)}."
@@ -517,7 +517,7 @@ class Capacity(Study):
 
     def draw(self, run: Run) -> Figure:
         figure, places = plot.panels(6, 9.6, 7.0, rows=2)
-        # The scale that shows attention beside pooled has no room for vectorized.
+        # The scale that shows attention beside pooled has no room for vectorised.
         self._against(run, places[0], "cosine", MODELS[:2])
         self._against(run, places[1], "strength")
         self._against(run, places[2], "length")

@@ -102,7 +102,7 @@ class LearningCurves(Study):
         dimensions=Size((125, 250, 500, 1000), (125, 250, 500, 1000, 2000)),
     )
     paper = (
-        "d = 1000, and α₁ up to 8 (to 4 for vectorized). Finite size: d = 2000, and at least ten "
+        "d = 1000, and α₁ up to 8 (to 4 for vectorised). Finite size: d = 2000, and at least ten "
         "times the trials, which also resolve the test error."
     )
     caption = (

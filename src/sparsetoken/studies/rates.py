@@ -149,7 +149,7 @@ class Rates(Study):
         ),
         Claim(
             SHARED,
-            "With infinite data, the vectorized and pooled classifiers have the same test error.",
+            "With infinite data, the vectorised and pooled classifiers have the same test error.",
         ),
     )
     sizes = profiles(
@@ -304,8 +304,8 @@ class Rates(Study):
             "0.1 for the square loss. The comparison is of 1 − |s_q| itself. Infinite data: "
             "square loss, λ = 0, L = 5, R = 2, θ = 2, π = 0.3, query with cosine 0.5 and k = 1.5; "
             "theory on one set of quadrature nodes for all α₁, simulation with "
-            f"{at.weights} weights (d, or L d for vectorized) and {at.fits} trials, minus the "
-            "predicted limit. The limits of vectorized and pooled are also measured, extrapolated "
+            f"{at.weights} weights (d, or L d for vectorised) and {at.fits} trials, minus the "
+            "predicted limit. The limits of vectorised and pooled are also measured, extrapolated "
             f"linearly in 1/n₁ from 200 and 800 samples per weight, with "
             f"{at.abundant[0]} weights, {at.abundant[1]} trials."
         )
@@ -323,7 +323,7 @@ class Rates(Study):
         return (
             f"α₀ (1 − |s|) at α₀ = {FAR:g}: {firsts(GAP)}; the cosine is negative for "
             f"{', '.join(away)}.\n\nα₁ (E − E∞) at α₁ = {FAR:g}: {firsts(EXCESS)}; slopes {slopes} "
-            "on logarithmic axes. The limits of vectorized and pooled are "
+            "on logarithmic axes. The limits of vectorised and pooled are "
             f"{vectorized:.6f} and {pooled:.6f}."
         )
 

@@ -159,10 +159,10 @@ def best_law(lengths: Sequence[float], strengths: Sequence[float]) -> str:
     residuals = {
         name: np.polyfit(law, theta, 1, w=1 / theta, full=True)[1].sum()
         for name, law in {
-            "sqrt(2 log L)": np.sqrt(2 * np.log(L)),
+            "√(2 log L)": np.sqrt(2 * np.log(L)),
             "log L": np.log(L),
-            "L^(1/4)": L**0.25,
-            "sqrt(L)": np.sqrt(L),
+            "L^{1/4}": L**0.25,
+            "√L": np.sqrt(L),
         }.items()
     }
     return min(residuals, key=lambda name: float(residuals[name]))
@@ -314,7 +314,7 @@ class Representation(Study):
                 yield self._rise(run, CLAIMS[pair[0]], name, 0.5, off, log=True, key=key)
         yield from self._attention(run)
         for name in POWERS:
-            law = "sqrt(2 log L)" if name == "elementwise_exp" else "L^(1/4)"
+            law = "√(2 log L)" if name == "elementwise_exp" else "L^{1/4}"
             yield self._growth(run, name, law)
         yield from self._floor(run)
         for names, (L, R, theta) in self._chosen(run.at):
@@ -372,7 +372,7 @@ class Representation(Study):
         longest = [[n.value for n in self._line(run, name).values()][-2:] for name in names]
         c, reach = (float(np.mean(some)) - float(norm.isf(LEVEL)) for some in longest)
         slopes = float(norm.sf(c) / norm.pdf(c)), 0.5 / (1 + 1 / (reach - 1))
-        for name, law, slope in zip(names, ("sqrt(2 log L)", "log L"), slopes, strict=True):
+        for name, law, slope in zip(names, ("√(2 log L)", "log L"), slopes, strict=True):
             yield self._growth(run, name, law)
             note = ", leading order at these L"
             yield self._rise(run, CLAIMS[name], name, slope, allowance=0.1 * slope, note=note)
@@ -427,7 +427,7 @@ class Representation(Study):
             "except for “attention fixed” (k = 1) and “attention tuned” (k = √(2 log L)). Errors "
             f"against θ at L = {at.curve_length}, R = 1. Simulated at strengths near the critical "
             f"ones, by a rough law, at L = {listed(at.tried)}: the error of the best test on fresh "
-            "samples, against the predicted one, for all but the vectorized readout. Simulated "
+            "samples, against the predicted one, for all but the vectorised readout. Simulated "
             f"elsewhere: {at.samples} fresh samples of each class in {BLOCKS} blocks. Only the "
             "projections of the tokens on ξ are drawn, as the tests use no others; each test has "
             "its predicted k and threshold."
