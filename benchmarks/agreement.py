@@ -1,6 +1,6 @@
 """Theory against simulation at random settings: z scores; and where theory falls short.
 
-    python benchmarks/agreement.py [readouts networks queries] [--quick]
+    python benchmarks/agreement.py [readouts networks depth queries] [--quick]
     python benchmarks/agreement.py convergence
     python benchmarks/agreement.py stated
     python benchmarks/agreement.py shifts
@@ -33,7 +33,7 @@ from joblib import Memory, Parallel, delayed
 from scipy import optimize, stats
 
 import sparsetoken as st
-from agreement_settings import network, prediction, random_query, static
+from agreement_settings import deep_network, network, prediction, random_query, static
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import make_model
@@ -117,13 +117,35 @@ def descents(index: int) -> Iterator[Row]:
             yield row(f"{name}, tensors", theory, math.hypot(error, extra), found, se, 12, values)
 
 
-def _named(path: Any, t: int) -> tuple[list[str], list[float]]:
-    """Return test error, loss, attended share, overlaps and squared lengths after a step."""
+def deep_descents(index: int) -> Iterator[Row]:
+    """Descents of networks of several layers, after all steps, in two dimensions."""
+    task, descent = deep_network(index)
+    course = st.descend(task, descent, replicas=8, progress=False)
+    t = int(np.isfinite(course.test_error).sum()) - 1
+    own = getattr(getattr(task, "tokens", None), "dimension", None)
+    for d in [own] if own else (400, 800):
+        ran = st.simulation.descend(task, descent, dimension=d, trials=16, seed=index, at=[t])
+        names, known = _named(course, t, whole=True)
+        _, errors = _named(course.errors, t, whole=True)
+        found, se = (_named(path, t, whole=True)[1] for path in (ran.mean, ran.standard_error))
+        trials = np.transpose([_named(ran.trials[i], t, whole=True)[1] for i in range(16)])
+        for name, *numbers, values in zip(names, known, errors, found, se, trials, strict=True):
+            theory, error, mean, spread = numbers
+            yield row(f"{name}, d = {d}", theory, error, mean, spread, 16, values)
+
+
+def _named(path: Any, t: int, whole: bool = False) -> tuple[list[str], list[float]]:
+    """Return test error, loss, attended share, overlaps and squared lengths after a step.
+
+    The whole Gram matrix has the inner products of different columns too.
+    """
     overlaps, squares = path.weights.overlaps[t].ravel(), np.diagonal(path.weights.gram[t])
     names = ["test_error", "training_loss", "attended"]
     names += ["overlap"] * len(overlaps) + ["squared length"] * len(squares)
     three = [path.test_error[t], path.training_loss[t], path.attended[t]]
-    return names, [float(value) for value in (*three, *overlaps, *squares)]
+    products = path.weights.gram[t][np.tril_indices(len(squares), -1)] if whole else []
+    names += ["inner product"] * len(products)
+    return names, [float(value) for value in (*three, *overlaps, *squares, *products)]
 
 
 def queries(index: int) -> Iterator[Row]:
@@ -170,6 +192,7 @@ def _query_of_tensors(
 COMPARED: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
     "readouts": (readouts, 48),
     "networks": (descents, 30),
+    "depth": (deep_descents, 24),
     "queries": (queries, 10),
 }
 """Tables with the number of their settings."""
@@ -178,6 +201,31 @@ COMPARED: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
 def compared(table: str, index: int) -> list[Row]:
     """Return the comparisons of one setting, with what is outlying among their trials."""
     return [{"table": table, "setting": index, **r} for r in COMPARED[table][0](index)]
+
+
+def extrapolated(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return comparisons with twice the mean at d = 800 less that at 400, without the part in 1/d.
+
+    Comparisons with outlying trials are left out.
+    """
+    ends = [rows[rows["quantity"].str.endswith(f", d = {d}")] for d in (400, 800)]
+    half, whole = (r[r["setting"].isin(ends[0]["setting"])].reset_index(drop=True) for r in ends)
+    kept = (half["outlying"] == "") & (whole["outlying"] == "")
+    return pd.DataFrame(
+        {
+            "table": one["table"],
+            "setting": one["setting"],
+            **row(
+                two["quantity"].replace("d = 800", "extrapolated"),
+                two["theory"],
+                two["error"],
+                2 * two["found"] - one["found"],
+                math.hypot(2 * two["se"], one["se"]),
+                16,
+            ),
+        }
+        for (_, one), (_, two) in zip(half[kept].iterrows(), whole[kept].iterrows(), strict=True)
+    )
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
@@ -392,6 +440,7 @@ def main() -> None:
     if works:
         found = run(delayed(compare)(*work) for work in works)
         rows = pd.DataFrame([r for some in found for r in some])
+        rows = pd.concat([rows, extrapolated(rows[rows["table"] == "depth"])], ignore_index=True)
         shown = (rows["z"].abs() > 3) | (rows["outlying"] != "")
         print("Comparisons with |z| > 3 or outlying trials:")
         print(rows[shown].to_string(index=False))

@@ -1,4 +1,4 @@
-"""Random settings of `agreement.py`: problems, models, covariances, networks, random queries."""
+"""Settings of `agreement.py`: problems, models, covariances, networks, depth, random queries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from sparsetoken import (
@@ -21,6 +22,7 @@ from sparsetoken import (
 )
 from sparsetoken.model import ConceptProblem, HardAttention
 from sparsetoken.model.models import Model, make_model
+from sparsetoken.model.training import stem_of
 from sparsetoken.theory.alignment.draws import drawn_queries
 
 
@@ -157,6 +159,107 @@ def _task(rng: np.random.Generator, L: int) -> tuple[Any, str]:
         between = np.repeat(rng.uniform(0.0, 0.5, 3), d // 3)
     tokens = TokenCovariance(within / within.mean(), between, unit(rng.standard_normal(d)))
     return SparseTokenProblem(*values, tokens=tokens), kind
+
+
+# Descents of networks of several layers.
+
+RATES = {"Q": 3.0, "K": 3.0, "V": 1.5, "O": 1.0, "q": 0.7, "w": 0.3, "u": 1.0, "v": 1.0}
+SLOW = {"Q": 3.0, "K": 3.0, "V": 1.0, "O": 1.0, "q": 0.6, "w": 0.15}
+SIGNAL = {"Q": 0.6, "K": 0.6, "V": 0.5, "O": 0.0, "q": 0.2, "w": 0.1}
+CONCEPT = {"Q": 0.4, "K": 0.4, "V": {"1": 0.4, "2": 0.0}, "O": 0.0, "q": 0.2, "w": 0.0}
+PLACE = {"Q": {"place": 0.5}, "K": {"place": 0.5}, "V": {"place": 0.5}, "O": 0.0}
+SINGLE = PLACE | {"q": {"place": 0.2}, "w": {"value": 0.2}}
+NEEDLE = {name: {"needle": 0.5} for name in "QKV"} | {"O": 0.0, "q": 0.0, "w": 0.0}
+HOPS = {
+    **{"Q": {"key": 0.6}, "K": {"key": 0.4, "mark": 0.3}, "V": {"mark": 0.5}, "O": 0.0},
+    **{"q": {"value": 0.2}, "w": {"value": 0.3}},
+}
+SPECTRUM = TokenCovariance(
+    within=np.repeat([0.5, 1.5], 400),
+    between=np.repeat([0.3, 0.0], 400),
+    signal=np.full(800, 800**-0.5),
+)
+
+
+def rectified_mean(H: Any, c: Any, G: Any) -> Any:
+    """Return attention to a query, a hidden unit that reads what it wrote, and a mean."""
+    R = H + (jax.nn.softmax(H[:, 0]) @ H[:, 1]) * G[2]
+    R = R + jnp.tanh(R[:, 3])[:, None] * G[4]
+    return R[:, 5].mean() + c[0]
+
+
+def by_stems(chosen: Any, numbers: dict[str, Any]) -> dict[str, Any]:
+    """Return numbers for the columns of a network, by name without digits; others are 0."""
+    stems = {stem_of(name) for name in chosen.column_names(1)}
+    return {stem: numbers.get(stem, 0.0) for stem in stems}
+
+
+def deep_network(index: int) -> tuple[Any, Descent]:
+    """Return a task and a descent of a network of several layers; those from 12 on are random."""
+    two, three = networks.Transformer(2), networks.Transformer(3)
+    sparse = SparseTokenProblem(5, 1, 4.0)
+    patterns, rates = [[1, 1], [0, 0], [1, 0], [0, 1]], [0.4, 0.2, 0.2, 0.2]
+    meeting = ConceptProblem(5, [4.0, 4.0], patterns, rates, [1, 0, 0, 0])
+    place, needle = tasks.single_location_regression(6), tasks.needle_with_value(5)
+    own = networks.Network(rectified_mean, ["q", "v", "o", "u", "x", "w"], ["b"], gram=True)
+    heads, reads = networks.Transformer(2, heads=2), SIGNAL
+    given: list[tuple[Any, Any, float, int, dict[str, Any]]] = [
+        (sparse, two, 1.0, 12, {}),
+        (sparse, two, 8.0, 14, {}),
+        (sparse, three, 2.0, 12, {}),
+        (sparse, heads, 2.0, 12, {"momentum": 0.3, "batches": 2, "decay": 0.02}),
+        (meeting, heads, 2.0, 12, {"start_overlaps": CONCEPT}),
+        (place, two, 8.0, 14, {"loss": "square", "rates": SLOW, "start_overlaps": SINGLE}),
+        (needle, two, 2.0, 12, {"start_overlaps": NEEDLE}),
+        (needle, own, 2.0, 12, {"start_cosines": {("o", "u"): 0.4, ("x", "w"): 0.4}}),
+        (needle, networks.Transformer(2, hidden=1), 8.0, 12, {"start_overlaps": NEEDLE}),
+        (tasks.lookup(6), two, 4.0, 12, {"start_overlaps": HOPS}),
+        (tasks.lookup(6), three, 2.0, 10, {"start_overlaps": HOPS}),
+        (SparseTokenProblem(5, 1, 4.0, tokens=SPECTRUM), two, 2.0, 12, {}),
+    ]
+    if index < len(given):
+        task, chosen, alpha, steps, more = given[index]
+        if chosen is own:
+            reads = {"q": {"needle": 0.5}, "u": {"needle": 0.4}, "w": {"value": 0.3}}
+            more = {"rates": {**dict.fromkeys("oux", 1.0), "q": 1.5, "v": 1.5, "w": 0.3}} | more
+        settings = {"rates": RATES, "start_overlaps": reads} | more
+        for name in ("rates", "start_overlaps"):
+            settings[name] = by_stems(chosen, settings[name])
+        return task, Descent(chosen, alpha=alpha, steps=steps, **settings)
+    rng = np.random.default_rng([20, index])
+    classes = ConceptProblem(5, [4.0, 4.0], [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3], [0, 1, 2])
+    length = int(rng.integers(3, 9))
+    problems = [
+        (SparseTokenProblem(length, 1, rng.uniform(3, 5), rng.uniform(0.3, 0.7)), SIGNAL),
+        (tasks.lookup(length + 1, strengths=rng.uniform(3, 5)), HOPS),
+        (tasks.needle_with_value(length), NEEDLE),
+        (classes, CONCEPT),
+    ]
+    task, reads = problems[index % 4]
+    chosen = networks.Transformer(
+        int(rng.integers(2, 4)),
+        heads=int(rng.integers(1, 3)),
+        beta=rng.uniform(0.7, 1.5),
+        hidden=int(rng.integers(0, 3)),
+        causal=bool(rng.random() < 0.3),
+        last=bool(rng.random() < 0.3),
+    )
+    normalised = index % 8 == 5
+    rates = {name: rate * rng.uniform(0.5, 1.0) for name, rate in RATES.items()}
+    if normalised:
+        rates = dict.fromkeys(RATES, 0.1)
+    return task, Descent(
+        chosen,
+        alpha=float(rng.choice([1, 2, 3, 4, 6])),
+        steps=int(rng.integers(6, 13)),
+        rates=by_stems(chosen, rates),
+        start_overlaps=by_stems(chosen, reads),
+        momentum=float(rng.choice([0.0, 0.3])),
+        decay=float(rng.choice([0.0, 0.03])),
+        batches=int(rng.choice([1, 2])),
+        sphere=("O",) * (index % 8 == 4),
+        normalised=normalised,
+    )
 
 
 # Queries that are random at the dimension of the tokens.

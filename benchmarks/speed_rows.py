@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 import speed_sides as sides
-from sparsetoken import Pooled, Vectorized
+from sparsetoken import Pooled, Vectorized, networks
 from sparsetoken.model.models import Model
 
 Agreement = Callable[[list[dict], list[dict]], bool]
@@ -65,9 +65,17 @@ def same_mean(key: str) -> Agreement:
     return agree
 
 
+def within_errors(a: list[dict], b: list[dict]) -> bool:
+    """Means of both sides differ by at most 4 of their stated errors, and 1% for finite d."""
+    x, y = (np.mean([answer["test_error"] for answer in side]) for side in (a, b))
+    error = math.hypot(*(np.mean([answer["error"] for answer in side]) for side in (a, b)))
+    return bool(abs(x - y) <= 4 * error + 0.01 * x)
+
+
 def rows(quick: bool) -> dict[str, Row]:
     """Return all rows by name; quick ones have small sizes, and each side runs once."""
-    made = {**_theory(5 if quick else 50), **_grids(quick), **_simulation(quick), **_bags(quick)}
+    made = {**_theory(5 if quick else 50), **_weights(2 if quick else 16), **_grids(quick)}
+    made |= {**_simulation(quick), **_bags(quick)}
     made["explorer_move"] = Row(
         sides.explorer_move,
         None,
@@ -108,6 +116,34 @@ def _theory(loads: int) -> dict[str, Row]:
             repeats=1,
             rounds=1,
             agree=same,
+        ),
+    }
+
+
+def _weights(trials: int) -> dict[str, Row]:
+    deep = networks.Transformer(3)
+    return {
+        "descent_12": Row(
+            partial(sides.descent, networks.Softmax(), None, None),
+            partial(sides.descent, networks.Softmax(), None, trials),
+            f"12 steps on all weights, default tolerance; against {trials} trials with real "
+            "tensors, d = 1000",
+            repeats=1,
+            agree=within_errors,
+        ),
+        "descent_three_layers": Row(
+            partial(sides.descent, deep, 2e-3, None),
+            partial(sides.descent, deep, None, trials),
+            f"the same for three layers of ten columns, to 0.002; against {trials} trials",
+            repeats=1,
+            agree=within_errors,
+        ),
+        "minimum": Row(
+            partial(sides.minimum, None),
+            partial(sides.minimum, trials),
+            f"the joint minimum, L = 5; against {trials} data sets with real tensors, d = 400",
+            repeats=1,
+            agree=within_errors,
         ),
     }
 

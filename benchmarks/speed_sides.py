@@ -101,6 +101,45 @@ def curve_damped(count: int) -> Action:
     return act
 
 
+SMALL = st.SparseTokenProblem(5, 1, 4.0)
+
+
+def descent(network: Any, tolerance: float | None, real: int | None) -> Action:
+    """Follow 12 steps of descent; with real tokens, so many trials at d = 1000."""
+    trained = st.Descent(network, steps=12)
+    asked = {} if tolerance is None else {"tolerance": tolerance}
+
+    def act(i: int) -> dict:
+        if real is None:
+            course = st.descend(SMALL, trained, progress=False, **asked)
+            error, se = course.test_error[-1], course.numerical_error
+        else:
+            ran = st.simulation.descend(
+                SMALL, trained, trials=real, seed=i, at=[trained.steps], progress=False
+            )
+            error, se = ran.mean.test_error[-1], ran.standard_error.test_error[-1]
+        return {"test_error": float(error), "error": float(se)}
+
+    return act
+
+
+def minimum(real: int | None) -> Action:
+    """Find the joint minimum; with real tokens, of so many data sets at d = 400."""
+    wanted = st.Minimum(alpha=4.0, ridge=0.05)
+
+    def act(i: int) -> dict:
+        if real is None:
+            found = st.minimize(SMALL, wanted, progress=False)
+            return {"test_error": found.test_error, "error": found.numerical_error}
+        ran = st.simulation.minimize(SMALL, wanted, trials=real, seed=i, progress=False)
+        return {
+            "test_error": float(ran.mean.test_error),
+            "error": float(ran.standard_error.test_error),
+        }
+
+    return act
+
+
 # Commands.
 
 
