@@ -2,8 +2,9 @@
 
     python benchmarks/forecasts.py [--data FOLDER] [--sets cells] [--power-law] [--quick]
     python benchmarks/forecasts.py --data FOLDER --only 60 --pilots 3
+    python benchmarks/forecasts.py --sets made --only 60 --times 4
 
-Each pilot of n labelled bags is asked for the test errors at n and 2n bags, by
+Each pilot of n labelled bags is asked for the test errors at n and 2n bags, or other multiples, by
 `sparsetoken.forecast` and by its cross-validated errors held constant; by a power law fitted to
 errors of two, three and ten folds too, which takes most of the time. The areas under the ROC curves
 (AUC) of the same fits are compared likewise, but with no power law. The truth is a mean over
@@ -53,9 +54,14 @@ LARGER = ("fox", "tiger")  # real sets of 200 bags
 DESIGN = ("elephant", "alt_atheism", "comp_graphics", "rec_autos", "misc_forsale", "musk2")
 
 
-def settings(folder: Path | None) -> list[Setting]:
-    """Return made sets, and real sets but those with a part in the design of the forecast."""
-    found = [Setting("made", name, n, (n, 2 * n)) for name in MADE for n in PILOTS]
+def settings(folder: Path | None, times: tuple[int, ...] = (1, 2)) -> list[Setting]:
+    """Return made sets, and real sets but those with a part in the design of the forecast.
+
+    Made sets are asked for at multiples of the pilot.
+    """
+    found = [
+        Setting("made", name, n, tuple(k * n for k in times)) for name in MADE for n in PILOTS
+    ]
     for name in real_names(folder):
         if name in LARGER:
             found += [Setting("real", name, 60, (60, 120)), Setting("real", name, 100, (100, 150))]
@@ -129,7 +135,7 @@ def forecast(setting: Setting, number: int, folder: Path | None, law: bool) -> l
     The time is that of a forecast at four sizes.
     """
     bags, y, patients, *_ = drawn(setting, setting.n, (number,), folder)
-    asked = [*setting.sizes, 3 * setting.n, 4 * setting.n]
+    asked = sorted({*setting.sizes, 3 * setting.n, 4 * setting.n})
     start = time.process_time()
     found = st.forecast(bags, y, asked, groups=patients, random_state=number, progress=False)
     seconds = time.process_time() - start
@@ -251,6 +257,7 @@ def main() -> None:
     parser.add_argument("--truth", action="store_true", help="measure the true errors alone")
     parser.add_argument("--only", type=int, metavar="N", help="pilots of so many bags alone")
     parser.add_argument("--pilots", type=int, help="of each set and number of bags")
+    parser.add_argument("--times", type=int, nargs="+", default=[1, 2], help="pilots of made sets")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--quick", action="store_true", help="one pilot of two small sets")
     asked = parser.parse_args()
@@ -259,7 +266,7 @@ def main() -> None:
     folder = asked.data and asked.data.resolve()
     chosen = [
         setting
-        for setting in settings(folder)
+        for setting in settings(folder, tuple(asked.times))
         if not asked.sets or {setting.name, setting.group} & set(asked.sets)
         if asked.only in (None, setting.n)
     ]
