@@ -59,9 +59,7 @@ def settings(folder: Path | None, times: tuple[int, ...] = (1, 2)) -> list[Setti
 
     Made sets are asked for at multiples of the pilot.
     """
-    found = [
-        Setting("made", name, n, tuple(k * n for k in times)) for name in MADE for n in PILOTS
-    ]
+    found = [Setting("made", name, n, tuple(k * n for k in times)) for name in MADE for n in PILOTS]
     for name in real_names(folder):
         if name in LARGER:
             found += [Setting("real", name, 60, (60, 120)), Setting("real", name, 100, (100, 150))]

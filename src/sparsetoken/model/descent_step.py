@@ -40,10 +40,7 @@ def gradient_step(
 ) -> Iterate:
     """Return the weights after step t, given the gradients over its batch."""
     momentum, sphere, old = training.momentum[t], training.sphere, _norms(now.U)
-    if sphere.any():
-        products = sum((u * by).sum(axis=0) for u, by in zip(now.U, by_U, strict=True))
-        along = sphere * products / np.where(sphere, old**2, 1.0)
-        by_U = [by - along * u for u, by in zip(now.U, by_U, strict=True)]
+    by_U = tangent(training, now.U, by_U)
     if training.normalised.any():
         sizes = _norms(by_U)
         by_U = [by / np.where(training.normalised & (sizes > 0), sizes, 1.0) for by in by_U]
@@ -56,6 +53,18 @@ def gradient_step(
         U = [scale * u for u in U]
     c = now.c - training.rates_c[t] * by_c + momentum * (now.c - now.c_before)
     return Iterate(U, c, now.U, now.c)
+
+
+def tangent(
+    training: Training, U: list[np.ndarray], by_U: list[np.ndarray]
+) -> list[Float[np.ndarray, "k m"]]:
+    """Return the gradients less their parts along columns that keep their norms."""
+    sphere = training.sphere
+    if not sphere.any():
+        return by_U
+    products = sum((u * by).sum(axis=0) for u, by in zip(U, by_U, strict=True))
+    along = sphere * products / np.where(sphere, _norms(U) ** 2, 1.0)
+    return [by - along * u for u, by in zip(U, by_U, strict=True)]
 
 
 def _norms(U: list[np.ndarray]) -> Float[np.ndarray, " m"]:

@@ -115,7 +115,7 @@ def test_reference_courses(name):
 def states(overlaps, gram, c, between=None):
     gram = np.asarray(gram, dtype=float)
     shared = np.zeros_like(gram) if between is None else np.asarray(between, dtype=float)
-    arrays = (0.0, np.asarray(overlaps, dtype=float), gram, gram, shared, np.asarray(c, float))
+    arrays = (0.0, np.asarray(overlaps, dtype=float), gram, gram, shared, np.asarray(c, float), [])
     return States(*(np.asarray(x)[None] for x in arrays))
 
 

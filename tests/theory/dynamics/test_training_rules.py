@@ -163,3 +163,15 @@ def test_theory_predicts_what_is_simulated(name):
     limit = theory.test_error[theory.stopping_step(2)]
     allowed = 4.5 * kept.std(ddof=1) / 4 + 2 * theory.numerical_error + 3 / 400
     assert abs(kept.mean() - limit) < allowed
+
+
+def test_a_normalised_step_along_a_gradient_of_zero_has_no_limit():
+    """Without overlaps nothing reads the first layer but by chance: its gradients are noise."""
+    network = st.networks.Transformer(2)
+    descent = st.Descent(network, steps=2, rates=0.1, normalised=True)
+    course = st.descend(PROBLEM, descent, replicas=8)
+    assert course.status == "no_limit"
+    assert "At step 0 the gradients" in course.status.remedy
+    assert np.isfinite(course.test_error).tolist() == [True, False, False]
+    descent = dataclasses.replace(descent, normalised="w")
+    assert np.isfinite(st.descend(PROBLEM, descent, replicas=8).test_error).all()

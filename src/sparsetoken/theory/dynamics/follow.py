@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from jaxtyping import Bool
 
 from sparsetoken.losses import Loss
 from sparsetoken.model.descent import Descent
@@ -122,7 +123,8 @@ def _followed(
     """Return what replicas tell together, with at most so many scrambles of nodes."""
     training, groups = plan.training, grouped(replicas, min(_GROUPS, len(replicas)))
     reached = groups.loss.shape[1]
-    known = _known(groups, training)
+    chance = _steps_of_chance(replicas, training)
+    known = _known(groups, training, chance)
     groups = groups.each(lambda x: x[:, :known])
     states = grouped(replicas, 1).each(lambda x: x[0, :known])
     on_nodes = _on_nodes(training, states, tolerance, most)
@@ -136,10 +138,12 @@ def _followed(
         on_nodes.each(stated_error),
         Status(StatusCode.CONVERGED),
     )
-    diverges = max(len(one.whole.loss) for one in replicas) <= training.steps
-    return dataclasses.replace(
-        trajectory, status=_status(trajectory, diverges and known == reached, tolerance)
-    )
+    if 0 < known < reached and chance[known - 1].any():
+        status = _without_direction(training, chance, known - 1)
+    else:
+        diverges = max(len(one.whole.loss) for one in replicas) <= training.steps
+        status = _status(trajectory, diverges and known == reached, tolerance)
+    return dataclasses.replace(trajectory, status=status)
 
 
 def _group_outcomes(training: Training, groups: States) -> NetworkOutcome:
@@ -166,8 +170,44 @@ def _on_nodes(training: Training, states: States, tolerance: float, most: int) -
             return outcomes
 
 
-def _known(groups: States, training: Training) -> int:
+def _steps_of_chance(
+    replicas: Sequence[Replica], training: Training
+) -> Bool[np.ndarray, "steps m"]:
+    """Return where a normalised step follows a gradient that is not larger than its noise.
+
+    It is 0 in the limit, or few samples decide, and its direction is by chance. Twice the squared
+    norm on all samples less that on halves of them has no part of order 1/n. It is the product of
+    the gradients on both halves where these started alike, which has mean 0 there, to two standard
+    errors. A gradient that is 0 on all samples is no step at all.
+    """
+    both = [(one.whole.gradients, one.bias.gradients) for one in replicas if one.bias]
+    known = min(min(map(len, pair)) for pair in both)
+    whole, bias = np.stack([[x[:known] for x in pair] for pair in both], axis=1)
+    sizes = 2 * whole + bias  # of each replica, which may differ much where little is left to learn
+    shares = np.divide(whole - bias, sizes, out=np.ones_like(sizes), where=sizes > 0)
+    chance = shares.mean(axis=0) <= 2 * stated_error(shares)
+    used = training.normalised & training.moves[:known]
+    return chance[: len(used)] & used
+
+
+def _without_direction(
+    training: Training, chance: Bool[np.ndarray, "steps m"], step: int
+) -> Status:
+    names = ", ".join(np.array(training.columns)[chance[step]])
+    return Status(
+        StatusCode.NO_LIMIT,
+        f"At step {step} the gradients of these columns are not larger than the noise of the "
+        "samples, as they are 0 in the limit or few samples decide, so that normalised steps along "
+        f"them have a direction by chance: {names}. The steps before it are kept. Leave them out "
+        "of normalised, or start them, and those that read them, with overlaps or "
+        "cosines.",
+    )
+
+
+def _known(groups: States, training: Training, chance: Bool[np.ndarray, "steps m"]) -> int:
     """Return how many states are known.
+
+    A step in a direction by chance ends what is known.
 
     A course that nears a divergence differs from replica to replica. What it has no longer is the
     mean of anything: twice a whole less its halves is then no covariance of the projections. The
@@ -175,6 +215,7 @@ def _known(groups: States, training: Training) -> int:
     eigenvalue is then 0, and known to its standard error only.
     """
     bad = np.zeros(groups.loss.shape[1], dtype=bool)
+    bad[1 : 1 + len(chance)] = chance[: len(bad) - 1].any(axis=1)
     own = len(training.law.directions) if training.law.sees_noise else 0  # rows of xi come first
     columns = slice(own, None)
     for grams in (

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken.base.validation import LARGEST_VALUE
-from sparsetoken.model.descent_step import Iterate, gradient_step
+from sparsetoken.model.descent_step import Iterate, gradient_step, tangent
 from sparsetoken.model.network_checks import is_symmetric
 from sparsetoken.model.task_law import Latent
 from sparsetoken.numerics.backend import with_x64
@@ -29,7 +29,8 @@ class States(NamedTuple):
     """What a descent is followed by, at the start and after each step.
 
     All arrays have an axis for states, after those in front. They are the training loss, the
-    overlaps U^T xi_p (m, P), U^T U, U^T S_w U and U^T S_b U (m, m), and the further weights c.
+    overlaps U^T xi_p (m, P), U^T U, U^T S_w U and U^T S_b U (m, m), the further weights c, and the
+    squared norms (m,) of the gradients that the next step uses, 0 after the last one.
     Where targets see the noise along xi, S_w and S_b have rows of xi before those of U.
     """
 
@@ -39,6 +40,7 @@ class States(NamedTuple):
     within: np.ndarray
     between: np.ndarray
     c: np.ndarray
+    gradients: np.ndarray
 
     def each(self, function: Callable[[np.ndarray], np.ndarray]) -> States:
         """Return a function of each array."""
@@ -117,8 +119,11 @@ def _states(plan: Plan, replica: int, halves: tuple[int, ...]) -> Iterator[State
         if not (np.isfinite(squares).all() and squares.max() <= LARGEST_VALUE**2):
             break
         loss, by_noise, by_overlaps, by_c, by_gram = population.slopes(now, grams[0], t)
-        yield States(np.array(loss), population.overlaps(now.U), *grams, now.c)
+        states = States(
+            np.array(loss), population.overlaps(now.U), *grams, now.c, np.zeros(len(grams[0]))
+        )
         if t == training.steps:
+            yield states
             break
         by_U = population.gradient(by_noise, by_overlaps, training.learns[t])
         if training.network.uses_gram:
@@ -128,6 +133,8 @@ def _states(plan: Plan, replica: int, halves: tuple[int, ...]) -> Iterator[State
             [_padded(u, len(by)) for u, by in zip(own, by_U, strict=True)]
             for own in (now.U, now.U_before)
         )
+        gradients = sum((by**2).sum(axis=0) for by in tangent(training, U, by_U))
+        yield states._replace(gradients=gradients)
         now = gradient_step(training, t, now._replace(U=U, U_before=before), by_U, by_c)
 
 

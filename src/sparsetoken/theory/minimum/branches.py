@@ -256,7 +256,10 @@ def _outcome(
     if own:
         within[0, :own, :own] = np.eye(own)
         within[0, own:, :own], within[0, :own, own:] = order.M, order.M.T
-    states = States(np.zeros(1), order.M[None], gram[None], within, np.zeros_like(within), c[None])
+    without = np.zeros_like(within)
+    states = States(
+        np.zeros(1), order.M[None], gram[None], within, without, c[None], np.zeros((1, m))
+    )
     if solution.ran_away:
         error = math.nan
     else:
