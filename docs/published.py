@@ -2,7 +2,9 @@
 
     python docs/published.py                    write the pages again from docs/published.json
     python docs/published.py --quick results    first take the numbers of a report
-    python docs/published.py --speed results/bench.json   the rows of benchmarks/speed.py
+    python docs/published.py --speed results/bench.json   and the rows of benchmarks/speed.py
+
+Rows of speed that are not measured again stay.
 
 In a page, what stands between ``<!-- numbers: NAME -->`` and ``<!-- end -->`` is written by the
 function of `BLOCKS` of that name; a badge is written from pyproject.toml and the verdicts of the
@@ -196,7 +198,10 @@ def main() -> None:
     options = parser.parse_args()
     numbers = json.loads(NUMBERS.read_text("utf-8")) if NUMBERS.exists() else {}
     numbers |= {"quick": taken_from(options.quick)} if options.quick else {}
-    numbers |= {"speed": rows_of_speed(options.speed)} if options.speed else {}
+    if options.speed:
+        rows = {row["name"]: row for row in numbers.get("speed", [])}
+        rows |= {row["name"]: row for row in rows_of_speed(options.speed)}
+        numbers |= {"speed": list(rows.values())}
     NUMBERS.write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n", "utf-8")
     for file, text in written(numbers).items():
         file.write_text(text, "utf-8")
