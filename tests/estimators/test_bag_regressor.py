@@ -89,6 +89,19 @@ def test_float32_tokens_do_not_round_predictions_far_from_zero() -> None:
     np.testing.assert_allclose(far, near, atol=1e-3)
 
 
+def test_a_bag_unlike_all_others_is_not_extrapolated_without_bound() -> None:
+    X, y = drawn(0, 150)
+    model = BagRegressor().fit(X, y)
+    far = np.stack([1e3 * X[0], -1e3 * X[0], X[0]])
+    low, high = 2 * y.min() - y.max(), 2 * y.max() - y.min()
+    np.testing.assert_array_equal(model.range_, [low, high])
+    found, scores = model.predict(far), model.member_scores(far)
+    assert ((low <= scores) & (scores <= high)).all()
+    assert (scores == high).any()  # without the bound some are far above
+    assert ((low <= found) & (found <= high)).all()
+    np.testing.assert_allclose(model.contributions(far).sum(axis=1), found)
+
+
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
 def test_on_noise_the_mean_has_most_weight() -> None:
     weights, excess = [], []

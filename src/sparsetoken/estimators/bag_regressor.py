@@ -12,6 +12,8 @@ from sklearn.dummy import DummyRegressor
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.attention import Attention
 from sparsetoken.estimators.base import Auto, BaseBagRegressor, RandomState
+from sparsetoken.estimators.fitting.targets import Targets
+from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.forest import PooledForest
 from sparsetoken.estimators.linear import MaxPooled, MeanPooled, StatisticsPooled
 from sparsetoken.estimators.prototypes import Prototypes
@@ -60,7 +62,9 @@ class BagRegressor(BagStack, BaseBagRegressor):
     The members and their weights are as for `BagClassifier`, with the square loss: the mean of y,
     regressions on the logarithm of the size of a bag and by trees, on mean, maximum and standard
     deviation of the columns, on similarities to tokens of training bags, and on the mean token, on
-    column maxima and by attention, these three on the tokens and on their normal scores.
+    column maxima and by attention, these three on the tokens and on their normal scores. Of each
+    member predictions are kept within the range of the training numbers, widened by its width to
+    either side, so that a bag unlike all of these is not extrapolated without bound.
 
     Parameters
     ----------
@@ -80,6 +84,8 @@ class BagRegressor(BagStack, BaseBagRegressor):
         As for `BagClassifier`, K = 1; `side_` is -1 where single tokens make y small.
     intercept_ : array of shape (1,)
         0.
+    range_ : array of shape (2,)
+        The least and the largest prediction of a member.
     left_out_scores_, normal_scores_, n_bags_, n_features_in_
         As for `BagClassifier`; left-out scores are predictions.
 
@@ -121,6 +127,16 @@ class BagRegressor(BagStack, BaseBagRegressor):
         self.n_tokens = n_tokens
         self.random_state = random_state
         self.progress = progress
+
+    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
+        y = targets.given
+        self.range_ = np.array([2 * y.min() - y.max(), 2 * y.max() - y.min()])
+        return super()._fit_tasks(tasks, targets)
+
+    def _joint(
+        self, scores: Float[np.ndarray, "n K"], temperature: float = 1.0
+    ) -> Float[np.ndarray, "n K"]:
+        return np.clip(scores, *self.range_)
 
     def _keep_token_scores(self, found: list[Found]) -> int:
         """Take the attention of least left-out loss."""

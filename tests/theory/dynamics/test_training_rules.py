@@ -165,13 +165,13 @@ def test_theory_predicts_what_is_simulated(name):
     assert abs(kept.mean() - limit) < allowed
 
 
-def test_a_normalised_step_along_a_gradient_of_zero_has_no_limit():
+def test_a_normalised_step_along_a_gradient_of_zero_is_by_chance():
     """Without overlaps nothing reads the first layer but by chance: its gradients are noise."""
     network = st.networks.Transformer(2)
     descent = st.Descent(network, steps=2, rates=0.1, normalised=True)
     course = st.descend(PROBLEM, descent, replicas=8)
-    assert course.status == "no_limit"
+    assert course.status == "approximate"
     assert "At step 0 the gradients" in course.status.remedy
-    assert np.isfinite(course.test_error).tolist() == [True, False, False]
+    assert np.isfinite(course.test_error).all()
     descent = dataclasses.replace(descent, normalised="w")
-    assert np.isfinite(st.descend(PROBLEM, descent, replicas=8).test_error).all()
+    assert st.descend(PROBLEM, descent, replicas=8).status != "approximate"

@@ -123,8 +123,7 @@ def _followed(
     """Return what replicas tell together, with at most so many scrambles of nodes."""
     training, groups = plan.training, grouped(replicas, min(_GROUPS, len(replicas)))
     reached = groups.loss.shape[1]
-    chance = _steps_of_chance(replicas, training)
-    known = _known(groups, training, chance)
+    known = _known(groups, training)
     groups = groups.each(lambda x: x[:, :known])
     states = grouped(replicas, 1).each(lambda x: x[0, :known])
     on_nodes = _on_nodes(training, states, tolerance, most)
@@ -138,11 +137,11 @@ def _followed(
         on_nodes.each(stated_error),
         Status(StatusCode.CONVERGED),
     )
-    if 0 < known < reached and chance[known - 1].any():
-        status = _without_direction(training, chance, known - 1)
-    else:
-        diverges = max(len(one.whole.loss) for one in replicas) <= training.steps
-        status = _status(trajectory, diverges and known == reached, tolerance)
+    diverges = max(len(one.whole.loss) for one in replicas) <= training.steps
+    status = _status(trajectory, diverges and known == reached, tolerance)
+    chance = _steps_of_chance(replicas, training)[: known - 1]
+    if chance.any() and status.code is not StatusCode.NO_LIMIT:
+        status = _by_chance(training, chance)
     return dataclasses.replace(trajectory, status=status)
 
 
@@ -175,39 +174,35 @@ def _steps_of_chance(
 ) -> Bool[np.ndarray, "steps m"]:
     """Return where a normalised step follows a gradient that is not larger than its noise.
 
-    It is 0 in the limit, or few samples decide, and its direction is by chance. Twice the squared
-    norm on all samples less that on halves of them has no part of order 1/n. It is the product of
-    the gradients on both halves where these started alike, which has mean 0 there, to two standard
-    errors. A gradient that is 0 on all samples is no step at all.
+    It is 0 in the limit, or few samples decide, and its direction is by chance. Squared norms are
+    S + N on all samples and S + 2 N on halves of them, with N the part of the noise. A gradient
+    that is 0 on all samples is no step at all.
     """
     both = [(one.whole.gradients, one.bias.gradients) for one in replicas if one.bias]
     known = min(min(map(len, pair)) for pair in both)
     whole, bias = np.stack([[x[:known] for x in pair] for pair in both], axis=1)
-    sizes = 2 * whole + bias  # of each replica, which may differ much where little is left to learn
-    shares = np.divide(whole - bias, sizes, out=np.ones_like(sizes), where=sizes > 0)
-    chance = shares.mean(axis=0) <= 2 * stated_error(shares)
+    noise = np.divide(bias, whole, out=np.zeros_like(whole), where=whole > 0)  # N / (S + N)
+    # Shares S / (2 S + 3 N) are bounded where norms differ much, as little is left to learn.
+    chance = ((1 - noise) / (2 + noise)).mean(axis=0) <= 1 / 5
     used = training.normalised & training.moves[:known]
     return chance[: len(used)] & used
 
 
-def _without_direction(
-    training: Training, chance: Bool[np.ndarray, "steps m"], step: int
-) -> Status:
+def _by_chance(training: Training, chance: Bool[np.ndarray, "steps m"]) -> Status:
+    step = int(chance.any(axis=1).argmax())
     names = ", ".join(np.array(training.columns)[chance[step]])
     return Status(
-        StatusCode.NO_LIMIT,
+        StatusCode.APPROXIMATE,
         f"At step {step} the gradients of these columns are not larger than the noise of the "
-        "samples, as they are 0 in the limit or few samples decide, so that normalised steps along "
-        f"them have a direction by chance: {names}. The steps before it are kept. Leave them out "
-        "of normalised, or start them, and those that read them, with overlaps or "
-        "cosines.",
+        f"samples, as they are 0 in the limit or few samples decide: {names}. Normalised, their "
+        "directions are by chance, and means over replicas need not be those over data sets. "
+        "Leave the columns out of normalised, or start them, and those that read them, with "
+        "overlaps or cosines; or simulate.",
     )
 
 
-def _known(groups: States, training: Training, chance: Bool[np.ndarray, "steps m"]) -> int:
+def _known(groups: States, training: Training) -> int:
     """Return how many states are known.
-
-    A step in a direction by chance ends what is known.
 
     A course that nears a divergence differs from replica to replica. What it has no longer is the
     mean of anything: twice a whole less its halves is then no covariance of the projections. The
@@ -215,7 +210,6 @@ def _known(groups: States, training: Training, chance: Bool[np.ndarray, "steps m
     eigenvalue is then 0, and known to its standard error only.
     """
     bad = np.zeros(groups.loss.shape[1], dtype=bool)
-    bad[1 : 1 + len(chance)] = chance[: len(bad) - 1].any(axis=1)
     own = len(training.law.directions) if training.law.sees_noise else 0  # rows of xi come first
     columns = slice(own, None)
     for grams in (
