@@ -121,7 +121,8 @@ def test_refusals_name_options(slides: Path, sheet: list[Any], tmp_path: Path) -
     told = run("fit", slides / "slides", *sheet, "--dataset", "feats").stderr
     assert "--dataset names it" in told
     told = run("fit", slides / "slides", "--label", "grade").stderr
-    assert "labels is the path of a table" in told or "--labels" in told
+    assert "the labels of a folder must be a sheet" in told
+    assert "--labels PATH" in told
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])

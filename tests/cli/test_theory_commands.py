@@ -12,7 +12,14 @@ import pytest
 from command_line import invoke as run
 from sparsetoken import Attention, Pooled, Readout, SparseTokenProblem, predict, simulate, theory
 from sparsetoken.cli import theory as commands
-from sparsetoken.cli.app import BAGS, COMMANDS, GROUPS, cache_folder, use_compilation_cache
+from sparsetoken.cli.app import (
+    BAGS,
+    COMMANDS,
+    GROUPS,
+    application,
+    cache_folder,
+    use_compilation_cache,
+)
 from sparsetoken.model.models import MODELS
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.simulation.setting import dimension_of
@@ -192,6 +199,18 @@ def test_help_has_an_example(command):
     found = run(*command.split(), "--help")
     assert found.exit_code == 0
     assert f"Example: sparsetoken {command}" in found.stdout
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *(f"bags {name}" for name in BAGS)])
+def test_the_help_of_a_command_shows_all_its_options(monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "200")
+    app = application()
+    for word in command.split():
+        app = app[word]
+    shown = run(*command.split(), "--help").stdout
+    names = [option.name for option in app.assemble_argument_collection()]
+    assert len(names) > 3
+    assert [name for name in names if name.startswith("--") and f"{name} " not in shown] == []
 
 
 def test_help_does_not_load_the_heavy_packages():

@@ -178,6 +178,18 @@ def test_tokens_are_squares_where_they_lie():
     display.figure_.draw_without_rendering()
 
 
+def test_coordinates_of_all_tokens_are_those_of_each_bag():
+    places = np.arange(16.0).reshape(8, 2) ** 2
+    whole = AttentionDisplay.from_predictions(WEIGHTS, coordinates=places)
+    each = np.split(places, [3, 4])
+    one_by_one = AttentionDisplay.from_predictions(WEIGHTS, coordinates=each)
+    for a, b in zip(whole.maps_, one_by_one.maps_, strict=True):
+        for path, other in zip(a.get_paths(), b.get_paths(), strict=True):
+            np.testing.assert_array_equal(path.vertices, other.vertices)
+    with pytest.raises(InvalidInput, match="of length 8, one row for each token; got 'length 7'"):
+        AttentionDisplay.from_predictions(WEIGHTS, coordinates=places[1:])
+
+
 def test_a_map_takes_the_coordinates_of_the_bags(ragged):
     from sparsetoken.bags import as_bags
 

@@ -237,8 +237,11 @@ def _from_slides(path: Path, names: Names) -> LabelledBags:
     if isinstance(labels, str) or (isinstance(names.groups, str) and names.groups):
         legal = "a sheet or a mapping from ids, where each file is a bag"
         got = labels or names.groups or "none"
-        remedy = "labels is the path of a table with ids and labels, or None to read none."
-        raise InvalidInput("labels", legal, got, remedy)
+        remedy = (
+            "Give the path of a table with ids and labels: in Python labels=PATH, or labels=None "
+            "to read bags alone, in a command --labels PATH."
+        )
+        raise InvalidInput("the labels of a folder", legal, got, remedy)
     groups = None if isinstance(names.groups, str) else names.groups
     found = LabelledBags.of(slides.read(), slides.ids, labels).with_groups(groups)
     return found if names.columns is None else found.only(chosen(names.columns, found.columns))

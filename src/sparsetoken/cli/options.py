@@ -81,7 +81,9 @@ def several(help: str, group: Any = None, **more: Any) -> Option:
 
     What is no number stays a word, which the call refuses with the legal range.
     """
-    return Option(help=help, group=group, converter=_read, allow_leading_hyphen=True, **more)
+    if group is not None:  # a group of None would hide the option in the help
+        more["group"] = group
+    return Option(help=help, converter=_read, allow_leading_hyphen=True, **more)
 
 
 class Values:

@@ -145,7 +145,8 @@ class AttentionDisplay:
         top_tokens : list of int arrays, optional
             Positions to mark; by default the one of largest weight.
         true_tokens, names, coordinates
-            As for `from_estimator`; coordinates are given.
+            As for `from_estimator`; coordinates are given, for each bag or, like
+            `Bags.coordinates`, in one array for all tokens.
 
         Raises
         ------
@@ -163,6 +164,8 @@ class AttentionDisplay:
         names = _of_bags("names", names, checked, lambda name, given, length: as_written(given))
         truth = true_tokens or [np.zeros(len(w), bool) for w in checked]
         if coordinates is not None:
+            if isinstance(coordinates, np.ndarray) and coordinates.ndim == 2:
+                coordinates = _split(coordinates, [len(w) for w in checked])
             places = _of_bags("coordinates", coordinates, checked, checked_places)
             with styled():
                 figure, axes = maps(n)
@@ -280,6 +283,13 @@ def _of_bags(
         raise InvalidInput(name, legal, f"length {len(given)}")
     pairs = enumerate(zip(given, weights, strict=True))
     return [checked(f"{name}[{i}]", one, len(w)) for i, (one, w) in pairs]
+
+
+def _split(places: np.ndarray, lengths: list[int]) -> list[np.ndarray]:
+    if len(places) != sum(lengths):
+        legal = f"of length {sum(lengths)}, one row for each token"
+        raise InvalidInput("coordinates", legal, f"length {len(places)}")
+    return np.split(places, np.cumsum(lengths)[:-1])
 
 
 def _flags(name: str, given: Any, length: int) -> np.ndarray:

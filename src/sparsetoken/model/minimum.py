@@ -203,6 +203,9 @@ def minimization_of(task: Problem, minimum: Minimum, any_tokens: bool = False) -
             raise InvalidInput("frozen", legal, {name: row.tolist()})
         frozen[j] = name in given
         rest.append(np.sqrt(max(beside, 0.0)))
+    if frozen.all():
+        remedy = "Leave a column out, to be trained."
+        raise InvalidInput("frozen", "some of the columns, not all", ", ".join(columns), remedy)
     ridge = of_columns("ridge", minimum.ridge, columns)
     if (ridge[~frozen] <= 0).any():
         name = columns[int(np.flatnonzero(~frozen & (ridge <= 0))[0])]

@@ -28,7 +28,11 @@ from sparsetoken.theory.separability.violation import Separation, least_violatio
 from sparsetoken.theory.spectrum import gain, spectrum_of
 from sparsetoken.work import solved
 
-_NOT_SOLVED = Status(StatusCode.MAX_ITERATIONS, "The minimum was not reached; change the query.")
+_NOT_SOLVED = Status(
+    StatusCode.MAX_ITERATIONS,
+    "The minimum was not reached, as the classes hardly overlap or the query is very sharp: lower "
+    "the strength or the sharpness.",
+)
 _COUNT = "Count separable training sets of your size with st.simulation.is_separable."
 _SMALL_WEIGHTS = (
     "All weights of a sample can be small, and such samples rule the limit though hardly a "

@@ -218,6 +218,10 @@ def test_arrays_are_curves():
         ({"ridge": 0.0}, "ridge must be above 0"),
         ({"frozen": {"v": (1.0, 1.0)}}, "frozen must be names among"),
         ({"frozen": {"q": (1.0,)}}, "1 overlaps and the norm"),
+        (
+            {"frozen": {"q": (0.5, 1.0), "w": (0.5, 1.0)}},
+            "some of the columns, not all; got 'q, w'",
+        ),
         ({"frozen": {"q": (2.0, 1.0)}}, "no norm is smaller"),
         ({"frozen": 3.0}, "a mapping from columns"),
         ({"alpha": math.inf}, "alpha"),
