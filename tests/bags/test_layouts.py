@@ -484,3 +484,11 @@ def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.npy")
     with pytest.raises(InvalidInput, match="a regular file"):
         read(tmp_path, labels=None)
+
+
+@pytest.mark.parametrize("name", ["bags.npz", "bags.mat"])
+def test_one_file_that_may_hold_many_bags_is_not_packed(name: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "bags.npz", X=np.zeros((4, 2)), bag=[0, 0, 1, 1], y=[0, 1])
+    with pytest.raises(InvalidInput, match=r"files must be a folder or a list of files.*as it is"):
+        pack(tmp_path / name, tmp_path / "packed")
+    assert not (tmp_path / "packed").exists()

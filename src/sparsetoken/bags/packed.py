@@ -52,7 +52,8 @@ def pack(
         A folder, all of whose files that end in .npy, .npz, .h5, .hdf5, .zarr, .pt or .mat are
         taken in the order of their names; or such files in the order that the bags shall have. Each
         holds an array of shape (L_i, d) or (1, L_i, d). Or a table: .csv, .tsv, .parquet, .pq,
-        .xlsx, .arff or .data.
+        .xlsx, .arff or .data. One .npz or .mat file, which may hold many bags, is refused; a list
+        of it is one bag.
     to : path
         The folder to write, which must not be there yet. It takes as much disk as the tokens.
     labels : path, pandas.DataFrame, mapping, pandas.Series or array, optional
@@ -129,6 +130,10 @@ def pack(
         return _written(
             folder, found.bags.dtype, _held(found), [found.bags.tokens], found.bags.dimension
         )
+    if isinstance(files, str | Path) and Path(files).suffix.lower() in (".npz", ".mat"):
+        legal = "a folder or a list of files, one a bag, or a table"  # these may hold many bags
+        remedy = "`read` and the commands take it as it is; a list of it is one bag."
+        raise InvalidInput("files", legal, str(files), remedy)
     if columns is not None:
         raise InvalidInput("columns", "left out where each file is a bag", columns)
     paths = files_of(files)

@@ -68,7 +68,8 @@ def _names(signature: inspect.Signature) -> dict[str, str]:
     options = {name: option_name(name) for name in names}
     first = inspect.Parameter.POSITIONAL_ONLY
     options |= {n: n.upper() for n, p in signature.parameters.items() if p.kind is first}
-    return options | {"labels": option_name("label")}  # of all bags
+    # Of all bags, and of `pack`, whose names in Python are others.
+    return options | {"labels": option_name("label"), "to": "--out", "files": "SOURCE"}
 
 
 def _spelt(names: Mapping[str, str], word: str) -> str:
