@@ -181,7 +181,7 @@ SPECTRUM = TokenCovariance(
 )
 
 
-def rectified_mean(H: Any, c: Any, G: Any) -> Any:
+def attended_mean(H: Any, c: Any, G: Any) -> Any:
     """Return attention to a query, a hidden unit that reads what it wrote, and a mean."""
     R = H + (jax.nn.softmax(H[:, 0]) @ H[:, 1]) * G[2]
     R = R + jnp.tanh(R[:, 3])[:, None] * G[4]
@@ -201,7 +201,7 @@ def deep_network(index: int) -> tuple[Any, Descent]:
     patterns, rates = [[1, 1], [0, 0], [1, 0], [0, 1]], [0.4, 0.2, 0.2, 0.2]
     meeting = ConceptProblem(5, [4.0, 4.0], patterns, rates, [1, 0, 0, 0])
     place, needle = tasks.single_location_regression(6), tasks.needle_with_value(5)
-    own = networks.Network(rectified_mean, ["q", "v", "o", "u", "x", "w"], ["b"], gram=True)
+    own = networks.Network(attended_mean, ["q", "v", "o", "u", "x", "w"], ["b"], gram=True)
     heads, reads = networks.Transformer(2, heads=2), SIGNAL
     given: list[tuple[Any, Any, float, int, dict[str, Any]]] = [
         (sparse, two, 1.0, 12, {}),

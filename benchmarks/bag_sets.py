@@ -162,7 +162,7 @@ def _of_rows(
     return np.stack([X[rng.choice(np.flatnonzero(kinds == kind))] for kind in drawn])
 
 
-def _rows(name: str, part: int) -> tuple[np.ndarray, np.ndarray]:
+def table_rows(name: str, part: int) -> tuple[np.ndarray, np.ndarray]:
     """Return every second row of a table of scikit-learn, so that tests see other rows."""
     data = getattr(datasets, f"load_{name}")()
     order = np.random.default_rng(5).permutation(len(data.target))[part::2]
@@ -171,7 +171,7 @@ def _rows(name: str, part: int) -> tuple[np.ndarray, np.ndarray]:
 
 def cells(n: int, rng: np.random.Generator, part: int) -> Draw:
     """One cell of a tumour among cells of none, in bags of one class."""
-    X, target = _rows("breast_cancer", part)
+    X, target = table_rows("breast_cancer", part)
     y = _labels(n, rng)
     bags = [_of_rows(X, target, rng.integers(8, 20), rng, np.array([0.0, 1.0])) for _ in y]
     for bag, label in zip(bags, y, strict=True):
@@ -182,7 +182,7 @@ def cells(n: int, rng: np.random.Generator, part: int) -> Draw:
 
 def wines(n: int, rng: np.random.Generator, part: int) -> Draw:
     """Mixtures of three wines in slightly other shares."""
-    X, target = _rows("wine", part)
+    X, target = table_rows("wine", part)
     y = _labels(n, rng)
     shares = np.array([[0.3, 0.4, 0.3], [0.4, 0.3, 0.3]])
     return [_of_rows(X, target, rng.integers(6, 16), rng, shares[label]) for label in y], y
@@ -190,7 +190,7 @@ def wines(n: int, rng: np.random.Generator, part: int) -> Draw:
 
 def digits(n: int, rng: np.random.Generator, part: int) -> Draw:
     """One seven among 30 digits, in bags of one class; some pixels are nearly constant."""
-    X, target = _rows("digits", part)
+    X, target = table_rows("digits", part)
     y = _labels(n, rng)
     others = np.array([1 / 9] * 7 + [0] + [1 / 9] * 2)
     bags = [_of_rows(X, target, 30, rng, others) for _ in y]
@@ -202,7 +202,7 @@ def digits(n: int, rng: np.random.Generator, part: int) -> Draw:
 
 def loops(n: int, rng: np.random.Generator, part: int) -> Draw:
     """Digits with loops (0, 6, 8, 9): one in bags of one class, four in bags of the other."""
-    X, target = _rows("digits", part)
+    X, target = table_rows("digits", part)
     y = _labels(n, rng)
     looped = np.isin(target, (0, 6, 8, 9))
     bags = [X[rng.choice(np.flatnonzero(~looped), rng.integers(8, 16))] for _ in y]
@@ -214,7 +214,7 @@ def loops(n: int, rng: np.random.Generator, part: int) -> Draw:
 
 def couples(n: int, rng: np.random.Generator, part: int) -> Draw:
     """A three and a five together, against two of one of them, among other digits."""
-    X, target = _rows("digits", part)
+    X, target = table_rows("digits", part)
     y = _labels(n, rng)
     others = np.flatnonzero(~np.isin(target, (3, 5)))
     bags = [X[rng.choice(others, rng.integers(8, 14))] for _ in y]
@@ -235,7 +235,7 @@ def rings(n: int, rng: np.random.Generator) -> Draw:
 
 
 @functools.cache
-def _photographs() -> list[np.ndarray]:
+def photographs() -> list[np.ndarray]:
     """Return the patches of 8 x 8 pixels of two photographs, in grey, in random order."""
     found = []
     for image in datasets.load_sample_images().images:
@@ -249,7 +249,7 @@ def _photographs() -> list[np.ndarray]:
 
 def textures(n: int, rng: np.random.Generator, part: int) -> Draw:
     """Two patches of one photograph among patches of another, in bags of one class."""
-    usual, rare = (patches[part::2] for patches in _photographs())
+    usual, rare = (patches[part::2] for patches in photographs())
     y = _labels(n, rng)
     bags = [usual[rng.integers(len(usual), size=rng.integers(10, 20))] for _ in y]
     for bag, label in zip(bags, y, strict=True):
@@ -288,7 +288,7 @@ def means(n: int, rng: np.random.Generator) -> Draw:
 
 def digit_classes(n: int, rng: np.random.Generator, part: int, K: int) -> Draw:
     """Three of a digit, which is the class, among 3 to 10 of any kind."""
-    X, target = _rows("digits", part)
+    X, target = table_rows("digits", part)
     y = rng.permutation(np.arange(n) % K)
     bags = [X[rng.integers(len(X), size=rng.integers(6, 14))] for _ in y]
     for bag, label in zip(bags, y, strict=True):
@@ -298,7 +298,7 @@ def digit_classes(n: int, rng: np.random.Generator, part: int, K: int) -> Draw:
 
 def cultivars(n: int, rng: np.random.Generator, part: int) -> Draw:
     """Mixtures of three wines, of which one has the larger share."""
-    X, target = _rows("wine", part)
+    X, target = table_rows("wine", part)
     y = rng.permutation(np.arange(n) % 3)
     return [
         _of_rows(X, target, rng.integers(4, 12), rng, np.where(np.arange(3) == label, 0.5, 0.25))

@@ -23,7 +23,7 @@ import pandas as pd
 from joblib import Memory
 
 import sparsetoken as st
-from bag_sets import _photographs, _rows, real_names, real_split
+from bag_sets import photographs, real_names, real_split, table_rows
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators import QueryWarning
 
@@ -108,21 +108,21 @@ def noise(n: int, rng: np.random.Generator) -> Draw:
 
 def largest_digit(n: int, rng: np.random.Generator, part: int) -> Draw:
     """The largest of three to six handwritten digits."""
-    X, target = _rows("digits", part)
+    X, target = table_rows("digits", part)
     rows = [rng.integers(len(X), size=rng.integers(3, 7)) for _ in range(n)]
     return [X[one] for one in rows], np.array([float(target[one].max()) for one in rows])
 
 
 def sum_of_digits(n: int, rng: np.random.Generator, part: int) -> Draw:
     """The sum of four to eight handwritten digits."""
-    X, target = _rows("digits", part)
+    X, target = table_rows("digits", part)
     rows = [rng.integers(len(X), size=rng.integers(4, 9)) for _ in range(n)]
     return [X[one] for one in rows], np.array([float(target[one].sum()) for one in rows])
 
 
 def sevens(n: int, rng: np.random.Generator, part: int) -> Draw:
     """How many of twelve handwritten digits are a seven: none to four."""
-    X, target = _rows("digits", part)
+    X, target = table_rows("digits", part)
     y, seven = rng.integers(0, 5, n), target == 7
     bags = [
         X[
@@ -137,7 +137,7 @@ def sevens(n: int, rng: np.random.Generator, part: int) -> Draw:
 
 def malignant(n: int, rng: np.random.Generator, part: int) -> Draw:
     """The share of malignant cells."""
-    X, target = _rows("breast_cancer", part)
+    X, target = table_rows("breast_cancer", part)
     bags, y = [], []
     for size, share in zip(_sizes(n, rng), rng.random(n), strict=True):
         bad = rng.random(size) < share
@@ -149,21 +149,21 @@ def malignant(n: int, rng: np.random.Generator, part: int) -> Draw:
 
 def alcohol(n: int, rng: np.random.Generator, part: int) -> Draw:
     """The largest content of alcohol of some wines, of which the other columns are known."""
-    X, _ = _rows("wine", part)
+    X, _ = table_rows("wine", part)
     rows = [rng.integers(len(X), size=rng.integers(3, 9)) for _ in range(n)]
     return [X[one, 1:] for one in rows], np.array([X[one, 0].max() for one in rows])
 
 
 def diabetes(n: int, rng: np.random.Generator, part: int) -> Draw:
     """The mean progression of the patients of a ward."""
-    X, target = _rows("diabetes", part)
+    X, target = table_rows("diabetes", part)
     rows = [rng.integers(len(X), size=rng.integers(3, 9)) for _ in range(n)]
     return [X[one] for one in rows], np.array([target[one].mean() for one in rows])
 
 
 def textures(n: int, rng: np.random.Generator, part: int) -> Draw:
     """How many of fifteen patches are of another photograph: none to five."""
-    usual, rare = (patches[part::2] for patches in _photographs())
+    usual, rare = (patches[part::2] for patches in photographs())
     y = rng.integers(0, 6, n)
     bags = [
         np.concatenate(
