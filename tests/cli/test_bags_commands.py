@@ -392,8 +392,9 @@ def test_a_saved_model_is_scored_and_predicts(data, dense, tmp_path):
     assert [row["label"] for row in rows] == [str(c) for c in model.predict(X)]
     assert [row["bag"] for row in rows] == [str(i) for i in range(60)]
     text = run("predict", out, new).stdout.splitlines()
-    assert text[0] == "bag,label,probability"
-    assert text[1].startswith(f"0,{rows[0]['label']},{rows[0]['probability']:.4f}")
+    assert text[0] == "bag,label,probability_0,probability_1"
+    chances = rows[0]["probability"]
+    assert text[1] == f"0,{rows[0]['label']},{chances['0']:.4f},{chances['1']:.4f}"
 
 
 def test_predictions_are_a_table_whatever_the_ids(tmp_path):
@@ -403,10 +404,10 @@ def test_predictions_are_a_table_whatever_the_ids(tmp_path):
     np.savez(tmp_path / "new.npz", X=X.reshape(12, 3), bag=np.repeat(ids, 2))
     found = run("predict", tmp_path / "m.skops", tmp_path / "new.npz")
     rows = list(csv.reader(found.stdout.splitlines()))
-    assert rows[0] == ["bag", "label", "probability"]
+    assert rows[0] == ["bag", "label", "probability_a,b", 'probability_c"d']
     assert [row[0] for row in rows[1:]] == ids
     assert {row[1] for row in rows[1:]} <= set(y.tolist())
-    assert {len(row) for row in rows} == {3}
+    assert {len(row) for row in rows} == {4}
 
 
 def test_a_model_of_a_parquet_file_predicts_without_labels(parquet, tmp_path):

@@ -81,6 +81,10 @@ def test_every_control_changes_the_address_and_a_reload_keeps_it(page, address):
     steps = {"alpha0", "eta_w", "eta_b", "eta_q"}  # a given query needs none
     assert moved == {p.name for p in PARAMETERS} - chosen - steps
     page.locator("#tab-alignment").click()
+    page.locator("#p-query").select_option("given")
+    # The view is of a query that steps find, whatever is given.
+    for name in steps | {"cosine", "sharpness"}:
+        expect(page.locator(f"#p-{name}")).to_be_visible()
     values = [page.locator(f"#p-{p.name}").input_value() for p in PARAMETERS]
     page.reload()
     drawn(page)

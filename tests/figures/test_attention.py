@@ -151,6 +151,10 @@ def test_estimators_without_attention_are_refused(ragged):
         ({"true_tokens": [[1, 0], [1], [1, 0, 0, 0]]}, r"true_tokens\[0\] must be a bool array"),
         ({"true_tokens": [[2, 0, 0], [1], [1, 0, 0, 0]]}, r"true_tokens\[0\] must be a bool"),
         ({"names": ["a"]}, "names must be of length 3"),
+        (
+            {"coordinates": True},
+            "coordinates must be of length 3, one .* got True",
+        ),
     ],
 )
 def test_bad_input_is_named(wrong, message):

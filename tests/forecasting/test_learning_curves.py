@@ -379,7 +379,8 @@ def test_aucs_are_forecast_beside_errors(clear):
     assert clear.curves["bag"][-1].auc > clear.curves["pooled"][-1].auc
     # Whatever lowers the error of the average more than its curve raises its AUC.
     assert clear.curves["bag"][0].auc == pytest.approx(clear.measured["bag"].auc, abs=0.05)
-    assert "AUC" in str(clear)
+    assert "AUC, cross-validated" in str(clear)
+    assert "AUC, forecast" in str(clear)
     assert "Always answering with the larger class errs in 0.500" in str(clear)
     ax = clear.plot(quantity="auc")
     assert ax.get_ylabel() == "AUC"

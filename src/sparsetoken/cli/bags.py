@@ -277,39 +277,32 @@ def predict(
     refuse_empty: RefuseEmpty = False,
     json: o.Json = False,
 ) -> Answer:
-    """Predict the class of each bag with the probability of that class, or its number.
+    """Predict the class of each bag with the probability of each class, or its number.
 
     Example: sparsetoken bags predict model.skops new.npz
     """
-    import numpy as np
-
     from sparsetoken.estimators import EmptyBagWarning
 
     estimator = loaded_model(model, trust_pickle)
-    known = columns_of_model(estimator, file)
-    data = source.loaded(file, known, empty=not refuse_empty, labelled=False)
+    columns = columns_of_model(estimator, file)
+    data = source.loaded(file, columns, empty=not refuse_empty, labelled=False)
     bags = data.bags
-    found: dict[str, list[Any]] = {"bag": [str(name) for name in data.ids.tolist()]}
+    classes = [str(one) for one in getattr(estimator, "classes_", ())]
+    kind, form = ("label", "{}") if classes else ("number", "{:.6g}")
     with _told(EmptyBagWarning) as told:
         predicted = estimator.predict(bags).tolist()
-        if not hasattr(estimator, "classes_"):
-            found["number"] = predicted
-        else:
-            found["label"] = list(map(str, predicted))
-            found["probability"] = [None] * len(predicted)
-            if hasattr(estimator, "predict_proba"):
-                # Of the class predicted, which a threshold may set below one half.
-                place = np.searchsorted(estimator.classes_, np.array(predicted))
-                chances = estimator.predict_proba(bags)
-                found["probability"] = chances[np.arange(len(place)), place].tolist()
-    rows = [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+        probable = classes if hasattr(estimator, "predict_proba") else []
+        chances = estimator.predict_proba(bags).tolist() if probable else [[]] * len(bags)
+    rows = []
     table = io.StringIO()
     lines = csv.writer(table, lineterminator="\n")
-    lines.writerow(found)
-    shown = {"number": "{:.6g}", "probability": "{:.4f}"}
-    for row in rows:
-        written = {name: x for name, x in row.items() if x is not None}
-        cells = [shown.get(n, "{}").format(written[n]) if n in written else "" for n in row]
+    lines.writerow(map(printable, ["bag", kind, *(f"probability_{one}" for one in probable)]))
+    for name, given, of_classes in zip(data.ids.tolist(), predicted, chances, strict=True):
+        row = {"bag": str(name), kind: str(given) if classes else given}
+        if classes:
+            row["probability"] = dict(zip(probable, of_classes, strict=True))
+        rows.append(row)
+        cells = [str(name), form.format(given), *(f"{one:.4f}" for one in of_classes)]
         lines.writerow(map(printable, cells))
     return Answer("", {"predictions": rows}, table.getvalue().splitlines(), advice=told)
 

@@ -258,8 +258,8 @@ def told_alike(bags: Bags, targets: Targets) -> str:
         return ""
     return (
         "Bags of one label that stand beside one another are more alike than chance allows. If "
-        "they are of one patient, author or place, nothing that is said of bags left out holds for "
-        "those of new ones: give groups=, of which one each bag is."
+        "they are of one patient, author or place, scores on bags that are left out are better "
+        "than those on new patients: give groups=, the patient of each bag."
     )
 
 

@@ -278,9 +278,10 @@ def _of_bags(
     name: str, given: Any, weights: Sequence, checked: Callable[[str, Any, int], Any]
 ) -> list[Any]:
     """Check what is given for each bag, by the function of its name, itself and the length."""
-    if len(given) != len(weights):
+    if not hasattr(given, "__len__") or len(given) != len(weights):
         legal = f"of length {len(weights)}, one entry for each bag"
-        raise InvalidInput(name, legal, f"length {len(given)}")
+        got = f"length {len(given)}" if hasattr(given, "__len__") else given
+        raise InvalidInput(name, legal, got)
     pairs = enumerate(zip(given, weights, strict=True))
     return [checked(f"{name}[{i}]", one, len(w)) for i, (one, w) in pairs]
 

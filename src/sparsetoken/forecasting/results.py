@@ -263,10 +263,12 @@ class Forecast(Shown):
             cells = [f"{p.error:.3f} ({p.low:.3f} to {p.high:.3f})" for p in points]
             rows.append({"": "forecast", "bags": n, **dict(zip(self.curves, cells, strict=True))})
         areas = {model: f"{one.auc:.3f} ± {one.auc_standard_error:.3f}" for model, one in measured}
-        rows.append({"": "AUC", "bags": self.measured["pooled"].n, **areas})
+        rows.append({"": "AUC, cross-validated", "bags": self.measured["pooled"].n, **areas})
         for n, *points in zip(self.sizes, *self.curves.values(), strict=True):
             cells = [f"{p.auc:.3f} ({p.auc_low:.3f} to {p.auc_high:.3f})" for p in points]
-            rows.append({"": "AUC", "bags": n, **dict(zip(self.curves, cells, strict=True))})
+            rows.append(
+                {"": "AUC, forecast", "bags": n, **dict(zip(self.curves, cells, strict=True))}
+            )
         now, last = self.sizes[0], self.sizes[-1]
         lines = (
             "Test errors, cross-validated ± standard error over bags, and forecast (90% interval), "

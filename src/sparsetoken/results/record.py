@@ -294,8 +294,9 @@ class Record(Shown):
 
     def _shown(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
         rows, lines = self.records(), self.advice
-        if not self.dims and rows[0].get("message"):  # a sentence, wider than all numbers
-            lines = (rows[0].pop("message"), *lines)
+        if len({row.get("message") for row in rows}) == 1:
+            message = [row.pop("message", "") for row in rows][0]
+            lines = (*filter(None, [message]), *lines)  # a sentence, wider than all numbers
         return rows, lines
 
     def __eq__(self, other: object) -> bool:

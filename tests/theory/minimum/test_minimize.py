@@ -237,6 +237,9 @@ def test_other_bad_input_is_refused():
         st.minimize(PROBLEM, st.Descent())
     with pytest.raises(InvalidInput, match="start must be uninformed, informed"):
         st.minimize(PROBLEM, st.Minimum(), starts=["nowhere"])
+    for starts in ("informed", {("v", "signal"): 0.5}, []):
+        with pytest.raises(InvalidInput, match="starts must be a list of starts, such as"):
+            st.minimize(PROBLEM, st.Minimum(), starts=starts)
     with pytest.raises(InvalidInput, match="start must be uninformed, informed"):
         st.simulation.minimize(PROBLEM, st.Minimum(), start="nowhere")
     tokens = st.TokenCovariance(np.ones(20), signal=np.eye(20)[0])

@@ -100,7 +100,7 @@ export class Controls {
     for (const parameter of boot.parameters) {
       const row = this.rows.get(parameter.name)?.elements[0].parentElement;
       if (!row) continue;
-      row.hidden = !plays(parameter, settings, view === "descent");
+      row.hidden = !plays(parameter, settings, view);
       if (!row.hidden) row.parentElement.hidden = false;
     }
   }
@@ -115,8 +115,8 @@ export class Controls {
 }
 
 /** Whether a parameter has a part in what is shown. */
-function plays({ name, group }, settings, trained) {
-  if (trained) {
+function plays({ name, group }, settings, view) {
+  if (view === "descent") {
     const other = settings.task !== SPARSE_TOKEN;
     if (OF_NETWORK[name]) return OF_NETWORK[name].includes(settings.network);
     if (OF_SIGNALS.has(group)) return !other;
@@ -125,7 +125,9 @@ function plays({ name, group }, settings, trained) {
     return OF_DESCENT.has(group) || name === "alpha1";
   }
   if (OF_GIVEN.has(name)) return settings.query === "given";
-  return OF_STEPS.has(name) ? settings.query !== "given" : !OF_DESCENT.has(group);
+  // The view of alignment is of a query that is found, beside a given one in the picture of a bag.
+  if (OF_STEPS.has(name)) return settings.query !== "given" || view === "alignment";
+  return !OF_DESCENT.has(group);
 }
 
 function group(form, name) {

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparsetoken.base.validation import real
+from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.minimum import STARTS, Minimum, minimization_of, start_of
 from sparsetoken.model.task_law import Problem
 from sparsetoken.model.values import broadcast
@@ -67,7 +67,7 @@ def minimize(
     Raises
     ------
     InvalidInput
-        If a value is illegal, or the minimum does not fit the task.
+        If a value is illegal, starts are no list, or the minimum does not fit the task.
 
     See Also
     --------
@@ -84,6 +84,9 @@ def minimize(
     (0.17, 'converged')
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
+    if isinstance(starts, str | Mapping) or not starts:
+        legal = f"a list of starts, such as {[*STARTS]}"
+        raise InvalidInput("starts", legal, starts, 'Write one start as ["informed"].')
     grid = broadcast(problem, minimum)
     loads: dict[Any, list[float]] = {}
     for task, own in grid.points:
