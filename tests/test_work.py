@@ -158,6 +158,19 @@ def test_a_loss_of_ones_own_counts_by_its_code(tmp_path):
     assert [kept(2), kept(2), kept(4)] == [1, 1, 2]
 
 
+def test_no_more_workers_start_than_there_are_calls(monkeypatch):
+    asked = []
+    parallel = joblib.Parallel
+
+    def noted(n_jobs, **options):
+        asked.append(n_jobs)
+        return parallel(n_jobs=1, **options)
+
+    monkeypatch.setattr(joblib, "Parallel", noted)
+    assert solved(squares, [0, 1, 2], call=["x"], workers=100_000) == [0, 1, 4]
+    assert asked == [3]
+
+
 @pytest.mark.parametrize("given", [0, -1, 1.5, "2"])
 def test_a_wrong_number_of_workers_is_refused(given):
     with pytest.raises(InvalidInput, match="workers must be an integer"):
@@ -167,6 +180,9 @@ def test_a_wrong_number_of_workers_is_refused(given):
 def test_a_folder_that_cannot_be_is_refused():
     with pytest.raises(InvalidInput, match="keep must be a folder"):
         st.align(PROBLEM, keep=__file__)
+    for given in ("", 3):  # "" is a variable of the shell that is not set
+        with pytest.raises(InvalidInput, match="keep must be None or the path of a folder"):
+            st.align(PROBLEM, keep=given)
 
 
 def dies(numbers):

@@ -94,6 +94,8 @@ def solved(
         If a worker process dies. What has ended is kept.
     """
     integer("workers", workers, 1)
+    if keep is not None and (not isinstance(keep, str | os.PathLike) or not os.fspath(keep)):
+        raise InvalidInput("keep", "None or the path of a folder", keep)  # "" is an unset variable
     folder, keys = None if keep is None else Kept(keep), [""] * len(points)
     if folder is not None:
         keys = [canonical_text([FORMAT, *call, point]) for point in points]
@@ -114,7 +116,7 @@ def solved(
         calls = [run(function, own, [points[place] for place in own]) for own in groups.values()]
         # None is 1, unless `joblib.parallel_config` says otherwise. What is alone runs here, and
         # may have its own parts run elsewhere.
-        jobs = 1 if len(calls) < 2 else None if workers == 1 else workers
+        jobs = 1 if len(calls) < 2 else None if workers == 1 else min(workers, len(calls))
         parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
         try:
             with contextlib.ExitStack() as stack:

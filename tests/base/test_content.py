@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import math
 import operator
+import types
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,10 @@ def helper(x):
 
 def uses_helper(x):
     return [helper(one) for one in x]
+
+
+def takes_from_mine(x):
+    return mine.size * x**mine.inner.power
 
 
 def power(n):
@@ -111,6 +116,21 @@ def test_what_a_function_refers_to_counts_however_deep(monkeypatch):
     assert canonical_text(uses_helper) == before
     monkeypatch.setitem(globals(), "helper", lambda x: scale * x + 0)
     assert canonical_text(uses_helper) != before
+
+
+def test_what_code_takes_from_a_module_of_ones_own_counts(monkeypatch):
+    """Also where it was changed at run time, and the file was not."""
+    mine, inner = types.ModuleType("mine"), types.ModuleType("mine.inner")
+    mine.size, mine.unused, mine.inner, inner.mine, inner.power = 3.0, 1.0, inner, mine, 2
+    monkeypatch.setitem(globals(), "mine", mine)
+    before = canonical_text(takes_from_mine)
+    mine.unused = 2.0
+    assert canonical_text(takes_from_mine) == before
+    mine.size = 0.1
+    changed = canonical_text(takes_from_mine)
+    assert changed != before
+    inner.power = 3
+    assert canonical_text(takes_from_mine) != changed
 
 
 def test_code_that_calls_itself_has_an_end():

@@ -213,6 +213,7 @@ def test_bad_numbers() -> None:
         (np.where(np.arange(20) == 3, np.nan, y), "got 'nan for bag 3'"),
         (np.where(np.arange(20) == 3, np.inf, y), "y contains infinity"),
         (odd, r"y must be of magnitude at most 1e\+100; got '1e\+200'. Take other units"),
+        (1e-200 * y, "y must be all the same, or apart by at least 1e-100"),
         (["a"] * 20, "y must be an array of real numbers"),
         (np.ma.array(y, mask=np.arange(20) == 3), "y must be an array without masked values"),
         (y[:-1], "inconsistent numbers of samples"),

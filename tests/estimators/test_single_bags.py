@@ -1,11 +1,15 @@
 """A class of one bag, or of one group, is fitted: its fold is scored without it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sparsetoken import AttentionClassifier, BagClassifier
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import BagPooling
 from sparsetoken.estimators.fitting.attention import attend
 from sparsetoken.estimators.fitting.stacking import fold_numbers
@@ -22,6 +26,23 @@ def _bags(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     X = rng.standard_normal((len(y), 5, 3))
     X[:, 0] += 5.0 * np.eye(len(counts), 4)[y, 1:]  # one token, in a direction of its class
     return X, y
+
+
+class OneColumn(ClassifierMixin, BaseEstimator):
+    """Its probabilities are those of the second class alone."""
+
+    def fit(self, X: Any, y: Any) -> "OneColumn":
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return np.full(len(X), 0.5)
+
+
+def test_a_member_gives_a_column_for_each_class() -> None:
+    X, y = _bags((15, 15))
+    with pytest.raises(InvalidInput, match=r"predict_proba of OneColumn must be of shape \(\d+, 2"):
+        BagClassifier(members=[("own", OneColumn())], progress=False).fit(X, y)
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,13 @@ def test_the_names_of_this_machine_are_answered(client, host):
     assert client.get("/", headers={"Host": host}).status_code == 200
 
 
+def test_at_the_port_of_http_browsers_leave_it_out():
+    testclient = pytest.importorskip("starlette.testclient")
+    client = testclient.TestClient(create_app(80), base_url="http://127.0.0.1:80")
+    for host, status in (("127.0.0.1", 200), ("localhost:80", 200), ("evil.example", 421)):
+        assert client.get("/", headers={"Host": host}).status_code == status
+
+
 def test_other_origins_are_refused(client):
     answer = client.post("/api/coarse", json={}, headers={"Origin": "http://evil.example"})
     assert answer.status_code == 403

@@ -7,7 +7,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sparsetoken import AttentionClassifier
+from sparsetoken import AttentionClassifier, BagRegressor
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledLinearClassifier, TokenTransformer
 from sparsetoken.figures import AttentionDisplay
@@ -120,6 +120,23 @@ def test_no_top_tokens_can_be_asked_for(ragged):
     low, high = (axes.get_position() for axes in display.axes_[::-1])
     # The rows fill the figure, but for the legend, the label and the numbers.
     assert low.height + high.height > 0.5
+
+
+def test_a_regressor_is_drawn_and_has_no_target(ragged):
+    bags, _ = ragged
+    model = BagRegressor(random_state=0).fit(bags, [float(bag[0, 0]) for bag in bags])
+    display = AttentionDisplay.from_estimator(model, bags[:2])
+    for bars, w in zip(display.bars_, model.attention_weights(bags[:2]), strict=True):
+        assert [bar.get_height() for bar in bars] == w.tolist()
+    with pytest.raises(InvalidInput, match="target must be None for a regressor"):
+        AttentionDisplay.from_estimator(model, bags[:2], target=1)
+
+
+def test_the_target_is_one_of_two_classes_too(ragged):
+    bags, labels = ragged
+    model = AttentionClassifier(random_state=0).fit(bags, labels)
+    with pytest.raises(InvalidInput, match="target must be one of the classes"):
+        AttentionDisplay.from_estimator(model, bags[:2], target="nowhere")
 
 
 def test_estimators_without_attention_are_refused(ragged):

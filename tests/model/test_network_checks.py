@@ -43,6 +43,8 @@ CALLS = itertools.count(1)  # grows with each call of a function that is not pur
         (_own(lambda H, c: jnp.sign(H[:, 0]).sum()), "a derivative of 0 everywhere"),
         (_own(lambda H, c: jnp.sqrt(H[:, 0].sum() * 0.0)), "a derivative of nan"),
         (_own(lambda H, c: H[:, 0].sum() + next(CALLS)), "pure"),
+        (_own(lambda H, c: jnp.argmax(H[:, 0])), "replace sign, round or argmax"),
+        (_own(lambda H, c: 3), "a real number with decimals"),
         (
             _own(lambda H, c: H[:, 5].mean() + c[0]),
             "H of shape (4, 2) and c of shape (1,); got 'index 5 is out of bounds for axis 1",
@@ -51,6 +53,7 @@ CALLS = itertools.count(1)  # grows with each call of a function that is not pur
         (_own(lambda H, c: H.mean() + c[1]), "index 1 is out of bounds for axis 0 with size 1"),
         (_attending(lambda H, c: H[:, 2]), "index 2 is out of bounds for axis 1 with size 2"),
         (_attending(lambda H, c: H), "token_weights"),
+        (_attending(lambda H, c: jnp.log(-jnp.abs(H[:, 0]))), "finite"),
         (_attending(lambda H, c: np.asarray(H)), "token_weights"),
     ],
 )
@@ -81,6 +84,8 @@ def test_good_ones_pass():
         (lambda scores, y: jnp.stack([scores, scores]), "whose value is a number"),
         (lambda scores: scores, "written with jax.numpy"),
         (lambda scores, y: jnp.log(scores - scores), "nan or inf"),
+        (lambda scores, y: (scores - y) ** 2 * next(CALLS), "pure"),
+        (lambda scores, y: scores if scores > 0 else -scores, "written with jax.numpy"),
     ],
 )
 def test_losses_that_cannot_be_followed(loss, message):

@@ -40,10 +40,11 @@ ILLEGAL = {
     "test_problem": [math.pi],
     "workers": [0, 1.5],
     "keep": [__file__],
-    "at": [(99,)],
+    "at": [(99,), 2, []],
+    "on_trial": [3],
 }
 """Values that are illegal wherever they are taken."""
-NAMES = {"readout": "readout|alpha1", "alpha": "alpha", "at": "step in at"}
+NAMES = {"readout": "readout|alpha1", "alpha": "alpha", "at": "step in at|at"}
 CALLS = [
     (call, name, value)
     for call in GIVEN
@@ -54,7 +55,7 @@ CALLS = [
 
 def test_every_option_is_in_the_table():
     taken = {name for call in GIVEN for name in inspect.signature(call).parameters}
-    assert taken - ILLEGAL.keys() == {"on_trial", "progress"}
+    assert taken - ILLEGAL.keys() == {"progress"}
 
 
 @pytest.fixture(autouse=True)

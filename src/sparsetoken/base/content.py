@@ -9,14 +9,16 @@ import json
 import sys
 import sysconfig
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGE = __name__.partition(".")[0]
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
@@ -50,6 +52,44 @@ def canonical_text(value: Any) -> str:
         If there is something whose content is not known.
     """
     return json.dumps(_Content().of(value), sort_keys=True, separators=(",", ":"))
+
+
+_RESULTS: list[Any] = []
+"""The caches of `cached_by_code`."""
+_FIRST: dict[Any, str] = {}
+"""Functions and what holds them, with their canonical text at the first use."""
+_MOST = 512  # of them: more than a cache has entries
+
+
+def cached_by_code(size: int) -> Callable[[Function], Function]:
+    """Return a decorator like `functools.lru_cache`, for what is made from functions of a user.
+
+    A function is found by its identity. `forget_changed` empties the caches where it is no longer
+    what it was.
+    """
+
+    def decorated(function: Function) -> Function:
+        _RESULTS.append(functools.lru_cache(maxsize=size)(function))
+        return _RESULTS[-1]
+
+    return decorated
+
+
+def forget_changed(value: Any) -> None:
+    """Empty the caches if functions in a value have other content than at their first use.
+
+    A notebook changes a function by a name that it refers to: a helper that is defined again, a
+    number, an array. A value without a canonical text is taken for unchanged.
+    """
+    try:
+        text = canonical_text(value)
+    except (InvalidInput, RecursionError):
+        return
+    if _FIRST.setdefault(value, text) != text or len(_FIRST) > _MOST:
+        for results in _RESULTS:
+            results.cache_clear()
+        _FIRST.clear()
+        _FIRST[value] = text
 
 
 class _Content:
@@ -143,9 +183,24 @@ class _Content:
             return ["class", value.__name__, self.of(value.__bases__), self.of(own)]
         code, scope = value.__code__, value.__globals__
         cells = [_inside(cell) for cell in value.__closure__ or ()]
-        used = {name: scope[name] for name in _names(code) if name in scope}
-        parts = (code, value.__defaults__, value.__kwdefaults__, cells, used)
-        return ["function", *map(self.of, parts)]
+        names = sorted(_names(code))
+        used = [[name, self._of_used(scope[name], names)] for name in names if name in scope]
+        parts = (code, value.__defaults__, value.__kwdefaults__, cells)
+        return ["function", *map(self.of, parts), used]
+
+    def _of_used(self, value: Any, names: list[str]) -> Any:
+        """Return what code refers to: of a module of one's own, also what it may take from it."""
+        if not isinstance(value, types.ModuleType) or _is_installed(value.__name__):
+            return self.of(value)
+        if id(value) in self._within:
+            return ["circle", self._within.index(id(value))]
+        self._within.append(id(value))
+        try:
+            inside = [n for n in names if n in vars(value)]
+            taken = [[name, self._of_used(vars(value)[name], names)] for name in inside]
+        finally:
+            self._within.pop()
+        return [*_of_module(value), taken]
 
 
 def _digest(content: bytes) -> str:

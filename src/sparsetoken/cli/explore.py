@@ -92,8 +92,15 @@ def _server(listening: socket.socket) -> Callable[[], None]:
     # A thread that solves exactly shall not hold up one that answers a slider.
     sys.setswitchinterval(SWITCH)
     app = create_app(listening.getsockname()[1])
-    options = {"log_level": "warning", "access_log": False, "server_header": False}
-    config = uvicorn.Config(app, http="h11", **options)
+    # Without its own log, which needs a standard output, uvicorn's goes to standard error.
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        log_level="warning",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+    )
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # a signal ends it as any other command
     return lambda: server.run(sockets=[listening])

@@ -300,7 +300,12 @@ class BagClassifier(BagStack, BaseBagClassifier):
         given = np.asarray(member.predict_proba(bags), float)
         chances = np.zeros((len(bags), len(self.classes_)))
         # A fold may lack a class.
-        chances[:, np.isin(self.classes_, getattr(member, "classes_", self.classes_))] = given
+        known = np.isin(self.classes_, getattr(member, "classes_", self.classes_))
+        if given.shape != (len(bags), known.sum()):
+            legal = f"of shape ({len(bags)}, {known.sum()}), a column for each class"
+            name = f"predict_proba of {type(member).__name__}"
+            raise InvalidInput(name, legal, f"shape {given.shape}")
+        chances[:, known] = given
         chances = np.clip(chances, LEAST, 1 - LEAST)
         chances = chances[:, 1:] if chances.shape[1] == 2 else chances
         return np.log(chances / (1 - chances))

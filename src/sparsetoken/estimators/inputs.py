@@ -144,6 +144,8 @@ def read_bags(
         after bags.
     """
     refuse_others(X)
+    if X is None:
+        raise InvalidInput("X", "bags", None)
     if n_tokens is not None:
         n_tokens = integer("n_tokens", n_tokens, 1)
     table, name = is_table(X), type(estimator).__name__

@@ -100,6 +100,8 @@ def read_prior(prior: Any, classes: Shaped[np.ndarray, " K"]) -> Float[np.ndarra
         prior = [prior[one] for one in names]
     try:
         rates = np.asarray(prior, dtype=float)
+        if np.asarray(prior).dtype.kind not in "iuf":
+            raise TypeError("words")
     except (TypeError, ValueError):
         raise InvalidInput("class_prior", legal, prior) from None
     fits = rates.shape == (len(names),) and np.isfinite(rates).all() and (rates > 0).all()

@@ -45,7 +45,7 @@ def export(folder: Path, grids: Mapping[str, Axes] | None = None) -> Path:
     """
     path = folder / "index.html"
     folder.mkdir(parents=True, exist_ok=True)
-    require_place("folder", path)  # before the work
+    require_place("index.html of the folder", path)  # before the work
     stories = {preset["name"]: preset for preset in PRESETS}
     chosen = {name: story["grid"] for name, story in stories.items()} if grids is None else grids
     sheets = {name: _sheet(stories[name], grid) for name, grid in chosen.items()}

@@ -48,7 +48,8 @@ class _Guard:
 
     def __init__(self, app: ASGIApp, port: int) -> None:
         self._app = app
-        self._hosts = {f"{host}:{port}" for host in HOSTS}
+        # A browser leaves out the port of http.
+        self._hosts = {f"{host}:{port}" for host in HOSTS} | {*HOSTS * (port == 80)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:

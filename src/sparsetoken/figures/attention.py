@@ -112,9 +112,10 @@ class AttentionDisplay:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the figure says that attention is off
             weights, top = model.attention_weights(bags), model.top_tokens(bags, max(k, 1))
-        column = 0
-        if len(model.classes_) > 2:
-            column = _column(model.classes_, target)
+        classes = getattr(model, "classes_", np.empty(0))  # a regressor has none
+        if len(classes) > 2 or target is not None:
+            column = _column(classes, target)
+        if len(classes) > 2:
             weights, top = [w[:, column] for w in weights], [t[:, column] for t in top]
         if coordinates is True:
             coordinates = _own_coordinates(bags)
@@ -255,6 +256,8 @@ def _own_coordinates(bags: Any) -> list[np.ndarray]:
 
 
 def _column(classes: np.ndarray, target: Any) -> int:
+    if not len(classes):
+        raise InvalidInput("target", "None for a regressor", target)
     matches = np.flatnonzero(classes == target)
     if target is None or not len(matches):
         legal = "one of the classes " + ", ".join(map(str, classes))
@@ -263,6 +266,8 @@ def _column(classes: np.ndarray, target: Any) -> int:
 
 
 def _checked_weights(weights: Any) -> list[np.ndarray]:
+    if not hasattr(weights, "__len__"):
+        raise InvalidInput("weights", "a list of arrays, one for each bag", weights)
     if not 1 <= len(weights) <= LARGEST_NUMBER:
         legal = f"of 1 to {LARGEST_NUMBER} bags"
         raise InvalidInput("weights", legal, f"{len(weights)} bags", "Choose some, as in X[:6].")

@@ -197,6 +197,8 @@ def minimization_of(task: Problem, minimum: Minimum, any_tokens: bool = False) -
             legal = f"{P} overlaps and the norm of each column"
             raise InvalidInput("frozen", legal, {name: row.tolist()})
         overlaps[j], norm = row[:P], float(row[P])
+        if norm < 0:
+            raise InvalidInput("frozen", "of a norm >= 0", {name: row.tolist()})
         beside = norm**2 - float(row[:P] @ row[:P])
         if beside < -1e-9 * max(norm**2, 1.0):
             legal = "overlaps that no norm is smaller than"

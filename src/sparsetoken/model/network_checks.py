@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsetoken.base.content import cached_by_code, forget_changed
 from sparsetoken.base.machine import need_jax
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
@@ -15,6 +16,7 @@ from sparsetoken.model.architectures.base import Architecture, attention_of, sco
 from sparsetoken.model.architectures.own import FROM_TORCH, Network
 from sparsetoken.model.task_law import TaskLaw
 
+_PURE = "It may depend only on its arguments: no random numbers, no state."
 _POINTS = 8  # random projections at which a function is tried
 
 
@@ -41,13 +43,15 @@ def check_network(network: Architecture, law: TaskLaw, loss: Any) -> None:
     """Raise `InvalidInput` unless a user's network and loss can be trained on a task, by JAX."""
     need_jax()
     if isinstance(network, Network):
+        forget_changed(network)
         _check(network, law.length, law.outputs)
     if not isinstance(loss, Loss):
+        forget_changed(loss)
         _check_loss(loss, law)
     check_metric(law, loss)
 
 
-@functools.lru_cache(maxsize=64)
+@cached_by_code(64)
 def _check(network: Network, length: int, outputs: int) -> None:
     import jax
     import jax.numpy as jnp
@@ -74,8 +78,7 @@ def _check(network: Network, length: int, outputs: int) -> None:
         compiled = jax.jit(jax.vmap(scores))
         values.append(np.asarray(compiled(H, c)))
         if not all(np.allclose(values[0], other, rtol=1e-6, atol=1e-9) for other in values[1:]):
-            remedy = "It may depend only on its arguments: no random numbers, no state."
-            raise InvalidInput(name, "pure", "different values when called again", remedy)
+            raise InvalidInput(name, "pure", "different values when called again", _PURE)
         slopes = jax.vmap(jax.jacrev(scores))(H, c)
         if not np.isfinite(slopes).all():
             raise InvalidInput(name, "differentiable almost everywhere", "a derivative of nan")
@@ -88,6 +91,8 @@ def _check(network: Network, length: int, outputs: int) -> None:
             shape = _shape(name, weights, *first, where)
             if shape != (length,):
                 raise InvalidInput(name, f"of shape ({length},) {where}", f"shape {shape}")
+            if not np.isfinite(jax.vmap(weights)(H, c)).all():
+                raise InvalidInput(name, f"finite {where}", "nan or inf")
 
 
 def _gram(m: int) -> Any:
@@ -109,7 +114,8 @@ def _shape(name: str, function: Callable[..., Any], H: Any, c: Any, where: str) 
     import jax
 
     try:
-        shape: tuple[int, ...] = jax.eval_shape(function, H, c).shape
+        found = jax.eval_shape(function, H, c)
+        shape, dtype = found.shape, found.dtype
     except Exception as error:  # whatever the function raises
         legal = f"written with jax.numpy, and defined {where}"
         raise InvalidInput(name, legal, _first_line(error), FROM_TORCH) from error
@@ -121,6 +127,9 @@ def _shape(name: str, function: Callable[..., Any], H: Any, c: Any, where: str) 
         raise InvalidInput(name, legal, str(error), remedy) from error
     except Exception:  # arrays of NumPy lack some methods of JAX's
         pass
+    if dtype.kind != "f":
+        remedy = "Descent cannot move along it; replace sign, round or argmax by smooth functions."
+        raise InvalidInput(name, f"a real number with decimals {where}", f"type {dtype}", remedy)
     return shape
 
 
@@ -128,7 +137,7 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
-@functools.lru_cache(maxsize=64)
+@cached_by_code(64)
 def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
     """Return whether the network is permutation-equivariant.
 
@@ -158,7 +167,7 @@ def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
         return True
 
 
-@functools.lru_cache(maxsize=64)
+@cached_by_code(64)
 def writers_of(network: Architecture, length: int, outputs: int) -> tuple[int, ...]:
     """Return the columns that layers write along, on which they project no token.
 
@@ -181,7 +190,7 @@ def writers_of(network: Architecture, length: int, outputs: int) -> tuple[int, .
     return tuple(np.flatnonzero(written & ~read).tolist())
 
 
-@functools.lru_cache(maxsize=64)
+@cached_by_code(64)
 def _check_loss(loss: Callable[[Any, Any], Any], law: TaskLaw) -> None:
     import jax
     import jax.numpy as jnp
@@ -190,15 +199,19 @@ def _check_loss(loss: Callable[[Any, Any], Any], law: TaskLaw) -> None:
     with jax.enable_x64(True):
         scores = np.linspace(-1.0, 1.0, law.outputs + 1)[1:]
         try:
-            slopes = [jax.grad(of_sample)(scores, jnp.asarray(y)) for y in law.some_targets()]
+            slope = jax.jit(jax.grad(of_sample))
+            slopes = [slope(scores, jnp.asarray(y)) for y in law.some_targets()]
+            again = [jax.grad(of_sample)(scores, jnp.asarray(y)) for y in law.some_targets()]
         except Exception as error:
             legal = "a function of (scores, target) written with jax.numpy, whose value is a number"
             raise InvalidInput("loss", legal, _first_line(error)) from error
         if not np.isfinite(slopes).all():
             raise InvalidInput("loss", "differentiable", "a derivative of nan or inf")
+        if not np.allclose(slopes, again, rtol=1e-6, atol=1e-9):
+            raise InvalidInput("loss", "pure", "different values when called again", _PURE)
 
 
-@functools.lru_cache(maxsize=64)
+@cached_by_code(64)
 def check_metric(law: TaskLaw, loss: Any) -> None:
     """Raise `InvalidInput` unless a user's metric has a finite number for each bag."""
     if law.metric in ("error", loss):
@@ -207,7 +220,7 @@ def check_metric(law: TaskLaw, loss: Any) -> None:
     import jax
     import jax.numpy as jnp
 
-    of_sample = jax.vmap(sample_loss(law.metric, law.outputs), in_axes=(None, 0))
+    of_sample = jax.jit(jax.vmap(sample_loss(law.metric, law.outputs), in_axes=(None, 0)))
     with jax.enable_x64(True):
         y = jnp.asarray(law.some_targets())
         try:

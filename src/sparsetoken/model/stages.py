@@ -68,7 +68,7 @@ def _direction(given: Any) -> tuple[float, ...]:
 
 def _cosines(given: Any) -> tuple[tuple[str, float], ...]:
     pairs = dict(given) if isinstance(given, Mapping) or _are_pairs(given) else {}
-    if not pairs or not all(isinstance(name, str) for name in pairs):
+    if not pairs or len(pairs) < len(given) or not all(isinstance(name, str) for name in pairs):
         legal = "a mapping from names of directions to numbers"
         remedy = 'Write st.Query(cosines={"place": 0.8}), for example.'
         raise InvalidInput("cosines of the query", legal, given, remedy)

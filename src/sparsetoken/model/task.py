@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparsetoken.base.content import cached_by_code, forget_changed
 from sparsetoken.base.parameters import Range, parameter, value
 from sparsetoken.base.validation import InvalidInput, integer, one_line, require_hashable
 from sparsetoken.model.task_law import Bags, Latent, TaskLaw
@@ -149,6 +149,7 @@ class Task(Bags):
 
     def law(self) -> TaskLaw:
         """Return what descents need to know about the task."""
+        forget_changed(self)
         law = _LawOfTask(self, self.metric, self.metric == "error")
         law.some_targets()  # tries the functions
         return law
@@ -324,7 +325,7 @@ def _numbers(name: str, array: np.ndarray, shape: tuple[int, ...], legal: str) -
     return array
 
 
-@functools.lru_cache(maxsize=64)
+@cached_by_code(64)
 def check_task(task: Task) -> np.ndarray:
     """Return the targets of a few bags; raise `InvalidInput` unless the functions are pure.
 

@@ -184,6 +184,10 @@ def _require_loss(law: TaskLaw, loss: Any) -> None:
         return
     y = law.some_targets()
     if law.outputs == 1 and (y.ndim > 1 or not (loss.real_labels or np.isin(y, (-1, 1)).all())):
+        got = f"{loss.name}, with targets of shape (n, {', '.join(map(str, y.shape[1:]))})"
+        if y.ndim > 1:
+            legal = "a function of (score, y) unless targets are of shape (n,)"
+            raise InvalidInput("loss", legal, got, "Write loss=lambda score, y: ..., for example.")
         got = f"{loss.name}, with targets of another kind"
         remedy = (
             "Numbers of shape (n,) need loss='square'. The loss of a Descent may also be a "

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Isotropic", "TokenCovariance", "TokenLaw", "isotropic_only", "token_law"]
 
+_LARGEST = 1e50  # of an entry of a covariance: products of a few stay finite
 _ROUNDING = 1e-8  # relative: asymmetry and negative eigenvalues that rounding makes
 _UNIT = 1e-6
 
@@ -199,6 +200,8 @@ def check_dimension(law: TokenLaw, dimension: int) -> None:
 
 def _numbers(name: str, value: Any, legal: str) -> np.ndarray:
     refuse_disguised(name, value)
+    if np.iscomplexobj(value):
+        raise InvalidInput(name, legal, "complex numbers")
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -224,6 +227,8 @@ def _covariance(name: str, value: Any, d: int | None = None) -> np.ndarray:
             raise InvalidInput(name, "symmetric", f"S - S.T with an entry of {apart:.3g}", remedy)
         S = 0.5 * (S + S.T)
     trace = float(S.sum() if S.ndim == 1 else np.trace(S))
+    if scale > _LARGEST:
+        raise InvalidInput(name, f"of entries of at most {_LARGEST:g}", scale, "Scale the tokens.")
     if trace == 0 and scale == 0:
         raise InvalidInput(name, "of a trace > 0", "all zeros", "Leave out what is 0.")
     least = float(S.min() if S.ndim == 1 else np.linalg.eigvalsh(S)[0])

@@ -236,6 +236,7 @@ def _beside(
     given = trained.start_cosines
     cosines = trained.network.start_cosines(outputs) if given is None else given
     used, C = norms > 0, np.eye(len(columns))
+    exact: dict[tuple[int, int], float] = {}
     # Names of columns count more than names without digits.
     for names, cosine in sorted(cosines.items(), key=lambda pair: _exact(pair[0], columns)):
         first, second = (
@@ -255,6 +256,10 @@ def _beside(
                 name = columns[i if used[j] else j]
                 raise InvalidInput("start_cosines", "of columns whose start is not 0", name)
             C[i, j] = C[j, i] = cosine
+            pair = (min(i, j), max(i, j))
+            if _exact(names, columns) == 2 and exact.setdefault(pair, cosine) != cosine:
+                got = {names: cosine, names[::-1]: exact[pair]}
+                raise InvalidInput("start_cosines", "one number for each pair of columns", got)
     try:
         root = np.linalg.cholesky(C[np.ix_(used, used)]).T
     except np.linalg.LinAlgError as error:

@@ -294,9 +294,8 @@ class Record(Shown):
 
     def _shown(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
         rows, lines = self.records(), self.advice
-        if len({row.get("message") for row in rows}) == 1:
-            message = [row.pop("message", "") for row in rows][0]
-            lines = (*filter(None, [message]), *lines)  # a sentence, wider than all numbers
+        if len({row.get("message") for row in rows}) == 1:  # a sentence, wider than all numbers
+            lines = (*({row.pop("message", "") for row in rows} - {""}), *lines)
         return rows, lines
 
     def __eq__(self, other: object) -> bool:

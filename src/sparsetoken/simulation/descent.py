@@ -208,8 +208,10 @@ def descend(
     >>> found.trials.test_error.shape
     (2, 5)
     """
-    steps = None if at is None else tuple(at)
     require_descent(descent)
+    if at is not None and (not isinstance(at, Sequence | np.ndarray | range) or not len(at)):
+        raise InvalidInput("at", "None or a list of steps", at)
+    steps = None if at is None else tuple(at)
     grid = broadcast(problem, descent)
     own = law_of(grid.points[0][0]).tokens.dimension
     size = dimension if dimension is not None else own or DIMENSION

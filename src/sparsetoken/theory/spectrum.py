@@ -9,7 +9,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.model.tokens import TokenCovariance, TokenLaw
 from sparsetoken.theory.readout.covariances import (
@@ -124,4 +124,8 @@ def whitened(problem: SparseTokenProblem) -> SparseTokenProblem:
         raise InvalidInput("tokens", legal, problem.tokens, remedy)
     spectrum = spectrum_of(problem)
     strength = problem.strength * gain(spectrum.within, spectrum.signal)
+    if strength > LARGEST_VALUE:
+        legal = f"of a strength |S_w^(-1/2) mu| of at most {LARGEST_VALUE:g}"
+        remedy = "Raise the eigenvalues of `within` along the signal, or lower the strength."
+        raise InvalidInput("signal among whitened tokens", legal, strength, remedy)
     return dataclasses.replace(problem, strength=strength, tokens=Isotropic())

@@ -216,6 +216,7 @@ def test_cosines_that_break_a_symmetry_are_noted():
         ({("O", "O"): 0.5}, "different columns"),
         ({("O", "q"): 0.9, ("O", "w"): 0.9}, "linearly independent"),
         ({("O", "q"): 1.5}, "start_cosines"),
+        ({("O", "q"): 0.5, ("q", "O"): 0.2}, "one number for each pair of columns"),
         ({"O": 0.5}, "a mapping from pairs of columns"),
         (0.5, "a mapping from pairs of columns"),
     ],

@@ -223,6 +223,7 @@ def test_arrays_are_curves():
             "some of the columns, not all; got 'q, w'",
         ),
         ({"frozen": {"q": (2.0, 1.0)}}, "no norm is smaller"),
+        ({"frozen": {"q": (0.5, -1.0)}}, "of a norm >= 0"),
         ({"frozen": 3.0}, "a mapping from columns"),
         ({"alpha": math.inf}, "alpha"),
     ],

@@ -74,6 +74,12 @@ def test_a_shared_effect_is_refused(informative):
     assert len(messages) == 1
 
 
+def test_almost_no_noise_along_the_signal_is_refused_by_its_own_name():
+    tokens = st.TokenCovariance([1e-14, 1e-14, 1e-14], signal=np.eye(3)[0])
+    with pytest.raises(InvalidInput, match="signal among whitened tokens must be of a strength"):
+        bayes_error(st.SparseTokenProblem(3, 1, 3.0, tokens=tokens))
+
+
 @pytest.mark.parametrize("informative", [2, 3])
 def test_a_covariance_without_an_inverse_is_refused(informative):
     tokens = st.TokenCovariance([0.0, 1.0, 2.0], signal=np.eye(3)[1])

@@ -176,6 +176,7 @@ PROBLEM = SparseTokenProblem(4, 1, 1.0)
         (lambda: critical_strength(Pooled(), 4, positive_rate=0.1, error_level=0.2), "error_level"),
         (lambda: critical_strength(Pooled(), 4, error_level=0.0), "error_level"),
         (lambda: critical_strength(Attention(), 4, sharpness=-1.0), "sharpness"),
+        (lambda: critical_strength("attention", 4), r"Write a model, st\.Attention\(\)"),
         (lambda: critical_strength(None, 2**20 + 1), "length"),
         (lambda: critical_strength(None, 16, sharpness=2.0), "sharpness of the Bayes test"),
         (lambda: critical_strength(Pooled(), 16, sharpness=2.0), "sharpness of pooled"),

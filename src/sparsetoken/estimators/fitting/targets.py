@@ -241,9 +241,9 @@ def read_numbers(bags: Bags, y: Any, sample_weight: Any, groups: Any = None) -> 
     Raises
     ------
     ValueError
-        If y is missing, masked, of another length, or not of finite numbers of a magnitude that
-        can be squared; or if weights are of another length, negative, not finite, or all 0; or as
-        `read_groups`.
+        If y is missing, masked, of another length, or not of finite numbers of a magnitude and a
+        spread that can be squared; or if weights are of another length, negative, not finite, or
+        all 0; or as `read_groups`.
     """
     if y is None:
         raise ValueError("This regressor requires y to be passed, but the target y is None.")
@@ -254,6 +254,9 @@ def read_numbers(bags: Bags, y: Any, sample_weight: Any, groups: Any = None) -> 
     if np.abs(y).max() > LARGEST_TARGET:
         legal = f"of magnitude at most {LARGEST_TARGET:g}"
         raise InvalidInput("y", legal, f"{np.abs(y).max():.3g}", "Take other units.")
+    if 0 < np.ptp(y) < 1 / LARGEST_TARGET:
+        legal = f"all the same, or apart by at least {1 / LARGEST_TARGET:g}"
+        raise InvalidInput("y", legal, f"{np.ptp(y):.3g}", "Take other units.")
     weight = read_weights(bags, sample_weight)
     used = weight > 0
     if not used.any():

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsetoken.base.content import cached_by_code
 from sparsetoken.base.validation import InvalidInput, integer, real
 from sparsetoken.model.descent import Descent, require_descent
 from sparsetoken.model.stages import Query
 from sparsetoken.model.task_law import Problem
+from sparsetoken.model.training import training_of
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread
@@ -217,7 +219,6 @@ class DescendedQuery(NamedTuple):
         return moved + (more if self.sharpness_error > 0 else [])
 
 
-@functools.lru_cache(maxsize=32)
 def descended_query(
     problem: Problem, descent: Descent, tolerance: float = TOLERANCE
 ) -> DescendedQuery:
@@ -228,6 +229,12 @@ def descended_query(
     InvalidInput
         If the descent diverges.
     """
+    training_of(problem, descent)  # forgets what is known of functions that have changed
+    return _descended_query(problem, descent, tolerance)
+
+
+@cached_by_code(32)
+def _descended_query(problem: Problem, descent: Descent, tolerance: float) -> DescendedQuery:
     course = descend(problem, descent, tolerance=tolerance, progress=False)
     weights, errors = course.weights, course.errors.weights
     cosines = weights.cosines[-1, 0]

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from sparsetoken.base.content import cached_by_code
 from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
 from sparsetoken.model.network_checks import is_symmetric, sample_loss
 from sparsetoken.model.task_law import TaskLaw
@@ -102,7 +103,7 @@ def _triangular(S: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
     return root
 
 
-@functools.lru_cache(maxsize=8)
+@cached_by_code(8)
 def _nodes(
     law: TaskLaw,
     entries: int,
@@ -146,7 +147,7 @@ def _nodes(
     return _Nodes(coefficients, scale, located, y, normals, uniforms[:, own : own + more], weights)
 
 
-@functools.lru_cache(maxsize=64)
+@cached_by_code(64)
 def _compiled(
     network: Architecture, law: TaskLaw, order: tuple[int, ...], drawn: int
 ) -> Callable[[Any, _Nodes], tuple[Any, Any]]:

@@ -117,7 +117,10 @@ def check_model(model: Model) -> None:
     known = (Attention, Elementwise, HardAttention, Pooled, Vectorized)
     if not isinstance(model, known):
         legal = "one of " + ", ".join(kind.name for kind in known)
-        raise InvalidInput("model", legal, model, "Its best weights are not known.")
+        remedy = "Its best weights are not known."
+        if isinstance(model, str):
+            remedy = "Write a model, st.Attention() for example."
+        raise InvalidInput("model", legal, model, remedy)
 
 
 def check_sharpness(model: Model | None, sharpness: float | None) -> None:
