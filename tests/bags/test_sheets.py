@@ -135,8 +135,9 @@ def test_slides_of_a_patient_are_a_group_or_one_bag(tmp_path: Path) -> None:
 def test_columns_that_are_not_there_name_the_option(
     head: str, given: dict[str, Any], told: str, tmp_path: Path
 ) -> None:
+    labels = sheet(tmp_path, "a" + "," * head.count(","), head=head)
     with pytest.raises(InvalidInput, match=told):
-        read(slides(tmp_path, "a"), labels=sheet(tmp_path, "a,", head=head), **given)
+        read(slides(tmp_path, "a"), labels=labels, **given)
 
 
 @pytest.mark.parametrize(

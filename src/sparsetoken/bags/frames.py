@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 
 from sparsetoken.base.files import refused, require_regular
 from sparsetoken.base.machine import needed
+from sparsetoken.base.validation import InvalidInput, one_line
 
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
@@ -29,18 +32,49 @@ def frame_of(path: Path, dtype: Texts) -> Any:
     require_regular("FILE", path)
     needed("pandas", "to read tables", "data")
     with refused("FILE", LEGAL, path):
-        return READERS[path.suffix.lower()](path, dtype)
+        try:
+            return READERS[path.suffix.lower()](path, dtype)
+        except UnicodeDecodeError as error:
+            remedy = f"{one_line(error)}. Save it as UTF-8."
+            raise InvalidInput("FILE", LEGAL, str(path), remedy) from None
 
 
 def _separated(by: str) -> Callable[[Path, Texts], Any]:
     def read(path: Path, dtype: Texts) -> Any:
         import pandas
 
-        options = {"dtype": dtype, "keep_default_na": dtype is not str}
-        # In parts a column could have several types.
-        return pandas.read_csv(path, sep=by, encoding="utf-8-sig", low_memory=False, **options)
+        _check_cells(path, by, rows=1)  # whose last cells pandas would drop
+        options: dict[str, Any] = {"dtype": dtype, "keep_default_na": dtype is not str}
+        options |= {"encoding": "utf-8-sig", "index_col": False}
+        try:  # in parts a column could have several types
+            frame = pandas.read_csv(path, sep=by, low_memory=False, **options)
+        except pandas.errors.ParserError:  # as of a later row with more cells
+            _check_cells(path, by)
+            raise
+        last = frame.iloc[:, -1]
+        if (last.isna() | (last == "")).any():  # as pandas fills a row with fewer cells
+            _check_cells(path, by)
+        return frame
 
     return read
+
+
+def _check_cells(path: Path, by: str, rows: int | None = None) -> None:
+    """Raise `InvalidInput` if one of the first rows has not as many cells as the header."""
+    # A cell of more than 131072 characters is left to pandas.
+    with contextlib.suppress(csv.Error), path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file, delimiter=by)
+        found = (cells for cells in reader if len(cells) > 1 or "".join(cells).strip())
+        head = len(next(found, ()))
+        for cells in itertools.islice(found, rows):
+            if len(cells) != head:
+                legal = "with as many cells in each row as in the header"
+                got = f"{len(cells)} cells in line {reader.line_num}, {head} in the header"
+                remedy = (
+                    "Quote cells that hold the separator, and leave out one at the end of rows. "
+                    "In R write with row.names=FALSE or col.names=NA."
+                ) * (len(cells) > head)
+                raise InvalidInput(f"FILE {path.name}", legal, got, remedy)
 
 
 def _parquet(path: Path, dtype: Texts) -> Any:

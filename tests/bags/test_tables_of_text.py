@@ -1,0 +1,65 @@
+"""Tables of text: cells, rows and columns that a reader could take for others."""
+
+from pathlib import Path
+
+import pytest
+
+from sparsetoken.bags import read
+from sparsetoken.base.validation import InvalidInput
+
+pytest.importorskip("pandas", reason="pandas, of the extra data, is not installed")
+HEAD = "bag,patient,a,b,label"
+ROWS = ("s1,p1,0.1,0.2,no", "s1,p1,0.3,0.5,no", "s2,p2,0.6,0.4,yes")
+
+
+def table(folder: Path, *lines: str, name: str = "rows.csv") -> Path:
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([f"{k},{row}" for k, row in enumerate(ROWS)], "got '6 cells in line 2, 5 in the header"),
+        ([f"{row}," for row in ROWS], "got '6 cells in line 2, 5 .*leave out one at the end of ro"),
+        ([f"{row},1,2" for row in ROWS], "got '7 cells in line 2, 5 in the header"),
+        ([*ROWS, f"9,{ROWS[0]}"], "got '6 cells in line 5, 5 in the header'.*row.names=FALSE"),
+        ([*ROWS, f"{ROWS[0]},"], "got '6 cells in line 5, 5 in the header"),
+        ([*ROWS, "s1,p1,0.3,0.5"], r"got '4 cells in line 5, 5 in the header'\.$"),
+        ([row.rpartition(",")[0] for row in ROWS], "got '4 cells in line 2, 5 in the header"),
+        (['"s1\n,",p1,0.1,0.2,no', *ROWS, "s3,p1"], "got '2 cells in line 7, 5 in the header"),
+    ],
+)
+@pytest.mark.parametrize("by", [",", "\t"])
+def test_each_row_has_the_cells_of_the_header(
+    rows: list[str], told: str, by: str, tmp_path: Path
+) -> None:
+    lines = [line.replace(",", by) for line in (HEAD, *rows)]
+    path = table(tmp_path, *lines, name="rows.csv" if by == "," else "rows.tsv")
+    with pytest.raises(InvalidInput, match=told):
+        read(path)
+    with pytest.raises(InvalidInput, match=told):
+        read(path, labels=path, label="label", id="bag")
+
+
+def test_separators_and_ends_of_lines_in_quotes_are_no_cells(tmp_path: Path) -> None:
+    rows = ('"s,1","p\n1",0.1,0.2,no', "", '"s,1",,0.3,0.5,no', " ", '"s""2",,0.6,0.4,"y,\n"')
+    found = read(table(tmp_path, HEAD, *rows))
+    assert (found.ids.tolist(), found.y.tolist()) == (["s,1", 's"2'], ["no", "y,\n"])
+    assert found.bags.tokens.tolist() == [[0.1, 0.2], [0.3, 0.5], [0.6, 0.4]]
+
+
+def test_a_long_cell_and_an_empty_last_one_are_read(tmp_path: Path) -> None:
+    rows = (f"s1,1.0,no,{'x' * 200_000}", "s1,2.0,no,", "s2,3.0,yes,")
+    found = read(table(tmp_path, "bag,a,label,note", *rows))
+    assert (found.bags.tokens.tolist(), found.left_out) == ([[1.0], [2.0], [3.0]], ["note"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_a_table_of_other_letters_is_refused(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes("\n".join((HEAD, *ROWS, "s3,é,0.1,0.2,no")).encode(encoding))
+    for labels in ("", path):
+        with pytest.raises(InvalidInput, match=r"can't decode.*Save it as UTF-8"):
+            read(path, labels=labels)
