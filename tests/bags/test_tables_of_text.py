@@ -1,7 +1,9 @@
 """Tables of text: cells, rows and columns that a reader could take for others."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from sparsetoken.bags import read
@@ -63,3 +65,52 @@ def test_a_table_of_other_letters_is_refused(encoding: str, tmp_path: Path) -> N
     for labels in ("", path):
         with pytest.raises(InvalidInput, match=r"can't decode.*Save it as UTF-8"):
             read(path, labels=labels)
+
+
+@pytest.mark.parametrize("given", [{}, {"groups": "groups"}])
+def test_ids_and_groups_keep_their_zeros(given: dict[str, Any], tmp_path: Path) -> None:
+    cells = ("1", "01", "1.0", "007", "7")
+    rows = [f"{one},{one},0.{k},no" for k, one in enumerate(cells)]
+    found = read(table(tmp_path, "bag,groups,a,label", *rows), **given)
+    assert found.groups is not None
+    assert (found.ids.tolist(), found.groups.tolist()) == (list(cells), list(cells))
+
+
+def test_ids_and_groups_of_data_keep_their_zeros(tmp_path: Path) -> None:
+    rows = ("a,01,007,0.1,0.", "b,1,7,0.2,1.")
+    found = read(table(tmp_path, *rows, name="rows.data"), bag="1", groups="2")
+    assert found.groups is not None
+    assert (found.ids.tolist(), found.groups.tolist()) == (["01", "1"], ["007", "7"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (("01", "1"), ["01", "1"]),
+        (("1", "0"), [1, 0]),
+        (("1", "1.0"), [1.0, 1.0]),
+        (("0.5", " 1"), [0.5, 1.0]),
+        (("true", "FALSE"), [True, False]),
+        (("yes", " 1"), ["yes", " 1"]),
+        (("1000000000000000001", "1000000000000000002"), [10**18 + 1, 10**18 + 2]),
+        (("10000000000000000001", "10000000000000000002"), [str(10**19 + 1), str(10**19 + 2)]),
+    ],
+)
+@pytest.mark.parametrize("name", ["label", "grade"])
+def test_labels_of_a_table_are_one_number_only_where_all_are_numbers(
+    name: str, cells: tuple[str, str], values: list[Any], tmp_path: Path
+) -> None:
+    path = table(tmp_path, f"bag,a,{name}", f"s1,0.5,{cells[0]}", f"s2,0.25,{cells[1]}")
+    y = read(path, label="" if name == "label" else name).y
+    assert y.tolist() == values
+    assert y.dtype == np.array(values).dtype
+    sheet = table(tmp_path, f"bag,{name}", f"s1,{cells[0]}", f"s2,{cells[1]}", name="sheet.csv")
+    if "true" not in cells:
+        told = read(path, labels=sheet, label=name).y.tolist()
+        assert told == [one.strip() if isinstance(one, str) else one for one in values]
+
+
+def test_a_label_that_is_missing_is_named(tmp_path: Path) -> None:
+    path = table(tmp_path, "bag,label,a", "s1,1,0.5", "s2,,0.25")
+    with pytest.raises(InvalidInput, match="without missing labels; got 'nan for bag s2"):
+        read(path)

@@ -130,6 +130,10 @@ def read(
     rows of a bag must agree. Cells of a .csv, .tsv or .xlsx sheet that are empty or NA, N/A, #N/A,
     NaN, nan or null have no value.
 
+    Labels in a sheet, a .csv or a .tsv file are numbers if all are written as numbers are, without
+    leading zeros; else they are texts, so that 01 and 1 are two classes. Ids and groups of such
+    files are texts.
+
     Examples
     --------
     >>> import numpy as np, tempfile
@@ -249,9 +253,19 @@ def _from_slides(path: Path, names: Names) -> LabelledBags:
 
 def _from_table(path: Path, names: Names) -> LabelledBags:
     """Return the bags of a table with a row for each token."""
-    texts = [names.bag, *([names.groups] if isinstance(names.groups, str) else [])]
-    frame = frames.frame_of(path, dict.fromkeys(texts, str))
+    texts, labels = _texts(names), []
+    if path.suffix.lower() in frames.UNTYPED:
+        labels = [name for name in (*LABELS, names.labels) if isinstance(name, str)]
+    frame = frames.frame_of(path, texts | dict.fromkeys(labels, str))
+    for name in set(labels) & set(frame.columns) - texts.keys():
+        frame[name] = frames.typed_column(frame[name])
     return _of_frame(path, frame, names)
+
+
+def _texts(names: Names, bag: str = "") -> dict[str, type[str]]:
+    """Return the columns that are read as texts, in which leading zeros count: ids and groups."""
+    groups = [names.groups or GROUPS] if isinstance(names.groups, str) else []
+    return dict.fromkeys([bag or names.bag, *groups], str)
 
 
 def _of_frame(path: Path, frame: Any, names: Names) -> LabelledBags:
@@ -271,8 +285,8 @@ def _of_frame(path: Path, frame: Any, names: Names) -> LabelledBags:
 
 def _from_uci(path: Path, names: Names) -> LabelledBags:
     """Return the bags of a table without names, whose first and last columns are ids and labels."""
-    frame = frames.frame_of(path, {})
     bag = "0" if names.bag == "bag" else names.bag
+    frame = frames.frame_of(path, _texts(names, bag))
     label, last = names.labels, str(frame.columns[-1])
     if label is None or label == "":
         label = last if label == "" else None
@@ -285,7 +299,7 @@ def _from_arff(path: Path, names: Names) -> LabelledBags:
 
     Beside the relation the first attribute has the ids, the last one the labels, as in WEKA.
     """
-    frame = frames.frame_of(path, {names.bag: str})
+    frame = frames.frame_of(path, _texts(names))
     if not len(frame):
         raise InvalidInput(f"FILE {path.name}", "with at least one row", "none")
     held = [name for name in frame.columns if hasattr(frame[name].iloc[0], "columns")]

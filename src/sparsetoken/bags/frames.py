@@ -16,8 +16,9 @@ from sparsetoken.base.files import refused, require_regular
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput, one_line
 
-_INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
+_INTEGER = re.compile(r"[+-]?(0|[1-9]\d*)")
 _NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_TRUTH = {form(str(one)): one for one in (True, False) for form in (str, str.upper, str.lower)}
 Texts = type[str] | dict[str, type[str]]
 LEGAL = "of bags and labels that can be read"
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null")
@@ -97,7 +98,9 @@ def _uci(path: Path, dtype: Texts) -> Any:
     """Read lines ``bag,instance,numbers,label.`` without names, which become 0, 1, and so on."""
     import pandas
 
-    frame = pandas.read_csv(path, header=None, dtype={0: str}, comment="|", skipinitialspace=True)
+    named = [name for name in dtype if name.isdecimal()] if isinstance(dtype, dict) else []
+    texts: Any = dict.fromkeys([0, *map(int, named)], str)
+    frame = pandas.read_csv(path, header=None, dtype=texts, comment="|", skipinitialspace=True)
     frame = frame.dropna(axis=1, how="all")  # after a last comma
     last = frame.columns[-1]
     labels = frame[last].astype(str).str.strip().str.removesuffix(".").str.removesuffix(".0")
@@ -107,14 +110,32 @@ def _uci(path: Path, dtype: Texts) -> Any:
 
 
 def typed(texts: list[str]) -> np.ndarray:
-    """Return texts as integers or numbers, if all are written as these are."""
+    """Return texts as integers or numbers, if all are written as these are.
+
+    Integers of more than 64 bits, of which several would be one number, stay texts.
+    """
     if all(map(_INTEGER.fullmatch, texts)):
-        return np.array([int(text) for text in texts], np.int64)
-    if all(
-        re.fullmatch(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?", text) for text in texts
-    ):
+        try:
+            return np.array([int(text) for text in texts], np.int64)
+        except (OverflowError, ValueError):  # Python reads no integer of 4300 digits
+            return np.array(texts, object)
+    if all(map(_NUMBER.fullmatch, texts)):
         return np.array([float(text) for text in texts])
     return np.array(texts, object)
+
+
+def typed_column(column: Any) -> Any:
+    """Return a column of texts as truth values or numbers, if all are written as these are."""
+    import pandas
+
+    codes, texts = pandas.factorize(column)  # -1 where a cell is missing
+    stripped = [text.strip() for text in texts]
+    values = typed(stripped)
+    if set(stripped) <= _TRUTH.keys():
+        values = np.array([_TRUTH[text] for text in stripped])
+    if values.dtype == object:
+        return column
+    return pandas.Series(values).reindex(codes).set_axis(column.index)
 
 
 _TOKEN = re.compile(r"""\s*('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^,]*?)\s*(?:,|$)""")
@@ -206,7 +227,10 @@ READERS: dict[str, Callable[[Path, Texts], Any]] = {
 }
 """What reads a table, by the ending of the name of its file."""
 
-SHEETS = (".csv", ".tsv", ".parquet", ".pq", ".xlsx")
+UNTYPED = (".csv", ".tsv")
+"""Those whose cells are texts."""
+
+SHEETS = (*UNTYPED, ".parquet", ".pq", ".xlsx")
 """Those with a row of names."""
 
 
