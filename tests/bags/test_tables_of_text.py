@@ -1,5 +1,6 @@
 """Tables of text: cells, rows and columns that a reader could take for others."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +115,69 @@ def test_a_label_that_is_missing_is_named(tmp_path: Path) -> None:
     path = table(tmp_path, "bag,label,a", "s1,1,0.5", "s2,,0.25")
     with pytest.raises(InvalidInput, match="without missing labels; got 'nan for bag s2"):
         read(path)
+
+
+@pytest.mark.parametrize("odd", ["n.d.", "?", '"1,000"', "-"])
+def test_a_cell_that_is_no_number_among_numbers_is_refused(odd: str, tmp_path: Path) -> None:
+    rows = ("s1,0.1,1,no", "s1,0.2,2,no", f"s2,0.3,{odd},yes", "s2,0.4,,yes")
+    path = table(tmp_path, "bag,a,b,label", *rows)
+    told = re.escape(odd.strip('"')) + r"' in row 2.*Mend the cell, or .* in columns="
+    with pytest.raises(InvalidInput, match=r"column b must be of numbers or of texts.*" + told):
+        read(path)
+    with pytest.raises(InvalidInput, match=r"column b must be of real numbers; got .*in row 2"):
+        read(path, columns=["a", "b"])
+    assert read(path, columns=["a"]).left_out == ["b"]
+    rows = (f"s{k},0.{k},{one},no" for k, one in enumerate(("1", "2", "3", odd)))
+    assert read(table(tmp_path, "bag,a,b,label", *rows), groups="b").columns == ["a"]
+
+
+@pytest.mark.parametrize("cells", [("x", "y", "z", ""), ("12b", "a34", "2024-01-02", "7")])
+def test_texts_are_no_tokens(cells: tuple[str, ...], tmp_path: Path) -> None:
+    rows = [f"s{k},0.{k},{cell},no" for k, cell in enumerate(cells)]
+    found = read(table(tmp_path, "bag,a,note,label", *rows))
+    assert (found.columns, found.left_out) == (["a"], ["note"])
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("b,b1,?,4,1.", "nan at bag 1, token 0, column 0"),
+        ("b,b1,3,n,1.", "column 3 must be of numbers or of texts; got .*'n.*' in row 1"),
+        ("b,b1,3,4,?", "without missing labels; got 'nan for bag b"),
+        ("b,b1,3,4", "without missing labels; got 'nan for bag b"),
+    ],
+)
+def test_values_that_are_missing_in_data(row: str, told: str, tmp_path: Path) -> None:
+    rows = ("a,a1,1,2,0.", row, "c,c1,5,6,0.")
+    with pytest.raises(InvalidInput, match=told):
+        read(table(tmp_path, *rows, name="rows.data"))
+
+
+ARFF = """@relation r
+@attribute id {a,b}
+@attribute bag relational
+@attribute f numeric
+@attribute g numeric
+@attribute n string
+@end bag
+@attribute class {0,1}
+@data
+a,"1,2,x\\n3,4,y",0
+"""
+FLAT = """@relation r
+@attribute bag string
+@attribute f numeric
+@attribute g {1,2,other}
+@attribute label {0,1}
+@data
+a,1,1,0
+a,2,2,0
+"""
+
+
+@pytest.mark.parametrize(("start", "row"), [(ARFF, 'b,"?,6,z",1'), (FLAT, "b,?,other,1")])
+def test_values_that_are_missing_in_arff(start: str, row: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="nan at bag 1, token 0, column 0"):
+        read(table(tmp_path, start + row, name="rows.arff"))
+    found = read(table(tmp_path, start + row.replace("?", "5"), name="rows.arff"))
+    assert (found.columns, found.bags.tokens[2, 0]) == (["f", "g"] if start == ARFF else ["f"], 5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,8 @@ def read(
     columns : list of str or int, optional
         The columns of the embedding, or the one column of a table that holds it as a list. The
         default is all columns of numbers, or the one of lists, without ids, labels,
-        groups and lists of coordinates.
+        groups and lists of coordinates. A column with numbers in most of its cells must have them
+        in all; others are texts, and left out.
     dataset : str
         The array of tokens in files with several, such as ``feats``. The default is the one that is
         named as features, embeddings or tokens are, or the only one.
@@ -279,8 +281,9 @@ def _of_frame(path: Path, frame: Any, names: Names) -> LabelledBags:
     places = names.coordinates
     if places == "" and names.columns is None:
         places = next((n for n in columns if is_place(n) and of_vectors(frame[n])), None)
-    own = (names.bag, labels, groups, names.columns, numbers_or_vectors, places)
-    return from_rows(f"FILE {path.name}", frame, *own)
+    own = (names.bag, labels, groups, names.columns)
+    picked = functools.partial(numbers_or_vectors, declared=path.suffix.lower() == ".arff")
+    return from_rows(f"FILE {path.name}", frame, *own, picked, places)
 
 
 def _from_uci(path: Path, names: Names) -> LabelledBags:

@@ -104,7 +104,11 @@ def _uci(path: Path, dtype: Texts) -> Any:
     frame = frame.dropna(axis=1, how="all")  # after a last comma
     last = frame.columns[-1]
     labels = frame[last].astype(str).str.strip().str.removesuffix(".").str.removesuffix(".0")
-    frame[last] = typed(labels.tolist())
+    missing = frame[last].isna() | (labels == "?")
+    frame[last] = labels.mask(missing) if missing.any() else typed(labels.tolist())
+    for name in frame.columns[:-1]:
+        if (missing := frame[name] == "?").any():
+            frame[name] = typed_column(frame[name].mask(missing))
     frame.columns = [str(name) for name in frame.columns]
     return frame
 
@@ -149,7 +153,7 @@ def _arff(path: Path, dtype: Texts) -> Any:
     import pandas
 
     names: list[str] = []
-    within: dict[str, list[str]] = {}
+    within: dict[str, dict[str, bool]] = {}  # whether these are numbers
     numeric: set[str] = set()
     open_in, rows, in_data = "", [], False
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -168,11 +172,15 @@ def _arff(path: Path, dtype: Texts) -> Any:
             open_in = ""
         elif key.lower() == "@attribute":
             name, kind = _attribute(rest.strip())
-            (within[open_in] if open_in else names).append(name)
-            if kind in ("numeric", "real", "integer") and not open_in:
+            of_numbers = kind in ("numeric", "real", "integer")
+            if open_in:
+                within[open_in][name] = of_numbers
+                continue
+            names.append(name)
+            if of_numbers:
                 numeric.add(name)
             if kind == "relational":
-                open_in, within[name] = name, []
+                open_in, within[name] = name, {}
     columns: dict[str, Any] = {}
     for name, values in zip(names, zip(*rows, strict=True), strict=True):
         if name in within:
@@ -207,13 +215,14 @@ def _unquoted(word: str) -> str:
     return word
 
 
-def _relation(text: str, names: list[str]) -> Any:
-    """Return the bag in a cell: numbers, and NaN for what is none."""
+def _relation(text: str, names: dict[str, bool]) -> Any:
+    """Return the bag in a cell: numbers, NaN for what is none, and no texts."""
     import pandas
 
     rows = list(csv.reader(text.split("\n"), skipinitialspace=True))
-    frame = pandas.DataFrame([row for row in rows if row], columns=names)
-    return frame.apply(pandas.to_numeric, errors="coerce").dropna(axis=1, how="all")
+    frame = pandas.DataFrame([row for row in rows if row], columns=list(names))
+    frame = frame.apply(pandas.to_numeric, errors="coerce")
+    return frame[[name for name, kept in names.items() if kept or frame[name].notna().any()]]
 
 
 READERS: dict[str, Callable[[Path, Texts], Any]] = {

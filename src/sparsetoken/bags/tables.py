@@ -319,11 +319,20 @@ def _all_but_labels(frame: Any, names: list[str]) -> list[str]:
     return names
 
 
-def numbers_or_vectors(frame: Any, names: list[str]) -> list[str]:
-    """Return the columns of numbers, or the one of vectors; never a second label or coordinates."""
+def numbers_or_vectors(frame: Any, names: list[str], declared: bool = False) -> list[str]:
+    """Return the columns of numbers, or the one of vectors; never a second label or coordinates.
+
+    Texts are left out. Where most cells of a column are numbers, one that is none is a mistake, or
+    a missing value, unless the file has declared which columns are texts.
+    """
     names = [name for name in names if name not in LABELS]
     names = [name for name in names if not (of_vectors(frame[name]) and is_place(name))]
     vectors = [name for name in names if of_vectors(frame[name])]
+    for name in [] if vectors or declared else names:
+        odd, share = _odd_cell(frame[name])
+        if odd and share > 0.5:
+            remedy = "Rows count from 0. Mend the cell, or name the columns of the tokens in {}."
+            raise InvalidInput(f"column {name}", "of numbers or of texts", odd, remedy, "columns=")
     of_numbers = [name for name in names if _of_numbers(frame[name])]
     if bool(vectors) == bool(of_numbers) or len(vectors) > 1:
         legal = "with columns of numbers, or one column of vectors"
@@ -347,7 +356,7 @@ def _tokens(frame: Any, used: list[str]) -> np.ndarray:
     for name in used:
         if not _of_numbers(frame[name]):
             remedy = "Name the columns of the embedding in `columns`."
-            got = f"dtype {frame[name].dtype}"
+            got = _odd_cell(frame[name])[0] or f"dtype {frame[name].dtype}"
             raise InvalidInput(f"column {name}", "of real numbers", got, remedy)
     tokens = frame[used].to_numpy()
     missing = tokens.dtype == object  # such as pandas.NA, which is no number
@@ -362,6 +371,19 @@ def of_vectors(column: Any) -> bool:
 
 def _of_numbers(column: Any) -> bool:
     return getattr(column.dtype, "kind", "O") in "biuf"
+
+
+def _odd_cell(column: Any) -> tuple[str, float]:
+    """Return the first cell of texts that is no number, "" if all are, and the share of numbers."""
+    import pandas
+
+    if column.dtype.kind != "O":
+        return "", 1.0
+    known = column.reset_index(drop=True).dropna()
+    of_numbers = pandas.to_numeric(known.astype(str), errors="coerce").notna()
+    odd = known[~of_numbers]
+    got = f"{odd.iloc[0]!r} in row {odd.index[0]}" if len(odd) else ""
+    return got, float(of_numbers.mean()) if len(known) else 1.0
 
 
 def _of_index(frame: Any) -> str:
