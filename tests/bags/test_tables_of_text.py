@@ -181,3 +181,17 @@ def test_values_that_are_missing_in_arff(start: str, row: str, tmp_path: Path) -
         read(table(tmp_path, start + row, name="rows.arff"))
     found = read(table(tmp_path, start + row.replace("?", "5"), name="rows.arff"))
     assert (found.columns, found.bags.tokens[2, 0]) == (["f", "g"] if start == ARFF else ["f"], 5)
+
+
+@pytest.mark.parametrize("order", [("bag", "class"), ("class", "bag"), ("class", "x", "bag")])
+def test_the_ids_of_arff_are_no_labels(order: tuple[str, ...], tmp_path: Path) -> None:
+    values = {"bag": "s{}", "class": "{}", "x": "q"}
+    head = [f"@attribute {name} string" for name in order]
+    rows = [",".join([*(values[n].format(k) for n in order), f'"{k},2"']) for k in (0, 1)]
+    lines = (*head, "@attribute of relational", "@attribute f numeric", "@attribute g numeric")
+    path = table(tmp_path, *lines, "@end of", "@data", *rows, name="rows.arff")
+    found = read(path, label="class")
+    assert (found.ids.tolist(), found.y.tolist()) == (["s0", "s1"], ["0", "1"])
+    assert set(read(path).y.tolist()) == ({"q"} if "x" in order else {"0", "1"})
+    with pytest.raises(InvalidInput, match="labels must be another column than that of the bag"):
+        read(path, label="bag")

@@ -300,7 +300,8 @@ def _from_uci(path: Path, names: Names) -> LabelledBags:
 def _from_arff(path: Path, names: Names) -> LabelledBags:
     """Return the bags of a relational attribute, or of a table with a row for each token.
 
-    Beside the relation the first attribute has the ids, the last one the labels, as in WEKA.
+    Beside the relation the first attribute has the ids, unless one has their name, and the last of
+    the others the labels, as in WEKA.
     """
     frame = frames.frame_of(path, _texts(names))
     if not len(frame):
@@ -309,14 +310,18 @@ def _from_arff(path: Path, names: Names) -> LabelledBags:
     if not held:
         return _of_frame(path, frame, names)
     relation, beside = held[0], [name for name in frame.columns if name not in held]
+    key = names.bag if names.bag in beside else next(iter(beside[:-1]), "")
     labels, source = names.labels, "labels"
     if isinstance(labels, str):
-        label = label_name(path, beside, labels, beside[-1] if beside else "class")
+        others = [name for name in beside if name != key]
+        label = label_name(path, beside, labels, others[-1] if others else "class")
         check_present(f"FILE {path.name}", "column", label, beside)
+        if label == key:
+            raise InvalidInput("labels", "another column than that of the bag ids", label)
         labels, source = frame[label].tolist(), f"column {label}"
     bags = as_bags(list(frame[relation]), empty=True)
     ids = np.arange(len(bags))
-    if key := names.bag if names.bag in beside else next(iter(beside[:-1]), ""):
+    if key:
         ids = frame[key].to_numpy().astype(str)
     if len(set(ids.tolist())) < len(ids):
         raise InvalidInput(f"FILE {path.name}", "with one row for each bag", f"ids {key}")
