@@ -393,6 +393,33 @@ def test_a_slide_without_coordinates_has_none_that_are_known(tmp_path: Path) -> 
         read(**given)
 
 
+@pytest.mark.parametrize(("name", "rows"), [("coords", 3), ("coords", 1), ("xy", 3)])
+def test_coordinates_of_another_length_are_refused(name: str, rows: int, tmp_path: Path) -> None:
+    given, places = npz(tmp_path), {name: np.ones((rows, 2))}
+    np.savez(given["path"] / "s_1.npz", embedding=BAGS["s_1"], **places)
+    told = rf"s_1\.npz must be with a row of {name} for each of 4 tokens; got '{rows} rows"
+    with pytest.raises(InvalidInput, match=told + ".*coordinates= names another"):
+        read(**given)
+    assert read(**given, coordinates=None).bags.coordinates is None
+    arrays = {"X": TOKENS[:4], "bag": [0, 1, 1, 1], "y": [0, 1]}
+    np.savez(tmp_path / "bags.npz", **arrays, **places)
+    with pytest.raises(InvalidInput, match=r"bags\.npz must be with a row of .*; got '\d rows"):
+        read(tmp_path / "bags.npz")
+
+
+def test_places_of_whole_bags_are_no_coordinates(tmp_path: Path) -> None:
+    """Nor are those of the patches behind the one embedding of a slide."""
+    given = npz(tmp_path)
+    np.savez(given["path"] / "s_1.npz", embedding=BAGS["s_1"], center=np.ones((1, 2)))
+    np.savez(given["path"] / "s_012.npz", embedding=BAGS["s_012"], coords=np.ones((9, 2)))
+    places = read(**given).bags.coordinates
+    assert places is not None
+    assert np.isnan(places).all(axis=1).tolist() == [False] * 3 + [True] * 5
+    arrays = {"X": TOKENS[:4], "bag": [0, 1, 1, 1], "y": [0, 1], "center": np.ones((2, 2))}
+    np.savez(tmp_path / "bags.npz", **arrays)
+    assert read(tmp_path / "bags.npz").bags.coordinates is None
+
+
 def test_one_file_is_one_bag(tmp_path: Path) -> None:
     path = npy(tmp_path)["path"]
     found = read(path / "s_007.npy", labels=None)

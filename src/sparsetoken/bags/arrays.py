@@ -13,7 +13,7 @@ import scipy
 
 from sparsetoken.bags.container import MOST_AXES
 from sparsetoken.bags.labels import some
-from sparsetoken.bags.names import is_of_tokens, is_place
+from sparsetoken.bags.names import is_of_coordinates, is_of_tokens, is_place
 from sparsetoken.base.files import refused, require_regular
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
@@ -113,8 +113,22 @@ def _coordinates_of(path: Path, wanted: str | None, arrays: Arrays, L: int) -> A
             raise InvalidInput(f"FILE {path}", legal, shapes(arrays), remedy, "coordinates=")
         return arrays[name]
     fitting = [name for name, one in arrays.items() if is_place(name) and fits(one)]
-    named = [name for name in fitting if name.rpartition("/")[2].lower().startswith("coord")]
+    if not fitting and L > 1:  # one token may be the embedding of a slide of many patches
+        for name, one in arrays.items():
+            if is_place(name) and of_tokens(one) and one.shape[-1] <= MOST_AXES:
+                refuse_misplaced(path, name, one.shape[-2], L)
+    named = [name for name in fitting if is_of_coordinates(name)]
     return arrays[(named or fitting)[0]] if len(named or fitting) == 1 else None
+
+
+def refuse_misplaced(path: Path, name: str, rows: int, L: int, n: int = 1) -> None:
+    """Raise `InvalidInput` for coordinates without a row for each of L tokens.
+
+    Those of other names than "coordinates" may have a row for each of n bags.
+    """
+    if is_of_coordinates(name) or rows not in (1, n):
+        legal, remedy = f"with a row of {name} for each of {L} tokens", "{} names another array."
+        raise InvalidInput(f"FILE {path}", legal, f"{rows} rows", remedy, "coordinates=")
 
 
 def _npy(path: Path, stack: contextlib.ExitStack, wanted: str) -> Arrays:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsetoken.bags.arrays import matlab, of_tokens, tokens_of
-from sparsetoken.bags.container import Bags
+from sparsetoken.bags.arrays import matlab, of_tokens, refuse_misplaced, tokens_of
+from sparsetoken.bags.container import MOST_AXES, Bags
 from sparsetoken.bags.convert import as_bags
 from sparsetoken.bags.frames import LEGAL
 from sparsetoken.bags.labelled import LabelledBags
@@ -146,7 +146,7 @@ def _bags_of(stored: Stored, names: Names, labels: Any, source: str) -> Labelled
         legal = "of shape (n, L, d), or (tokens, d) with an array of bag ids"
         raise InvalidInput(f"array {name}", legal, f"shape {X.shape}")
     found = grouped(X, _line(stored.array(bag)), labels, source)
-    if (where := _coordinates(stored, names.coordinates, len(X))) is not None:
+    if (where := _coordinates(stored, names.coordinates, len(X), len(found.ids))) is not None:
         return found.with_coordinates(where)
     return found
 
@@ -177,7 +177,7 @@ def _each_a_bag(stored: Stored, names: Names) -> tuple[Bags, np.ndarray] | None:
     return as_bags(arrays, empty=True), np.array(stored.names)
 
 
-def _coordinates(stored: Stored, wanted: Any, N: int) -> np.ndarray | None:
+def _coordinates(stored: Stored, wanted: Any, N: int, n: int) -> np.ndarray | None:
     if wanted is None:
         return None
     if wanted:
@@ -186,9 +186,13 @@ def _coordinates(stored: Stored, wanted: Any, N: int) -> np.ndarray | None:
             legal, got = f"of shape ({N}, k), one row for each token", f"shape {where.shape}"
             raise InvalidInput(f"array {wanted}", legal, got)
         return np.asarray(where, float)
-    named = [stored.get(name) for name in stored.names if is_place(name)]
-    named = [one for one in named if one.ndim == 2 and len(one) == N and one.dtype.kind in "iuf"]
-    return np.asarray(named[0], float) if len(named) == 1 else None
+    named = {name: stored.get(name) for name in stored.names if is_place(name)}
+    named = {k: one for k, one in named.items() if one.ndim == 2 and one.dtype.kind in "iuf"}
+    fitting = [one for one in named.values() if len(one) == N]
+    for name, one in [] if fitting else named.items():
+        if one.shape[1] <= MOST_AXES:
+            refuse_misplaced(stored.path, name, len(one), N, n)
+    return np.asarray(fitting[0], float) if len(fitting) == 1 else None
 
 
 def _line(values: np.ndarray) -> np.ndarray:

@@ -27,6 +27,11 @@ def is_place(name: str) -> bool:
     return any(_PLACE.fullmatch(word) for word in _words(name.rsplit("/", 1)[-1]))
 
 
+def is_of_coordinates(name: str) -> bool:
+    """Whether a name says coordinates in this word; of an array in groups the last part counts."""
+    return name.rpartition("/")[2].lower().startswith("coord")
+
+
 def is_of_tokens(name: str) -> bool:
     """Whether a name is that of embeddings; of an array in groups the last part counts."""
     last = name.rsplit("/", 1)[-1]
