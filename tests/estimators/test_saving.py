@@ -167,6 +167,20 @@ def test_a_model_of_another_version_is_refused(ending, bags, tmp_path):
         load(path, trust_pickle=ending == "joblib")
 
 
+@pytest.mark.parametrize("model", [BagClassifier(), make_pipeline(BagPooling(), PCA())], ids=str)
+@pytest.mark.parametrize("ending", ["skops", "joblib"])
+def test_a_model_that_was_not_fitted_is_refused(model, ending, tmp_path):
+    import skops.io
+
+    path = tmp_path / f"m.{ending}"
+    with pytest.raises(InvalidInput, match=r"the model must be fitted; got '\w+ that was not fi"):
+        save(model, path)
+    assert not path.exists()
+    (skops.io.dump if ending == "skops" else joblib.dump)(model, path)
+    with pytest.raises(InvalidInput, match=r"MODEL m\.\w+ must be fitted; .* Fit it and save"):
+        load(path, trust_pickle=ending == "joblib")
+
+
 def test_a_zip_file_of_something_else_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "m.skops", "w") as packed:
         packed.writestr("notes.txt", b"hello")

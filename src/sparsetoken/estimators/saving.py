@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.base.files import refused, written_whole
 from sparsetoken.base.machine import needed
@@ -57,8 +59,8 @@ def save(estimator: Any, path: Path | str) -> None:
     Raises
     ------
     InvalidInput
-        If the path has another ending, skops is not installed, or a part is of a type that `load`
-        would refuse.
+        If the model is not fitted, the path has another ending, skops is not installed, or a part
+        is of a type that `load` would refuse.
     OSError
         If the file cannot be written.
 
@@ -78,6 +80,7 @@ def save(estimator: Any, path: Path | str) -> None:
     """
     path = Path(path)
     check_savable("path", path)
+    _check_fitted("the model", estimator, "Call fit first.")
     if path.suffix.lower() in PICKLES:
         import joblib
 
@@ -109,9 +112,9 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
     Raises
     ------
     InvalidInput
-        If there is no such file, if it is damaged or of another version, if it names types other
-        than those of this package and the ones that skops knows to be harmless, or if it is a
-        pickle that is not trusted.
+        If there is no such file, if it is damaged or of another version, if its model was not
+        fitted, if it names types other than those of this package and the ones that skops knows to
+        be harmless, or if it is a pickle that is not trusted.
 
     See Also
     --------
@@ -179,7 +182,18 @@ def _complete(model: Any, path: Path) -> Any:
             got = f"{path}, {type(one).__name__} without {', '.join(missing)}"
             remedy = "Another version saved it: fit and save it again."
             raise InvalidInput("MODEL", "an estimator that this version saved", got, remedy)
+    _check_fitted(f"MODEL {path.name}", model, "Fit it and save it again.")
     return model
+
+
+def _check_fitted(name: str, model: Any, remedy: str) -> None:
+    """Raise `InvalidInput` for an estimator that was not fitted."""
+    try:
+        if isinstance(model, BaseEstimator):
+            check_is_fitted(model)
+    except NotFittedError:
+        got = f"{type(model).__name__} that was not fitted"
+        raise InvalidInput(name, "fitted", got, remedy) from None
 
 
 def _estimators(value: Any) -> Iterator[BaseEstimator]:
