@@ -460,7 +460,11 @@ def test_columns_are_those_of_the_fit_whatever_their_order(tmp_path):
     other.drop(columns="b").to_parquet(tmp_path / "c.parquet")
     refused = run("score", model, tmp_path / "c.parquet")
     assert refused.exit_code == 2
-    assert "columns must be" in refused.stderr
+    told = "FILE c.parquet must be with the columns that the model was fitted to; got 'columns "
+    assert told in refused.stderr
+    assert "There is no b." in refused.stderr
+    refused = run("score", model, tmp_path / "c.parquet", "--columns", "a,b,c")
+    assert "--columns must be different ones of c, a, age; got 'a, b, c'" in refused.stderr
 
 
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")

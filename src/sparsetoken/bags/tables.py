@@ -302,8 +302,10 @@ def chosen(columns: Sequence[str | int], names: Sequence[str]) -> list[str]:
     """Return the columns of the tokens that are asked for, or raise `InvalidInput`."""
     columns = column_name(columns)
     wanted = [columns] if isinstance(columns, str) else [str(column) for column in columns]
-    if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(names):
-        raise InvalidInput("columns", f"different ones of {some(names)}", ", ".join(wanted))
+    lacking = [name for name in wanted if name not in names]
+    if not wanted or len(set(wanted)) < len(wanted) or lacking:
+        legal, remedy = f"different ones of {some(names)}", f"There is no {some(lacking)}."
+        raise InvalidInput("columns", legal, ", ".join(wanted), remedy if lacking else "")
     return wanted
 
 

@@ -128,26 +128,35 @@ class Source:
     def loaded(self, file: Path, columns: list[str] | None = None, **more: bool) -> LabelledBags:
         """Read bags, with labels unless `labelled` is false.
 
-        Columns are those of the options, else the given ones. Bags may be without a token if empty
-        ones are allowed.
+        Columns are those of the options, else the given ones, of a model. Bags may be without a
+        token if empty ones are allowed.
         """
         from sparsetoken.bags.files import loaded
+        from sparsetoken.base.validation import InvalidInput
 
-        places = names(self.coordinates) or [""]
-        return loaded(
-            file,
-            labels=self.labels or "",
-            label=self.label,
-            id=self.id,
-            partial=self.partial,
-            bag=self.bag,
-            groups=self.groups,
-            merge_groups=self.merge_groups,
-            columns=names(self.columns) or columns,
-            dataset=self.dataset,
-            coordinates=places if len(places) > 1 else places[0],
-            **more,
-        )
+        places, own = names(self.coordinates) or [""], names(self.columns)
+        try:
+            return loaded(
+                file,
+                labels=self.labels or "",
+                label=self.label,
+                id=self.id,
+                partial=self.partial,
+                bag=self.bag,
+                groups=self.groups,
+                merge_groups=self.merge_groups,
+                columns=own or columns,
+                dataset=self.dataset,
+                coordinates=places if len(places) > 1 else places[0],
+                **more,
+            )
+        except InvalidInput as error:
+            name, legal, _, remedy = error.args[:4]
+            if own or not columns or name != "columns":
+                raise
+            got = legal.replace("different ones of", "columns")
+            legal = "with the columns that the model was fitted to"
+            raise InvalidInput(f"FILE {file.name}", legal, got, remedy) from None
 
 
 @Option(name="*")
