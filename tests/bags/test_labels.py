@@ -226,7 +226,7 @@ def test_every_reader_takes_groups(tmp_path: Path) -> None:
         assert one.columns in (["u", "v"], ["0", "1"])
     assert from_long(X, ids).groups is None
     assert read(tmp_path / "named.npz", labels=None, groups=None).groups is None
-    with pytest.raises(InvalidInput, match="two labels in bag b"):
+    with pytest.raises(InvalidInput, match="two groups in bag b"):
         from_long(X, ids, groups=["P1", "P2"] * 3)
 
 

@@ -157,6 +157,17 @@ def test_labels_are_numbers_if_all_are_written_so(
     )
 
 
+def test_truth_values_have_one_spelling(tmp_path: Path) -> None:
+    folder = slides(tmp_path, "a", "b", "c")
+    rows = ("a,True", "b,false", "c,TRUE")
+    with pytest.raises(
+        InvalidInput, match="True and False in one spelling; got 'TRUE, True, false'"
+    ):
+        read(folder, labels=sheet(tmp_path, *rows))
+    found = read(folder, labels=sheet(tmp_path, *rows[:2], "c,True"))
+    assert found.y.tolist() == ["True", "false", "True"]
+
+
 @pytest.mark.parametrize("ending", [".tsv", ".parquet", ".xlsx"])
 def test_other_sheets(ending: str, tmp_path: Path) -> None:
     frame = pandas.DataFrame({"slide": ["007", "1"], "y": [1, 0]})

@@ -195,3 +195,14 @@ def test_the_ids_of_arff_are_no_labels(order: tuple[str, ...], tmp_path: Path) -
     assert set(read(path).y.tolist()) == ({"q"} if "x" in order else {"0", "1"})
     with pytest.raises(InvalidInput, match="labels must be another column than that of the bag"):
         read(path, label="bag")
+
+
+def test_what_is_wrong_with_groups_is_said_of_groups(tmp_path: Path) -> None:
+    path = table(tmp_path, HEAD, *ROWS)
+    with pytest.raises(InvalidInput, match=r"column pat; .* groups= names the column of the gro"):
+        read(path, groups="pat")
+    with pytest.raises(InvalidInput, match="a must be one group for each bag; got 'two groups in"):
+        read(path, groups="a")
+    np.savez(tmp_path / "bags.npz", X=np.eye(2), bag=[0, 1], y=[0, 1])
+    with pytest.raises(InvalidInput, match=r"array pat; .* groups= names the array of the groups"):
+        read(tmp_path / "bags.npz", groups="pat")

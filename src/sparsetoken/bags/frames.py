@@ -18,7 +18,7 @@ from sparsetoken.base.validation import InvalidInput, one_line
 
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d*)")
 _NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-_TRUTH = {form(str(one)): one for one in (True, False) for form in (str, str.upper, str.lower)}
+TRUTH = {form(str(one)): one for one in (True, False) for form in (str, str.upper, str.lower)}
 Texts = type[str] | dict[str, type[str]]
 LEGAL = "of bags and labels that can be read"
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null")
@@ -135,8 +135,8 @@ def typed_column(column: Any) -> Any:
     codes, texts = pandas.factorize(column)  # -1 where a cell is missing
     stripped = [text.strip() for text in texts]
     values = typed(stripped)
-    if set(stripped) <= _TRUTH.keys():
-        values = np.array([_TRUTH[text] for text in stripped])
+    if set(stripped) <= TRUTH.keys():
+        values = np.array([TRUTH[text] for text in stripped])
     if values.dtype == object:
         return column
     return pandas.Series(values).reindex(codes).set_axis(column.index)

@@ -131,7 +131,7 @@ class LabelledBags:
         """Give bags their groups, in any form that labels have; None leaves them without."""
         if groups is None:
             return self
-        known = labels_of(groups, self.bags.offsets, self.ids, self.rows, name, index)
+        known = labels_of(groups, self.bags.offsets, self.ids, self.rows, name, index, "group")
         return dataclasses.replace(self, groups=known)
 
     def with_coordinates(self, coordinates: Float[np.ndarray, "N k"]) -> LabelledBags:

@@ -29,11 +29,12 @@ def labels_of(
     rows: Int[np.ndarray, " N"],
     name: str = "labels",
     index: Any = None,
+    word: str = "label",
 ) -> Shaped[np.ndarray, " n"]:
     """Return labels, in any form that `from_long` takes, in the order of the bags.
 
     Bags begin at `offsets`, and their tokens are the `rows` of the table given, whose index is 0
-    to N - 1 by default; messages call the labels by `name`.
+    to N - 1 by default; messages call the labels by `name`, and each by the `word`.
 
     Raises
     ------
@@ -53,7 +54,7 @@ def labels_of(
     if isinstance(labels, Mapping):
         labels = _by_id(labels, ids.tolist(), name)
     elif (given := listed(labels, name)).shape == (N,):
-        return _one_of_each(given[rows], offsets, ids, rows, name)
+        return _one_of_each(given[rows], offsets, ids, rows, name, word)
     elif given.shape != (n,):
         legal = f"one for each of {n} bags or {N} tokens, or a mapping from ids"
         raise InvalidInput(name, legal, f"shape {given.shape}")
@@ -105,7 +106,12 @@ def _by_id(labels: Mapping, ids: list[Any], name: str) -> list[Any]:
 
 
 def _one_of_each(
-    labels: np.ndarray, offsets: np.ndarray, ids: np.ndarray, rows: np.ndarray, name: str
+    labels: np.ndarray,
+    offsets: np.ndarray,
+    ids: np.ndarray,
+    rows: np.ndarray,
+    name: str,
+    word: str,
 ) -> np.ndarray:
     """Return the label of each bag, which all of its tokens have."""
     owner = np.repeat(np.arange(len(ids)), np.diff(offsets))
@@ -114,6 +120,6 @@ def _one_of_each(
     differs = labels != y[owner]
     if differs.any():
         token = int(np.argmax(differs))
-        got = f"two labels in bag {ids[owner[token]]}, the second in row {rows[token]}"
-        raise InvalidInput(name, "one label for each bag", got)
+        got = f"two {word}s in bag {ids[owner[token]]}, the second in row {rows[token]}"
+        raise InvalidInput(name, f"one {word} for each bag", got)
     return read_labels(y, name)

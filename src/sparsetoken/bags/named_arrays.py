@@ -56,9 +56,10 @@ class Stored:
     names: Sequence[str]
     get: Callable[[str], np.ndarray]
 
-    def array(self, name: str) -> np.ndarray:
+    def array(self, name: str, of_groups: bool = False) -> np.ndarray:
         """Return an array, or raise `InvalidInput` with the names there are."""
-        check_present(f"FILE {self.path.name}", "array", name, self.names)
+        what = f"FILE {self.path.name}"
+        check_present(what, "array", name, self.names, of_groups=of_groups)
         return self.get(name)
 
     def named(self, name: str, known: Sequence[str]) -> str:
@@ -90,9 +91,9 @@ def from_packed(path: Path, names: Names) -> LabelledBags:
     stored = Stored(path, inside, lambda name: _array(path, name))
     ids = stored.array(IDS)
 
-    def in_order(name: str) -> dict[Any, Any]:
+    def in_order(name: str, of_groups: bool = False) -> dict[Any, Any]:
         """Return values by id, in whose order they were written."""
-        values = stored.array(name)
+        values = stored.array(name, of_groups)
         if values.shape != ids.shape:
             legal = f"of the shape {ids.shape} of the ids"
             raise InvalidInput(f"array {name}", legal, f"shape {values.shape}")
@@ -103,7 +104,7 @@ def from_packed(path: Path, names: Names) -> LabelledBags:
         label = label_name(path, inside, labels, LABEL)
         labels, source = in_order(label), f"array {label}"
     if isinstance(groups, str):
-        groups = in_order(groups or GROUPS) if groups or GROUPS in inside else None
+        groups = in_order(groups or GROUPS, True) if groups or GROUPS in inside else None
     kept = COORDINATES in inside and names.coordinates is not None
     places = stored.array(COORDINATES) if kept else None
     columns = stored.array(COLUMNS).tolist() if COLUMNS in inside else None
@@ -121,7 +122,8 @@ def _from_arrays(stored: Stored, names: Names) -> LabelledBags:
         if groups == "" and GROUPS not in stored.names:
             groups = None
         else:
-            groups, source = _line(stored.array(groups or GROUPS)), f"array {groups or GROUPS}"
+            source = f"array {groups or GROUPS}"
+            groups = _line(stored.array(groups or GROUPS, True))
     found = found.with_groups(groups, source if groups is not None else "groups")
     return found if names.columns is None else found.only(chosen(names.columns, found.columns))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.bags.frames import MISSING, SHEETS, frame_of, typed
+from sparsetoken.bags.frames import MISSING, SHEETS, TRUTH, frame_of, typed
 from sparsetoken.bags.keys import is_missing, read_keys, read_labels
 from sparsetoken.bags.labels import some
 from sparsetoken.bags.names import GROUPS, LABEL
@@ -194,6 +194,9 @@ def _array(name: str, values: list[Any]) -> np.ndarray:
     """Return labels, numbers if all are written so, or groups, which stay texts."""
     if name == GROUPS:
         return read_keys(values, "groups")
+    spelt = sorted({one for one in values if isinstance(one, str) and one in TRUTH})
+    if len(spelt) > len({TRUTH[one] for one in spelt}):
+        raise InvalidInput("labels", "True and False in one spelling", ", ".join(spelt))
     if all(isinstance(one, str) for one in values):
         return read_labels(typed(values), "labels")
     return read_labels(values, "labels")

@@ -251,7 +251,7 @@ def from_rows(
     frame.columns = names
     given = [bag, *(name for name in (labels, groups) if isinstance(name, str))]
     for name in given:
-        check_present(what, "column", str(name), names, _of_index(frame))
+        check_present(what, "column", str(name), names, _of_index(frame), name is groups)
     if bag in given[1:]:
         what = "labels" if labels == bag else "groups"
         raise InvalidInput(what, "another column than that of the bag ids", bag)
@@ -279,13 +279,19 @@ def column_name(value: Any) -> Any:
 
 
 def check_present(
-    what: str, kind: str, name: str, names: Collection[str], remedy: str = ""
+    what: str,
+    kind: str,
+    name: str,
+    names: Collection[str],
+    remedy: str = "",
+    of_groups: bool = False,
 ) -> None:
     """Raise `InvalidInput` if a table has no array or column of a name."""
     if name not in names:
         got = f"{kind}s " + ", ".join(list(names)[:20])
-        keywords = () if remedy else ("labels=", "bag=")
-        remedy = remedy or f"{{}} and {{}} name the {kind}s of labels and bag ids."
+        keywords = () if remedy else ("groups=",) if of_groups else ("labels=", "bag=")
+        told = f"{{}} and {{}} name the {kind}s of labels and bag ids."
+        remedy = remedy or (f"{{}} names the {kind} of the groups." if of_groups else told)
         raise InvalidInput(what, f"with the {kind} {name}", got, remedy, *keywords)
 
 
