@@ -144,6 +144,7 @@ def test_texts_are_no_tokens(cells: tuple[str, ...], tmp_path: Path) -> None:
         ("b,b1,?,4,1.", "nan at bag 1, token 0, column 0"),
         ("b,b1,3,n,1.", "column 3 must be of numbers or of texts; got .*'n.*' in row 1"),
         ("b,b1,3,4,?", "without missing labels; got 'nan for bag b"),
+        ("?,b1,3,4,1.", "bag_ids must be without missing values; got 'nan in row 1"),
         ("b,b1,3,4", "without missing labels; got 'nan for bag b"),
     ],
 )
@@ -151,6 +152,12 @@ def test_values_that_are_missing_in_data(row: str, told: str, tmp_path: Path) ->
     rows = ("a,a1,1,2,0.", row, "c,c1,5,6,0.")
     with pytest.raises(InvalidInput, match=told):
         read(table(tmp_path, *rows, name="rows.data"))
+
+
+def test_texts_that_are_missing_in_data_are_no_tokens(tmp_path: Path) -> None:
+    rows = ("1,a,0.5,0.", "?,b,0.25,1.")
+    found = read(table(tmp_path, *rows, name="rows.data"), bag="1")
+    assert (found.columns, found.left_out) == (["2"], ["0"])
 
 
 ARFF = """@relation r

@@ -108,7 +108,8 @@ def _uci(path: Path, dtype: Texts) -> Any:
     frame[last] = labels.mask(missing) if missing.any() else typed(labels.tolist())
     for name in frame.columns[:-1]:
         if (missing := frame[name] == "?").any():
-            frame[name] = typed_column(frame[name].mask(missing))
+            cells = frame[name].mask(missing)
+            frame[name] = cells if name in texts else typed_column(cells)
     frame.columns = [str(name) for name in frame.columns]
     return frame
 
