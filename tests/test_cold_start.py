@@ -39,7 +39,7 @@ save(st.estimators.PooledLinearClassifier().fit(X, y), "model.pkl")
 np.savez("bags.npz", X=X, y=y)
 with contextlib.redirect_stdout(io.StringIO()) as said:
     assert execute(["bags", "predict", "model.pkl", "bags.npz", "--trust-pickle"]) == 0
-assert "bag,label,probability" in said.getvalue().splitlines()
+assert "bag,label,probability_0,probability_1" in said.getvalue().splitlines()
 """
 
 

@@ -26,6 +26,7 @@ import joblib
 from joblib.externals.loky.backend import resource_tracker
 
 from sparsetoken.base.content import canonical_text
+from sparsetoken.base.files import path_of
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import Failure, InvalidInput, integer
 from sparsetoken.numerics.backend import with_x64
@@ -94,8 +95,6 @@ def solved(
         If a worker process dies. What has ended is kept.
     """
     integer("workers", workers, 1)
-    if keep is not None and (not isinstance(keep, str | os.PathLike) or not os.fspath(keep)):
-        raise InvalidInput("keep", "None or the path of a folder", keep)  # "" is an unset variable
     folder, keys = None if keep is None else Kept(keep), [""] * len(points)
     if folder is not None:
         keys = [canonical_text([FORMAT, *call, point]) for point in points]
@@ -223,7 +222,7 @@ class Kept:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
+        self.folder = path_of("keep", folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

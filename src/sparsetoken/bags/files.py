@@ -28,7 +28,7 @@ from sparsetoken.bags.tables import (
     numbers_or_vectors,
     of_vectors,
 )
-from sparsetoken.base.files import require_regular, unreadable
+from sparsetoken.base.files import path_of, require_regular, unreadable
 from sparsetoken.base.validation import InvalidInput
 
 
@@ -185,7 +185,7 @@ def loaded(
 
     Labels are read only if `labelled`; bags are without a token only where `empty` allows it.
     """
-    path, sheet = Path(path), None
+    path, sheet = path_of("FILE", path), None
     bag, label, groups = (column_name(value) for value in (bag, label, groups))
     if is_sheet(labels):
         name = str(label) if labelled else None

@@ -8,6 +8,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from sparsetoken.base.validation import Failure, InvalidInput, one_line
 
@@ -42,6 +43,13 @@ def unreadable(name: str, legal: str, path: Path, error: Exception) -> InvalidIn
     """Return the error for a file whose reader failed."""
     reason = one_line(error).removesuffix(":")
     return InvalidInput(name, legal, str(path), reason[:LONGEST_REASON])
+
+
+def path_of(name: str, given: Any) -> Path:
+    """Return a path, or raise `InvalidInput` for what is none, as a variable that is not set."""
+    if not isinstance(given, str | os.PathLike) or not os.fspath(given):
+        raise InvalidInput(name, "a path", given)
+    return Path(given)
 
 
 def require_place(name: str, path: Path, *inputs: Path) -> None:

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from sparsetoken.base.files import refused, written_whole
+from sparsetoken.base.files import path_of, refused, written_whole
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
 
@@ -78,7 +78,7 @@ def save(estimator: Any, path: Path | str) -> None:
     ...     os.listdir(folder)
     ['model.skops']
     """
-    path = Path(path)
+    path = path_of("path", path)
     check_savable("path", path)
     _check_fitted("the model", estimator, "Call fit first.")
     if path.suffix.lower() in PICKLES:
@@ -134,7 +134,7 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
     ...     load(folder + "/model.skops")
     PooledLinearClassifier()
     """
-    path = Path(path)
+    path = path_of("MODEL", path)
     if not path.is_file():
         raise InvalidInput("MODEL", "a file that is there", str(path))
     if zipfile.is_zipfile(path):
