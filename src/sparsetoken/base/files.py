@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import itertools
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -63,6 +66,22 @@ def require_place(name: str, path: Path, *inputs: Path) -> None:
     if path.is_dir():
         raise InvalidInput(name, "a file", f"the folder {path}")
     require_regular(name, path)
+    _require_parent(name, path)
+
+
+def require_store(name: str, path: Path) -> None:
+    """Raise `InvalidInput` unless a zarr group can be written there, or replaced."""
+    if path.exists() and not _is_store(path):
+        legal = "a new path, or that of a zarr group, which is replaced"
+        raise InvalidInput(name, legal, str(path), "What is there is no zarr group.")
+    _require_parent(name, path)
+
+
+def _is_store(path: Path) -> bool:
+    return (path / "zarr.json").is_file()
+
+
+def _require_parent(name: str, path: Path) -> None:
     folder = path.resolve().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InvalidInput(name, "in a writable folder", str(path))
@@ -95,6 +114,44 @@ def written_whole(path: Path) -> Iterator[Path]:
         with contextlib.suppress(OSError):
             aside.unlink()
         raise
+
+
+@contextlib.contextmanager
+def store_written_whole(path: Path) -> Iterator[Path]:
+    """Return a temporary path to write a zarr group to, which replaces that at the end, if any.
+
+    After an error the old one is unchanged and nothing else remains. Of several processes the last
+    one has its place.
+    """
+    target = path.resolve()  # a link stays a link
+    try:
+        box = Path(tempfile.mkdtemp(prefix=f".{target.stem}.", dir=target.parent))
+    except OSError as error:  # names the temporary folder
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    new, olds = box / "new", (box / str(number) for number in itertools.count())
+    try:
+        yield new
+        while not _took_place(new, target, next(olds)):
+            pass
+    finally:
+        shutil.rmtree(box, ignore_errors=True)
+
+
+def _took_place(new: Path, target: Path, old: Path) -> bool:
+    """Move the zarr group at a path away and another there, or return False if one came between."""
+    with contextlib.suppress(FileNotFoundError):
+        target.rename(old)
+    try:
+        if old.exists() and not _is_store(old):
+            raise OSError(errno.EPERM, "What is there is no zarr group", str(target))
+        new.rename(target)
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+            return False
+        if old.exists():
+            old.rename(target)
+        raise
+    return True
 
 
 def _mask() -> int:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparsetoken.base.files import require_place, written_whole
+from sparsetoken.base.files import (
+    require_place,
+    require_store,
+    store_written_whole,
+    written_whole,
+)
 from sparsetoken.base.machine import needed
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, choice
@@ -130,8 +134,8 @@ def _check_files(grid: Grid) -> None:
             continue
         if path.suffix.lower() not in endings:
             raise InvalidInput(name, f"a path that ends in {', '.join(endings)}", str(path))
-        if path.suffix.lower() != ".zarr" or path.is_file():
-            require_place(name, path)
+        require = require_store if path.suffix.lower() == ".zarr" else require_place
+        require(name, path)
     if grid.plot is not None:
         needed("matplotlib", "to draw", "app")
     if grid.out is not None:
@@ -170,12 +174,9 @@ def _write(found: Found, path: Path) -> None:
         with written_whole(path) as aside:
             dataset.to_netcdf(aside, engine="scipy", format="NETCDF3_64BIT")
         return
-    aside = path.with_name(f".{path.name}.unfinished")
-    with warnings.catch_warnings():
+    with store_written_whole(path) as aside, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # texts and consolidated metadata are not standard yet
         dataset.to_zarr(aside, mode="w", consolidated=True)
-    shutil.rmtree(path, ignore_errors=True)
-    aside.rename(path)
 
 
 def _draw(found: Found, path: Path) -> None:
