@@ -212,3 +212,35 @@ def test_what_has_no_tokens_to_tell_of(slides: Path, tmp_path: Path) -> None:
     assert list(table) == ["bag", "place", "x", "y", "z", "attention"]
     with pytest.raises(InvalidInput, match="ids must be one for each of 30 bags"):
         token_table(model, bags, ["a"])
+
+
+def test_a_table_of_tokens_does_not_replace_what_is_read(
+    slides: Path, model: Path, tmp_path: Path
+) -> None:
+    sheet, link = tmp_path / "sheet.csv", tmp_path / "link.csv"
+    sheet.write_bytes((slides / "labels.csv").read_bytes())
+    link.symlink_to(sheet)
+    before = sheet.read_bytes()
+    for out in (sheet, link):
+        found = run("tokens", model, slides / "slides", "--labels", sheet, "--out", out)
+        assert found.exit_code == 2
+        assert "--out must be a file other than the input" in found.stderr
+        assert sheet.read_bytes() == before
+
+
+def test_input_that_cannot_be_read_is_named(
+    slides: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = "Permission denied"
+
+    def denied(path: str, **more: Any) -> None:
+        raise PermissionError(13, reason, path)
+
+    for path in (str(model), str(slides / "slides" / "a.npz")):
+        monkeypatch.setattr("sparsetoken.cli.bags.loaded_model", lambda *_, p=path: denied(p))
+        found = run("predict", model, slides / "slides")
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert found.stderr == f"Error: {path} cannot be read: {reason}.\n"
+    monkeypatch.setattr("sparsetoken.cli.bags.loaded_model", lambda *_: denied("other.npz"))
+    with pytest.raises(PermissionError):
+        run("predict", model, slides / "slides")

@@ -55,14 +55,22 @@ def path_of(name: str, given: Any) -> Path:
     return Path(given)
 
 
+def require_other(name: str, path: Path, *inputs: Path) -> None:
+    """Raise `InvalidInput` if a path is one of the inputs, or of a folder that has one."""
+    target = path.resolve()
+    for other in inputs:
+        found = other.resolve()
+        same = path.exists() and other.exists() and path.samefile(other)
+        if same or target in (found, *found.parents):
+            raise InvalidInput(name, "a file other than the input", str(path))
+
+
 def require_place(name: str, path: Path, *inputs: Path) -> None:
     """Raise `InvalidInput` unless a file can be written there and is not one of the inputs.
 
     The name is that of the option that gives the path.
     """
-    for other in inputs:
-        if path.exists() and other.exists() and path.samefile(other):
-            raise InvalidInput(name, "a file other than the input", str(path))
+    require_other(name, path, *inputs)
     if path.is_dir():
         raise InvalidInput(name, "a file", f"the folder {path}")
     require_regular(name, path)

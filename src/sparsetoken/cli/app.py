@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import errno
+import functools
 import inspect
 import os
 import shutil
 import signal
 import sys
 import warnings
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from sparsetoken.base.validation import InvalidInput, closest, one_line
 from sparsetoken.cli.ending import end
 from sparsetoken.cli.output import message
 
 if TYPE_CHECKING:
-    from cyclopts import App, CycloptsError, UnknownOptionError
+    from cyclopts import App, ArgumentCollection, CycloptsError, UnknownOptionError
 
 GROUPS = {
     "Theory": {
@@ -136,8 +137,7 @@ def execute(arguments: Sequence[str]) -> int:
             app["bags"][name]
     words = [*arguments]
     try:
-        if "--config" in words:
-            app.config = (_config(words),)
+        app.config = _config(words, app)
         code = app(words, exit_on_error=False, print_error=False)
     except InvalidInput as error:
         message(f"Error: {error}")
@@ -227,27 +227,60 @@ def application() -> App:
     return app
 
 
-def _config(words: list[str]) -> Any:
-    """Take ``--config FILE`` out of the words, and return what the file gives options."""
+def _config(words: list[str], app: App) -> tuple[Any, ...]:
+    """Take ``--config FILE`` out of the words, if it is there, and return what the file gives."""
     import tomllib
 
-    from cyclopts.config import Dict
-
-    place = words.index("--config")
-    _, *given = words[place : place + 2]
-    path = Path(given[0]) if given else Path("")
-    if not path.is_file():
-        raise InvalidInput("--config", "a TOML file that is there", str(path))
+    options = words[: words.index("--")] if "--" in words else words
+    places = [n for n, word in enumerate(options) if word.partition("=")[0] == "--config"]
+    if not places:
+        return ()
+    if len(places) > 1:
+        raise InvalidInput("--config", "given once", f"{len(places)} files")
+    place = places[0]
+    _, equals, name = words.pop(place).partition("=")
+    path = Path(name if equals else "".join(words[place : place + 1]))
+    if not equals:
+        del words[place : place + 1]
     try:
+        if not path.is_file():
+            raise InvalidInput("--config", "a TOML file that is there", str(path))
         table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except InvalidInput:
+        raise
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput("--config", "a TOML file", f"{path}: {one_line(error)}") from None
-    del words[place : place + 2]
-    options = {
-        name.replace("_", "-"): ",".join(map(str, value)) if isinstance(value, list) else value
-        for name, value in table.items()
-    }
-    return Dict(options, use_commands_as_keys=False, source=str(path))
+    return (functools.partial(_filled, table, path, app),)
+
+
+def _filled(
+    table: Mapping[str, Any],
+    path: Path,
+    root: App,
+    app: App,
+    commands: tuple[str, ...],
+    arguments: ArgumentCollection,
+) -> None:
+    """Give options the values that a file has for them, or raise `InvalidInput`."""
+    from cyclopts.config import Dict
+
+    found: dict[str, Any] = {}
+    spelt: dict[str, str] = {}
+    for key, value in table.items():
+        name, title = key.replace("_", "-"), f"key {key!r} in {path}"
+        if isinstance(value, dict) or name == "config" or name in root:
+            raise InvalidInput(title, "an option, at the top level of the file", value)
+        if spelt.setdefault(name, key) != key:
+            raise InvalidInput(title, "given once", f"{spelt[name]} as well")
+        option = arguments.get(f"--{name}", None)
+        kinds = () if option is None else (option.hint, *get_args(option.hint))
+        if Path in kinds and not isinstance(value, str):
+            raise InvalidInput(title, "a path, in quotes", value)
+        if kinds and isinstance(value, bool) and bool not in kinds:
+            raise InvalidInput(title, "a number or text", value)
+        found[name] = ",".join(map(str, value)) if isinstance(value, list) else value
+    given = {**found, "config": str(path)}
+    Dict(given, use_commands_as_keys=False, source=str(path))(app, commands, arguments)
 
 
 def _shown(default: object) -> str | None:

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
+from cyclopts import Parameter as Option
+
+from sparsetoken.base.files import require_other
 from sparsetoken.base.parameters import Parameter
 from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.cli.options import Grid, Values, option_name
 from sparsetoken.cli.output import Answer, ProgressLines, message
+
+WRITTEN = ("out", "plot", "keep")
+"""The parameters that are paths and no inputs."""
+
+_CONFIG = inspect.Parameter(
+    "config",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        Path | None,
+        Option(help="TOML file with values of options by name; typed ones take precedence."),
+    ],
+)
 
 
 def command(function: Callable[..., Answer]) -> Callable[..., int]:
@@ -25,12 +43,17 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     names = _names(signature)
 
     @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> int:
+    def run(*args: Any, config: Path | None = None, **kwargs: Any) -> int:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = bound.arguments
         as_json = bool(given.get("json", getattr(given.get("grid"), "json", False)))
+        paths = _paths({"config": config, **given})
+        inputs = [path for name, path in paths.items() if name not in WRITTEN]
         try:
+            for name in {"out", "plot"} & paths.keys():
+                others = (path for other, path in paths.items() if other != name)
+                require_other(option_name(name), paths[name], *others)
             with showing(ProgressLines.unless_terminal):
                 return function(*bound.args, **bound.kwargs).show(as_json)
         except InvalidInput as error:
@@ -40,14 +63,35 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
             message(f"Error: {error}")
             return 1
         except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:
+            if error.errno == errno.ENAMETOOLONG:
+                message(f"Error: the name of a file is too long: {str(error.filename)[:60]}...")
+            elif _is_of(inputs, error.filename):
+                message(f"Error: {error.filename} cannot be read: {error.strerror}.")
+            else:
                 raise
-            message(f"Error: the name of a file is too long: {str(error.filename)[:60]}...")
             return 2
 
-    run.__signature__ = signature  # type: ignore[attr-defined]
+    shown = signature.replace(parameters=[*signature.parameters.values(), _CONFIG])
+    run.__signature__ = shown  # type: ignore[attr-defined]
     run.declared = declared_of(signature)  # type: ignore[attr-defined]
     return run
+
+
+def _paths(given: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the paths among arguments and the fields of their values, by name."""
+    found = {name: value for name, value in given.items() if isinstance(value, Path)}
+    for value in given.values():
+        if dataclasses.is_dataclass(value):
+            found |= _paths(vars(value))
+    return found
+
+
+def _is_of(inputs: Sequence[Path], file: Any) -> bool:
+    """Whether a file is one of the inputs, or in a folder of theirs."""
+    if not isinstance(file, str | Path):
+        return False
+    path = Path(file).resolve()
+    return any(one.resolve() in (path, *path.parents) for one in inputs)
 
 
 def declared_of(signature: inspect.Signature) -> Mapping[str, Parameter]:

@@ -273,6 +273,12 @@ def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
     return found
 
 
+def _folder(_: Any, tokens: Any) -> Any:
+    """Return a path; no text stays none, which would be the working folder."""
+    text: str = tokens[0].value
+    return Path(text) if text else text
+
+
 _GRID = Group("Several settings (numbers separated by commas, or from:to:points[:log])", sort_key=9)
 
 
@@ -287,7 +293,11 @@ class Grid:
     ] = ""
     keep: Annotated[
         Path | None,
-        Option(group=_GRID, help="Folder that keeps each result, from which a new run resumes."),
+        Option(
+            group=_GRID,
+            converter=_folder,
+            help="Folder that keeps each result, from which a new run resumes.",
+        ),
     ] = None
     out: Annotated[
         Path | None, Option(group=_GRID, help="Table (.csv, .parquet) or arrays (.nc, .zarr).")
@@ -305,4 +315,6 @@ class Grid:
     @property
     def work(self) -> dict[str, Any]:
         """The arguments of a call."""
+        if self.keep is not None and not isinstance(self.keep, Path):  # an unset variable
+            raise InvalidInput("--keep", "a folder", self.keep)
         return {"workers": integer("workers", self.workers, 1), "keep": self.keep}
