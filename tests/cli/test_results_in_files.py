@@ -1,6 +1,8 @@
 """The files of --out and --plot: they are whole, and replace nothing but such files."""
 
 import contextlib
+import functools
+import json
 
 import pytest
 
@@ -96,3 +98,58 @@ def test_arrays_do_not_replace_the_folder_of_kept_results(kept, tmp_path, counte
     said = refused(*POINTS, "--keep", tmp_path / kept, "--out", tmp_path / "d.zarr")
     assert "--out must be a file other than the input" in said
     assert not counted
+
+
+@pytest.mark.parametrize(
+    ("options", "got"),
+    [
+        ([], "none"),
+        (["--loss", "square,logistic"], "none"),
+        (["--strength", "1,2", "--length", "4,8", "--eta-b", "1,2"], "length, strength, eta_b"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_before_the_work(options, got, tmp_path, counted):
+    said = refused("align", *options, "--plot", tmp_path / "a.svg")
+    assert f"--plot must be given with one or two numbers that are several; got '{got}'" in said
+    assert not counted
+
+
+def test_a_descent_is_drawn_over_its_steps_and_at_most_one_number(tmp_path):
+    descend = ["descend", "--steps", "1", "--tolerance", "0.1", "--plot", tmp_path / "a.svg"]
+    assert invoke(*descend).exit_code == 0
+    assert (tmp_path / "a.svg").exists()
+    said = refused(*descend, "--strength", "1,2", "--alpha", "1,2")
+    assert "got 'strength, alpha, step'" in said
+
+
+def test_files_are_checked_before_a_simulation(tmp_path, monkeypatch):
+    from sparsetoken import simulation
+
+    monkeypatch.setattr(simulation, "descend", None)
+    words = ["descend", "--steps", "1", "--dimension", "20"]
+    assert "--out must be" in refused(*words, "--out", tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.nc", "a.zarr", "a.svg"])
+def test_results_are_printed_where_their_file_is_not_written(name, tmp_path, monkeypatch, stores):
+    expected = json.loads(invoke(*POINTS, "--json").stdout)
+    option = "--plot" if name == "a.svg" else "--out"
+
+    @contextlib.contextmanager
+    def full(path, written):
+        with written(path) as aside:
+            yield aside
+            raise OSError(28, "No space left on device")
+
+    for writer in ("written_whole", "store_written_whole"):
+        written = getattr(grid, writer)
+        monkeypatch.setattr(grid, writer, functools.partial(full, written=written))
+    path = tmp_path / name
+    found = invoke(*POINTS, option, path, "--json")
+    assert found.exit_code == 1
+    assert json.loads(found.stdout) == {**expected, option[2:]: None}
+    *_, last = found.stderr.splitlines()
+    reason = "[Errno 28] No space left on device"
+    assert last == f"Error: {path} was not written ({reason}). Name another file with {option}."
+    assert "cosine" in invoke(*POINTS, option, path).stdout
+    assert list(tmp_path.iterdir()) == []

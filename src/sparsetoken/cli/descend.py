@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from sparsetoken.base.parameters import POSITIVE, SIZES, Parameter, parameters_of
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
-from sparsetoken.cli.grid import Words, answered
+from sparsetoken.cli.grid import Words, answered, check_files
 from sparsetoken.cli.output import Answer, shortfall, table
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.networks import Softmax
@@ -95,12 +96,14 @@ def descend(
         more = {"dimension": dimension, "trials": trials, "seed": seed, **grid.work}
         return simulation.descend(at.of(SparseTokenProblem), descent(at), **more)
 
+    course = functools.partial(answered, options, grid, limit, _course, inner=("step",))
     if dimension is None:
-        return answered(options, grid, limit, _course)
+        return course()
+    check_files(options, grid, ("step",))
     # What the simulation refuses is refused before the limit is computed, which may take long.
     files = dataclasses.replace(grid, out=None, plot=None)
     measured = answered(options, files, experiment, _simulation)
-    return _beside(answered(options, grid, limit, _course), measured)
+    return _beside(course(), measured)
 
 
 def _beside(limit: Answer, measured: Answer) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -39,6 +40,7 @@ def answered(
     call: Callable[[Values, str], Record],
     shown: Callable[[Record, Words], Answer],
     models: Sequence[str] = ("",),
+    inner: Sequence[str] = (),
 ) -> Answer:
     """Return the answer of a command at all its settings.
 
@@ -51,10 +53,12 @@ def answered(
     shown : callable
         Returns the answer at a single point from its result and the words that vary.
     models : sequence of str
+    inner : sequence of str
+        Dimensions of the result at a point, over which curves are drawn.
     """
     for name in filter(None, models):
         choice("model", name, MODELS)
-    _check_files(grid)
+    check_files(options, grid, inner)
     wanted = [(model, *setting) for model in models for setting in options.settings()]
     with on_cluster(grid.cluster), progress_of("settings", len(wanted)) as done:
         rows = []
@@ -66,19 +70,28 @@ def answered(
     points = [
         (words | place, shown(part, words)) for words, one in found for place, part in _points(one)
     ]
-    if grid.out is not None:
-        _write(found, grid.out)
-    if grid.plot is not None:
-        _draw(found, grid.plot)
     (_, first), *more = points
     answer = together(*zip(*points, strict=True)) if more else first
-    files = {name: str(one) for name in ("out", "plot") if (one := getattr(grid, name))}
-    return answer._replace(
-        values={**answer.values, **files},
-        lines=[*answer.shown, *(f"Wrote {path}" for path in files.values())]
-        if files
-        else answer.lines,
-    )
+    for name, path, write in (("out", grid.out, _write), ("plot", grid.plot, _draw)):
+        if path is not None:
+            answer = _with_file(answer, name, path, functools.partial(write, found))
+    return answer
+
+
+def _with_file(answer: Answer, name: str, path: Path, write: Callable[[Path], None]) -> Answer:
+    """Write a file, and return the answer with its path; or with why it was not written."""
+    try:
+        write(path)
+    except OSError as error:
+        failure = f"Error: {path} was not written ({error}). Name another file with --{name}."
+        return answer._replace(
+            values={**answer.values, name: None},
+            advice=[*answer.advice, *filter(None, [answer.shortfall])],
+            shortfall=failure,
+            code=1,
+        )
+    lines = [*answer.shown, f"Wrote {path}"]
+    return answer._replace(values={**answer.values, name: str(path)}, lines=lines)
 
 
 def _stacked(
@@ -124,8 +137,8 @@ def _points(record: Record) -> Iterator[tuple[dict[str, Any], Record]]:
     yield {n: c.item() for n, c in record.coords.items() if n not in _INNER}, record
 
 
-def _check_files(grid: Grid) -> None:
-    """Raise `InvalidInput` unless the files can be written."""
+def check_files(options: Values, grid: Grid, inner: Sequence[str] = ()) -> None:
+    """Raise `InvalidInput` unless the results can be written and drawn."""
     for name, path, endings in (
         ("--out", grid.out, (*TABLES, *ARRAYS)),
         ("--plot", grid.plot, PICTURES),
@@ -137,6 +150,10 @@ def _check_files(grid: Grid) -> None:
         require = require_store if path.suffix.lower() == ".zarr" else require_place
         require(name, path)
     if grid.plot is not None:
+        several = [name for name in options.several if options.declared[name].number]
+        if not 1 <= len([*several, *inner]) <= 2:
+            got = ", ".join([*several, *inner]) or "none"
+            raise InvalidInput("--plot", "given with one or two numbers that are several", got)
         needed("matplotlib", "to draw", "app")
     if grid.out is not None:
         needed("pandas" if grid.out.suffix.lower() in TABLES else "xarray", "to write it", "data")
@@ -187,9 +204,6 @@ def _draw(found: Found, path: Path) -> None:
     from sparsetoken.figures.records import draw, draw_maps
 
     dims = [dim for dim in found[0][1].dims if dim != "trial"]
-    if not 1 <= len(dims) <= 2:
-        got = ", ".join(dims) or "none"
-        raise InvalidInput("--plot", "given with one or two numbers that are several", got)
     maps = len(dims) == 2 and "step" not in dims
     with style.styled():
         figure = Figure(figsize=(5.0 * (len(found) if maps else 1), 3.6), layout="constrained")

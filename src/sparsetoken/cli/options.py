@@ -123,13 +123,18 @@ class Values:
             return []
         return [f"No effect: {', '.join(moved)}. {reason}"] if moved else []
 
+    @property
+    def several(self) -> list[str]:
+        """The names of the options that have several values."""
+        return [name for name in self.declared if isinstance(getattr(self, name), tuple)]
+
     def settings(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], Values]]:
         """Yield the combinations of what no array can hold: words, numbers, and the options there.
 
         In the options are arrays of all other numbers, with an axis for each that is several.
         """
         given = {name: getattr(self, name) for name in self.declared}
-        many = {name: value for name, value in given.items() if isinstance(value, tuple)}
+        many = {name: given[name] for name in self.several}
         arrays = [name for name in many if self.declared[name].several]
         shapes = {name: [-1 if name == other else 1 for other in arrays] for name in arrays}
         words = [name for name in many if self.declared[name].number is None]
