@@ -32,8 +32,9 @@ def test_a_full_standard_output_is_one_message():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")
-def test_whoever_stops_reading_hears_no_message():
-    script = " ".join([*COMMAND, "align", "--json", "| true; exit ${PIPESTATUS[0]}"])
+@pytest.mark.parametrize("option", ["--json", "--help"])
+def test_whoever_stops_reading_hears_no_message(option):
+    script = " ".join([*COMMAND, "align", option, "| true; exit ${PIPESTATUS[0]}"])
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (141, "", "")  # as of other tools
 

@@ -117,6 +117,8 @@ def test_declared_options_refuse_what_is_outside_their_range(name, declared):
         (["represent", "--error-level", "0.2", "--positive-rate", "0.1"], "--error-level"),
         (["descend", "--loss", "hinge"], "loss"),
         (["descend", "--start-q", "-1"], "--start-q"),
+        (["descend", "--start-q", "2e5"], "--start-q must be a finite number in [0, 100000]"),
+        (["minimize", "--ridge-w", "1e7"], "--ridge-w must be a finite number in (0, 1e+06]"),
         (["descend", "--steps", "90000"], "steps of a descent"),
         (["descend", "--steps", "1", "--dimension", "20", "--trials", "0"], "--trials"),
         (["descend", "--steps", "800", "--length", "5", "--dimension", "2"], "--dimension (d)"),

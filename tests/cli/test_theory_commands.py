@@ -108,6 +108,20 @@ def test_options_of_a_query_that_no_model_has_are_told_to_have_no_effect():
     assert "No effect" not in several.stderr
 
 
+@pytest.mark.parametrize(
+    ("models", "advice"),
+    [
+        ("pooled", "No effect: --activation. pooled: no elementwise attention.\n"),
+        ("pooled,elementwise", ""),
+    ],
+)
+def test_an_activation_that_no_model_has_is_told_to_have_no_effect(models, advice):
+    query = [] if models == "pooled" else ["--cosine", 0.9, "--sharpness", 1]
+    found = run("predict", models, *TASK, *query, "--activation", "relu", "--json")
+    assert found.exit_code == 0
+    assert found.stderr == advice
+
+
 RARE_TASK = ["--positive-rate", "0.05", "--strength", "1"]
 RARE = [*RARE_TASK, "--eta-b", "0"]
 SMALLEST = ["--dimension", "60", "--trials", "2", "--alpha1", "2"]

@@ -89,6 +89,10 @@ def run(arguments: Sequence[str]) -> NoReturn:
             sys.stdout.flush()  # before the interpreter ends with a message of its own
     except OSError as error:
         _not_written(error)
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # rich, which writes the help
+            _not_written(stop.__context__)
+        raise
     sys.exit(code)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from sparsetoken.base.parameters import POSITIVE, SIZES, Parameter, parameters_of
+from sparsetoken.base.parameters import POSITIVE, SIZES, Parameter, Range, parameters_of
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
 from sparsetoken.cli.grid import Words, answered, check_files
@@ -16,6 +16,7 @@ from sparsetoken.cli.output import Answer, shortfall, table
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.networks import Softmax
 from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.training import LARGEST_START
 
 SHOWN = (
     *("test_error", "training_loss", "cosine", "overlap_w", "overlap_q"),
@@ -29,7 +30,8 @@ def _step(what: str, default: float) -> Parameter:
 
 def _start(what: str) -> Parameter:
     text = f"length of the {what} before the first step, orthogonal to the signal"
-    return Parameter(f"start_{what[0]}", text, "", 0.0, SIZES, arrays=False)
+    legal = Range(least=0, most=LARGEST_START)
+    return Parameter(f"start_{what[0]}", text, "", 0.0, legal, arrays=False)
 
 
 _OWN = parameters_of(Descent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from sparsetoken.base.parameters import Parameter, Range, parameters_of
+from sparsetoken.base.parameters import POSITIVE, Parameter, parameters_of
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
 from sparsetoken.cli.grid import Words, answered
@@ -19,7 +19,7 @@ _NUMBERS = ("test_error", "training_loss", "objective")
 
 def _ridge(what: str) -> Parameter:
     text = f"ridge of {what}, above 0"
-    return Parameter(f"ridge_{what[0]}", text, "", 0.05, Range(above=0), arrays=False)
+    return Parameter(f"ridge_{what[0]}", text, "", 0.05, POSITIVE, arrays=False)
 
 
 @o.of(

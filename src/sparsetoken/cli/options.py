@@ -107,21 +107,26 @@ class Values:
         return found
 
     def unused(self, models: Sequence[str]) -> list[str]:
-        """Return advice about options of a query that have no effect on any of the models."""
-        steps = parameters_of(TwoSteps)
-        moved = [
-            option_name(name)
-            for name, one in steps.items()
-            if name != "loss" and getattr(self, name) != one.default
-        ]
+        """Return advice about options that have no effect on any of the models."""
+        kinds = [MODELS[model].kind for model in models]
+        names, told = ", ".join(models), []
+        moved = self._moved(TwoSteps)
         given = [f"--{name}" for name in ("cosine", "sharpness") if getattr(self, name) is not None]
-        if not any(issubclass(MODELS[model].kind, QueriedModel) for model in models):
-            moved, reason = [*given, *moved], f"{', '.join(models)}: no query."
+        if not any(issubclass(kind, QueriedModel) for kind in kinds):
+            told.append(([*given, *moved], f"{names}: no query."))
         elif given:
-            reason = "--cosine and --sharpness give the query."
-        else:
-            return []
-        return [f"No effect: {', '.join(moved)}. {reason}"] if moved else []
+            told.append((moved, "--cosine and --sharpness give the query."))
+        if not any("activation" in parameters_of(kind) for kind in kinds):
+            told.append((self._moved(Elementwise), f"{names}: no elementwise attention."))
+        return [f"No effect: {', '.join(some)}. {reason}" for some, reason in told if some]
+
+    def _moved(self, kind: Any) -> list[str]:
+        """Return the options of a class that are not at their defaults."""
+        return [
+            option_name(name)
+            for name, one in parameters_of(kind).items()
+            if name in self.declared and name != "loss" and getattr(self, name) != one.default
+        ]
 
     @property
     def several(self) -> list[str]:
