@@ -1,10 +1,11 @@
 """Files that are written whole or not at all."""
 
 import os
+from pathlib import Path
 
 import pytest
 
-from sparsetoken.base.files import require_place, written_whole
+from sparsetoken.base.files import require_place, store_written_whole, written_whole
 from sparsetoken.base.validation import InvalidInput
 
 
@@ -74,3 +75,54 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
     with pytest.raises(InvalidInput, match="a regular file"), written_whole(tmp_path / "link"):
         pass
     assert (tmp_path / "pipe").is_fifo()
+
+
+def store(path, text):
+    path.mkdir()
+    (path / "zarr.json").write_text(text)
+
+
+def test_a_folder_that_came_meanwhile_and_is_no_store_stays(tmp_path):
+    path = tmp_path / "d.zarr"
+
+    def come(aside):
+        store(aside, "new")
+        path.mkdir()
+        (path / "thesis.txt").write_text("precious")
+
+    with pytest.raises(OSError, match="no zarr group"), store_written_whole(path) as aside:
+        come(aside)
+    assert (path / "thesis.txt").read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_store_that_comes_at_the_last_moment_is_replaced(tmp_path, monkeypatch):
+    path, rename, came = tmp_path / "d.zarr", Path.rename, []
+
+    def late(this, to):
+        if to == path and not came:
+            came.append(1)
+            store(path, "other")
+        return rename(this, to)
+
+    store(path, "old")
+    with store_written_whole(path) as aside:
+        store(aside, "new")
+        monkeypatch.setattr(Path, "rename", late)
+    assert came
+    assert (path / "zarr.json").read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_leaves_a_store_unchanged(tmp_path):
+    path = tmp_path / "d.zarr"
+    store(path, "old")
+
+    def fail(aside):
+        store(aside, "half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"), store_written_whole(path) as aside:
+        fail(aside)
+    assert (path / "zarr.json").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

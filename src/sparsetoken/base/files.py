@@ -61,8 +61,10 @@ def require_other(name: str, path: Path, *inputs: Path) -> None:
     for other in inputs:
         found = other.resolve()
         same = path.exists() and other.exists() and path.samefile(other)
-        if same or target in (found, *found.parents):
+        if same or target == found:
             raise InvalidInput(name, "a file other than the input", str(path))
+        if target in found.parents:
+            raise InvalidInput(name, "no folder of an input", str(path))
 
 
 def require_place(name: str, path: Path, *inputs: Path) -> None:
@@ -70,9 +72,9 @@ def require_place(name: str, path: Path, *inputs: Path) -> None:
 
     The name is that of the option that gives the path.
     """
-    require_other(name, path, *inputs)
     if path.is_dir():
         raise InvalidInput(name, "a file", f"the folder {path}")
+    require_other(name, path, *inputs)
     require_regular(name, path)
     _require_parent(name, path)
 

@@ -51,7 +51,7 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
         paths = _paths({"config": config, **given})
         inputs = [path for name, path in paths.items() if name not in WRITTEN]
         try:
-            for name in {"out", "plot"} & paths.keys():
+            for name in filter(paths.get, ("out", "plot")):
                 others = (path for other, path in paths.items() if other != name)
                 require_other(option_name(name), paths[name], *others)
             with showing(ProgressLines.unless_terminal):
