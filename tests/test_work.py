@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -93,6 +94,18 @@ def test_a_damaged_result_is_computed_again_with_a_warning(tmp_path, damage):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         st.predict(PROBLEM, st.Pooled(), LOADS, keep=tmp_path)
+
+
+def test_a_result_that_cannot_be_read_is_computed_again_with_a_warning(tmp_path, monkeypatch):
+    found = st.predict(PROBLEM, st.Pooled(), LOADS, keep=tmp_path)
+
+    def refused(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.warns(DamagedResultWarning, match="damaged or cannot be read"):
+        again = st.predict(PROBLEM, st.Pooled(), LOADS, keep=tmp_path)
+    np.testing.assert_allclose(again.test_error, found.test_error, rtol=1e-12)
 
 
 def test_a_result_of_another_call_under_its_name_is_none(tmp_path):

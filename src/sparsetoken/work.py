@@ -235,20 +235,19 @@ class Kept:
         return self.folder / f"{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}.pkl"
 
     def read(self, key: str) -> Any:
-        """Return the result of a call, or `_MISSING`, with a warning if its file is damaged."""
+        """Return the result of a call, or `_MISSING`; with a warning if its file cannot be read."""
         path = self._file(key)
         try:
             content = path.read_bytes()
-        except FileNotFoundError:
-            return _MISSING
-        try:
             if _checksum(content[_CHECKED:]) != content[:_CHECKED]:
                 raise ValueError("damaged")
             known, result = pickle.loads(content[_CHECKED:])
+        except FileNotFoundError:
+            return _MISSING
         except Exception:
             known = None
         if known != key:
-            text = f"{path} is damaged; its result is computed again."
+            text = f"{path} is damaged or cannot be read; its result is computed again."
             warnings.warn(text, DamagedResultWarning, stacklevel=2)
             return _MISSING
         return result

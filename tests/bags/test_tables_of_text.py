@@ -204,6 +204,23 @@ def test_the_ids_of_arff_are_no_labels(order: tuple[str, ...], tmp_path: Path) -
         read(path, label="bag")
 
 
+@pytest.mark.parametrize("column", ["groups", "patient"])
+def test_bags_of_a_relation_have_groups(column: str, tmp_path: Path) -> None:
+    beside = ("@attribute slide numeric", "@attribute class {a,b}", f"@attribute {column} string")
+    lines = (*beside, "@attribute of relational", "@attribute f numeric", "@attribute g numeric")
+    rows = [f'{7 + k},{"ab"[k % 2]},{"007" if k < 2 else "7"},"{k},2"' for k in range(4)]
+    path = table(tmp_path, *lines, "@end of", "@data", *rows, name="rows.arff")
+    found = read(path, label="class", groups="" if column == "groups" else column)
+    assert found.groups.tolist() == ["007", "007", "7", "7"]
+    assert found.ids.tolist() == ["7", "8", "9", "10"]
+    if column == "groups":
+        assert read(path).y.tolist() == list("abab")
+    with pytest.raises(InvalidInput, match="groups= names the column of the groups"):
+        read(path, label="class", groups="pat")
+    with pytest.raises(InvalidInput, match="columns must be None for a relational attribute"):
+        read(path, label="class", columns=["f"])
+
+
 def test_what_is_wrong_with_groups_is_said_of_groups(tmp_path: Path) -> None:
     path = table(tmp_path, HEAD, *ROWS)
     with pytest.raises(InvalidInput, match=r"column pat; .* groups= names the column of the gro"):

@@ -311,9 +311,16 @@ def _from_arff(path: Path, names: Names) -> LabelledBags:
         return _of_frame(path, frame, names)
     relation, beside = held[0], [name for name in frame.columns if name not in held]
     key = names.bag if names.bag in beside else next(iter(beside[:-1]), "")
-    labels, source = names.labels, "labels"
+    if names.columns is not None:
+        raise InvalidInput("columns", "None for a relational attribute", names.columns)
+    labels, groups, source = names.labels, names.groups, "labels"
+    grouped = (groups or GROUPS) if isinstance(groups, str) else ""
+    if isinstance(groups, str):
+        if groups:
+            check_present(f"FILE {path.name}", "column", groups, beside, of_groups=True)
+        groups = frame[grouped].tolist() if grouped in beside else None
     if isinstance(labels, str):
-        others = [name for name in beside if name != key]
+        others = [name for name in beside if name not in (key, grouped)]
         label = label_name(path, beside, labels, others[-1] if others else "class")
         check_present(f"FILE {path.name}", "column", label, beside)
         if label == key:
@@ -322,12 +329,15 @@ def _from_arff(path: Path, names: Names) -> LabelledBags:
     bags = as_bags(list(frame[relation]), empty=True)
     ids = np.arange(len(bags))
     if key:
-        ids = frame[key].to_numpy().astype(str)
+        ids = frame[key].to_numpy()
+        whole = ids.dtype.kind == "f" and np.isfinite(ids).all() and (ids == ids.round()).all()
+        ids = (ids.astype(np.int64) if whole else ids).astype(str)  # 7, not 7.0
     if len(set(ids.tolist())) < len(ids):
         raise InvalidInput(f"FILE {path.name}", "with one row for each bag", f"ids {key}")
     if isinstance(labels, list):
         labels = dict(zip(ids.tolist(), labels, strict=True))
-    return LabelledBags.of(bags, ids, labels, source, columns=bags.feature_names or ())
+    found = LabelledBags.of(bags, ids, labels, source, columns=bags.feature_names or ())
+    return found.with_groups(groups)
 
 
 READERS: dict[str, Callable[[Path, Names], LabelledBags]] = {
