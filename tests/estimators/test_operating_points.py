@@ -16,6 +16,7 @@ from sparsetoken.estimators.operating import threshold_of
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 CLASSES = np.array(["no", "yes"])
+ROUNDING = 1e-12  # a few steps of floating-point numbers, far below how much bags differ
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +37,11 @@ def left_out(model: BagClassifier) -> np.ndarray:
 def test_a_wished_share_of_left_out_bags_is_found(weak: tuple, share: float) -> None:
     X, names, y = weak
     model = BagClassifier(threshold={"sensitivity": share}).fit(X, names)
-    found = left_out(model) >= model.threshold_
+    # The bag at the threshold is found, and with a specificity not; but for rounding.
+    found = left_out(model) >= model.threshold_ * (1 - ROUNDING)
     assert share <= found[y].mean() < share + 2 / y.sum()
     model = BagClassifier(threshold={"specificity": share}).fit(X, names)
-    found = left_out(model) >= model.threshold_
+    found = left_out(model) >= model.threshold_ * (1 + ROUNDING)
     assert share <= 1 - found[~y].mean() < share + 2 / (~y).sum()
 
 
