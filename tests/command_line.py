@@ -24,3 +24,12 @@ def invoke(*arguments: object) -> Finished:
         except SystemExit as end:
             code = end.code or 0
     return Finished(code, out.getvalue(), err.getvalue())
+
+
+def refused(*arguments: object) -> str:
+    """Return the message of a command that is refused."""
+    found = invoke(*arguments)
+    assert (found.exit_code, found.stdout) == (2, ""), found
+    assert found.stderr.startswith("Error: ")
+    assert len(found.stderr.splitlines()) == 1
+    return found.stderr

@@ -4,20 +4,13 @@ import json
 
 import pytest
 
-from command_line import invoke
+from command_line import invoke, refused
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def refused(*arguments):
-    found = invoke(*arguments)
-    assert (found.exit_code, found.stdout) == (2, ""), found
-    assert len(found.stderr.splitlines()) == 1
-    return found.stderr
 
 
 @pytest.mark.parametrize("words", [("--config", "c.toml"), ("--config=c.toml",)])

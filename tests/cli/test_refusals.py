@@ -4,21 +4,12 @@ import pkgutil
 
 import pytest
 
-from command_line import invoke
+from command_line import refused
 from sparsetoken.cli.app import COMMANDS
 from sparsetoken.cli.options import option_name
 
 MODEL = {name: ["attention"] for name in ("predict", "capacity", "simulate")}
 PAIRED = {"cosine": ["--sharpness=1"], "sharpness": ["--cosine=0.5"]}
-
-
-def refused(*arguments):
-    """Return the message of a command that is refused."""
-    found = invoke(*arguments)
-    assert (found.exit_code, found.stdout) == (2, ""), found
-    assert found.stderr.startswith("Error: ")
-    assert len(found.stderr.splitlines()) == 1
-    return found.stderr
 
 
 def declared_of(name):

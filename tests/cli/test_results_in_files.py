@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from command_line import invoke
+from command_line import invoke, refused
 from sparsetoken.cli import grid
 
 POINTS = ["align", "--strength", "1,2"]
@@ -26,13 +26,6 @@ def counted(monkeypatch):
     done, align = [], theory.align
     monkeypatch.setattr(theory, "align", lambda *a, **k: done.append(1) or align(*a, **k))
     return done
-
-
-def refused(*arguments):
-    found = invoke(*arguments)
-    assert (found.exit_code, found.stdout) == (2, ""), found
-    assert len(found.stderr.splitlines()) == 1
-    return found.stderr
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "link", "missing parent"])

@@ -41,7 +41,20 @@ def minimised(scores):
     return st.simulation.minimize(PROBLEM, minimum, dimension=40, trials=1).mean.test_error
 
 
-@pytest.mark.parametrize("run", [descended, simulated, minimised])
+def minimised_in_the_limit(scores):
+    minimum = st.Minimum(st.networks.Network(scores, ["w"], ["b"]), alpha=2.0, ridge=0.1)
+    return st.minimize(PROBLEM, minimum, tolerance=0.2).test_error
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        descended,
+        simulated,
+        minimised,
+        pytest.param(minimised_in_the_limit, marks=pytest.mark.slow),
+    ],
+)
 def test_a_network_whose_helper_is_defined_again(run, monkeypatch):
     before = run(shared)
     monkeypatch.setitem(globals(), "activation", lambda x: jnp.sin(3 * x))

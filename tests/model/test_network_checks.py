@@ -44,7 +44,7 @@ CALLS = itertools.count(1)  # grows with each call of a function that is not pur
         (_own(lambda H, c: jnp.sqrt(H[:, 0].sum() * 0.0)), "a derivative of nan"),
         (_own(lambda H, c: H[:, 0].sum() + next(CALLS)), "pure"),
         (_own(lambda H, c: jnp.argmax(H[:, 0])), "replace sign, round or argmax"),
-        (_own(lambda H, c: 3), "a real number with decimals"),
+        (_own(lambda H, c: 3), "a floating-point number"),
         (
             _own(lambda H, c: H[:, 5].mean() + c[0]),
             "H of shape (4, 2) and c of shape (1,); got 'index 5 is out of bounds for axis 1",

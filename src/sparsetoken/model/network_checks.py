@@ -129,7 +129,7 @@ def _shape(name: str, function: Callable[..., Any], H: Any, c: Any, where: str) 
         pass
     if dtype.kind != "f":
         remedy = "Descent cannot move along it; replace sign, round or argmax by smooth functions."
-        raise InvalidInput(name, f"a real number with decimals {where}", f"type {dtype}", remedy)
+        raise InvalidInput(name, f"a floating-point number {where}", f"type {dtype}", remedy)
     return shape
 
 

@@ -209,7 +209,7 @@ def descend(
     (2, 5)
     """
     require_descent(descent)
-    if at is not None and (not isinstance(at, Sequence | np.ndarray | range) or not len(at)):
+    if at is not None and (not isinstance(at, Sequence | np.ndarray) or not len(at)):
         raise InvalidInput("at", "None or a list of steps", at)
     steps = None if at is None else tuple(at)
     grid = broadcast(problem, descent)
