@@ -285,7 +285,7 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path):
     ready.touch()
     steps = []
     reproduction = reproduce([study], out=out, progress=lambda *step: steps.append(step))
-    assert steps == [(done, 6) for done in range(1, 7)]
+    assert steps == [(done, 6) for done in range(kept + 1, 7)]
     assert (reproduction.resumed, reproduction.calls) == (kept, 6)
     assert f"{kept} of 6 results" in _text(reproduction)
     assert sorted(log.read_text().split()) == ["a", "b", "b", "c"]

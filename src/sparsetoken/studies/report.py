@@ -169,7 +169,8 @@ def reproduce(
     workers : int
         Processes that do the work. In a `joblib.parallel_config`, 1 leaves the choice to it.
     progress : callable
-        Called as progress(done, total) with numbers of calls after each.
+        Called as progress(done, total) with numbers of calls, kept ones counted, after each that
+        was made.
 
     Returns
     -------
@@ -254,7 +255,8 @@ def _run(
     def report(place: int, result: Any, kept: bool) -> None:
         nonlocal done, resumed
         done, resumed = done + 1, resumed + kept
-        progress(done, len(calls))
+        if not kept or done == len(calls):  # kept ones are no measure of the speed
+            progress(done, len(calls))
 
     shuffled = [calls[place] for place in order]
     options: dict[str, Any] = {"workers": workers, "keep": folder, "progress": False}
