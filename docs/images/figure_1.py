@@ -2,7 +2,8 @@
 
     python docs/images/figure_1.py
 
-A dashed line is added, the test error of mean pooling with infinitely many labels.
+A dashed line is added, the test error of mean pooling with infinitely many labels, and models have
+their names in the text.
 """
 
 import dataclasses
@@ -26,10 +27,16 @@ example = runpy.run_path(str(HERE.parent / "gallery" / "plot_00_figure_1.py"))
 curve = example["curve"]
 endless = dataclasses.replace(curve.readout, alpha1=math.inf)
 least = float(st.predict(curve.problem, st.Pooled(), endless).test_error)
-fig, ax = example["fig"], example["axes"][0]
+fig, axes = example["fig"], example["axes"]
+ax = axes[0]
 ax.axhline(least, color=COLOURS["pooled"], linestyle="--", linewidth=1)
-ax.text(2.2, least, "pooled, infinitely many labels", va="top", fontsize="small")
+ax.text(1.6, least, "mean pooling, infinitely many labels", va="top", fontsize="small")
 ax.set_ylim(bottom=0)
-ax.get_legend().remove()  # it is in the other panel
+for axis in axes:
+    axis.set_xlabel("labels per dimension, α₁ = n₁/d")
+axes[1].get_legend().set_title(None)  # the title of the figure says it
+names = {"pooled": "mean pooling", "vectorized": "concatenated tokens"}
+for text in axes[1].get_legend().get_texts():
+    text.set_text(names.get(text.get_text(), text.get_text()))
 fig.suptitle("Lines: the exact limit. Points: simulations at d = 1000.", fontsize="medium")
 fig.savefig(HERE / "figure_1.png", dpi=100)

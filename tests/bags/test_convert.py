@@ -103,6 +103,7 @@ def test_large_finite_values_pass() -> None:
     ("X", "message"),
     [
         ([np.ones((2, 3)), np.ones((0, 3))], "bag 1 must be of at least one token"),
+        ([np.ones((2, 3)), np.ones((2, 0))], r"bag 1 must be of d >= 1 columns; got 'shape \(2, 0"),
         ([np.ones((2, 3)), np.ones((2, 4))], r"bag 1 must be of d = 3, as bag 0; got 'd = 4'"),
         ([np.ones((2, 3)), np.ones(3)], r"bag 1 must be of shape \(tokens, d\)"),
         ([np.ones((2, 3)), [[1, 2, 3], [4, 5]]], "bag 1 must be an array of real numbers"),

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsetoken.bags import read
+from sparsetoken.bags import from_frame, read
 from sparsetoken.base.validation import InvalidInput
 
-pytest.importorskip("pandas", reason="pandas, of the extra data, is not installed")
+pd = pytest.importorskip("pandas", reason="pandas, of the extra data, is not installed")
 HEAD = "bag,patient,a,b,label"
 ROWS = ("s1,p1,0.1,0.2,no", "s1,p1,0.3,0.5,no", "s2,p2,0.6,0.4,yes")
 
@@ -129,6 +129,15 @@ def test_a_cell_that_is_no_number_among_numbers_is_refused(odd: str, tmp_path: P
     assert read(path, columns=["a"]).left_out == ["b"]
     rows = (f"s{k},0.{k},{one},no" for k, one in enumerate(("1", "2", "3", odd)))
     assert read(table(tmp_path, "bag,a,b,label", *rows), groups="b").columns == ["a"]
+
+
+def test_names_of_rows_are_no_tokens_unless_asked_for(tmp_path: Path) -> None:
+    """R and pandas write them in a first column without a name."""
+    path = table(tmp_path, '"","bag","a","label"', '"1","s1",0.5,0', '"2","s2",0.25,1')
+    found = read(path)
+    assert (found.columns, found.left_out) == (["a"], ["Unnamed: 0"])
+    assert read(path, columns=["Unnamed: 0", "a"]).bags.dimension == 2
+    assert from_frame(pd.read_csv(path), labels="label").columns == ["a"]
 
 
 @pytest.mark.parametrize("cells", [("x", "y", "z", ""), ("12b", "a34", "2024-01-02", "7")])

@@ -103,6 +103,9 @@ def test_what_takes_bags_takes_any_form_of_them():
         (lambda: st.oracle.learning_error(PROBLEM, 1.0, points=2**40), "points"),
         (lambda: check_sizes([10**30], 80), "sizes"),
         (lambda: chosen_studies("alignment"), "studies"),
+        (lambda: st.Readout(alpha1=[True, 2.0]), "alpha1"),
+        (lambda: st.SparseTokenProblem(length=[4, True]), "length"),
+        (lambda: st.tasks.meeting_concepts(strengths=(True, 3.0)), "strengths"),
     ],
 )
 def test_what_is_too_large_or_no_list(call, named):

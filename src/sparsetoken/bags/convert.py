@@ -248,6 +248,9 @@ def _from_list(X: Sequence) -> Bags:
     # Models of slides keep (1, L, d), a batch of one.
     arrays = [bag[0] if bag.ndim == 3 and len(bag) == 1 else bag for bag in arrays]
     full = [i for i, bag in enumerate(arrays) if bag.size]
+    for i, bag in enumerate(arrays):
+        if bag.ndim == 2 and len(bag) and not bag.size:
+            raise InvalidInput(f"bag {i}", "of d >= 1 columns", f"shape {bag.shape}")
     for i in full:
         if arrays[i].ndim != 2:
             raise InvalidInput(f"bag {i}", "of shape (tokens, d)", f"shape {arrays[i].shape}")

@@ -87,7 +87,8 @@ def read(
     columns : list of str or int, optional
         The columns of the embedding, or the one column of a table that holds it as a list. The
         default is all columns of numbers, or the one of lists, without ids, labels,
-        groups and lists of coordinates. A column with numbers in most of its cells must have them
+        groups and lists of coordinates, and without a first one that has no name, as R and pandas
+        write names of rows. A column with numbers in most of its cells must have them
         in all; others are texts, and left out.
     dataset : str
         The array of tokens in files with several, such as ``feats``. The default is the one that is

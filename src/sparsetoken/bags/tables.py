@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Columns = Sequence[str | int] | None
 
 LABELS = ("label", "y")  # names that a column of labels has by default
+ROW_NAMES = "Unnamed: 0"
+"""What pandas calls a first column without a name, in which R and pandas write names of rows."""
 
 
 def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = None) -> LabelledBags:
@@ -109,7 +111,7 @@ def from_frame(
         The column of groups, such as patients, alike in all rows of a bag; else as in `from_long`.
     columns : list of str, or str, optional
         The columns of the embedding, or the one column that holds it as a list. The default
-        is all but those of ids, labels and groups.
+        is all but those of ids, labels and groups, and a first one without a name, of row names.
 
     Returns
     -------
@@ -257,7 +259,8 @@ def from_rows(
         raise InvalidInput(what, "another column than that of the bag ids", bag)
     lie = [] if not coordinates else chosen(coordinates, [n for n in names if n not in given])
     others = [name for name in names if name not in (*given, *lie)]
-    used = default(frame, others) if columns is None else chosen(columns, others)
+    rows = [name for name in others if name != ROW_NAMES]
+    used = default(frame, rows) if columns is None else chosen(columns, others)
     where = places(used, others) if columns is None else []
     left_out = [name for name in others if name not in used]
     source = "labels"

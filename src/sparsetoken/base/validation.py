@@ -313,11 +313,18 @@ def _each(
         return check(name, array.item(), *limits, **more)
     if array.size == 0:
         raise InvalidInput(name, "an array of one number or more", value)
-    if array.dtype.kind not in kinds:
+    if array.dtype.kind not in kinds or holds_truth_values(value):
         raise InvalidInput(name, legal, value)
     for entry in array.ravel().tolist():
         check(f"{name} entry", entry, *limits, **more)
     return _tuples((array.astype(float) if "f" in kinds else array).tolist())
+
+
+def holds_truth_values(value: Any) -> bool:
+    """Whether one entry of an array is True or False, of which NumPy makes 1 or 0 among numbers."""
+    import numpy as np
+
+    return any(isinstance(e, (bool, np.bool_)) for e in np.asarray(value, dtype=object).flat)
 
 
 def _tuples(value: Any) -> Any:

@@ -81,7 +81,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
     n_folds : int
         Folds for the query of attention and for your own members.
     random_state : int, RandomState or None
-        Of folds. Two fits with the default are equal.
+        Of folds, which go by the places of the bags: the same bags in another order have other
+        folds, and so other probabilities. Two fits with the default are equal.
 
     Attributes
     ----------

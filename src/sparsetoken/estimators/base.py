@@ -85,7 +85,8 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
             Class labels of any kind for a classifier, numbers for a regressor.
         sample_weight : array of shape (n,), optional
             How much each bag counts, >= 0; their common scale plays no part. A bag of weight 2 is
-            two copies of it that cross-validation keeps together, so that none predicts the other.
+            two copies of it that cross-validation keeps together, so that none predicts the other;
+            copies of their own may fall in other folds.
         groups : array of shape (n,), optional
             Of which patient, author or place each bag is: bags of one group may resemble each
             other, and new bags are of new groups. All that the fit chooses by bags that are left
