@@ -5,9 +5,9 @@ Does depth help?
 A token with a mark carries a key, -1 or 1, two other tokens carry the keys -1
 and 1 and a value each, and the label is the value of the token that has the
 key: two hops. One layer of attention scores each token by itself, so that it
-cannot compare a key with that of the marked token. Two layers with a residual stream can: in the
-first, each token reads the key of the marked one, and what it reads is added to
-it. Both descents are exact in the limit of high dimension.
+cannot compare a key with that of the marked token. Two layers with a residual
+stream can: in the first, each token reads the key of the marked one, and what it
+reads is added to it. Both descents are exact in the limit of high dimension.
 """
 
 import matplotlib.pyplot as plt

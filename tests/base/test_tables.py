@@ -51,13 +51,26 @@ def test_a_table_of_rows(rows, lines):
 
 
 def test_a_wide_table_goes_on_below_with_the_columns_that_tell_rows_apart():
-    rows = [{"a": i // 2, "b": i % 2} | {f"c{k}": float(k) for k in range(30)} for i in range(4)]
+    rows = [
+        {"a": i // 2, "b": i % 2} | {f"c{k}": float(k + i) for k in range(30)} for i in range(4)
+    ]
     parts = [part.splitlines() for part in text(rows, ["advice"]).split("\n\n")]
     assert [part[0].split()[:2] for part in parts] == [["a", "b"]] * len(parts)
     assert sum(len(part[0].split()) - 2 for part in parts) == 30
     assert all(len(line) <= 110 for part in parts for line in part)
     assert parts[-1][-1] == "advice"
     assert html(rows, ["advice"]).count("<tr>") == 5
+
+
+def test_what_all_rows_of_a_wide_table_share_is_a_line():
+    rows = [{"a": i, "n": 2} | {f"c{k}": float(k + i) for k in range(30)} for i in range(4)]
+    for one in rows:
+        one["status"] = "converged"
+    *_, last, advice = text(rows, ["advice"]).splitlines()
+    assert (last, advice) == ("In all rows: n 2, status converged.", "advice")
+    narrow = [{name: one[name] for name in ("a", "n", "c0")} for one in rows]
+    assert text(narrow).splitlines()[0].split() == ["a", "n", "c0"]
+    assert "In all rows" not in text([rows[0] | {"a": 0}] * 2)  # no two rows differ
 
 
 def _forecast():

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _MOST_ROWS = 60
-_WIDTH = 110  # characters: wider tables go on below
+_WIDTH = 110  # characters: of wider tables what all rows share is a line, the rest goes on below
 _DIGITS = 4  # significant, of the largest number of a column
 _MOST_DECIMALS = 8
 
@@ -43,12 +43,18 @@ def text(rows: Sequence[Record], advice: Sequence[str] = (), title: str = "") ->
     for number, column in enumerate(zip(*_cells(rows), strict=True)):
         width, left = max(map(len, column)), len(rows) == 1 and not number
         columns.append([cell.ljust(width) if left else cell.rjust(width) for cell in column])
-    lines = [title] if title else []
-    for number, part in enumerate(_parts(columns)):
+    lines, parts, shared = [title] if title else [], _parts(columns), ""
+    differ = [column for column in columns if len(set(column[1:])) > 1]
+    if len(parts) > 1 and differ:
+        alike = [f"{c[0].strip()} {c[1].strip()}" for c in columns if len(set(c[1:])) == 1]
+        parts, shared = _parts(differ), ", ".join(alike)
+    for number, part in enumerate(parts):
         lines += [""] * bool(number)
         lines += ["  ".join(cells).rstrip() for cells in zip(*part, strict=True)]
     if len(rows) > _MOST_ROWS:
         lines.append(f"{len(rows) - _MOST_ROWS} more rows")
+    if shared:
+        lines.append(f"In all rows: {shared}.")
     return "\n".join([*lines, *advice])
 
 
