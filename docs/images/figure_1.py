@@ -38,5 +38,6 @@ axes[1].get_legend().set_title(None)  # the title of the figure says it
 names = {"pooled": "mean pooling", "vectorized": "concatenated tokens"}
 for text in axes[1].get_legend().get_texts():
     text.set_text(names.get(text.get_text(), text.get_text()))
-fig.suptitle("Lines: the exact limit. Points: simulations at d = 1000.", fontsize="medium")
+title = "Lines: the exact limit. Points: d = 1000. Attention has one more label per dimension."
+fig.suptitle(title, fontsize="medium")
 fig.savefig(HERE / "figure_1.png", dpi=100)
