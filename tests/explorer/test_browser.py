@@ -112,7 +112,7 @@ def test_wrong_input_is_told_and_changes_nothing(page, address):
         expect(page.locator(f"#p-{name}-error")).to_be_empty()
         expect(page.locator("#old")).to_have_text("")
     assert page.locator("#bag").evaluate("e => Number(getComputedStyle(e).opacity)") == 1
-    page.goto(f"{address}#strength=-3&loss=nothing&view=none&length=1e9&else=1")
+    page.goto(f"{address}#strength=-3&loss=nothing&view=none&length=1e9&else=1&$a$=1")
     expect(page.locator("#verdict")).to_have_text(re.compile(re.escape(before[:40])))
     for told in (
         "This link is not shown as it is written.",
@@ -120,7 +120,7 @@ def test_wrong_input_is_told_and_changes_nothing(page, address):
         "Signal strength θ = “-3”: a number from 0 to 12 is needed; 5 is used.",
         "Tokens in a bag L = “1e9”: a whole number from 2 to 100 is needed; 10 is used.",
         "Loss ℓ = “nothing”: one of logistic, square, squared hinge, hinge is needed; “logistic”",
-        "Not known, and left out: “else”.",
+        "Not known, and left out: “else”, “＄a＄”.",
     ):
         expect(page.locator("#link")).to_contain_text(told)
     page.locator("#p-strength").fill("4")

@@ -63,6 +63,9 @@ export function trouble(parameter, value, settings) {
 /** Return a text with a capital at its start. */
 export const capital = (text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 
+/** Return a text of the address in quotes; of $, which begins a formula, the wide form. */
+const quoted = (text) => `“${text.replaceAll("$", "＄")}”`;
+
 /** Return the state that an address holds; what it holds wrongly has its default, and the note says so. */
 export function read(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
@@ -78,7 +81,7 @@ export function read(hash) {
     const text = given.get(key);
     if (text === null || (key === "view" && FORMER.has(text))) continue;
     if (Object.hasOwn(words, text)) state[key] = text;
-    else wrong.push(`The ${key} “${text}” is not known; “${words[state[key]]}” is used.`);
+    else wrong.push(`The ${key} ${quoted(text)} is not known; “${words[state[key]]}” is used.`);
   }
   for (const parameter of boot.parameters) {
     const { name, label, symbol, choices } = parameter;
@@ -86,7 +89,7 @@ export function read(hash) {
     if (text === null) continue;
     const value = choices.length ? text : text.trim() === "" ? NaN : Number(text);
     const why = trouble(parameter, value, state.settings);
-    if (why) wrong.push(`${titled(label, symbol)} = “${text}”: ${why}; ${told(state.settings[name])} is used.`);
+    if (why) wrong.push(`${titled(label, symbol)} = ${quoted(text)}: ${why}; ${told(state.settings[name])} is used.`);
     else state.settings[name] = value;
   }
   const { length, informative } = state.settings;
@@ -98,7 +101,7 @@ export function read(hash) {
   if (FORMER.has(given.get("view"))) {
     state.view = "descent";
     state.note = `The view “${given.get("view")}” of this link is part of this one now: choose the network and the task.`;
-  } else if (unknown.length) wrong.push(`Not known, and left out: ${unknown.map((key) => `“${key}”`).join(", ")}.`);
+  } else if (unknown.length) wrong.push(`Not known, and left out: ${unknown.map(quoted).join(", ")}.`);
   if (wrong.length) state.note = `${state.note} This link is not shown as it is written. ${wrong.join(" ")}`.trim();
   return state;
 }
