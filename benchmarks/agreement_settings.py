@@ -50,18 +50,20 @@ def static(index: int) -> Setting:
     informative = int(rng.integers(1, length // 2 + 1))
     strength, rate = rng.uniform(1.5, 5), rng.uniform(0.25, 0.75)
     kind, tokens = index % 4, {}
+    name = ["attention", "pooled", "hard", "vectorized", "attention", "elementwise"][index % 6]
     if kind:
         j = np.arange(400)
         S = (j + 1.0) ** [0.0, -0.4, -0.8][index % 3]
         xi = unit(rng.standard_normal(400))
-        between = rng.uniform(0.05, 0.5) * (1 + np.cos(0.5 * j)) if kind == 1 else None
+        between = None
+        if kind == 1 and name != "elementwise":  # of which theory takes no effect of bags
+            between = rng.uniform(0.05, 0.5) * (1 + np.cos(0.5 * j))
         tokens["tokens"] = TokenCovariance(S / S.mean(), between, signal=xi)
     problem = SparseTokenProblem(length, informative, strength, rate, **tokens)
     loss = ["square", "logistic"][index // 2 % 2]
     steps = TwoSteps(alpha0=rng.uniform(1, 4), eta_q=10 ** rng.uniform(0.5, 1.5), loss=loss)
     given = Query(rng.uniform(-0.5, 1), rng.uniform(0.3, 3))
     activation = str(rng.choice(["erf", "sigmoid", "tanh", "relu", "linear"]))
-    name = ["attention", "pooled", "hard", "vectorized", "attention", "elementwise"][index % 6]
     query = steps if rng.random() < 0.5 else given
     known = HardAttention(given) if name == "hard" else None
     model = known or make_model(name, query, activation=activation)
