@@ -91,6 +91,7 @@ sphinx_gallery_conf = {
     "capture_repr": (),  # what is shown is printed or drawn
 }
 ALT_TEXTS = tomllib.loads((HERE / "gallery" / "alt_texts.toml").read_text(encoding="utf-8"))
+warnings.filterwarnings("error", category=UserWarning, module="sparsetoken|__main__")
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
 MODULES = {

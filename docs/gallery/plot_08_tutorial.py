@@ -31,20 +31,22 @@ import sparsetoken as st
 
 scans, digits = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)
+pixels = [f"grey_{i}" for i in range(64)]
 
 
 def scan_pages(n):
-    """Return pages, their labels, and where the eights are."""
+    """Return pages as bags, their labels, and where the eights are."""
     labels = np.arange(n) % 2
     picked = rng.choice(np.flatnonzero(digits != 8), (n, 12))
     eights = rng.choice(np.flatnonzero(digits == 8), n)
     picked[labels == 1, 0] = eights[labels == 1]
     picked = rng.permuted(picked, axis=1)
-    return scans[picked], labels, digits[picked] == 8
+    pages = st.bags.Bags(scans[picked.ravel()], 12 * np.arange(n + 1), pixels)
+    return pages, labels, digits[picked] == 8
 
 
 pages, labels, _ = scan_pages(120)
-table = pd.DataFrame(pages.reshape(-1, 64)).add_prefix("grey_")
+table = pd.DataFrame(pages.tokens, columns=pixels)
 table.insert(0, "bag", np.repeat(np.arange(120), 12))
 table.insert(1, "label", np.repeat(labels, 12))
 file = Path(tempfile.mkdtemp()) / "pages.parquet"
@@ -91,9 +93,10 @@ for row, page, chances in zip(
 # Where to draw the line
 # ----------------------
 #
-# The curves are those of scikit-learn, for the new pages. With ``threshold=`` a
-# page is called positive if its probability reaches a threshold: the largest at
-# which 95% of the held-out positive training pages are found.
+# The curves are those of scikit-learn, for the new pages; the dotted line is
+# perfect calibration. With ``threshold=`` a page is called positive if its
+# probability reaches a threshold: the largest at which 95% of the held-out
+# positive training pages are found.
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
 RocCurveDisplay.from_estimator(model, new_pages, new_labels, ax=axes[0])
@@ -101,6 +104,10 @@ PrecisionRecallDisplay.from_estimator(model, new_pages, new_labels, ax=axes[1])
 CalibrationDisplay.from_estimator(
     model, new_pages, new_labels, n_bins=6, strategy="quantile", ax=axes[2]
 )
+axes[0].set(xlabel="false positive rate", ylabel="true positive rate")
+axes[1].set(xlabel="recall", ylabel="precision")
+axes[2].set(xlabel="mean probability", ylabel="share of positives")
+axes[2].get_legend().remove()
 sensitive = st.BagClassifier(threshold={"sensitivity": 0.95}).fit(bags, y)
 called = sensitive.predict(new_pages)
 print(
@@ -118,7 +125,8 @@ print(
 # ``print(forecast)`` also shows the cross-validated errors, and which to use.
 
 forecast = st.forecast(bags, y, sizes=[120, 240, 480])
-print(forecast.to_frame().round(3).to_string(index=False))
+errors = forecast.to_frame()[["model", "n", "error", "low", "high"]]
+print(errors.round(3).to_string(index=False))
 
 # %%
 # What to buy
