@@ -72,4 +72,6 @@ axes[0].set(xlabel="step", ylabel="test error", ylim=(0, 0.52))
 axes[1].set(
     xlabel="step", ylabel="most attended token holds a signal", ylim=(0, 1)
 )
+for ax in axes:
+    ax.set_xticks(range(0, 21, 5))
 axes[1].legend()

@@ -96,9 +96,8 @@ def test_ragged_bags_share_one_scale():
     limits = {(*axes.get_xlim(), *axes.get_ylim()) for axes in display.axes_}
     assert len(limits) == 1
     left, right, bottom, top = limits.pop()
-    assert max(left, bottom) < 0
-    assert right > 3
-    assert top > 1
+    assert (left, right) == (-0.5, 3.5)
+    assert bottom < 0 < 1 < top
     assert [_marks(axes, CARETDOWN) for axes in display.axes_] == [[1], [0], [3]]
 
 

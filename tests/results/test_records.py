@@ -339,6 +339,14 @@ def test_theory_and_simulation_of_one_model_share_colour_and_legend(axes, theory
     assert legend.get_title().get_text() == "lines: theory, points: simulation"
 
 
+def test_labels_that_are_words_of_the_source_are_kept(curve, axes):
+    simulated = simulate(PROBLEM, Pooled(), Readout(alpha1=LOADS), dimension=20, trials=2)
+    curve.plot(ax=axes, label="theory")
+    simulated.plot(ax=axes, label="simulation")
+    told = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert told == ["theory", "simulation"]
+
+
 def test_a_label_of_both_is_one_entry_and_models_have_their_colours(curve, axes):
     simulated = simulate(PROBLEM, Pooled(), Readout(alpha1=LOADS), dimension=20, trials=2)
     for one in (curve, simulated):

@@ -186,11 +186,12 @@ def _row(axes: Axes, w: np.ndarray, top: np.ndarray, truth: np.ndarray, name: st
     colours = np.where(truth, TRUE, COLOURS["attention"]).tolist()
     # With an edge, so that a bar thinner than a pixel is seen.
     bars = axes.bar(np.arange(len(w)), w, 0.8, color=colours, edgecolor=colours, linewidth=0.4)
-    axes.plot(np.flatnonzero(truth), np.zeros(truth.sum()), "o", color=TRUE, ms=4, zorder=3)
     heads = np.maximum(w[top], 0)
-    tips: dict[str, Any] = {"ls": "", "marker": TIP, "color": "black", "ms": 6, "zorder": 3}
     # Where there are none, the layout would make room down to the corner of the figure.
-    axes.plot(top, heads, **tips, clip_on=False, in_layout=False)
+    marks: dict[str, Any] = {"ls": "", "zorder": 3, "clip_on": False, "in_layout": False}
+    true = np.flatnonzero(truth)
+    axes.plot(true, np.zeros(len(true)), **marks, marker="o", color=TRUE, ms=5, mec="white")
+    axes.plot(top, heads, **marks, marker=TIP, color="black", ms=6)
     axes.set_ylabel(name, rotation=0, ha="right", va="center")
     axes.grid(visible=False, axis="x")
     if _adds_up(w):
@@ -204,8 +205,9 @@ def _describe(axes: np.ndarray, weights: list[np.ndarray], top: bool, truth: boo
     every = np.concatenate([[0.0], *weights])
     least, largest = float(every.min()), float(every.max())
     span = (largest - least) or 1.0
-    axes[0].set_xlim(-0.7, max(map(len, weights)) - 0.3)
+    axes[0].set_xlim(-0.5, max(map(len, weights)) - 0.5)
     axes[0].set_ylim(least - 0.06 * span, largest + 0.22 * span)
+    axes[-1].xaxis.get_major_locator().set_params(integer=True)
     note = "\nattention is off: all weights are equal" if _even(weights) else ""
     axes[-1].set_xlabel(f"token (position in the bag){note}")
     marks: dict[str, dict[str, Any]] = {"weight": {"marker": "s", "color": COLOURS["attention"]}}

@@ -127,7 +127,7 @@ def _legend(ax: Axes) -> None:
             entries.setdefault(label, []).append(handle)
     settings: dict[str, list[str]] = {}
     for label in entries:
-        name = ", ".join(word for word in label.split(", ") if word not in _SOURCES)
+        name = ", ".join(word for word in label.split(", ") if word not in _SOURCES) or label
         settings.setdefault(name, []).append(label)
     names = [labels[0] if len(labels) == 1 else name for name, labels in settings.items()]
     handles = [tuple(h for one in labels for h in entries[one]) for labels in settings.values()]
