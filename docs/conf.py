@@ -54,7 +54,7 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 # Pages without pages below them need no navigation at their side.
-html_sidebars = {page.stem: [] for page in HERE.glob("*.md")}
+html_sidebars = {page.stem: [] for page in HERE.glob("*.md")} | {"reference/claims": []}
 html_show_sphinx = False
 copyright = "the sparsetoken maintainers, MIT licence"
 
@@ -63,6 +63,7 @@ templates_path = ["_templates"]
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+toc_object_entries_show_parents = "hide"
 default_role = "py:obj"  # a name in a docstring leads to its page
 
 
@@ -146,6 +147,7 @@ def _write_reference() -> None:
 def _write_claims(folder: Path) -> None:
     """Write the claims that ``sparsetoken reproduce`` compares with simulations."""
     from sparsetoken.studies import STUDIES
+    from sparsetoken.studies.words import maths
 
     lines = ["# The claims", "", "What `sparsetoken reproduce NAME` compares with simulations."]
     for study in STUDIES.values():
@@ -157,7 +159,7 @@ def _write_claims(folder: Path) -> None:
             "",
         ]
         for claim in study.claims:
-            text = re.sub(r"([_*|])", r"\\\1", claim.text)
+            text = re.sub(r"([_*|])", r"\\\1", maths(claim.text))
             text += " *(open: by experiment)*" if claim.open else ""
             # The target of links such as [capacity](#claim-capacity) on other pages.
             lines += [f"- (claim-{claim.name})=", f"  **{claim.name}**: {text}"]
