@@ -25,7 +25,11 @@ import numpy as np
 import pandas as pd
 from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_digits
-from sklearn.metrics import PrecisionRecallDisplay, RocCurveDisplay, recall_score
+from sklearn.metrics import (
+    PrecisionRecallDisplay,
+    RocCurveDisplay,
+    recall_score,
+)
 
 import sparsetoken as st
 
@@ -35,13 +39,14 @@ pixels = [f"grey_{i}" for i in range(64)]
 
 
 def scan_pages(n):
-    """Return pages as bags, their labels, and where the eights are."""
+    """Return pages as bags, labels, and where the eights are."""
     labels = np.arange(n) % 2
     picked = rng.choice(np.flatnonzero(digits != 8), (n, 12))
     eights = rng.choice(np.flatnonzero(digits == 8), n)
     picked[labels == 1, 0] = eights[labels == 1]
     picked = rng.permuted(picked, axis=1)
-    pages = st.bags.Bags(scans[picked.ravel()], 12 * np.arange(n + 1), pixels)
+    tokens, bounds = scans[picked.ravel()], 12 * np.arange(n + 1)
+    pages = st.bags.Bags(tokens, bounds, pixels)
     return pages, labels, digits[picked] == 8
 
 
@@ -77,9 +82,9 @@ new_pages, new_labels, is_eight = scan_pages(1000)
 positive = np.flatnonzero(new_labels == 1)
 tops = [top[0] for top in model.top_tokens(new_pages[positive])]
 hits = np.mean(is_eight[positive, tops])
-print(f"top token is the eight: {hits:.0%} of {len(positive)} positive pages")
+print(f"top token is the eight: {hits:.0%} of {len(tops)} positives")
 
-fig, axes = plt.subplots(3, 12, figsize=(9, 2.8), layout="constrained")
+fig, axes = plt.subplots(3, 12, figsize=(9, 3), layout="constrained")
 few = new_pages[positive[:3]]
 for row, page, chances in zip(
     axes, few, model.predict_token_proba(few), strict=True
@@ -99,16 +104,18 @@ for row, page, chances in zip(
 # positive training pages are found.
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
-RocCurveDisplay.from_estimator(model, new_pages, new_labels, ax=axes[0])
-PrecisionRecallDisplay.from_estimator(model, new_pages, new_labels, ax=axes[1])
+test = new_pages, new_labels
+RocCurveDisplay.from_estimator(model, *test, ax=axes[0])
+PrecisionRecallDisplay.from_estimator(model, *test, ax=axes[1])
 CalibrationDisplay.from_estimator(
-    model, new_pages, new_labels, n_bins=6, strategy="quantile", ax=axes[2]
+    model, *test, n_bins=6, strategy="quantile", ax=axes[2]
 )
 axes[0].set(xlabel="false positive rate", ylabel="true positive rate")
 axes[1].set(xlabel="recall", ylabel="precision")
 axes[2].set(xlabel="mean probability", ylabel="share of positives")
 axes[2].get_legend().remove()
-sensitive = st.BagClassifier(threshold={"sensitivity": 0.95}).fit(bags, y)
+wish = {"sensitivity": 0.95}
+sensitive = st.BagClassifier(threshold=wish).fit(bags, y)
 called = sensitive.predict(new_pages)
 print(
     f"from {sensitive.threshold_:.2f} on: sensitivity "
@@ -125,8 +132,8 @@ print(
 # ``print(forecast)`` also shows the cross-validated errors, and which to use.
 
 forecast = st.forecast(bags, y, sizes=[120, 240, 480])
-errors = forecast.to_frame()[["model", "n", "error", "low", "high"]]
-print(errors.round(3).to_string(index=False))
+curves = forecast.to_frame()[["model", "n", "error", "low", "high"]]
+print(curves.round(3).to_string(index=False))
 
 # %%
 # What to buy
@@ -137,10 +144,9 @@ print(errors.round(3).to_string(index=False))
 
 cost = {}
 for point in forecast.curves["bag"]:
-    cost[point.n], low, high = (
-        point.n + 6000 * error for error in (point.error, point.low, point.high)
-    )
-    print(f"{point.n} labels: {cost[point.n]:.0f} ({low:.0f} to {high:.0f})")
+    n, errors = point.n, (point.error, point.low, point.high)
+    cost[n], low, high = (n + 6000 * error for error in errors)
+    print(f"{n} labels: {cost[n]:.0f} ({low:.0f} to {high:.0f})")
 print(f"cheapest: {min(cost, key=cost.get)} labels in all")
 
 # %%
