@@ -269,9 +269,10 @@ def _to_built_pages(app, page, source) -> None:
 def _describe_pictures(app, doctree) -> None:
     """Give the pictures of the examples their texts, also where they are thumbnails."""
     for node in doctree.findall(lambda node: isinstance(node, (image, imgsgnode))):
-        found = re.search(r"sphx_glr_(plot_\d+)_", node["uri"])
+        found = re.search(r"sphx_glr_(plot_\d+)_\w+_(\d+|thumb)\.", node["uri"])
         if found:
-            node["alt"] = ALT_TEXTS[found[1]]
+            texts, number = ALT_TEXTS[found[1]], 1 if found[2] == "thumb" else int(found[2])
+            node["alt"] = texts if isinstance(texts, str) else texts[number - 1]
 
 
 def setup(app) -> None:

@@ -180,7 +180,8 @@ def test_every_picture_of_the_gallery_has_a_text():
     texts = tomllib.loads((DOCS / "gallery" / "alt_texts.toml").read_text("utf-8"))
     scripts = {"_".join(path.stem.split("_")[:2]) for path in DOCS.glob("gallery/plot_*.py")}
     assert set(texts) == scripts
-    assert min(map(len, texts.values())) > 60
+    every = [one for some in texts.values() for one in ([some] if isinstance(some, str) else some)]
+    assert min(map(len, every)) > 60
 
 
 @pytest.mark.parametrize("path", sorted(DOCS.glob("gallery/plot_*.py")), ids=lambda path: path.stem)
