@@ -93,10 +93,10 @@ def readouts(index: int) -> Iterator[Row]:
             *setting, trials=trials, seed=1000 + index, engine=engine, progress=False, **size
         )
         for name in ("test_error", "training_loss", "auc"):
-            error = theory.numerical_error if name == "test_error" else 0.0
             found, se = getattr(ran.mean, name), getattr(ran.standard_error, name)
             values = getattr(ran.trials, name)
-            yield row(f"{name}, {engine}", getattr(theory, name), error, found, se, trials, values)
+            known = getattr(theory, name), getattr(theory.errors, name)
+            yield row(f"{name}, {engine}", *known, found, se, trials, values)
 
 
 def descents(index: int) -> Iterator[Row]:
