@@ -397,7 +397,8 @@ def test_text_has_columns_over_points_and_lines_at_one(plane, trials):
     assert second[0].split()[:2] == ["ridge", "alpha1"]  # which tell the rows apart
     *second, shared = second
     assert len(first) == len(second) == 1 + 8
-    assert shared.startswith("In all rows: ") and shared.endswith("status converged.")
+    assert shared.startswith("In all rows: ")
+    assert shared.endswith("status converged.")
     assert first[6].split()[:3] == ["1.000", "1.000", f"{plane.test_error[1, 1]:.4f}"]
     assert len(set(map(len, second))) == 1  # in columns
     single = repr(plane[1, 1]).splitlines()

@@ -18,7 +18,7 @@ _WIDER = 1.05  # the standard deviation with outliers, over that of the others
 _ROUNDING = 1e-9  # relative, and of numbers below 1: smaller differences are none
 
 
-def outliers(values: Sequence[float], level: float = LEVEL) -> list[int]:
+def outliers(values: Sequence[float] | np.ndarray, level: float = LEVEL) -> list[int]:
     """Return the places of values that are far from all others, the farthest first.
 
     This is the generalized ESD test (Rosner, Technometrics 25, 1983): the farthest values are taken

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.model.values import Broadcast
@@ -25,6 +25,7 @@ class Trial(Generic[Of]):
     status: Status = CONVERGED
 
 
+@runtime_checkable
 class Plan(Protocol[Of]):
     """All that determines the distribution of a trial."""
 

@@ -25,7 +25,7 @@ from sparsetoken.numerics.descents import descend_together
 LEAST = 1e-12  # of the sum of the hazards of a bag
 
 
-def log_odds(hazard: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def log_odds(hazard: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     """Return log(exp(H) - 1), the log odds of a bag that is negative with probability exp(-H)."""
     H = np.maximum(hazard, LEAST)
     return H + np.log(-np.expm1(-H))

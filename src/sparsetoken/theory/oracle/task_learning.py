@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.task_law import Latent, TaskLaw
@@ -197,7 +197,7 @@ class _Learner:
 
     def _over_pairs(
         self, u: np.ndarray, shift: np.ndarray, function: Callable[..., Any]
-    ) -> Float[np.ndarray, "m H"]:
+    ) -> Shaped[np.ndarray, "m H"]:
         """Return a function of the bag, latent variables and Z, for each bag and hypothesis."""
         if self.sure is not None:
             return self.sure

@@ -68,7 +68,7 @@ class Accuracy(NamedTuple):
     @property
     def enough(self) -> bool:
         """Whether twice each error is allowed."""
-        return self.excess <= 1
+        return bool(self.excess <= 1)
 
     def status(self, tolerance: float, basis: str) -> Status:
         """Return whether twice each error, on a basis such as "64 nodes", is allowed."""
