@@ -11,7 +11,8 @@ allowance is made for finite dimension. A comparison with outlying trials is sho
 domain. `stated` compares the numbers of random predictions with those on other nodes, in stated
 errors. `shifts` measures c in mean = limit (1 + c/d) without the theory, and writes the
 coefficients that the verdicts of `reproduce` use, src/sparsetoken/studies/shifts.json.
-What was computed is kept in results/cache, so that a second run goes on.
+What was computed is kept in results/cache, so that a second run goes on: delete it after a change
+of the code.
 """
 
 from __future__ import annotations
