@@ -202,7 +202,7 @@ class TwoSteps:
     """
 
     alpha0: Reals = parameter(
-        "labels for the query, as samples of D0 per dimension",
+        "labels for the query, per dimension",
         r"\alpha_0 = n_0/d",
         default=2.0,
         range=LOADS,
@@ -251,7 +251,7 @@ class Readout:
         slider=Log(1e-5, 10),
     )
     alpha1: Reals = parameter(
-        "labels for the readout, as samples of D1 per dimension. The theory also accepts inf, the "
+        "labels for the readout, per dimension. The theory also accepts inf, the "
         "limit of infinite data",
         r"\alpha_1 = n_1/d",
         default=2.0,
