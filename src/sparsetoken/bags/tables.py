@@ -259,8 +259,10 @@ def from_rows(
         raise InvalidInput(what, "another column than that of the bag ids", bag)
     lie = [] if not coordinates else chosen(coordinates, [n for n in names if n not in given])
     others = [name for name in names if name not in (*given, *lie)]
-    rows = [name for name in others if name != ROW_NAMES]
-    used = default(frame, rows) if columns is None else chosen(columns, others)
+    if columns is None:
+        used = default(frame, [name for name in others if name != ROW_NAMES])
+    else:
+        used = chosen(columns, others)
     where = places(used, others) if columns is None else []
     left_out = [name for name in others if name not in used]
     source = "labels"
