@@ -26,8 +26,9 @@ ALLOWED = (
     "of one minute",  # a tour
     "about a second at most",  # the size that a piece of work is cut to
     "about seven minutes of one core",  # before an export is started
+    "takes two minutes on two cores",  # what a fit to slides costs, in the README, with its link
 )
-"""What is no measurement."""
+"""What is no measurement, or an order of magnitude beside the link to it."""
 
 
 def _times(text):
@@ -120,13 +121,6 @@ def test_the_readme_names_every_page_and_is_short():
 
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-
-
-def test_the_readme_names_the_repository_that_the_metadata_name():
-    """Once `project.urls` has a Repository, it takes the place of the placeholder."""
-    url = PROJECT["urls"].get("Repository", "<repository URL>")
-    assert f"git clone {url} sparsetoken" in README.read_text("utf-8")
-    assert "<repository URL>" not in README.read_text("utf-8").replace(f"clone {url}", "")
 
 
 def _with_what_they_include(extras):

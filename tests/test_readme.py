@@ -65,15 +65,23 @@ def _read(text):
         return text
 
 
-def test_the_command_prints_what_the_page_shows():
-    (block,) = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
-    *_, command, output = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)
-    found = invoke(*command.split()[1:])
-    number = re.compile(r"\d+\.\d+")
-    assert number.sub("#", found.stdout) == number.sub("#", output)
-    assert float(number.findall(found.stdout)[0]) == pytest.approx(
-        float(number.findall(output)[0]), rel=1e-6
-    )
+def test_the_command_prints_what_the_page_shows(monkeypatch, tmp_path):
+    """On the bags of the program before, up to the dots."""
+    monkeypatch.chdir(tmp_path)
+    (code,) = (code for code in EXAMPLES[:2] if "bags.npz" in code)
+    drawn, _, rest = code.partition("# An average of")
+    exec(drawn + rest[rest.index("ids = ") :], {})
+    (block,) = re.findall(r"```console\n(.*?)\.\.\.\n```", README, re.DOTALL)
+    *_, command, shown = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)
+    lines = invoke(*command.split()[1:]).stdout.splitlines()[: len(shown.splitlines())]
+    # Another kernel of the linear algebra may move a bag of 320 across the threshold.
+    for found, expected in zip(lines, shown.splitlines(), strict=True):
+        assert _NUMBER.sub("#", found) == _NUMBER.sub("#", expected)
+        numbers = [[float(x) for x in _NUMBER.findall(line)] for line in (found, expected)]
+        assert numbers[0] == pytest.approx(numbers[1], abs=1 / 320)
+
+
+_NUMBER = re.compile(r"\d+\.\d+")
 
 
 def test_the_command_line_takes_a_model_of_ones_own(tmp_path):

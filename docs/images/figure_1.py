@@ -30,14 +30,19 @@ least = float(st.predict(curve.problem, st.Pooled(), endless).test_error)
 fig, axes = example["fig"], example["axes"]
 ax = axes[0]
 ax.axhline(least, color=COLOURS["pooled"], linestyle="--", linewidth=1)
-ax.text(1.6, least, "mean pooling, infinitely many labels", va="top", fontsize="small")
+ax.text(1.6, least, "mean pooling, α₁ = ∞", va="bottom", fontsize="small")
 ax.set_ylim(bottom=0)
 for axis in axes:
-    axis.set_xlabel("labels per dimension, α₁ = n₁/d")
+    axis.set_xlabel("labels of the classifier per dimension, α₁ = n₁/d")
+    for line in axis.lines:
+        line.set_zorder(line.get_zorder() + (line.get_color() == COLOURS["attention"]))
 axes[1].get_legend().set_title(None)  # the title of the figure says it
 names = {"pooled": "mean pooling", "vectorized": "concatenated tokens"}
 for text in axes[1].get_legend().get_texts():
     text.set_text(names.get(text.get_text(), text.get_text()))
-title = "Lines: the exact limit. Points: d = 1000. Attention has one more label per dimension."
+title = (
+    "Lines: the exact limit. Points: simulations at d = 1000. "
+    "Attention has one more label per dimension, to learn where to look."
+)
 fig.suptitle(title, fontsize="medium")
 fig.savefig(HERE / "figure_1.png", dpi=100)

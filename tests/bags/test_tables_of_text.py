@@ -84,6 +84,27 @@ def test_ids_and_groups_of_data_keep_their_zeros(tmp_path: Path) -> None:
     assert (found.ids.tolist(), found.groups.tolist()) == (["01", "1"], ["007", "7"])
 
 
+@pytest.mark.parametrize("end", ["", ","])
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (("1.", "0."), [1, 0]),
+        (("01.", "1."), ["01", "1"]),
+        (("v1.0", "v1"), ["v1.0", "v1"]),
+        (("1.0", "1."), [1.0, 1.0]),
+        ((" yes.", "no."), ["yes", "no"]),
+    ],
+)
+def test_labels_of_data_that_are_written_differently_stay_distinct(
+    cells: tuple[str, str], values: list[Any], end: str, tmp_path: Path
+) -> None:
+    rows = [f"s{k},a{k},0.{k},{cell}{end}" for k, cell in enumerate(cells)]
+    found = read(table(tmp_path, *rows, name="rows.data"))
+    assert (found.y.tolist(), found.columns) == (values, ["2"])
+    assert found.y.dtype == np.array(values).dtype
+    assert np.vstack(list(found.bags)).ravel().tolist() == [0.0, 0.1]
+
+
 @pytest.mark.parametrize(
     ("cells", "values"),
     [

@@ -98,18 +98,20 @@ def _uci(path: Path, dtype: Texts) -> Any:
     """Read lines ``bag,instance,numbers,label.`` without names, which become 0, 1, and so on."""
     import pandas
 
-    named = [name for name in dtype if name.isdecimal()] if isinstance(dtype, dict) else []
-    texts: Any = dict.fromkeys([0, *map(int, named)], str)
-    frame = pandas.read_csv(path, header=None, dtype=texts, comment="|", skipinitialspace=True)
-    frame = frame.dropna(axis=1, how="all")  # after a last comma
+    table: Any = {"header": None, "comment": "|", "skipinitialspace": True}
+    width = pandas.read_csv(path, nrows=1, **table).shape[1]
+    named = [int(name) for name in dtype if name.isdecimal()] if isinstance(dtype, dict) else []
+    ends = [name for name in (width - 2, width - 1) if name > 0]  # after a last comma is nothing
+    texts: Any = dict.fromkeys([0, *named, *ends], str)
+    frame = pandas.read_csv(path, dtype=texts, **table).dropna(axis=1, how="all")
     last = frame.columns[-1]
-    labels = frame[last].astype(str).str.strip().str.removesuffix(".").str.removesuffix(".0")
+    labels = frame[last].astype(str).str.strip().str.removesuffix(".")
     missing = frame[last].isna() | (labels == "?")
     frame[last] = labels.mask(missing) if missing.any() else typed(labels.tolist())
     for name in frame.columns[:-1]:
-        if (missing := frame[name] == "?").any():
-            cells = frame[name].mask(missing)
-            frame[name] = cells if name in texts else typed_column(cells)
+        if (unknown := frame[name] == "?").any() or name in ends:
+            cells = frame[name].mask(unknown)
+            frame[name] = cells if name in [0, *named] else typed_column(cells)
     frame.columns = [str(name) for name in frame.columns]
     return frame
 

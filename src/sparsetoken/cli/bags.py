@@ -176,7 +176,8 @@ def score(
     Beside the accuracy stand that of always answering with the largest class and the mean over
     classes (balanced); of two classes the share found of the second (sensitivity) and of the
     first (specificity). AUC and average precision of more than two classes are means of those of
-    each class against the rest.
+    each class against the rest. Of the bags that the model was fitted to, all are too good: `fit`
+    prints those of left-out bags.
 
     Example: sparsetoken bags score model.skops new.npz
     """
