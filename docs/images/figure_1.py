@@ -20,6 +20,7 @@ import sparsetoken as st
 from sparsetoken.figures.style import COLOURS, STYLE
 
 HERE = Path(__file__).parent
+TICKS = (0.25, 0.5, 1, 2, 4, 10, 16)
 
 mpl.use("Agg")
 mpl.rcParams.update(STYLE)
@@ -33,6 +34,7 @@ ax.axhline(least, color=COLOURS["pooled"], linestyle="--", linewidth=1)
 ax.text(1.6, least, "mean pooling, α₁ = ∞", va="bottom", fontsize="small")
 ax.set_ylim(bottom=0)
 for axis in axes:
+    axis.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
     axis.set_xlabel("labels of the classifier per dimension, α₁ = n₁/d")
     for line in axis.lines:
         line.set_zorder(line.get_zorder() + (line.get_color() == COLOURS["attention"]))
@@ -41,7 +43,7 @@ names = {"pooled": "mean pooling", "vectorized": "concatenated tokens"}
 for text in axes[1].get_legend().get_texts():
     text.set_text(names.get(text.get_text(), text.get_text()))
 title = (
-    "Lines: the exact limit. Points: simulations at d = 1000. "
+    "Lines: limit d → ∞. Points: simulations at d = 1000. "
     "Attention has one more label per dimension, to learn where to look."
 )
 fig.suptitle(title, fontsize="medium")
