@@ -9,7 +9,7 @@ from scipy.special import ndtr
 import sparsetoken as st
 from sparsetoken.model import HardAttention
 from sparsetoken.theory import task_readout, token_features
-from sparsetoken.theory.dynamics import descended_query
+from sparsetoken.theory.dynamics.descend import _descended_query
 from sparsetoken.theory.readout.accuracy import allowed_error
 
 RARE = [
@@ -218,9 +218,9 @@ def test_a_query_found_by_a_descent_keeps_its_error_and_status(monkeypatch):
 @pytest.mark.slow
 def test_a_descent_that_is_not_converged_is_not_hidden(monkeypatch):
     monkeypatch.setattr("sparsetoken.theory.dynamics.follow.MOST_REPLICAS", 2)
-    descended_query.cache_clear()
+    _descended_query.cache_clear()
     problem, readout = st.SparseTokenProblem(10, 1, 5.0), st.Readout("logistic", 1e-3, 2.0)
     found = st.predict(problem, st.Attention(SOFTMAX), readout)
-    descended_query.cache_clear()
+    _descended_query.cache_clear()
     assert found.status == "tolerance_not_reached"
     assert "descent" in found.status.remedy
