@@ -43,6 +43,23 @@ def pooled_least_squares(alpha, problem=PROBLEM):
     return w2, b, math.sqrt(L * risk * ratio)
 
 
+@pytest.mark.parametrize("loss", ["square", *MARGIN_LOSSES])
+def test_the_smallest_ridges_lead_to_the_limit(loss):
+    """All curvatures fall like the ridge where the data can be fitted: so does what is flat."""
+    ridges = [1e-14, 1e-12, 1e-10, 1e-8]
+    problem, model = SparseTokenProblem(6, 1, 4.0), Attention(QUERY)
+    small = [ridgeless(model, loss, 0.9, ridge, problem) for ridge in ridges]
+    limit = ridgeless(model, loss, 0.9, 0.0, problem)
+    assert [one.status.code for one in small] == [StatusCode.CONVERGED] * 4
+    errors = [limit.test_error, *(one.test_error for one in small)]
+    if loss == "logistic":  # whose margins grow with the logarithm of the ridge alone
+        assert errors == sorted(errors, reverse=True)
+        assert errors[0] - errors[1] < 0.01
+    else:
+        # Nodes are as many at each ridge, so that what is left is Newton's last step.
+        np.testing.assert_allclose(errors[1:], errors[0], atol=1e-6)
+
+
 @pytest.mark.parametrize("model", ["pooled", "vectorized"])
 @pytest.mark.parametrize("load", [0.2, 0.9, 0.999, 1.001, 1.1, 7.0])
 def test_least_squares_in_closed_form(model, load):

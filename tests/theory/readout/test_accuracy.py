@@ -15,10 +15,19 @@ from sparsetoken.theory.readout.accuracy import (
 
 @pytest.mark.parametrize(
     ("value", "allowed"),
-    [(0.3, 1e-4), (0.01, 1e-4), (1e-3, 1e-5), (1e-7, 1e-9), (5.0, 5e-4), (-1e-3, 1e-5), (0, 0)],
+    [
+        (0.3, 1e-4),
+        (0.01, 1e-4),
+        (1e-3, 1e-5),
+        (1e-7, 1e-9),
+        (5.0, 5e-4),
+        (-1e-3, 1e-5),
+        (3e-17, 1e-12),
+        (0, 1e-12),
+    ],
 )
 def test_absolute_and_relative_errors(value, allowed):
-    assert allowed_error(value, 1e-4) == pytest.approx(allowed)
+    assert allowed_error(value, 1e-4) == pytest.approx(allowed, abs=0)
     assert allowed_error(value, math.inf) == math.inf
 
 
@@ -49,5 +58,6 @@ def test_the_remedy_is_enough():
     found = status(1e-4)
     assert found.code is StatusCode.TOLERANCE_NOT_REACHED
     assert "test error" in found.remedy
+    assert "above 1.00e-05: the tolerance, on a scale of 0.1;" in found.remedy
     asked = float(found.remedy.rsplit(" ", 1)[1].rstrip("."))
     assert status(asked).converged

@@ -259,9 +259,8 @@ def _excess(test_error: np.ndarray, errors: np.ndarray, tolerance: float) -> flo
 
 
 def _allowed(test_error: np.ndarray, tolerance: float) -> np.ndarray:
-    """Return what twice the error of each test error may be, > 0."""
-    asked = [allowed_error(float(value), tolerance) for value in test_error]
-    return np.maximum(asked, 1e-300)
+    """Return what twice the error of each test error may be."""
+    return np.array([allowed_error(float(value), tolerance) for value in test_error])
 
 
 def _wanted(trajectory: Trajectory, tolerance: float) -> int:

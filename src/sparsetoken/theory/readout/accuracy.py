@@ -13,18 +13,20 @@ TOLERANCE = 1e-4
 
 _RELATIVE = 100.0  # times the tolerance: 1% by default
 _TIMES = 10.0  # times the tolerance: .1% by default
+_LEAST = 1e-8  # of the tolerance: 1e-12 by default, an error rate that no test set shows
 
 
 def allowed_error(value: float, tolerance: float) -> float:
     """Return the largest error of a test error that a tolerance in (0, 1), or inf, allows.
 
     It is the tolerance itself for numbers up to 1 and relative to larger ones, but no more than
-    100 times the tolerance relative to small ones: at 1e-4 a number of 1e-3 is known to 1e-5.
+    100 times the tolerance relative to small ones: at 1e-4 a number of 1e-3 is known to 1e-5, and
+    one below 1e-10 to 1e-12.
     """
     if math.isinf(tolerance):
         return math.inf
     size = abs(value)
-    return tolerance * min(max(size, 1.0), _RELATIVE * size)
+    return tolerance * max(min(max(size, 1.0), _RELATIVE * size), _LEAST)
 
 
 def allowed_of_loss(loss: float, tolerance: float) -> float:
@@ -76,5 +78,7 @@ class Accuracy(NamedTuple):
             return Status(StatusCode.CONVERGED)
         what, needed = self.name.replace("_", " "), 1.1 * self.excess * tolerance
         reached = f"Twice the error of the {what} is {2 * self.error:.2e} with {basis}"
+        reached += f", above {self.allowed:.2e}: the tolerance, on a scale of "
+        reached += f"{self.allowed / tolerance:.2g}"
         remedy = f"{reached}; ask for a tolerance of {needed:.1e}." if needed < 1 else f"{reached}."
         return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)

@@ -15,7 +15,7 @@ from sparsetoken.theory.readout.means import LossMeans, OrderParameters
 
 _ROUNDING = 1e-13  # relative, of a sum or a squared norm
 _LEAST = 1e-12  # relative, of a norm
-_FLAT = 1e-9  # the least curvature in b where a loss is straight
+_FLAT = 1e-9  # the least curvature in b, relative to that of the square loss
 
 
 class Load(NamedTuple):
@@ -91,7 +91,17 @@ class SaddleEquations:
         A loss with a kink is straight between the scores of both classes where these are small.
         """
         hessian = _mean(self.means.at(state, mu).hessian)
-        return bool(hessian[self.J, self.J] < _FLAT and (state.p.any() or state.q.any()))
+        flat = hessian[self.J, self.J] < self._least_curvature(state, mu)
+        return bool(flat and (state.p.any() or state.q.any()))
+
+    def _least_curvature(self, state: OrderParameters, mu: float) -> float:
+        """Return the curvature in b below which a loss is straight.
+
+        It is relative to that of the square loss, E[1/(1 + V)], as all curvatures are below 1/V
+        and fall with the ridge where the data can be fitted.
+        """
+        *_, V = self.means.scores(state, mu)
+        return _FLAT * float((self.nodes.weight / (1 + V)).sum(axis=1).mean())
 
     def pull(self, state: OrderParameters, mu: float) -> Pull:
         """Return what the samples do to the readout at a state."""
@@ -130,7 +140,7 @@ class SaddleEquations:
         moved = slopes[:, None] * (moved * tangent)
         residual, jacobian = self._scaled(x - found, np.eye(len(x)) - moved, found, moved)
         residual[J], jacobian[J] = gradient[J], hessian[J] * tangent
-        jacobian[J, J] = max(float(hessian[J, J]), _FLAT)
+        jacobian[J, J] = max(float(hessian[J, J]), self._least_curvature(state, mu))
         zeros = [i for i in range(J + 1, len(x)) if x[i] == 0]  # they stay so
         residual[zeros] = jacobian[zeros] = jacobian[:, zeros] = 0.0
         jacobian[zeros, zeros] = 1.0
