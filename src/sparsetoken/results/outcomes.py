@@ -355,10 +355,12 @@ class MinimumPrediction(MinimumOutcome):
     numerical_error: Numbers = quantity("That of `test_error`.")
     susceptibility: Numbers = quantity("V, with axes for columns; no column of a table.")
     replicon: Numbers = quantity("Replica symmetry is stable below 1.")
+    replicon_error: Numbers = quantity("That of `replicon` over scrambles.")
     jumps: Numbers = quantity(
         "Distance of Stein's response from the implicit one, relative: what jumps of the proximal "
         "operator between minima change, which the theory leaves out."
     )
+    jumps_error: Numbers = quantity("That of `jumps` over scrambles.")
     residual: Numbers = quantity("By which the equations are not solved, at most.")
     iterations: Numbers = quantity("Of all starts and scrambles.")
     status: Status = quantity("How the computation ended, at each point.")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from sparsetoken.base.progress import progress_of
 from sparsetoken.model.minimum import Minimization, start_of
@@ -29,14 +30,16 @@ from sparsetoken.theory.dynamics.outcomes import network_outcome
 from sparsetoken.theory.dynamics.replica import States
 from sparsetoken.theory.minimum.equations import Equations, State
 from sparsetoken.theory.minimum.solve import Solution, jumps_of, lowest, packed, solve
+from sparsetoken.theory.readout.accuracy import Accuracy
 
 _COARSE, _FINE = 128, (512, 2048, 8192)  # bags of a kind, as the tolerance asks
-_SCRAMBLES = 3
-_ROUGH, _SOLVED = 1e-3, 1e-5  # residual of a solution
+_SCRAMBLES = 8
+_ROUGH, _NEAR, _SOLVED = 1e-3, 1e-4, 1e-5  # residual of a solution
 _ALIKE = 0.01  # relative, of solutions on the same few bags
 _GUARDS, _MOST = 2, 60  # restarts of the proximal operator, and iterations of each
 _TESTS = 4  # scrambles of new bags, for the fewest bags of a solution
-_JUMPS = 0.05  # relative, of the response: jumps beyond it, and beyond twice their error, count
+_STABLE = 1.0  # replicons below it
+_JUMPS = 0.05  # of the response: jumps below it move the numbers by less than that
 _NORM = 1.0  # of a column at the start, along the signals or beside them
 
 
@@ -46,7 +49,29 @@ class _Found(NamedTuple):
     solution: Solution
     outcome: MinimumOutcome
     replicon: float
-    jumps: tuple[float, float]
+    jumps: Float[np.ndarray, "m m"]
+
+
+class _Bounded(NamedTuple):
+    """A number on which the theory hangs, its error, and where it must be below."""
+
+    text: str
+    value: float
+    error: float
+    most: float
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether it is shown to be above."""
+        return self.value - 2 * self.error > self.most
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is shown to be below."""
+        return self.value + 2 * self.error < self.most
+
+    def __str__(self) -> str:
+        return f"{self.text} is {self.value:.2f} ± {self.error:.2f}, and must be below {self.most}"
 
 
 class _Refined(NamedTuple):
@@ -54,6 +79,12 @@ class _Refined(NamedTuple):
 
     found: list[_Found]
     prediction: MinimumPrediction
+    undecided: bool
+
+    @property
+    def needs_more(self) -> bool:
+        """Whether more bags may decide what it is."""
+        return self.undecided or self.prediction.status == "tolerance_not_reached"
 
     @property
     def unsolved(self) -> bool:
@@ -66,6 +97,7 @@ class _Refined(NamedTuple):
         return float(self.prediction.objective)
 
 
+_UNKNOWN_OBJECTIVE = ("approximate", "max_iterations")
 _UNSETTLED = Status(
     StatusCode.MAX_ITERATIONS,
     "This is a solution on some bags and none on others: whether it exists is not known.",
@@ -158,7 +190,7 @@ def _lowest(
     known.sort(key=lambda one: (one.unsolved, one.prediction.replicon > 1, one.objective))
     best, *others = known
     for size in _FINE[1:]:
-        if best.prediction.status != "tolerance_not_reached":
+        if not best.needs_more:
             break
         best = _refined(problem, best.found[-1].solution.state, size, tolerance)
     branches = (best.prediction, *(one.prediction for one in others))
@@ -176,12 +208,13 @@ def _rank(problem: Minimization, rough: Solution) -> tuple[bool, float]:
 def _of_branches(branches: Sequence[MinimumPrediction]) -> Status:
     """Return what several solutions mean for an optimiser."""
     remedy = f"The equations have {len(branches)} solutions; an optimiser may end in another."
-    if any(one.replicon > 1 or one.status == "max_iterations" for one in branches):
-        remedy += " Which of them is the lowest is not known."
+    first, second = branches[:2]
+    apart = second.objective - first.objective
+    unknown = 2 * math.hypot(first.errors.objective, second.errors.objective)
+    if apart > unknown and not any(one.status in _UNKNOWN_OBJECTIVE for one in branches):
+        remedy += f" This one is the lowest, by {apart:.2g}."
     else:
-        remedy += (
-            f" This one is the lowest, by {branches[1].objective - branches[0].objective:.2g}."
-        )
+        remedy += " Which of them is the lowest is not known."
     return Status(StatusCode.BRANCHES, f"{remedy} See `branches`, and simulate.")
 
 
@@ -205,48 +238,35 @@ def _refined(
 ) -> _Refined:
     """Return a solution on scrambles of many bags; slowly where there are others to leap to."""
     found: list[_Found] = []
-    jumps = (0.0, 0.0) if problem.convex else None
     for scramble in range(_SCRAMBLES):
         equations = Equations(problem, size, scramble)
-        solution, lower = _guarded(equations, state, slow, jumps is None)
-        found.append(_outcome(equations, solution, scramble, jumps))
+        solution = _guarded(equations, state, slow)
+        found.append(_outcome(equations, solution, scramble))
         state = solution.state
         if solution.ran_away:
             break
-        size_of_jumps, noise = found[-1].jumps
-        if not lower and size_of_jumps + 3 * noise < _JUMPS:
-            jumps = found[-1].jumps  # one minimum for each bag: it is not looked for again
-    return _Refined(found, _ended(problem, found, tolerance))
+    return _ended(problem, found, tolerance)
 
 
-def _guarded(
-    equations: Equations, state: State, slow: bool, guarded: bool
-) -> tuple[Solution, bool]:
-    """Return a solution with the proximal operator at its lowest minima, and if any was lower.
+def _guarded(equations: Equations, state: State, slow: bool) -> Solution:
+    """Return a solution with the proximal operator at its lowest minima.
 
     Where there is none, it is where the proximal operator follows from the start.
     """
     wait, most = (6, 200) if slow else (1, _MOST)
     solution = solve(equations, state, tolerance=_SOLVED, most=most, wait=wait, slow=slow)
-    found = False
-    for _ in range(_GUARDS if guarded else 0):
+    for _ in range(0 if equations.problem.convex else _GUARDS):
         if solution.ran_away or (x := lowest(equations, solution)) is None:
             break
-        found = True
         again = solve(equations, solution.state, x, tolerance=_SOLVED, most=_MOST, wait=1)
         if again.ran_away or again.residual > _SOLVED:
             break
         solution = again
-    return solution, found
+    return solution
 
 
-def _outcome(
-    equations: Equations,
-    solution: Solution,
-    scramble: int,
-    jumps: tuple[float, float] | None,
-) -> _Found:
-    """Return what weights at a solution do on new bags, with its jumps if they are not known."""
+def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
+    """Return what weights at a solution do on new bags, and what decides if it is exact."""
     problem, order, c = equations.problem, solution.order, solution.state.c
     gram, loss = solution.gram, float(solution.means.of["loss"])
     own = len(order.M.T) if problem.law.sees_noise else 0
@@ -281,9 +301,10 @@ def _outcome(
         problem.law.directions,
     )
     outcome = MinimumOutcome(error, loss, loss + penalty_of(problem, solution), weights)
-    if jumps is None:
-        jumps = (math.nan, math.nan) if solution.ran_away else jumps_of(equations, solution)
-    replicon = math.nan if solution.ran_away else equations.replicon(solution.means)
+    replicon, jumps = math.nan, np.zeros_like(gram)
+    if not solution.ran_away:
+        replicon = equations.replicon(solution.means)
+        jumps = jumps if problem.convex else jumps_of(equations, solution)
     return _Found(solution, outcome, replicon, jumps)
 
 
@@ -301,14 +322,12 @@ def _means(found: Sequence[_Found]) -> tuple[MinimumOutcome, MinimumOutcome]:
     return over_rows(outcomes, functools.partial(np.mean, axis=0)), errors
 
 
-def _ended(problem: Minimization, found: Sequence[_Found], tolerance: float) -> MinimumPrediction:
+def _ended(problem: Minimization, found: list[_Found], tolerance: float) -> _Refined:
     """Return the result of a start, with its status."""
     mean, errors = _means(found)
-    replicons = np.array([one.replicon for one in found])
-    jumps, noise = np.array([one.jumps for one in found]).T
-    residual = max(one.solution.residual for one in found)
-    replicon, jump = float(replicons.mean()), float(jumps.mean())
-    return MinimumPrediction(
+    replicon, jumps = _stability(found)
+    status, undecided = _status(found, errors, (replicon, jumps), tolerance)
+    prediction = MinimumPrediction(
         test_error=mean.test_error,
         training_loss=mean.training_loss,
         objective=mean.objective,
@@ -316,43 +335,60 @@ def _ended(problem: Minimization, found: Sequence[_Found], tolerance: float) -> 
         errors=errors,
         numerical_error=float(errors.test_error),
         susceptibility=np.mean([one.solution.order.V for one in found], axis=0),
-        replicon=replicon,
-        jumps=jump,
-        residual=residual,
+        replicon=replicon.value,
+        replicon_error=replicon.error,
+        jumps=jumps.value,
+        jumps_error=jumps.error,
+        residual=max(one.solution.residual for one in found),
         iterations=sum(one.solution.iterations for one in found),
-        status=_status(problem, found, errors, replicons, (jump, float(noise.mean())), tolerance),
+        status=status,
+    )
+    return _Refined(found, prediction, undecided)
+
+
+def _stability(found: Sequence[_Found]) -> tuple[_Bounded, _Bounded]:
+    """Return what the theory hangs on: the replicon, and the largest share of jumps.
+
+    Scrambles count alike: one that misses rare jumps has the least noise, too.
+    """
+    replicons, all_jumps = np.array([one.replicon for one in found]), [one.jumps for one in found]
+    jumps, noise = np.mean(all_jumps, axis=0), stated_error(np.array(all_jumps))
+    at = np.unravel_index(np.argmax(np.abs(jumps) + 2 * noise), jumps.shape)
+    return (
+        _Bounded("the replicon", replicons.mean(), float(stated_error(replicons)), _STABLE),
+        _Bounded(
+            "the share of jumps in the response", abs(jumps[at]), float(noise[at]), _JUMPS
+        ),
     )
 
 
 def _status(
-    problem: Minimization,
     found: Sequence[_Found],
     errors: MinimumOutcome,
-    replicons: np.ndarray,
-    jumps: tuple[float, float],
+    stability: Sequence[_Bounded],
     tolerance: float,
-) -> Status:
+) -> tuple[Status, bool]:
+    """Return a status, and whether more bags may decide if the theory is exact."""
     if any(one.solution.ran_away for one in found):
         remedy = (
             "The weights run away. Give the further weights a ridge (ridge_c), or larger ridges."
         )
-        return Status(StatusCode.NO_LIMIT, remedy)
+        return Status(StatusCode.NO_LIMIT, remedy), False
     residual = max(one.solution.residual for one in found)
     # Few bags near the end of a minimum may leave no solution closer than by their weight.
     unknown = stated_error(np.array([packed(one.solution.state) for one in found])).max()
-    if not residual < max(1e-4, unknown):
+    if not residual < max(_NEAR, min(unknown, _ROUGH)):
         remedy = f"The equations are not solved (residual {residual:.1e}). Try another start."
-        return Status(StatusCode.MAX_ITERATIONS, remedy)
-    reasons = []
-    if replicons.mean() - 2 * replicons.std() / math.sqrt(len(replicons)) > 1:
-        reasons.append(f"replica symmetry is not stable (replicon {replicons.mean():.2f})")
-    if jumps[0] > max(_JUMPS, 2 * jumps[1] / math.sqrt(len(found))):
-        reasons.append(f"the proximal operator jumps ({100 * jumps[0]:.0f}% of the response)")
-    if reasons:
-        remedy = f"The theory is not exact here: {' and '.join(reasons)}. Real tokens decide: "
-        remedy += "sparsetoken.simulation.minimize."
-        return Status(StatusCode.APPROXIMATE, remedy)
-    if 2 * float(errors.test_error) > tolerance:
-        remedy = f"Twice the error of the test error is {2 * float(errors.test_error):.2g}."
-        return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
-    return Status(StatusCode.CONVERGED)
+        return Status(StatusCode.MAX_ITERATIONS, remedy), False
+    remedy = "Real tokens decide: sparsetoken.simulation.minimize."
+    if any(one.exceeds for one in stability):
+        reasons = " and ".join(str(one) for one in stability if one.exceeds)
+        text = f"The theory is not exact here: {reasons}. {remedy}"
+        return Status(StatusCode.APPROXIMATE, text), False
+    if not all(one.shown for one in stability):
+        reasons = " and ".join(str(one) for one in stability if not one.shown)
+        text = f"Whether the theory is exact here is not known: {reasons}. {remedy}"
+        return Status(StatusCode.APPROXIMATE, text), True
+    accuracy = Accuracy("test error", float(errors.test_error), tolerance)
+    bags = sum(len(one.solution.means.x) for one in found)
+    return accuracy.status(tolerance, f"{bags} bags"), False

@@ -161,8 +161,8 @@ def lowest(equations: Equations, found: Solution, seed: int = 0) -> np.ndarray |
     return x if (first - best > _LOWER * (1 + first)).any() else None
 
 
-def jumps_of(equations: Equations, found: Solution) -> tuple[float, float]:
-    """Return what jumps of the proximal operator add to its response, relative, and the error.
+def jumps_of(equations: Equations, found: Solution) -> Float[np.ndarray, "m m"]:
+    """Return what jumps of the proximal operator add to its response, relative to the largest one.
 
     Between two near normals g of a bag, the pull G changes by the mean of its responses at both
     ends, apart from third order, and by its jumps in between:
@@ -178,10 +178,6 @@ def jumps_of(equations: Equations, found: Solution) -> tuple[float, float]:
         before, change = equations.pulls(order, c, n.g, x, move)
         after, later = equations.pulls(order, c, other, equations.nearest(order, c, other, x), move)
         gap = after - before - 0.5 * (change + later)
-        parts.append(np.einsum("nl,nli,nlj->nij", n.scale, gap, move) / (2 * (1 - _CORRELATION)))
-    of_bag = np.mean(parts, axis=0)
-    mean = np.einsum("n,nij->ij", n.weights, of_bag)
-    error = np.sqrt(np.einsum("n,nij->ij", n.weights**2, (of_bag - mean) ** 2))
-    size = max(float(np.abs(found.means.of["K"] @ root_of(found.order.R)).max()), 1e-12)
-    place = int(np.abs(mean).argmax())
-    return float(abs(mean.ravel()[place]) / size), float(error.ravel()[place] / size)
+        parts.append(np.einsum("n,nl,nli,nlj->ij", n.weights, n.scale, gap, move))
+    jumps = np.mean(parts, axis=0) / (2 * (1 - _CORRELATION))
+    return jumps / max(float(np.abs(found.means.of["K"] @ root_of(found.order.R)).max()), 1e-12)
