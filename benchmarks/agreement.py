@@ -1,6 +1,6 @@
 """Theory against simulation at random settings: z scores; and where theory falls short.
 
-    python benchmarks/agreement.py [readouts networks depth queries] [--quick]
+    python benchmarks/agreement.py [readouts networks minima depth queries] [--quick]
     python benchmarks/agreement.py convergence
     python benchmarks/agreement.py stated
     python benchmarks/agreement.py shifts
@@ -34,7 +34,14 @@ from joblib import Memory, Parallel, delayed
 from scipy import optimize, stats
 
 import sparsetoken as st
-from agreement_settings import deep_network, network, prediction, random_query, static
+from agreement_settings import (
+    deep_network,
+    joint_minimum,
+    network,
+    prediction,
+    random_query,
+    static,
+)
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import make_model
@@ -117,6 +124,40 @@ def descents(index: int) -> Iterator[Row]:
             yield row(f"{name}, tensors", theory, math.hypot(error, extra), found, se, 12, values)
 
 
+def minima(index: int) -> Iterator[Row]:
+    """Joint minima in two dimensions, by their status.
+
+    Of the ends of L-BFGS from starts with and without the signals the lower one counts.
+    """
+    setting = joint_minimum(index)
+    theory = st.minimize(*setting, progress=False)
+    trials = 16
+    for d in (200, 400):
+        with_signal, without = (
+            st.simulation.minimize(
+                *setting, dimension=d, trials=trials, seed=index, start=start, progress=False
+            ).trials
+            for start in ("informed", "uninformed")
+        )
+        lower = without.objective < with_signal.objective
+        known, errors, ends, others = map(
+            _of_minimum, (theory, theory.errors, with_signal, without)
+        )
+        for name in known:
+            found = np.where(lower, others[name], ends[name])
+            se = found.std(ddof=1) / math.sqrt(trials)
+            what = f"{name}, {theory.status.code}, d = {d}"
+            yield row(what, float(known[name]), float(errors[name]), found.mean(), se, trials)
+
+
+def _of_minimum(outcome: Any) -> dict[str, np.ndarray]:
+    """Return test error, loss, objective and the squared lengths of columns."""
+    squares = np.einsum("...ii->i...", outcome.weights.gram)
+    of_columns = zip(outcome.weights.names, squares, strict=True)
+    three = {name: getattr(outcome, name) for name in ("test_error", "training_loss", "objective")}
+    return three | {f"|{name}|^2": square for name, square in of_columns}
+
+
 def deep_descents(index: int) -> Iterator[Row]:
     """Descents of networks of several layers, after all steps, in two dimensions."""
     task, descent = deep_network(index)
@@ -194,6 +235,7 @@ def _query_of_tensors(
 COMPARED: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
     "readouts": (readouts, 48),
     "networks": (descents, 30),
+    "minima": (minima, 64),
     "depth": (deep_descents, 24),
     "queries": (queries, 10),
 }

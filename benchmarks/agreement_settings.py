@@ -1,4 +1,4 @@
-"""Settings of `agreement.py`: problems, models, covariances, networks, depth, random queries."""
+"""Settings of `agreement.py`: problems, models, covariances, networks, minima, random queries."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from sparsetoken import (
     Attention,
     Descent,
+    Minimum,
     Query,
     Readout,
     SparseTokenProblem,
@@ -161,6 +162,38 @@ def _task(rng: np.random.Generator, L: int) -> tuple[Any, str]:
         between = np.repeat(rng.uniform(0.0, 0.5, 3), d // 3)
     tokens = TokenCovariance(within / within.mean(), between, unit(rng.standard_normal(d)))
     return SparseTokenProblem(*values, tokens=tokens), kind
+
+
+# Joint minima.
+
+
+def joint_minimum(index: int) -> tuple[Any, Minimum]:
+    """Return a task and a minimum: of eight, five of softmax attention on sparse tokens.
+
+    In one of these the query is given, and the minimum is convex.
+    """
+    rng = np.random.default_rng([9, index])
+    length = int(rng.integers(3, 8))
+    alpha = float(np.exp(rng.uniform(math.log(0.7), math.log(16))))
+    ridge = float(np.exp(rng.uniform(math.log(0.003), math.log(0.2))))
+    strength, few = rng.uniform(2.5, 5), min(length, 5)
+    task: Any = SparseTokenProblem(length, int(rng.integers(1, 3)), strength, rng.uniform(0.3, 0.6))
+    loss = str(rng.choice(["logistic", "logistic", "square", "squared_hinge"]))
+    chosen: Any = networks.Softmax()
+    more: dict[str, Any] = {"frozen": {"q": (1.2, 1.5)}} if index % 8 == 4 else {}
+    if index % 8 == 5:
+        chosen = [
+            networks.Elementwise("sigmoid"),
+            networks.SelfAttention(rank=1),
+            networks.Gated(hidden=1),
+            networks.Softmax(heads=2),
+        ][index // 8 % 4]
+        more = {"ridge_c": 0.1} if index // 8 % 4 == 2 else {}
+    elif index % 8 == 6:
+        task, loss = tasks.single_location_regression(few, strength=strength), "square"
+    elif index % 8 == 7:
+        task, loss = tasks.needle_with_value(few, strength=strength), "logistic"
+    return task, Minimum(chosen, alpha=alpha, ridge=ridge, loss=loss, **more)
 
 
 # Descents of networks of several layers.

@@ -34,6 +34,7 @@ from sparsetoken.theory.readout.accuracy import Accuracy
 
 _COARSE, _FINE = 128, (512, 2048, 8192)  # bags of a kind, as the tolerance asks
 _SCRAMBLES = 8
+_DECIDING = 2048  # bags of a kind, with which what is undecided stays so
 _ROUGH, _NEAR, _SOLVED = 1e-3, 1e-4, 1e-5  # residual of a solution
 _ALIKE = 0.01  # relative, of solutions on the same few bags
 _GUARDS, _MOST = 2, 60  # restarts of the proximal operator, and iterations of each
@@ -80,11 +81,6 @@ class _Refined(NamedTuple):
     found: list[_Found]
     prediction: MinimumPrediction
     undecided: bool
-
-    @property
-    def needs_more(self) -> bool:
-        """Whether more bags may decide what it is."""
-        return self.undecided or self.prediction.status == "tolerance_not_reached"
 
     @property
     def unsolved(self) -> bool:
@@ -190,7 +186,8 @@ def _lowest(
     known.sort(key=lambda one: (one.unsolved, one.prediction.replicon > 1, one.objective))
     best, *others = known
     for size in _FINE[1:]:
-        if not best.needs_more:
+        undecided = best.undecided and size <= _DECIDING
+        if not undecided and best.prediction.status != "tolerance_not_reached":
             break
         best = _refined(problem, best.found[-1].solution.state, size, tolerance)
     branches = (best.prediction, *(one.prediction for one in others))
