@@ -2,7 +2,10 @@
 
 import contextlib
 import io
+from collections.abc import Iterator
 from typing import NamedTuple
+
+import pytest
 
 from sparsetoken.cli.app import execute
 
@@ -33,3 +36,15 @@ def refused(*arguments: object) -> str:
     assert found.stderr.startswith("Error: ")
     assert len(found.stderr.splitlines()) == 1
     return found.stderr
+
+
+@contextlib.contextmanager
+def limited(size: int) -> Iterator[None]:
+    """Let no file become larger than so many bytes, as on a disk that fills up."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

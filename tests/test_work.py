@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,8 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
-from sparsetoken.base.validation import InvalidInput
+from command_line import limited
+from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.losses import CustomLoss
 from sparsetoken.work import DamagedResultWarning, WorkerDied, solved
 
@@ -196,6 +198,21 @@ def test_a_folder_that_cannot_be_is_refused():
     for given in ("", 3):  # "" is a variable of the shell that is not set
         with pytest.raises(InvalidInput, match="keep must be a path"):
             st.align(PROBLEM, keep=given)
+
+
+def test_a_full_disk_is_one_error_and_the_next_run_resumes(tmp_path):
+    sizes, call = [10, 20, 10_000, 30], {"call": ["zeros"], "keep": tmp_path}
+    told = f"{tmp_path}: File too large. What had ended before is kept there: run it again"
+    with limited(4096), pytest.raises(Failure, match=re.escape(told)):
+        solved(zeros, sizes, **call)
+    assert len([*tmp_path.iterdir()]) == 2
+    kept = []
+    solved(zeros, sizes, **call, on_result=lambda place, result, known: kept.append(known))
+    assert kept == [True, True, False, False]
+
+
+def zeros(sizes):
+    return list(map(bytes, sizes))
 
 
 def dies(numbers):

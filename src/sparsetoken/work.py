@@ -26,7 +26,7 @@ import joblib
 from joblib.externals.loky.backend import resource_tracker
 
 from sparsetoken.base.content import canonical_text
-from sparsetoken.base.files import path_of
+from sparsetoken.base.files import path_of, write_whole
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import Failure, InvalidInput, integer
 from sparsetoken.numerics.backend import with_x64
@@ -93,6 +93,8 @@ def solved(
         that no content tells apart.
     WorkerDied
         If a worker process dies. What has ended is kept.
+    Failure
+        If the folder cannot be written any more, as on a full disk. What has ended is kept.
     """
     integer("workers", workers, 1)
     folder, keys = None if keep is None else Kept(keep), [""] * len(points)
@@ -253,14 +255,14 @@ class Kept:
         return result
 
     def write(self, key: str, result: Any) -> None:
-        """Keep the result of a call."""
-        content, path = pickle.dumps((key, result)), self._file(key)
-        aside = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+        """Keep the result of a call, or raise `Failure` if the disk does not take it."""
+        content = pickle.dumps((key, result))
         try:
-            aside.write_bytes(_checksum(content) + content)
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)  # left by a full disk
+            write_whole(self._file(key), _checksum(content) + content)
+        except OSError as error:
+            text = f"A result cannot be written to {self.folder}: {error.strerror}."
+            remedy = "What had ended before is kept there: run it again to resume."
+            raise Failure(f"{text} {remedy}") from None
 
 
 def _checksum(content: bytes) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from command_line import limited
 from sparsetoken.bags import pack, packed, read
 from sparsetoken.bags.container import is_mapped
 from sparsetoken.base.validation import InvalidInput
@@ -160,6 +161,18 @@ def test_arguments_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(InvalidInput, match=r"a disk with 1\.8e-07 GB free"):  # 9 tokens of 20 bytes
         pack(folder, to)
     assert [one.name for one in tmp_path.iterdir()] == ["slides"]
+
+
+@pytest.mark.parametrize("size", [300, 400])  # bytes: the tokens take 308, then the places 416
+def test_a_full_disk_leaves_nothing(tmp_path: Path, size: int) -> None:
+    folder, to = slides(tmp_path), tmp_path / "slides.bags"
+    for name, array in arrays().items():
+        (folder / f"{name}.npy").unlink()
+        np.savez(folder / f"{name}.npz", features=array, coords=np.ones((len(array), 4)))
+    with limited(size), pytest.raises(InvalidInput, match="File too large: nothing was written"):
+        pack(folder, to)
+    assert [one.name for one in tmp_path.iterdir()] == ["slides"]
+    pack(folder, to)
 
 
 def test_of_several_arrays_one_is_named(tmp_path: Path) -> None:

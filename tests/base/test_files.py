@@ -1,45 +1,48 @@
 """Files that are written whole or not at all."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from sparsetoken.base.files import require_place, store_written_whole, written_whole
+from command_line import limited
+from sparsetoken.base.files import require_place, write_store, write_whole
 from sparsetoken.base.validation import InvalidInput
 
 
-def test_a_file_takes_its_place_at_the_end(tmp_path):
+def test_a_file_takes_its_place(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("old")
-    with written_whole(path) as aside:
-        aside.write_text("new")
-        assert aside.suffix == ".csv"
-        assert path.read_text() == "old"
+    write_whole(path, b"new")
     assert path.read_text() == "new"
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_error_leaves_what_was_there_and_nothing_beside_it(tmp_path):
+@pytest.mark.parametrize("size", [5000, 50_000])  # less and more than what Python gathers
+def test_a_full_disk_leaves_what_was_there_and_nothing_beside_it(tmp_path, size):
     path = tmp_path / "t.csv"
     path.write_text("old")
-
-    def fail(aside):
-        aside.write_text("half")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(OSError, match="No space"), written_whole(path) as aside:
-        fail(aside)
+    with limited(4096), pytest.raises(OSError, match="File too large") as caught:
+        write_whole(path, bytes(size))
+    assert caught.value.filename == str(path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_the_disk_has_lost_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda number: os.ftruncate(number, 2))
+    with pytest.raises(OSError, match="The disk has 2 of 3 bytes") as caught:
+        write_whole(tmp_path / "t.csv", b"new")
+    assert caught.value.errno == errno.EIO
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_stays_a_link_and_the_mode_is_the_usual_one(tmp_path):
     path, link = tmp_path / "t.csv", tmp_path / "link.csv"
     path.touch()
     link.symlink_to(path)
-    with written_whole(link) as aside:
-        aside.write_text("new")
+    write_whole(link, b"new")
     assert link.is_symlink()
     assert path.read_text() == "new"
     (tmp_path / "plain").touch()
@@ -64,17 +67,20 @@ def test_places_that_are_refused(name, words, tmp_path):
 
 def test_a_missing_folder_is_told_with_the_path_that_was_given(tmp_path):
     path = tmp_path / "missing" / "model.skops"
-    with pytest.raises(FileNotFoundError) as caught, written_whole(path):
-        pass
+    with pytest.raises(FileNotFoundError) as caught:
+        write_whole(path, b"")
     assert caught.value.filename == str(path)
 
 
 def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "pipe")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InvalidInput, match="a regular file"), written_whole(tmp_path / "link"):
-        pass
+    with pytest.raises(InvalidInput, match="a regular file"):
+        write_whole(tmp_path / "link", b"")
     assert (tmp_path / "pipe").is_fifo()
+
+
+NEW = {"zarr.json": b"new", "c/0": b"chunk"}
 
 
 def store(path, text):
@@ -82,47 +88,50 @@ def store(path, text):
     (path / "zarr.json").write_text(text)
 
 
-def test_a_folder_that_came_meanwhile_and_is_no_store_stays(tmp_path):
+def when_moved(monkeypatch, path, act):
+    """Act once, just before something is moved to the path."""
+    rename, acted = Path.rename, []
+
+    def late(this, to):
+        if to == path and not acted:
+            acted.append(1)
+            act()
+        return rename(this, to)
+
+    monkeypatch.setattr(Path, "rename", late)
+    return acted
+
+
+def test_a_folder_that_came_meanwhile_and_is_no_store_stays(tmp_path, monkeypatch):
     path = tmp_path / "d.zarr"
 
-    def come(aside):
-        store(aside, "new")
+    def come():
         path.mkdir()
         (path / "thesis.txt").write_text("precious")
 
-    with pytest.raises(OSError, match="no zarr group"), store_written_whole(path) as aside:
-        come(aside)
+    acted = when_moved(monkeypatch, path, come)
+    with pytest.raises(OSError, match="no zarr group"):
+        write_store(path, NEW)
+    assert acted
     assert (path / "thesis.txt").read_text() == "precious"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_store_that_comes_at_the_last_moment_is_replaced(tmp_path, monkeypatch):
-    path, rename, came = tmp_path / "d.zarr", Path.rename, []
-
-    def late(this, to):
-        if to == path and not came:
-            came.append(1)
-            store(path, "other")
-        return rename(this, to)
-
+    path = tmp_path / "d.zarr"
     store(path, "old")
-    with store_written_whole(path) as aside:
-        store(aside, "new")
-        monkeypatch.setattr(Path, "rename", late)
-    assert came
-    assert (path / "zarr.json").read_text() == "new"
+    acted = when_moved(monkeypatch, path, lambda: store(path, "other"))
+    write_store(path, NEW)
+    assert acted
+    assert {name: (path / name).read_bytes() for name in NEW} == NEW
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_error_leaves_a_store_unchanged(tmp_path):
+def test_a_full_disk_leaves_a_store_unchanged(tmp_path):
     path = tmp_path / "d.zarr"
     store(path, "old")
-
-    def fail(aside):
-        store(aside, "half")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(OSError, match="No space"), store_written_whole(path) as aside:
-        fail(aside)
+    with limited(4096), pytest.raises(OSError, match="File too large") as caught:
+        write_store(path, {**NEW, "c/1": bytes(5000)})
+    assert caught.value.filename == str(path)
     assert (path / "zarr.json").read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import small_fits
-from command_line import Finished, invoke
+from command_line import Finished, invoke, limited
 from sparsetoken.bags import Bags, read
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
@@ -130,6 +130,12 @@ def test_tokens_are_written_with_their_coordinates(
     ending: str, slides: Path, model: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / f"tokens{ending}"
+    with limited(100):
+        full = run("tokens", model, slides / "slides", "--out", out)
+    assert (full.exit_code, full.stdout) == (1, "Saved: nothing\n")
+    reason = "was not written: File too large. Name another file with --out."
+    assert full.stderr == f"Error: {out} {reason}\n"
+    assert not [*tmp_path.iterdir()]
     found = run("tokens", model, slides / "slides", "--out", out)
     assert found.exit_code == 0, found.stderr
     if ending == ".csv":

@@ -1,13 +1,12 @@
 """The files of --out and --plot: they are whole, and replace nothing but such files."""
 
-import contextlib
-import functools
 import json
+import shutil
 
 import pytest
 
-from command_line import invoke, refused
-from sparsetoken.cli import grid
+from command_line import invoke, limited, refused
+from sparsetoken.base import files
 
 POINTS = ["align", "--strength", "1,2"]
 
@@ -71,16 +70,14 @@ def test_what_is_named_like_an_unfinished_store_stays(tmp_path, stores):
 
 def test_of_two_writers_of_a_store_the_last_one_wins_whole(tmp_path, stores, monkeypatch):
     """The second one writes while the first one does."""
-    out, written = tmp_path / "d.zarr", grid.store_written_whole
+    out, write = tmp_path / "d.zarr", files.write_file
 
-    @contextlib.contextmanager
-    def interrupted(path):
-        monkeypatch.setattr(grid, "store_written_whole", written)
-        with written(path) as aside:
-            assert invoke("align", "--strength", "3,4,5", "--out", out).exit_code == 0
-            yield aside
+    def interrupted(path, parts):
+        monkeypatch.setattr(files, "write_file", write)
+        assert invoke("align", "--strength", "3,4,5", "--out", out).exit_code == 0
+        write(path, parts)
 
-    monkeypatch.setattr(grid, "store_written_whole", interrupted)
+    monkeypatch.setattr(files, "write_file", interrupted)
     assert invoke(*POINTS, "--out", out).exit_code == 0
     assert stores.open_zarr(out).cosine.shape == (2,)
     assert [path.name for path in tmp_path.iterdir()] == ["d.zarr"]
@@ -126,26 +123,22 @@ def test_files_are_checked_before_a_simulation(tmp_path, monkeypatch):
     assert "--out must be" in refused(*words, "--out", tmp_path / "a.txt")
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.nc", "a.zarr", "a.svg"])
-def test_results_are_printed_where_their_file_is_not_written(name, tmp_path, monkeypatch, stores):
+@pytest.mark.parametrize(
+    "name", ["a.csv", "a.parquet", "a.nc", "a.zarr", "a.svg", "a.png", "a.pdf"]
+)
+def test_results_are_printed_where_a_disk_is_full(name, tmp_path, stores):
     expected = json.loads(invoke(*POINTS, "--json").stdout)
-    option = "--plot" if name == "a.svg" else "--out"
-
-    @contextlib.contextmanager
-    def full(path, written):
-        with written(path) as aside:
-            yield aside
-            raise OSError(28, "No space left on device")
-
-    for writer in ("written_whole", "store_written_whole"):
-        written = getattr(grid, writer)
-        monkeypatch.setattr(grid, writer, functools.partial(full, written=written))
-    path = tmp_path / name
-    found = invoke(*POINTS, option, path, "--json")
+    option = "--plot" if name.endswith(("svg", "png", "pdf")) else "--out"
+    path, kept = tmp_path / name, tmp_path / "kept"
+    invoke(*POINTS, option, path, "--keep", kept)  # loads modules, which may write files
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with limited(100):
+        found = invoke(*POINTS, option, path, "--keep", kept, "--json")
+        shown = invoke(*POINTS, option, path).stdout
     assert found.exit_code == 1
     assert json.loads(found.stdout) == {**expected, option[2:]: None}
     *_, last = found.stderr.splitlines()
-    reason = "[Errno 28] No space left on device"
-    assert last == f"Error: {path} was not written ({reason}). Name another file with {option}."
-    assert "cosine" in invoke(*POINTS, option, path).stdout
-    assert list(tmp_path.iterdir()) == []
+    reason = f"was not written: File too large. Name another file with {option}."
+    assert last == f"Error: {path} {reason} {kept} has the results."
+    assert "cosine" in shown
+    assert list(tmp_path.iterdir()) == [kept]

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from broken_files import cut, flipped
+from command_line import limited
 from sparsetoken import BagClassifier, estimators
 from sparsetoken.bags import pack, read
 from sparsetoken.bags.container import is_mapped
@@ -91,6 +92,17 @@ def test_other_endings_are_refused(name, bags, tmp_path):
     with pytest.raises(InvalidInput, match=r"ends in \.skops, \.joblib, \.pickle, \.pkl"):
         save(PooledLinearClassifier().fit(*bags), tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["m.skops", "m.joblib"])
+def test_a_full_disk_leaves_the_old_model(name, bags, tmp_path):
+    path = tmp_path / name
+    path.write_text("old")
+    with limited(100), pytest.raises(OSError, match="File too large") as caught:
+        save(PooledLinearClassifier().fit(*bags), path)
+    assert caught.value.filename == str(path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def tokens_of(found):

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from command_line import limited
 from explorer.small_site import LOADS, rough
 from sparsetoken.explorer import Settings
 from sparsetoken.explorer import export as written
@@ -105,16 +106,10 @@ def test_courses_are_those_of_the_theory(sheets):
 
 
 def test_a_full_disk_leaves_the_old_page_and_nothing_beside_it(tmp_path, monkeypatch):
-    resource = pytest.importorskip("resource")
     monkeypatch.setattr(written, "_point", lambda settings, sheet: {})
     path = tmp_path / "index.html"
     path.write_text("old")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))  # stands for a disk that fills up
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            export(tmp_path, {"default": {"length": (2, 3)}})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with limited(4096), pytest.raises(OSError, match="File too large"):
+        export(tmp_path, {"default": {"length": (2, 3)}})
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

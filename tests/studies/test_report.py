@@ -465,14 +465,14 @@ def test_a_folder_that_cannot_be_written_is_one_message(tmp_path, monkeypatch, o
     ],
 )
 def test_a_full_disk_keeps_the_old_report_and_is_one_message(old, monkeypatch, name):
-    write = Path.write_bytes
+    write = report.write_file
 
-    def full(path, content):
+    def full(path, parts):
         if path.name == name:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return write(path, content)
+        write(path, parts)
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(report, "write_file", full)
     before = _written(old)
     result = invoke("reproduce", "made-up", "--out", old, "--workers", 1)
     assert (result.exit_code, result.stdout) == (2, "")

@@ -6,7 +6,7 @@ speed of the disk, or from the cache of the system, and are never in memory as a
 
 from __future__ import annotations
 
-import os
+import io
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
@@ -22,6 +22,7 @@ from sparsetoken.bags.names import COLUMNS, COORDINATES, GROUPS, IDS, LABEL, OFF
 from sparsetoken.bags.sheets import is_sheet, sheet_of
 from sparsetoken.bags.slides import Slides, files_of
 from sparsetoken.bags.tables import Columns
+from sparsetoken.base.files import write_file
 from sparsetoken.base.validation import InvalidInput
 
 
@@ -198,19 +199,25 @@ def _written(
     aside = parent / f".{folder.name}.{secrets.token_hex(4)}"
     try:
         aside.mkdir()
-        with (aside / f"{TOKENS}.npy").open("wb") as file:
-            kind = np.lib.format.dtype_to_descr(dtype)
-            header = {"descr": kind, "fortran_order": False, "shape": (N, d)}
-            np.lib.format.write_array_header_1_0(file, header)
-            for tokens in parts:
-                tokens.tofile(file)
-            file.flush()
-            os.fsync(file.fileno())
+        write_file(aside / f"{TOKENS}.npy", _npy(dtype, (N, d), parts))
         for name, values in arrays.items():
-            np.save(aside / f"{name}.npy", values, allow_pickle=False)
+            write_file(aside / f"{name}.npy", _npy(values.dtype, values.shape, [values]))
         aside.rename(folder)
     except OSError as error:
-        raise InvalidInput("to", "a folder that can be written", str(folder), str(error)) from None
+        remedy = f"{error.strerror or error}: nothing was written."
+        raise InvalidInput("to", "a folder that can be written", str(folder), remedy) from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)  # gone already where all went well
     return folder
+
+
+def _npy(
+    dtype: np.dtype, shape: tuple[int, ...], parts: Iterable[np.ndarray]
+) -> Iterator[bytes | memoryview]:
+    """Yield a .npy file of an array that is given in parts: `np.save` would not tell all errors."""
+    kind, header = np.lib.format.dtype_to_descr(dtype), io.BytesIO()
+    words = {"descr": kind, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, words)
+    yield header.getvalue()
+    for part in parts:
+        yield np.ascontiguousarray(part).reshape(-1).view(np.uint8).data

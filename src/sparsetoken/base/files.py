@@ -1,4 +1,4 @@
-"""Paths that are given, readers that fail, and atomic writing of files."""
+"""Paths that are given, readers that fail, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -97,54 +97,72 @@ def _require_parent(name: str, path: Path) -> None:
         raise InvalidInput(name, "in a writable folder", str(path))
 
 
-@contextlib.contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """Return a temporary path to write to, which replaces the file at the end.
+def write_file(path: Path, parts: Iterable[bytes | memoryview]) -> None:
+    """Write a file from its parts, which is on the disk as a whole where there is no `OSError`.
 
-    After an error the old file is unchanged and nothing else remains. The new file is on disk
-    before it replaces the old one, so that neither a full disk nor a crash leaves a partial file.
+    Writers of packages are given memory to write to: some do not tell that a disk is full.
+    """
+    size = 0
+    with path.open("wb") as file:
+        for part in parts:
+            size += memoryview(part).nbytes
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())  # where a quota may first be told
+        if (found := os.fstat(file.fileno()).st_size) != size:
+            raise OSError(errno.EIO, f"The disk has {found} of {size} bytes")
+
+
+def write_whole(path: Path, content: bytes | memoryview) -> None:
+    """Write a file, which replaces that at the path when it is on the disk as a whole.
+
+    After an error, which names the path, the old file is unchanged and nothing else remains.
     """
     target = path.resolve()  # a link stays a link
     require_regular("path", target)  # a device would be replaced by a file
-    try:
+    with _naming(path):
         number, name = tempfile.mkstemp(
             prefix=f".{target.stem}.", suffix=target.suffix, dir=target.parent
         )
-    except OSError as error:  # names the temporary file
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    os.close(number)
-    aside = Path(name)
-    try:
-        yield aside
-        with aside.open("rb+") as file:
-            os.fsync(file.fileno())
-        aside.chmod(0o666 & ~_mask())
-        aside.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise
+        os.close(number)
+        aside = Path(name)
+        try:
+            write_file(aside, [content])
+            aside.chmod(0o666 & ~_mask())
+            aside.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                aside.unlink()
+            raise
+
+
+def write_store(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files of a zarr group, which replaces that at the path when all are on the disk.
+
+    After an error, which names the path, the old one is unchanged and nothing else remains. Of
+    several processes the last one has its place.
+    """
+    target = path.resolve()  # a link stays a link
+    with _naming(path):
+        box = Path(tempfile.mkdtemp(prefix=f".{target.stem}.", dir=target.parent))
+        new, olds = box / "new", (box / str(number) for number in itertools.count())
+        try:
+            for name, content in files.items():
+                (new / name).parent.mkdir(parents=True, exist_ok=True)
+                write_file(new / name, [content])
+            while not _took_place(new, target, next(olds)):
+                pass
+        finally:
+            shutil.rmtree(box, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def store_written_whole(path: Path) -> Iterator[Path]:
-    """Return a temporary path to write a zarr group to, which replaces that at the end, if any.
-
-    After an error the old one is unchanged and nothing else remains. Of several processes the last
-    one has its place.
-    """
-    target = path.resolve()  # a link stays a link
+def _naming(path: Path) -> Iterator[None]:
+    """Let errors of the system name the path, and no temporary one."""
     try:
-        box = Path(tempfile.mkdtemp(prefix=f".{target.stem}.", dir=target.parent))
-    except OSError as error:  # names the temporary folder
+        yield
+    except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
-    new, olds = box / "new", (box / str(number) for number in itertools.count())
-    try:
-        yield new
-        while not _took_place(new, target, next(olds)):
-            pass
-    finally:
-        shutil.rmtree(box, ignore_errors=True)
 
 
 def _took_place(new: Path, target: Path, old: Path) -> bool:

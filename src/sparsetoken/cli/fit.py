@@ -16,7 +16,7 @@ from sparsetoken.cli.bag_options import File, LabelledSource
 from sparsetoken.cli.bags import columns_told, separating
 from sparsetoken.cli.command import command
 from sparsetoken.cli.operating import prior_given, threshold_given
-from sparsetoken.cli.output import Answer, pairs, table
+from sparsetoken.cli.output import Answer, not_written, pairs, table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -147,7 +147,7 @@ def fit(
         if out is not None:
             save(fitted, out)
     except OSError as error:
-        failure = f"Error: {out} was not written ({error}). Name another file with --out."
+        failure = not_written("out", out, error)
     leaks, leaking = separating(data)
     if alike := told_alike(data.bags, targets):
         leaking.append(f"Warning: {alike} (--groups names their column.)")

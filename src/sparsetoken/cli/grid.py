@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import io
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from sparsetoken.base.files import (
     require_place,
     require_store,
-    store_written_whole,
-    written_whole,
+    write_store,
+    write_whole,
 )
 from sparsetoken.base.machine import needed
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.cli.cluster import on_cluster
 from sparsetoken.cli.options import Grid, Values
-from sparsetoken.cli.output import Answer, together
+from sparsetoken.cli.output import Answer, not_written, together
 from sparsetoken.model.models import MODELS
 
 if TYPE_CHECKING:
@@ -74,20 +75,22 @@ def answered(
     answer = together(*zip(*points, strict=True)) if more else first
     for name, path, write in (("out", grid.out, _write), ("plot", grid.plot, _draw)):
         if path is not None:
-            answer = _with_file(answer, name, path, functools.partial(write, found))
+            write_to = functools.partial(write, found)
+            answer = _with_file(answer, name, path, write_to, grid.keep)
     return answer
 
 
-def _with_file(answer: Answer, name: str, path: Path, write: Callable[[Path], None]) -> Answer:
+def _with_file(
+    answer: Answer, name: str, path: Path, write: Callable[[Path], None], keep: Path | None
+) -> Answer:
     """Write a file, and return the answer with its path; or with why it was not written."""
     try:
         write(path)
     except OSError as error:
-        failure = f"Error: {path} was not written ({error}). Name another file with --{name}."
         return answer._replace(
             values={**answer.values, name: None},
             advice=[*answer.advice, *filter(None, [answer.shortfall])],
-            shortfall=failure,
+            shortfall=not_written(name, path, error, keep),
             code=1,
         )
     lines = [*answer.shown, f"Wrote {path}"]
@@ -172,13 +175,11 @@ def _write(found: Found, path: Path) -> None:
                 frame.insert(place, name, word)
             parts.append(frame)
         table = pd.concat(parts, ignore_index=True)
-        with written_whole(path) as aside:
-            if ending == ".csv":
-                table.to_csv(aside, index=False, lineterminator="\n")
-            else:
-                table.astype({n: str for n in table if table[n].dtype == object}).to_parquet(
-                    aside, index=False
-                )
+        if ending == ".csv":
+            write_whole(path, table.to_csv(index=False, lineterminator="\n").encode())
+        else:
+            texts = {name: str for name in table if table[name].dtype == object}
+            write_whole(path, table.astype(texts).to_parquet(index=False))
         return
     import xarray
 
@@ -188,12 +189,15 @@ def _write(found: Found, path: Path) -> None:
     dataset = xarray.merge(parts, join="outer", compat="no_conflicts")
     dataset = dataset.map(lambda one: one.astype(str) if one.dtype == object else one)
     if ending == ".nc":
-        with written_whole(path) as aside:
-            dataset.to_netcdf(aside, engine="scipy", format="NETCDF3_64BIT")
+        write_whole(path, dataset.to_netcdf(engine="scipy", format="NETCDF3_64BIT"))
         return
-    with store_written_whole(path) as aside, warnings.catch_warnings():
+    from zarr.storage import MemoryStore
+
+    files: dict[str, Any] = {}
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # texts and consolidated metadata are not standard yet
-        dataset.to_zarr(aside, mode="w", consolidated=True)
+        dataset.to_zarr(MemoryStore(files), consolidated=True)
+    write_store(path, {name: one.to_bytes() for name, one in files.items()})
 
 
 def _draw(found: Found, path: Path) -> None:
@@ -214,5 +218,6 @@ def _draw(found: Found, path: Path) -> None:
         else:
             for name, record in named.items():
                 draw(record, "", panels[0], {"label": name} if name else {})
-        with written_whole(path) as aside:
-            figure.savefig(aside)
+        content = io.BytesIO()
+        figure.savefig(content, format=path.suffix[1:].lower())
+    write_whole(path, content.getbuffer())

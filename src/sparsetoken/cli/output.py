@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sparsetoken.base.progress import Bar, terminal_bar
@@ -78,6 +79,12 @@ class Answer(NamedTuple):
             sys.stdout.flush()
         self.then()
         return self.code or (1 if self.shortfall else 0)
+
+
+def not_written(option: str, path: Path, error: OSError, keep: Path | None = None) -> str:
+    """Return the message for a file that an option names and that could not be written."""
+    reason, kept = error.strerror or error, "" if keep is None else f" {keep} has the results."
+    return f"Error: {path} was not written: {reason}. Name another file with --{option}.{kept}"
 
 
 def together(settings: Sequence[Mapping[str, Any]], answers: Sequence[Answer]) -> Answer:

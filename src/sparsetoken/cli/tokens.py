@@ -13,7 +13,7 @@ from sparsetoken.cli import options as o
 from sparsetoken.cli.bag_options import PANEL, File, Source, TrustPickle
 from sparsetoken.cli.bags import columns_of_model, loaded_model
 from sparsetoken.cli.command import command
-from sparsetoken.cli.output import Answer, printable
+from sparsetoken.cli.output import Answer, not_written, printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +56,7 @@ def tokens(
     try:
         _write(table, out)
     except OSError as error:
-        failure = f"Error: {out} was not written ({error}). Name another file with --out."
+        failure = not_written("out", out, error)
         return Answer("", {"saved": None}, ["Saved: nothing"], shortfall=failure, code=1)
     values = {"bags": len(data.bags), "tokens": len(table["place"]), "saved": str(out)}
     line = f"Saved: {out}, {values['tokens']} tokens of {values['bags']} bags"
@@ -96,14 +96,14 @@ def _text(table: dict[str, np.ndarray]) -> list[str]:
 
 
 def _write(table: dict[str, np.ndarray], out: Path) -> None:
-    from sparsetoken.base.files import written_whole
+    from sparsetoken.base.files import write_whole
     from sparsetoken.base.machine import needed
 
     if out.suffix.lower() == ".csv":
-        with written_whole(out) as aside:
-            aside.write_text("".join(_text(table)), encoding="utf-8")
+        write_whole(out, "".join(_text(table)).encode())
         return
     pyarrow = needed("pyarrow", "to write Parquet files", "data")
     parquet = needed("pyarrow.parquet", "to write Parquet files", "data")
-    with written_whole(out) as aside:
-        parquet.write_table(pyarrow.table(dict(table)), aside)
+    content = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.table(dict(table)), content)
+    write_whole(out, memoryview(content.getvalue()))

@@ -6,6 +6,7 @@ only.
 
 from __future__ import annotations
 
+import io
 import typing
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from sparsetoken.base.files import path_of, refused, written_whole
+from sparsetoken.base.files import path_of, refused, write_whole
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
 
@@ -84,15 +85,15 @@ def save(estimator: Any, path: Path | str) -> None:
     if path.suffix.lower() in PICKLES:
         import joblib
 
-        with written_whole(path) as aside:
-            joblib.dump(estimator, aside)
+        pickled = io.BytesIO()
+        joblib.dump(estimator, pickled)
+        write_whole(path, pickled.getbuffer())
         return
     content = _skops().dumps(estimator)
     if strange := _strange(content):
         remedy = "A path that ends in .joblib writes a pickle of all types."
         raise InvalidInput("the model", _HARMLESS, strange, remedy)
-    with written_whole(path) as aside:
-        aside.write_bytes(content)
+    write_whole(path, content)
 
 
 def load(path: Path | str, *, trust_pickle: bool = False) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from sparsetoken.base.files import require_place, written_whole
+from sparsetoken.base.files import require_place, write_whole
 from sparsetoken.base.progress import progress_of
 from sparsetoken.explorer.events import FLOOR_POINTS
 from sparsetoken.explorer.page import page
@@ -55,8 +55,7 @@ def export(folder: Path, grids: Mapping[str, Axes] | None = None) -> Path:
                 sheet["points"][key] = _point(settings, sheet)
                 done()
     content = {"loads": LOADS, "models": MODELS, "tolerance": TOLERANCE, "sheets": sheets}
-    with written_whole(path) as aside:
-        aside.write_text(page(content), encoding="utf-8")
+    write_whole(path, page(content).encode())
     return path
 
 

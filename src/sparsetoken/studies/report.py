@@ -28,6 +28,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
+from sparsetoken.base.files import write_file
 from sparsetoken.base.validation import Failure, InvalidInput, choice, integer, one_line
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLACK, BLUE
@@ -427,7 +428,7 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
     ):
         for name, content in files.items():
             (Path(aside) / name).parent.mkdir(exist_ok=True)
-            (Path(aside) / name).write_bytes(content)
+            write_file(Path(aside) / name, [content])
         for name in files:
             (folder / name).parent.mkdir(exist_ok=True)
             os.replace(Path(aside) / name, folder / name)
