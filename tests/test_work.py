@@ -228,6 +228,20 @@ def test_a_worker_that_dies_is_one_error_and_the_next_run_resumes(tmp_path):
     assert solved(squares, [0, 1, 2, 3], call=["x"], workers=2, keep=tmp_path) == [0, 1, 4, 9]
 
 
+ORPHAN = """
+import multiprocessing.process as process, os, time, types
+process._parent_process = types.SimpleNamespace(pid=os.getppid() + 1)
+from sparsetoken.work import _follow_parent
+_follow_parent()
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs the process that has adopted another")
+def test_a_worker_whose_parent_died_before_its_first_call_ends():
+    assert subprocess.run([sys.executable, "-c", ORPHAN], timeout=60).returncode == 1
+
+
 SCRIPT = """
 import sys, numpy as np, sparsetoken as st
 keep, workers = sys.argv[1], int(sys.argv[2])

@@ -118,7 +118,8 @@ def solved(
         # None is 1, unless `joblib.parallel_config` says otherwise. What is alone runs here, and
         # may have its own parts run elsewhere.
         jobs = 1 if len(calls) < 2 else None if workers == 1 else min(workers, len(calls))
-        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+        start = {} if jobs is None or jobs == 1 else {"initializer": _follow_parent}
+        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", **start)
         try:
             with contextlib.ExitStack() as stack:
                 if jobs is not None and jobs > 1:
@@ -186,19 +187,21 @@ def _computed(
 
 @functools.cache
 def _follow_parent() -> None:
-    """Let a worker end silently at Ctrl-C, and soon when the process that it works for has died."""
-    if multiprocessing.parent_process() is None:
+    """Let a worker end silently at Ctrl-C, and soon when the process that it works for has died.
+
+    Workers call it as they start: that process may die before their first call.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None or os.name != "posix":
         return
     if threading.current_thread() is not threading.main_thread():  # as on a cluster
         return
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    parent = os.getppid()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == parent.pid:
             time.sleep(1.0)
         os._exit(1)
 

@@ -1,5 +1,6 @@
 """How commands end: signals, and a standard output that is full."""
 
+import contextlib
 import os
 import re
 import signal
@@ -109,19 +110,87 @@ def test_a_signal_while_modules_are_imported_leaves_one_line(arguments, number, 
     assert said.strip() == word
 
 
+ENDED = """
+import multiprocessing.util, subprocess, types
+from sparsetoken.cli.ending import end
+gone = subprocess.Popen(["true"])
+gone.wait()
+worker = subprocess.Popen(["sleep", "600"])
+multiprocessing.active_children = lambda: [types.SimpleNamespace(pid=p.pid) for p in (gone, worker)]
+end("", 3)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_all_workers_are_killed_even_if_one_has_ended():
+    """Those of joblib have a pid, and no kill()."""
+    command = [sys.executable, "-c", ENDED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            process.communicate(timeout=30)  # the worker has the pipe, too
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 3
+
+
+GRID = ["--alpha1", "0.5:8:40", "--length", "5,10,20", "--workers", "2"]
+SCRIPT = """
+import numpy as np, sparsetoken as st
+problem, loads = st.SparseTokenProblem([[5], [10], [20]]), np.linspace(0.5, 8, 40)
+st.predict(problem, st.Attention(), st.Readout(alpha1=loads), workers=2)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"])
+@pytest.mark.parametrize(
+    "command",
+    [[*COMMAND, "predict", "attention", *GRID], [sys.executable, "-c", SCRIPT]],
+    ids=["command", "script"],
+)
+def test_no_worker_outlives_what_started_it(command, name):
+    for seconds in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5):  # of the start of the workers
+        process = subprocess.Popen(
+            [sys.executable, "-c", HEEDING.format(command)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        while not _workers(process.pid):
+            assert process.poll() is None
+            time.sleep(0.02)
+        time.sleep(seconds)
+        process.send_signal(getattr(signal, name))
+        process.wait(timeout=60)
+        for _ in range(100):  # those that follow their parent look once a second
+            if not (left := _processes(process.pid)):
+                break
+            time.sleep(0.2)
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+        assert not left, f"{name} after {seconds} s"
+
+
 def _catches(pid, number):
     (mask,) = re.findall(r"SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
     return int(mask, 16) >> (number - 1) & 1
 
 
 def _workers(leader):
-    found = []
+    return [one for one, text in _processes(leader).items() if b"popen_loky" in text]
+
+
+def _processes(leader):
+    """Return the command lines of the living processes of a group."""
+    found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
             text = (stat.parent / "cmdline").read_bytes()
         except OSError:
             continue
-        if int(fields[2]) == leader and b"popen_loky" in text:
-            found.append(stat)
+        if int(fields[2]) == leader and fields[0] != "Z":
+            found[stat] = text
     return found

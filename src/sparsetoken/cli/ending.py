@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -17,7 +18,9 @@ def end(text: str, code: int) -> NoReturn:
             from multiprocessing import util
 
             for process in multiprocessing.active_children():
-                process.kill()
+                with contextlib.suppress(OSError):  # one that has just ended
+                    if process.pid:  # 0 would be all of this group
+                        os.kill(process.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
             util._run_finalizers(0)  # type: ignore[attr-defined]  # gives semaphores back
     if text and sys.stderr is not None:  # else 2 may be the number of another file
         with contextlib.suppress(OSError):  # a terminal that was closed
