@@ -63,7 +63,22 @@ def test_declared_options_refuse_what_is_outside_their_range(name, declared):
         ),
         (["predict", "--alpha1", "1:2"], "--alpha1 must be given by numbers or ranges"),
         (["predict", "--alpha1", "1,1:2:x"], "--alpha1 must be given by numbers or ranges"),
-        (["predict", "--alpha1", "1:2:1"], "of 2 to 100000 points"),
+        (["predict", "--alpha1", "1:2:1"], "of 2 to 1000000 points"),
+        (["predict", "--alpha1", "1:2:" + "9" * 5000], "--alpha1 (points) must be at most 1000000"),
+        (
+            ["predict", "--alpha1", "1:2:600000,3:4:600000"],
+            "--alpha1 (points) must be at most 1000000 in one call; got 1200000. Take fewer",
+        ),
+        (
+            ["predict", "--alpha1", "0.5:8:100000", "--cosine", "0.1:0.9:100000"],
+            "the number of points must be at most 1000000 in one call; got 10000000000. Take",
+        ),
+        (["predict", "all", "--alpha1", "1:2:500000"], "1000000 in one call; got 2500000."),
+        (
+            ["simulate", "pooled", "--trials", "1000000000"],
+            "--trials (times points) must be at most 1000000 in one call; got 1000000000.",
+        ),
+        (["represent", "--lengths", "1:2:10000000000"], "--lengths (points) must be at most"),
         (["predict", "--alpha1", "0:2:3:log"], "equal ratios between ends above 0"),
         (["floor", "--alpha", "1:inf:3"], "--alpha must be given by numbers or ranges"),
         (["predict", "model.skops", "new.npz"], "sparsetoken bags predict MODEL FILE"),

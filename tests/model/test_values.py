@@ -65,6 +65,17 @@ def test_arrays_that_do_not_broadcast_are_one_error():
     assert "'alpha1': (3,)" in str(caught.value)
 
 
+def test_more_than_a_million_points_are_refused_before_they_are_made():
+    many = np.linspace(1, 2, 1001)
+    problem, steps = SparseTokenProblem(strength=many[:, None]), TwoSteps(alpha0=many)
+    told = "the number of points must be at most 1000000 in one call; got 1002001"
+    with pytest.raises(InvalidInput, match=told):
+        broadcast(problem, Attention(steps))
+    vast = np.broadcast_to(1.0, 10**10)
+    with pytest.raises(InvalidInput, match=r"alpha1 \(points\) must be .* got 10000000000\. Take"):
+        Readout(alpha1=vast)
+
+
 @pytest.mark.parametrize(
     ("value", "word"),
     [

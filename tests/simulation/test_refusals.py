@@ -30,7 +30,7 @@ ILLEGAL = {
     "descent": [3, st.Attention()],
     "alpha": [0.0, math.inf, [1.0, 2.0], "1"],
     "dimension": [0, 2.5, 10**400],
-    "trials": [0, 1.5],
+    "trials": [0, 1.5, 10**9],
     "trial": [-1, 0.5],
     "seed": [-1, 0.5],
     "engine": ["fast"],

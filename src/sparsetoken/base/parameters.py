@@ -28,6 +28,7 @@ from sparsetoken.base.validation import (
     real,
     reals,
     refuse_disguised,
+    require_points,
 )
 
 __all__ = [
@@ -155,6 +156,8 @@ class Parameter:
         if given is None and self.default is None:
             return None
         refuse_disguised(self.title, given)
+        if self.several and not self.per_step:
+            require_points(f"{self.name} (points)", getattr(given, "size", 1))
         if self.find is not None:
             known = isinstance(given, str) and given in self.choices
             return given if known else self.find(given)

@@ -35,6 +35,7 @@ Integers = Any
 LARGEST_VALUE = 1e6  # of strengths, steps and temperatures: products of a few stay finite
 LARGEST_LOAD = 1e9  # of n/d
 LARGEST_INTEGER = 2**128 - 1
+MOST_POINTS = 1_000_000  # of a call: results of many more fill the memory
 
 
 class Failure(RuntimeError):
@@ -184,6 +185,13 @@ def integer(name: str, value: Any, low: int, high: int | None = None, remedy: st
     if not whole or value < low or (high is not None and value > high):
         raise InvalidInput(name, legal, value, remedy)
     return int(value)
+
+
+def require_points(name: str, count: int) -> None:
+    """Raise `InvalidInput` for more points than one call computes, before they are made."""
+    if count > MOST_POINTS:
+        remedy = "Take fewer, or split them over several calls."
+        raise InvalidInput(name, f"at most {MOST_POINTS} in one call", count, remedy)
 
 
 def legal_integer(low: int, high: int | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import io
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from sparsetoken.base.files import (
 )
 from sparsetoken.base.machine import needed
 from sparsetoken.base.progress import progress_of
-from sparsetoken.base.validation import InvalidInput, choice
+from sparsetoken.base.validation import InvalidInput, choice, require_points
 from sparsetoken.cli.cluster import on_cluster
 from sparsetoken.cli.options import Grid, Values
 from sparsetoken.cli.output import Answer, not_written, together
@@ -60,6 +61,8 @@ def answered(
     for name in filter(None, models):
         choice("model", name, MODELS)
     check_files(options, grid, inner)
+    sizes = [len(getattr(options, name)) for name in options.several]
+    require_points("the number of points", len(models) * math.prod(sizes))
     wanted = [(model, *setting) for model in models for setting in options.settings()]
     with on_cluster(grid.cluster), progress_of("settings", len(wanted)) as done:
         rows = []

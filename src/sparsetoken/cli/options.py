@@ -13,7 +13,7 @@ from cyclopts import Group
 from cyclopts import Parameter as Option
 
 from sparsetoken.base.parameters import REQUIRED, Parameter, parameters_of
-from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.base.validation import MOST_POINTS, InvalidInput, integer, require_points
 from sparsetoken.model.models import MODELS, Elementwise, QueriedModel
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
@@ -27,7 +27,6 @@ PANELS: dict[Any, str] = {
     Readout: "Readout",
     Elementwise: "Elementwise attention",
 }
-MOST_POINTS = 100_000  # of a range
 
 
 def option_name(name: str) -> str:
@@ -40,8 +39,7 @@ def _read(kind: Any, tokens: Any) -> Any:
     text: str = tokens[0].value
     parts = text.split(",")
     try:
-        read = (_range(part) or [_number(part)] for part in parts)
-        entries: list[Any] = [*itertools.chain.from_iterable(read)]
+        entries: list[Any] = _numbers(text, _number)
     except ValueError:
         entries = [part.strip() for part in parts]
     return tuple(entries) if len(entries) > 1 else entries[0]
@@ -54,6 +52,21 @@ def _number(text: str) -> int | float:
         return float(text)
 
 
+def _numbers(text: str, kind: Callable[[str], Any]) -> list[Any]:
+    """Return the numbers of a list of single ones and ranges.
+
+    What is neither, and more of them than `MOST_POINTS`, is a ValueError.
+    """
+    require_points("points", _count(text))
+    return [number for part in text.split(",") for number in (_range(part) or [kind(part)])]
+
+
+def _count(text: str) -> int:
+    """Return how many numbers a list of single ones and ranges has, which are not made."""
+    words = (part.split(":")[2:3] for part in text.split(","))
+    return sum(int(word[0][:40]) if word and word[0].isdecimal() else 1 for word in words)
+
+
 def _range(text: str) -> list[int | float]:
     """Return the numbers of from:to:points or from:to:points:log, none if it is a single one.
 
@@ -64,7 +77,7 @@ def _range(text: str) -> list[int | float]:
         return []
     high, count, *scale = rest
     ends, points = [float(low), float(high)], int(count)
-    if scale not in ([], ["log"]) or not 2 <= points <= MOST_POINTS:
+    if scale not in ([], ["log"]) or points < 2:
         raise ValueError(text)
     if not all(map(math.isfinite, ends)) or (scale and min(ends) <= 0):
         raise ValueError(text)
@@ -171,8 +184,9 @@ class Values:
 
 
 def _refuse_range(name: str, given: Any) -> None:
-    """Raise `InvalidInput` for a word that was to be a range."""
+    """Raise `InvalidInput` for a word that was to be a range, or has too many numbers."""
     if isinstance(given, str) and ":" in given:
+        require_points(f"{name} (points)", _count(given))
         legal = (
             f"given by numbers or ranges from:to:points, of 2 to {MOST_POINTS} points, with :log "
             "for equal ratios between ends above 0"
@@ -277,10 +291,10 @@ def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
     """Return the numbers in a comma-separated list or a range, or raise `InvalidInput`."""
     words = {int: "whole numbers", float: "numbers"}[kind]
     try:
-        found: list[Any] = [x for part in text.split(",") for x in (_range(part) or [kind(part)])]
+        return _numbers(text, kind)
     except ValueError:
+        _refuse_range(name, text)
         raise InvalidInput(name, f"{words}, separated by commas", text) from None
-    return found
 
 
 def _folder(_: Any, tokens: Any) -> Any:

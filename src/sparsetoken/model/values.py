@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -10,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsetoken.base.parameters import Parameter, parameters_of
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput, require_points
 
 
 class Broadcast(NamedTuple):
@@ -47,12 +49,14 @@ def broadcast(*values: Any) -> Broadcast:
     Raises
     ------
     InvalidInput
-        If the shapes of the arrays do not broadcast.
+        If the shapes of the arrays do not broadcast, or there are more than `MOST_POINTS` points.
     """
     paths = [(i, names) for i, value in enumerate(values) for names in _array_paths(value)]
     if not paths:
         return Broadcast([values])
     arrays = [_array_at(values[i], names) for i, names in paths]
+    sizes = itertools.zip_longest(*(reversed(a.shape) for a in arrays), fillvalue=1)
+    require_points("the number of points", math.prod(map(max, sizes)))
     try:
         full = np.broadcast_arrays(*arrays)
     except ValueError:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.base.validation import InvalidInput, integer, require_points
 from sparsetoken.model.values import Broadcast
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import stacked
@@ -50,6 +50,7 @@ def simulated(
     `simulate`.
     """
     trials = integer("trials", trials, 1)
+    require_points("trials (times points)", trials * len(plans))
     if on_trial is not None and not callable(on_trial):
         raise InvalidInput("on_trial", "None or a function of (trial, outcome)", on_trial)
     points = [(plan, number) for plan in plans for number in range(trials)]
