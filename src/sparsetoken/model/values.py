@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping
@@ -68,12 +69,19 @@ def broadcast(*values: Any) -> Broadcast:
         names[-1]: a.reshape((1,) * (len(shape) - a.ndim) + a.shape)
         for (_, names), a in zip(paths, arrays, strict=True)
     }
-    points = []
-    for entries in zip(*(a.ravel().tolist() for a in full), strict=True):
-        point = list(values)
-        for (i, names), entry in zip(paths, entries, strict=True):
-            point[i] = _replaced(point[i], names, entry)
-        points.append(tuple(point))
+    own = [[place for place, (j, _) in enumerate(paths) if j == i] for i in range(len(values))]
+
+    @functools.cache  # points share values: to check each a million times takes a minute
+    def made(i: int, entries: tuple[Any, ...]) -> Any:
+        value = values[i]
+        for place, entry in zip(own[i], entries, strict=True):
+            value = _replaced(value, paths[place][1], entry)
+        return value
+
+    points = [
+        tuple(made(i, tuple(row[place] for place in own[i])) for i in range(len(values)))
+        for row in zip(*(a.ravel().tolist() for a in full), strict=True)
+    ]
     return Broadcast(points, shape, _dims(coords, shape), coords)
 
 
