@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -43,8 +44,11 @@ def limited(size: int) -> Iterator[None]:
     """Let no file become larger than so many bytes, as on a disk that fills up."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with pytest.MonkeyPatch.context() as patch:  # Python would keep what it compiles, cut
+        patch.setattr(sys, "dont_write_bytecode", True)
+        patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -123,11 +123,12 @@ def solved(
         try:
             with contextlib.ExitStack() as stack:
                 if jobs is not None and jobs > 1:
-                    stack.enter_context(_replacement_unsaid())
+                    stack.enter_context(_joblib_silent())
                     with _interrupts_blocked():
                         ended = parallel(calls)  # starts the workers
                 else:
                     ended = parallel(calls)
+                stack.callback(ended.close)  # after an error ends what still runs
                 for places, found in ended:
                     for place, result in zip(places, found, strict=True):
                         if folder is not None and not isinstance(result, Exception):
@@ -150,10 +151,11 @@ def _lost_a_worker(error: Exception) -> bool:
 
 
 @contextlib.contextmanager
-def _replacement_unsaid() -> Iterator[None]:
-    """Keep joblib from warning of a worker that it replaces, as where one has grown."""
+def _joblib_silent() -> Iterator[None]:
+    """Keep joblib from warning of a worker that it replaces, and of calls that an error ends."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "A worker stopped while some jobs")
+        warnings.filterwarnings("ignore", r"\d+ tasks ")
         yield
 
 

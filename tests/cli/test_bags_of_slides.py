@@ -130,14 +130,15 @@ def test_tokens_are_written_with_their_coordinates(
     ending: str, slides: Path, model: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / f"tokens{ending}"
+    found = run("tokens", model, slides / "slides", "--out", out)
+    assert found.exit_code == 0, found.stderr
+    before = out.read_bytes()
     with limited(100):
         full = run("tokens", model, slides / "slides", "--out", out)
     assert (full.exit_code, full.stdout) == (1, "Saved: nothing\n")
     reason = "was not written: File too large. Name another file with --out."
     assert full.stderr == f"Error: {out} {reason}\n"
-    assert not [*tmp_path.iterdir()]
-    found = run("tokens", model, slides / "slides", "--out", out)
-    assert found.exit_code == 0, found.stderr
+    assert (out.read_bytes(), [*tmp_path.iterdir()]) == (before, [out])
     if ending == ".csv":
         with out.open(newline="") as file:
             table = list(csv.DictReader(file))
