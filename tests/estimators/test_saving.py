@@ -169,16 +169,6 @@ def test_what_could_not_be_loaded_is_not_saved(bags, tmp_path):
     assert found.score(*bags) == fitted.score(*bags)
 
 
-@pytest.mark.parametrize("ending", ["skops", "joblib"])
-def test_a_model_of_another_version_is_refused(ending, bags, tmp_path):
-    fitted = make_pipeline(TokenTransformer(StandardScaler()), BagClassifier()).fit(*bags)
-    path = tmp_path / f"m.{ending}"
-    del fitted[1].members_["mean"].coef_
-    save(fitted, path)
-    with pytest.raises(InvalidInput, match=r"PooledLinearClassifier without coef_.*fit and save"):
-        load(path, trust_pickle=ending == "joblib")
-
-
 @pytest.mark.parametrize("model", [BagClassifier(), make_pipeline(BagPooling(), PCA())], ids=str)
 @pytest.mark.parametrize("ending", ["skops", "joblib"])
 def test_a_model_that_was_not_fitted_is_refused(model, ending, tmp_path):

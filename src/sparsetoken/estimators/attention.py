@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import warnings
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +23,7 @@ from sparsetoken.estimators.base import (
     auto_or_positive,
 )
 from sparsetoken.estimators.cross_fitted import CrossFitted
+from sparsetoken.estimators.declared import NOT_FINITE
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
 from sparsetoken.estimators.fitting.linear_fit import require_smooth
 from sparsetoken.estimators.fitting.targets import Targets
@@ -77,7 +78,7 @@ class Attention(TokenOrder, ReadoutEstimator):
     temperature: float | Auto
     exponent_: Float[np.ndarray, " K"]
     sharpness_: Float[np.ndarray, " K"]
-    gain_: Float[np.ndarray, " K"]
+    gain_: Annotated[Float[np.ndarray, " K"], NOT_FINITE]
     token_range_: Float[np.ndarray, "2 K"]
 
     def _fit_tasks(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -14,6 +14,7 @@ from sparsetoken.bags import Bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomState
+from sparsetoken.estimators.declared import NOT_FINITE
 from sparsetoken.estimators.fitting.stacking import MultinomialRisk, Risk, temperature
 from sparsetoken.estimators.fitting.targets import Targets, effective_weights, of_classes
 from sparsetoken.estimators.fitting.task import Task
@@ -141,7 +142,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     token_intercept_: Float[np.ndarray, "K A"]
     token_ceiling_: Float[np.ndarray, "K A"]
     token_rate_: Float[np.ndarray, " K"]
-    threshold_: float
+    threshold_: Annotated[float, NOT_FINITE]
     _kinds = Kinds(
         PooledLinearClassifier,
         MaxPooledClassifier,
@@ -172,6 +173,11 @@ class BagClassifier(BagStack, BaseBagClassifier):
         self.n_tokens = n_tokens
         self.random_state = random_state
         self.progress = progress
+
+    def _sizes(self) -> dict[str, int]:
+        if len(self.classes_) == 2 and np.isnan(self.threshold_):
+            raise InvalidInput("threshold_ of BagClassifier", "a number", self.threshold_)
+        return super()._sizes()
 
     def _fit(self, bags: Bags, targets: Targets) -> list[str]:
         check_threshold(self.threshold, self.classes_)

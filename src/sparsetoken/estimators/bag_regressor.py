@@ -103,6 +103,7 @@ class BagRegressor(BagStack, BaseBagRegressor):
     True
     """
 
+    range_: Float[np.ndarray, " 2"]
     _kinds = Kinds(
         MeanRegressor,
         MaximaRegressor,

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.bags.keys import read_labels
-from sparsetoken.base.validation import LARGEST_VALUE, real
+from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, real
 from sparsetoken.estimators.fitting.linear_fit import LinearFit
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import Targets, read_classes, read_numbers
@@ -57,13 +57,15 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
 
     n_tokens: int | None
     n_bags_: float
-    n_features_in_: int
     empty_score_: Float[np.ndarray, " K"]
     intercept_: Float[np.ndarray, " K"]
     left_out_scores_: Float[np.ndarray, "n K"] | None
     loss: Loss | str
     ridge: float | Auto = "auto"
     standardize: bool = True
+
+    def _sizes(self) -> dict[str, int]:
+        return {"d": self.n_features_in_ // (self.n_tokens or 1), "K": len(self._names())}
 
     @all_or_nothing
     def fit(
@@ -168,7 +170,7 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
 
     def _scores_of(self, X: Any, mask: Any) -> Float[np.ndarray, "n K"]:
         """Return the scores of bags in any form, of which some may be without a token."""
-        return self._or_constant(self._read(X, mask), self._scores, self.empty_score_)
+        return _numbers(self._or_constant(self._read(X, mask), self._scores, self.empty_score_))
 
     def _or_constant(
         self, bags: Bags, values_of: Callable[[Bags], np.ndarray], constant: np.ndarray
@@ -198,13 +200,21 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     @staticmethod
     def _per_bag(values: Float[np.ndarray, "N K"], bags: Bags) -> list[np.ndarray]:
         """Return values of tokens as one array for each bag: (L_i,), or (L_i, K)."""
-        values = values[:, 0] if values.shape[1] == 1 else values
+        values = _numbers(values[:, 0] if values.shape[1] == 1 else values)
         return np.split(values, bags.offsets[1:-1])
 
     @staticmethod
     def _in(bags: Bags, values: np.ndarray) -> np.ndarray:
         """Return fitted values in the dtype of the bags: float32 tokens make no float64 copy."""
         return values.astype(bags.dtype, copy=False)
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """Return scores, or raise `InvalidInput` for what would make no decision."""
+    if np.isnan(values).any():
+        remedy = "Its fitted attributes, or the tokens, are too large or too small."
+        raise InvalidInput("the model", "one that gives numbers", "nan", remedy)
+    return values
 
 
 def _logistic(classifier: BaseBagClassifier) -> bool:
@@ -223,6 +233,12 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
     class_weight: ClassWeight
     classes_: Shaped[np.ndarray, " C"]
     loss: Loss | str = "logistic"
+
+    def _sizes(self) -> dict[str, int]:
+        if len(self.classes_) < 2:
+            whose = f"classes_ of {type(self).__name__}"
+            raise InvalidInput(whose, "of two classes or more", self.classes_)
+        return super()._sizes()
 
     def _targets(self, bags: Bags, y: Any, sample_weight: Any, groups: Any) -> Targets:
         targets = read_classes(bags, y, sample_weight, self.class_weight, groups)
@@ -301,6 +317,10 @@ class ReadoutEstimator(BagEstimator):
 
     coef_: Float[np.ndarray, "K m"]
     ridge_: Float[np.ndarray, " K"]
+
+    def _sizes(self) -> dict[str, int]:
+        sizes = super()._sizes()
+        return {"m": sizes["d"], **sizes}
 
     def _keep_readouts(
         self, fits: list[LinearFit], tokens: StandardTokens, targets: Targets

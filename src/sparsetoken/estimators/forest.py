@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 from scipy.special import logit
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from sparsetoken.bags import Bags
-from sparsetoken.base.validation import generator_of, integer
+from sparsetoken.base.validation import InvalidInput, generator_of, integer
 from sparsetoken.estimators.base import (
     BagEstimator,
     BaseBagClassifier,
@@ -35,11 +35,19 @@ class PooledForest(BagEstimator):
 
     n_estimators: int
     random_state: RandomState
-    forest_: Any
+    forest_: BaseEstimator
     slope_: Float[np.ndarray, " K"]
     column_mean_: Float[np.ndarray, " d"]
     column_scale_: Float[np.ndarray, " d"]
     feature_range_: Float[np.ndarray, "2 features"]
+
+    def _sizes(self) -> dict[str, int]:
+        sizes, m = super()._sizes(), self.feature_range_.shape[1]
+        scores = self._of_trees(self.forest_, np.zeros((1, m)))
+        if scores.shape != (1, sizes["K"]) or not np.isfinite(scores).all():
+            legal = f"of {sizes['K']} finite scores"
+            raise InvalidInput(f"forest_ of {type(self).__name__}", legal, scores)
+        return sizes | {"features": m if m == sizes["d"] else 4 * sizes["d"] + 1}
 
     def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
         """Fit the trees, and the scale of their scores by out-of-bag predictions."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
+from jaxtyping import Shaped
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
@@ -17,6 +18,7 @@ from sparsetoken.bags.convert import is_list_of_bags, refuse_others
 from sparsetoken.bags.keys import listed
 from sparsetoken.bags.segments import segment_mean
 from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.estimators.declared import MISSING
 from sparsetoken.estimators.fitting.likeness import PERMUTATIONS, neighbours_pvalue
 from sparsetoken.estimators.fitting.targets import Targets
 
@@ -27,6 +29,14 @@ LARGEST = {4: 1e12, 8: 1e100}  # bytes of a value: products of three stay finite
 
 class TakesBags:
     """An estimator or transformer whose input may have three dimensions."""
+
+    n_features_in_: int
+    feature_names_in_: Annotated[Shaped[np.ndarray, " columns"], MISSING]
+    _fitted_to_many_tokens: bool = False
+
+    def _sizes(self) -> dict[str, int]:
+        """Return sizes that annotations of fitted attributes name."""
+        return {"d": self.n_features_in_}
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -158,7 +168,7 @@ def read_bags(
         except OverflowError as error:
             got = f"others: {error}"
             raise InvalidInput("X", "a table of real numbers", got) from None
-        if not reset and n_tokens is None and getattr(estimator, "_fitted_to_many_tokens", False):
+        if not reset and n_tokens is None and estimator._fitted_to_many_tokens:
             legal = f"bags of several tokens, as {name} was fitted on"
             got = f"an array of shape {X.shape}, {len(X)} bags of one token each"
             raise InvalidInput("X", legal, got, "One bag is X[None], several with ids from_long.")

@@ -303,6 +303,10 @@ class VectorizedLinearClassifier(MeanPooled, _LinearClassifier):
 
     bag_size_: int | None
 
+    def _sizes(self) -> dict[str, int]:
+        sizes = super()._sizes()
+        return sizes | {"m": sizes["d"] * (self.bag_size_ or 0)}
+
     def _fit(self, bags: Bags, targets: Targets) -> list[str]:
         self.bag_size_ = bags.common_size
         return super()._fit(self._rows(bags), targets)

@@ -7,9 +7,7 @@ only.
 from __future__ import annotations
 
 import io
-import typing
 import zipfile
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsetoken.base.files import path_of, refused, write_whole
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators.declared import check_declared
 
 __all__ = ["load", "save"]
 
@@ -113,9 +112,10 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
     Raises
     ------
     InvalidInput
-        If there is no such file, if it is damaged or of another version, if its model was not
-        fitted, if it names types other than those of this package and the ones that skops knows to
-        be harmless, or if it is a pickle that is not trusted.
+        If there is no such file, if it is damaged, if its model was not fitted, if a fitted
+        attribute is missing, of another kind or shape, or not finite, if the file names types other
+        than those of this package and the ones that skops knows to be harmless, or if it is a
+        pickle that is not trusted.
 
     See Also
     --------
@@ -174,16 +174,9 @@ def _trusted() -> set[str]:
 
 
 def _complete(model: Any, path: Path) -> Any:
-    """Return a model whose estimators have all that this version fits, or raise `InvalidInput`."""
-    for one in _estimators(model):
-        hints = typing.get_type_hints(type(one))
-        fitted = [each for each in hints if each.endswith("_") and each[0] != "_"]
-        missing = sorted(each for each in fitted if not hasattr(one, each))
-        if 0 < len(missing) < len(fitted):  # without any it is a parameter of another one
-            got = f"{path}, {type(one).__name__} without {', '.join(missing)}"
-            remedy = "Another version saved it: fit and save it again."
-            raise InvalidInput("MODEL", "an estimator that this version saved", got, remedy)
+    """Return a model that is fitted and has what its classes declare, or raise `InvalidInput`."""
     _check_fitted(f"MODEL {path.name}", model, "Fit it and save it again.")
+    check_declared(model, path)
     return model
 
 
@@ -195,18 +188,6 @@ def _check_fitted(name: str, model: Any, remedy: str) -> None:
     except NotFittedError:
         got = f"{type(model).__name__} that was not fitted"
         raise InvalidInput(name, "fitted", got, remedy) from None
-
-
-def _estimators(value: Any) -> Iterator[BaseEstimator]:
-    """Yield the estimators of this package in a value, the parts of an estimator included."""
-    if isinstance(value, BaseEstimator):
-        if type(value).__module__.startswith(f"{__package__}."):
-            yield value
-        value = vars(value)
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    for one in value if isinstance(value, list | tuple) else ():
-        yield from _estimators(one)
 
 
 def _own_types() -> set[str]:

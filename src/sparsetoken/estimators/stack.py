@@ -6,7 +6,7 @@ import abc
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -17,6 +17,7 @@ from sparsetoken.bags import Bags
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.attention import Attention, TokenOrder
+from sparsetoken.estimators.declared import NOT_FINITE
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
 from sparsetoken.estimators.fitting.stacking import LossRisk, Risk, shrunk_weights
 from sparsetoken.estimators.fitting.targets import Targets
@@ -74,7 +75,7 @@ class BagStack(TokenOrder):
 
     members: Sequence[tuple[str, Any]]
     member_names_: list[str]
-    member_losses_: Float[np.ndarray, "M 1"]
+    member_losses_: Annotated[Float[np.ndarray, "M 1"], NOT_FINITE]
     member_bags_: Int[np.ndarray, " M"]
     member_temperature_: Float[np.ndarray, " M"]
     members_: dict[str, Any]
@@ -86,6 +87,20 @@ class BagStack(TokenOrder):
     _forms: dict[str, Form]
     _kinds: ClassVar[Kinds]
     _method: ClassVar[str]
+
+    def _sizes(self) -> dict[str, int]:
+        names, sizes, whose = self.member_names_, super()._sizes(), f"of {type(self).__name__}"
+        if not names == [*self.members_] == [*self._forms]:
+            raise InvalidInput(f"members_ {whose}", f"{names}, with forms", [*self.members_])
+        for name, member in self.members_.items():
+            method = self._method if self._forms[name] == "bags" else "_scores"
+            if not hasattr(member, method):
+                raise InvalidInput(f"{name} {whose}", f"an estimator with {method}", member)
+        one_bag = Bags(np.zeros((1, sizes["d"])), np.arange(2))
+        scores = self._of_user(self.members_[CONSTANT], one_bag)
+        if scores.shape != (1, sizes["K"]) or not np.isfinite(scores).all():
+            raise InvalidInput(f"{CONSTANT} {whose}", f"of {sizes['K']} finite scores", scores)
+        return sizes | {"M": len(names)}
 
     def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
         own, bags = self._own_members(), tasks[0].bags

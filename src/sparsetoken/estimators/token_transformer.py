@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Protocol, Self, get_args, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,14 +21,25 @@ from sparsetoken.bags import Bags
 from sparsetoken.bags.keys import read_keys
 from sparsetoken.base.validation import InvalidInput, choice, generator_of, integer
 from sparsetoken.estimators.base import RandomState
+from sparsetoken.estimators.declared import MISSING
 from sparsetoken.estimators.fitting.standard_tokens import chunks
 from sparsetoken.estimators.inputs import TakesBags, all_or_nothing, is_table, read_bags
 
 Table = Literal["default", "pandas", "polars"]
 
 
+@runtime_checkable
+class Transforming(Protocol):
+    """What maps rows to rows."""
+
+    def transform(self, X: Any) -> Any:
+        """Return what is made of each row."""
+
+
 class TokenOutput(TakesBags, abc.ABC):
     """A transformer of tokens whose output is `Bags`, or a table if the input was one."""
+
+    _sklearn_output_config: Annotated[dict[str, Table], MISSING]
 
     def set_output(self, *, transform: Table | None = None) -> Self:
         """Say what a table comes out as; bags come out as `Bags` whatever is said.
@@ -128,6 +139,9 @@ class TokenTransformer(  # type: ignore[call-arg]
     >>> model.fit(bags, labels).score(bags, labels) > 0.9  # a linear score cannot tell a radius
     True
     """
+
+    transformer_: Transforming
+    _n_features_out: int
 
     def __init__(
         self, transformer: Any, max_tokens: int = 20000, random_state: RandomState = None
