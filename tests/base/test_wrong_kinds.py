@@ -24,13 +24,13 @@ SMALL = {"dimension": 20, "trials": 2}
 
 GIVEN = {
     "problem": PROBLEM, "model": POOLED, "readout": READOUT, "steps": STEPS, "descent": DESCENT,
-    "alpha": 1.0, "sharpness": 1.0, "readouts": [READOUT], "name": "eta_b", "low": 0.0, "high": 1.0,
-    "total": 1.0, "dimension": 20, "trials": 2,
+    "alpha": 1.0, "readouts": [READOUT], "name": "eta_b", "low": 0.0, "high": 1.0, "dimension": 20,
 }  # fmt: skip
 CALLS = (
     *(st.predict, theory.predict_readouts, st.capacity, st.align, theory.sign_margin),
     *(theory.sign_boundary, theory.small_step_margin),
-    *(theory.descend, st.oracle.best_error),
+    *(theory.descend, st.oracle.best_error, st.oracle.bayes_error, st.oracle.learning_error),
+    *(st.minimize, simulation.minimize),
     *(tuning.best_training, st.simulate, simulation.align),
     *(simulation.descend, simulation.pass_messages, simulation.draw_training_set),
 )
@@ -38,6 +38,7 @@ WRONG = {
     "problem": ["square", [], np.ones(2), None, dict, st.SparseTokenProblem],
     "model": ["pooled", [], np.ones(2), st.Pooled, READOUT],
     "descent": ["pooled", 3, np.ones(2), POOLED, st.Attention(DESCENT), READOUT],
+    "minimum": ["pooled", 3, np.ones(2), POOLED, st.Minimum, DESCENT],
     "readout": ["square", [], 0.1, st.Readout, POOLED, STEPS],
     "steps": [1.0, st.TwoSteps, st.Query(0.8, 1.0), DESCENT, POOLED],  # of a descent: not two
 }
@@ -45,6 +46,7 @@ MESSAGES = {
     "problem": "problem must be a SparseTokenProblem",
     "model": "model must be (a model: |one of )attention",
     "descent": r"descent must be a Descent; .* Write st\.Descent",
+    "minimum": r"minimum must be a Minimum; .* Write st\.Minimum",
     "readout": r"readout must be a Readout; got .* Write st\.Readout",
     "steps": r"steps must be TwoSteps; got .* Write st\.TwoSteps",
 }
@@ -53,7 +55,8 @@ MESSAGES = {
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
 def test_other_kinds_are_refused_by_name(call):
     names = inspect.signature(call).parameters
-    given = {name: GIVEN[name] for name in names if name in GIVEN}
+    required = [name for name, one in names.items() if one.default is one.empty]
+    given = {name: GIVEN[name] for name in required}
     assert names.keys() & WRONG.keys()
     for name in names.keys() & WRONG.keys():
         for wrong in WRONG[name]:

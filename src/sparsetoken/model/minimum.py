@@ -164,6 +164,13 @@ def start_of(found: Minimization, given: str | Mapping[str, Any]) -> Float[np.nd
     return np.eye(len(directions))[turns] * (given == "informed")
 
 
+def require_minimum(given: Any) -> None:
+    """Raise `InvalidInput` unless a value is a minimum."""
+    if not isinstance(given, Minimum):
+        remedy = "Write st.Minimum(st.networks.Softmax(), alpha=3.0), for example."
+        raise InvalidInput("minimum", "a Minimum", given, remedy)
+
+
 def minimization_of(task: Problem, minimum: Minimum, any_tokens: bool = False) -> Minimization:
     """Return a minimum on a task with all its settings as numbers.
 
@@ -177,9 +184,7 @@ def minimization_of(task: Problem, minimum: Minimum, any_tokens: bool = False) -
     """
     from sparsetoken.model.network_checks import check_network
 
-    if not isinstance(minimum, Minimum):
-        remedy = "Write st.Minimum(st.networks.Softmax(), alpha=3.0), for example."
-        raise InvalidInput("minimum", "a Minimum", minimum, remedy)
+    require_minimum(minimum)
     law = law_of(task)
     network, columns = minimum.network, minimum.network.column_names(law.outputs)
     if law.tokens.dimension is not None and not any_tokens:

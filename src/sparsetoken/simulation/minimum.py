@@ -13,8 +13,15 @@ from scipy import optimize
 
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.minimum import STARTS, Minimization, Minimum, minimization_of, start_of
-from sparsetoken.model.task_law import Problem
+from sparsetoken.model.minimum import (
+    STARTS,
+    Minimization,
+    Minimum,
+    minimization_of,
+    require_minimum,
+    start_of,
+)
+from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import check_dimension
 from sparsetoken.model.training import Training, training_of
 from sparsetoken.model.values import broadcast
@@ -186,10 +193,12 @@ def minimize(
     if not isinstance(start, Mapping) and start not in STARTS:
         legal = f"{', '.join(STARTS)}, or overlaps by the names of columns"
         raise InvalidInput("start", legal, start)
+    require_minimum(minimum)
     grid = broadcast(problem, minimum)
-    if dimension is None:
-        dimension = problem.tokens.dimension or DIMENSION
-    setting = Setting(dimension, seed, "tensors", dtype)
+    own = law_of(grid.points[0][0]).tokens.dimension
+    setting = Setting(
+        dimension if dimension is not None else own or DIMENSION, seed, "tensors", dtype
+    )
     plans = [MinimumPlan(task, own, setting, start) for task, own in grid.points]
     return simulated(
         plans,
