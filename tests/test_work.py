@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
+from broken_files import writers_of
 from command_line import limited
 from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.losses import CustomLoss
@@ -106,9 +107,31 @@ def test_a_result_that_cannot_be_read_is_computed_again_with_a_warning(tmp_path,
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "read_bytes", refused)
-    with pytest.warns(DamagedResultWarning, match="damaged or cannot be read"):
+    with pytest.warns(DamagedResultWarning, match="^6 kept results in .* are damaged") as told:
         again = st.predict(PROBLEM, st.Pooled(), LOADS, keep=tmp_path)
+    assert len(told) == 1
     np.testing.assert_allclose(again.test_error, found.test_error, rtol=1e-12)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes")
+def test_a_pipe_in_place_of_a_result_is_replaced(tmp_path):
+    assert solved(squares, [2], call=["x"], keep=tmp_path) == [4]
+    (path,) = tmp_path.iterdir()
+    path.unlink()
+    os.mkfifo(path)
+    with writers_of(path) as opened, pytest.warns(DamagedResultWarning, match="^1 kept results"):
+        assert solved(squares, [2], call=["x"], keep=tmp_path) == [4]
+    assert not opened
+    assert path.is_file()
+
+
+def test_a_folder_in_place_of_a_result_is_refused(tmp_path):
+    assert solved(squares, [2], call=["x"], keep=tmp_path) == [4]
+    (path,) = tmp_path.iterdir()
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(InvalidInput, match=f"keep must be .*{path.name}'. Remove it"):
+        solved(squares, [2], call=["x"], keep=tmp_path)
 
 
 def test_a_result_of_another_call_under_its_name_is_none(tmp_path):

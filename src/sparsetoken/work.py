@@ -26,7 +26,7 @@ import joblib
 from joblib.externals.loky.backend import resource_tracker
 
 from sparsetoken.base.content import canonical_text
-from sparsetoken.base.files import path_of, write_whole
+from sparsetoken.base.files import path_of, require_regular, write_whole
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import Failure, InvalidInput, integer
 from sparsetoken.numerics.backend import with_x64
@@ -47,7 +47,7 @@ class WorkerDied(Failure):
 
 
 class DamagedResultWarning(UserWarning):
-    """A kept result that cannot be read, and is computed again."""
+    """Kept results that cannot be read, and are computed again."""
 
 
 def solved(
@@ -109,6 +109,8 @@ def solved(
                 results[place] = known  # type: ignore[assignment]
             else:
                 groups.setdefault(place if together is None else together(point), []).append(place)
+        if folder is not None:
+            folder.warn_of_damage()
         for place, result in results.items():
             on_result(place, result, True)
         if results:
@@ -229,7 +231,7 @@ class Kept:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = path_of("keep", folder)
+        self.folder, self.damaged = path_of("keep", folder), list[Path]()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -242,9 +244,19 @@ class Kept:
         return self.folder / f"{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}.pkl"
 
     def read(self, key: str) -> Any:
-        """Return the result of a call, or `_MISSING`; with a warning if its file cannot be read."""
+        """Return the result of a call, or `_MISSING`, also where its file is damaged.
+
+        Raises
+        ------
+        InvalidInput
+            If there is a folder in its place, which no result would replace.
+        """
         path = self._file(key)
+        if path.is_dir():
+            legal = "a folder whose results are files"
+            raise InvalidInput("keep", legal, f"the folder {path}", "Remove it.")
         try:
+            require_regular("keep", path)
             content = path.read_bytes()
             if _checksum(content[_CHECKED:]) != content[:_CHECKED]:
                 raise ValueError("damaged")
@@ -254,10 +266,16 @@ class Kept:
         except Exception:
             known = None
         if known != key:
-            text = f"{path} is damaged or cannot be read; its result is computed again."
-            warnings.warn(text, DamagedResultWarning, stacklevel=2)
+            self.damaged.append(path)
             return _MISSING
         return result
+
+    def warn_of_damage(self) -> None:
+        """Say how many results could not be read."""
+        if self.damaged:
+            what = f"{len(self.damaged)} kept results in {self.folder}, such as"
+            text = f"{what} {self.damaged[0].name}, are damaged and are computed again."
+            warnings.warn(text, DamagedResultWarning, stacklevel=3)
 
     def write(self, key: str, result: Any) -> None:
         """Keep the result of a call, or raise `Failure` if the disk does not take it."""

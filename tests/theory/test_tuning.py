@@ -61,6 +61,14 @@ def test_without_a_step_of_the_query_all_samples_go_to_the_readout():
     assert best.prediction.test_error == pytest.approx(pooled.test_error, abs=1e-7)
 
 
+@pytest.mark.parametrize(("length", "eta_q"), [(6, 0.0), (1, 25.0)])
+def test_a_query_that_is_zero_has_a_best_split_and_ridge(length, eta_q):
+    model = Attention(TwoSteps(1.0, eta_q=eta_q))
+    options = {"free": ["share", "ridge"], "evaluations": 3, "tolerance": TOLERANCE}
+    best = best_training(SparseTokenProblem(length, 1, 2.0), model, READOUT, 2.0, **options)
+    assert best.share < 0.02  # samples for the query are of no use
+
+
 def test_the_best_sharpness_is_that_of_a_search_over_queries():
     best = best_sharpness(PROBLEM, ATTENTION, READOUT, tolerance=TOLERANCE)
     assert best.status.converged

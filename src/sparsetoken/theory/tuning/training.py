@@ -203,15 +203,15 @@ def best_training(
         if len(names) == 1:
             return best(names, _RANGES[names[0]].scan(), evaluations, done)
         alone = [best([one], _RANGES[one].scan()) for one in names if one in _ALONE]
-        starts = [
-            {
-                "share": math.log(one.steps.alpha0 / one.readout.alpha1),
-                "sharpness": math.log(one.prediction.sharpness),
-            }
-            for one in alone
-        ]
-        also = {"eta_w": 0.0, "ridge": math.log(readout.ridge) if "ridge" in names else 0.0}
-        points = [tuple({**also, **start}[name] for name in names) for start in starts or [{}]]
+
+        def start(name: str, found: Any) -> float:
+            if name == "share":
+                return math.log(found.steps.alpha0 / found.readout.alpha1)
+            if name == "sharpness":  # of a query that is not zero
+                return math.log(found.prediction.sharpness)
+            return math.log(readout.ridge) if name == "ridge" else 0.0
+
+        points = [tuple(start(name, one) for name in names) for one in alone or [None]]
         return best(names, points, evaluations, done)
 
 
