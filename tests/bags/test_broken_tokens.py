@@ -99,3 +99,32 @@ def test_a_folder_in_place_of_an_array(tmp_path: Path) -> None:
     (packed / "y.npy").mkdir()
     with pytest.raises(InvalidInput, match=r"a regular file; got 'the folder .*y\.npy"):
         read(packed)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_missing_chunk_of_zarr(tmp_path: Path, version: int) -> None:
+    """It would read as zeros."""
+    zarr.create_array(tmp_path / "a.zarr", data=X, chunks=(10, 4), zarr_format=version)
+    pack([tmp_path / "a.zarr"], tmp_path / "whole")
+    next(one for one in (tmp_path / "a.zarr").rglob("[0-9]*") if one.is_file()).unlink()
+    refused(tmp_path / "a.zarr", "a file for each of its chunks; got '1 of 5 missing'")
+
+
+@pytest.mark.parametrize("kind", ["external", "virtual"])
+@pytest.mark.parametrize("ending", ["h5", "mat"])
+def test_values_in_other_files_are_not_read(tmp_path: Path, kind: str, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    (tmp_path / "raw").write_bytes(X.tobytes())
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["x"] = X
+    with h5py.File(path, "w", userblock_size=512) as file:
+        if kind == "external":
+            file.create_dataset("x", X.shape, X.dtype, external=[(tmp_path / "raw", 0, X.nbytes)])
+        else:
+            layout = h5py.VirtualLayout(X.shape, X.dtype)
+            layout[...] = h5py.VirtualSource(tmp_path / "other.h5", "x", X.shape)
+            file.create_virtual_dataset("x", layout)
+    if ending == "mat":
+        with path.open("rb+") as written:
+            written.write(b"MATLAB 7.3 MAT-file".ljust(116) + bytes(8) + b"\x00\x02IM")
+    refused(path, "with values of its own; got '/x, whose values are in other files")

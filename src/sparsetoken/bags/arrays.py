@@ -56,7 +56,22 @@ def one_bag(path: Path, dataset: str = "", coordinates: str | None = "") -> Iter
         if not min(array.shape):
             legal, got = "of at least one token of d >= 1", f"shape {array.shape}"
             raise InvalidInput(f"FILE {path}", legal, got, "Leave slides without a token out.")
-        yield OneBag(array, _coordinates_of(path, coordinates, arrays, array.shape[-2]))
+        places = _coordinates_of(path, coordinates, arrays, array.shape[-2])
+        require_stored(path, array)
+        require_stored(path, places)
+        yield OneBag(array, places)
+
+
+def require_stored(path: Path, array: Any) -> None:
+    """Raise `InvalidInput` unless the values of an array are in its file, or its folder."""
+    if getattr(array, "external", None) or getattr(array, "is_virtual", False):  # of HDF5
+        legal, got = "with values of its own", f"{array.name}, whose values are in other files"
+        raise InvalidInput(f"FILE {path}", legal, got, "Copy them into the file.")
+    missing = getattr(array, "nchunks", 0) - getattr(array, "nchunks_initialized", 0)  # of zarr
+    if missing:
+        legal, got = "with a file for each of its chunks", f"{missing} of {array.nchunks} missing"
+        remedy = "zarr writes chunks of zeros with config={'write_empty_chunks': True}."
+        raise InvalidInput(f"FILE {path}", legal, got, remedy)
 
 
 def tokens_of(path: Path, dataset: str, arrays: Arrays) -> Any:
@@ -216,6 +231,7 @@ def _variable(file: Any, one: Any) -> Any:
         return scipy.sparse.csc_matrix(tuple(entries), shape)
     if hasattr(one, "keys"):
         return _members(file, one)
+    require_stored(Path(file.filename), one)
     if about.get("MATLAB_empty", 0):  # the entries are the shape
         return np.empty(one[...].astype(int))
     values = one[...].T
