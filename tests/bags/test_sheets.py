@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsetoken.bags import pack, read
+from sparsetoken.bags import from_long, pack, read
 from sparsetoken.base.validation import InvalidInput
 
 pandas = pytest.importorskip("pandas", reason="pandas, of the extra data, is not installed")
@@ -181,3 +181,32 @@ def test_other_sheets(ending: str, tmp_path: Path) -> None:
         pytest.importorskip("openpyxl", reason="openpyxl is not installed")
         frame.to_excel(path, index=False)
     assert read(slides(tmp_path, "007", "1"), labels=str(path)).y.tolist() == [1, 0]
+
+
+WHOLE, SPLIT = "caf\u00e9", "cafe\u0301"  # one text; names of files on macOS are split
+
+
+@pytest.mark.parametrize(("bag", "key"), [(WHOLE, SPLIT), (SPLIT, WHOLE)])
+def test_letters_are_compared_whole(bag: str, key: str, tmp_path: Path) -> None:
+    folder = slides(tmp_path, bag, "other")
+    for labels in (sheet(tmp_path, "other,0", f"{key}.svs,1"), {"other": 0, key: 1}):
+        found = read(folder, labels=labels)
+        assert dict(zip(found.ids.tolist(), found.y.tolist(), strict=True)) == {
+            WHOLE: 1,
+            "other": 0,
+        }
+    packed = read(pack(folder, tmp_path / "packed", labels=sheet(tmp_path, "other,0", f"{key},1")))
+    assert set(packed.ids.tolist()) == {WHOLE, "other"}
+    np.savez(tmp_path / "bags.npz", X=np.eye(2), bag=[bag, "other"])
+    for labels in (sheet(tmp_path, "other,0", f"{key},1"), {"other": 0, key: 1}):
+        assert read(tmp_path / "bags.npz", labels=labels).y.tolist() == [1, 0]
+
+
+def test_two_ids_of_the_same_letters_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="different names"):
+        read(slides(tmp_path, WHOLE, SPLIT), labels=None)
+    told = r"however their letters are composed; got .*'cafe\\+u0301' and 'caf\\+xe9'"
+    with pytest.raises(InvalidInput, match=told):
+        from_long(np.eye(2), [WHOLE, SPLIT])
+    with pytest.raises(InvalidInput, match=f"the keys of labels must be {told}"):
+        from_long(np.eye(1), [WHOLE], labels={WHOLE: 0, SPLIT: 1})

@@ -7,7 +7,8 @@ integers, where they stand in one list.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,27 @@ def read_labels(values: Any, name: str = "y", bag: Callable[[int], Any] = int) -
     if array.dtype.kind not in "biufU":
         raise InvalidInput(name, _LABELS, f"dtype {array.dtype}", "Give labels as texts.")
     return array
+
+
+def composed(key: Any) -> Any:
+    """Return an id as it is compared: letters with marks are one character, as macOS splits them.
+
+    Examples
+    --------
+    >>> from sparsetoken.bags.keys import composed
+    >>> len("e\u0301"), len(composed("e\u0301"))
+    (2, 1)
+    """
+    return unicodedata.normalize("NFC", key) if isinstance(key, str) else key
+
+
+def refuse_alike(ids: Iterable[Any], name: str) -> None:
+    """Raise `InvalidInput` for two ids that are the same text in other characters."""
+    first: dict[Any, Any] = {}
+    for one in ids:
+        if first.setdefault(composed(one), one) != one:
+            legal = "different texts however their letters are composed"
+            raise InvalidInput(name, legal, f"{one!a} and {first[composed(one)]!a}")
 
 
 def of_one_kind(values: Any, name: str) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from sparsetoken.bags.container import Bags, offsets_of
+from sparsetoken.bags.keys import refuse_alike
 from sparsetoken.bags.labels import labels_of, some
 from sparsetoken.bags.segments import segment_max, segment_min
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
@@ -87,6 +88,7 @@ class LabelledBags:
         """
         rows, d = np.arange(len(bags.tokens)) if rows is None else rows, bags.dimension
         y = np.empty(0)
+        refuse_alike(ids.tolist(), "ids")
         if labels is not None:
             y = labels_of(labels, bags.offsets, ids, rows, name, index)
         if columns and len(columns) == d:

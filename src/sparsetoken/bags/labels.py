@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from sparsetoken.bags.convert import refuse_masked
-from sparsetoken.bags.keys import listed, read_labels, refuse_missing
+from sparsetoken.bags.keys import composed, listed, read_labels, refuse_alike, refuse_missing
 from sparsetoken.base.validation import InvalidInput
 
 SHOWN = 8  # names in a message
@@ -94,7 +94,9 @@ def _of_series(labels: Any, ids: list[Any], index: Any, name: str) -> Any:
 
 
 def _by_id(labels: Mapping, ids: list[Any], name: str) -> list[Any]:
-    absent = [one for one in ids if one not in labels]
+    refuse_alike(labels, f"the keys of {name}")
+    known = {composed(key): value for key, value in labels.items()}
+    absent = [one for one in ids if composed(one) not in known]
     if absent:
         remedy = (
             f"Ids are such as {ids[0]!r}, the keys given such as {next(iter(labels), None)!r}. "
@@ -102,7 +104,7 @@ def _by_id(labels: Mapping, ids: list[Any], name: str) -> list[Any]:
             "dict(zip(ids, labels))."
         )
         raise InvalidInput(name, "one for each bag", f"none for bag {absent[0]}", remedy)
-    return [labels[one] for one in ids]
+    return [known[composed(one)] for one in ids]
 
 
 def _one_of_each(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.bags.frames import MISSING, SHEETS, TRUTH, frame_of, typed
-from sparsetoken.bags.keys import is_missing, read_keys, read_labels
+from sparsetoken.bags.keys import composed, is_missing, read_keys, read_labels
 from sparsetoken.bags.labels import some
 from sparsetoken.bags.names import GROUPS, LABEL
 from sparsetoken.base.validation import InvalidInput
@@ -181,7 +181,7 @@ def text_of(value: Any) -> str:
         number = float(value)
         if number.is_integer():
             return str(value if isinstance(value, int) else int(number))
-    return "" if is_missing(value) else str(value).strip()
+    return "" if is_missing(value) else composed(str(value).strip())
 
 
 def _value(cell: Any) -> Any:

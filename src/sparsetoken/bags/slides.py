@@ -13,6 +13,7 @@ import numpy as np
 from sparsetoken.bags.arrays import READERS, one_bag
 from sparsetoken.bags.container import Bags, offsets_of, scratch
 from sparsetoken.bags.convert import as_floats, check_finite
+from sparsetoken.bags.keys import composed
 from sparsetoken.bags.labels import some
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
@@ -72,7 +73,7 @@ class Slides:
     @property
     def ids(self) -> np.ndarray:
         """The names of the files without their endings."""
-        return np.array([path.stem for path in self.paths])
+        return np.array([composed(path.stem) for path in self.paths])
 
     @property
     def offsets(self) -> np.ndarray:
@@ -127,7 +128,7 @@ def files_of(files: str | Path | Iterable[str | Path], name: str = "files") -> l
         if path.suffix.lower() not in ENDINGS or not path.exists():
             got = f"{path}" if path.exists() else f"{path}, which is not there"
             raise InvalidInput(name, f"paths that end in {_ENDINGS}", got)
-    once, count = Counter(path.stem for path in paths).most_common(1)[0]
+    once, count = Counter(composed(path.stem) for path in paths).most_common(1)[0]
     if count > 1:
         got = f"several files {once}"
         raise InvalidInput(name, "of different names without their endings", got)
