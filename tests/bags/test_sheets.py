@@ -208,5 +208,5 @@ def test_two_ids_of_the_same_letters_are_refused(tmp_path: Path) -> None:
     told = r"however their letters are composed; got .*'cafe\\+u0301' and 'caf\\+xe9'"
     with pytest.raises(InvalidInput, match=told):
         from_long(np.eye(2), [WHOLE, SPLIT])
-    with pytest.raises(InvalidInput, match=f"the keys of labels must be {told}"):
+    with pytest.raises(InvalidInput, match=f"the keys of labels must be .*{told}"):
         from_long(np.eye(1), [WHOLE], labels={WHOLE: 0, SPLIT: 1})

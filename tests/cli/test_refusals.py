@@ -1,12 +1,16 @@
 """What cannot be is one message with the option, its range and the value, and exit code 2."""
 
+import os
 import pkgutil
 
+import numpy as np
 import pytest
 
 from command_line import refused
-from sparsetoken.cli.app import COMMANDS
+from sparsetoken.cli.app import COMMANDS, GROUPS
 from sparsetoken.cli.options import option_name
+from sparsetoken.estimators import PooledLinearClassifier
+from sparsetoken.estimators.saving import save
 
 MODEL = {name: ["attention"] for name in ("predict", "capacity", "simulate")}
 PAIRED = {"cosine": ["--sharpness=1"], "sharpness": ["--cosine=0.5"]}
@@ -105,7 +109,7 @@ def test_declared_options_refuse_what_is_outside_their_range(name, declared):
         (["reproduce", "--profile", "slow"], "profile"),
         (["reproduce", "--out", ""], "--out"),
         (["reproduce", "--out", __file__], "--out"),
-        (["explore", "--export", ""], "--export must be a folder"),
+        (["explore", "--export", ""], "--export must be a path"),
         (["floor", "--alpha", "x"], "--alpha must be a finite number in"),
         (["floor", "--alpha", "1,0"], "--alpha must be a finite number in"),
         (["represent", "--lengths", "8,x"], "--lengths"),
@@ -150,3 +154,53 @@ def test_a_misspelt_key_of_a_file_is_answered_with_the_closest(key, told, tmp_pa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "keys.toml").write_text(f"{key} = 0.5")
     assert told in refused("predict", "pooled", "--config", "keys.toml")
+
+
+@pytest.fixture(scope="module")
+def odd_places(tmp_path_factory):
+    """Return a folder with links to themselves, pipes and folders of all endings."""
+    folder = tmp_path_factory.mktemp("odd")
+    for ending in ("", ".csv", ".nc", ".zarr", ".svg", ".toml", ".npz", ".skops"):
+        (folder / f"loop{ending}").symlink_to(f"loop{ending}")
+        (folder / f"folder{ending}").mkdir()
+        os.mkfifo(folder / f"pipe{ending}")
+    save(PooledLinearClassifier().fit(np.zeros((4, 2, 1)), [0, 1, 0, 1]), folder / "m")
+    return folder
+
+
+GRIDS = [[n, *MODEL.get(n, ())] for n in (*GROUPS["Theory"], "simulate") if n != "represent"]
+PLACES = [
+    *(f"--out={name}.csv" for name in ("loop", "pipe", "folder", "loop/x")),
+    *(f"--plot={name}.svg" for name in ("loop", "pipe", "folder", "loop/x")),
+    *(f"--config={name}.toml" for name in ("loop", "pipe", "folder", "loop/x")),
+    *("--out=loop.nc", "--out=folder.nc", "--out=loop.zarr", "--out=pipe.zarr"),
+    *("--keep=loop", "--keep=loop/x"),
+]
+READ = ["loop.npz", "pipe.npz", "loop/x.npz", "loop"]
+MODELS = ["loop.skops m", "pipe.skops m", "folder.skops m", "loop/x.skops m"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize(
+    ("arguments", "places"),
+    [
+        *((words, PLACES) for words in GRIDS),
+        ("explore", ["--export=loop", "--export=pipe", "--export=loop/x"]),
+        ("reproduce", ["--out=loop", "--out=pipe", "--out=loop/x"]),
+        ("bags fit", READ),
+        ("bags forecast", READ),
+        ("bags pack", ["loop.csv --out=new", "pipe.csv --out=new", "folder --out=loop"]),
+        ("bags fit bags.npz", ["--labels=loop.csv", "--out=loop.skops", "--out=pipe.skops"]),
+        ("bags tokens m bags.npz", ["--out=loop.csv", "--out=folder.csv", "--out=pipe.csv"]),
+        *((f"bags {name}", MODELS) for name in ("predict", "score", "tokens")),
+        *((f"bags {name} m", READ) for name in ("predict", "score", "tokens")),
+    ],
+    ids=lambda words: " ".join(words)[:30] if isinstance(words, list) else words,
+)
+def test_links_to_themselves_pipes_and_folders(arguments, places, odd_places, monkeypatch):
+    monkeypatch.chdir(odd_places)
+    given = arguments.split() if isinstance(arguments, str) else arguments
+    for place in places:
+        told = refused(*given, *place.split())
+        named = place.partition("=")[0].split()[-1]
+        assert any(f"{name} must be" in told for name in (named, "FILE", "MODEL", "SOURCE")), told

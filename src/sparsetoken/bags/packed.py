@@ -22,7 +22,7 @@ from sparsetoken.bags.names import COLUMNS, COORDINATES, GROUPS, IDS, LABEL, OFF
 from sparsetoken.bags.sheets import is_sheet, sheet_of
 from sparsetoken.bags.slides import Slides, files_of
 from sparsetoken.bags.tables import Columns
-from sparsetoken.base.files import write_file
+from sparsetoken.base.files import path_of, write_file
 from sparsetoken.base.validation import InvalidInput
 
 
@@ -118,7 +118,7 @@ def pack(
     >>> import shutil
     >>> shutil.rmtree(packed)
     """
-    folder = Path(to)
+    folder = path_of("to", to)
     if folder.exists():
         raise InvalidInput("to", "a path that is not there yet", str(folder), "Name another one.")
     parent = folder.resolve().parent

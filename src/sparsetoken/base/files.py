@@ -49,10 +49,21 @@ def unreadable(name: str, legal: str, path: Path, error: Exception) -> InvalidIn
 
 
 def path_of(name: str, given: Any) -> Path:
-    """Return a path, or raise `InvalidInput` for what is none, as a variable that is not set."""
+    """Return a path, or raise `InvalidInput` for what is none, as a variable that is not set.
+
+    A link that leads back to itself is none.
+    """
     if not isinstance(given, str | os.PathLike) or not os.fspath(given):
         raise InvalidInput(name, "a path", given)
-    return Path(given)
+    path = Path(given)
+    try:
+        path.stat()
+    except ValueError:  # a null character
+        raise InvalidInput(name, "a path", given) from None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise InvalidInput(name, "a path without a loop of links", str(path)) from None
+    return path
 
 
 def require_other(name: str, path: Path, *inputs: Path) -> None:

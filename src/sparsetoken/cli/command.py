@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter as Option
 
-from sparsetoken.base.files import require_other
+from sparsetoken.base.files import path_of, require_other
 from sparsetoken.base.parameters import Parameter
 from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import Failure, InvalidInput
@@ -51,6 +51,8 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
         paths = _paths({"config": config, **given})
         inputs = [path for name, path in paths.items() if name not in WRITTEN]
         try:
+            for name, path in paths.items():
+                path_of("--labels" if name == "labels" else name, path)
             for name in filter(paths.get, ("out", "plot")):
                 others = (path for other, path in paths.items() if other != name)
                 require_other(option_name(name), paths[name], *others)

@@ -6,11 +6,11 @@ import contextlib
 import socket
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter as Option
 
+from sparsetoken.base.files import path_of
 from sparsetoken.base.validation import InvalidInput, choice, integer
 from sparsetoken.cli.command import command
 from sparsetoken.cli.options import Json, several
@@ -58,9 +58,10 @@ def explore(
 def _exported(folder: str) -> Answer:
     from sparsetoken.explorer.export import export
 
-    if not folder or (Path(folder).exists() and not Path(folder).is_dir()):
-        raise InvalidInput("--export", "a folder", folder)  # "" is an unset variable
-    path = str(export(Path(folder)))
+    place = path_of("--export", folder)
+    if place.exists() and not place.is_dir():
+        raise InvalidInput("--export", "a folder", folder)
+    path = str(export(place))
     return Answer("", {"path": path, "status": "converged"}, [f"Wrote {path}"])
 
 
