@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import io
 import multiprocessing
 import multiprocessing.resource_tracker
 import os
@@ -16,16 +17,18 @@ import pickle
 import signal
 import threading
 import time
+import types
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+import cloudpickle
 import joblib
 from joblib.externals.loky.backend import resource_tracker
 
-from sparsetoken.base.content import canonical_text
+from sparsetoken.base.content import canonical_text, digest_of_source
 from sparsetoken.base.files import path_of, require_regular, write_whole
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import Failure, InvalidInput, integer
@@ -34,9 +37,6 @@ from sparsetoken.numerics.threads import on_one_thread
 
 Point = TypeVar("Point")
 Result = TypeVar("Result")
-
-FORMAT = 1
-"""Of what is kept, raised when the same call means another result or another kind of object."""
 
 _CHECKED = 20  # bytes of the checksum in front of a kept result
 _MISSING = object()
@@ -89,8 +89,8 @@ def solved(
     Raises
     ------
     InvalidInput
-        If there is no such number of workers, or a result is to be kept whose call has something
-        that no content tells apart.
+        If there is no such number of workers, or a result is to be kept whose call has code of a
+        user without a version.
     WorkerDied
         If a worker process dies. What has ended is kept.
     Failure
@@ -99,7 +99,8 @@ def solved(
     integer("workers", workers, 1)
     folder, keys = None if keep is None else Kept(keep), [""] * len(points)
     if folder is not None:
-        keys = [canonical_text([FORMAT, *call, point]) for point in points]
+        source = digest_of_source()
+        keys = [canonical_text([source, *call, point]) for point in points]
     results: dict[int, Result] = {}
     with progress_of(what, len(points), progress) as done:
         groups: dict[Hashable, list[int]] = {}
@@ -116,7 +117,9 @@ def solved(
         if results:
             done(len(results))
         run = joblib.delayed(_computed)
-        calls = [run(function, own, [points[place] for place in own]) for own in groups.values()]
+        calls = [
+            run(own, _Sent((function, [points[place] for place in own]))) for own in groups.values()
+        ]
         # None is 1, unless `joblib.parallel_config` says otherwise. What is alone runs here, and
         # may have its own parts run elsewhere.
         jobs = 1 if len(calls) < 2 else None if workers == 1 else min(workers, len(calls))
@@ -181,12 +184,42 @@ def _interrupts_blocked() -> Iterator[None]:
 
 @on_one_thread
 @with_x64
-def _computed(
-    function: Callable[[Sequence[Point]], Sequence[Result]], places: list[int], points: list[Point]
-) -> tuple[list[int], Sequence[Result]]:
+def _computed(places: list[int], sent: _Sent) -> tuple[list[int], Sequence[Any]]:
     """Return the results of a group, and their places."""
     _follow_parent()
+    function, points = sent.value
     return places, function(points)
+
+
+class _Sent:
+    """A value whose functions are the same objects in a process however often it gets there.
+
+    What was compiled for them is then found again.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        content = io.BytesIO()
+        _Pickler(content).dump(self.value)
+        return _received, (content.getvalue(),)
+
+
+class _Pickler(cloudpickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, types.FunctionType):
+            return _function_of, (cloudpickle.dumps(value),)
+        return super().reducer_override(value)
+
+
+def _received(content: bytes) -> _Sent:
+    return _Sent(pickle.loads(content))
+
+
+@functools.lru_cache(maxsize=256)
+def _function_of(content: bytes) -> Any:
+    return pickle.loads(content)
 
 
 @functools.cache

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import abc
-import functools
+import contextlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparsetoken.base.machine import need_jax
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.numerics.backend import namespace
 from sparsetoken.numerics.newton import increasing_root
 from sparsetoken.numerics.quadrature import gaussian_panels
 
 _BUILT_IN = "sparsetoken.losses."
-_METHODS = {"value": 2, "slope": 2, "curvature": 2, "prox": 3, "dual": 3, "dual_slope": 3}
-_METHODS |= {"envelope": 3, "smoothed": 4}  # the numbers of their arguments
 
 
 class Smoothed(NamedTuple):
@@ -63,8 +63,9 @@ class Loss(abc.ABC):
     All methods act element by element and broadcast. NumPy in gives NumPy out; JAX in
     gives JAX out (float64 needs ``jax.enable_x64(True)`` around the call).
 
-    A loss is an immutable value. Two losses are equal if they have the same name and compute the
-    same, so that caches and stored results never mix losses of one name.
+    A loss is an immutable value, by which compiled code is kept. Two losses are equal if they are
+    the same object, or of one class and without attributes of their own. A class with attributes
+    may say more, as a frozen dataclass does.
 
     Attributes
     ----------
@@ -172,38 +173,28 @@ class Loss(abc.ABC):
         p, D = self.dual(y, omega, v), self.dual_slope(y, omega, v)
         return smoothed_means(loss, p, D, v, g, weight)
 
-    @functools.cached_property
-    def digest(self) -> str:
-        """A hash of what the methods compute; empty for a built-in loss, which its name fixes.
-
-        It holds for one version of JAX.
-        """
-        if type(self).__module__.startswith(_BUILT_IN):
-            return ""
-        from sparsetoken.losses.identity import digest_of
-
-        return digest_of([(getattr(self, name), count) for name, count in _METHODS.items()])
-
-    @property
-    def label(self) -> str:
-        """The name, and for a loss that is not built in also the digest: ``name#digest``."""
-        return f"{self.name}#{self.digest}" if self.digest else self.name
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Loss):
             return NotImplemented
-        return self is other or (self.name, self.digest) == (other.name, other.digest)
+        return self is other or (type(self) is type(other) and not (vars(self) or vars(other)))
 
     def __hash__(self) -> int:
-        return hash((self.name, self.digest))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Omit the digest: the class may differ where the loss is read back."""
-        return {name: value for name, value in vars(self).items() if name != "digest"}
+        return hash(type(self))
 
     def __repr__(self) -> str:
-        """Show the label, so that the text of an own loss says what it computes."""
-        return f"<loss {self.label}>"
+        return f"<loss {self.name}>"
+
+
+@contextlib.contextmanager
+def written_with_jax(name: str, given: Any) -> Iterator[None]:
+    """Raise `InvalidInput` where JAX cannot trace a function that a user has written."""
+    from jax.errors import ConcretizationTypeError, TracerArrayConversionError
+
+    try:
+        yield
+    except (TracerArrayConversionError, ConcretizationTypeError):
+        remedy = "Use jnp.exp in place of np.exp, jnp.where in place of if, and so on."
+        raise InvalidInput(name, "written with jax.numpy", given, remedy) from None
 
 
 def smoothed_means(loss: Any, p: Any, D: Any, v: Any, g: Any, weight: Any) -> Smoothed:

@@ -81,9 +81,14 @@ def get_loss(loss: Loss | str) -> Loss:
     if not isinstance(loss, Loss):
         remedy = "A custom loss is given as an object: see st.losses.CustomLoss."
         return _BUILT_IN[choice("loss", loss, _BUILT_IN, remedy)]
-    if loss != _BUILT_IN.get(loss.name, loss):
+    if not is_built_in(loss):
         check_new_name(loss.name)
     return loss
+
+
+def is_built_in(loss: Loss) -> bool:
+    """Return whether a loss is one of this package, which is written for NumPy too."""
+    return loss == _BUILT_IN.get(loss.name)
 
 
 def check_new_name(name: str) -> str:

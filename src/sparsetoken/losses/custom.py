@@ -6,31 +6,26 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import cloudpickle
 import numpy as np
 
+from sparsetoken.base.content import code_version
 from sparsetoken.base.machine import need_jax
-from sparsetoken.base.validation import InvalidInput
-from sparsetoken.losses.base import Loss
+from sparsetoken.base.validation import InvalidInput, require_hashable
+from sparsetoken.losses.base import Loss, written_with_jax
 from sparsetoken.losses.built_in import check_new_name
-from sparsetoken.losses.identity import digest_of, not_traceable
 from sparsetoken.numerics.backend import namespace
 
 _JUMP = 1e-3  # relative rise of the slope over 1e-11: more is no curvature
 _GRID = np.concatenate([-np.geomspace(1e4, 1e-3, 400), [0.0], np.geomspace(1e-3, 1e4, 400)])
-_Scalar = Callable[[Any, Any], Any]
+_Function = Callable[[Any, Any], Any]
 
 
-class _Traced(NamedTuple):
-    """Value, slope and curvature as functions of scalars (y, z)."""
+class _Compiled(NamedTuple):
+    """Value, slope and curvature as compiled functions of arrays (y, z)."""
 
-    value: _Scalar
-    slope: _Scalar
-    curvature: _Scalar
-
-    @property
-    def digest(self) -> str:
-        return digest_of([(function, 2) for function in self])
+    value: _Function
+    slope: _Function
+    curvature: _Function
 
 
 class CustomLoss(Loss):
@@ -39,9 +34,8 @@ class CustomLoss(Loss):
     Slope and curvature come from automatic differentiation, the prox from Newton's
     method in a bracket, Gaussian means from quadrature over panels.
 
-    The function is traced once, here: if a variable that it uses changes afterwards, the loss
-    stays what it is. Two losses of one name are equal if they compute the same. A loss can be
-    pickled, and so sent to other processes, if its function can be pickled by cloudpickle.
+    Two losses are equal if they have the same name, function and version. The function is
+    compiled: where something that it refers to has changed, define it anew.
 
     Parameters
     ----------
@@ -49,13 +43,16 @@ class CustomLoss(Loss):
         A word other than the names of the built-in losses.
     value : callable
         Maps scalars (y, z) to l(y, z), written with ``jax.numpy``.
+    version : str or int
+        Of the function, for calls with ``keep=``: any text or whole number, to be changed whenever
+        its code changes.
 
     Raises
     ------
     InvalidInput
         If JAX is not installed; if the value is not finite, not convex in z or has a kink on a
-        grid of |z| <= 1e4, with the place; if it is not written with ``jax.numpy``; or if the
-        name is that of a built-in loss. Pickling raises it if the function cannot be pickled.
+        grid of |z| <= 1e4, with the place; if it is not written with ``jax.numpy``; if the name
+        is that of a built-in loss; or if the version is neither a text nor a whole number.
 
     See Also
     --------
@@ -69,73 +66,33 @@ class CustomLoss(Loss):
     >>> soft_hinge = CustomLoss("soft_hinge", lambda y, z: jnp.logaddexp(0.0, 1.0 - y * z))
     """
 
-    def __init__(self, name: str, value: Callable[[Any, Any], Any]) -> None:
+    def __init__(
+        self, name: str, value: Callable[[Any, Any], Any], *, version: str | int = ""
+    ) -> None:
         need_jax()
         self.name = check_new_name(name)
         if not callable(value):
             raise InvalidInput("loss value", "a function of (y, z)", value)
-        self._function = value
-        self._traced = _trace(value)
+        require_hashable("loss value", value, "y, z")
+        self._function, self.version = value, code_version(version)
+        _check_scalar(value)
         self._check_convex()
         self._check_kinks()
 
-    def __deepcopy__(self, memory: Any) -> CustomLoss:
-        return self
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CustomLoss) and vars(self) == vars(other)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.name, self.digest, self._pickled)
-
-    @functools.cached_property
-    def _pickled(self) -> bytes:
-        """The function as bytes, which were seen to give the same loss again."""
-        try:
-            pickled = cloudpickle.dumps(self._function)
-            digest = _trace(cloudpickle.loads(pickled)).digest
-        except Exception as error:
-            got = f"{self.name!r}, which cannot be ({type(error).__name__}: {error})"
-            remedy = "Use a function that refers only to numbers, arrays and jax.numpy."
-            raise InvalidInput("loss", "one that can be pickled", got, remedy) from None
-        if digest != self.digest:
-            got = f"{self.name!r}, whose variables have changed since it was made"
-            raise InvalidInput("loss", "one that can be pickled", got, "Create it again.")
-        return pickled
-
-    @functools.cached_property
-    def _traced(self) -> _Traced:
-        """Return the functions of a loss that came from another process."""
-        legal = "one whose function means the same in every process"
-        try:
-            traced = _trace(cloudpickle.loads(self._pickled))
-        except Exception as error:
-            got = f"{self.name!r}, which cannot be read back ({type(error).__name__}: {error})"
-            remedy = "Define the function in the script, or in a module that workers can import."
-            raise InvalidInput("loss", legal, got, remedy) from None
-        if traced.digest != self.digest:
-            got = f"{self.name!r}, which computes something else here"
-            raise InvalidInput("loss", legal, got, "Use the same code in all processes.")
-        return traced
-
-    @functools.cached_property
-    def digest(self) -> str:
-        """A hash of what value, slope and curvature compute. It holds for one version of JAX."""
-        return self._traced.digest
-
-    @functools.cached_property
-    def _arrays(self) -> _Traced:
-        """The same for arrays, compiled."""
-        import jax
-        import jax.numpy as jnp
-
-        return _Traced(*(jax.jit(jnp.vectorize(function)) for function in self._traced))
+    def __hash__(self) -> int:
+        return hash((self.name, self._function))
 
     def value(self, y: Any, z: Any) -> Any:
-        return _evaluate(self._arrays.value, y, z)
+        return _evaluate(_compiled(self._function).value, y, z)
 
     def slope(self, y: Any, z: Any) -> Any:
-        return _evaluate(self._arrays.slope, y, z)
+        return _evaluate(_compiled(self._function).slope, y, z)
 
     def curvature(self, y: Any, z: Any) -> Any:
-        return _evaluate(self._arrays.curvature, y, z)
+        return _evaluate(_compiled(self._function).curvature, y, z)
 
     def _check_convex(self) -> None:
         for y in (-1.0, 1.0):
@@ -174,49 +131,34 @@ class CustomLoss(Loss):
                 raise InvalidInput("loss", "without kinks", got, remedy)
 
 
-def _trace(value: Callable[[Any, Any], Any]) -> _Traced:
-    """Trace a function of scalars in float64, with the variables that it uses as they are now."""
+def _check_scalar(value: Callable[[Any, Any], Any]) -> None:
+    """Raise `InvalidInput` unless a function of scalars is written with ``jax.numpy``."""
     import jax
     import jax.numpy as jnp
-    from jax.extend.core import jaxpr_as_fun
 
     scalar = jax.ShapeDtypeStruct((), np.float64)
     try:
-        with jax.enable_x64(True):
-            # JAX remembers what it traced by the function, and this one is new.
-            traced = jax.make_jaxpr(lambda y, z: value(y, z))(scalar, scalar)
-    except not_traceable():
-        remedy = "Use jnp.exp in place of np.exp, jnp.where in place of if, and so on."
-        raise InvalidInput("loss value", "written with jax.numpy", value, remedy) from None
+        with jax.enable_x64(True), written_with_jax("loss value", value):
+            found = jax.eval_shape(value, scalar, scalar)
     except TypeError as error:  # other arguments, or a result that is no number
         legal = "a function of (y, z) that returns a number"
         raise InvalidInput("loss value", legal, value, f"{error}") from None
-
-    results = [
-        (value.shape, jnp.issubdtype(value.dtype, jnp.floating)) for value in traced.out_avals
-    ]
-    if results != [((), True)]:
+    if getattr(found, "shape", None) != () or not jnp.issubdtype(found.dtype, jnp.floating):
         remedy = "An integer cannot be differentiated: write 1.0 * z, for example."
         raise InvalidInput("loss value", "one float for each (y, z)", "another result", remedy)
 
-    def again(y: Any, z: Any) -> Any:
-        return jaxpr_as_fun(traced)(y, z)[0]
 
-    slope = jax.grad(again, argnums=1)
-    return _Traced(again, slope, jax.grad(slope, argnums=1))
+@functools.lru_cache(maxsize=64)
+def _compiled(value: _Function) -> _Compiled:
+    import jax
+    import jax.numpy as jnp
 
-
-def _unpickled(name: str, digest: str, pickled: bytes) -> CustomLoss:
-    """Return a loss whose function is read when it is first used.
-
-    An error of reading then belongs to the call that uses it, and does not end the process.
-    """
-    loss = CustomLoss.__new__(CustomLoss)
-    loss.name, loss.digest, loss._pickled = name, digest, pickled
-    return loss
+    slope = jax.grad(value, argnums=1)
+    functions = (value, slope, jax.grad(slope, argnums=1))
+    return _Compiled(*(jax.jit(jnp.vectorize(function)) for function in functions))
 
 
-def _evaluate(function: _Scalar, y: Any, z: Any) -> Any:
+def _evaluate(function: _Function, y: Any, z: Any) -> Any:
     """Evaluate in float64; JAX arrays of another type give their own type back."""
     import jax
     import jax.numpy as jnp

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.losses.base import Loss, Smoothed
+from sparsetoken.losses.base import Loss, Smoothed, written_with_jax
+from sparsetoken.losses.built_in import is_built_in
 from sparsetoken.numerics.quadrature import RANGE, trapezoidal_step
 
 _BLOCK = 512  # points of one call, whose values at the nodes of a rule stay in the cache
@@ -26,7 +27,7 @@ def smoothed_at(loss: Loss, y: np.ndarray, m: np.ndarray, T: np.ndarray, v: np.n
     columns = columns.reshape(4, -1)
     smoothed: Callable[..., Any] = loss.smoothed
     size = _BLOCK
-    if loss.digest:  # one's own
+    if not is_built_in(loss):
         smoothed, size = _compiled(loss), _COMPILED
         columns = np.pad(columns, ((0, 0), (0, -y.size % size)), "edge")
     means = np.empty((len(Smoothed._fields), columns.shape[1]))
@@ -43,7 +44,7 @@ def _compiled(loss: Loss) -> Callable[..., np.ndarray]:
     smoothed = jax.jit(lambda *columns: jax.numpy.stack(loss.smoothed(*columns)))
 
     def at(*columns: np.ndarray) -> np.ndarray:
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), written_with_jax("loss", loss):
             return np.asarray(smoothed(*columns))
 
     return at

@@ -7,6 +7,7 @@ import pkgutil
 from collections.abc import Callable
 from typing import Any
 
+from sparsetoken.base.content import name_of
 from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.model.architectures.base import Model
 from sparsetoken.model.architectures.linear import Pooled, Vectorized
@@ -53,9 +54,6 @@ class ModelEntry:
         The features in a few words.
     estimator : str
         The scikit-learn estimator as ``"module:name"``; "" if there is none.
-    version : int
-        Increased when the same fields describe different features, so that kept results are not
-        reused.
 
     See Also
     --------
@@ -74,7 +72,6 @@ class ModelEntry:
     simulation: str | Callable[..., Any] = "sparsetoken.simulation.features:QueriedSampler"
     summary: str = ""
     estimator: str = ""
-    version: int = 1
 
     @property
     def name(self) -> str:
@@ -212,12 +209,14 @@ def entry_of(model: Model) -> ModelEntry:
     return entry
 
 
-def own_parts(model: Model) -> list[Any]:
-    """Return what decides the results of a registered model beside itself; [] if it is built in."""
+def own_parts(model: Model) -> list[str]:
+    """Return the names of the law and the sampler of a model that is not built in; else [].
+
+    The version of its class stands for their code.
+    """
     entry = entry_of(model)
-    if entry.name in _BUILT_IN:
-        return []
-    return [entry.version, entry.resolve("theory"), entry.resolve("simulation")]
+    own = () if entry.name in _BUILT_IN else ("theory", "simulation")
+    return [name_of(entry.resolve(part)) for part in own]
 
 
 def make_model(name: str, query: Query | TwoSteps | Descent | None = None, **options: Any) -> Model:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.base.content import cached_by_code, forget_changed
 from sparsetoken.base.machine import need_jax
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
@@ -43,15 +42,13 @@ def check_network(network: Architecture, law: TaskLaw, loss: Any) -> None:
     """Raise `InvalidInput` unless a user's network and loss can be trained on a task, by JAX."""
     need_jax()
     if isinstance(network, Network):
-        forget_changed(network)
         _check(network, law.length, law.outputs)
     if not isinstance(loss, Loss):
-        forget_changed(loss)
         _check_loss(loss, law)
     check_metric(law, loss)
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def _check(network: Network, length: int, outputs: int) -> None:
     import jax
     import jax.numpy as jnp
@@ -137,7 +134,7 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
     """Return whether the network is permutation-equivariant.
 
@@ -167,7 +164,7 @@ def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
         return True
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def writers_of(network: Architecture, length: int, outputs: int) -> tuple[int, ...]:
     """Return the columns that layers write along, on which they project no token.
 
@@ -190,7 +187,7 @@ def writers_of(network: Architecture, length: int, outputs: int) -> tuple[int, .
     return tuple(np.flatnonzero(written & ~read).tolist())
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def _check_loss(loss: Callable[[Any, Any], Any], law: TaskLaw) -> None:
     import jax
     import jax.numpy as jnp
@@ -211,7 +208,7 @@ def _check_loss(loss: Callable[[Any, Any], Any], law: TaskLaw) -> None:
             raise InvalidInput("loss", "pure", "different values when called again", _PURE)
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def check_metric(law: TaskLaw, loss: Any) -> None:
     """Raise `InvalidInput` unless a user's metric has a finite number for each bag."""
     if law.metric in ("error", loss):

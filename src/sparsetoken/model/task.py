@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsetoken.base.content import cached_by_code, forget_changed
+from sparsetoken.base.content import code_version
 from sparsetoken.base.parameters import Range, parameter, value
 from sparsetoken.base.validation import InvalidInput, integer, one_line, require_hashable
 from sparsetoken.model.task_law import Bags, Latent, TaskLaw
@@ -65,7 +66,8 @@ class Task(Bags):
     ``Z_lp = <X_l, xi_p>``, their noise included: a class, a number or a vector.
 
     `draw` and `target` are written with NumPy, for n independent bags at once, and depend on
-    nothing but their arguments. What `draw` returns has ``coefficients`` of shape (n, L, P);
+    nothing but their arguments: where something that they refer to has changed, define them anew,
+    and the task. What `draw` returns has ``coefficients`` of shape (n, L, P);
     ``scale`` of shape (n, L), 1 by default; ``located`` of shape (n, L), true for the tokens that
     attention should find; and any other arrays whose first axis is the bag.
 
@@ -143,13 +145,19 @@ class Task(Bags):
         find=_function("likelihood", "y, latent, Z"),
         kind="callable, optional",
     )
+    version: Any = parameter(
+        "of the functions, for calls with `keep`: any text or whole number, to be changed whenever "
+        "their code changes",
+        default="",
+        find=code_version,
+        kind="str or int",
+    )
 
     def _check_together(self) -> None:
         check_signals(self.tokens, self.directions)
 
     def law(self) -> TaskLaw:
         """Return what descents need to know about the task."""
-        forget_changed(self)
         law = _LawOfTask(self, self.metric, self.metric == "error")
         law.some_targets()  # tries the functions
         return law
@@ -325,7 +333,7 @@ def _numbers(name: str, array: np.ndarray, shape: tuple[int, ...], legal: str) -
     return array
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def check_task(task: Task) -> np.ndarray:
     """Return the targets of a few bags; raise `InvalidInput` unless the functions are pure.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Real
 
-from sparsetoken.base.content import cached_by_code
 from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
 from sparsetoken.model.task_law import Latent, TaskLaw
 from sparsetoken.model.training import Training
@@ -43,7 +43,7 @@ def sums_of(
     return Sums(float(loss), np.asarray(by_H), np.asarray(by_c))
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def _gradient(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
     import jax  # on first use, as in what follows: it takes half a second
 
@@ -85,7 +85,7 @@ def sums_by_columns(
     return ColumnSums(float(loss), np.asarray(by_U), np.asarray(by_c))
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def _gradient_by_columns(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
     import jax
 
@@ -203,7 +203,7 @@ class _JointNoise:
         return (Z, H + Z @ self._known) if along.shape[2] else (Z, H)
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def _forward(network: Architecture, outputs: int) -> Callable[..., Any]:
     import jax
 
@@ -222,7 +222,7 @@ def _wrong(scores: Float[np.ndarray, "n K"], targets: Real[np.ndarray, " n"]) ->
     return float((1 - own / best.sum(axis=1)).sum())
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def _metric(metric: Any, outputs: int) -> Callable[..., Any]:
     """Return the sum of a metric over bags, of their scores and targets."""
     import jax

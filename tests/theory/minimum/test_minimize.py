@@ -56,7 +56,7 @@ NOISY = np.array([0.2, -0.1, 0.1, 0.3, -0.2, 0.0, 0.1, -0.2])  # 0.03 +- 0.08
     ("replicons", "jumps", "status", "undecided", "words"),
     [
         (STABLE, 0.02, "converged", False, ""),
-        (STABLE + 1, 0.0, "approximate", False, "The theory is not exact here: the replicon is 1.3"),
+        (STABLE + 1, 0.0, "approximate", False, "is not exact here: the replicon is 1.3"),
         (AROUND_1, 0.0, "approximate", True, "is not known: the replicon is 0.85 ± 0.12"),
         (STABLE, 0.12, "approximate", False, "not exact here: the share of jumps"),
         (STABLE, NOISY, "approximate", True, "not known: the share of jumps in the response"),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from sparsetoken.base.content import code_version
 from sparsetoken.base.parameters import parameter, value
 from sparsetoken.base.validation import InvalidInput, integer, require_hashable, truth
 from sparsetoken.model.architectures.base import Architecture
@@ -65,6 +66,9 @@ _COLUMNS_OF_TABLES = (
 class Network(Architecture):
     """A network from a user's function.
 
+    The function is compiled: where something that it refers to has changed, define it anew, and the
+    network.
+
     See Also
     --------
     Architecture : The interface of a network.
@@ -112,6 +116,13 @@ class Network(Architecture):
         default=False,
         find=functools.partial(truth, "gram of a network"),
         kind="bool",
+    )
+    version: Any = parameter(
+        "of the functions, for calls with `keep`: any text or whole number, to be changed whenever "
+        "their code changes",
+        default="",
+        find=code_version,
+        kind="str or int",
     )
 
     @property

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsetoken.base.content import cached_by_code
 from sparsetoken.base.validation import InvalidInput, integer, real
 from sparsetoken.model.descent import Descent, require_descent
 from sparsetoken.model.stages import Query
@@ -233,7 +232,7 @@ def descended_query(
     return _descended_query(problem, descent, tolerance)
 
 
-@cached_by_code(32)
+@functools.lru_cache(maxsize=32)
 def _descended_query(problem: Problem, descent: Descent, tolerance: float) -> DescendedQuery:
     course = descend(problem, descent, tolerance=tolerance, progress=False)
     weights, errors = course.weights, course.errors.weights

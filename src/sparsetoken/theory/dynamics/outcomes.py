@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from sparsetoken.base.content import cached_by_code
 from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
 from sparsetoken.model.network_checks import is_symmetric, sample_loss
 from sparsetoken.model.task_law import TaskLaw
@@ -103,7 +102,7 @@ def _triangular(S: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
     return root
 
 
-@cached_by_code(8)
+@functools.lru_cache(maxsize=8)
 def _nodes(
     law: TaskLaw,
     entries: int,
@@ -147,7 +146,7 @@ def _nodes(
     return _Nodes(coefficients, scale, located, y, normals, uniforms[:, own : own + more], weights)
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def _compiled(
     network: Architecture, law: TaskLaw, order: tuple[int, ...], drawn: int
 ) -> Callable[[Any, _Nodes], tuple[Any, Any]]:

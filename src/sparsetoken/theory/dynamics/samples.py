@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
-from sparsetoken.base.content import cached_by_code
 from sparsetoken.model.architectures.base import Architecture, scores_of
 from sparsetoken.model.network_checks import sample_loss
 from sparsetoken.model.task_law import TaskLaw
@@ -170,7 +169,7 @@ def slopes_of(
     return Slopes(float(sum(loss)), np.concatenate(by_noise, axis=-1), *sums)
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def _compiled(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
     """Return what maps weights and samples to a mean loss, and slopes by noise and weights."""
     import jax

@@ -7,6 +7,7 @@ quadratic penalty and the loss of the bag: the proximal operator.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,7 +16,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
-from sparsetoken.base.content import cached_by_code
 from sparsetoken.model.architectures.base import Architecture, scores_of
 from sparsetoken.model.minimum import Minimization
 from sparsetoken.model.network_checks import sample_loss
@@ -48,7 +48,7 @@ class Nodes(NamedTuple):
     weights: Float[np.ndarray, " n"]
 
 
-@cached_by_code(8)
+@functools.lru_cache(maxsize=8)
 def nodes_of(law: Any, columns: int, size: int, scramble: int) -> Nodes:
     """Return bags, `size` of each kind, spread evenly."""
     kinds, L, P, own = len(law.rates), law.length, len(law.directions), law.uniforms
@@ -324,7 +324,7 @@ class _Functions(NamedTuple):
     pulls: Callable[..., Any]
 
 
-@cached_by_code(64)
+@functools.lru_cache(maxsize=64)
 def _compiled(network: Architecture, loss: Any, outputs: int, L: int, m: int) -> _Functions:
     """Return compiled functions of all bags at once."""
     import jax
