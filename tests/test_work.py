@@ -3,6 +3,7 @@
 import functools
 import gc
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import time
 import warnings
 from pathlib import Path
 
+import jax.numpy as jnp
 import joblib
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from broken_files import writers_of
 from command_line import limited
 from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.losses import CustomLoss
-from sparsetoken.work import DamagedResultWarning, WorkerDied, solved
+from sparsetoken.work import DamagedResultWarning, WorkerDied, _Sent, solved
 
 PROBLEM = st.SparseTokenProblem(4, 1, [[2.0], [3.0]])
 LOADS = st.Readout("square", 0.1, [0.5, 1.0, 2.0])
@@ -187,14 +189,67 @@ def test_lengths_may_be_several():
         st.predict(st.SparseTokenProblem([2, 8], 3, 3.0), st.Pooled())
 
 
-@pytest.mark.slow
-def test_a_loss_of_ones_own_counts_by_its_code(tmp_path):
-    def kept(power):
-        loss = CustomLoss("mine", lambda y, z: (1 - y * z) ** power)
-        st.predict(st.SparseTokenProblem(4), st.Pooled(), st.Readout(loss, 0.1), keep=tmp_path)
-        return len([*tmp_path.iterdir()])
+def test_after_a_change_of_the_package_all_is_computed_again(tmp_path, monkeypatch):
+    call, log = {"call": ["squares"], "keep": tmp_path / "kept"}, tmp_path / "log"
+    solved(Logged(log), [1, 2], **call)
+    monkeypatch.setattr("sparsetoken.work.digest_of_source", lambda: "of another version")
+    for _ in range(2):
+        assert solved(Logged(log), [1, 2], **call) == [1, 4]
+    assert log.read_text().split() == ["1", "2", "1", "2"]
 
-    assert [kept(2), kept(2), kept(4)] == [1, 1, 2]
+
+def test_a_loss_of_ones_own_is_kept_under_its_version_and_refused_without(tmp_path):
+    def kept(slope, **version):
+        loss = CustomLoss("mine", lambda y, z: -slope * y * z, **version)
+        readout = st.Readout(loss, 0.1)
+        return st.predict(
+            st.SparseTokenProblem(4), st.Pooled(), readout, keep=tmp_path
+        ).training_loss
+
+    first = kept(1.0, version="1")
+    assert kept(2.0, version="1") == first
+    assert kept(2.0, version="2") != first
+    with pytest.raises(InvalidInput, match=r"given a version; got .*lambda.*change"):
+        kept(1.0)
+
+
+def test_losses_and_tasks_of_local_functions_go_to_workers():
+    loss = CustomLoss("mine", lambda y, z: jnp.logaddexp(0.0, 1.0 - y * z))
+    call = functools.partial(st.predict, PROBLEM, st.Pooled(), st.Readout(loss, 0.1))
+    np.testing.assert_array_equal(call(workers=2).test_error, call().test_error)
+
+    def draw(n, rng):
+        return {"coefficients": np.full((n, 3, 1), 2.0)}
+
+    task = st.Task(3, 1, draw, lambda latent, Z: np.sign(Z[:, 0, 0]))
+    descent = st.Descent(loss=lambda score, y: (score - y) ** 2, steps=1, alpha=[1.0, 2.0])
+    call = functools.partial(st.descend, task, descent, replicas=2, tolerance=0.5)
+    np.testing.assert_array_equal(call(workers=2).test_error, call().test_error)
+
+
+def test_what_was_compiled_for_a_function_is_found_when_it_is_sent_again():
+    def received(function):
+        return pickle.loads(pickle.dumps(_Sent([function, CustomLoss("mine", function)]))).value
+
+    one, other = (lambda y, z, power=power: (y - z) ** power for power in (2, 4))
+    (function, loss), again = received(one), received(one)
+    assert function(1.0, 4.0) == 9.0
+    assert again[0] is function
+    assert again[1] == loss
+    assert received(other)[0](1.0, 3.0) == 16.0
+
+
+class Counted(Logged):
+    """What workers are sent of a class that is defined in a script: with its methods."""
+
+    def done(self):
+        return super().done()
+
+
+def test_a_class_of_a_script_is_sent_with_its_methods(tmp_path, monkeypatch):
+    monkeypatch.setattr(Counted, "__module__", "__main__")  # which no worker can import
+    sent = pickle.loads(pickle.dumps(_Sent(Counted(tmp_path / "log")))).value
+    assert (sent([3]), sent.done()) == ([9], [3])
 
 
 def test_no_more_workers_start_than_there_are_calls(monkeypatch):

@@ -17,6 +17,7 @@ import numpy as np
 from sparsetoken.base.validation import InvalidInput, one_line
 
 _PACKAGE = __name__.partition(".")[0]
+_MAKERS = ("builtins", "functools", "numpy", "jax", "jaxlib")
 _WHAT = "code whose results are kept"
 
 
@@ -59,10 +60,11 @@ def code_version(given: Any) -> str | int:
     return version
 
 
-def name_of(code: Any) -> str:
-    """Return the qualified name of a function or class, or of the class of a value."""
-    named = code if hasattr(code, "__qualname__") else type(code)
-    return f"{named.__module__}.{named.__qualname__}"
+def name_of(value: Any) -> str:
+    """Return the qualified name of a function, class or module, or of the class of a value."""
+    code = value if _is_code(value) else type(value)
+    name = getattr(code, "__qualname__", code.__name__)
+    return f"{getattr(code, '__module__', '')}.{name}"
 
 
 class _Content:
@@ -116,7 +118,7 @@ class _Content:
 
     def _of_code(self, value: Any, versioned: bool) -> Any:
         """Return a function or class by its name, any other value by its class and content."""
-        named = hasattr(value, "__qualname__") or isinstance(value, types.ModuleType)
+        named = _is_code(value)
         version, ours = _version(value), _is_ours(value if named else type(value))
         versioned = versioned or version is not None
         if not (versioned or ours):
@@ -145,6 +147,15 @@ def _version(value: Any) -> str | int | None:
         if type(version) in (str, int) and version != "" and not copied:
             return version  # type: ignore[no-any-return]
     return None
+
+
+def _is_code(value: Any) -> bool:
+    """Return whether a value is a class or module, or what Python, NumPy or JAX make of functions.
+
+    All that it is has its name. Other callable values have fields.
+    """
+    made_by = type(value).__module__.partition(".")[0]
+    return isinstance(value, type) or (hasattr(value, "__name__") and made_by in _MAKERS)
 
 
 def _is_ours(code: Any) -> bool:
