@@ -102,7 +102,7 @@ linkcheck: docs ## check the links of the site to other sites, which needs the n
 	$(BIN)/python -m sphinx -b linkcheck -q -d $(SITE)/.doctrees docs $(OUT)/links
 
 # The explorer as a page of the site, with results on a grid inside: four minutes of one core.
-$(STATIC_EXPLORER): $(wildcard $(addprefix src/sparsetoken/,explorer/*.py explorer/static/* theory/*.py theory/*/*.py))
+$(STATIC_EXPLORER): $(wildcard src/sparsetoken/explorer/static/*) $(shell find src/sparsetoken -name '*.py' -o -name '*.toml')
 	$(BIN)/sparsetoken explore --export $(@D)
 
 clean: ## remove what the other targets built

@@ -19,6 +19,7 @@ import numpy as np
 from scipy import optimize
 
 import sparsetoken as st
+from sparsetoken.base.content import digest_of_files, digest_of_source
 from sparsetoken.model.architectures.base import scores_of
 from sparsetoken.model.network_checks import sample_loss
 from sparsetoken.numerics.errors import stated_error
@@ -143,6 +144,10 @@ def main():
     jax.config.update("jax_enable_x64", True)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     table = json.loads(options.out.read_text()) if options.out.exists() else {}
+    # Rows of other code, or of fewer starts, are computed again.
+    made_by = [digest_of_source(), digest_of_files(Path(__file__).parent), options.starts]
+    if table.get("made_by") != made_by:
+        table = {"made_by": made_by}
 
     def keep(name, compute):
         if name not in table:

@@ -35,6 +35,7 @@ def reproduce(
     """Run the studies, theory against simulation, and write report.html.
 
     Finished work is kept in work/ in that folder: after an interruption, the same command resumes.
+    After a change of the package, all is computed again.
     The exit code is 1 if a claim fails, did not converge or rests on outlying trials.
 
     Example: sparsetoken reproduce alignment --out results

@@ -145,7 +145,7 @@ class Task(Bags):
         find=_function("likelihood", "y, latent, Z"),
         kind="callable, optional",
     )
-    version: Any = parameter(
+    version: str | int = parameter(
         "of the functions, for calls with `keep`: any text or whole number, to be changed whenever "
         "their code changes",
         default="",

@@ -78,7 +78,7 @@ def simulate(
         Processes that run trials. In a `joblib.parallel_config`, 1 leaves the choice to it.
     keep : path, optional
         A folder that keeps the result of each trial as it ends, and from which the same call takes
-        what earlier runs have kept. Functions and classes of your own count by their code.
+        what earlier runs have kept. Functions and classes of your own need a version.
     on_trial : callable, optional
         Called as on_trial(number, outcome) after each trial, in order of completion; over
         arrays for each point in turn.

@@ -156,7 +156,8 @@ def reproduce(
     """Run studies and write report.html, claims.json, and each figure as WebP and CSV.
 
     The result of each call that has ended is kept in work/. An interrupted run resumes from there,
-    and a run with the same calls and seed computes nothing again.
+    and a run with the same calls and seed, and the same source files of the package, computes
+    nothing again.
 
     Parameters
     ----------

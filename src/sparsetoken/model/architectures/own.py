@@ -117,7 +117,7 @@ class Network(Architecture):
         find=functools.partial(truth, "gram of a network"),
         kind="bool",
     )
-    version: Any = parameter(
+    version: str | int = parameter(
         "of the functions, for calls with `keep`: any text or whole number, to be changed whenever "
         "their code changes",
         default="",

@@ -49,7 +49,7 @@ def align(
         Processes that compute points. In a `joblib.parallel_config`, 1 leaves the choice to it.
     keep : path, optional
         A folder that keeps the result of each point as it ends, and from which the same call takes
-        what earlier runs have kept. Functions and classes of your own count by their code.
+        what earlier runs have kept. Functions and classes of your own need a version.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
