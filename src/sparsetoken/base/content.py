@@ -145,7 +145,7 @@ def _version(value: Any) -> str | int | None:
         # functools.wraps copies it, and jax.jit and jax.vmap do: it is that of other code.
         copied = version == getattr(getattr(owner, "__wrapped__", None), "version", None)
         if type(version) in (str, int) and version != "" and not copied:
-            return version  # type: ignore[no-any-return]
+            return version
     return None
 
 
