@@ -353,9 +353,7 @@ def _stability(found: Sequence[_Found]) -> tuple[_Bounded, _Bounded]:
     at = np.unravel_index(np.argmax(np.abs(jumps) + 2 * noise), jumps.shape)
     return (
         _Bounded("the replicon", replicons.mean(), float(stated_error(replicons)), _STABLE),
-        _Bounded(
-            "the share of jumps in the response", abs(jumps[at]), float(noise[at]), _JUMPS
-        ),
+        _Bounded("the share of jumps in the response", abs(jumps[at]), float(noise[at]), _JUMPS),
     )
 
 
