@@ -123,17 +123,16 @@ def solved(
         # None is 1, unless `joblib.parallel_config` says otherwise. What is alone runs here, and
         # may have its own parts run elsewhere.
         jobs = 1 if len(calls) < 2 else None if workers == 1 else min(workers, len(calls))
-        start = {} if jobs is None or jobs == 1 else {"initializer": _follow_parent}
+        starts = jobs is not None and jobs > 1
+        start = {"initializer": _follow_parent} if starts else {}
         parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", **start)
         try:
             with contextlib.ExitStack() as stack:
-                if jobs is not None and jobs > 1:
+                if starts:
                     stack.enter_context(_joblib_silent())
-                    with _interrupts_blocked():
-                        ended = parallel(calls)  # starts the workers
-                else:
-                    ended = parallel(calls)
-                stack.callback(ended.close)  # after an error ends what still runs
+                with _interrupts_blocked() if starts else contextlib.nullcontext():
+                    ended = parallel(calls)  # starts the workers
+                    stack.callback(ended.close)  # after an error ends what still runs
                 for places, found in ended:
                     for place, result in zip(places, found, strict=True):
                         if folder is not None and not isinstance(result, Exception):
