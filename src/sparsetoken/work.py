@@ -311,9 +311,11 @@ class Kept:
 
     def write(self, key: str, result: Any) -> None:
         """Keep the result of a call, or raise `Failure` if the disk does not take it."""
-        content = pickle.dumps((key, result))
+        content, path = pickle.dumps((key, result)), self._file(key)
         try:
-            write_whole(self._file(key), _checksum(content) + content)
+            if path.exists() and not path.is_file():  # a pipe, of which a read has warned
+                path.unlink()
+            write_whole(path, _checksum(content) + content)
         except OSError as error:
             text = f"A result cannot be written to {self.folder}: {error.strerror}."
             remedy = "What had ended before is kept there: run it again to resume."

@@ -143,11 +143,11 @@ def fit(
             name: score(one, data, splits, targets.groups, done) for name, one in made.items()
         }
     failure = ""
-    try:
-        if out is not None:
+    if out is not None:
+        try:
             save(fitted, out)
-    except OSError as error:
-        failure = not_written("out", out, error)
+        except OSError as error:
+            failure = not_written("out", out, error)
     leaks, leaking = separating(data)
     if alike := told_alike(data.bags, targets):
         leaking.append(f"Warning: {alike} (--groups names their column.)")

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Shaped, jaxtyped
 from sklearn.base import BaseEstimator
 
 from sparsetoken.base.files import refused
@@ -36,17 +35,13 @@ def check_declared(model: Any, path: Path) -> None:
         if not (fitted or hints.keys() & vars(one).keys()):  # a parameter of another one
             continue
         for name in one._get_param_names():
-            _require(one, name, Any, path)
+            _require(one, name, Any, path, {})
         for name, hint in hints.items():
-            with jaxtyped("context"):
-                _require(one, name, hint, path)
-        with jaxtyped("context"):  # where a size is what it was first
-            with refused(f"the {type(one).__name__} in {path.name}", "a fitted estimator", path):
-                sizes: dict[str, int] = one._sizes()
-            for size in sizes:
-                isinstance(np.broadcast_to(0, sizes[size]), Shaped[np.ndarray, size])
-            for name, hint in hints.items():
-                _require(one, name, hint, path, sizes)
+            _require(one, name, hint, path, {})
+        with refused(f"the {type(one).__name__} in {path.name}", "a fitted estimator", path):
+            sizes: dict[str, int] = one._sizes()
+        for name, hint in hints.items():
+            _require(one, name, hint, path, sizes)
 
 
 def _estimators(value: Any, fitted: bool = False) -> Iterator[tuple[Any, bool]]:
@@ -66,37 +61,45 @@ def _is_fitted(name: str, hint: Any) -> bool:
     return "_" in (name[0], name[-1]) and typing.get_origin(hint) is not typing.ClassVar
 
 
-def _require(
-    estimator: Any, name: str, hint: Any, path: Path, sizes: Mapping[str, int] | None = None
-) -> None:
-    """Raise `InvalidInput` unless an attribute is as declared, with the sizes of the context."""
+def _require(estimator: Any, name: str, hint: Any, path: Path, sizes: dict[str, int]) -> None:
+    """Raise `InvalidInput` unless an attribute is as declared, with the sizes that are known.
+
+    Those of names that are met first are added.
+    """
     allowed = getattr(hint, "__metadata__", ())
     hint = hint.__origin__ if allowed else hint
     value = getattr(estimator, name, MISSING)
-    if MISSING in allowed if value is MISSING else _fits(value, hint, NOT_FINITE not in allowed):
+    finite = NOT_FINITE not in allowed
+    if MISSING in allowed if value is MISSING else _fits(value, hint, finite, sizes):
         return
     legal = "there" if hint is Any else hint.__name__ if isinstance(hint, type) else str(hint)
-    legal = f"{'finite, ' if 'loat' in legal and NOT_FINITE not in allowed else ''}{legal}"
-    known = [f"{size} = {sizes[size]}" for size in sizes or () if re.search(rf"\b{size}\b", legal)]
+    legal = f"{'finite, ' if 'loat' in legal and finite else ''}{legal}"
+    known = [f"{size} = {sizes[size]}" for size in sizes if re.search(rf"\b{size}\b", legal)]
     legal += f" with {', '.join(known)}" if known else ""
     whose = f"{name} of {type(estimator).__name__} in {path.name}"
     raise InvalidInput(whose, legal, _described(value), "Fit the model and save it again.")
 
 
-def _fits(value: Any, hint: Any, finite: bool) -> bool:
+def _fits(value: Any, hint: Any, finite: bool, sizes: dict[str, int]) -> bool:
     kind, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return True
     if kind in (types.UnionType, typing.Union):
-        return any(_fits(value, one, finite) for one in parts)
+        return any(_fits(value, one, finite, sizes) for one in parts)
     if kind is typing.Literal:
         return isinstance(value, str) and value in parts
     if kind in (list, dict):
         held = value.values() if isinstance(value, dict) else value
-        return isinstance(value, kind) and all(_fits(one, parts[-1], finite) for one in held)
+        return isinstance(value, kind) and all(_fits(one, parts[-1], finite, sizes) for one in held)
     if hint in (int, float):
         hint = Integral if hint is int else Real
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        return False
+    words = getattr(hint, "dim_str", "").split()  # of an array
+    named = [
+        (word, n) for word, n in zip(words, np.shape(value), strict=False) if word[0].isalpha()
+    ]
+    if any(sizes.setdefault(word, n) != n for word, n in named):
         return False
     number = isinstance(value, Real) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
     return not (finite and number) or bool(np.isfinite(value).all())

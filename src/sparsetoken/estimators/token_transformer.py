@@ -51,7 +51,7 @@ class TokenOutput(TakesBags, abc.ABC):
         """
         if transform is not None:
             # The name under which scikit-learn's clone keeps it.
-            kept = choice("transform", transform, get_args(Table))
+            kept: Any = choice("transform", transform, get_args(Table))
             self._sklearn_output_config = {"transform": kept}
         return self
 

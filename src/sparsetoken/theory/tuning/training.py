@@ -202,7 +202,7 @@ def best_training(
     with progress_of("predictions", evaluations, progress) as done:
         if len(names) == 1:
             return best(names, _RANGES[names[0]].scan(), evaluations, done)
-        alone = [best([one], _RANGES[one].scan()) for one in names if one in _ALONE]
+        alone: list[Any] = [best([one], _RANGES[one].scan()) for one in names if one in _ALONE]
 
         def start(name: str, found: Any) -> float:
             if name == "share":
