@@ -3,7 +3,9 @@
 Their functions are in a module that other processes import.
 """
 
+import builtins
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -45,9 +47,9 @@ def noted(log, name, call):
 
 
 def unless(ready, error, call):
-    """Return what a call returns if there is a file, else raise an error."""
-    if not ready.exists():
-        raise error("not ready")
+    """Return what a call returns if there is a file, else raise an error of a name."""
+    if not Path(ready).exists():
+        raise getattr(builtins, error)("not ready")
     return call()
 
 

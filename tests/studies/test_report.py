@@ -86,7 +86,7 @@ def _mean(load, **changes):
 
 def _logged(log, **changed):
     """Return a study whose simulation is written down, with some calls by their place."""
-    calls = zip("abc", LOADS, strict=True)
+    calls, log = zip("abc", LOADS, strict=True), str(log)
     return MadeUp(
         {load: partial(noted, log, name, changed.get(name, _mean(load))) for name, load in calls}
     )
@@ -275,7 +275,7 @@ def test_outlying_trials_are_shown_for_a_look(tmp_path, monkeypatch, made_up_stu
 
 def test_a_stopped_run_goes_on_where_it_was(tmp_path):
     ready, log, out = tmp_path / "ready", tmp_path / "log", tmp_path / "out"
-    study = _logged(log, b=partial(unless, ready, KeyboardInterrupt, _mean(1.0)))
+    study = _logged(log, b=partial(unless, str(ready), "KeyboardInterrupt", _mean(1.0)))
     with pytest.raises(KeyboardInterrupt):
         reproduce([study], out=out)
     assert not any(path.is_file() for path in out.iterdir())
@@ -298,7 +298,7 @@ def test_a_call_that_fails_is_named_stops_no_other_and_is_made_again(
     tmp_path, monkeypatch, made_up_studies
 ):
     ready, log, out = tmp_path / "ready", tmp_path / "log", tmp_path / "out"
-    study = _logged(log, a=partial(unless, ready, LookupError, _mean(0.25)))
+    study = _logged(log, a=partial(unless, str(ready), "LookupError", _mean(0.25)))
     monkeypatch.setitem(made_up_studies, "made-up", study)
     result = invoke("reproduce", "made-up", "--out", out, "--workers", 1)
     assert (result.exit_code, result.stdout) == (1, "")
