@@ -62,14 +62,10 @@ def _is_fitted(name: str, hint: Any) -> bool:
 
 
 def _require(estimator: Any, name: str, hint: Any, path: Path, sizes: dict[str, int]) -> None:
-    """Raise `InvalidInput` unless an attribute is as declared, with the sizes that are known.
-
-    Those of names that are met first are added.
-    """
+    """Raise `InvalidInput` unless an attribute is as declared; sizes are what they were first."""
     allowed = getattr(hint, "__metadata__", ())
-    hint = hint.__origin__ if allowed else hint
+    hint, finite = hint.__origin__ if allowed else hint, NOT_FINITE not in allowed
     value = getattr(estimator, name, MISSING)
-    finite = NOT_FINITE not in allowed
     if MISSING in allowed if value is MISSING else _fits(value, hint, finite, sizes):
         return
     legal = "there" if hint is Any else hint.__name__ if isinstance(hint, type) else str(hint)
@@ -95,14 +91,12 @@ def _fits(value: Any, hint: Any, finite: bool, sizes: dict[str, int]) -> bool:
         hint = Integral if hint is int else Real
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
         return False
-    words = getattr(hint, "dim_str", "").split()  # of an array
-    named = [
-        (word, n) for word, n in zip(words, np.shape(value), strict=False) if word[0].isalpha()
-    ]
-    if any(sizes.setdefault(word, n) != n for word, n in named):
-        return False
     number = isinstance(value, Real) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
-    return not (finite and number) or bool(np.isfinite(value).all())
+    if finite and number and not np.isfinite(value).all():
+        return False
+    names = getattr(hint, "dim_str", "").split()  # numbers among them are checked above
+    named = zip(names, value.shape if names else (), strict=True)
+    return all(sizes.setdefault(name, size) == size for name, size in named if name.isalpha())
 
 
 def _described(value: Any) -> str:
