@@ -136,3 +136,23 @@ def test_the_weights_of_vectorized_belong_to_positions():
     for model in (Vectorized(), Pooled()):
         model.check_test_problem(short, dataclasses.replace(short, strength=1.0))
     Pooled().check_test_problem(short, long)
+
+
+@pytest.mark.usefixtures("_own_table")
+def test_results_of_a_model_from_outside_are_kept_by_its_version_law_and_sampler(tmp_path):
+    kind = _another("another")
+    register(_entry(kind))
+
+    def kept():
+        predict(SparseTokenProblem(), kind(), keep=tmp_path)
+        return len([*tmp_path.iterdir()])
+
+    with pytest.raises(InvalidInput, match=r"given a version; got '.*Another'"):
+        kept()
+    kind.version = "1"
+    assert (kept(), kept()) == (1, 1)
+    kind.version = "2"
+    assert kept() == 2
+    law = entry_of(kind()).resolve("theory")
+    register(dataclasses.replace(entry_of(kind()), theory=lambda *given: law(*given)))
+    assert kept() == 3
