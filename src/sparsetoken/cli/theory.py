@@ -24,15 +24,27 @@ _INTERNAL = {"susceptibility", "residual", "iterations", "rate", "message"}
 OUTCOME = ("test_error", "training_loss", "training_error", "auc")
 
 _DIMENSION = Parameter("dimension", "embedding dimension", "d", 1000, Range(least=1), whole=True)
+_OF_QUERY = Parameter(
+    "dimension",
+    "dimension at which the query is found by two steps; without it the limit",
+    "d",
+    None,
+    Range(least=2),
+    whole=True,
+)
 _ALPHA = Parameter("alpha", "samples per dimension, n/d", "", 2.0, LOADS, arrays=False)
 
 
-@o.of(SparseTokenProblem, TwoSteps)
+@o.of(SparseTokenProblem, TwoSteps, dimension=_OF_QUERY)
 class Aligning(o.Values):
     """The options of align."""
 
 
-@o.of(SparseTokenProblem, Query, TwoSteps, Readout, Elementwise, optional=(Query,))
+@o.of(
+    *(SparseTokenProblem, Query, TwoSteps, Readout, Elementwise),
+    optional=(Query,),
+    dimension=_OF_QUERY,
+)
 class Predicting(o.Values):
     """The options of predict."""
 
@@ -99,10 +111,12 @@ def align(*, options: Aligning = Aligning(), grid: o.Grid = o.Grid()) -> Answer:
     def call(at: Any, model: str) -> Any:
         from sparsetoken import theory
 
-        return theory.align(at.of(SparseTokenProblem), at.of(TwoSteps), **grid.work)
+        problem, steps = at.of(SparseTokenProblem), at.of(TwoSteps)
+        return theory.align(problem, steps, dimension=at.dimension, **grid.work)
 
     def shown(found: Any, words: Words) -> Answer:
-        names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
+        spread = () if found.spread is None else ("spread", "anti_aligned")
+        names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine", *spread)
         return answer("Query after two gradient steps", found, names, with_options(found.advice))
 
     return answered(options, grid, call, shown)
@@ -126,7 +140,15 @@ def predict(
         from sparsetoken import theory
 
         problem, trained = at.of(SparseTokenProblem), model_of(at, model)
-        return theory.predict(problem, trained, at.of(Readout), tolerance=tolerance, **grid.work)
+        return theory.predict(
+            problem,
+            trained,
+            at.of(Readout),
+            # Models without a query do not depend on it.
+            dimension=None if trained.query is None else at.dimension,
+            tolerance=tolerance,
+            **grid.work,
+        )
 
     def shown(found: Any, words: Words) -> Answer:
         query = () if found.query is None else ("cosine", "sharpness")

@@ -34,8 +34,12 @@ class Alignment(FoundQuery):
     )
     status: Status = quantity("How the computation ended, at each point.")
     spread: Numbers = quantity(
-        "Standard deviation of the cosine over draws of D0, where the query is random at the "
-        "dimension of the tokens: all else is then a mean over draws.",
+        "Standard deviation of the cosine over data sets D0 at a dimension: all else is then a "
+        "mean over them. None in the limit.",
+        default=None,
+    )
+    anti_aligned: Numbers = quantity(
+        "Share of data sets D0 at a dimension whose cosine is negative; None in the limit.",
         default=None,
     )
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
@@ -117,9 +121,8 @@ class Prediction(ReadoutOutcome):
     cosine: Numbers = quantity("Of the query; None for a model without one.", default=None)
     sharpness: Numbers = quantity("Of the query; None for a model without one.", default=None)
     spread: Numbers = quantity(
-        "Standard deviation of the test error over draws of the query at the dimension of the "
-        "tokens; None for isotropic tokens, for a query that is given as a vector, and for a "
-        "model without one.",
+        "Standard deviation of the test error over data sets D0 at a dimension: all else is then a "
+        "mean over them. None in the limit.",
         default=None,
     )
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=())

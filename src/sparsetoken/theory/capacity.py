@@ -18,7 +18,7 @@ from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.results import CONVERGED, Capacity, Status, StatusCode
 from sparsetoken.results.record import stacked
-from sparsetoken.theory.alignment.draws import randomness_advice
+from sparsetoken.theory.alignment.directions import limit_status
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import features_of
@@ -166,14 +166,9 @@ def capacity_of(
     cosine = law.overlap(spectrum) / (width * stronger) if width > 0 else 0.0
     turned = Query(max(-1.0, min(1.0, cosine)), law.sharpness)
     result = _of_one(_like(problem, stronger), model, turned, tolerance)
-    return _marked_random(result, randomness_advice(problem, model.query))
-
-
-def _marked_random(result: Capacity, advice: str) -> Capacity:
-    """Return a capacity that is not called converged where the query is random."""
-    if not (advice and result.status.converged):
+    if not result.status.converged:
         return result
-    return dataclasses.replace(result, status=Status(StatusCode.NO_LIMIT, advice))
+    return dataclasses.replace(result, status=limit_status(problem, model.query))
 
 
 def _of_one(

@@ -18,9 +18,8 @@ from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.results import Prediction, TaskPrediction
 from sparsetoken.results.record import stacked
-from sparsetoken.theory.alignment.draws import may_vary
+from sparsetoken.theory.finite_query import predict_at
 from sparsetoken.theory.predictor import Predictor
-from sparsetoken.theory.random_queries import predict_over_draws
 from sparsetoken.theory.readout.accuracy import TOLERANCE
 from sparsetoken.work import solved
 
@@ -34,6 +33,7 @@ def predict(
     readout: Readout = ...,
     *,
     test_problem: SparseTokenProblem | None = None,
+    dimension: int | None = ...,
     tolerance: float = ...,
     workers: int = ...,
     keep: str | os.PathLike[str] | None = ...,
@@ -62,6 +62,7 @@ def predict(
     readout: Readout = Readout(),
     *,
     test_problem: SparseTokenProblem | None = None,
+    dimension: int | None = None,
     tolerance: float | None = None,
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
@@ -79,10 +80,7 @@ def predict(
     problem : SparseTokenProblem, ConceptProblem or Task
         The position law is ignored, except for `Vectorized`, where it must be uniform. Among
         tokens of a covariance ridge 0 needs an inverse of it, covariances within and between
-        samples must commute, and beside the latter the weights of a model add up to 1. They have a
-        dimension, at which the query of `TwoSteps` is random, as is one given by its cosine: all is
-        then a mean over draws of it, and the `spread` says by how much the test error of one draw
-        varies.
+        samples must commute, and beside the latter the weights of a model add up to 1.
         A task other than the `SparseTokenProblem` has isotropic tokens; its model is `Pooled` or
         has a query that is given by its cosines or found by a `Descent`, of K > 2 classes that of
         `Attention`, and the ridge is > 0.
@@ -100,6 +98,11 @@ def predict(
         The problem of new data, on which test error and AUC are predicted; by default the
         one trained on. For `Vectorized` it must have the same length. Its tokens have the
         same law.
+    dimension : int >= 2, optional
+        d at which the query is found by `TwoSteps`, for tokens of a covariance their own. All
+        numbers are then means over 128 data sets D0 of n0 = alpha0 d samples, and `spread` is the
+        standard deviation of the test error over them. The readout is that of the limit. The
+        default is the limit of the query, too.
     tolerance : float, optional
         What twice the error of each number may be, in (0, 1): by default 1e-4, and 1e-3 for tasks
         other than the `SparseTokenProblem` and for a query that a `Descent` finds, which is
@@ -107,8 +110,8 @@ def predict(
         test errors and losses are known to 100 times the tolerance, relative, but a loss below 1e-4
         to 1% of the tolerance. The AUC, and overlaps and bias relative to the larger of the
         readout's norm and bias, are known to 10 times the tolerance. Nodes are added until all are.
-        A number of a mean over draws of a random query is known to a fifth of its spread instead,
-        where that is more. Of K > 2 classes the test error alone is known to it.
+        At a dimension a number is known to a fifth of its spread instead, where that is more. Of
+        K > 2 classes the test error alone is known to it.
     workers : int >= 1
         Processes that compute points. In a `joblib.parallel_config`, 1 leaves the choice to it.
     keep : path, optional
@@ -123,7 +126,8 @@ def predict(
         Use it only if ``converged``, which is said of all its numbers; `errors` has the error of
         each, and twice that covers 95%. Of a query that a `Descent` finds, errors, status and notes
         are also those of the descent. At ridge 0 the status is NO_LIMIT on the threshold, and with
-        another loss than the square where `capacity` has no limit.
+        another loss than the square where `capacity` has no limit. It is approximate where few
+        directions carry the covariance of the tokens, so that the query varies: give `dimension`.
         `advice` explains a poor query.
 
     Raises
@@ -155,8 +159,9 @@ def predict(
     if test_problem is not None and not isinstance(test_problem, SparseTokenProblem):
         raise InvalidInput("test_problem", "a SparseTokenProblem or None", test_problem)
     require_numbers(test_problem)
-    if of_task and test_problem is not None:
-        raise InvalidInput("test_problem", "None for a task", test_problem)
+    for name, given in (("test_problem", test_problem), ("dimension (d)", dimension)):
+        if of_task and given is not None:
+            raise InvalidInput(name, "None for a task", given)
     if not of_task:
         require_problem(problem)
     grid = broadcast(problem, model, readout)
@@ -164,9 +169,11 @@ def predict(
         entry_of(classifier)
         require_readout(at)
     rows = solved(
-        functools.partial(_predictions, test_problem=test_problem, tolerance=tolerance),
+        functools.partial(
+            _predictions, test_problem=test_problem, tolerance=tolerance, dimension=dimension
+        ),
         grid.points,
-        call=["predict", test_problem, tolerance, own_parts(model)],
+        call=["predict", test_problem, tolerance, dimension, own_parts(model)],
         together=_of_features,
         workers=workers,
         keep=keep,
@@ -185,7 +192,10 @@ def _of_features(point: Point) -> tuple[Any, ...]:
 
 
 def _predictions(
-    points: Sequence[Point], test_problem: SparseTokenProblem | None, tolerance: float
+    points: Sequence[Point],
+    test_problem: SparseTokenProblem | None,
+    tolerance: float,
+    dimension: int | None,
 ) -> Sequence[Prediction | TaskPrediction]:
     """Return the predictions at points that differ in load and ridge alone."""
     problem, model, _ = points[0]
@@ -194,6 +204,8 @@ def _predictions(
         from sparsetoken.theory.task_readout import predict_task  # with JAX
 
         return predict_task(problem, model, readouts, tolerance=tolerance)
+    if dimension is not None:
+        return predict_at(problem, model, test_problem, readouts, tolerance, dimension)
     return _of_one_loss(problem, model, test_problem, readouts, tolerance)
 
 
@@ -209,8 +221,6 @@ def _of_one_loss(
         from sparsetoken.theory.descended import predict_after_descent
 
         return predict_after_descent(problem, model, test_problem, readouts, tolerance)
-    if may_vary(model.query, problem):
-        return predict_over_draws(problem, model, test_problem, readouts, tolerance)
     return Predictor(problem, model, test_problem).predictions(readouts, tolerance)
 
 
@@ -236,8 +246,7 @@ def predict_readouts(
     nodes : int, optional
         A fixed number of nodes for each class and scramble, a power of two, whatever the
         tolerance. The differences between the predictions are then exact, far below the
-        error of the nodes themselves. The query is then that of the limit, also where it is
-        random: the status is NO_LIMIT there.
+        error of the nodes themselves.
 
     See Also
     --------

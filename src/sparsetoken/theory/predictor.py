@@ -21,7 +21,7 @@ from sparsetoken.results import (
     TaskPrediction,
 )
 from sparsetoken.results.record import fields_of
-from sparsetoken.theory.alignment.draws import randomness_advice
+from sparsetoken.theory.alignment.directions import limit_status
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import model_features
 from sparsetoken.theory.query import advice_on, working_query
@@ -62,7 +62,7 @@ class Predictor:
         model.check_test_problem(problem, self.tested)
         self.query = found or working_query(problem, model)
         self.advice = advice_on(problem, model, self.query)
-        self._random = randomness_advice(problem, model.query)
+        self._limit = limit_status(problem, model.query)
         self._features = model_features(model, problem, self.query)
         self._like, self._curves = like, dict[Loss, LearningCurve]()
         self._fixed, self._points = nodes is not None, nodes or self._features.first_points
@@ -104,12 +104,11 @@ class Predictor:
         """Return a prediction with the query that the model works with, and its advice."""
         query = self.query
         cosine, sharpness = (None, None) if query is None else (query.cosine, query.sharpness)
-        notes = (*self.advice, *filter(None, [self._random]))
-        if self._random and prediction.status.converged:  # the limit is not what is asked for
-            prediction = dataclasses.replace(
-                prediction, status=Status(StatusCode.NO_LIMIT, self._random)
-            )
-        return dataclasses.replace(prediction, cosine=cosine, sharpness=sharpness, notes=notes)
+        if prediction.status.converged:
+            prediction = dataclasses.replace(prediction, status=self._limit)
+        return dataclasses.replace(
+            prediction, cosine=cosine, sharpness=sharpness, notes=self.advice
+        )
 
     def _stage(self, readout: Readout) -> Stage:
         if readout.ridge > 0:

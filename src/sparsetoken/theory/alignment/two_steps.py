@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import os
 from collections.abc import Sequence
@@ -11,18 +12,14 @@ from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_pro
 from sparsetoken.model.stages import TwoSteps, require_steps
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.results import CONVERGED, Alignment
+from sparsetoken.results import Alignment
 from sparsetoken.results.record import stacked
 from sparsetoken.theory.alignment.advice import blunt, turning_away
-from sparsetoken.theory.alignment.draws import align_over_draws, randomness_advice
+from sparsetoken.theory.alignment.directions import limit_status
+from sparsetoken.theory.alignment.draws import align_at
 from sparsetoken.theory.alignment.limit import first_step, second_step, trained_law
 from sparsetoken.theory.spectrum import spectrum_of
 from sparsetoken.work import solved
-
-_OF_PROBLEM = ("strength", "positive_rate")
-_OF_STEPS = ("alpha0", "eta_w", "eta_b")
-_SCAN = 16
-_LEAST_SHARE = 1e-4  # of the range, where a geometric scan from 0 starts
 
 
 @with_x64
@@ -30,13 +27,14 @@ def align(
     problem: SparseTokenProblem,
     steps: TwoSteps = TwoSteps(),
     *,
+    dimension: int | None = None,
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Alignment:
-    """Return the query after two gradient steps, as n0, d -> infinity.
+    """Return the query after two gradient steps, as n0, d -> infinity or at a dimension d.
 
-    Equation: query-alignment, at alpha0 = n0/d.
+    Equation: query-alignment, at alpha0 = n0/d. At a dimension it is finite-query.
     Symbols: V = R (1 - R/L), P, Q, N as in docs/notation.md; h = l'(y, omega).
 
     Parameters
@@ -45,6 +43,10 @@ def align(
         With tokens of a covariance the rate is nan.
     steps : TwoSteps
         The loss may lack the symmetry l'(-1, 0) = -l'(1, 0).
+    dimension : int >= 2, optional
+        d, for tokens of a covariance their own. All numbers are then means over 2048 data sets D0
+        of n0 = alpha0 d samples, `spread` is the standard deviation of the cosine and
+        `anti_aligned` the share of negative cosines; the rate is nan. The default is the limit.
     workers : int >= 1
         Processes that compute points. In a `joblib.parallel_config`, 1 leaves the choice to it.
     keep : path, optional
@@ -56,7 +58,13 @@ def align(
     Returns
     -------
     Alignment
-        Cosine 0 and norm 0 when q2 = 0 (one token, or no step).
+        Cosine 0 and norm 0 when q2 = 0 (one token, or no step). The status of a limit is
+        approximate where few directions carry the covariance of the tokens: the query then varies.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is illegal, or tokens have another dimension.
 
     See Also
     --------
@@ -73,9 +81,9 @@ def align(
     """
     grid = broadcast(problem, steps)
     rows = solved(
-        _alignments,
+        functools.partial(_alignments, dimension=dimension),
         grid.points,
-        call=["align"],
+        call=["align", dimension],
         workers=workers,
         keep=keep,
         what="queries",
@@ -84,11 +92,13 @@ def align(
     return stacked(rows, grid)
 
 
-def _alignments(points: Sequence[tuple[SparseTokenProblem, TwoSteps]]) -> list[Alignment]:
+def _alignments(
+    points: Sequence[tuple[SparseTokenProblem, TwoSteps]], dimension: int | None
+) -> list[Alignment]:
     """Return the alignment at each point, with advice."""
     rows = []
     for problem, steps in points:
-        found = alignment_of(problem, steps)
+        found = alignment_of(problem, steps, dimension)
         advice = (
             turning_away(problem, steps, float(found.cosine)),
             blunt(problem, float(found.sharpness), "eta_q or beta"),
@@ -97,12 +107,13 @@ def _alignments(points: Sequence[tuple[SparseTokenProblem, TwoSteps]]) -> list[A
     return rows
 
 
-def alignment_of(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
+def alignment_of(
+    problem: SparseTokenProblem, steps: TwoSteps, dimension: int | None = None
+) -> Alignment:
     """Return the alignment at a single point, without advice."""
     require_problem(problem)
     require_steps(steps)
-    random = bool(randomness_advice(problem, steps))
-    return (align_over_draws if random else _limit)(problem, steps)
+    return _limit(problem, steps) if dimension is None else align_at(problem, steps, dimension)
 
 
 def _limit(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
@@ -116,7 +127,7 @@ def _limit(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
         sharpness=law.sharpness,
         readout_cosine=readout_cosine,
         rate=_rate(problem, steps) if isinstance(problem.tokens, Isotropic) else math.nan,
-        status=CONVERGED,
+        status=limit_status(problem, steps),
     )
 
 

@@ -19,7 +19,7 @@ from sparsetoken.model.training import Training
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.theory.alignment.draws import LEAST_DIRECTIONS
+from sparsetoken.theory.alignment.directions import LEAST_DIRECTIONS
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
 from sparsetoken.theory.dynamics.plan import ATOMS, Plan, atoms_of, plan_of
 from sparsetoken.theory.dynamics.replica import Replica, States, course, grouped, run_replica
