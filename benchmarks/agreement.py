@@ -198,7 +198,8 @@ def queries(index: int) -> Iterator[Row]:
     """
     setting, draws = random_query(index)
     problem, model, readout = setting
-    known = predict(problem, model, readout, progress=False)
+    d = problem.tokens.dimension
+    known = predict(problem, model, readout, dimension=d, progress=False)
     rng = np.random.default_rng(np.random.SeedSequence(18, spawn_key=(index, 1)))
     errors = []
     for _ in range(draws):

@@ -320,6 +320,6 @@ def random_query(index: int) -> tuple[Setting, int]:
     loss = ("logistic", "square")[index % 2]
     steps = TwoSteps(2.0, 0.5, 0.5, loss=loss)
     # The step size that gives the median draw a sharpness of 1.5.
-    usual = float(np.median(drawn_queries(problem, steps, 256, seed=1).sharpness))
+    usual = float(np.median(drawn_queries(problem, steps, d, 256).sharpness))
     steps = TwoSteps(2.0, 0.5, 0.5, float(f"{steps.eta_q * 1.5 / usual:.2g}"), loss=loss)
     return Setting(problem, Attention(steps), Readout(loss, 0.01, alpha1=2.0)), 64

@@ -82,7 +82,10 @@ def readout(
     problem, model, found = given
     size: dict[str, Any] = {"dimension": at.dimension, "trials": at.trials, "engine": TENSORS}
     tested: dict[str, Any] = {"test_problem": test_problem}
-    theory = partial(st.predict, problem, model, found, tolerance=ACCURACY, **tested)
+    # Where tokens have a dimension, the query of two steps is known there.
+    stepped = isinstance(getattr(model, "query", None), st.TwoSteps)
+    own = {"dimension": problem.tokens.dimension} if stepped else {}
+    theory = partial(st.predict, problem, model, found, tolerance=ACCURACY, **tested, **own)
     simulation = partial(st.simulate, problem, model, simulated or found, **size, **tested)
     return Setting(*place, theory, simulation, quantities, **row)
 

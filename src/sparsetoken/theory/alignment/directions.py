@@ -49,7 +49,7 @@ def limit_status(problem: SparseTokenProblem, query: object) -> Status:
 def effective_directions(problem: SparseTokenProblem, query: TwoSteps | Query) -> float:
     """Return the dimension at which the query of isotropic tokens fluctuates as much as this one.
 
-    It is r of docs/equations.md, random-query. The limit replaces forms of the query q ~ N(m, Q) by
+    Equation: random-query. The limit replaces forms of the query q ~ N(m, Q) by
     their means, as if many directions carried its scatter: that of q^T S q, S = S_w, has the
     variance 2 tr((SQ)^2) + 4 m^T S Q S m around m^T S m + tr(SQ). A given cosine leaves a uniform
     direction, of norm 1; among isotropic tokens the number is then infinite.
