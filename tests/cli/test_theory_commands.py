@@ -178,7 +178,7 @@ def test_the_defaults_are_those_of_the_library(monkeypatch):
     assert run("predict").exit_code == 0
     ((values, more),) = seen
     assert values == (SparseTokenProblem(), Attention(), Readout())
-    assert more == {"tolerance": 1e-4, "workers": 1, "keep": None}
+    assert more == {"dimension": None, "tolerance": 1e-4, "workers": 1, "keep": None}
     parameters = inspect.signature(simulate).parameters
     assert parameters["dimension"].default is None
     own = inspect.signature(commands.simulate).parameters
@@ -350,3 +350,17 @@ def test_the_cache_serves_the_next_run(tmp_path):
         entry.write_bytes(entry.read_bytes()[:9])  # as while another process writes it
     damaged = subprocess.run(command, env=environ, capture_output=True, check=True)
     assert (damaged.stdout, damaged.stderr) == (second.stdout, second.stderr)
+
+
+def test_the_query_at_a_dimension_has_a_spread():
+    found = run("align", "--dimension", "60,120", "--json")
+    assert found.exit_code == 0
+    few, many = json.loads(found.stdout)["points"]
+    assert (few["dimension"], many["dimension"]) == (60, 120)
+    assert few["spread"] > many["spread"] > 0
+    assert 0 <= few["anti_aligned"] < 1
+    both = run("predict", "attention,pooled", "--dimension", 60, "--tolerance", 0.02, "--json")
+    assert both.exit_code == 0
+    attention, pooled = json.loads(both.stdout)["points"]
+    assert attention["spread"] > 0
+    assert "spread" not in pooled

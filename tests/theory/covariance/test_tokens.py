@@ -18,7 +18,6 @@ from sparsetoken.theory import (
     sign_margin,
     small_step_margin,
 )
-from sparsetoken.theory.alignment.draws import DRAWS
 from sparsetoken.theory.predictor import Predictor
 from sparsetoken.theory.readout.accuracy import TOLERANCE
 
@@ -237,8 +236,7 @@ def test_where_the_query_turns():
     assert "turns away" in found.advice[0]
     boundary = sign_boundary(problem, st.TwoSteps(), "eta_b", 0.5, 100.0)
     turned = st.TwoSteps(eta_b=boundary.value)
-    drawn = st.align(problem, turned)  # over draws of D0
-    assert abs(drawn.cosine) < 4 * drawn.spread / np.sqrt(DRAWS)
+    assert st.align(problem, turned).cosine == pytest.approx(0, abs=1e-9)
     assert sign_margin(problem, turned) == pytest.approx(0, abs=1e-9)
 
 
