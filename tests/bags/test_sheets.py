@@ -202,6 +202,13 @@ def test_letters_are_compared_whole(bag: str, key: str, tmp_path: Path) -> None:
         assert read(tmp_path / "bags.npz", labels=labels).y.tolist() == [1, 0]
 
 
+def test_groups_of_the_same_letters_are_one(tmp_path: Path) -> None:
+    """Else the slides of a patient would be on both sides of a split."""
+    folder = slides(tmp_path, "a", "b", "c")
+    found = read(folder, labels={"a": 1, "b": 0, "c": 0}, groups={"a": WHOLE, "b": SPLIT, "c": "x"})
+    assert found.groups.tolist() == [WHOLE, WHOLE, "x"]
+
+
 def test_two_ids_of_the_same_letters_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="different names"):
         read(slides(tmp_path, WHOLE, SPLIT), labels=None)

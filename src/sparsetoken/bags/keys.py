@@ -82,6 +82,13 @@ def composed(key: Any) -> Any:
     return unicodedata.normalize("NFC", key) if isinstance(key, str) else key
 
 
+def all_composed(array: np.ndarray) -> np.ndarray:
+    """Return an array whose texts, if it has texts, are composed."""
+    if array.dtype.kind != "U" or not array.size:
+        return array
+    return np.array([composed(one) for one in array.ravel().tolist()]).reshape(array.shape)
+
+
 def refuse_alike(ids: Iterable[Any], name: str) -> None:
     """Raise `InvalidInput` for two ids that are the same text in other characters."""
     first: dict[Any, Any] = {}

@@ -10,7 +10,14 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from sparsetoken.bags.convert import refuse_masked
-from sparsetoken.bags.keys import composed, listed, read_labels, refuse_alike, refuse_missing
+from sparsetoken.bags.keys import (
+    all_composed,
+    composed,
+    listed,
+    read_labels,
+    refuse_alike,
+    refuse_missing,
+)
 from sparsetoken.base.validation import InvalidInput
 
 SHOWN = 8  # names in a message
@@ -63,7 +70,7 @@ def labels_of(
         got = f"one for each bag in an unknown order; ids first appear as {some(ids.tolist())}"
         remedy = "Use dict(zip(ids, labels)), or sort the tokens by id."
         raise InvalidInput(name, legal, got, remedy)
-    y = read_labels(labels, name, ids.__getitem__)
+    y = all_composed(read_labels(labels, name, ids.__getitem__))
     if y.shape != (n,):
         raise InvalidInput(name, "one for each bag", f"shape {y.shape}")
     return y
@@ -124,4 +131,4 @@ def _one_of_each(
         token = int(np.argmax(differs))
         got = f"two {word}s in bag {ids[owner[token]]}, the second in row {rows[token]}"
         raise InvalidInput(name, f"one {word} for each bag", got)
-    return read_labels(y, name)
+    return all_composed(read_labels(y, name))
