@@ -55,8 +55,6 @@ def test_what_needs_jax_says_in_one_message_what_to_install() -> None:
     calls = [
         "st.theory.descend(problem, descent)",
         "st.simulation.descend(problem, descent, dimension=20, trials=1)",
-        "st.predict(problem, st.Attention(descent))",
-        "st.simulate(problem, st.Attention(descent), dimension=20, trials=1)",
         "st.descend(st.tasks.majority(), descent)",
         "st.descend(problem, st.Descent(st.networks.Network(print, ['q'])))",
         "st.losses.CustomLoss('soft', lambda y, z: z**2)",

@@ -55,7 +55,6 @@ def counts(bars):
 
 
 TWO = st.SparseTokenProblem(4, 1, [[2.0], [3.0]])
-OTHER = st.SparseTokenProblem(4, 1, 2.875)  # of no other test: queries are kept
 LOADS = st.Readout(alpha1=[0.5, 1.0, 2.0])
 
 
@@ -72,12 +71,6 @@ LOADS = st.Readout(alpha1=[0.5, 1.0, 2.0])
             lambda **more: st.descend(PROBLEM, descent(alpha=[1.0, 2.0]), replicas=3, **more),
             "courses",
             2,
-        ),
-        # What a call does inside, here a descent of many replicas, shows nothing of its own.
-        (
-            lambda **more: st.predict(OTHER, st.Attention(descent()), tolerance=1e-2, **more),
-            "points",
-            1,
         ),
     ],
 )

@@ -37,7 +37,7 @@ CALLS = (
 WRONG = {
     "problem": ["square", [], np.ones(2), None, dict, st.SparseTokenProblem],
     "model": ["pooled", [], np.ones(2), st.Pooled, READOUT],
-    "descent": ["pooled", 3, np.ones(2), POOLED, st.Attention(DESCENT), READOUT],
+    "descent": ["pooled", 3, np.ones(2), POOLED, st.Attention(STEPS), READOUT],
     "minimum": ["pooled", 3, np.ones(2), POOLED, st.Minimum, DESCENT],
     "readout": ["square", [], 0.1, st.Readout, POOLED, STEPS],
     "steps": [1.0, st.TwoSteps, st.Query(0.8, 1.0), DESCENT, POOLED],  # of a descent: not two
@@ -143,7 +143,7 @@ def test_modules_show_public_names_alone(module):
     ("call", "words"),
     [
         (lambda: st.simulate(TASK, POOLED, READOUT, dimension=20), "For a task there are st.desc"),
-        (lambda: st.predict(PROBLEM, st.Descent(steps=1)), "st.Attention(descent)"),
+        (lambda: st.predict(PROBLEM, st.Descent(steps=1)), "st.Attention()"),
         (lambda: st.predict(TASK, st.Attention()), "Write st.Query(cosines={'needle': 0.8}"),
         (lambda: st.descend(ZERO_ONE, st.Descent(steps=1)), "write 2 * y - 1 in place of y"),
     ],

@@ -143,13 +143,6 @@ def test_three_classes_have_the_logistic_loss_or_one_of_ones_own():
     assert _training(CLASSES, loss=lambda scores, y: -scores[y]).law.outputs == 3
 
 
-@pytest.mark.parametrize("network", [TWO, st.networks.Gated(), st.networks.Pooled()])
-def test_a_query_is_found_by_a_network_with_one(network):
-    with pytest.raises(InvalidInput, match="network of the descent must be Softmax"):
-        st.Attention(st.Descent(network))
-    assert st.Attention(st.Descent(st.networks.Elementwise())).query.alpha == 2.0
-
-
 @pytest.mark.parametrize("start", [{"start": 1e5}, {"start_c": [-1e5]}])
 def test_the_largest_start_is_followed(start):
     found = st.descend(PROBLEM, st.Descent(st.networks.Pooled(), steps=1, **start), replicas=2)

@@ -10,7 +10,6 @@ import pytest
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss, get_loss
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.models import Attention
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.model.values import broadcast
 
@@ -21,7 +20,7 @@ def test_schedules_are_one_value():
     same = Descent(steps=3, rates={"q": (0.0, 1.0, 2.0), "w": (1, 0, 0.5)}, rate_c=(1.0, 0.0, 2.0))
     assert descent == same
     assert hash(descent) == hash(pickle.loads(pickle.dumps(descent)))
-    grid = broadcast(Attention(descent), Readout(alpha1=[1.0, 2.0]))
+    grid = broadcast(descent, Readout(alpha1=[1.0, 2.0]))
     assert list(grid.coords) == ["alpha1"]
 
 

@@ -83,10 +83,6 @@ HUGE = dataclasses.replace(SHIFTED, length=10**9)
     ("call", "word"),
     [
         (lambda: simulate(PROBLEM, st.Pooled(), dimension=2), "engine='tensors'"),
-        (
-            lambda: simulate(PROBLEM, st.Attention(st.Descent()), engine="reduced"),
-            "engine must be tensors where a Descent",
-        ),
         (lambda: simulate(MANY, st.Pooled(), st.Readout(alpha1=[1.0, 2.0, 3.0])), "arrays"),
         (lambda: simulate(PROBLEM, st.Pooled(), test_problem=MANY), "strength"),
         (lambda: simulate(PROBLEM, st.Vectorized(), test_problem=SHIFTED), "length"),
@@ -124,7 +120,7 @@ def test_values_that_do_not_go_together_are_refused_before_any_work(call, word):
         lambda: simulate(PROBLEM, test_problem=HUGE),
         lambda: simulate(PROBLEM, st.Vectorized(), st.Readout(alpha1=[1.0, 1e6])),
         lambda: simulate(PROBLEM, st.Attention(st.TwoSteps(1e6))),
-        lambda: simulate(PROBLEM, st.Attention(st.Descent(alpha=1e6))),
+        lambda: descend(PROBLEM, st.Descent(alpha=1e7)),
         lambda: align(PROBLEM, st.TwoSteps(1e6)),
         lambda: descend(PROBLEM, st.Descent(alpha=1e-6), dimension=10**8),
         lambda: descend(HUGE, dimension=3),

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import (
     Attention,
     Elementwise,
@@ -69,16 +68,10 @@ def test_a_blunt_query_is_said(query, remedy):
     assert f"Raise {remedy}" in text or f"Raise the {remedy}" in text
 
 
-@pytest.mark.parametrize(
-    ("query", "remedy"),
-    [
-        (Query(vector=[1.0, 0.0], sharpness=0.1), "Raise the sharpness."),
-        (Descent(), "Raise steps, the rate of q or the beta of the network."),
-    ],
-)
-def test_the_remedy_of_a_blunt_query_names_what_the_query_has(query, remedy):
+def test_the_remedy_of_a_blunt_query_names_what_the_query_has():
+    query = Query(vector=[1.0, 0.0], sharpness=0.1)
     (text,) = advice_on(GOOD, Attention(query), Query(0.9, 0.1))
-    assert text.endswith(remedy)
+    assert text.endswith("Raise the sharpness.")
 
 
 def test_nothing_is_said_of_good_given_or_unused_queries():

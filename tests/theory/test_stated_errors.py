@@ -9,7 +9,6 @@ from scipy.special import ndtr
 import sparsetoken as st
 from sparsetoken.model import HardAttention
 from sparsetoken.theory import task_readout, token_features
-from sparsetoken.theory.dynamics.descend import _descended_query
 from sparsetoken.theory.readout.accuracy import allowed_error
 
 RARE = [
@@ -175,52 +174,3 @@ def test_exact_numbers_have_no_error():
     assert separable.converged
     assert separable.training_loss == separable.errors.training_loss == 0
     assert separable.errors.susceptibility == 0  # infinite without doubt
-
-
-SOFTMAX = st.Descent(st.networks.Softmax(beta=3), alpha=1.0, steps=4, rates={"q": 3.0, "w": 2.0})
-
-
-def test_a_query_found_by_a_descent_keeps_its_error_and_status(monkeypatch):
-    """The prediction was converged to 1.3e-5 with a query of a course that was not."""
-    problem, readout = st.SparseTokenProblem(10, 1, 5.0), st.Readout("logistic", 1e-3, 2.0)
-    course = st.descend(problem, SOFTMAX, tolerance=0.02)
-    assert course.converged
-    found = st.predict(problem, st.Attention(SOFTMAX), readout, tolerance=0.02)
-    query = st.Query(
-        float(course.weights.cosines[-1, 0, 0]), 3 * float(course.weights.norms[-1, 0])
-    )
-    given = st.predict(problem, st.Attention(query), readout, tolerance=0.02)
-    assert (found.cosine, found.sharpness) == (query.cosine, query.sharpness)
-    assert found.test_error == given.test_error
-    # By the slopes, which differences of a tenth of the error tell to about a tenth.
-    part = 0.0
-    errors = course.errors.weights
-    for name, size in (
-        ("cosine", errors.cosines[-1, 0, 0]),
-        ("sharpness", 3 * errors.norms[-1, 0]),
-    ):
-        ends = [
-            st.predict(
-                problem,
-                st.Attention(
-                    st.Query(**{"cosine": query.cosine, "sharpness": query.sharpness} | {name: at})
-                ),
-                readout,
-                tolerance=1e-3,
-            ).test_error
-            for at in (getattr(query, name) - size, getattr(query, name) + size)
-        ]
-        part += abs(ends[1] - ends[0]) / 2
-    wanted = math.hypot(part, given.numerical_error)
-    assert found.numerical_error == pytest.approx(wanted, rel=0.25)
-
-
-@pytest.mark.slow
-def test_a_descent_that_is_not_converged_is_not_hidden(monkeypatch):
-    monkeypatch.setattr("sparsetoken.theory.dynamics.follow.MOST_REPLICAS", 2)
-    _descended_query.cache_clear()
-    problem, readout = st.SparseTokenProblem(10, 1, 5.0), st.Readout("logistic", 1e-3, 2.0)
-    found = st.predict(problem, st.Attention(SOFTMAX), readout)
-    _descended_query.cache_clear()
-    assert found.status == "tolerance_not_reached"
-    assert "descent" in found.status.remedy

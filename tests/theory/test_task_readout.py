@@ -96,25 +96,17 @@ def test_real_tokens_agree(case):
     assert np.abs((apart - 0.1 * predicted) / error).max() > 4.5
 
 
-@pytest.mark.slow
-def test_a_query_found_by_descent_is_frozen():
+def test_the_query_of_a_descent_has_a_cosine_with_each_direction():
     start = {"start": {"q": 0.5, "w": 0.3}, "start_overlaps": {"q": {"place": 0.3}, "w": 0.0}}
-    descent = st.Descent(loss="square", alpha=4.0, steps=2, rates={"q": 1.0, "w": 0.2}, **start)
-    course = st.descend(REGRESSION, descent, tolerance=0.05)
-    weights, errors = course.weights, course.errors.weights
-    cosines = dict(zip(REGRESSION.directions, weights.cosines[-1, 0].tolist(), strict=True))
-    query = st.Query(cosines=cosines, sharpness=float(weights.norms[-1, 0]))
-    by_descent, given = (
-        st.predict(REGRESSION, st.Attention(found), SQUARE, tolerance=0.05)
-        for found in (descent, query)
-    )
-    assert by_descent.weights == given.weights
-    assert by_descent.test_error == given.test_error
-    # The query's own numbers have no error by nodes.
-    own = by_descent.errors.weights
-    np.testing.assert_allclose(own.cosines[0], errors.cosines[-1, 0], rtol=1e-9)
-    assert own.norms[0] == pytest.approx(errors.norms[-1, 0], rel=1e-9)
-    assert by_descent.numerical_error > given.numerical_error
+    descent = st.Descent(loss="square", alpha=[3.0, 4.0], steps=2, rates=0.2, **start)
+    weights = st.descend(REGRESSION, descent, replicas=2).weights
+    query = weights[1].query(1.0)
+    cosines = dict(zip(REGRESSION.directions, weights.cosines[1, -1, 0], strict=True))
+    assert query == st.Query(cosines=cosines, sharpness=weights.norms[1, -1, 0])
+    found = st.predict(REGRESSION, st.Attention(query), SQUARE, tolerance=0.05)
+    np.testing.assert_allclose(found.weights.cosines[0], list(cosines.values()), rtol=1e-12)
+    with pytest.raises(InvalidInput, match=r"of one point; .*course\[0\]\.weights"):
+        weights.query(1.0)
 
 
 def test_arrays_broadcast():
@@ -188,7 +180,7 @@ ATTENTION = st.Attention(st.Query(cosines={"place": 0.8}))
             "must be square.*need loss='square'. The loss of a Descent may",
         ),
         (lambda: st.predict(REGRESSION, ATTENTION, st.Readout("square", ridge=0)), "ridge"),
-        (lambda: st.predict(REGRESSION, st.Attention(), SQUARE), "of place, value, or a Descent"),
+        (lambda: st.predict(REGRESSION, st.Attention(), SQUARE), "of place, value; got TwoSteps"),
         (lambda: st.predict(REGRESSION, st.Vectorized(), SQUARE), "model on a task"),
         (
             lambda: st.predict(REGRESSION, st.Attention(st.Query(cosines={"plac": 1})), SQUARE),

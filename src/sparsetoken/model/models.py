@@ -17,7 +17,6 @@ from sparsetoken.model.architectures.queried import (
     HardAttention,
     QueriedModel,
 )
-from sparsetoken.model.descent import Descent
 from sparsetoken.model.stages import Query, TwoSteps
 
 __all__ = [
@@ -203,8 +202,6 @@ def entry_of(model: Model) -> ModelEntry:
     entry = MODELS.get(getattr(type(model), "name", ""))
     if entry is None or entry.kind is not type(model):
         remedy = "Write st.Attention(), for example, or register your own model."
-        if isinstance(model, Descent):
-            remedy = "Write st.Attention(descent), or follow all weights with st.descend."
         raise InvalidInput("model", "a model: " + ", ".join(MODELS), model, remedy)
     return entry
 
@@ -219,14 +216,14 @@ def own_parts(model: Model) -> list[str]:
     return [name_of(entry.resolve(part)) for part in own]
 
 
-def make_model(name: str, query: Query | TwoSteps | Descent | None = None, **options: Any) -> Model:
+def make_model(name: str, query: Query | TwoSteps | None = None, **options: Any) -> Model:
     """Return a model from its name, with the options that apply to it.
 
     Parameters
     ----------
     name : str
         A name in `MODELS`.
-    query : Query or TwoSteps or Descent, optional
+    query : Query or TwoSteps, optional
         For models that have one; their default if omitted.
     **options
         Fields of any model, such as ``activation``; those that this one lacks are ignored.

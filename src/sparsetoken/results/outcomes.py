@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.base.validation import InvalidInput, integer, real
 from sparsetoken.model.stages import Query
 from sparsetoken.results.record import Numbers, Record, quantity, record
 from sparsetoken.results.status import Status
@@ -187,6 +187,49 @@ class Weights(Record):
         columns |= {f"norm_{name}": self.norms[..., j] for j, name in enumerate(self.names)}
         return columns | {name: self.c[..., j] for j, name in enumerate(self.weight_names)}
 
+    def query(self, beta: float) -> Query:
+        """Return the query q, after the last step, for a model that keeps it frozen.
+
+        It has cosines and sharpness ``beta |q|`` among isotropic tokens, as arrays where there are
+        several points or trials. What is computed with it knows nothing of its numerical error.
+
+        Parameters
+        ----------
+        beta : float >= 0
+            The inverse temperature of the network.
+
+        Raises
+        ------
+        InvalidInput
+            If the first column is not q, the descent diverged, or there are several points and
+            signals with names.
+
+        Examples
+        --------
+        >>> import sparsetoken as st
+        >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+        >>> course = st.descend(problem, st.Descent(alpha=3.0, steps=4), tolerance=0.05)
+        >>> model = st.Attention(course.weights.query(beta=1.0))
+        >>> earlier = st.Attention(course.weights.isel(step=2).query(beta=1.0))
+        >>> earlier.query.sharpness < model.query.sharpness
+        True
+        """
+        real("beta", beta, 0.0)
+        if self.names[:1] != ("q",):
+            legal = "of a network whose first column is its one query q"
+            raise InvalidInput("weights", legal, ", ".join(self.names))
+        at = self.isel(step=-1) if "step" in self.dims else self
+        cosines, sharpness = at.cosines[..., 0, :], beta * at.norms[..., 0]
+        if not np.isfinite(cosines).all():
+            remedy = "The descent diverged: take an earlier step, as weights.isel(step=3), or lower"
+            raise InvalidInput("weights", "numbers", "nan", f"{remedy} its rates.")
+        if self.directions == ("",):
+            return Query(cosines[..., 0], sharpness)
+        if at.dims:
+            remedy = "Take one point, as course[0].weights."
+            raise InvalidInput("weights on named signals", "of one point", at.dims, remedy)
+        return Query(cosines=dict(zip(self.directions, cosines, strict=True)), sharpness=sharpness)
+
 
 @record
 class TaskOutcome(Record):
@@ -221,8 +264,7 @@ class TaskPrediction(TaskOutcome):
     """
 
     errors: TaskOutcome = quantity(
-        "The error of each of these numbers by the nodes and, of a query found by a descent, by "
-        "that; twice the error covers 95%.",
+        "The error of each of these numbers by the nodes; twice the error covers 95%.",
         suffix="_se",
     )
     numerical_error: Numbers = quantity("That of `test_error`.")

@@ -15,7 +15,6 @@ from jaxtyping import Float
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer
 from sparsetoken.model.descent import Descent, require_descent
 from sparsetoken.model.descent_step import Iterate, gradient_step
-from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import check_dimension
 from sparsetoken.model.training import Training, training_of
@@ -24,7 +23,7 @@ from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.results import NetworkPath, Simulation, Status, StatusCode, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.simulation.descent_data import TokenData
-from sparsetoken.simulation.frames import TrainedQuery
+from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.network_scores import NewBags
 from sparsetoken.simulation.parallel import Trial, simulated
 from sparsetoken.simulation.performance import draws_for
@@ -65,8 +64,8 @@ class DescentPlan:
             integer("step in at", step, 0, training.steps, "The descent has no more steps.")
 
         L, m = self.problem.length, len(training.columns)
-        numbers = self.setting.query_numbers(self.problem, self.descent)
-        require_size(max(numbers, _new_bags(d) * L * m), d, L, "alpha")
+        n = training_size(self.training.alpha, d)
+        require_size(max(n, L * d, m * d, _new_bags(d) * L * m), d, L, "alpha")
 
     @functools.cached_property
     def training(self) -> Training:
@@ -126,25 +125,6 @@ def followed(data: TokenData, training: Training) -> Iterator[State]:
         yield State(U, c, loss)
         if t < training.steps:
             now = gradient_step(training, t, now, [by_U], by_c)
-
-
-def last_query(problem: SparseTokenProblem, descent: Descent, engine: TensorEngine) -> TrainedQuery:
-    """Return the final query of a descent on D0.
-
-    Raises
-    ------
-    InvalidInput
-        If the descent diverges.
-    """
-    training = training_of(problem, descent)
-    data = engine.descent_data(training)
-    for step, last in enumerate(followed(data, training)):  # noqa: B007
-        pass
-    if step < training.steps:
-        remedy = "Lower the rates or momentum."
-        raise InvalidInput("query", "found by a descent that does not diverge", descent, remedy)
-    q, w = last.U.T
-    return engine.frame.trained(q, training.network.beta, w)  # type: ignore[attr-defined]
 
 
 def descend(

@@ -6,11 +6,9 @@ import dataclasses
 from typing import Any
 
 from sparsetoken.base.validation import choice, integer
-from sparsetoken.model.descent import Descent
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.model.task_law import Problem
-from sparsetoken.model.training import training_of
 from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.seeds import seed_of
@@ -59,11 +57,7 @@ class Setting:
 
     def query_numbers(self, problem: Problem, found: Any) -> int:
         """Return the numbers of the largest array of what finds a query."""
-        d, row = self.dimension, problem.length * self.dimension
-        if isinstance(found, TwoSteps):
-            n = training_size(found.alpha0, d)
-            return max(n, row) if self.engine == "tensors" else n
-        if not isinstance(found, Descent):
+        if not isinstance(found, TwoSteps):
             return 0
-        training = training_of(problem, found)
-        return max(training_size(training.alpha, d), row, len(training.columns) * d)
+        n = training_size(found.alpha0, self.dimension)
+        return max(n, problem.length * self.dimension) if self.engine == "tensors" else n

@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from sparsetoken.base.validation import InvalidInput, integer
-from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Model, own_parts
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
@@ -28,7 +27,7 @@ def simulate(
     dimension: int | None = None,
     trials: int = 8,
     seed: int = 0,
-    engine: str | None = None,
+    engine: str = "reduced",
     dtype: str = "float64",
     test_samples: int | None = None,
     test_problem: SparseTokenProblem | None = None,
@@ -47,9 +46,6 @@ def simulate(
 
     Arrays in the fields of problem, model and readout broadcast.
 
-    With a query that is a `Descent`, the query that the descent ends with is frozen;
-    `simulation.descend` follows the descent itself.
-
     Parameters
     ----------
     problem : SparseTokenProblem
@@ -63,9 +59,8 @@ def simulate(
         d; at least 3 for the reduced engine. By default that of the tokens' covariance, or 1000.
     trials : int >= 1
     seed : int >= 0
-    engine : str, optional
-        "reduced" samples the law without tokens, "tensors" draws real tokens. By default
-        reduced, and tensors where a `Descent` finds the query.
+    engine : str
+        "reduced" samples the law without tokens, "tensors" draws real tokens.
     dtype : str
         float64 or float32, the type of real tokens.
     test_samples : int, optional
@@ -112,8 +107,6 @@ def simulate(
     True
     """
     dimension = dimension_of(problem, dimension)
-    joint = isinstance(model, Model) and isinstance(model.query, Descent)
-    engine = engine or ("tensors" if joint else "reduced")
     setting = Setting(dimension, seed, engine, dtype)
     grid = broadcast(problem, model, readout)
     plans = [

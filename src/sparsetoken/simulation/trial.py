@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput, integer, real
-from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import (
@@ -20,11 +19,10 @@ from sparsetoken.model.stages import (
     check_query,
     require_readout,
 )
-from sparsetoken.model.tokens import Isotropic, check_dimension, isotropic_only
+from sparsetoken.model.tokens import Isotropic, check_dimension
 from sparsetoken.model.values import require_numbers
 from sparsetoken.numerics.erm import ReadoutFit, fit_readout
 from sparsetoken.results import CONVERGED, Status, StatusCode, TrialOutcome
-from sparsetoken.simulation.descent import last_query
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
 from sparsetoken.simulation.frames import Design, TrainedQuery, training_size
 from sparsetoken.simulation.parallel import Trial
@@ -73,11 +71,6 @@ class TrialPlan:
             legal = "those of the problem"
             raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
         self._check_given_query()
-        if isinstance(self.model.query, Descent):
-            isotropic_only(self.problem.tokens, "A readout after descent on all weights")
-            if self.setting.engine == "reduced":
-                legal, remedy = "tensors where a Descent finds the query", "Give engine='tensors'."
-                raise InvalidInput("engine", legal, "reduced", remedy)
         if self.test_samples is not None:
             integer("test_samples", self.test_samples, 1)
             if self.setting.engine != "tensors":
@@ -136,9 +129,6 @@ class TrialPlan:
             return engine.frame.given(query, stream(engine.seed, Stream.QUERY))
         if isinstance(query, TwoSteps):
             return engine.train_query(query)
-        if isinstance(query, Descent):
-            assert isinstance(engine, TensorEngine)
-            return last_query(self.problem, query, engine)
         return None
 
     @np.errstate(under="ignore")

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from sparsetoken.base.validation import InvalidInput, real
-from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Model, entry_of, own_parts
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Readout, require_readout
@@ -23,7 +22,7 @@ from sparsetoken.theory.predictor import Predictor
 from sparsetoken.theory.readout.accuracy import TOLERANCE
 from sparsetoken.work import solved
 
-_OF_DESCENTS = 1e-3  # as of `descend`
+_OF_TASKS = 1e-3  # as of `descend`
 
 
 @overload
@@ -71,9 +70,8 @@ def predict(
     """Predict test error, training loss and AUC of a readout, as n0, n1, d -> infinity.
 
     Any numeric field of problem, model and readout may hold an array; arrays broadcast against one
-    another, and the quantities of the result are arrays of their shape. With a query that is a
-    `Descent`, the query that the descent ends with is frozen and the readout fitted on fresh
-    data; `descend` follows the descent itself.
+    another, and the quantities of the result are arrays of their shape. The query that a descent
+    ends with is ``course.weights.query(beta)`` of its course.
 
     Parameters
     ----------
@@ -82,11 +80,11 @@ def predict(
         tokens of a covariance ridge 0 needs an inverse of it, covariances within and between
         samples must commute, and beside the latter the weights of a model add up to 1.
         A task other than the `SparseTokenProblem` has isotropic tokens; its model is `Pooled` or
-        has a query that is given by its cosines or found by a `Descent`, of K > 2 classes that of
-        `Attention`, and the ridge is > 0.
+        has a query that is given by its cosines, of K > 2 classes that of `Attention`, and the
+        ridge is > 0.
     model : Model
         With its query, or the steps that find it. `Elementwise` uses the query that the
-        steps find for softmax attention, and any model that of the network of a `Descent`.
+        steps find for softmax attention.
     readout : Readout
         Ridge 0 is the limit lambda -> 0+. Below the interpolation
         threshold of the square loss, or the capacity for other losses, the overlaps are then
@@ -105,13 +103,12 @@ def predict(
         default is the limit of the query, too.
     tolerance : float, optional
         What twice the error of each number may be, in (0, 1): by default 1e-4, and 1e-3 for tasks
-        other than the `SparseTokenProblem` and for a query that a `Descent` finds, which is
-        followed to this tolerance. It is absolute for errors and for a training loss up to 1; small
-        test errors and losses are known to 100 times the tolerance, relative, but a loss below 1e-4
-        to 1% of the tolerance. The AUC, and overlaps and bias relative to the larger of the
-        readout's norm and bias, are known to 10 times the tolerance. Nodes are added until all are.
-        At a dimension a number is known to a fifth of its spread instead, where that is more. Of
-        K > 2 classes the test error alone is known to it.
+        other than the `SparseTokenProblem`. It is absolute for errors and for a training loss up to
+        1; small test errors and losses are known to 100 times the tolerance, relative, but a loss
+        below 1e-4 to 1% of the tolerance. The AUC, and overlaps and bias relative to the larger of
+        the readout's norm and bias, are known to 10 times the tolerance. Nodes are added until all
+        are. At a dimension a number is known to a fifth of its spread instead, where that is more.
+        Of K > 2 classes the test error alone is known to it.
     workers : int >= 1
         Processes that compute points. In a `joblib.parallel_config`, 1 leaves the choice to it.
     keep : path, optional
@@ -124,8 +121,8 @@ def predict(
     -------
     Prediction, or TaskPrediction of a task
         Use it only if ``converged``, which is said of all its numbers; `errors` has the error of
-        each, and twice that covers 95%. Of a query that a `Descent` finds, errors, status and notes
-        are also those of the descent. At ridge 0 the status is NO_LIMIT on the threshold, and with
+        each, and twice that covers 95%. A query counts as exact: the error of one that a descent
+        found is not in them. At ridge 0 the status is NO_LIMIT on the threshold, and with
         another loss than the square where `capacity` has no limit. It is approximate where few
         directions carry the covariance of the tokens, so that the query varies: give `dimension`.
         `advice` explains a poor query.
@@ -153,8 +150,7 @@ def predict(
     """
     of_task = isinstance(problem, Bags)
     if tolerance is None:
-        descended = isinstance(getattr(model, "query", None), Descent)
-        tolerance = _OF_DESCENTS if of_task or descended else TOLERANCE
+        tolerance = _OF_TASKS if of_task else TOLERANCE
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     if test_problem is not None and not isinstance(test_problem, SparseTokenProblem):
         raise InvalidInput("test_problem", "a SparseTokenProblem or None", test_problem)
@@ -217,10 +213,6 @@ def _of_one_loss(
     tolerance: float,
 ) -> list[Prediction]:
     """Return predictions with readouts of one loss."""
-    if isinstance(model.query, Descent):
-        from sparsetoken.theory.descended import predict_after_descent
-
-        return predict_after_descent(problem, model, test_problem, readouts, tolerance)
     return Predictor(problem, model, test_problem).predictions(readouts, tolerance)
 
 

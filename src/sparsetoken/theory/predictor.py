@@ -11,7 +11,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
 from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query, Readout
+from sparsetoken.model.stages import Readout
 from sparsetoken.results import (
     Overlaps,
     Prediction,
@@ -36,8 +36,7 @@ class Predictor:
 
     A test problem has tokens of the same law. With `nodes` the number of nodes for each class and
     scramble is fixed. `like` is a predictor much like this one that has predicted the same
-    readouts: its solutions are where to start. The query of a model that a descent finds is
-    `found`.
+    readouts: its solutions are where to start.
 
     Raises
     ------
@@ -52,7 +51,6 @@ class Predictor:
         test_problem: SparseTokenProblem | None = None,
         nodes: int | None = None,
         like: Predictor | None = None,
-        found: Query | None = None,
     ) -> None:
         self.problem, self.model = problem, model
         self.tested = problem if test_problem is None else test_problem
@@ -60,7 +58,7 @@ class Predictor:
             legal = "those of the problem"
             raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
         model.check_test_problem(problem, self.tested)
-        self.query = found or working_query(problem, model)
+        self.query = working_query(problem, model)
         self.advice = advice_on(problem, model, self.query)
         self._limit = limit_status(problem, model.query)
         self._features = model_features(model, problem, self.query)

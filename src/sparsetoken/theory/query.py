@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention, Model, entry_of
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, TwoSteps, check_query
@@ -25,10 +24,6 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     check_query(query, problem.tokens)
     if isinstance(query, TwoSteps):
         return alignment_of(problem, query).query
-    if isinstance(query, Descent):
-        from sparsetoken.theory.dynamics import descended_query
-
-        return descended_query(problem, query).query
     if not isinstance(query, Query):
         return None
     if query.vector is not None:
@@ -44,10 +39,6 @@ def advice_on(problem: SparseTokenProblem, model: Model, query: Query | None) ->
         return ()
     steps = model.query
     away = turning_away(problem, steps, query.cosine) if isinstance(steps, TwoSteps) else ""
-    remedy = "the sharpness"
-    if isinstance(steps, TwoSteps):
-        remedy = "eta_q or beta"
-    elif isinstance(steps, Descent):
-        remedy = "steps, the rate of q or the beta of the network"
+    remedy = "eta_q or beta" if isinstance(steps, TwoSteps) else "the sharpness"
     pools = blunt(problem, query.sharpness, remedy) if isinstance(model, Attention) else ""
     return tuple(filter(None, (away, pools)))

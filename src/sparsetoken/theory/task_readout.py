@@ -15,7 +15,6 @@ from scipy.special import ndtri
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
 from sparsetoken.model import networks
-from sparsetoken.model.descent import Descent
 from sparsetoken.model.minimum import Minimum, minimization_of
 from sparsetoken.model.models import Attention, Model, Pooled, QueriedModel
 from sparsetoken.model.network_checks import check_metric
@@ -73,37 +72,16 @@ def predict_task(
         if not readout.ridge > 0:
             remedy = "Use a small ridge such as 1e-6."
             raise InvalidInput("ridge (lambda) on a task", "> 0", readout.ridge, remedy)
-    several = law_of(task).outputs > 1
-
-    def predictions(query: TaskQuery | None, accuracy: float) -> list[TaskPrediction]:
-        if several:
-            return _of_classes(task, model, readouts, query, accuracy)
-        features = TaskFeatures(task, model, loss, query)
-        curve = LearningCurve(features, task, loss, accuracy)
-        solved = [curve.solve(one.alpha1, one.ridge) for one in readouts]
-        return [_predicted(features, point) for point in solved]
-
-    if not isinstance(model.query, Descent):
-        return predictions(None, tolerance)
-    from sparsetoken.theory.descended import with_errors_of_query
-    from sparsetoken.theory.dynamics import descended_query
-
-    found = descended_query(task, model.query, tolerance)
-    return with_errors_of_query(
-        predictions(TaskQuery(found.cosines, found.sharpness), tolerance),
-        lambda *query: predictions(TaskQuery(*query), math.inf),
-        found,
-        allowed_errors,
-        tolerance,
-    )
+    if law_of(task).outputs > 1:
+        return _of_classes(task, model, readouts, tolerance)
+    features = TaskFeatures(task, model, loss)
+    curve = LearningCurve(features, task, loss, tolerance)
+    solved = [curve.solve(one.alpha1, one.ridge) for one in readouts]
+    return [_predicted(features, point) for point in solved]
 
 
 def _of_classes(
-    task: Problem,
-    model: Model,
-    readouts: Sequence[Readout],
-    query: TaskQuery | None,
-    tolerance: float,
+    task: Problem, model: Model, readouts: Sequence[Readout], tolerance: float
 ) -> list[TaskPrediction]:
     """Return predictions of readouts of K classes: minima with a frozen query.
 
@@ -117,7 +95,7 @@ def _of_classes(
     law, frozen = law_of(task), {}
     network: networks.Architecture = networks.Pooled()
     if isinstance(model, Attention):
-        query = query or _query_of(law.directions, model)
+        query = _query_of(law.directions, model)
         assert query is not None
         network, k = networks.Softmax(), query.sharpness
         frozen = {"q": (*(k * cosine for cosine in query.cosines), k)}
@@ -128,7 +106,7 @@ def _of_classes(
         for one in readouts
     ]
     # The loss is convex in the readout: there is one minimum.
-    found = minima(problems, ("informed",), tolerance if math.isfinite(tolerance) else 1.0)
+    found = minima(problems, ("informed",), tolerance)
     return [
         TaskPrediction(
             test_error=one.test_error,
@@ -191,13 +169,11 @@ class TaskFeatures(Features):
 
     first_points = 1024
 
-    def __init__(
-        self, task: Problem, model: Model, loss: Loss, query: TaskQuery | None = None
-    ) -> None:
+    def __init__(self, task: Problem, model: Model, loss: Loss) -> None:
         self._law = law = law_of(task).for_loss(loss)
         isotropic_only(law.tokens, "A readout on a task")
         check_metric(law, loss)
-        self._model, self._query = model, query or _query_of(law.directions, model)
+        self._model, self._query = model, _query_of(law.directions, model)
         beside = self._query is not None and self._query.sharpness > 0 and self._query.sine > 0
         J = len(law.directions) + beside
         super().__init__(task, isotropic(J))
@@ -314,7 +290,7 @@ def _query_of(names: tuple[str, ...], model: Model) -> TaskQuery | None:
     if not (isinstance(query, Query) and given):
         one = "Query(cosine, sharpness) of the one direction"
         several = f"Query(cosines=...) of {', '.join(names)}"
-        legal = f"{one if len(names) == 1 else several}, or a Descent"
+        legal = one if len(names) == 1 else several
         example = f"st.Query(cosines={{{names[0]!r}: 0.8}}, sharpness=2.0)"
         remedy = "" if len(names) == 1 else f"Write {example}, for example."
         raise InvalidInput("query on a task", legal, query, remedy)

@@ -235,8 +235,6 @@ def test_a_column_that_is_zero_has_no_cosine():
 
 
 def test_what_is_for_one_layer_says_so():
-    with pytest.raises(InvalidInput, match="which have one query"):
-        st.Attention(st.Descent(Transformer(2)))
     with pytest.raises(InvalidInput, match="True or False; got 'no'"):
         Transformer(2, causal="no")
     wrong = st.networks.Network(lambda H, c: H.mean(), ["q"], gram=True)

@@ -13,10 +13,12 @@ import pytest
 from attention_descent import alternating, attention_descent, quantities
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss
-from sparsetoken.model.models import Attention, HardAttention
+from sparsetoken.model import networks
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.results import Course, Prediction, StatusCode
+from sparsetoken.results import StatusCode
 from sparsetoken.studies import settings
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory.dynamics import replica as replicas
@@ -208,28 +210,33 @@ def test_steps_that_diverge_are_said_and_what_came_before_is_kept():
             assert np.isnan(values[known:]).all(), name
     assert np.isfinite(found.numerical_error)
     assert found.best_step < known
-    with pytest.raises(InvalidInput, match="descent that does not diverge"):
-        predict(PROBLEM, Attention(wild), Readout())
+    with pytest.raises(InvalidInput, match=r"diverged: take an earlier step, as weights\.isel"):
+        found.weights.query(1.0)
+    assert found.weights.isel(step=known - 1).query(1.0) == Query(0.0, 0.0)
 
 
-@pytest.mark.slow
-def test_a_readout_follows_the_descent():
-    descent = alternating(2.0, 4, 1.0, 8.0, 0.5, beta=1.2)
-    course = descend(PROBLEM, descent)
-    assert isinstance(course, Course)
-    assert course.status.converged
-    after = predict(PROBLEM, Attention(descent), Readout(alpha1=2.0), tolerance=1e-3)
-    assert isinstance(after, Prediction)
-    weights = course.weights
-    assert after.query == Query(weights.cosines[-1, 0, 0], 1.2 * weights.norms[-1, 0])
-    given = predict(PROBLEM, Attention(after.query), Readout(alpha1=2.0), tolerance=1e-3)
-    assert after.test_error == given.test_error
-    hard = predict(PROBLEM, HardAttention(descent), Readout(alpha1=2.0), tolerance=1e-2)
-    assert hard.cosine == after.cosine
-    tested = predict(
-        PROBLEM, Attention(descent), Readout(alpha1=2.0), test_problem=PROBLEM, tolerance=1e-3
-    )
-    assert tested == after
+def test_the_query_of_a_descent_is_frozen_by_two_calls():
+    descent = alternating([2.0, 3.0], 4, 1.0, 8.0, 0.5, beta=1.2)
+    courses = descend(PROBLEM, descent, replicas=2)
+    weights = courses.weights
+    queries = weights.query(1.2)
+    assert queries == Query(weights.cosines[:, -1, 0, 0], 1.2 * weights.norms[:, -1, 0])
+    assert weights[0].isel(step=2).query(0.0) == Query(weights.cosines[0, 2, 0, 0], 0.0)
+    found = predict(PROBLEM, Attention(queries), Readout(alpha1=2.0), tolerance=0.05)
+    assert found.cosine.tolist() == weights.cosines[:, -1, 0, 0].tolist()
+    with pytest.raises(
+        InvalidInput, match=r"a Query or TwoSteps; .*course\.weights\.query\(beta\)"
+    ):
+        Attention(descent)
+
+
+@pytest.mark.parametrize(
+    "network", [networks.Softmax(heads=2), networks.Gated(1), networks.Pooled()]
+)
+def test_a_query_is_that_of_a_network_with_one(network):
+    course = descend(PROBLEM, Descent(network, steps=1), replicas=2)
+    with pytest.raises(InvalidInput, match="whose first column is its one query q; got"):
+        course.weights.query(1.0)
 
 
 def test_bad_values():

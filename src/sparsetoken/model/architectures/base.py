@@ -22,7 +22,7 @@ class Model:
     ----------
     name : str
         The word that the command line and JSON use.
-    query : Query or TwoSteps or Descent or None
+    query : Query or TwoSteps or None
         The given query, or how it is found; None for a model without one.
 
     See Also

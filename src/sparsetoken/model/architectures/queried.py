@@ -11,14 +11,12 @@ import numpy as np
 from sparsetoken.base.parameters import parameter, value
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.architectures.base import Model
-from sparsetoken.model.architectures.networks import QueryNetwork
 from sparsetoken.model.architectures.weights import (
     ACTIVATIONS,
     elementwise_weights,
     largest_weight,
     softmax_weights,
 )
-from sparsetoken.model.descent import Descent
 from sparsetoken.model.stages import Query, TwoSteps
 
 __all__ = ["Attention", "Elementwise", "HardAttention", "QueriedModel"]
@@ -26,25 +24,16 @@ __all__ = ["Attention", "Elementwise", "HardAttention", "QueriedModel"]
 _LARGEST_EXPONENT = 300.0  # e^300 squared is still a float64
 
 
-AnyQuery = Query | TwoSteps | Descent
-
-
-def _query(given: Any) -> AnyQuery:
-    if not isinstance(given, AnyQuery):
-        legal = "a Query, TwoSteps or a Descent"
-        raise InvalidInput("query", legal, given)
-    network = given.network if isinstance(given, Descent) else None
-    if network is not None and not (isinstance(network, QueryNetwork) and network.heads == 1):
-        legal = "Softmax() with one head, or Elementwise(...), which have one query"
-        raise InvalidInput("network of the descent", legal, network)
+def _query(given: Any) -> Query | TwoSteps:
+    if not isinstance(given, Query | TwoSteps):
+        remedy = "That of a descent is course.weights.query(beta), where course = st.descend(...)."
+        raise InvalidInput("query", "a Query or TwoSteps", given, remedy)
     return given
 
 
 @value
 class QueriedModel(Model, abc.ABC):
     """A model with a query, <w, X^T a> + b with weights a of the scores beta X q of the tokens.
-
-    A `Descent` trains all weights of its network; its final query is then frozen.
 
     Attributes
     ----------
@@ -63,11 +52,11 @@ class QueriedModel(Model, abc.ABC):
     (True, False)
     """
 
-    query: AnyQuery = parameter(
+    query: Query | TwoSteps = parameter(
         "given query, or how it is found",
         default=TwoSteps(),
         find=_query,
-        kind="Query or TwoSteps or Descent",
+        kind="Query or TwoSteps",
     )
     sees_mean: ClassVar[bool] = False
 
@@ -158,7 +147,7 @@ class HardAttention(QueriedModel):
 class Elementwise(QueriedModel):
     """Attention without normalisation, <w, (1/L) X^T phi(beta X q)> + b.
 
-    `TwoSteps` are those of softmax attention; a `Descent` trains the network that it names.
+    `TwoSteps` are those of softmax attention.
 
     See Also
     --------

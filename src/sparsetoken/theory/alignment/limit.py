@@ -11,8 +11,6 @@ from jaxtyping import Float
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses.gaussian_means import smoothed_at
-from sparsetoken.model.architectures.queried import AnyQuery
-from sparsetoken.model.descent import Descent
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, TwoSteps, check_query
 from sparsetoken.numerics.backend import with_x64
@@ -46,23 +44,18 @@ class QueryLaw:
         return float(self.mean @ spectrum.signal)
 
 
-def query_law(problem: SparseTokenProblem, query: AnyQuery) -> QueryLaw:
+def query_law(problem: SparseTokenProblem, query: Query | TwoSteps) -> QueryLaw:
     """Return the law of the query of a model.
 
     Raises
     ------
     InvalidInput
-        If scores have no noise along a given query, it is a vector that is none of these tokens,
-        or it is found by descent on all weights, which is known for isotropic tokens only.
+        If scores have no noise along a given query, or it is a vector that is none of these tokens.
     """
     if isinstance(query, TwoSteps):
         return trained_law(problem, query)[0]
-    if isinstance(query, Descent):
-        remedy = "A readout after descent on all weights is known for isotropic tokens only."
-        raise InvalidInput("tokens", "Isotropic() here", problem.tokens, remedy)
     check_query(query, problem.tokens)
     spectrum = spectrum_of(problem)
-    assert isinstance(query, Query)  # as checked
     if query.vector is not None:
         q = spectrum.turned(np.array(query.vector))
         law = QueryLaw(q, np.zeros(len(q)), query.sharpness)

@@ -6,19 +6,17 @@ import functools
 import math
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from sparsetoken.base.validation import InvalidInput, integer, real
+from sparsetoken.base.validation import integer, real
 from sparsetoken.model.descent import Descent, require_descent
-from sparsetoken.model.stages import Query
 from sparsetoken.model.task_law import Problem
-from sparsetoken.model.training import training_of
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread
-from sparsetoken.results import Course, NetworkPath, Status, Weights
+from sparsetoken.results import Course, NetworkPath, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.results.record import fields_of, stacked
 from sparsetoken.theory.dynamics.follow import Trajectory, follow
@@ -190,62 +188,3 @@ def _path(
     )
     test_error, attended, loss = (_to_all_steps(trajectory, x) for x in (*outcome, loss))
     return NetworkPath(test_error, loss, attended, weights, **shape)
-
-
-class DescendedQuery(NamedTuple):
-    """The query that a descent ends with, by its cosines with the directions, and its errors."""
-
-    cosines: tuple[float, ...]
-    sharpness: float
-    cosine_errors: tuple[float, ...]
-    sharpness_error: float
-    status: Status
-    notes: tuple[str, ...]
-
-    @property
-    def query(self) -> Query:
-        """The query for the one signal of a sparse-token problem."""
-        return Query(self.cosines[0], self.sharpness)
-
-    def shifted(self) -> list[tuple[tuple[float, ...], float]]:
-        """Return cosines and sharpness with one of them at a time moved by its error."""
-        moved = []
-        for place, (s, error) in enumerate(zip(self.cosines, self.cosine_errors, strict=True)):
-            cosines = list(self.cosines)
-            cosines[place] = s - math.copysign(error, s)  # towards 0: the cosines stay possible
-            moved += [(tuple(cosines), self.sharpness)] if error > 0 else []
-        more = [(self.cosines, self.sharpness + self.sharpness_error)]
-        return moved + (more if self.sharpness_error > 0 else [])
-
-
-def descended_query(
-    problem: Problem, descent: Descent, tolerance: float = TOLERANCE
-) -> DescendedQuery:
-    """Return the query that a descent ends with; the tolerance is as of `descend`.
-
-    Raises
-    ------
-    InvalidInput
-        If the descent diverges.
-    """
-    training_of(problem, descent)  # forgets what is known of functions that have changed
-    return _descended_query(problem, descent, tolerance)
-
-
-@functools.lru_cache(maxsize=32)
-def _descended_query(problem: Problem, descent: Descent, tolerance: float) -> DescendedQuery:
-    course = descend(problem, descent, tolerance=tolerance, progress=False)
-    weights, errors = course.weights, course.errors.weights
-    cosines = weights.cosines[-1, 0]
-    if not np.isfinite(cosines).all():
-        remedy = "Lower the rates or momentum."
-        raise InvalidInput("query", "found by a descent that does not diverge", descent, remedy)
-    beta = float(descent.network.beta)  # type: ignore[attr-defined]
-    return DescendedQuery(
-        tuple(cosines.tolist()),
-        beta * float(weights.norms[-1, 0]),
-        tuple(errors.cosines[-1, 0].tolist()),
-        beta * float(errors.norms[-1, 0]),
-        course.status,
-        course.advice,
-    )
