@@ -79,9 +79,9 @@ def predict(
         The position law is ignored, except for `Vectorized`, where it must be uniform. Among
         tokens of a covariance ridge 0 needs an inverse of it, covariances within and between
         samples must commute, and beside the latter the weights of a model add up to 1.
-        A task other than the `SparseTokenProblem` has isotropic tokens; its model is `Pooled` or
-        has a query that is given by its cosines, of K > 2 classes that of `Attention`, and the
-        ridge is > 0.
+        A task other than the `SparseTokenProblem` has isotropic tokens and two classes or a target
+        that is a number; its model is `Pooled` or has a query that is given by its cosines, and the
+        ridge is > 0. `minimize` has readouts of K > 2 classes.
     model : Model
         With its query, or the steps that find it. `Elementwise` uses the query that the
         steps find for softmax attention.
@@ -108,7 +108,6 @@ def predict(
         below 1e-4 to 1% of the tolerance. The AUC, and overlaps and bias relative to the larger of
         the readout's norm and bias, are known to 10 times the tolerance. Nodes are added until all
         are. At a dimension a number is known to a fifth of its spread instead, where that is more.
-        Of K > 2 classes the test error alone is known to it.
     workers : int >= 1
         Processes that compute points. In a `joblib.parallel_config`, 1 leaves the choice to it.
     keep : path, optional

@@ -14,9 +14,7 @@ from scipy.special import ndtri
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
-from sparsetoken.model import networks
-from sparsetoken.model.minimum import Minimum, minimization_of
-from sparsetoken.model.models import Attention, Model, Pooled, QueriedModel
+from sparsetoken.model.models import Model, Pooled, QueriedModel
 from sparsetoken.model.network_checks import check_metric
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.model.task_law import Problem, TaskLaw, law_of
@@ -64,62 +62,22 @@ def predict_task(
     Raises
     ------
     InvalidInput
-        If the model or its query is not known for tasks, tokens have a covariance, the ridge is 0,
-        or the loss does not fit the targets.
+        If the model or its query is not known for tasks, there are K > 2 classes, tokens have a
+        covariance, the ridge is 0, or the loss does not fit the targets.
     """
-    loss = readouts[0].loss
+    loss, outputs = readouts[0].loss, law_of(task).outputs
+    if outputs > 1:
+        minimum = 'st.Minimum(st.networks.Softmax(), alpha, ridge, frozen={"q": (...)})'
+        remedy = f"Write st.minimize(task, {minimum}), with overlaps and norm of the query."
+        raise InvalidInput("task", "of two classes or one number", f"{outputs} outputs", remedy)
     for readout in readouts:
         if not readout.ridge > 0:
             remedy = "Use a small ridge such as 1e-6."
             raise InvalidInput("ridge (lambda) on a task", "> 0", readout.ridge, remedy)
-    if law_of(task).outputs > 1:
-        return _of_classes(task, model, readouts, tolerance)
     features = TaskFeatures(task, model, loss)
     curve = LearningCurve(features, task, loss, tolerance)
     solved = [curve.solve(one.alpha1, one.ridge) for one in readouts]
     return [_predicted(features, point) for point in solved]
-
-
-def _of_classes(
-    task: Problem, model: Model, readouts: Sequence[Readout], tolerance: float
-) -> list[TaskPrediction]:
-    """Return predictions of readouts of K classes: minima with a frozen query.
-
-    Raises
-    ------
-    InvalidInput
-        If the model is neither `Pooled` nor `Attention`, or the query or loss does not fit.
-    """
-    from sparsetoken.theory.minimum.branches import minima
-
-    law, frozen = law_of(task), {}
-    network: networks.Architecture = networks.Pooled()
-    if isinstance(model, Attention):
-        query = _query_of(law.directions, model)
-        assert query is not None
-        network, k = networks.Softmax(), query.sharpness
-        frozen = {"q": (*(k * cosine for cosine in query.cosines), k)}
-    elif not isinstance(model, Pooled):
-        raise InvalidInput("model on a task of K > 2 classes", "Pooled or Attention", model)
-    problems = [
-        minimization_of(task, Minimum(network, one.alpha1, one.ridge, loss=one.loss, frozen=frozen))
-        for one in readouts
-    ]
-    # The loss is convex in the readout: there is one minimum.
-    found = minima(problems, ("informed",), tolerance)
-    return [
-        TaskPrediction(
-            test_error=one.test_error,
-            training_loss=one.training_loss,
-            weights=one.weights,
-            errors=TaskOutcome(one.errors.test_error, one.errors.training_loss, one.errors.weights),
-            numerical_error=one.numerical_error,
-            residual=one.residual,
-            iterations=one.iterations,
-            status=one.status,
-        )
-        for one in found
-    ]
 
 
 def _predicted(features: TaskFeatures, point: SolvedPoint) -> TaskPrediction:

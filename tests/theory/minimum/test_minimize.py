@@ -260,13 +260,10 @@ THREE = st.model.ConceptProblem(3, (4.0, 4.0), [[0, 0], [1, 0], [0, 1]], [0.4, 0
 @pytest.mark.slow
 def test_a_readout_of_three_classes_is_a_minimum_with_a_given_query():
     """Real tokens, with the query that is given, decide."""
-    query = st.Query(cosines={"1": 0.6, "2": 0.5}, sharpness=2.0)
-    readout = st.Readout("logistic", ridge=0.1, alpha1=2.0)
-    known = st.predict(THREE, st.Attention(query), readout, tolerance=0.02)
+    minimum = st.Minimum(SOFTMAX, alpha=2.0, ridge=0.1, frozen={"q": (1.2, 1.0, 2.0)})
+    known = st.minimize(THREE, minimum, starts=["informed"], tolerance=0.02)
     assert known.status == "converged"
     assert known.weights.names == ("q", "w0", "w1", "w2")
-    frozen = {"q": (1.2, 1.0, 2.0)}
-    minimum = st.Minimum(SOFTMAX, alpha=2.0, ridge=0.1, frozen=frozen)
     own = st.simulation.minimize(THREE, minimum, dimension=150, trials=12)
     for name in ("test_error", "training_loss"):
         value, error = getattr(known, name), getattr(known.errors, name)
@@ -274,12 +271,11 @@ def test_a_readout_of_three_classes_is_a_minimum_with_a_given_query():
         assert within(value, error, mean, spread, 4 / 150 * abs(value)), name
 
 
-def test_readouts_of_three_classes_have_few_models():
-    hard = st.model.HardAttention(st.Query(cosines={"1": 0.6}))
-    with pytest.raises(InvalidInput, match="Pooled or Attention"):
-        st.predict(THREE, hard, st.Readout("logistic", ridge=0.1))
-    with pytest.raises(InvalidInput, match="logistic"):
-        st.predict(THREE, st.Pooled(), st.Readout("square", ridge=0.1))
+def test_predict_refuses_three_classes_and_names_the_minimum():
+    with pytest.raises(
+        InvalidInput, match=r"got '3 outputs'.* st\.minimize\(task, st\.Minimum\(.*frozen"
+    ):
+        st.predict(THREE, st.Pooled(), st.Readout("logistic", ridge=0.1))
 
 
 def test_weights_that_run_away_have_no_limit_and_a_ridge_holds_them():
