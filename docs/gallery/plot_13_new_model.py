@@ -2,8 +2,8 @@
 A model of your own
 ===================
 
-A model is a class with a method that returns the weights of the tokens. Theory,
-simulation and the command line can then use it. Here the two tokens with the
+A model is a class with a method that returns the weights of the tokens. Theory
+and simulation can then use it. Here the two tokens with the
 largest scores share the weight.
 """
 
@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sparsetoken as st
-from sparsetoken.model import ModelEntry, QueriedModel, register
+from sparsetoken.model import QueriedModel
 
 # %%
 # The model has a query, as attention has, and computes the weights of the tokens
@@ -34,8 +34,6 @@ class TopTwo(QueriedModel):
         np.put_along_axis(chosen, largest, 0.5, axis=-1)
         return chosen
 
-
-register(ModelEntry(TopTwo, summary="the two largest scores"))
 
 # %%
 # Lines are theory, points are simulations.

@@ -20,12 +20,9 @@ from sparsetoken.model.models import (
     Elementwise,
     HardAttention,
     Model,
-    ModelEntry,
     Pooled,
     QueriedModel,
     Vectorized,
-    make_model,
-    register,
 )
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
@@ -47,13 +44,6 @@ class TopTwo(QueriedModel):
         chosen = np.zeros_like(scores)
         np.put_along_axis(chosen, np.argsort(scores, axis=-1)[..., -2:], 0.5, axis=-1)
         return chosen
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _top_two():
-    register(ModelEntry(TopTwo))
-    yield
-    del MODELS["top_two"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +125,7 @@ OVERLAPS = ("query_overlap", "orthogonal_overlap", "noise_overlap", "bias")
 
 
 def test_the_table_has_a_row_for_each_model():
-    assert {case.model.name for case in CASES} == set(MODELS)
+    assert {case.model.name for case in CASES} == {*MODELS, "top_two"}
 
 
 def excess(case, names=(*QUANTITIES, *OVERLAPS)):
@@ -352,9 +342,8 @@ def test_where_all_features_are_0_ties_count_one_half(activation, rate, engine):
         assert measured == pytest.approx(expected.to_dict()[name], abs=allowance), name
 
 
-def test_a_model_from_outside_is_made_by_its_name():
+def test_a_model_from_outside_has_curves():
     query = Query(0.8, 1.0)
-    assert make_model("top_two", query) == TopTwo(query)
     loads = Readout(alpha1=[1.0, 4.0])
     curve = predict(SparseTokenProblem(6), TopTwo(query), loads, tolerance=1e-2)
     assert curve.shape == (2,)

@@ -1,53 +1,28 @@
-"""Models as values, and the table of what is needed of each."""
+"""Models as values, and classes of one's own."""
 
 import dataclasses
-from typing import ClassVar
 
 import pytest
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.models import (
-    MODELS,
     Attention,
     Elementwise,
     HardAttention,
     Model,
-    ModelEntry,
     Pooled,
     QueriedModel,
     Vectorized,
-    entry_of,
     make_model,
-    register,
+    require_model,
 )
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query, TwoSteps
-from sparsetoken.simulation.features import FeatureSampler, sampler_of
-from sparsetoken.theory import predict
+from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.model.tokens import Isotropic, TokenCovariance
+from sparsetoken.simulation import simulate
+from sparsetoken.theory import capacity, predict
 
 QUERY = Query(0.3, 2.0)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_row_of_the_table_gives_all_that_it_names(name):
-    entry = MODELS[name]
-    assert entry.name == name == entry.kind.name
-    model = make_model(name)
-    assert type(model) is entry.kind
-    assert entry_of(model) is entry
-    law = entry.resolve("theory")
-    assert callable(law) or (law is None and entry.has_query)
-    assert isinstance(sampler_of(model, SparseTokenProblem()), FeatureSampler)
-    assert entry.summary
-    if entry.estimator:
-        assert entry.estimator.startswith("sparsetoken.estimators:")
-    assert entry.has_query == (model.query is not None) == isinstance(model, QueriedModel)
-
-
-def test_options_are_the_fields_beside_the_query():
-    assert MODELS["elementwise"].options == ("activation",)
-    for name in ("attention", "hard_attention", "pooled", "vectorized"):
-        assert MODELS[name].options == ()
 
 
 def test_what_a_model_does_not_have_plays_no_part():
@@ -67,9 +42,9 @@ def test_what_a_model_does_not_have_plays_no_part():
         (lambda: Attention(0.9), "query"),
         (lambda: Attention("attention"), "query"),
         (lambda: HardAttention(None), "query"),
-        (lambda: entry_of("attention"), "model"),
-        (lambda: entry_of(Attention), "model"),
-        (lambda: entry_of(None), "model"),
+        (lambda: require_model("attention"), "model"),
+        (lambda: require_model(Attention), "model"),
+        (lambda: require_model(None), "model"),
         (lambda: predict(SparseTokenProblem(), "attention"), "model"),
     ],
 )
@@ -78,55 +53,29 @@ def test_bad_models_are_refused(make, word):
         make()
 
 
-@pytest.fixture
-def _own_table():
-    """The table as it was, after the test."""
-    before = dict(MODELS)
-    yield
-    MODELS.clear()
-    MODELS.update(before)
+@dataclasses.dataclass(frozen=True)
+class Features(Model):
+    """A model without a query that is neither pooled nor vectorized."""
 
 
-def _entry(kind: type[Model]) -> ModelEntry:
-    row = MODELS["pooled"]
-    return ModelEntry(kind, theory=row.theory, simulation=row.simulation)
+def test_a_model_without_a_query_is_one_of_the_package():
+    for run in (predict, capacity, simulate):
+        with pytest.raises(InvalidInput, match=r"your own from st\.model\.QueriedModel"):
+            run(SparseTokenProblem(), Features())
 
 
-def _another(word: str) -> type[Model]:
-    @dataclasses.dataclass(frozen=True)
-    class Another(Model):
-        name: ClassVar[str] = word
-
-    return Another
-
-
-def test_a_subclass_without_a_row_of_its_own_is_refused():
-    @dataclasses.dataclass(frozen=True)
-    class Quiet(Attention):
-        """It has the name of another model, but not its features."""
-
-    with pytest.raises(InvalidInput, match="register your own model"):
-        predict(SparseTokenProblem(), Quiet(QUERY))
-
-
-@pytest.mark.usefixtures("_own_table")
-def test_a_model_from_outside_has_a_name_of_its_own():
-    kind = _another("another")
-    register(_entry(kind))
-    assert entry_of(kind()).kind is kind
-    assert make_model("another") == kind()
-    with pytest.raises(InvalidInput, match="no other model"):
-        register(_entry(_another("attention")))
-
-
-@pytest.mark.usefixtures("_own_table")
-def test_a_cell_that_defines_a_model_can_run_again():
-    first, second = _another("another"), _another("another")
-    register(_entry(first))
-    register(_entry(second))
-    assert entry_of(second()).kind is second
-    with pytest.raises(InvalidInput, match="register"):
-        entry_of(first())
+@pytest.mark.parametrize("kind", [Pooled, Vectorized, Attention, HardAttention])
+@pytest.mark.parametrize("law", [Isotropic(), TokenCovariance([1.0, 2.0, 3.0], signal=[1, 0, 0])])
+def test_a_subclass_has_the_features_of_its_parent(kind, law):
+    other = dataclasses.make_dataclass("Other", [], bases=(kind,), frozen=True)
+    given = [QUERY] if issubclass(kind, QueriedModel) else []
+    problem, readout = SparseTokenProblem(3, 1, 2.0, tokens=law), Readout(alpha1=2.0)
+    for run in (
+        lambda model: predict(problem, model, readout, tolerance=0.05),
+        lambda model: capacity(problem, model, tolerance=0.05),
+        lambda model: simulate(problem, model, readout, dimension=3, trials=2).mean,
+    ):
+        assert run(other(*given)) == run(kind(*given))
 
 
 def test_the_weights_of_vectorized_belong_to_positions():
@@ -138,21 +87,16 @@ def test_the_weights_of_vectorized_belong_to_positions():
     Pooled().check_test_problem(short, long)
 
 
-@pytest.mark.usefixtures("_own_table")
-def test_results_of_a_model_from_outside_are_kept_by_its_version_law_and_sampler(tmp_path):
-    kind = _another("another")
-    register(_entry(kind))
+def test_results_of_a_model_from_outside_are_kept_by_its_version(tmp_path):
+    kind = dataclasses.make_dataclass("Own", [], bases=(Attention,), frozen=True)
 
     def kept():
-        predict(SparseTokenProblem(), kind(), keep=tmp_path)
+        predict(SparseTokenProblem(3, 1, 2.0), kind(QUERY), tolerance=0.05, keep=tmp_path)
         return len([*tmp_path.iterdir()])
 
-    with pytest.raises(InvalidInput, match=r"given a version; got '.*Another'"):
+    with pytest.raises(InvalidInput, match=r"given a version; got '.*Own'"):
         kept()
     kind.version = "1"
     assert (kept(), kept()) == (1, 1)
     kind.version = "2"
     assert kept() == 2
-    law = entry_of(kind()).resolve("theory")
-    register(dataclasses.replace(entry_of(kind()), theory=lambda *given: law(*given)))
-    assert kept() == 3

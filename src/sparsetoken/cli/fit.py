@@ -30,6 +30,11 @@ OF_TWO = ("specificity", "sensitivity")
 """The shares of the bags of the first class, and of the second, that are found."""
 FITTED = ("ridge", "sharpness", "gain")
 """The reported values of a fitted model for each class, if any; an attribute ends in _."""
+_ESTIMATORS = {
+    "attention": "AttentionClassifier",
+    "pooled": "PooledLinearClassifier",
+    "vectorized": "VectorizedLinearClassifier",
+}
 
 
 @command
@@ -104,9 +109,8 @@ def fit(
     from sparsetoken.estimators.inputs import told_alike
     from sparsetoken.estimators.operating import AUTO
     from sparsetoken.estimators.saving import check_savable, save
-    from sparsetoken.model.models import MODELS
 
-    choice("model", model, ["bag", *(name for name, entry in MODELS.items() if entry.estimator)])
+    choice("model", model, ["bag", *_ESTIMATORS])
     folds, seed = None if folds is None else integer("folds", folds, 2), o.random_state(seed)
     if out is not None:
         require_place("--out", out, file)
@@ -180,11 +184,10 @@ def fit(
 
 
 def _estimator(model: str, seed: int, numbers: bool) -> Any:
-    from sparsetoken.estimators import BagClassifier, BagRegressor
-    from sparsetoken.model.models import MODELS
+    from sparsetoken import estimators
 
-    own = BagRegressor if numbers else BagClassifier
-    kind = own if model == "bag" else MODELS[model].resolve("estimator")
+    own = "BagRegressor" if numbers else "BagClassifier"
+    kind = getattr(estimators, own if model == "bag" else _ESTIMATORS[model])
     return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
 
 

@@ -121,7 +121,7 @@ class Values:
 
     def unused(self, models: Sequence[str]) -> list[str]:
         """Return advice about options that have no effect on any of the models."""
-        kinds = [MODELS[model].kind for model in models]
+        kinds = [MODELS[model] for model in models]
         names, told = ", ".join(models), []
         moved = self._moved(TwoSteps)
         given = [f"--{name}" for name in ("cosine", "sharpness") if getattr(self, name) is not None]

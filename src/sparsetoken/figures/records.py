@@ -138,8 +138,7 @@ def _legend(ax: Axes) -> None:
 
 def parameter_of(name: str) -> Parameter | None:
     """Return the declaration of a parameter of problems, stages or models; None if it is none."""
-    models = (entry.kind for entry in MODELS.values())
-    for kind in (SparseTokenProblem, TwoSteps, Readout, Descent, Query, *models):
+    for kind in (SparseTokenProblem, TwoSteps, Readout, Descent, Query, *MODELS.values()):
         if name in (declared := parameters_of(kind)):
             return declared[name]
     return None

@@ -9,13 +9,10 @@ from .models import Attention as Attention
 from .models import Elementwise as Elementwise
 from .models import HardAttention as HardAttention
 from .models import Model as Model
-from .models import ModelEntry as ModelEntry
 from .models import Pooled as Pooled
 from .models import QueriedModel as QueriedModel
 from .models import Vectorized as Vectorized
-from .models import entry_of as entry_of
 from .models import make_model as make_model
-from .models import register as register
 from .problem import Letters as Letters
 from .problem import SparseTokenProblem as SparseTokenProblem
 from .stages import Query as Query

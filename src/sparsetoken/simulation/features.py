@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sparsetoken.model.models import Model, entry_of
+from sparsetoken.model.models import HardAttention, Model, Pooled, Vectorized
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
@@ -281,12 +281,11 @@ class HardSampler(QueriedSampler):
 
 
 def sampler_of(model: Model, problem: SparseTokenProblem) -> FeatureSampler:
-    """Return what samples the features of a model on a problem.
-
-    Raises
-    ------
-    InvalidInput
-        If the model is not in the table.
-    """
-    sampler: FeatureSampler = entry_of(model).resolve("simulation")(model, problem)
-    return sampler
+    """Return what samples the features of a model on a problem."""
+    if isinstance(model, Pooled):
+        return PooledSampler(model, problem)
+    if isinstance(model, Vectorized):
+        return VectorizedSampler(model, problem)
+    if isinstance(model, HardAttention):
+        return HardSampler(model, problem)
+    return QueriedSampler(model, problem)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from sparsetoken.base.validation import InvalidInput, integer
-from sparsetoken.model.models import Attention, Model, own_parts
+from sparsetoken.model.models import Attention, Model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.model.values import broadcast
@@ -117,7 +117,7 @@ def simulate(
         plans,
         grid,
         trials,
-        call=["simulate", own_parts(model)],
+        call=["simulate"],
         workers=workers,
         keep=keep,
         on_trial=on_trial,

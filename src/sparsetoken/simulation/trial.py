@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput, integer, real
-from sparsetoken.model.models import Model, entry_of
+from sparsetoken.model.models import Model, require_model
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import (
     Query,
@@ -59,7 +59,7 @@ class TrialPlan:
 
     def __post_init__(self) -> None:
         require_problem(self.problem)
-        entry_of(self.model)
+        require_model(self.model)
         require_readout(self.readout)
         require_numbers(self.problem, self.model, self.readout, self.test_problem)
         real("alpha1 (n1/d)", self.readout.alpha1, 0.0, remedy="A simulation needs finite data.")

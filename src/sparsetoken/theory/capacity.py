@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sparsetoken.base.validation import real
-from sparsetoken.model.models import Attention, Model, QueriedModel, own_parts
+from sparsetoken.model.models import Attention, Model, QueriedModel, Vectorized
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Query
 from sparsetoken.model.values import broadcast
@@ -110,7 +110,7 @@ def capacity(
     rows = solved(
         functools.partial(_capacities, tolerance=tolerance),
         grid.points,
-        call=["capacity", tolerance, own_parts(model)],
+        call=["capacity", tolerance],
         workers=workers,
         keep=keep,
         what="capacities",
@@ -155,7 +155,7 @@ def capacity_of(
     spectrum = spectrum_of(problem)
     if not isinstance(model, QueriedModel):
         whole = problem.length * spectrum.mean_token(problem.length)
-        if model.name == "vectorized" and problem.length > 1:
+        if isinstance(model, Vectorized) and problem.length > 1:
             gain(spectrum.within, spectrum.signal)  # refuses: differences of tokens have S_w
         return _of_one(_like(problem, gain(whole, spectrum.signal)), model, None, tolerance)
     stronger = gain(spectrum.within, spectrum.signal)  # refuses an S_w without an inverse

@@ -41,7 +41,7 @@ class FeatureLaw:
 
     See Also
     --------
-    sparsetoken.model.ModelEntry : Takes the law of a model of your own.
+    sparsetoken.model.QueriedModel : A model of your own, whose law follows from its weights.
 
     Examples
     --------

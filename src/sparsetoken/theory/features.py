@@ -11,7 +11,7 @@ import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
-from sparsetoken.model.models import Model, QueriedModel
+from sparsetoken.model.models import Model, Pooled, QueriedModel
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.results import Overlaps, ReadoutOutcome
@@ -236,7 +236,7 @@ class LinearFeatures(ModelFeatures):
     def __init__(self, problem: SparseTokenProblem, model: Model) -> None:
         self._spectrum = spectrum_of(problem)
         xi, first = self._spectrum.signal, self._covariance(problem.length)
-        if model.name == "pooled":
+        if isinstance(model, Pooled):
             super().__init__(
                 problem, model, CommutingCovariances(first[None], Directions(xi[:, None]))
             )
@@ -292,7 +292,7 @@ class QueriedFeatures(ModelFeatures):
         self.spectrum = spectrum_of(problem)
         if self.spectrum.has_effect and model.sees_mean:
             remedy = "Simulate it with st.simulate, or leave between out."
-            legal = f"without a between covariance for {model.name}, whose weights see it"
+            legal = f"without a between covariance for {type(model).__name__}, whose weights see it"
             raise InvalidInput("tokens", legal, problem.tokens, remedy)
         self._query = query_law(problem, model.query)
         self._width = self._query.width(self.spectrum)
@@ -363,7 +363,4 @@ def model_features(model: Model, problem: SparseTokenProblem, query: Query | Non
         return IsotropicFeatures(model, problem, query)
     if isinstance(model, QueriedModel):
         return QueriedFeatures(problem, model)
-    if model.name in ("pooled", "vectorized"):
-        return LinearFeatures(problem, model)
-    legal = "one with a query, Pooled() or Vectorized() for tokens of a covariance"
-    raise InvalidInput("model", legal, model)
+    return LinearFeatures(problem, model)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from sparsetoken.base.validation import InvalidInput, real
-from sparsetoken.model.models import Attention, Model, entry_of, own_parts
+from sparsetoken.model.models import Attention, Model, require_model
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Readout, require_readout
 from sparsetoken.model.task_law import Bags, Problem
@@ -161,14 +161,14 @@ def predict(
         require_problem(problem)
     grid = broadcast(problem, model, readout)
     for _, classifier, at in grid.points:
-        entry_of(classifier)
+        require_model(classifier)
         require_readout(at)
     rows = solved(
         functools.partial(
             _predictions, test_problem=test_problem, tolerance=tolerance, dimension=dimension
         ),
         grid.points,
-        call=["predict", test_problem, tolerance, dimension, own_parts(model)],
+        call=["predict", test_problem, tolerance, dimension],
         together=_of_features,
         workers=workers,
         keep=keep,
@@ -253,7 +253,7 @@ def predict_readouts(
     ['0.325', '0.258']
     """
     require_problem(problem)
-    entry_of(model)
+    require_model(model)
     if nodes is None:
         return _of_one_loss(problem, model, None, readouts, tolerance)
     return Predictor(problem, model, None, nodes).predictions(readouts, tolerance)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparsetoken.model.models import Attention, Model, entry_of
+from sparsetoken.model.models import Attention, Model, require_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, TwoSteps, check_query
 from sparsetoken.theory.alignment.advice import blunt, turning_away
@@ -17,9 +17,9 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     Raises
     ------
     InvalidInput
-        If the model is not in the table, or isotropic tokens meet a query given as a vector.
+        If it is no model, or isotropic tokens meet a query given as a vector.
     """
-    entry_of(model)
+    require_model(model)
     query = model.query
     check_query(query, problem.tokens)
     if isinstance(query, TwoSteps):

@@ -28,7 +28,6 @@ class Model:
     See Also
     --------
     QueriedModel : A model with a query.
-    register : Adds a model.
 
     Examples
     --------

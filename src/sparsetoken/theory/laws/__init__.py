@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from sparsetoken.model.models import Model, QueriedModel, entry_of
+from sparsetoken.model.models import HardAttention, Model, Pooled, QueriedModel, Vectorized
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.laws.models import equal_weights
+from sparsetoken.theory.laws.hard import hard_law
+from sparsetoken.theory.laws.models import equal_weights, pooled_law, vectorized_law
 from sparsetoken.theory.token_features import TokenFeatures
 
 __all__ = ["feature_law", "features_of"]
@@ -27,12 +28,14 @@ def features_of(
         If weights overflow, positions are not uniform or tokens are not isotropic.
     """
     isotropic_only(problem.tokens, "This result")
-    own = entry_of(model).resolve("theory")
-    if own is not None:
-        law: FeatureLaw = own(model, problem, query)
-        return law
+    if isinstance(model, Pooled):
+        return pooled_law(problem)
+    if isinstance(model, Vectorized):
+        return vectorized_law(problem)
     assert isinstance(model, QueriedModel)
     assert query is not None
+    if isinstance(model, HardAttention):
+        return hard_law(problem, query)
     model.check_sharpness(query.sharpness, problem.strength * abs(query.cosine))
     features = TokenFeatures(problem, query, model)
     return equal_weights(features) or features

@@ -7,7 +7,6 @@ import math
 import numpy as np
 from scipy.special import log_ndtr
 
-from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.numerics.quadrature import composite_legendre, normal_density
@@ -17,7 +16,7 @@ _REACH = 8.5  # of normals; the largest of L has a tail of L times 1e-17 beyond
 _PANELS, _PER_PANEL = 24, 14
 
 
-def hard_law(model: Model, problem: SparseTokenProblem, query: Query) -> FeatureLaw:
+def hard_law(problem: SparseTokenProblem, query: Query) -> FeatureLaw:
     """Return the law of the token with the largest projection on the query.
 
     Equation: hard-attention-law, the limit of infinite sharpness of feature-law: C = 1, and

@@ -8,9 +8,7 @@ import math
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.models import Model
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw, two_nodes
 from sparsetoken.theory.token_features import (
     TokenFeatures,
@@ -36,13 +34,13 @@ def equal_weights(features: TokenFeatures) -> FeatureLaw | None:
     return dataclasses.replace(law, covariance=np.diag([w**2 * L, 0.0]))
 
 
-def pooled_law(model: Model, problem: SparseTokenProblem, query: Query | None) -> FeatureLaw:
+def pooled_law(problem: SparseTokenProblem) -> FeatureLaw:
     """Return the law of the mean token: A = R/L, C = 1/sqrt(L)."""
     _, theta, R, L = problem.letters
     return two_nodes(problem, 0.0, theta * R / L, 1 / math.sqrt(L))
 
 
-def vectorized_law(model: Model, problem: SparseTokenProblem, query: Query | None) -> FeatureLaw:
+def vectorized_law(problem: SparseTokenProblem) -> FeatureLaw:
     """Return the law of the concatenated tokens.
 
     A linear problem in L d dimensions, with a mean of norm theta R / sqrt(L) and unit noise.

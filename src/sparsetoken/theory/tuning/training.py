@@ -17,7 +17,7 @@ from sparsetoken.base.validation import (
     integer,
     real,
 )
-from sparsetoken.model.models import Model, entry_of
+from sparsetoken.model.models import Model, require_model
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Readout, TwoSteps, require_readout
 from sparsetoken.model.values import require_numbers
@@ -219,7 +219,7 @@ def _steps_of(problem: SparseTokenProblem, model: Model, readout: Readout) -> Tw
     """Return the steps that find the query of a model, or raise `InvalidInput`."""
     require_problem(problem)
     require_numbers(problem, model, readout)
-    entry_of(model)
+    require_model(model)
     require_readout(readout)
     if not isinstance(model.query, TwoSteps):
         legal = "one whose query is found by TwoSteps, such as Attention()"
