@@ -17,11 +17,10 @@ class _Clock:
 def _told(capsys, steps):
     """Return the lines that steps of (seconds, share) give."""
     clock = _Clock()
-    lines = ProgressLines("experiments", 0, clock=clock, seconds=10.0)
-    progress = Progress(lines)
+    progress = Progress(ProgressLines("capacity", 200, clock=clock, seconds=10.0), 200)
     for seconds, share in steps:
         clock.now = seconds
-        progress.show("capacity", share * 200, 200)
+        progress(share * 200 - progress.done)
     found = capsys.readouterr()
     assert found.out == ""
     return found.err.splitlines()
@@ -44,9 +43,10 @@ def test_work_of_earlier_runs_is_not_taken_for_speed(capsys):
 def test_a_log_gets_lines_with_the_time_left(capsys):
     clock = _Clock()
     lines = functools.partial(ProgressLines, clock=clock)
-    with showing(lines), progress_of("starting", 0) as progress:
-        progress()  # nothing is known of the total
-        progress.show("trials", 0, 40)
+    with showing(lines), progress_of("trials", 0) as progress:
+        progress(0)  # nothing is known of the total
+        progress.expect(40)
+        progress(0)
         for _ in range(40):
             clock.now += 4.0
             progress()

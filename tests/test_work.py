@@ -49,17 +49,8 @@ class Logged:
 
 def test_results_are_in_order_whoever_computes_them():
     for workers in (1, 2):
-        seen = []
-        found = solved(
-            squares,
-            [3, 1, 2, 5],
-            call=[],
-            together=lambda number: number % 2,
-            workers=workers,
-            on_result=lambda *one, seen=seen: seen.append(one),
-        )
-        assert found == [9, 1, 4, 25]
-        assert sorted(seen) == [(0, 9, False), (1, 1, False), (2, 4, False), (3, 25, False)]
+        together = {"together": lambda number: number % 2, "workers": workers}
+        assert solved(squares, [3, 1, 2, 5], call=[], **together) == [9, 1, 4, 25]
 
 
 def test_what_is_kept_is_not_computed_again_and_the_rest_is(tmp_path):
@@ -286,9 +277,10 @@ def test_a_full_disk_is_one_error_and_the_next_run_resumes(tmp_path, workers):
     with limited(4096), pytest.raises(Failure, match=re.escape(told)):
         solved(zeros, sizes, **call, workers=workers)
     gc.collect()  # what still runs ends without a warning
-    saved, kept = len([*tmp_path.iterdir()]), []
-    solved(zeros, sizes, **call, on_result=lambda place, result, known: kept.append(known))
-    assert 0 < saved == sum(kept) < len(sizes)
+    saved = len([*tmp_path.iterdir()])
+    made = []
+    solved(lambda some: made.extend(some) or zeros(some), sizes, **call)
+    assert 0 < saved == len(sizes) - len(made) < len(sizes)
 
 
 def zeros(sizes):
@@ -378,25 +370,22 @@ def dask():
         yield cluster
 
 
-def slowly(numbers):
-    time.sleep(0.5)
+def dies_once(mark, numbers):
+    if 3 in numbers and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
     return squares(numbers)
 
 
 def test_a_cluster_whose_worker_is_killed_loses_nothing(dask, tmp_path):
     distributed = pytest.importorskip("distributed")
     with distributed.Client(dask, set_as_default=False) as client:
-        pids = list(client.run(os.getpid).values())
+        mark, keep = tmp_path / "mark", tmp_path / "kept"
         with joblib.parallel_config(backend="dask", client=client):
-            place = []
-
-            def kill(*_):
-                if not place:
-                    place.append(os.kill(pids[0], signal.SIGKILL))
-
-            found = solved(slowly, range(12), call=["c"], keep=tmp_path, on_result=kill)
+            found = solved(functools.partial(dies_once, mark), range(12), call=["c"], keep=keep)
+    assert mark.exists()
     assert found == squares(range(12))
-    assert len([*tmp_path.iterdir()]) == 12
+    assert len([*keep.iterdir()]) == 12
 
 
 def test_the_command_line_runs_on_a_cluster(dask, tmp_path):

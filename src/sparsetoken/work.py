@@ -60,7 +60,6 @@ def solved(
     keep: str | os.PathLike[str] | None = None,
     what: str = "points",
     progress: bool = True,
-    on_result: Callable[[int, Result, bool], None] = lambda place, result, kept: None,
 ) -> list[Result]:
     """Return the result at each point, as this process, workers or a cluster compute it.
 
@@ -83,8 +82,6 @@ def solved(
     what : str
         The name of the points where progress is shown.
     progress : bool
-    on_result : callable
-        Called as on_result(place, result, kept) with each result, those of earlier runs first.
 
     Raises
     ------
@@ -112,8 +109,6 @@ def solved(
                 groups.setdefault(place if together is None else together(point), []).append(place)
         if folder is not None:
             folder.warn_of_damage()
-        for place, result in results.items():
-            on_result(place, result, True)
         if results:
             done(len(results))
         run = joblib.delayed(_computed)
@@ -139,7 +134,6 @@ def solved(
                             folder.write(keys[place], result)
                         results[place] = result
                         done()
-                        on_result(place, result, False)
         except Exception as error:
             if not _lost_a_worker(error):
                 raise

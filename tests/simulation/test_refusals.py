@@ -41,7 +41,6 @@ ILLEGAL = {
     "workers": [0, 1.5],
     "keep": [__file__],
     "at": [(99,), 2, []],
-    "on_trial": [3],
 }
 """Values that are illegal wherever they are taken."""
 NAMES = {"readout": "readout|alpha1", "alpha": "alpha", "at": "step in at|at"}

@@ -21,9 +21,6 @@ class Bar(Protocol):
     def update(self, n: float = 1) -> Any:
         """Count finished pieces of work."""
 
-    def set_description(self, desc: str, refresh: bool = True) -> Any:
-        """Name what is being worked on."""
-
     def close(self) -> Any:
         """End."""
 
@@ -53,13 +50,6 @@ class Progress:
         if share > self._share:  # more pieces within may have turned out to be needed
             more, self._share = share - self._share, share
             self._show(more)
-
-    def show(self, what: str, done: float, total: float) -> None:
-        """Show the finished and total amounts, and what is being worked on."""
-        if self._bar is not None:
-            self._bar.set_description(what, refresh=False)
-        self.expect(total - self._total)
-        self(done - self.done)
 
     def expect(self, more: float) -> None:
         """Count further pieces that will be needed."""

@@ -222,9 +222,5 @@ class ProgressLines:
         minutes, rest = divmod(round(seconds), 60)
         return f", about {minutes} min {rest:02d} s left" if minutes else f", about {rest} s left"
 
-    def set_description(self, desc: str, refresh: bool = True) -> Any:
-        """Name what is being worked on."""
-        self._what = desc
-
     def close(self) -> None:
         """End silently."""

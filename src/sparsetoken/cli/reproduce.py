@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter as Option
 
-from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import integer
 from sparsetoken.cli import options as o
 from sparsetoken.cli.cluster import on_cluster
@@ -45,15 +44,8 @@ def reproduce(
     from sparsetoken.studies.report import document_of
 
     seed, workers = integer("seed", seed, 0), integer("workers", workers, 1)
-    with on_cluster(cluster), progress_of("studies", 0) as progress:
-        result = run(
-            names,
-            profile=profile,
-            out=out,
-            seed=seed,
-            workers=workers,
-            progress=lambda done, total: progress.show("studies", done, total),
-        )
+    with on_cluster(cluster):
+        result = run(names, profile=profile, out=out, seed=seed, workers=workers)
     evidence = evidence_of(result.comparisons)
     counts = {f"comparisons {EVIDENCE[kind]}": n for kind, n in evidence.items()}
     lines = table("Claims", {**result.counts, **counts, "report": str(result.report)})

@@ -91,9 +91,6 @@ class _Watch:
             raise CancelledError
         self.done += n
 
-    def set_description(self, desc: str, refresh: bool = True) -> None:
-        """Do nothing: what is worked on is known."""
-
     def close(self) -> None:
         """End."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
 
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps, require_steps
@@ -50,14 +49,13 @@ def align(
     dtype: str = "float64",
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
-    on_trial: Callable[[int, FoundQuery], None] | None = None,
     progress: bool = True,
 ) -> Simulation[FoundQuery]:
     """Run stages 1-3 at finite dimension.
 
     Parameters
     ----------
-    problem, steps, dimension, trials, seed, engine, dtype, workers, keep, on_trial
+    problem, steps, dimension, trials, seed, engine, dtype, workers, keep
         As for `simulate`, arrays included. The reduced engine needs memory for n0 scalars only.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
@@ -95,6 +93,5 @@ def align(
         call=["align at finite dimension"],
         workers=workers,
         keep=keep,
-        on_trial=on_trial,
         progress=progress,
     )

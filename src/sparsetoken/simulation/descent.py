@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,7 +138,6 @@ def descend(
     at: Sequence[int] | None = None,
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
-    on_trial: Callable[[int, NetworkPath], None] | None = None,
     progress: bool = True,
 ) -> Simulation[NetworkPath]:
     """Train all weights jointly by gradient descent at finite dimension, step by step.
@@ -158,9 +157,6 @@ def descend(
         As for `sparsetoken.simulate`.
     at : sequence of int, optional
         Steps after which the test error is computed, all by default; it is nan after others.
-    on_trial : callable, optional
-        Called as on_trial(number, path) after each trial, in order of completion; for arrays
-        point after point.
 
     Returns
     -------
@@ -204,6 +200,5 @@ def descend(
         call=["descend at finite dimension"],
         workers=workers,
         keep=keep,
-        on_trial=on_trial,
         progress=progress,
     )

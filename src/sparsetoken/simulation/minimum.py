@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -143,7 +143,6 @@ def minimize(
     dtype: str = "float64",
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
-    on_trial: Callable[[int, MinimumOutcome], None] | None = None,
     progress: bool = True,
 ) -> Simulation[MinimumOutcome]:
     """Minimise the regularised loss over all weights of a network on real tokens, by L-BFGS.
@@ -164,7 +163,7 @@ def minimize(
     seed : int >= 0
     dtype : str
         float64 or float32, the type of the tokens.
-    workers, keep, on_trial, progress
+    workers, keep, progress
         As of `sparsetoken.simulate`.
 
     Returns
@@ -207,6 +206,5 @@ def minimize(
         call=["simulation.minimize"],
         workers=workers,
         keep=keep,
-        on_trial=on_trial,
         progress=progress,
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from sparsetoken.base.validation import InvalidInput, integer, require_points
+from sparsetoken.base.validation import integer, require_points
 from sparsetoken.model.values import Broadcast
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import stacked
@@ -41,7 +41,6 @@ def simulated(
     call: Sequence[Any],
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
-    on_trial: Callable[[int, Of], None] | None = None,
     progress: bool = True,
 ) -> Simulation[Of]:
     """Run the trials of a plan for each point of a grid.
@@ -51,13 +50,7 @@ def simulated(
     """
     trials = integer("trials", trials, 1)
     require_points("trials (times points)", trials * len(plans))
-    if on_trial is not None and not callable(on_trial):
-        raise InvalidInput("on_trial", "None or a function of (trial, outcome)", on_trial)
     points = [(plan, number) for plan in plans for number in range(trials)]
-
-    def report(place: int, trial: Trial[Of], kept: bool) -> None:
-        if on_trial is not None:
-            on_trial(place % trials, trial.outcome)
 
     ran = solved(
         _run,
@@ -67,7 +60,6 @@ def simulated(
         keep=keep,
         what="trials",
         progress=progress,
-        on_result=report,
     )
     rows = []
     for first in range(0, len(points), trials):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 from jaxtyping import Float, Int
 from numpy import ndarray
@@ -33,7 +32,6 @@ def simulate(
     test_problem: SparseTokenProblem | None = None,
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
-    on_trial: Callable[[int, TrialOutcome], None] | None = None,
     progress: bool = True,
 ) -> Simulation[TrialOutcome]:
     """Run the experiment at finite dimension; report means and standard errors.
@@ -74,9 +72,6 @@ def simulate(
     keep : path, optional
         A folder that keeps the result of each trial as it ends, and from which the same call takes
         what earlier runs have kept. Functions and classes of your own need a version.
-    on_trial : callable, optional
-        Called as on_trial(number, outcome) after each trial, in order of completion; over
-        arrays for each point in turn.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
@@ -120,7 +115,6 @@ def simulate(
         call=["simulate"],
         workers=workers,
         keep=keep,
-        on_trial=on_trial,
         progress=progress,
     )
 

@@ -16,6 +16,7 @@ import re
 import subprocess
 import tempfile
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
@@ -151,7 +152,7 @@ def reproduce(
     out: str | os.PathLike[str] = "results",
     seed: int = 0,
     workers: int = 1,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: bool = True,
 ) -> Reproduction:
     """Run studies and write report.html, claims.json, and each figure as WebP and CSV.
 
@@ -170,9 +171,8 @@ def reproduce(
     seed : int
     workers : int
         Processes that do the work. In a `joblib.parallel_config`, 1 leaves the choice to it.
-    progress : callable
-        Called as progress(done, total) with numbers of calls, kept ones counted, after each that
-        was made.
+    progress : bool
+        Whether a run of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------
@@ -239,7 +239,7 @@ def _run(
     seed: int,
     folder: Path,
     workers: int,
-    progress: Callable[[int, int], None],
+    progress: bool,
 ) -> tuple[list[Run], int, int]:
     """Make all calls of the studies that are not kept, in one pool of workers.
 
@@ -252,23 +252,23 @@ def _run(
     calls = [call for plan in plans for some in plan for call in some.values()]
     # In an order of its own, the share of the calls that are done is about that of the time.
     order = np.random.default_rng(0).permutation(len(calls)).tolist()
-    done = resumed = 0
-
-    def report(place: int, result: Any, kept: bool) -> None:
-        nonlocal done, resumed
-        done, resumed = done + 1, resumed + kept
-        if not kept or done == len(calls):  # kept ones are no measure of the speed
-            progress(done, len(calls))
-
-    shuffled = [calls[place] for place in order]
-    options: dict[str, Any] = {"workers": workers, "keep": folder, "progress": False}
-    results = solved(_made, shuffled, call=["study"], on_result=report, **options)
+    run = uuid.uuid4().hex  # in front of each result, it tells those of this run from kept ones
+    results = solved(
+        functools.partial(_made, run),
+        [calls[place] for place in order],
+        call=["study"],
+        workers=workers,
+        keep=folder,
+        what="studies",
+        progress=progress,
+    )
     found = dict(zip(order, results, strict=True))
     for place, result in found.items():
         if isinstance(result, Exception):
             text = f"{_named(calls[place])} has no result. {one_line(result).rstrip('.')}"
             raise Failure(f"{text}. The next run resumes from here.") from result
-    ended = (found[place] for place in range(len(calls)))
+    ended = (found[place][1] for place in range(len(calls)))
+    resumed = sum(made_in != run for made_in, _ in results)
     runs = []
     for study, plan in zip(studies, plans, strict=True):
         theory, simulated = ({place: next(ended) for place in some} for some in plan)
@@ -276,12 +276,12 @@ def _run(
     return runs, resumed, len(calls)
 
 
-def _made(calls: Sequence[functools.partial[Any]]) -> list[Any]:
-    """Return what calls return, or the errors that they raise."""
+def _made(run: str, calls: Sequence[functools.partial[Any]]) -> list[Any]:
+    """Return the name of the run with what each call returns, or the error that it raises."""
     found: list[Any] = []
     for call in calls:
         try:
-            found.append(call())
+            found.append((run, call()))
         except Exception as error:
             found.append(error)
     return found
