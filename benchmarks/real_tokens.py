@@ -23,7 +23,13 @@ from sklearn.datasets import load_digits, load_sample_image
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.readout.covariances import FullCovariances
+from sparsetoken.theory.readout.covariances import (
+    Covariances,
+    Directions,
+    Pull,
+    Response,
+    assembled,
+)
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import solve_readout
@@ -95,6 +101,35 @@ def draw(
     bags = others[rng.integers(len(others), size=(n, length))]
     bags[y > 0, 0] = wanted[rng.integers(len(wanted), size=int(np.sum(y > 0)))]
     return pool(bags, query), y
+
+
+class FullCovariances(Covariances):
+    """Covariances that need not commute: each step inverts H."""
+
+    def __init__(self, matrices: np.ndarray, directions: np.ndarray) -> None:
+        # Traces are those of the diagonals.
+        super().__init__(np.einsum("kii->ki", matrices), Directions(directions))
+        self.matrices = matrices
+
+    def response(
+        self, pull: Pull, ridge: float, n: float, removed: np.ndarray | None = None
+    ) -> Response:
+        """Return the readout under a pull."""
+        M = self.directions.mean
+        H = ridge * np.eye(self.dimension) + np.tensordot(pull.kappa, self.matrices, 1)
+        inverse = np.linalg.inv(H)
+        R = self.matrices @ inverse  # G_k H^-1
+        moved, pulled = inverse @ M, R @ (M @ pull.eta)
+        two = np.einsum("kab,mba->km", R, R)
+        three = np.einsum("jab,kbc,mca->jkm", R, R, R, optimize=True)
+        bent = pulled @ inverse @ pulled.T + three @ pull.rho / n
+        traces = np.einsum("kaa->k", R), two
+        return assembled(pull, (M.T @ moved, pulled @ moved, bent), traces, n, removed)
+
+    @property
+    def largest(self) -> np.ndarray:
+        """The largest row sum of each."""
+        return np.abs(self.matrices).sum(axis=2).max(axis=1)
 
 
 def predicted(name: str, length: int, pool: Pool, bags: int) -> list[float]:

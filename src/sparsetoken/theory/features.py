@@ -23,7 +23,7 @@ from sparsetoken.theory.readout.accuracy import (
     allowed_of_loss,
     allowed_of_weights,
 )
-from sparsetoken.theory.readout.covariances import CommutingCovariances, Directions
+from sparsetoken.theory.readout.covariances import Covariances, Directions
 from sparsetoken.theory.readout.equations import SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
 from sparsetoken.theory.readout.outcome import Solution, scores_on
@@ -45,7 +45,7 @@ class Features(abc.ABC):
     first_points = 512
     most_points = 2**15
 
-    def __init__(self, problem: Any, covariances: CommutingCovariances) -> None:
+    def __init__(self, problem: Any, covariances: Covariances) -> None:
         self.problem, self.covariances = problem, covariances
         self._dimension = covariances.dimension
         self._known: dict[tuple[Any, int], FeatureLaw] = {}
@@ -116,11 +116,11 @@ class Features(abc.ABC):
         return float(self._norms(solution, ones)[0])
 
 
-def isotropic(directions: int) -> CommutingCovariances:
+def isotropic(directions: int) -> Covariances:
     """Return the covariance of isotropic noise beside so many orthonormal directions."""
     J = directions
     frame = Directions(np.zeros((1, J)), {(j, j): np.ones(1) for j in range(J)})
-    return CommutingCovariances(np.ones((1, 1)), frame)
+    return Covariances(np.ones((1, 1)), frame)
 
 
 class ModelFeatures(Features):
@@ -130,9 +130,7 @@ class ModelFeatures(Features):
     else 1.
     """
 
-    def __init__(
-        self, problem: SparseTokenProblem, model: Model, covariances: CommutingCovariances
-    ) -> None:
+    def __init__(self, problem: SparseTokenProblem, model: Model, covariances: Covariances) -> None:
         super().__init__(problem, covariances)
         self.model = model
         self._dimension = len(spectrum_of(problem).within)
@@ -237,15 +235,13 @@ class LinearFeatures(ModelFeatures):
         self._spectrum = spectrum_of(problem)
         xi, first = self._spectrum.signal, self._covariance(problem.length)
         if isinstance(model, Pooled):
-            super().__init__(
-                problem, model, CommutingCovariances(first[None], Directions(xi[:, None]))
-            )
+            super().__init__(problem, model, Covariances(first[None], Directions(xi[:, None])))
             return
         differences = np.tile(self._spectrum.within, problem.length - 1)
         values = np.concatenate([first, differences])
         direction = np.concatenate([xi, np.zeros(len(differences))])
         directions = Directions(direction[:, None])
-        super().__init__(problem, model, CommutingCovariances(values[None], directions))
+        super().__init__(problem, model, Covariances(values[None], directions))
 
     def _covariance(self, length: int) -> np.ndarray:
         return length * self._spectrum.mean_token(length)
@@ -299,7 +295,7 @@ class QueriedFeatures(ModelFeatures):
         S, B = self.spectrum.within, self.spectrum.between
         directions = _directions(self._query, self.spectrum.signal, S, self._width)
         both = [S, B] if self.spectrum.has_effect else [S]
-        super().__init__(problem, model, CommutingCovariances(np.array(both), directions))
+        super().__init__(problem, model, Covariances(np.array(both), directions))
         self.removed = np.zeros((self.covariances.count, 2, 2))
         self.removed[0, 1, 1] = 1.0 if self._width > 0 else 0.0
 

@@ -7,9 +7,7 @@ its Hessian alone.
 
 from __future__ import annotations
 
-import abc
 import dataclasses
-import itertools
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -59,43 +57,7 @@ class Directions:
     scatter: Mapping[tuple[int, int], np.ndarray] = dataclasses.field(default_factory=dict)
 
 
-class Covariances(abc.ABC):
-    """The covariances G_k of the noise and the fixed directions M of the features.
-
-    There are `count` covariances. M may have more columns than the features: those are asked for by
-    `overlaps` alone.
-    """
-
-    directions: Directions
-    dimension: int
-    count: int
-
-    @abc.abstractmethod
-    def response(
-        self, pull: Pull, ridge: float, n: float, removed: np.ndarray | None = None
-    ) -> Response:
-        """Return the readout under a pull, with as many directions J as the pull has.
-
-        Where something is `removed`, of shape (K, J, J), the norms are those of the covariances
-        ``G_k - M removed_k M^T``.
-        """
-
-    @property
-    @abc.abstractmethod
-    def traces(self) -> np.ndarray:
-        """The trace of each covariance."""
-
-    @property
-    @abc.abstractmethod
-    def largest(self) -> np.ndarray:
-        """The largest eigenvalue of each, or a bound on it."""
-
-    @abc.abstractmethod
-    def gram(self, J: int) -> np.ndarray:
-        """Return M^T M of the first J directions."""
-
-
-def _assembled(
+def assembled(
     pull: Pull,
     forms: tuple[np.ndarray, np.ndarray, np.ndarray],
     traces: tuple[np.ndarray, np.ndarray],
@@ -126,8 +88,12 @@ def _assembled(
     return Response(value, jacobian)
 
 
-class CommutingCovariances(Covariances):
-    """Covariances with common eigenvectors, in whose coordinates all is given: O(d) a step."""
+class Covariances:
+    """The covariances G_k of the noise and the fixed directions M of the features.
+
+    They have common eigenvectors, in whose coordinates all is given: O(d) a step. M may have more
+    columns than the features: those are asked for by `overlaps` alone.
+    """
 
     def __init__(self, eigenvalues: Float[np.ndarray, "K d"], directions: Directions) -> None:
         self.eigenvalues, self.directions = eigenvalues, directions
@@ -145,6 +111,11 @@ class CommutingCovariances(Covariances):
     def response(
         self, pull: Pull, ridge: float, n: float, removed: np.ndarray | None = None
     ) -> Response:
+        """Return the readout under a pull, with as many directions J as the pull has.
+
+        Where something is `removed`, of shape (K, J, J), the norms are those of the covariances
+        ``G_k - M removed_k M^T``.
+        """
         eta, J = pull.eta, len(pull.eta)
         h = self._inverse(pull, ridge)
         scaled = self.eigenvalues * h  # eigenvalues of G_k H^-1
@@ -152,7 +123,7 @@ class CommutingCovariances(Covariances):
         pulled = (eta @ self._products[:J, :J]) * h
         bent = (scaled * (eta @ pulled + pull.rho @ scaled / n)) @ scaled.T
         traces = scaled.sum(axis=1), scaled @ scaled.T
-        return _assembled(pull, (A, scaled @ pulled.T, bent), traces, n, removed)
+        return assembled(pull, (A, scaled @ pulled.T, bent), traces, n, removed)
 
     def overlaps(self, pull: Pull, ridge: float) -> np.ndarray:
         """Return M^T w for all columns of M."""
@@ -169,14 +140,17 @@ class CommutingCovariances(Covariances):
         return np.asarray(others @ (h**2 * weights + spread))
 
     def gram(self, J: int) -> np.ndarray:
+        """Return M^T M of the first J directions."""
         return np.asarray(self._products[:J, :J].sum(axis=-1))
 
     @property
     def traces(self) -> np.ndarray:
+        """The trace of each covariance."""
         return self.eigenvalues.sum(axis=1)
 
     @property
     def largest(self) -> np.ndarray:
+        """The largest eigenvalue of each, or a bound on it."""
         return self.eigenvalues.max(axis=1)
 
     @property
@@ -184,86 +158,6 @@ class CommutingCovariances(Covariances):
         """Whether their sum has an inverse."""
         total = self.eigenvalues.sum(axis=0)
         return bool(total.min() > LEAST_EIGENVALUE * total.max())
-
-
-class FullCovariances(Covariances):
-    """Covariances that need not commute, and known directions: each step factorises H."""
-
-    def __init__(
-        self, matrices: Float[np.ndarray, "K d d"], directions: Float[np.ndarray, "d J"]
-    ) -> None:
-        self.count, self.dimension = matrices.shape[:2]
-        # In the eigenvectors of the first all products with it are scalings.
-        self._first, basis = linalg.eigh(matrices[0], check_finite=False)
-        self._rest = [basis.T @ G @ basis for G in matrices[1:]]
-        self.directions = Directions(basis.T @ directions)
-        self._last: tuple[bytes, np.ndarray] | None = None
-        self._answer: tuple[bytes, Response] | None = None
-
-    def _inverse(self, pull: Pull, ridge: float) -> np.ndarray:
-        """Return H^-1; the last one is kept, since a solution is asked about more than once."""
-        key = np.append(pull.kappa, ridge).tobytes()
-        if self._last is None or self._last[0] != key:
-            self._last = key, self._inverse_of(pull, ridge)
-        return self._last[1]
-
-    def _inverse_of(self, pull: Pull, ridge: float) -> np.ndarray:
-        H = np.diag(ridge + pull.kappa[0] * self._first)
-        for kappa, G in zip(pull.kappa[1:], self._rest, strict=True):
-            H += kappa * G
-        factor, info = linalg.lapack.dpotrf(H, lower=1, overwrite_a=1)
-        if info:
-            return np.full_like(H, np.nan)
-        inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-        return np.tril(inverse) + np.tril(inverse, -1).T
-
-    def response(
-        self, pull: Pull, ridge: float, n: float, removed: np.ndarray | None = None
-    ) -> Response:
-        key = np.concatenate([*pull, [ridge, n]]).tobytes()
-        if self._answer is None or self._answer[0] != key:
-            self._answer = key, self._response(pull, ridge, n, removed)
-        return self._answer[1]
-
-    def _response(self, pull: Pull, ridge: float, n: float, removed: np.ndarray | None) -> Response:
-        eta, J, K = pull.eta, len(pull.eta), self.count
-        inverse = self._inverse(pull, ridge)
-        R = [self._first[:, None] * inverse, *(G @ inverse for G in self._rest)]  # G_k H^-1
-        one = np.array([np.trace(r) for r in R])
-        two, three = np.empty((K, K)), np.empty((K, K, K))
-        along, curved = np.empty((K, J)), np.empty((K, K))
-        M = self.directions.mean[:, :J]
-        moved = inverse @ M
-        pulled = [r @ (M @ eta) for r in R]  # G_k H^-1 M eta
-        for k in range(K):
-            along[k] = pulled[k] @ moved
-            for m in range(k, K):
-                two[k, m] = two[m, k] = float(np.vdot(R[k].T, R[m]))
-                curved[k, m] = curved[m, k] = pulled[k] @ inverse @ pulled[m]
-                if k == m or K > 2:
-                    product = R[k] @ R[m]
-                    # tr(G_j H^-1 G_k H^-1 G_m H^-1) is the same in every order; with two
-                    # covariances, two of three are always equal
-                    for j in range(K):
-                        value = float(np.vdot(R[j].T, product))
-                        for place in itertools.permutations((j, k, m)):
-                            three[place] = value
-        forms = M.T @ moved, along, curved + three @ pull.rho / n
-        return _assembled(pull, forms, (one, two), n, removed)
-
-    def gram(self, J: int) -> np.ndarray:
-        M = self.directions.mean[:, :J]
-        return np.asarray(M.T @ M)
-
-    @property
-    def traces(self) -> np.ndarray:
-        return np.array([self._first.sum(), *(np.trace(G) for G in self._rest)])
-
-    @property
-    def largest(self) -> np.ndarray:
-        """The largest eigenvalue of the first, the largest row sums of the others."""
-        rows = (np.abs(G).sum(axis=1).max() for G in self._rest)
-        return np.array([self._first.max(), *rows])
 
 
 def common_basis(G: np.ndarray) -> np.ndarray | None:
