@@ -62,7 +62,7 @@ def test_every_parameter_has_help_and_a_place_in_the_docstring(kind, declared):
     assert text.count("\nParameters\n----------\n") == 1
     assert f"\n{declared.name} : {declared.kind_and_range}\n" in text
     assert text.index("Parameters\n--") < text.index("Examples\n--")
-    if declared.default is not REQUIRED and declared.name != "position_law":
+    if declared.default is not REQUIRED:
         assert declared.checked(declared.default) == declared.default
     if declared.slider and declared.number is not None:
         for end in map(declared.number, declared.slider):

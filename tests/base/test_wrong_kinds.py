@@ -70,7 +70,6 @@ X, Y, RAGGED = np.random.default_rng(0).standard_normal((6, 4, 3)), np.arange(6)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: st.SparseTokenProblem(2, position_law=RAGGED), "position_law must be a sequence"),
         (lambda: bags.as_bags(X, mask=RAGGED), "mask must be a bool array"),
         (
             lambda: bags.from_frame({"bag": [1], "x": [1.0]}),

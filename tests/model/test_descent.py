@@ -149,15 +149,6 @@ def test_the_largest_start_is_followed(start):
     assert np.isfinite(found.test_error[0])
 
 
-def test_a_network_that_sees_places_needs_uniform_ones():
-    skewed = st.SparseTokenProblem(4, 1, 3.0, position_law=(0.7, 0.1, 0.1, 0.1))
-    first = st.networks.Network(lambda H, c: H[0, 0], columns=["w"])
-    with pytest.raises(InvalidInput, match="position_law must be None"):
-        _training(skewed, first)
-    assert _training(skewed, st.networks.Gated()).law.length == 4
-    assert _training(network=first).law.length == 4
-
-
 def test_a_step_in_parts_of_the_space_is_the_step_in_all_of_it():
     """With momentum, decay, and a column that keeps its norm."""
     given = {"momentum": 0.3, "decay": 0.1, "rates": {"q": 2.0, "w": 0.7}, "sphere": "q"}

@@ -51,12 +51,6 @@ def test_a_dimension_has_the_name_of_the_one_parameter_that_varies_along_it():
     assert broadcast(Readout(alpha1=plane, ridge=[0.1, 0.2])).dims == ("point", "ridge")
 
 
-def test_a_position_law_is_one_value():
-    problem = SparseTokenProblem(2, 1, 1.0, position_law=(0.5, 0.5))
-    assert broadcast(problem).shape == ()
-    require_numbers(problem)
-
-
 def test_arrays_that_do_not_broadcast_are_one_error():
     values = (SparseTokenProblem(strength=[1.0, 2.0]), Pooled(), Readout(alpha1=[1.0, 2.0, 3.0]))
     with pytest.raises(InvalidInput, match="arrays must be of shapes that broadcast") as caught:

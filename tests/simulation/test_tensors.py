@@ -78,7 +78,6 @@ FRESH, LONGER = Query(0.7, 1.5), {"length": 9, "informative": 2, "strength": 2.0
         (HardAttention(FRESH), {}, LONGER),
         (Pooled(), {}, LONGER),
         (Vectorized(), {}, {"strength": 2.0, "positive_rate": 0.5}),
-        (Vectorized(), {"position_law": (0.8, 0.1, 0.1)}, {}),
         *(
             (model, {"tokens": tokens(15, turned=True)}, {})
             for model in (Pooled(), Vectorized(), Attention(FRESH))

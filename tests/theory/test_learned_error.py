@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss
-from sparsetoken.model.models import Attention, Elementwise, Vectorized, make_model
+from sparsetoken.model.models import Attention, Elementwise, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.results import StatusCode
@@ -251,7 +251,6 @@ def test_scores_follow_the_law():
     [
         {"model": "transformer"},
         {"tolerance": 0.0},
-        {"problem": SparseTokenProblem(2, 1, 1.0, position_law=(0.9, 0.1)), "model": Vectorized()},
         {"model": Elementwise(Query(1.0, 40.0), "exp")},
     ],
 )

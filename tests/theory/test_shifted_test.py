@@ -105,7 +105,6 @@ def test_one_token_and_many():
         ("attention", "longer", "test_problem"),
         ("attention", dataclasses.replace(SHIFTED, strength=[1.0, 2.0]), "strength"),
         ("vectorized", SHIFTED, "length"),
-        ("vectorized", SparseTokenProblem(10, 1, 5.0, 0.5, (0.1,) * 10), "position_law"),
     ],
 )
 def test_bad_input(model, test_problem, word):

@@ -27,25 +27,13 @@ class Letters(NamedTuple):
     L: int
 
 
-def _chances(law: Any) -> tuple[float, ...] | None:
-    if law is None:
-        return None
-    try:
-        given = np.asarray(law)
-    except ValueError:  # rows of different lengths
-        given = np.array(None)
-    if given.ndim != 1:
-        raise InvalidInput("position_law", "a sequence of L probabilities", law)
-    return tuple(real("position_law entry", p, 0.0, 1.0) for p in given.tolist())
-
-
 @value
 class SparseTokenProblem(Problem):
     r"""A signal of given strength in a few tokens among many.
 
     ``X = theta 1{y=+1} v xi^T + Z`` with ``y`` in {-1, +1}, ``Z`` of shape (L, d) with
     independent N(0, 1) entries unless `tokens` says otherwise, ``xi`` a unit vector of R^d, and
-    ``v`` in {0, 1}^L with exactly R ones, drawn independently for each sample.
+    ``v`` in {0, 1}^L with exactly R ones, at places that are drawn uniformly for each sample.
 
     See Also
     --------
@@ -97,14 +85,6 @@ class SparseTokenProblem(Problem):
         slider=Linear(0.02, 0.98),
         remedy="Both classes must occur.",
     )
-    position_law: tuple[float, ...] | None = parameter(
-        "probability that each position carries the signal, adding up to R; uniform by default. "
-        "It is used when samples are drawn; the theory assumes the uniform law",
-        "p = E[v]",
-        default=None,
-        find=_chances,
-        kind="sequence of L floats, optional",
-    )
     tokens: TokenLaw = parameter(
         "distribution of the token noise",
         default=Isotropic(),
@@ -120,14 +100,6 @@ class SparseTokenProblem(Problem):
         if R > L:
             remedy = "R counts tokens among the L."
             raise InvalidInput("informative (R)", f"at most L = {L}", R, remedy)
-        if self.position_law is None:
-            return
-        if len(self.position_law) != L:
-            legal = f"a sequence of L = {L} chances"
-            raise InvalidInput("position_law", legal, self.position_law)
-        if abs(sum(self.position_law) - R) > 1e-9 * L:
-            got = f"sum {sum(self.position_law):g}"
-            raise InvalidInput("position_law", f"chances that add up to R = {R}", got)
 
     @property
     def letters(self) -> Letters:
@@ -152,24 +124,11 @@ class SparseTokenProblem(Problem):
         return np.where(rng.random(n) < pi, 1, -1)
 
     def sample_positions(self, n: int, rng: np.random.Generator) -> Bool[np.ndarray, "n L"]:
-        """Draw n sets of R positions.
-
-        Systematic sampling along a random order of the positions: always R ones, each position with
-        its probability in the position law. Under the uniform law every set of R positions is
-        equally likely.
-        """
+        """Draw n sets of R positions, each set with the same probability."""
         L, R = self.length, self.informative
         order = np.argsort(rng.random((n, L)), axis=1)
         ones = np.zeros((n, L), dtype=bool)
-        if self.position_law is None:
-            np.put_along_axis(ones, order[:, :R], True, axis=1)
-            return ones
-        chances = np.asarray(self.position_law)[order]
-        reach = np.cumsum(chances, axis=1)
-        reach[:, -1] = R  # rounding must not lose the last crossing
-        reach += rng.random((n, 1))
-        crossed = np.diff(np.floor(reach), axis=1, prepend=0.0) > 0
-        np.put_along_axis(ones, order, crossed, axis=1)
+        np.put_along_axis(ones, order[:, :R], True, axis=1)
         return ones
 
     def sample(

@@ -129,28 +129,21 @@ def training_of(task: Problem, trained: Descent) -> Training:
         start=np.concatenate([overlaps.T, _beside(norms, trained, columns, law.outputs)]),
         start_c=_further_weights(trained.start_c, network, law.outputs),
     )
-    _check(training, getattr(task, "position_law", None))
+    _check(training)
     return training
 
 
-def _check(training: Training, positions: Any) -> None:
+def _check(training: Training) -> None:
     """Raise `InvalidInput` unless a network can be trained so from its start."""
-    from sparsetoken.model.network_checks import check_network, is_symmetric
+    from sparsetoken.model.network_checks import check_network
 
-    law, network = training.law, training.network
-    check_network(network, law, training.loss)
+    check_network(training.network, training.law, training.loss)
     for name, sizes in (
         ("norms of the columns at the start", np.linalg.norm(training.start, axis=0)),
         ("further weights at the start, in size,", np.abs(training.start_c)),
     ):
         if sizes.max(initial=0.0) > LARGEST_START:
             raise InvalidInput(name, f"at most {LARGEST_START:g}", float(sizes.max()))
-    if positions is not None and not is_symmetric(network, law.length, law.outputs):
-        remedy = (
-            "This network depends on the order of tokens; its course is known for uniform "
-            "positions only."
-        )
-        raise InvalidInput("position_law", "None", positions, remedy)
 
 
 def _further_weights(given: Any, network: Architecture, outputs: int) -> Float[np.ndarray, " C"]:

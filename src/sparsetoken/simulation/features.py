@@ -142,9 +142,9 @@ class VectorizedSampler(FeatureSampler):
             yield self.problem.sample_positions(rows, rng)
 
     def _position_sets(self, rng: np.random.Generator) -> Iterator[Bool[np.ndarray, "rows L"]]:
-        """Yield all sets of positions if they are few and equally likely, else draws."""
+        """Yield all sets of positions if they are few, else draws."""
         L, R = self.problem.length, self.problem.informative
-        if self.problem.position_law is not None or math.comb(L, R) > _ENUMERATED:
+        if math.comb(L, R) > _ENUMERATED:
             yield from self._drawn_positions(draws_for(None), rng)
             return
         sets = itertools.combinations(range(L), R)

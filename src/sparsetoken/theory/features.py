@@ -247,9 +247,7 @@ class LinearFeatures(ModelFeatures):
         return length * self._spectrum.mean_token(length)
 
     def _like(self, problem: SparseTokenProblem) -> tuple[SparseTokenProblem, Query | None]:
-        # After a training with uniform positions those of a test play no part.
-        positions = problem.position_law if problem is self.problem else None
-        return dataclasses.replace(problem, tokens=Isotropic(), position_law=positions), None
+        return dataclasses.replace(problem, tokens=Isotropic()), None
 
     def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureLaw:
         """Return the nodes of the features."""
@@ -353,7 +351,7 @@ def model_features(model: Model, problem: SparseTokenProblem, query: Query | Non
     Raises
     ------
     InvalidInput
-        If they are not known, or the positions of `Vectorized` are not uniform.
+        If they are not known.
     """
     if isinstance(problem.tokens, Isotropic):
         return IsotropicFeatures(model, problem, query)

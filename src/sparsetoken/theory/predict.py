@@ -76,8 +76,7 @@ def predict(
     Parameters
     ----------
     problem : SparseTokenProblem, ConceptProblem or Task
-        The position law is ignored, except for `Vectorized`, where it must be uniform. Among
-        tokens of a covariance ridge 0 needs an inverse of it, covariances within and between
+        Among tokens of a covariance ridge 0 needs an inverse of it, covariances within and between
         samples must commute, and beside the latter the weights of a model add up to 1.
         A task other than the `SparseTokenProblem` has isotropic tokens and two classes or a target
         that is a number; its model is `Pooled` or has a query that is given by its cosines, and the

@@ -215,17 +215,6 @@ def test_what_is_refused():
         oracle.bayes_error(st.SparseTokenProblem(5, tokens=singular))
     with pytest.raises(InvalidInput, match="between=None"):
         oracle.learning_error(st.SparseTokenProblem(5, tokens=beside), 1.0)
-    first = dataclasses.replace(one, position_law=(1.0, 0.0, 0.0, 0.0, 0.0))
-    with pytest.raises(InvalidInput, match="uniform"):
-        st.predict(first, st.Vectorized())
-
-
-def test_after_uniform_positions_those_of_the_test_play_no_part():
-    problem = st.SparseTokenProblem(5, 1, 4.0, tokens=ONE)
-    first = dataclasses.replace(problem, position_law=(1.0, 0.0, 0.0, 0.0, 0.0))
-    known = st.predict(problem, st.Vectorized())
-    found = st.predict(problem, st.Vectorized(), test_problem=first)
-    assert found.test_error == pytest.approx(known.test_error, rel=1e-12)
 
 
 def test_where_the_query_turns():

@@ -55,9 +55,9 @@ def descend(
     Parameters
     ----------
     problem : SparseTokenProblem, ConceptProblem or Task
-        Its position law is ignored. Covariances within and between bags must commute. More
-        than 16 different eigenvalues are gathered into 16. That is not part of the numerical error:
-        test errors on power laws moved by 0.0005 to 0.003, near a divergence by more.
+        Covariances within and between bags must commute. More than 16 different eigenvalues are
+        gathered into 16. That is not part of the numerical error: test errors on power laws moved
+        by 0.0005 to 0.003, near a divergence by more.
     descent : Descent
     tolerance : float
         In (0, 1). Of test errors, and a hundredth of their relative errors, as of `predict`.

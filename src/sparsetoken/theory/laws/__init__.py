@@ -19,13 +19,12 @@ def features_of(
 ) -> FeatureLaw | TokenFeatures:
     """Return the law of the features of a model if it is known, else what they are made of.
 
-    Equation: feature-law. The query is the one that the model works with. The position law of the
-    problem is not used but refused where weights belong to positions.
+    Equation: feature-law. The query is the one that the model works with.
 
     Raises
     ------
     InvalidInput
-        If weights overflow, positions are not uniform or tokens are not isotropic.
+        If weights overflow, or tokens are not isotropic.
     """
     isotropic_only(problem.tokens, "This result")
     if isinstance(model, Pooled):

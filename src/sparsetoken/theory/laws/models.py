@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 
-from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory.feature_law import FeatureLaw, two_nodes
 from sparsetoken.theory.token_features import (
@@ -44,14 +43,6 @@ def vectorized_law(problem: SparseTokenProblem) -> FeatureLaw:
     """Return the law of the concatenated tokens.
 
     A linear problem in L d dimensions, with a mean of norm theta R / sqrt(L) and unit noise.
-
-    Raises
-    ------
-    InvalidInput
-        If positions are not uniform.
     """
-    if problem.position_law is not None:
-        remedy = "The theory of vectorized takes positions as uniform; simulate instead."
-        raise InvalidInput("position_law", "None", problem.position_law, remedy)
     _, theta, R, L = problem.letters
     return two_nodes(problem, 0.0, theta * R / math.sqrt(L), 1.0)
