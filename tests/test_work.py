@@ -22,6 +22,7 @@ from broken_files import writers_of
 from command_line import limited
 from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.losses import CustomLoss
+from sparsetoken.theory.readout.curve import LearningCurve
 from sparsetoken.work import DamagedResultWarning, WorkerDied, _Sent, solved
 
 PROBLEM = st.SparseTokenProblem(4, 1, [[2.0], [3.0]])
@@ -107,6 +108,61 @@ def test_a_result_that_cannot_be_read_is_computed_again_with_a_warning(tmp_path,
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs pipes")
+def some_squares(numbers):
+    """Yield squares until a number is negative."""
+    for x in numbers:
+        if x < 0:
+            raise ArithmeticError
+        yield x * x
+
+
+def test_each_point_is_kept_as_it_ends(tmp_path):
+    """Points are solved together; a kill loses the one in flight."""
+    options = {"call": ["x"], "keep": tmp_path, "together": lambda x: 0}
+    with pytest.raises(ArithmeticError):
+        solved(some_squares, [1, 2, 3, -4, 5], **options)
+    assert len(list(tmp_path.iterdir())) == 3
+    asked = []
+
+    def rest(numbers):
+        asked.extend(numbers)
+        return [x * x for x in numbers]
+
+    assert solved(rest, [1, 2, 3, -4, 5], **options) == [1, 4, 9, 16, 25]
+    assert asked == [-4, 5]
+
+
+def who(numbers):
+    """Yield the process that solves each number."""
+    for _ in numbers:
+        time.sleep(0.3)
+        yield os.getpid()
+
+
+def test_points_that_are_solved_together_are_shared_out():
+    found = solved(who, [*range(8)], call=["x"], together=lambda x: 0, workers=2)
+    assert len({*found}) == 2
+    assert os.getpid() not in found
+
+
+def test_a_curve_is_kept_load_by_load(tmp_path, monkeypatch):
+    plain, seen = LearningCurve.solve, []
+
+    def killed(self, alpha, ridge):
+        seen.append(alpha)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return plain(self, alpha, ridge)
+
+    monkeypatch.setattr(LearningCurve, "solve", killed)
+    problem = st.SparseTokenProblem(4, 1, 3.0)
+    with pytest.raises(KeyboardInterrupt):
+        st.predict(problem, st.Pooled(), LOADS, keep=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+    st.predict(problem, st.Pooled(), LOADS, keep=tmp_path)
+    assert seen == [0.5, 1.0, 2.0, 2.0]
+
+
 def test_a_pipe_in_place_of_a_result_is_replaced(tmp_path):
     assert solved(squares, [2], call=["x"], keep=tmp_path) == [4]
     (path,) = tmp_path.iterdir()
@@ -162,12 +218,18 @@ def test_a_result_of_another_call_under_its_name_is_none(tmp_path):
     ids=lambda given: given.func.__name__ if hasattr(given, "func") else "",
 )
 def test_every_call_gives_the_same_in_workers_and_kept(tmp_path, call, results):
-    alone = call(progress=False)
-    assert call(workers=2, keep=tmp_path) == alone
+    alone, shared = call(progress=False), call(workers=2, keep=tmp_path)
+    if call.func is st.predict:  # a neighbour that another process has gives no start
+        # of Newton's method, whose error is the square of its last relative step, 1e-6.
+        for name in ("test_error", "training_loss"):
+            np.testing.assert_allclose(getattr(shared, name), getattr(alone, name), rtol=1e-11)
+    else:
+        assert shared == alone
     assert len([*tmp_path.iterdir()]) == results
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sparsetoken.work._computed", lambda *_: pytest.fail("computed again"))
-        assert call(keep=tmp_path) == alone
+        for where in ("_computed", "_here"):
+            patch.setattr(f"sparsetoken.work.{where}", lambda *_: pytest.fail("computed again"))
+        assert call(keep=tmp_path) == shared
 
 
 def test_lengths_may_be_several():
@@ -333,11 +395,17 @@ def begun(folder, workers=1, **streams):
     return subprocess.Popen(command, text=True, **{**pipes, **streams})
 
 
+def numbers_of(text):
+    return [float.fromhex(word) for word in text.split()]
+
+
 def test_two_runs_on_one_folder_agree(tmp_path):
     runs = [begun(tmp_path), begun(tmp_path)]
     said = [run.communicate(timeout=120) for run in runs]
-    assert said[0] == said[1]
-    assert said[0][1] == ""
+    (first, second), errors = zip(*said, strict=True)
+    assert errors == ("", "")
+    # What another run has solved gives no start of Newton's method: see above.
+    np.testing.assert_allclose(numbers_of(first), numbers_of(second), rtol=1e-11)
 
 
 @pytest.mark.slow
@@ -358,7 +426,8 @@ def test_a_hundred_kills_change_no_number(tmp_path, workers):
         assert "Traceback" not in (tmp_path / "said").read_text()
     for number in range(5):
         found, said = begun(tmp_path / f"kept{number}", workers).communicate(timeout=120)
-        assert (found, said) == (whole, "")
+        assert said == ""
+        np.testing.assert_allclose(numbers_of(found), numbers_of(whole), rtol=1e-11)
 
 
 @pytest.fixture

@@ -10,16 +10,18 @@ import contextlib
 import functools
 import hashlib
 import io
+import math
 import multiprocessing
 import multiprocessing.resource_tracker
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 import types
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,7 +53,7 @@ class DamagedResultWarning(UserWarning):
 
 
 def solved(
-    function: Callable[[Sequence[Point]], Sequence[Result]],
+    function: Callable[[Sequence[Point]], Iterable[Result]],
     points: Sequence[Point],
     *,
     call: Sequence[Any],
@@ -66,13 +68,14 @@ def solved(
     Parameters
     ----------
     function : callable
-        Returns the results at points that are solved together. It is sent to other processes.
+        Returns or yields the results at points that are solved together; what it yields here is
+        shown and kept as it comes. It is sent to other processes.
     points : sequence
     call : sequence
         All else that a result depends on: the name of the call, and its other arguments.
     together : callable, optional
         Maps a point to what the points that are solved together share; each is by itself if it is
-        omitted.
+        omitted. Several processes solve parts of them.
     workers : int >= 1
         Processes of this machine. With 1 the calls run here, or in the backend of a surrounding
         `joblib.parallel_config`.
@@ -111,16 +114,31 @@ def solved(
             folder.warn_of_damage()
         if results:
             done(len(results))
+
+        def ended_at(place: int, result: Result) -> None:
+            if folder is not None and not isinstance(result, Exception):
+                folder.write(keys[place], result)
+            results[place] = result
+            done()
+
+        # A surrounding `joblib.parallel_config` may have more.
+        jobs = workers if workers > 1 else joblib.effective_n_jobs(None)
+        parts = _parts([*groups.values()], jobs)
+        if jobs == 1 or len(parts) < 2:  # what is alone may have its own parts run elsewhere
+            for own in parts:
+                found = iter(_here(function, [points[place] for place in own]))
+                for place in own:
+                    ended_at(place, _here(next, found))
+            return [results[place] for place in range(len(points))]
         run = joblib.delayed(_computed)
-        calls = [
-            run(own, _Sent((function, [points[place] for place in own]))) for own in groups.values()
-        ]
-        # None is 1, unless `joblib.parallel_config` says otherwise. What is alone runs here, and
-        # may have its own parts run elsewhere.
-        jobs = 1 if len(calls) < 2 else None if workers == 1 else min(workers, len(calls))
-        starts = jobs is not None and jobs > 1
+        calls = [run(own, _Sent((function, [points[place] for place in own]))) for own in parts]
+        starts = workers > 1
         start = {"initializer": _follow_parent} if starts else {}
-        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", **start)
+        parallel = joblib.Parallel(
+            n_jobs=min(workers, len(calls)) if starts else None,
+            return_as="generator_unordered",
+            **start,
+        )
         try:
             with contextlib.ExitStack() as stack:
                 if starts:
@@ -128,12 +146,9 @@ def solved(
                 with _interrupts_blocked() if starts else contextlib.nullcontext():
                     ended = parallel(calls)  # starts the workers
                     stack.callback(ended.close)  # after an error ends what still runs
-                for places, found in ended:
-                    for place, result in zip(places, found, strict=True):
-                        if folder is not None and not isinstance(result, Exception):
-                            folder.write(keys[place], result)
-                        results[place] = result
-                        done()
+                for places, some in ended:
+                    for place, result in zip(places, some, strict=True):
+                        ended_at(place, result)
         except Exception as error:
             if not _lost_a_worker(error):
                 raise
@@ -141,6 +156,18 @@ def solved(
             text = f"A worker process died. Fewer workers need less memory.{saved}"
             raise WorkerDied(text) from error
     return [results[place] for place in range(len(points))]
+
+
+def _parts(groups: Sequence[list[int]], jobs: int) -> list[list[int]]:
+    """Return the places of each group, cut where several processes have less than four parts."""
+    size = max(1, math.ceil(sum(map(len, groups)) / (4 * jobs))) if jobs > 1 else sys.maxsize
+    return [own[first : first + size] for own in groups for first in range(0, len(own), size)]
+
+
+@on_one_thread
+@with_x64
+def _here(function: Callable[[Any], Any], given: Any) -> Any:
+    return function(given)
 
 
 def _lost_a_worker(error: Exception) -> bool:
@@ -181,7 +208,7 @@ def _computed(places: list[int], sent: _Sent) -> tuple[list[int], Sequence[Any]]
     """Return the results of a group, and their places."""
     _follow_parent()
     function, points = sent.value
-    return places, function(points)
+    return places, [*function(points)]
 
 
 class _Sent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 from sparsetoken.base.validation import InvalidInput, real
@@ -190,28 +190,18 @@ def _predictions(
     test_problem: SparseTokenProblem | None,
     tolerance: float,
     dimension: int | None,
-) -> Sequence[Prediction | TaskPrediction]:
-    """Return the predictions at points that differ in load and ridge alone."""
+) -> Iterator[Prediction | TaskPrediction]:
+    """Yield the predictions at points that differ in load and ridge alone."""
     problem, model, _ = points[0]
     readouts = [readout for _, _, readout in points]
     if isinstance(problem, Bags):
         from sparsetoken.theory.task_readout import predict_task  # with JAX
 
-        return predict_task(problem, model, readouts, tolerance=tolerance)
-    if dimension is not None:
-        return predict_at(problem, model, test_problem, readouts, tolerance, dimension)
-    return _of_one_loss(problem, model, test_problem, readouts, tolerance)
-
-
-def _of_one_loss(
-    problem: SparseTokenProblem,
-    model: Model,
-    test_problem: SparseTokenProblem | None,
-    readouts: Sequence[Readout],
-    tolerance: float,
-) -> list[Prediction]:
-    """Return predictions with readouts of one loss."""
-    return Predictor(problem, model, test_problem).predictions(readouts, tolerance)
+        yield from predict_task(problem, model, readouts, tolerance=tolerance)
+    elif dimension is not None:
+        yield from predict_at(problem, model, test_problem, readouts, tolerance, dimension)
+    else:
+        yield from Predictor(problem, model, test_problem).each(readouts, tolerance)
 
 
 @on_one_thread
@@ -253,6 +243,4 @@ def predict_readouts(
     """
     require_problem(problem)
     require_model(model)
-    if nodes is None:
-        return _of_one_loss(problem, model, None, readouts, tolerance)
     return Predictor(problem, model, None, nodes).predictions(readouts, tolerance)

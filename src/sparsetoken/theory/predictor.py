@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sparsetoken.base.validation import InvalidInput
@@ -77,11 +77,15 @@ class Predictor:
         InvalidInput
             If a ridge is 0 and the features have no noise in some direction.
         """
+        return [*self.each(readouts, tolerance)]
+
+    def each(self, readouts: Sequence[Readout], tolerance: float) -> Iterator[Prediction]:
+        """Yield the prediction with each readout."""
         accuracy = math.inf if self._fixed else tolerance
         self._curves = {}
-        predictions = [self._prediction(readout, accuracy) for readout in readouts]
+        for readout in readouts:
+            yield self._prediction(readout, accuracy)
         self._like = None  # a chain of predictors would keep them all
-        return predictions
 
     def _prediction(self, readout: Readout, tolerance: float) -> Prediction:
         if self._first.featureless:

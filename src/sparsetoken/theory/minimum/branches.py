@@ -6,13 +6,12 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.base.progress import progress_of
 from sparsetoken.model.minimum import Minimization, start_of
 from sparsetoken.numerics.backend import with_jax_x64
 from sparsetoken.numerics.errors import stated_error
@@ -100,30 +99,35 @@ _UNSETTLED = Status(
 )
 
 
-@with_jax_x64
-@on_one_thread
 def minima(
-    problems: Sequence[Minimization], starts: Sequence[Any], tolerance: float
-) -> list[MinimumPrediction]:
-    """Return the lowest solution at each load, with all branches.
+    problems: Sequence[Minimization],
+    wanted: Sequence[int],
+    starts: Sequence[Any],
+    tolerance: float,
+) -> Iterator[MinimumPrediction]:
+    """Yield the lowest solution at each load that is wanted by its place, with all branches.
 
     Few bags find the solutions: from each start at the largest and the smallest load, and from
     the solutions at the next larger load, then at the next smaller one. Many bags refine them.
     """
+    branches = _branches(problems, starts)
+    for place in wanted:
+        yield _lowest(problems[place], branches[place], tolerance)
+
+
+@with_jax_x64
+@on_one_thread
+def _branches(problems: Sequence[Minimization], starts: Sequence[Any]) -> list[list[Solution]]:
+    """Return the solutions at each load on few bags."""
     places = sorted(range(len(problems)), key=lambda place: -problems[place].alpha)
-    branches: dict[int, list[Solution]] = {place: [] for place in places}
+    branches: list[list[Solution]] = [[] for _ in places]
     for place in {places[0], places[-1]}:
         branches[place] = _rough(problems[place], starts)
     for way in (places, places[::-1]):
         for before, after in itertools.pairwise(way):
             for solution in branches[before]:
                 _add(branches[after], _continued(problems[after], solution.state))
-    results = []
-    with progress_of("loads", len(problems)) as done:
-        for place, problem in enumerate(problems):
-            results.append(_lowest(problem, branches[place], tolerance))
-            done()
-    return results
+    return branches
 
 
 def _rough(problem: Minimization, starts: Sequence[Any]) -> list[Solution]:
@@ -167,6 +171,8 @@ def _invariants(solution: Solution) -> tuple[float, ...]:
     return float(solution.means.of["loss"]), float((M**2).sum()), float(np.trace(G))
 
 
+@with_jax_x64
+@on_one_thread
 def _lowest(
     problem: Minimization, rough: Sequence[Solution], tolerance: float
 ) -> MinimumPrediction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sparsetoken.base.validation import InvalidInput, real
@@ -50,7 +50,8 @@ def minimize(
     tolerance : float
         In (0, 1). Of the test error, which twice its numerical error is to stay below.
     workers : int >= 1
-        Processes that solve points. In a `joblib.parallel_config`, 1 leaves the choice to it.
+        Processes that solve points; each of them searches at all loads. In a
+        `joblib.parallel_config`, 1 leaves the choice to it.
     keep : path, optional
         A folder that keeps the result of each point as it ends, and from which the same call takes
         what earlier runs have kept. Functions and classes of your own need a version.
@@ -116,5 +117,9 @@ def _of_all_loads(point: tuple[Any, ...]) -> tuple[Problem, Minimum]:
 
 def _each(
     points: Sequence[tuple[Any, ...]], starts: Sequence[Any], tolerance: float
-) -> list[MinimumPrediction]:
-    return minima([minimization_of(*point[:2]) for point in points], starts, tolerance)
+) -> Iterator[MinimumPrediction]:
+    """Yield the minimum at each point, which differ in the load alone."""
+    (task, minimum, loads), *_ = points
+    every = [dataclasses.replace(minimum, alpha=load) for load in loads]
+    wanted = [loads.index(own.alpha) for _, own, _ in points]
+    return minima([minimization_of(task, one) for one in every], wanted, starts, tolerance)
