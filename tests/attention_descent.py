@@ -47,5 +47,5 @@ def quantities(path):
     found = path.columns()
     names = ("test_error", "training_loss", "overlap_w", "overlap_q", "norm_w", "norm_q")
     named = {name: found[name] for name in names}
-    named |= {"cosine": found["cosine_q"], "bias": found["b"]}
+    named |= {"cosine": found["cosine_q"], "bias": found["weight_b"]}
     return named | {"product_wq": path.weights.gram[..., 0, 1]}

@@ -35,7 +35,7 @@ def test_descend_keys_and_values():
     last, columns = values["steps"][3], expected.columns()
     for name in ("test_error", "training_loss", "overlap_w", "overlap_q", "norm_w", "norm_q"):
         assert last[name] == columns[name][3]
-    assert (last["cosine"], last["bias"]) == (columns["cosine_q"][3], columns["b"][3])
+    assert (last["cosine"], last["bias"]) == (columns["cosine_q"][3], columns["weight_b"][3])
     assert last["product_wq"] == expected.weights.gram[3, 0, 1]
 
 

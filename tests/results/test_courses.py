@@ -36,7 +36,7 @@ def test_columns_of_the_table(directions):
                 values = getattr(path.weights, f"{kind}s")[:, j, p]
                 np.testing.assert_array_equal(frame[f"{kind}_{name}{end}"], values)
         np.testing.assert_array_equal(frame[f"norm_{name}"], path.weights.norms[:, j])
-    np.testing.assert_array_equal(frame["b"], path.weights.c[:, 0])
+    np.testing.assert_array_equal(frame["weight_b"], path.weights.c[:, 0])
     assert len(frame) == 3
     assert sum(column.startswith("overlap_") for column in frame) == 3 * len(directions)
 

@@ -155,7 +155,7 @@ def test_columns_have_all_dimensions(plane, course):
     assert {column.shape for column in found.values()} == {(2, 4)}
     steps = course.columns()
     assert {column.shape for column in steps.values()} == {(2, 4)}
-    np.testing.assert_array_equal(steps["b_se"], course.errors.weights.c[..., 0])
+    np.testing.assert_array_equal(steps["weight_b_se"], course.errors.weights.c[..., 0])
     np.testing.assert_array_equal(steps["replicas"], 2)
     assert "cosine" not in found  # no query
 
@@ -199,7 +199,7 @@ def test_a_dataset_has_the_dimensions_and_the_coordinates(plane, course, trials)
     assert both.test_error.dims == ("point",)
     assert both.alpha1.dims == both.ridge.dims == ("point",)
     steps = course.to_xarray()
-    assert steps.b.dims == ("alpha", "step")
+    assert steps.weight_b.dims == ("alpha", "step")
     assert steps.step.values.tolist() == [0, 1, 2, 3]
     means = trials.to_xarray()
     np.testing.assert_array_equal(means.auc_se, trials.standard_error.auc)

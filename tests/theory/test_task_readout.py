@@ -142,7 +142,7 @@ def test_bags_of_one_class_are_all_right():
     task = _task(lambda latent, Z: np.ones(len(Z)), metric="error")
     found = _solved(task, st.Pooled(), SQUARE)
     assert found.test_error == found.numerical_error == 0
-    assert found.to_dict()["b"] == pytest.approx(1.0, rel=1e-9)
+    assert found.to_dict()["weight_b"] == pytest.approx(1.0, rel=1e-9)
 
 
 def test_a_metric_with_a_jump():

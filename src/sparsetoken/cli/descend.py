@@ -167,7 +167,7 @@ def _quantities(path: Any) -> dict[str, np.ndarray]:
     """Return the columns of a course with the names of the JSON keys."""
     found = _columns(path)
     product = path.weights.gram[..., 0, 1]
-    found |= {"cosine": found["cosine_q"], "product_wq": product, "bias": found["b"]}
+    found |= {"cosine": found["cosine_q"], "product_wq": product, "bias": found["weight_b"]}
     return {name: found[name] for name in SHOWN}
 
 

@@ -65,7 +65,7 @@ def _minimum(found: Any, words: Words) -> Answer:
     numbers = {name: getattr(found, name) for name in _NUMBERS}
     for name in ("overlap_w", "overlap_q", "norm_w", "norm_q"):
         numbers[name] = weights[name]
-    numbers["bias"] = weights["b"]
+    numbers["bias"] = weights["weight_b"]
     stability = {name: getattr(found, name) for name in ("replicon", "jumps", "numerical_error")}
     others = [{name: getattr(one, name) for name in _NUMBERS} for one in found.branches[1:]]
     values = numbers | stability | {"status": found.status, "other_minima": others}

@@ -163,7 +163,7 @@ class Weights(Record):
 
     Arrays have axes for columns and signals after the dimensions. Tables have overlap_NAME,
     cosine_NAME and norm_NAME of each column (overlap_NAME_DIRECTION where directions have names),
-    and the further weights by name.
+    and weight_NAME of each further weight.
     """
 
     overlaps: Numbers = quantity("U^T xi_p, with axes for columns and signals.")
@@ -185,7 +185,7 @@ class Weights(Record):
             for j, name in enumerate(self.names):
                 columns |= {f"{kind}_{name}{end}": values[..., j, p] for p, end in enumerate(ends)}
         columns |= {f"norm_{name}": self.norms[..., j] for j, name in enumerate(self.names)}
-        return columns | {name: self.c[..., j] for j, name in enumerate(self.weight_names)}
+        return columns | {f"weight_{n}": self.c[..., j] for j, n in enumerate(self.weight_names)}
 
     def query(self, beta: float) -> Query:
         """Return the query q, after the last step, for a model that keeps it frozen.

@@ -33,33 +33,22 @@ def _optional_function(given: Any) -> Callable[..., Any] | None:
     return None if given is None else _function(given)
 
 
-def _names_of(what: str, stem: str, reserved: str) -> Callable[[Any], tuple[str, ...]]:
-    """Return the reader of names, from words or their number, none of which matches a pattern."""
+def _names_of(what: str, stem: str) -> Callable[[Any], tuple[str, ...]]:
+    """Return the reader of names, from words or their number."""
     title = f"{what} of a network"
 
     def names(given: Any) -> tuple[str, ...]:
         if not isinstance(given, (list, tuple)):
             count = integer(title, given, 0, MOST_COLUMNS)
             return tuple(f"{stem}{i + 1}" for i in range(count))
-        words = all(isinstance(name, str) and re.fullmatch(r"\w+", name) for name in given)
+        # In tables an error has the name of its number and _se.
+        words = all(isinstance(name, str) and re.fullmatch(r"\w+(?<!_se)", name) for name in given)
         if not words or len(set(given)) < len(given):
-            raise InvalidInput(title, "words that differ, or a number", given)
-        for name in given:
-            if re.fullmatch(reserved, name):
-                legal = "names that are not columns of tables of results"
-                raise InvalidInput(title, legal, name, "Choose another one.")
+            legal = "words that differ and do not end with _se, or a number"
+            raise InvalidInput(title, legal, given)
         return tuple(given)
 
     return names
-
-
-_ERRORS = r"\w+_(se|error)"
-_COLUMNS_OF_TABLES = (
-    "training_loss|attended|replicas|status|message|step|trial|"
-    "alpha|rate_c|momentum|strength|positive_rate|"  # fields that may hold arrays
-    rf"overlap_\w+|cosine_\w+|norm_\w+|{_ERRORS}"
-)
-"""Patterns of what tables of courses have beside the further weights, which have columns too."""
 
 
 @value
@@ -93,13 +82,13 @@ class Network(Architecture):
     )
     columns: Any = parameter(
         "names of the columns of U, or their number: they are then u1, u2, ...",
-        find=_names_of("columns", "u", _ERRORS),
+        find=_names_of("columns", "u"),
         kind="int or sequence of str",
     )
     weights: Any = parameter(
         "names of the further weights, or their number: they are then c1, c2, ...",
         default=(),
-        find=_names_of("weights", "c", _COLUMNS_OF_TABLES),
+        find=_names_of("weights", "c"),
         kind="int or sequence of str",
     )
     token_weights: Any = parameter(
