@@ -4,7 +4,6 @@ import dataclasses
 import inspect
 import math
 import pickle
-import re
 from pathlib import Path
 
 import numpy as np
@@ -126,35 +125,6 @@ def test_a_class_of_ones_own_is_checked_and_documented():
         Drawn(0)
     with pytest.raises(InvalidInput, match="at most size"):
         Drawn(1, 2.0)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "meant"),
-    [
-        (SparseTokenProblem, "theta", "strength"),
-        (SparseTokenProblem, "L", "length"),
-        (SparseTokenProblem, "strenght", "strength"),
-        (Readout, "lam", "ridge"),
-        (Readout, "alpha", "alpha1"),
-        (TwoSteps, "eta", "eta_w or eta_b or eta_q"),
-    ],
-)
-def test_a_letter_in_place_of_a_name_is_answered_with_the_name(kind, name, meant):
-    with pytest.raises(TypeError, match=f"'{name}'. Did you mean {re.escape(meant)}\\?"):
-        kind(**{name: 1.0})
-
-
-def test_letters_without_a_sign_of_their_own_stay_words():
-    @value
-    class Decay:
-        """A decay."""
-
-        share: float = parameter("what stays", r"\gamma", default=0.5)
-
-    with pytest.raises(TypeError, match="Did you mean share"):
-        Decay(gamma=1.0)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'rest'"):
-        Decay(rest=1.0)
 
 
 def test_words_are_those_of_what_they_stand_for():

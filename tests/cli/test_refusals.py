@@ -145,7 +145,6 @@ def test_other_words_that_are_refused(arguments, words, tmp_path, monkeypatch):
     ("key", "told"),
     [
         ("alhpa1", "Unknown key 'alhpa1' in keys.toml. Did you mean alpha1?"),
-        ("theta", "Did you mean strength?"),
         ("positive_ratte", "Did you mean positive-rate?"),
         ("xyzzy", "Unknown key 'xyzzy' in keys.toml. See"),
     ],

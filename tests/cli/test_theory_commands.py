@@ -242,11 +242,7 @@ MISTYPED = {
     "predict?": ["predikt", "attention"],
     "attention?": ["predict", "atention"],
     "--strength?": ["predict", "attention", "--strenght", "2"],
-    "--strength? ": ["predict", "attention", "--theta", "2"],
-    "--informative?": ["simulate", "pooled", "-R", "2"],
-    "--eta-w or --eta-b or --eta-q?": ["align", "--eta=2"],
     "forecast?": ["bags", "forcast"],
-    "--ridge?": ["predict", "pooled", "--lambda=0.1"],
 }
 
 

@@ -34,7 +34,7 @@ S = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.1], [0.0, 0.1, 0.5]])
         (S, None, None, "Give the projections of the signal"),
         ("S", None, XI, "array of numbers"),
         ([1.0, np.nan, 1.0], None, XI, "not finite"),
-        ([1.0 + 2j, 1.0, 1.0], None, XI, "complex numbers"),
+        ([1.0 + 2j, 1.0, 1.0], None, XI, "of complex128"),
         ([1e60, 1.0, 1.0], None, XI, "entries of at most"),
     ],
 )

@@ -12,7 +12,7 @@ from jaxtyping import Bool
 from numpy.lib.recfunctions import structured_to_unstructured
 
 from sparsetoken.bags.container import Bags, Cell, offsets_of
-from sparsetoken.base.validation import InvalidInput, integer, refuse_disguised
+from sparsetoken.base.validation import InvalidInput, integer
 
 _MASK = "Give X.filled(0), with mask=~X.mask.all(axis=2) if whole tokens are masked."
 
@@ -150,8 +150,9 @@ def refuse_masked(name: str, values: Any, remedy: str = "Leave these bags out.")
         for one in values:
             if isinstance(one, list | tuple | np.ma.MaskedArray):
                 refuse_masked(name, one, remedy)
-    elif isinstance(values, np.ma.MaskedArray):
-        refuse_disguised(name, values, "an array without masked values", remedy)
+    elif np.ma.is_masked(values):
+        got = f"{np.ma.count_masked(values)} masked"
+        raise InvalidInput(name, "an array without masked values", got, remedy)
 
 
 def check_columns(name: str, frame: Any) -> None:

@@ -12,7 +12,7 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, dataclass_transform
 
@@ -20,14 +20,13 @@ from sparsetoken.base.validation import (
     LARGEST_LOAD,
     LARGEST_VALUE,
     choice,
-    closest,
     integer,
     integers,
     legal_integer,
     legal_real,
     real,
     reals,
-    refuse_disguised,
+    refuse_masked,
     require_points,
 )
 
@@ -155,7 +154,7 @@ class Parameter:
         """Return a legal value in its type, or raise `InvalidInput`."""
         if given is None and self.default is None:
             return None
-        refuse_disguised(self.title, given)
+        refuse_masked(self.title, given)
         if self.several and not self.per_step:
             require_points(f"{self.name} (points)", getattr(given, "size", 1))
         if self.find is not None:
@@ -202,11 +201,6 @@ class Parameter:
     def title(self) -> str:
         """The name in messages, with its letter, such as strength (theta)."""
         return f"{self.name} ({self.meaning})" if self.meaning else self.name
-
-    @property
-    def letters(self) -> list[str]:
-        """The letter in plain text and in Unicode: theta and θ, or alpha0, n0/d and α₀."""
-        return [*_plain(self.letter).split(" = "), self.symbol]
 
     @property
     def label(self) -> str:
@@ -276,26 +270,6 @@ def parameters_of(kind: Any) -> dict[str, Parameter]:
     return {f.name: f.metadata["parameter"] for f in fields if "parameter" in f.metadata}
 
 
-def meant(name: str, declared: Mapping[str, Parameter]) -> list[str]:
-    """Return the parameters that a name may stand for, by their letters or the words of a label.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.base.parameters import meant, parameters_of
-    >>> meant("theta", parameters_of(st.SparseTokenProblem))
-    ['strength']
-    """
-    word = name.strip("_").lower()
-    tests: tuple[Callable[[Parameter], bool], ...] = (
-        lambda one: word in [letter.lower() for letter in one.letters],
-        lambda one: any(letter.startswith(word) for letter in one.letters),
-        lambda one: word in one.label.split(),
-    )
-    matches = ([key for key, one in declared.items() if test(one)] for test in tests)
-    return next(filter(None, matches), []) if word else []
-
-
 @dataclass_transform(frozen_default=True, field_specifiers=(parameter, dataclasses.field))
 def value(kind: type[Kind]) -> type[Kind]:
     """Make a frozen dataclass that checks and documents its declared fields.
@@ -308,31 +282,10 @@ def value(kind: type[Kind]) -> type[Kind]:
             field.metadata = MappingProxyType({"parameter": declared})
     kind.__post_init__ = _check_fields  # type: ignore[attr-defined]
     made = dataclasses.dataclass(frozen=True)(kind)
-    made.__init__ = _hinting(made.__init__)  # type: ignore[method-assign]
     for declared in parameters_of(made).values():
         if declared.choices and declared.find is not None:
             setattr(made, declared.name, Named(declared))
     made.__doc__ = _documented(inspect.getdoc(made) or "", parameters_of(made))
-    return made
-
-
-def _hinting(init: Callable[..., None]) -> Callable[..., None]:
-    """Return the constructor with an error that suggests a field for an unknown keyword."""
-
-    @functools.wraps(init)
-    def made(self: Any, *args: Any, **given: Any) -> None:
-        try:
-            init(self, *args, **given)
-        except TypeError as error:
-            fields = [field.name for field in dataclasses.fields(self)]
-            unknown = next((name for name in given if name not in fields), None)
-            if unknown is None:
-                raise
-            suggested = " or ".join(meant(unknown, parameters_of(self)))
-            hint = f" Did you mean {suggested}?" if suggested else closest(unknown, fields)
-            said = str(error).partition(". Did you mean")[0]  # of Python 3.13 too
-            raise TypeError(f"{said}.{hint}") from None
-
     return made
 
 

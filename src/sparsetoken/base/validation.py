@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 __all__ = [
@@ -119,31 +119,11 @@ def _shown(value: Any) -> str:
 LONGEST_SHOWN = 300
 
 
-def refuse_disguised(
-    name: str,
-    value: Any,
-    legal: str = "of plain numbers, without masked values, bytes, dates and time spans",
-    remedy: str = "",
-) -> None:
-    """Raise `InvalidInput` for values that NumPy would read as numbers though they are none.
-
-    These are masked values, of which NumPy takes the hidden number, bytes, dates and time spans;
-    also within lists, tuples and mappings.
-    """
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        for entry in value:
-            if not isinstance(entry, (int, float, str)):
-                refuse_disguised(name, entry, legal, remedy)
-        return
-    if isinstance(value, (bytes, bytearray, memoryview)) or _kind(value) in ("m", "M", "S"):
-        raise InvalidInput(name, legal, value, remedy)
+def refuse_masked(name: str, value: Any) -> None:
+    """Raise `InvalidInput` for an array with masked values: NumPy would take the hidden numbers."""
     numpy = sys.modules.get("numpy")  # without which there are no masked arrays
-    if numpy is not None and isinstance(value, numpy.ma.MaskedArray):
-        count = int(numpy.ma.count_masked(value))
-        if count:
-            raise InvalidInput(name, legal, f"{count} masked", remedy)
+    if numpy is not None and numpy.ma.is_masked(value):
+        raise InvalidInput(name, "without masked values", f"{numpy.ma.count_masked(value)} masked")
 
 
 def _kind(value: Any) -> str:
@@ -310,19 +290,19 @@ def _each(
     """Return a checked number, or an array of such as nested tuples."""
     if not (isinstance(value, (list, tuple)) or hasattr(value, "__array__")):
         return check(name, value, *limits, **more)
-    refuse_disguised(name, value)
+    refuse_masked(name, value)
     import numpy as np  # a mistyped command ends before NumPy is loaded
 
     try:
         array = np.asarray(value)
     except ValueError:  # rows of different lengths
         raise InvalidInput(name, legal, value) from None
-    if array.ndim == 0:
-        return check(name, array.item(), *limits, **more)
     if array.size == 0:
         raise InvalidInput(name, "an array of one number or more", value)
     if array.dtype.kind not in kinds or holds_truth_values(value):
         raise InvalidInput(name, legal, value)
+    if array.ndim == 0:
+        return check(name, array.item(), *limits, **more)
     for entry in array.ravel().tolist():
         check(f"{name} entry", entry, *limits, **more)
     return _tuples((array.astype(float) if "f" in kinds else array).tolist())

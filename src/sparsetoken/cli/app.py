@@ -158,7 +158,7 @@ def _told(error: CycloptsError) -> str:
     from cyclopts import MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
     if isinstance(error, UnknownOptionError):
-        return _meant(error)
+        return _unknown(error)
     if isinstance(error, UnusedCliTokensError):
         words = " ".join(error.unused_tokens or [])
         remedy = "Several values of one option are separated by commas, without spaces."
@@ -173,36 +173,21 @@ def _told(error: CycloptsError) -> str:
     return ""
 
 
-def _meant(error: UnknownOptionError) -> str:
-    """Return the message for an argument or the letter of a parameter, "" for another option."""
-    from sparsetoken.base.parameters import meant
-    from sparsetoken.cli.options import option_name
-
+def _unknown(error: UnknownOptionError) -> str:
+    """Return the message for an argument or a key of the file of --config, "" for an option."""
     given, _, _ = (error.token.keyword or error.token.value).partition("=")
     if error.token.source != "cli":
-        return _key_meant(error, given.strip("[]"))
+        options = [name for one in error.argument_collection if one.parse for name in one.names]
+        known = [name.removeprefix("--") for name in options if name.startswith("--")]
+        key = given.strip("[]")
+        return f"Unknown key {key!r} in {error.token.source}.{closest(key.lower(), known)}"
     word = given.lstrip("-")
-    known = inspect.signature(error.target).parameters if callable(error.target) else {}
-    if word in known and known[word].kind is inspect.Parameter.POSITIONAL_ONLY:
+    taken = inspect.signature(error.target).parameters if callable(error.target) else {}
+    if word in taken and taken[word].kind is inspect.Parameter.POSITIONAL_ONLY:
         return f"Unknown option: {given}. {word.upper()} is given without an option."
-    names = meant(given.lstrip("-").replace("-", "_"), getattr(error.target, "declared", {}))
     if f"Did you mean {given}?" in str(error):
         return f"No argument takes {given!r}: options stand in front of --."
-    options = " or ".join(map(option_name, names))
-    return options and f"Unknown option: {given}. Did you mean {options}?"
-
-
-def _key_meant(error: UnknownOptionError, key: str) -> str:
-    """Return the message for a key of the file of --config."""
-    from sparsetoken.base.parameters import meant
-    from sparsetoken.cli.options import option_name
-
-    options = [name for one in error.argument_collection if one.parse for name in one.names]
-    letters = meant(key.replace("-", "_"), getattr(error.target, "declared", {}))
-    known = [name.removeprefix("--") for name in options if name.startswith("--")]
-    names = [option_name(name).removeprefix("--") for name in letters]
-    question = f" Did you mean {' or '.join(names)}?" if names else closest(key.lower(), known)
-    return f"Unknown key {key!r} in {error.token.source}.{question}"
+    return ""
 
 
 def application() -> App:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 from numpy.typing import ArrayLike
 
-from sparsetoken.base.validation import InvalidInput, refuse_disguised
+from sparsetoken.base.validation import InvalidInput, refuse_masked
 
 Threshold = float | str | Mapping[str, Any]
 Prior = Mapping[Any, float] | ArrayLike | None
@@ -93,7 +93,7 @@ def read_prior(prior: Any, classes: Shaped[np.ndarray, " K"]) -> Float[np.ndarra
     """Return the rate of each class, or raise `InvalidInput`."""
     names = classes.tolist()
     legal = f"a rate > 0 for each of the classes {names}, of sum 1, by class or in this order"
-    refuse_disguised("class_prior", prior)
+    refuse_masked("class_prior", prior)
     if isinstance(prior, Mapping):
         if set(prior) != set(names):
             raise InvalidInput("class_prior", legal, dict(prior))

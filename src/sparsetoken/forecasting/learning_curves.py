@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import beta, norm
 
-from sparsetoken.base.validation import InvalidInput, generator_of, integer, refuse_disguised
+from sparsetoken.base.validation import InvalidInput, generator_of, integer
 from sparsetoken.estimators import TokenNormalScores
 from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import BagLaw, Labelled, bag_law, read_labelled
@@ -129,7 +129,6 @@ def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:
         return tuple(multiple * n for multiple in _MULTIPLES)
     if isinstance(sizes, str) or not isinstance(sizes, Iterable):
         raise InvalidInput("sizes", "whole numbers of bags, as [200, 400]", sizes)
-    refuse_disguised("sizes", sizes)
     values = list(sizes)
     if not values:
         raise InvalidInput("sizes", "one number of bags or more", values)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsetoken.base.validation import InvalidInput, refuse_disguised
+from sparsetoken.base.validation import InvalidInput, refuse_masked
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -199,13 +199,14 @@ def check_dimension(law: TokenLaw, dimension: int) -> None:
 
 
 def _numbers(name: str, value: Any, legal: str) -> np.ndarray:
-    refuse_disguised(name, value)
-    if np.iscomplexobj(value):
-        raise InvalidInput(name, legal, "complex numbers")
+    refuse_masked(name, value)
     try:
-        array = np.array(value, dtype=float)
+        array = np.asarray(value)
     except (TypeError, ValueError, OverflowError):
         raise InvalidInput(name, legal, type(value).__name__) from None
+    if array.dtype.kind not in "biuf":
+        raise InvalidInput(name, legal, f"{type(value).__name__} of {array.dtype}")
+    array = array.astype(float)
     if not np.all(np.isfinite(array)):
         raise InvalidInput(name, legal, "an entry that is not finite")
     return array

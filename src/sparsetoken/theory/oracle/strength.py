@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from scipy.special import ndtri
 
-from sparsetoken.base.validation import InvalidInput, integer, real, refuse_disguised
+from sparsetoken.base.validation import InvalidInput, integer, real
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, Elementwise, Model, Pooled, Vectorized
 from sparsetoken.model.problem import SparseTokenProblem
@@ -69,7 +69,6 @@ class CriticalStrength(Record):
 
 def checked_lengths(lengths: Sequence[int], informative: int = 1) -> tuple[int, ...]:
     """Return rising lengths >= max(2, R), or raise `InvalidInput`."""
-    refuse_disguised("lengths", lengths)
     low = max(2, informative)
     checked = tuple(integer("length (L)", L, low) for L in lengths)
     if not checked or any(a >= b for a, b in itertools.pairwise(checked)):
