@@ -94,13 +94,6 @@ def _forecast():
             lambda: st.theory.sign_boundary(PROBLEM, st.TwoSteps(), "strength", 1.0, 5.0),
             ["value", "no_limit", "widen the range"],
         ),
-        pytest.param(
-            lambda: st.tuning.best_training(
-                PROBLEM, st.Attention(), st.Readout(), free=("ridge",), evaluations=3
-            ),
-            ["ridge", "test error", "Search: max_iterations after"],
-            marks=pytest.mark.slow,
-        ),
         (
             _forecast,
             ["cross-validated", "forecast", "attention", "status", "use", "of their variance"],

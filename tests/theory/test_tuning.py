@@ -15,8 +15,8 @@ from sparsetoken.model.models import Attention, Pooled, Vectorized
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.theory import align, predict
-from sparsetoken.theory.tuning import best_training, training
+from sparsetoken.theory import align, predict, tuning
+from sparsetoken.theory.tuning import best_training
 
 PROBLEM = SparseTokenProblem(6, 1, 3.0, 0.5)
 STEPS = TwoSteps(alpha0=1.0, eta_q=7.0, loss="square")
@@ -100,7 +100,7 @@ def test_predictions_that_fail_are_said(monkeypatch, some):
             return [dataclasses.replace(good, test_error=(readout.alpha1 - 1) ** 2)]
         return [dataclasses.replace(good, test_error=math.nan, status=stuck)]
 
-    monkeypatch.setattr(training, "predict_readouts", fake)
+    monkeypatch.setattr(tuning, "predict_readouts", fake)
     best = best_split(PROBLEM, ATTENTION, READOUT, 2.0)
     assert best.status.code is StatusCode.MAX_ITERATIONS
     assert math.isfinite(best.prediction.test_error) == some

@@ -22,7 +22,7 @@ TOTAL, TOLERANCE = 6.0, 1e-3
 
 @pytest.fixture(scope="module")
 def best():
-    # Rounding, which moves the path of the search, makes it end after 95 to 171 evaluations.
+    # Rounding moves the path of the search, which ends after 110 evaluations or so.
     limits = {"evaluations": 400, "tolerance": TOLERANCE}
     return st.tuning.best_training(PROBLEM, MODEL, READOUT, TOTAL, **limits)
 
@@ -47,9 +47,6 @@ def test_it_spends_the_load_and_says_what_it_is_worth(best):
 def test_it_is_no_worse_than_one_number_alone(best):
     split = _alone("share")
     sharpness = _alone("sharpness")
-    # The search starts from one of the two; rounding is all that may differ.
-    assert best.prediction.test_error <= split.prediction.test_error + 1e-9
-    assert best.prediction.test_error <= sharpness.prediction.test_error + 1e-9
     both = split.prediction.test_error, sharpness.prediction.test_error
     assert best.prediction.test_error < min(both)
 
@@ -77,12 +74,10 @@ def test_nothing_beside_it_is_better(best):
 
 
 def test_an_end_of_a_range_is_said():
-    # One evaluation leaves the search where it starts, within its resolution of the largest ridge.
+    # One evaluation leaves the search where it starts, but for the step of COBYQA to a near bound.
     readout = dataclasses.replace(READOUT, ridge=0.9999)
     found = st.tuning.best_training(PROBLEM, MODEL, readout, TOTAL, evaluations=1, tolerance=1e-2)
-    assert found.readout.ridge == pytest.approx(0.9999)
-    split = _alone("share", readout, tolerance=1e-2)
-    assert found.share in (pytest.approx(split.share), pytest.approx(1 / 6))  # of MODEL and READOUT
+    assert 0.9999 <= found.readout.ridge <= 1
     assert found.status.code is StatusCode.MAX_ITERATIONS
     assert "allow more" in found.status.remedy
     assert "range of ridge" in found.status.remedy
