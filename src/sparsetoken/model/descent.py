@@ -17,7 +17,6 @@ from sparsetoken.base.validation import (
     real,
     reals,
     require_hashable,
-    truth,
 )
 from sparsetoken.model.architectures.base import Architecture
 from sparsetoken.model.architectures.networks import Softmax
@@ -213,18 +212,11 @@ class Descent:
         kind="float, array or mapping",
     )
     batches: int = parameter(
-        "batches of equal size into which the data set is split, used by the steps in turn; "
+        "batches of equal size into which the data set is split once, used by the steps in turn; "
         "1 is full-batch descent",
         default=1,
         whole=True,
         range=Range(least=1, most=MOST_BATCHES),
-    )
-    shuffle: bool = parameter(
-        "whether the batches are drawn anew in each epoch, as by random reshuffling; otherwise the "
-        "data set is split once",
-        default=False,
-        find=functools.partial(truth, "shuffle"),
-        kind="bool",
     )
     loss: Any = parameter(
         "loss whose gradient all steps follow: a name, a Loss of two classes, or a function "

@@ -39,8 +39,6 @@ class Training(NamedTuple):
     normalised : array of shape (m,)
         Whether the gradient of a column is divided by its norm.
     batches : int
-    shuffle : bool
-        Whether the batches are drawn anew in each epoch.
     start : array of shape (P + r, m)
         The columns at the start, along the P signals and r orthonormal directions beside them.
     start_c : array of shape (C,)
@@ -57,7 +55,6 @@ class Training(NamedTuple):
     sphere: Bool[np.ndarray, " m"]
     normalised: Bool[np.ndarray, " m"]
     batches: int
-    shuffle: bool
     start: Float[np.ndarray, "P+r m"]
     start_c: Float[np.ndarray, " C"]
 
@@ -125,7 +122,6 @@ def training_of(task: Problem, trained: Descent) -> Training:
         ),
         normalised=_chosen("normalised", trained.normalised, columns),
         batches=trained.batches,
-        shuffle=trained.shuffle,
         start=np.concatenate([overlaps.T, _beside(norms, trained, columns, law.outputs)]),
         start_c=_further_weights(trained.start_c, network, law.outputs),
     )

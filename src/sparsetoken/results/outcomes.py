@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.base.validation import InvalidInput, integer, real
+from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.stages import Query
 from sparsetoken.results.record import Numbers, Record, quantity, record
 from sparsetoken.results.status import Status
@@ -294,41 +294,9 @@ class NetworkPath(Record):
     @property
     def best_step(self) -> Numbers:
         """The step with the smallest test error."""
-        return self._errors().argmin(axis=-1)
-
-    def stopping_step(self, patience: int = 1) -> Numbers:
-        """Return the step whose weights early stopping keeps.
-
-        Training stops once the error on held-out bags has not fallen below its least value in
-        `patience` steps, and the weights at that value are kept. Held-out bags, as many as
-        dimensions or more, have the test error in the limit; those of a simulation are the new
-        bags of a trial. The error does not fall at steps where none is computed.
-
-        Parameters
-        ----------
-        patience : int >= 1
-
-        Raises
-        ------
-        InvalidInput
-            If no test error is computed, or the patience is below 1.
-        """
-        integer("patience", patience, 1)
-        errors = self._errors()
-        steps = np.arange(errors.shape[-1])
-        least = np.minimum.accumulate(errors, axis=-1)
-        falls = errors[..., 1:] < least[..., :-1]
-        last = np.maximum.accumulate(np.where(falls, steps[1:], 0), axis=-1)
-        last = np.concatenate([np.zeros_like(last[..., :1]), last], axis=-1)
-        ends = steps - last >= patience
-        end = np.where(ends.any(axis=-1), ends.argmax(axis=-1), steps[-1])
-        return np.take_along_axis(last, end[..., None], axis=-1)[..., 0]
-
-    def _errors(self) -> Numbers:
-        """Return the test errors, infinite where none is computed."""
         if np.isnan(self.test_error).all(axis=-1).any():
             raise InvalidInput("test errors", "computed at one step or more", "none")
-        return np.where(np.isnan(self.test_error), np.inf, self.test_error)
+        return np.where(np.isnan(self.test_error), np.inf, self.test_error).argmin(axis=-1)
 
 
 @record

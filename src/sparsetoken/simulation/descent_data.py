@@ -58,11 +58,8 @@ class TokenData:
 
     def _batch(self, t: int) -> Float[np.ndarray, " n"]:
         """Return which samples take part in step t, as 0 and 1."""
-        epoch, turn = divmod(t, self.training.batches)
-        places = np.arange(self.n)
-        if self.training.shuffle:
-            places = stream(self.seed, Stream.BATCHES, epoch).permutation(places)
-        return (places * self.training.batches // self.n == turn).astype(float)
+        batches = np.arange(self.n) * self.training.batches // self.n
+        return (batches == t % self.training.batches).astype(float)
 
     def _sums(
         self, X: np.ndarray, U: np.ndarray, c: np.ndarray, y: np.ndarray, batch: np.ndarray

@@ -20,7 +20,6 @@ class Stream(enum.IntEnum):
     QUERY = 3
     TEST = 4
     FRESH = 5
-    BATCHES = 6
 
 
 def seed_of(*coordinates: str | int) -> int:

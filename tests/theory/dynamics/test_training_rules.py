@@ -1,4 +1,4 @@
-"""Normalised steps, batches drawn anew in each epoch and early stopping; theory against tensors."""
+"""Normalised steps and batches; theory against tensors."""
 
 import dataclasses
 import itertools
@@ -9,7 +9,6 @@ import pytest
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.training import training_of
-from sparsetoken.results import NetworkPath
 from sparsetoken.simulation.descent import followed
 from sparsetoken.simulation.setting import Setting
 from sparsetoken.theory.dynamics.plan import plan_of
@@ -48,35 +47,13 @@ def test_a_gradient_of_zero_has_no_direction():
     assert states.gram[1, 0, 0] == lengths[0, 0] == 0  # the query has no slope where w is 0
 
 
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_batches_are_drawn_anew_in_each_epoch(shuffle):
-    descent = st.Descent(steps=6, batches=3, shuffle=shuffle)
+def test_batches_are_the_same_in_each_epoch():
+    descent = st.Descent(steps=6, batches=3)
     data = Setting(40, 0, "tensors").start(PROBLEM, 0, "descent")
     data = data.descent_data(training_of(PROBLEM, descent))
     batches = np.array([data._batch(t) for t in range(6)])
     np.testing.assert_array_equal(batches[:3].sum(axis=0), 1)
-    np.testing.assert_array_equal(batches[3:].sum(axis=0), 1)
-    np.testing.assert_array_equal(batches.sum(axis=1), batches[:3].sum(axis=1).tolist() * 2)
-    assert (batches[:3] == batches[3:]).all() != shuffle
-    other = course(plan_of(PROBLEM, descent), 0, (0,)).loss
-    once = course(plan_of(PROBLEM, dataclasses.replace(descent, shuffle=False)), 0, (0,)).loss
-    np.testing.assert_array_equal(other[:4], once[:4])  # the first epoch is the same
-    assert (other == once).all() != shuffle
-
-
-def path(errors):
-    blank = st.descend(PROBLEM, st.Descent(st.networks.Pooled(), steps=1), replicas=2)
-    return NetworkPath(np.array(errors), None, None, blank.weights, dims=("step",), coords={})
-
-
-def test_early_stopping_waits_for_so_many_steps():
-    errors = [0.5, 0.4, 0.45, 0.3, 0.35, 0.36, 0.2]
-    found = [path(errors).stopping_step(patience) for patience in (1, 2, 3, 4)]
-    assert found == [1, 3, 6, 6]
-    assert path([0.5, np.nan, 0.3, np.nan]).stopping_step(2) == 2
-    assert path([[0.5, 0.6], [0.5, 0.4]]).stopping_step().tolist() == [0, 1]
-    with pytest.raises(InvalidInput, match="patience must be"):
-        path(errors).stopping_step(0)
+    np.testing.assert_array_equal(batches[3:], batches[:3])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +61,6 @@ def test_early_stopping_waits_for_so_many_steps():
     [
         ({"normalised": "z"}, "normalised must be names among q, w; got 'z'"),
         ({"normalised": 2}, "normalised must be True, False or names of columns"),
-        ({"shuffle": "no"}, "shuffle must be True or False"),
     ],
 )
 def test_rules_that_are_refused(given, message):
@@ -120,21 +96,13 @@ DESCENTS = {
             start_overlaps=SIGNAL,
         ),
     ),
-    "batches drawn anew, momentum": (
+    "batches, gated": (
         PROBLEM,
-        st.Descent(
-            steps=8, batches=2, shuffle=True, momentum=0.4, rates={"q": 2.0, "w": 0.7}, alpha=3.0
-        ),
+        st.Descent(st.networks.Gated(hidden=1), steps=9, batches=3, rates=1.0, alpha=4.0),
     ),
-    "batches drawn anew, gated": (
-        PROBLEM,
-        st.Descent(
-            st.networks.Gated(hidden=1), steps=9, batches=3, shuffle=True, rates=1.0, alpha=4.0
-        ),
-    ),
-    "normalised, batches drawn anew, early stopping": (
+    "normalised, batches": (
         st.SparseTokenProblem(6, 1, 3.5, 0.4),
-        st.Descent(steps=10, batches=2, shuffle=True, normalised=("q", "w"), rates=0.4, alpha=1.5),
+        st.Descent(steps=10, batches=2, normalised=("q", "w"), rates=0.4, alpha=1.5),
     ),
 }
 
@@ -158,11 +126,6 @@ def test_theory_predicts_what_is_simulated(name):
         # as for networks of several layers; what a rate or a sphere fixes is so to rounding.
         allowed = 4.5 * np.hypot(error, se) + 3 / 400 * np.maximum(np.abs(limit), 0.2)
         assert np.all(np.abs(mean - limit) < allowed), (limit, mean, error, se)
-    stops = found.trials.stopping_step(2)
-    kept = np.take_along_axis(found.trials.test_error, stops[:, None], axis=1)[:, 0]
-    limit = theory.test_error[theory.stopping_step(2)]
-    allowed = 4.5 * kept.std(ddof=1) / 4 + 2 * theory.numerical_error + 3 / 400
-    assert abs(kept.mean() - limit) < allowed
 
 
 def test_a_normalised_step_along_a_gradient_of_zero_is_by_chance():

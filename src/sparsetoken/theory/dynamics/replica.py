@@ -179,10 +179,7 @@ class _Population:
         self._normals = [
             Normals(law, self._entries, size, even, (replica, half, *of_step)) for half in halves
         ]
-        anew = training.shuffle and training.batches > 1
-        epochs = -(-training.steps // training.batches) if anew else 1
-        shares = [_shares(kinds, self._normals, training.batches) for _ in range(epochs)]
-        self._shares = np.concatenate(shares)
+        self._shares = _shares(kinds, self._normals, training.batches)
         latent = self._latent(size)
         order = self._order(latent)
         signals = np.ascontiguousarray(latent["coefficients"].T)  # (P, L, n)
