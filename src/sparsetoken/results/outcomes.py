@@ -389,39 +389,3 @@ class MinimumPrediction(MinimumOutcome):
         columns = super().columns()
         del columns["susceptibility"]
         return columns
-
-    def shares(self, runs: Any) -> np.ndarray:
-        """Return the share of simulated runs that end in each of the branches.
-
-        A run counts for the branch that is nearest in test error, training loss, objective and
-        the norm of the overlaps.
-
-        Parameters
-        ----------
-        runs : Simulation
-            Of the same minimum, by `sparsetoken.simulation.minimize`, from any start.
-
-        Returns
-        -------
-        array of shape (B,)
-            In the order of `branches`.
-
-        Raises
-        ------
-        InvalidInput
-            If it is not a simulation of a minimum, or one of the two has several points.
-        """
-        trials = getattr(runs, "trials", None)
-        if not isinstance(trials, MinimumOutcome) or trials.dims != ("trial",) or self.dims:
-            legal = "a simulation of one minimum, for the prediction of one"
-            remedy = "Take single points, as prediction[0] and runs[0]."
-            raise InvalidInput("runs", legal, type(runs).__name__, remedy)
-        places, ends = np.stack([_place(one) for one in self.branches]), _place(trials)
-        nearest = ((ends[:, None] - places) ** 2).sum(axis=-1).argmin(axis=1)
-        return np.bincount(nearest, minlength=len(places)) / len(ends)
-
-
-def _place(outcome: MinimumOutcome) -> np.ndarray:
-    """Return numbers by which minima differ, along the last axis."""
-    size = np.linalg.norm(outcome.weights.overlaps, axis=(-2, -1))
-    return np.stack([outcome.test_error, outcome.training_loss, outcome.objective, size], axis=-1)

@@ -148,7 +148,6 @@ def minimize(
     """Minimise the regularised loss over all weights of a network on real tokens, by L-BFGS.
 
     Each trial has a data set of its own; another start sees the same data sets.
-    `MinimumPrediction.shares` counts how many end in each of the branches of a prediction.
 
     Parameters
     ----------
