@@ -247,7 +247,7 @@ def trial_limit(d: int) -> Action:
 
     Products._product = counted
     readout = readout_at(ALPHA1)
-    plan = TrialPlan(PROBLEM, ATTENTION, readout, Setting(d, 0, "reduced", "float64"))
+    plan = TrialPlan(PROBLEM, ATTENTION, readout, Setting(d, 0, "reduced"))
     design = plan.draw(0).design
     steps = fit_readout(design.features, design.labels, readout.loss, readout.ridge).iterations
     n, m = design.features.shape

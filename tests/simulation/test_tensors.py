@@ -16,12 +16,15 @@ from sparsetoken.model.models import (
 )
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
-from sparsetoken.simulation import simulate, sizes
+from sparsetoken.numerics.erm import fit_readout
+from sparsetoken.simulation import sizes
 from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.performance import expected_performance, measured_performance, project
 from sparsetoken.simulation.seeds import Stream
+from sparsetoken.simulation.setting import Setting
 from sparsetoken.simulation.tensors import TensorEngine
+from sparsetoken.simulation.trial import TrialPlan
 from token_laws import tokens
 
 PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
@@ -86,26 +89,28 @@ FRESH, LONGER = Query(0.7, 1.5), {"length": 9, "informative": 2, "strength": 2.0
     ],
 )
 def test_expected_performance_is_that_of_fresh_samples(model, law, shift):
-    """The training is the same; only the way of measuring differs, also on another problem."""
+    """Also on another problem than that of the training."""
     problem = SparseTokenProblem(3, 1, 2.5, 0.3, **law)
     tested = dataclasses.replace(problem, **shift)
-    readout = Readout(ridge=0.05, alpha1=3.0)
-    n = 40_000
-    one, two = (
-        simulate(
-            problem, model, readout, dimension=15, trials=3,
-            engine="tensors", test_samples=samples, test_problem=tested,
-        )
-        for samples in (None, n)
-    )  # fmt: skip
-    for a, b in zip(one.trials, two.trials, strict=True):
-        assert a.overlaps == b.overlaps
+    readout, n = Readout(ridge=0.05, alpha1=3.0), 40_000
+    plan = TrialPlan(problem, model, readout, Setting(15, 0, "tensors"), tested)
+    for trial in range(3):
+        a, b = plan.run(trial).outcome, fresh_performance(plan, trial, n)
         # 4.5 binomial standard errors of the count, and as many of 65536 draws
         error = 4.5 * np.sqrt(b.test_error * (1 / n + 1 / 65536))
         assert a.test_error == pytest.approx(b.test_error, abs=error)
         # the variance of an AUC is at most auc (1 - auc) / min(n+, n-)
         spread = np.sqrt(b.auc * (1 - b.auc) * (1 / (0.3 * n) + 1 / 65536))
         assert a.auc == pytest.approx(b.auc, abs=4.5 * spread)
+
+
+def fresh_performance(plan, trial, n):
+    """Return test error and AUC of a trial, counted on n new samples."""
+    engine, design = plan.draw(trial)
+    fit = fit_readout(design.features, design.labels, plan.readout.loss, plan.readout.ridge)
+    tokens, labels = whole(dataclasses.replace(engine, problem=plan.tested), Stream.FRESH, n)
+    scores = plan.sampler.features(tokens, design.query) @ fit.w + fit.b
+    return measured_performance(scores, labels)
 
 
 @pytest.mark.parametrize("scalar_bytes", [1, 50, 2**19])

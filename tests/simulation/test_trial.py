@@ -80,11 +80,6 @@ def test_seed_and_engine_give_independent_numbers(change):
     assert run(**change).trials[0].training_loss != run().trials[0].training_loss
 
 
-def test_the_type_of_tokens_is_a_coordinate_of_tensors_only():
-    assert run(dtype="float32") == run()
-    assert run(engine="tensors", dtype="float32") != run(engine="tensors")
-
-
 def test_trials_travel_to_other_processes(monkeypatch):
     monkeypatch.setattr(performance, "DRAWS", 2**16)  # as in the other processes
     away = run(trials=3, workers=2)

@@ -203,9 +203,6 @@ def simulate(
             "them.",
         ),
     ] = "reduced",
-    dtype: Annotated[
-        str, Option(group=o.EXPERIMENT, help="float64 or float32 tokens.")
-    ] = "float64",
     grid: o.Grid = o.Grid(),
 ) -> Answer:
     """Run the experiment at finite dimension, with standard errors.
@@ -224,7 +221,6 @@ def simulate(
             trials=trials,
             seed=seed,
             engine=engine,
-            dtype=dtype,
             **grid.work,
         )
 

@@ -46,7 +46,6 @@ def align(
     trials: int = 8,
     seed: int = 0,
     engine: str = "reduced",
-    dtype: str = "float64",
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
     progress: bool = True,
@@ -55,7 +54,7 @@ def align(
 
     Parameters
     ----------
-    problem, steps, dimension, trials, seed, engine, dtype, workers, keep
+    problem, steps, dimension, trials, seed, engine, workers, keep
         As for `simulate`, arrays included. The reduced engine needs memory for n0 scalars only.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
@@ -83,7 +82,7 @@ def align(
     >>> bool(0 < found.standard_error.cosine < found.mean.cosine)
     True
     """
-    setting = Setting(dimension_of(problem, dimension), seed, engine, dtype)
+    setting = Setting(dimension_of(problem, dimension), seed, engine)
     grid = broadcast(problem, steps)
     plans = [AlignmentPlan(at, of, setting) for at, of in grid.points]
     return simulated(

@@ -134,7 +134,6 @@ def descend(
     dimension: int | None = None,
     trials: int = 8,
     seed: int = 0,
-    dtype: str = "float64",
     at: Sequence[int] | None = None,
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
@@ -153,7 +152,7 @@ def descend(
     dimension : int, optional
         d, at least 3, and one for each signal and each column of the start; by default that of
         the tokens if they have a covariance, else 1000.
-    trials, seed, dtype, workers, keep, progress
+    trials, seed, workers, keep, progress
         As for `sparsetoken.simulate`.
     at : sequence of int, optional
         Steps after which the test error is computed, all by default; it is nan after others.
@@ -191,7 +190,7 @@ def descend(
     grid = broadcast(problem, descent)
     own = law_of(grid.points[0][0]).tokens.dimension
     size = dimension if dimension is not None else own or DIMENSION
-    setting = Setting(size, seed, "tensors", dtype)
+    setting = Setting(size, seed, "tensors")
     plans = [DescentPlan(task, trained, setting, steps) for task, trained in grid.points]
     return simulated(
         plans,

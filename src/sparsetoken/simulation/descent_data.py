@@ -69,9 +69,9 @@ class TokenData:
         if training.network.uses_gram:
             return sums_by_columns(training, X, U, c, y, batch)
         flat = X.reshape(-1, X.shape[2])
-        H = (flat @ U.astype(X.dtype)).reshape(len(y), training.law.length, -1)
+        H = (flat @ U).reshape(len(y), training.law.length, -1)
         sums = sums_of(training, H, c, y, batch)
-        by_U = flat.T @ sums.by_H.reshape(len(flat), -1).astype(X.dtype)
+        by_U = flat.T @ sums.by_H.reshape(len(flat), -1)
         return ColumnSums(sums.loss, by_U, sums.by_c)
 
     def moments(self, U: np.ndarray) -> Moments:

@@ -245,7 +245,7 @@ class QueriedSampler(FeatureSampler):
         """Return X^T a."""
         assert trained is not None
         sharpness = self.sharpness(trained.query) * trained.scale
-        scores = sharpness * (X @ trained.direction.astype(X.dtype))
+        scores = sharpness * (X @ trained.direction)
         return np.matmul(self.model.weights(scores)[:, None, :], X)[:, 0]
 
     def scores(

@@ -140,7 +140,6 @@ def minimize(
     dimension: int | None = None,
     trials: int = 8,
     seed: int = 0,
-    dtype: str = "float64",
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
     progress: bool = True,
@@ -160,8 +159,6 @@ def minimize(
         d. By default that of the tokens' covariance, or 400.
     trials : int >= 1
     seed : int >= 0
-    dtype : str
-        float64 or float32, the type of the tokens.
     workers, keep, progress
         As of `sparsetoken.simulate`.
 
@@ -194,9 +191,7 @@ def minimize(
     require_minimum(minimum)
     grid = broadcast(problem, minimum)
     own = law_of(grid.points[0][0]).tokens.dimension
-    setting = Setting(
-        dimension if dimension is not None else own or DIMENSION, seed, "tensors", dtype
-    )
+    setting = Setting(dimension if dimension is not None else own or DIMENSION, seed, "tensors")
     plans = [MinimumPlan(task, own, setting, start) for task, own in grid.points]
     return simulated(
         plans,

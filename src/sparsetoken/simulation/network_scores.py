@@ -94,7 +94,7 @@ def _gradient_by_columns(network: Architecture, loss: Any, outputs: int) -> Call
     of_sample = sample_loss(loss, outputs)
 
     def total(U: Any, c: Any, X: Any, y: Any, batch: Any) -> tuple[Any, Any]:
-        H = (X @ U.astype(X.dtype)).astype(U.dtype)
+        H = X @ U
         scores = jax.vmap(lambda h: scores_of(network, h, c, U.T @ U, outputs))(H)
         losses = jax.vmap(of_sample)(scores, y)
         return (losses * batch).sum(), losses.sum()

@@ -32,7 +32,6 @@ class ReducedEngine:
     problem: SparseTokenProblem
     dimension: int
     seed: int
-    dtype: str = "float64"  # of tokens, of which there are none
 
     @functools.cached_property
     def frame(self) -> TokenFrame:

@@ -32,7 +32,6 @@ class Setting:
     dimension: int
     seed: int
     engine: str
-    dtype: str = "float64"
 
     def __post_init__(self) -> None:
         choice("engine", self.engine, ("reduced", "tensors"))
@@ -41,7 +40,6 @@ class Setting:
             low, remedy = 3, "The engine names two directions: below 3 use engine='tensors'."
         integer("dimension (d)", self.dimension, low, LARGEST, remedy)
         integer("seed", self.seed, 0)
-        choice("dtype", self.dtype, ("float32", "float64"))
 
     def start(self, problem: Problem, trial: int, name: str | None = None) -> Engine:
         """Return the engine of one trial.
@@ -52,8 +50,8 @@ class Setting:
         seed = seed_of(self.engine if name is None else name, self.seed, trial)
         if self.engine == "reduced":
             assert isinstance(problem, SparseTokenProblem)
-            return ReducedEngine(problem, self.dimension, seed, self.dtype)
-        return TensorEngine(problem, self.dimension, seed, self.dtype)
+            return ReducedEngine(problem, self.dimension, seed)
+        return TensorEngine(problem, self.dimension, seed)
 
     def query_numbers(self, problem: Problem, found: Any) -> int:
         """Return the numbers of the largest array of what finds a query."""

@@ -27,8 +27,6 @@ def simulate(
     trials: int = 8,
     seed: int = 0,
     engine: str = "reduced",
-    dtype: str = "float64",
-    test_samples: int | None = None,
     test_problem: SparseTokenProblem | None = None,
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
@@ -59,10 +57,6 @@ def simulate(
     seed : int >= 0
     engine : str
         "reduced" samples the law without tokens, "tensors" draws real tokens.
-    dtype : str
-        float64 or float32, the type of real tokens.
-    test_samples : int, optional
-        Tensors only: measure test error and AUC on this number of fresh samples instead.
     test_problem : SparseTokenProblem, optional
         The problem of new data, on which test error and AUC are measured; by default the
         one trained on. It changes no draw of the training. For ``vectorized`` it must
@@ -102,10 +96,10 @@ def simulate(
     True
     """
     dimension = dimension_of(problem, dimension)
-    setting = Setting(dimension, seed, engine, dtype)
+    setting = Setting(dimension, seed, engine)
     grid = broadcast(problem, model, readout)
     plans = [
-        TrialPlan(problem, model, readout, setting, test_samples, test_problem)
+        TrialPlan(problem, model, readout, setting, test_problem)
         for problem, model, readout in grid.points
     ]
     return simulated(

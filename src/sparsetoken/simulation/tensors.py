@@ -27,14 +27,12 @@ from sparsetoken.simulation.sizes import LARGEST_BYTES, chunk_rows, chunk_sizes
 class TensorEngine:
     """Draws X chunk by chunk; no more than one chunk of tokens is held, except by a descent.
 
-    Chunks are seeded by their number, so a second pass draws the same data again. Tokens are
-    float64 or float32; readouts are always float64.
+    Chunks are seeded by their number, so a second pass draws the same data again.
     """
 
     problem: Problem
     dimension: int
     seed: int
-    dtype: str = "float64"
 
     @functools.cached_property
     def signals(self) -> Float[np.ndarray, "P d"]:
@@ -60,14 +58,13 @@ class TensorEngine:
 
     def chunks(self, source: Stream, n: int) -> Iterator[Chunk]:
         """Yield n samples as (tokens, targets), in chunks; two classes are -1 and 1."""
-        dtype = np.dtype(self.dtype)
         rows = chunk_rows(8 * self.problem.length * self.dimension)
         for number, size in enumerate(chunk_sizes(n, rows)):
             rng = stream(self.seed, source, number)
             if isinstance(self.problem, SparseTokenProblem):
-                yield self.problem.sample(size, self.signal, rng, dtype)
+                yield self.problem.sample(size, self.signal, rng)
             else:
-                X, y = self.problem.sample(size, self.signals, rng, dtype)
+                X, y = self.problem.sample(size, self.signals, rng)
                 two = isinstance(self.problem, ConceptProblem) and self.problem.classes == 2
                 yield X, 2.0 * y - 1 if two else y
 
@@ -79,13 +76,13 @@ class TensorEngine:
             """Return the gradients of the mean loss by readout, query and bias at q = 0."""
             by_w, by_q, by_b = np.zeros_like(w), np.zeros_like(w), 0.0
             for X, y in samples or self.chunks(Stream.D0, n):
-                t = X @ w.astype(X.dtype)
+                t = X @ w
                 a = softmax_weights(np.zeros_like(t))
                 scores = (a * t).sum(axis=1, keepdims=True)
                 slope = np.asarray(steps.loss.slope(y[:, None], scores + b))
                 flat = X.reshape(-1, X.shape[2])
-                by_w += (slope * a).astype(X.dtype).ravel() @ flat
-                by_q += (slope * steps.beta * a * (t - scores)).astype(X.dtype).ravel() @ flat
+                by_w += (slope * a).ravel() @ flat
+                by_q += (slope * steps.beta * a * (t - scores)).ravel() @ flat
                 by_b += float(slope.sum())
             return by_w / n, by_q / n, by_b / n
 
@@ -98,8 +95,7 @@ class TensorEngine:
         """Return the data set of a descent; a larger one is drawn again for each step."""
         n = training_size(training.alpha, self.dimension)
         chunks = functools.partial(self.chunks, Stream.D0, n)
-        size = n * self.problem.length * self.dimension * np.dtype(self.dtype).itemsize
-        if size <= LARGEST_BYTES:
+        if 8 * n * self.problem.length * self.dimension <= LARGEST_BYTES:
             chunks = functools.partial(iter, list(chunks()))
         return TokenData(training, n, chunks, self.signals, self.frame, self.seed)
 
@@ -114,11 +110,3 @@ class TensorEngine:
             labels[here] = y
             row += len(y)
         return Design(features, labels, self.frame, trained)
-
-    def fresh_scores(
-        self, sampler: FeatureSampler, trained: TrainedQuery | None, w: np.ndarray, b: float, n: int
-    ) -> Chunk:
-        """Return scores and labels of n new samples."""
-        drawn = [(sampler.features(X, trained) @ w + b, y) for X, y in self.chunks(Stream.FRESH, n)]
-        scores, labels = zip(*drawn, strict=True)
-        return np.concatenate(scores), np.concatenate(labels)

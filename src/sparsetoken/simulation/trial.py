@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.base.validation import InvalidInput, integer, real
+from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.models import Model, require_model
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import (
@@ -26,17 +26,10 @@ from sparsetoken.results import CONVERGED, Status, StatusCode, TrialOutcome
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
 from sparsetoken.simulation.frames import Design, TrainedQuery, training_size
 from sparsetoken.simulation.parallel import Trial
-from sparsetoken.simulation.performance import (
-    Performance,
-    Projections,
-    expected_performance,
-    measured_performance,
-    project,
-)
+from sparsetoken.simulation.performance import expected_performance, measured_performance, project
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.sizes import require_size
-from sparsetoken.simulation.tensors import TensorEngine
 
 
 class Drawn(NamedTuple):
@@ -54,7 +47,6 @@ class TrialPlan:
     model: Model
     readout: Readout
     setting: Setting
-    test_samples: int | None = None
     test_problem: SparseTokenProblem | None = None
 
     def __post_init__(self) -> None:
@@ -71,13 +63,6 @@ class TrialPlan:
             legal = "those of the problem"
             raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
         self._check_given_query()
-        if self.test_samples is not None:
-            integer("test_samples", self.test_samples, 1)
-            if self.setting.engine != "tensors":
-                remedy = "Fresh samples need real tokens: engine='tensors'."
-                raise InvalidInput(
-                    "test_samples", "None for the reduced engine", self.test_samples, remedy
-                )
         self._check_size()
 
     @functools.cached_property
@@ -103,7 +88,7 @@ class TrialPlan:
             sampler_of(self.model, problem).check_query(trained)
 
     def _check_size(self) -> None:
-        engine, fresh = self.setting.engine, self.test_samples or 0
+        engine = self.setting.engine
         L, d = self.problem.length, self.setting.dimension
         longest, n = max(L, self.tested.length), training_size(self.readout.alpha1, d)
         whole = isinstance(self.problem.tokens, Isotropic)
@@ -112,7 +97,7 @@ class TrialPlan:
             columns = min(columns, n + 2 * positions)
         row = longest * d if engine == "tensors" else longest
         found = self.setting.query_numbers(self.problem, self.model.query)
-        require_size(max(n * columns, row, fresh, found), d, L, "alpha1")
+        require_size(max(n * columns, row, found), d, L, "alpha1")
 
     def draw(self, trial: int) -> Drawn:
         """Return the engine and the training set of stage 4, with its query."""
@@ -140,7 +125,9 @@ class TrialPlan:
         projections = project(
             design.frame, design.query, fit.w, fit.b, self.sampler.positions, dimension=len(fit.w)
         )
-        performance = self._performance(engine, trained, projections, fit)
+        rng = stream(engine.seed, Stream.TEST)
+        scores = sampler_of(self.model, self.tested).scores(trained, projections, rng)
+        performance = expected_performance(self.tested.positive_rate, scores)
         query = None if trained is None else trained.query
         outcome = TrialOutcome(
             test_error=performance.test_error,
@@ -153,23 +140,6 @@ class TrialPlan:
             readout_cosine=math.nan if trained is None else trained.readout_cosine,
         )
         return Trial(outcome, _status(y, fit))
-
-    def _performance(
-        self,
-        engine: Engine,
-        trained: TrainedQuery | None,
-        projections: Projections,
-        fit: ReadoutFit,
-    ) -> Performance:
-        if isinstance(engine, TensorEngine) and self.test_samples is not None:
-            tester = dataclasses.replace(engine, problem=self.tested)
-            scores, labels = tester.fresh_scores(
-                self.sampler, trained, fit.w, fit.b, self.test_samples
-            )
-            return measured_performance(scores, labels)
-        rng = stream(engine.seed, Stream.TEST)
-        chunks = sampler_of(self.model, self.tested).scores(trained, projections, rng)
-        return expected_performance(self.tested.positive_rate, chunks)
 
 
 def _status(y: np.ndarray, fit: ReadoutFit) -> Status:
