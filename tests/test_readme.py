@@ -1,10 +1,8 @@
 """The examples of the README and the docs do what they say."""
 
-import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -82,14 +80,3 @@ def test_the_command_prints_what_the_page_shows(monkeypatch, tmp_path):
 
 
 _NUMBER = re.compile(r"\d+\.\d+")
-
-
-def test_the_command_line_takes_a_model_of_ones_own(tmp_path):
-    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8").partition("## A task")[0]
-    (model,) = re.findall(r"^```python\n(.*?)^problem = ", page, re.M | re.S)
-    (runner,) = re.findall(r"^```{code-block} python\n(.*?)^```", page, re.M | re.S)
-    (tmp_path / "top_two.py").write_text(model, "utf-8")
-    (tmp_path / "run.py").write_text(runner, "utf-8")
-    command = [sys.executable, "run.py", "predict", "top_two", "--length", "6", "--json"]
-    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert json.loads(found.stdout)["status"] == "converged"

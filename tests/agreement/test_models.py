@@ -220,7 +220,6 @@ BESIDE = [
     SEEING,
     Case(Elementwise(Query(0.8, 0.7), "relu"), (8, 2, 2.5, 0.3), "squared_hinge", 0.1, 3.0, 3.0),
     Case(HardAttention(Query(0.7, 0.0)), (4, 2, 3.0, 0.4), "logistic", 0.02, 1.5),
-    Case(Vectorized(), (3, 2, 3.0, 0.5, (0.9, 0.6, 0.5)), "squared_hinge", 0.05, 4.0),
 ]
 
 

@@ -89,7 +89,8 @@ def test_a_point_that_diverges_leaves_the_others():
 
 
 def test_a_readout_afterwards_is_a_prediction():
-    model = st.Attention(_descent(alpha=[1.0, 3.0], steps=2))
+    course = st.descend(PROBLEM, _descent(alpha=[1.0, 3.0], steps=2), replicas=2)
+    model = st.Attention(course.weights.query(beta=1.0))
     found = st.predict(PROBLEM, model, st.Readout(alpha1=2.0), tolerance=1e-2)
     assert isinstance(found, Prediction)
     assert found.shape == (2,)
