@@ -23,6 +23,7 @@ from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import features_of
 from sparsetoken.theory.query import advice_on, working_query
+from sparsetoken.theory.readout.accuracy import Accuracy
 from sparsetoken.theory.separability.search import separation_of
 from sparsetoken.theory.separability.violation import Separation, least_violation
 from sparsetoken.theory.spectrum import gain, spectrum_of
@@ -208,9 +209,4 @@ def _status(separation: Separation, tolerance: float) -> Status:
     error = separation.error  # inf where there is no capacity
     if not math.isfinite(error):
         return _NOT_SOLVED
-    if 2 * error <= tolerance:
-        return CONVERGED
-    return Status(
-        StatusCode.TOLERANCE_NOT_REACHED,
-        f"Twice the relative error is {2 * error:.2e}; ask for a tolerance of {2.2 * error:.1e}.",
-    )
+    return Accuracy("relative capacity", error, tolerance).status(tolerance)

@@ -99,6 +99,6 @@ def _mean(draws: Sequence[Prediction], tolerance: float) -> Prediction:
         numerical_error=errors.test_error,
         residual=max(one.residual for one in draws),
         iterations=sum(one.iterations for one in draws),
-        status=accuracy.status(tolerance, f"{len(draws)} draws of the query"),
+        status=accuracy.status(tolerance, f" with {len(draws)} draws of the query"),
         spread=spread.test_error,
     )

@@ -53,7 +53,7 @@ def test_the_worst_number_decides():
 def test_the_remedy_is_enough():
     def status(tolerance):
         allowed = {"test_error": allowed_error(1e-3, tolerance)}
-        return Accuracy.of(allowed, {"test_error": 3e-5}).status(tolerance, "64 nodes")
+        return Accuracy.of(allowed, {"test_error": 3e-5}).status(tolerance, " with 64 nodes")
 
     found = status(1e-4)
     assert found.code is StatusCode.TOLERANCE_NOT_REACHED

@@ -23,7 +23,7 @@ from sparsetoken.theory.alignment.directions import LEAST_DIRECTIONS
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
 from sparsetoken.theory.dynamics.plan import ATOMS, Plan, atoms_of, plan_of
 from sparsetoken.theory.dynamics.replica import Replica, States, course, grouped, run_replica
-from sparsetoken.theory.readout.accuracy import allowed_error
+from sparsetoken.theory.readout.accuracy import Accuracy, allowed_error
 from sparsetoken.theory.spectrum import spectrum_of_tokens
 from sparsetoken.work import solved
 
@@ -164,7 +164,7 @@ def _on_nodes(training: Training, states: States, tolerance: float, most: int) -
         scrambles += [network_outcome(training.network, training.law, states, i) for i in numbers]
         outcomes = NetworkOutcome(*map(np.array, zip(*scrambles, strict=True)))
         errors = outcomes.test_error
-        excess = _excess(errors.mean(axis=0), stated_error(errors), tolerance)
+        excess = _accuracy(errors.mean(axis=0), stated_error(errors), tolerance).excess
         if excess <= _OF_NODES or len(scrambles) >= most:
             return outcomes
 
@@ -234,8 +234,8 @@ def _status(trajectory: Trajectory, diverges: bool, tolerance: float) -> Status:
         what = f"The descent diverges at step {known}; the steps before it are kept."
         return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
     values, errors = trajectory.outcome.test_error, trajectory.outcome_error.test_error
-    allowed, excess = _allowed(values, tolerance), _excess(values, errors, tolerance)
-    if known > steps and excess <= 1:
+    accuracy = _accuracy(values, errors, tolerance)
+    if known > steps and accuracy.enough:
         return Status(StatusCode.CONVERGED)
     texts = []
     if known <= steps:
@@ -243,24 +243,16 @@ def _status(trajectory: Trajectory, diverges: bool, tolerance: float) -> Status:
             f"Replicas differ too much from step {known} on; the steps before it are kept. Lower "
             "the step sizes or momentum."
         ]
-    if not excess <= 1:
-        worst, needed = int(np.argmax(errors / allowed)), 1.1 * excess * tolerance
-        remedy = f"; ask for a tolerance of {needed:.1e}." if needed < 1 else "."
-        texts += [
-            f"The numerical error at step {worst} is {errors[worst]:.2e}, and twice it exceeds the "
-            f"allowed {allowed[worst]:.2e}{remedy}"
-        ]
+    if not accuracy.enough:
+        texts += [accuracy.status(tolerance, f" with {trajectory.replicas} replicas").remedy]
     return Status(StatusCode.TOLERANCE_NOT_REACHED, " ".join(texts))
 
 
-def _excess(test_error: np.ndarray, errors: np.ndarray, tolerance: float) -> float:
-    """Return how many times twice an error is above what is allowed, at worst."""
-    return float(np.max(2 * errors / _allowed(test_error, tolerance)))
-
-
-def _allowed(test_error: np.ndarray, tolerance: float) -> np.ndarray:
-    """Return what twice the error of each test error may be."""
-    return np.array([allowed_error(float(value), tolerance) for value in test_error])
+def _accuracy(test_error: np.ndarray, errors: np.ndarray, tolerance: float) -> Accuracy:
+    """Return the test error that is known worst, over the steps."""
+    values = {f"test error at step {t}": float(value) for t, value in enumerate(test_error)}
+    allowed = {name: allowed_error(value, tolerance) for name, value in values.items()}
+    return Accuracy.of(allowed, dict(zip(allowed, errors, strict=True)))
 
 
 def _wanted(trajectory: Trajectory, tolerance: float) -> int:
@@ -270,7 +262,7 @@ def _wanted(trajectory: Trajectory, tolerance: float) -> int:
     if trajectory.replicas >= MOST_REPLICAS:
         return trajectory.replicas
     errors = stated_error(trajectory.group_outcomes.test_error) / math.sqrt(1 - _OF_NODES**2)
-    excess = _excess(trajectory.outcome.test_error, errors, tolerance)
+    excess = _accuracy(trajectory.outcome.test_error, errors, tolerance).excess
     if excess <= 1 and len(errors) > trajectory.plan.training.steps:
         return trajectory.replicas
     ratio = min(max(excess, 1.0), MOST_REPLICAS) ** 2  # finite where a test error is 0

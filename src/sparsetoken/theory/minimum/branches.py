@@ -392,4 +392,4 @@ def _status(
         return Status(StatusCode.APPROXIMATE, text), True
     accuracy = Accuracy("test error", float(errors.test_error), tolerance)
     bags = sum(len(one.solution.means.x) for one in found)
-    return accuracy.status(tolerance, f"{bags} bags"), False
+    return accuracy.status(tolerance, f" with {bags} bags"), False

@@ -72,12 +72,12 @@ class Accuracy(NamedTuple):
         """Whether twice each error is allowed."""
         return bool(self.excess <= 1)
 
-    def status(self, tolerance: float, basis: str) -> Status:
-        """Return whether twice each error, on a basis such as "64 nodes", is allowed."""
+    def status(self, tolerance: float, basis: str = "") -> Status:
+        """Return whether twice each error, on a basis such as " with 64 nodes", is allowed."""
         if self.enough:
             return Status(StatusCode.CONVERGED)
         what, needed = self.name.replace("_", " "), 1.1 * self.excess * tolerance
-        reached = f"Twice the error of the {what} is {2 * self.error:.2e} with {basis}"
+        reached = f"Twice the error of the {what} is {2 * self.error:.2e}{basis}"
         reached += f", above {self.allowed:.2e}: the tolerance, on a scale of "
         reached += f"{self.allowed / tolerance:.2g}"
         remedy = f"{reached}; ask for a tolerance of {needed:.1e}." if needed < 1 else f"{reached}."

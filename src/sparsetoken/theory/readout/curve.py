@@ -117,7 +117,7 @@ class LearningCurve:
             status = _FREE_BIAS
         else:
             status = self._accuracy(found).status(
-                self._tolerance, f"{equations.nodes.y.size} nodes"
+                self._tolerance, f" with {equations.nodes.y.size} nodes"
             )
         return SolvedPoint(saddle, equations, *found.numbers, status)
 
