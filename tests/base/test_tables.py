@@ -91,10 +91,6 @@ def _forecast():
             ["strength", "numerical error", "converged"],
         ),
         (
-            lambda: st.theory.sign_boundary(PROBLEM, st.TwoSteps(), "strength", 1.0, 5.0),
-            ["value", "no_limit", "widen the range"],
-        ),
-        (
             _forecast,
             ["cross-validated", "forecast", "attention", "status", "use", "of their variance"],
         ),

@@ -24,11 +24,11 @@ SMALL = {"dimension": 20, "trials": 2}
 
 GIVEN = {
     "problem": PROBLEM, "model": POOLED, "readout": READOUT, "steps": STEPS, "descent": DESCENT,
-    "alpha": 1.0, "readouts": [READOUT], "name": "eta_b", "low": 0.0, "high": 1.0, "dimension": 20,
+    "alpha": 1.0, "readouts": [READOUT], "dimension": 20,
 }  # fmt: skip
 CALLS = (
     *(st.predict, theory.predict_readouts, st.capacity, st.align, theory.sign_margin),
-    *(theory.sign_boundary, theory.small_step_margin),
+    theory.small_step_margin,
     *(theory.descend, st.oracle.best_error, st.oracle.bayes_error, st.oracle.learning_error),
     *(st.minimize, simulation.minimize),
     *(tuning.best_training, st.simulate, simulation.align),

@@ -14,8 +14,8 @@ from sparsetoken.explorer.words import refusal, worded
     [
         (
             {"positive_rate": 0.06, "informative": 3, "strength": 2.0, "alpha0": 2.0},
-            "an $η_b$ (step size of the bias) above 4.73 turns it back. So can a larger $π$ (rate "
-            "of positives) or strength.",
+            "a larger $η_b$ (step size of the bias), $π$ (rate of positives) or strength can turn "
+            "it back.",
         ),
         (
             {"eta_q": 0.1},

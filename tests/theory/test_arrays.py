@@ -14,7 +14,6 @@ from sparsetoken.theory import (
     align,
     capacity,
     predict,
-    sign_boundary,
     sign_margin,
     small_step_margin,
 )
@@ -136,7 +135,6 @@ def test_arrays_that_do_not_broadcast_are_one_clear_error(call):
     ("call", "word"),
     [
         (lambda: sign_margin(MANY, TwoSteps()), "strength"),
-        (lambda: sign_boundary(MANY, TwoSteps(), "eta_b", 0.1, 1.0), "strength"),
         (lambda: small_step_margin(MANY), "strength"),
         (lambda: best_training(PROBLEM, Attention(), Readout(ridge=[0.1, 0.2]), 2.0), "ridge"),
         (lambda: best_error(MANY, Attention()), "strength"),

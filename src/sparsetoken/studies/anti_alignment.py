@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy import optimize
 
 import sparsetoken as st
 from sparsetoken.figures.palette import BLACK
@@ -29,7 +30,7 @@ from sparsetoken.studies.compare import (
 )
 from sparsetoken.studies.study import Calls, Run, Size, Sizes, Study, profiles
 from sparsetoken.studies.words import listed, number
-from sparsetoken.theory import sign_boundary, small_step_margin
+from sparsetoken.theory import sign_margin, small_step_margin
 
 TINY = 1e-6
 """Steps of the first stage that stand for the limit of small steps."""
@@ -77,9 +78,14 @@ def small_step_strength(pi: float) -> float:
     return math.sqrt(max(-at_0 / (at_1 - at_0), 0.0))
 
 
-def _boundary(panel: str, along: float) -> partial[Any]:
+def boundary(panel: str, along: float) -> float:
+    """Return the value across at which the cosine changes sign."""
     low, high = BIAS_STEPS if panel == "step" else STRENGTHS
-    return partial(sign_boundary, *setting(panel, along, 1.0), VARIED[panel][1], low / 4, 4 * high)
+
+    def margin(across: float) -> float:
+        return sign_margin(*setting(panel, along, across))
+
+    return float(optimize.brentq(margin, low / 4, 2 * high))
 
 
 def _grid(panel: str, cells: int) -> tuple[Any, Any]:
@@ -90,10 +96,9 @@ def _grid(panel: str, cells: int) -> tuple[Any, Any]:
 
 
 def _edge(run: Run, panel: str) -> dict[float, Number]:
-    """Return the boundary of a panel where it was found."""
-    found = {key[-1]: predicted(root, "value") for key, root in run.theory.items()
-             if key[:-1] == ("boundary", panel)}  # fmt: skip
-    return {along: root for along, root in found.items() if root.converged}
+    """Return the boundary of a panel."""
+    return {key[-1]: Number(root) for key, root in run.theory.items()
+            if key[:-1] == ("boundary", panel)}  # fmt: skip
 
 
 class AntiAlignment(Study):
@@ -134,11 +139,11 @@ class AntiAlignment(Study):
             along, across = _grid(panel, at.cells)
             calls["map", panel] = partial(st.align, *setting(panel, along[:, None], across))
         for pi in np.linspace(RATES[0], 0.49, at.cells).tolist():
-            calls["boundary", "rate", pi] = _boundary("rate", pi)
-            calls["boundary", "small", pi] = _boundary("small", pi)
+            calls["boundary", "rate", pi] = partial(boundary, "rate", pi)
+            calls["boundary", "small", pi] = partial(boundary, "small", pi)
             calls["condition", pi] = partial(small_step_strength, pi)
         for alpha0 in np.geomspace(*LOADS, at.cells).tolist():
-            calls["boundary", "step", alpha0] = _boundary("step", alpha0)
+            calls["boundary", "step", alpha0] = partial(boundary, "step", alpha0)
         return calls
 
     def simulation(self, at: Sizes, seed: int) -> Calls:
@@ -193,7 +198,7 @@ class AntiAlignment(Study):
     def _small_steps(self, run: Run) -> Iterator[Comparison]:
         found = {place[1]: place for place in run.theory if place[0] == "condition"}
         for i, (pi, place) in enumerate(found.items()):
-            root = predicted(run.theory["boundary", "small", pi], "value")
+            root = Number(run.theory["boundary", "small", pi])
             expected = run.theory[place]
             allowed = 1e-4 * expected  # steps of 1e-6 move scores by about as much, times θ²
             where = f"boundary at π = {pi:.3g}, steps of {TINY:g}"

@@ -2,13 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sparsetoken.theory.alignment import (
-    SignBoundary,
-    align,
-    sign_boundary,
-    sign_margin,
-    small_step_margin,
-)
+from sparsetoken.theory.alignment import align, sign_margin, small_step_margin
 from sparsetoken.theory.capacity import capacity
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.predict import predict, predict_readouts
@@ -27,14 +21,12 @@ else:  # on first use: a prediction needs none of them
 
 __all__ = [
     "FeatureLaw",
-    "SignBoundary",
     "align",
     "capacity",
     "descend",
     "minimize",
     "predict",
     "predict_readouts",
-    "sign_boundary",
     "sign_margin",
     "small_step_margin",
 ]

@@ -38,7 +38,7 @@ def advice_on(problem: SparseTokenProblem, model: Model, query: Query | None) ->
     if query is None:
         return ()
     steps = model.query
-    away = turning_away(problem, steps, query.cosine) if isinstance(steps, TwoSteps) else ""
+    away = turning_away(problem, query.cosine) if isinstance(steps, TwoSteps) else ""
     remedy = "eta_q or beta" if isinstance(steps, TwoSteps) else "the sharpness"
     pools = blunt(problem, query.sharpness, remedy) if isinstance(model, Attention) else ""
     return tuple(filter(None, (away, pools)))

@@ -1,17 +1,6 @@
-"""The query after two gradient steps, and the boundary of anti-alignment."""
+"""The query after two gradient steps, and the sign of its cosine."""
 
-from sparsetoken.theory.alignment.sign import (
-    SignBoundary,
-    sign_boundary,
-    sign_margin,
-    small_step_margin,
-)
+from sparsetoken.theory.alignment.sign import sign_margin, small_step_margin
 from sparsetoken.theory.alignment.two_steps import align
 
-__all__ = [
-    "SignBoundary",
-    "align",
-    "sign_boundary",
-    "sign_margin",
-    "small_step_margin",
-]
+__all__ = ["align", "sign_margin", "small_step_margin"]

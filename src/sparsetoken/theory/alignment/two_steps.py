@@ -69,7 +69,7 @@ def align(
     See Also
     --------
     sparsetoken.simulation.align : The same at finite dimension.
-    sparsetoken.theory.sign_boundary : Where the cosine of the query changes sign.
+    sparsetoken.theory.sign_margin : Positive where the query aligns.
     predict : Test error, training loss and AUC in the limit.
 
     Examples
@@ -100,7 +100,7 @@ def _alignments(
     for problem, steps in points:
         found = alignment_of(problem, steps, dimension)
         advice = (
-            turning_away(problem, steps, float(found.cosine)),
+            turning_away(problem, float(found.cosine)),
             blunt(problem, float(found.sharpness), "eta_q or beta"),
         )
         rows.append(dataclasses.replace(found, notes=(*found.notes, *filter(None, advice))))
