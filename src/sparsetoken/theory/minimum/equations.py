@@ -19,6 +19,7 @@ from scipy.special import ndtri
 from sparsetoken.model.architectures.base import Architecture, scores_of
 from sparsetoken.model.minimum import Minimization
 from sparsetoken.model.network_checks import sample_loss
+from sparsetoken.model.tokens import symmetric_root
 from sparsetoken.numerics.quadrature import even_uniforms
 
 _SEED = 20261127  # any fixed number: the same bags in every run
@@ -100,12 +101,6 @@ class Means(NamedTuple):
     values: Float[np.ndarray, " n"]
     prox_error: float
     of: dict[str, Any]
-
-
-def root_of(S: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
-    """Return the symmetric root of a covariance."""
-    values, vectors = np.linalg.eigh(0.5 * (S + S.T))
-    return (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
 
 
 class Equations:
@@ -192,7 +187,7 @@ class Equations:
 
     def _root(self, order: Order) -> Float[np.ndarray, "m f"]:
         """Return V^(1/2) by the columns that are trained."""
-        return root_of(order.V)[:, self._free]
+        return symmetric_root(order.V)[:, self._free]
 
     def no_move(self) -> Float[np.ndarray, "n Lf"]:
         """Return a start of the proximal operator: the weights without the bag."""
@@ -202,7 +197,7 @@ class Equations:
     def omega(self, order: Order, g: np.ndarray | None = None) -> Float[np.ndarray, "n Lm"]:
         """Return the projections on weights that were trained without the bag."""
         n = self.nodes
-        noise = (n.g if g is None else g) @ root_of(order.R)
+        noise = (n.g if g is None else g) @ symmetric_root(order.R)
         omega = n.Z @ order.M.T + n.scale[..., None] * noise
         return omega.reshape(len(n.weights), -1)
 
@@ -285,7 +280,7 @@ class Equations:
         The change is to first order.
         """
         n, root, omega = self.nodes, self._root(order), self.omega(order, g)
-        moved = (n.scale[..., None] * (move @ root_of(order.R))).reshape(len(x), -1)
+        moved = (n.scale[..., None] * (move @ symmetric_root(order.R))).reshape(len(x), -1)
         parts = [
             self._compiled.pulls(x[j], omega[j], n.scale[j], n.y[j], c, order.gram, root, moved[j])
             for j in self._chunks

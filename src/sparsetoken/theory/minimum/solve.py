@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.theory.minimum.equations import Equations, Means, Order, State, root_of
+from sparsetoken.model.tokens import symmetric_root
+from sparsetoken.theory.minimum.equations import Equations, Means, Order, State
 
 _DAMPING, _LEAST_DAMPING = 0.5, 0.1  # of steps; smaller ones where weights run away
 _PATIENCE = 30  # iterations, after which the damping is larger where the residual has not halved
@@ -180,4 +181,5 @@ def jumps_of(equations: Equations, found: Solution) -> Float[np.ndarray, "m m"]:
         gap = after - before - 0.5 * (change + later)
         parts.append(np.einsum("n,nl,nli,nlj->ij", n.weights, n.scale, gap, move))
     jumps = np.mean(parts, axis=0) / (2 * (1 - _CORRELATION))
-    return jumps / max(float(np.abs(found.means.of["K"] @ root_of(found.order.R)).max()), 1e-12)
+    response = np.abs(found.means.of["K"] @ symmetric_root(found.order.R)).max()
+    return jumps / max(float(response), 1e-12)
