@@ -29,6 +29,7 @@ from sparsetoken.studies.compare import (
     largest_z,
     measured,
     normal_score,
+    outlying_trials,
     predicted,
     report_only,
     scale_of,
@@ -244,6 +245,38 @@ def test_one_wrong_trial_is_for_a_look(trials):
     judged = _loss(right)
     assert (judged.verdict, judged.outlying) == ("holds", "")
     assert _loss(right, 0.25).verdict == "fails"
+
+
+@pytest.mark.parametrize(
+    ("values", "far"),
+    [
+        ([*range(8), 1000], 1),
+        ([*range(7)], 0),
+        ([*range(6), 1000], 0),  # too few
+        ([0.0] * 19 + [1 / 25], 0),  # one count among none
+        ([0.0] * 18 + [0.5, 0.6], 2),
+        ([0.2] * 19 + [0.2 + 1e-12], 0),
+        ([*range(8), math.nan], 0),
+    ],
+)
+def test_trials_far_from_the_median_are_outlying(values, far):
+    text = outlying_trials([values])
+    assert len(text.partition(" among ")[0].split(", ")) == far if far else text == ""
+
+
+@pytest.mark.parametrize("law", ["normal", "squares", "errors"])
+@pytest.mark.parametrize("trials", [8, 20])
+def test_right_trials_are_seldom_outlying(law, trials):
+    rng, sets = np.random.default_rng(trials), (2000, trials)
+    drawn = {
+        "normal": rng.normal(size=sets),
+        "squares": rng.normal(size=sets) ** 2,
+        "errors": rng.binomial(400, 0.003, sets) / 400,
+    }[law]
+    # As stated beside FAR, and three binomial standard errors.
+    assert np.mean([outlying_trials([values]) != "" for values in drawn]) < 1 / 40 + 3 * math.sqrt(
+        1 / 40 / 2000
+    )
 
 
 def test_all_that_rests_on_a_wrong_trial_is_for_a_look():
