@@ -238,10 +238,14 @@ def test_one_stack_of_all_classes(three: Fitted) -> None:
     model, bags, names = three
     number, scores = np.searchsorted(model.classes_, names), model.member_scores(bags)
     np.testing.assert_allclose(np.exp(scores).sum(axis=2), 1)
+    risk = MultinomialRisk(Samples(number.astype(float), np.ones(150), np.ones(150)))
     for place, name in enumerate(model.member_names_):
         member = model.members_[name]
         left_out = member.left_out_scores_ if name != "constant" else np.zeros((150, 3))
         T = model.member_temperature_[place]
+        if name != "constant":
+            found = temperature(log_softmax(log_expit(left_out), axis=1), risk)
+            assert pytest.approx(found, rel=1e-6) == T
         of_member = log_softmax(log_expit(left_out) / T, axis=1)
         loss = -of_member[np.arange(150), number].mean()
         assert model.member_losses_[place, 0] == pytest.approx(loss, rel=1e-6)
@@ -273,8 +277,8 @@ def test_temperatures_are_those_of_least_loss() -> None:
     z = rng.standard_normal((400, 3)) + 2.0 * np.eye(3)[number]
     one = MultinomialRisk(Samples(number.astype(float), np.ones(400), np.ones(400)))
     found = temperature(z / 3, one)
-    losses = {T: one.mean(z / 3 / T) for T in np.linspace(0.05, 1, 96)}
-    assert found == pytest.approx(min(losses, key=losses.__getitem__), abs=0.02)  # of the prior
+    losses = {T: one.mean(z / 3 / T) + np.log(T) ** 2 / 800 for T in np.arange(0.1, 0.3, 1e-4)}
+    assert found == pytest.approx(min(losses, key=losses.__getitem__), rel=2e-3)  # of the grid
     assert 1e-3 < temperature(np.eye(3)[number], one) < 0.2
     assert temperature(np.full((400, 3), np.nan), one) == 1
 
@@ -302,6 +306,31 @@ def test_a_member_of_ones_own(draw: Draw) -> None:
         assert model.weights_[-1, 0] + model.weights_[-own, 0] > 0.99  # it knows the answer
         assert model.score(bags, y) == 1
         assert model.member_scores(bags).shape == (120, len(model.member_names_))
+
+
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+@pytest.mark.parametrize("copies", [1, 4])
+def test_a_member_that_remembers_is_no_help(copies: int) -> None:
+    """It is judged by bags of groups that it has not seen, whose bags are copies."""
+    rng, groups = np.random.default_rng(0), np.repeat(np.arange(60), copies)
+    X, y = rng.standard_normal((60, 4, 3)), rng.permutation(60) % 2
+    model = BagClassifier([("memory", _Memory())]).fit(X[groups], y[groups], groups=groups)
+    assert model.member_losses_[-1, 0] == pytest.approx(np.log(2))
+    assert model.weights_[-1, 0] == 0
+
+
+class _Memory(ClassifierMixin, BaseEstimator):
+    """Knows the labels of the bags that it was fitted to, and nothing of others."""
+
+    def fit(self, X: Bags, y: np.ndarray) -> _Memory:
+        self.classes_ = np.unique(y)
+        self.labels_ = {float(bag[0, 0]): label for bag, label in zip(X, y, strict=True)}
+        return self
+
+    def predict_proba(self, X: Bags) -> np.ndarray:
+        chances = {None: 0.5, 0: 0.02, 1: 0.98}
+        second = np.array([chances[self.labels_.get(float(bag[0, 0]))] for bag in X])
+        return np.stack([1 - second, second], axis=1)
 
 
 class _Shortcut(ClassifierMixin, BaseEstimator):

@@ -22,7 +22,7 @@ from sparsetoken.estimators import (
 )
 from sparsetoken.estimators.fitting.likeness import neighbours_pvalue
 from sparsetoken.estimators.fitting.linear_fit import fit_linear, gain
-from sparsetoken.estimators.fitting.stacking import fold_numbers
+from sparsetoken.estimators.fitting.stacking import LossRisk, fold_numbers, shrunk_weights
 from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import FeatureMatrix
@@ -106,6 +106,22 @@ def test_folds_of_groups_have_the_class_rate_where_groups_allow_it():
     _, y, patient = patients()
     folds = fold_numbers(y, 10, np.random.RandomState(0), patient)
     assert [np.mean(y[folds == fold]) for fold in range(folds.max() + 1)] == [0.5] * 5
+
+
+def test_copies_in_a_group_are_one_sample_in_stacking():
+    y = np.tile([1.0, -1.0], 15)
+    rows, loss = np.repeat(np.arange(30), 5), get_loss("logistic")
+    for seed in range(3):
+        members = 0.4 * y[:, None] + np.random.default_rng(seed).standard_normal((30, 3))
+        scores = np.concatenate([np.zeros((30, 1)), members], axis=1)
+        once = shrunk_weights(scores, LossRisk(samples_of(y, np.arange(30)), loss))
+        copied = shrunk_weights(scores[rows], LossRisk(samples_of(y[rows], rows), loss))
+        assert 0 < once[0] < 1
+        np.testing.assert_allclose(copied, once, atol=1e-5)  # of two searches
+
+
+def samples_of(y, groups):
+    return Samples(y, np.ones(len(y)), np.ones(len(y)), groups)
 
 
 def test_numbers_of_new_groups():

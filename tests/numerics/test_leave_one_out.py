@@ -52,6 +52,14 @@ def test_square_loss_without_ridge_is_the_textbook_formula():
     np.testing.assert_allclose(found.scores, expected, atol=1e-7)
 
 
+def test_the_standard_error_is_that_of_a_share():
+    F, y = problem(50, 10)
+    found = leave_one_out(F, y, get_loss("square"), 0.1)
+    wrong = np.sign(found.scores) != y
+    assert 0 < found.test_error == wrong.mean() < 0.5
+    assert found.standard_error == pytest.approx(wrong.std() / np.sqrt(50), rel=1e-12)
+
+
 @pytest.mark.parametrize(("name", "least"), [("logistic", 0.75), ("squared_hinge", 0.45)])
 def test_the_error_against_refits_shrinks_with_the_dimension(name, least):
     """Errors fall as 1/d, and as d^(-3/4) where the curvature jumps."""

@@ -7,7 +7,7 @@ import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.frames import IsotropicFrame, frame_of
-from sparsetoken.simulation.reduced import ReducedEngine
+from sparsetoken.simulation.reduced import ReducedEngine, centred_sums
 from token_laws import tokens, unit
 
 
@@ -38,6 +38,30 @@ def test_the_frame_has_the_covariances():
         ),
     ):
         assert draws.T @ draws / 40_000 == pytest.approx(expected, abs=5 * 2.5 / 200)
+
+
+def test_isotropic_noise_has_the_norms_of_all_dimensions():
+    """Means over 4000 draws within 5 standard errors."""
+    frame, rng = IsotropicFrame.of_steps(9), np.random.default_rng(0)
+    q = np.array([0.6, -1.2, 0.0])
+    mean = [frame.mean_vector(4, rng) for _ in range(4000)]
+    beside = [frame.beside_vector(q, rng) for _ in range(4000)]
+    # Fewer samples than directions: a factor of their Gram matrix stands for the samples.
+    few = IsotropicFrame(np.ones(1), dimension=20)
+    within = np.stack([few.within_noise(15, rng) for _ in range(4000)], axis=1)
+    for draws, expected in ((mean, 9 / 4), (beside, 9 - 1), *((row, 20) for row in within)):
+        squares = np.sum(np.square(draws), axis=1)
+        assert abs(squares.mean() - expected) < 5 * squares.std() / np.sqrt(4000)
+
+
+def test_centred_sums_have_the_means_of_tokens():
+    """Of 200000 samples a mean is known to 0.2%."""
+    n, theta_m, width, V = 200_000, 1.2, 0.7, 2 * (1 - 2 / 6)
+    problem, ones = st.SparseTokenProblem(6, 2, 3.0), np.ones(n)
+    sums = centred_sums(problem, theta_m / 3.0, width, ones, ones, np.random.default_rng(0))
+    found = np.array([sums[0], sums[1], sums[2] ** 2]) / n
+    expected = [V * theta_m, 5 * width, 5 * width**2 + V * theta_m**2]
+    np.testing.assert_allclose(found, expected, rtol=0.01)
 
 
 def test_isotropic_noise_beside_a_vector_is_orthogonal_to_it():

@@ -14,8 +14,10 @@ from sparsetoken.model.models import (
 )
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.results import StatusCode
 from sparsetoken.simulation import align, draw_training_set, performance, simulate
+from sparsetoken.simulation import trial as trials
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0, 0.5)
 STEPS = TwoSteps(alpha0=1.0, eta_q=20.0)
@@ -106,6 +108,16 @@ def test_one_class_is_reported():
     assert found.status.code is StatusCode.NO_LIMIT
     assert "one class" in found.status.remedy
     assert np.isfinite(found.mean.training_loss)
+
+
+def test_a_fit_that_does_not_converge_is_reported(monkeypatch):
+    def stopped(*given):
+        return fit_readout(*given)._replace(reason="it stopped")
+
+    monkeypatch.setattr(trials, "fit_readout", stopped)
+    found = run()
+    assert found.status.code is StatusCode.TOLERANCE_NOT_REACHED
+    assert "it stopped" in found.status.remedy
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])

@@ -3,6 +3,7 @@
 Equations: infinite-data-rate, critical-cosine, growth-fit.
 """
 
+import dataclasses
 import math
 
 import numpy as np
@@ -20,6 +21,7 @@ from sparsetoken.studies.references import (
     standing,
 )
 from sparsetoken.studies.representation import best_law, score
+from sparsetoken.theory.laws import feature_law
 
 PROBLEM = st.SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 
@@ -39,6 +41,23 @@ def test_the_rate_of_infinite_data_is_that_of_the_solutions(model):
     assert 2 * far - near == pytest.approx(rates.rate_of(model).value, rel=3e-3)
 
 
+def test_the_first_order_is_that_of_solutions_on_the_same_nodes():
+    """Of few positives, whose error moves with the readout to first order."""
+    problem, model = (
+        dataclasses.replace(rates.PROBLEM, positive_rate=0.15),
+        rates.MODELS["attention"],
+    )
+    law = feature_law(model, problem, rates.QUERY, 4096)
+    rate = np.mean([rates.first_order(law.part(slice(i, i + 1))) for i in range(len(law.C))])
+    readouts = [st.Readout("square", 0.0, alpha1) for alpha1 in (1e3, 2e3, math.inf)]
+    near, far, limit = (
+        float(one.test_error)
+        for one in st.theory.predict_readouts(problem, model, readouts, nodes=4096)
+    )
+    # Extrapolation leaves a second order of 1e-6, as does the spread of the scrambles.
+    assert 2 * 2e3 * (far - limit) - 1e3 * (near - limit) == pytest.approx(rate, rel=1e-4)
+
+
 @pytest.mark.parametrize("alpha1", [2.0, math.inf])
 def test_at_the_critical_cosine_both_errors_agree(alpha1):
     cosine, pooled, attention = misalignment.find_crossing(alpha1)
@@ -46,13 +65,45 @@ def test_at_the_critical_cosine_both_errors_agree(alpha1):
     assert attention.value == pytest.approx(pooled.value, abs=misalignment.TOLERANCE)
 
 
+def growth_laws(L):
+    laws = {"√(2 log L)": np.sqrt(2 * np.log(L)), "log L": np.log(L), "L^{1/4}": L**0.25}
+    return laws | {"√L": np.sqrt(L)}
+
+
 @pytest.mark.parametrize("lengths", [(8, 512, 65536), (8, 64, 512, 4096, 32768)])
 @pytest.mark.parametrize("law", ["√(2 log L)", "log L", "L^{1/4}", "√L"])
 def test_growth_laws_are_recovered(law, lengths):
     L = np.array(lengths, float)
-    laws = {"√(2 log L)": np.sqrt(2 * np.log(L)), "log L": np.log(L), "L^{1/4}": L**0.25}
-    strengths = 1.5 + 0.7 * (laws | {"√L": np.sqrt(L)})[law]
+    strengths = 1.5 + 0.7 * growth_laws(L)[law]
     assert best_law(L.tolist(), strengths.tolist()) == law
+
+
+LENGTHS = np.array([8, 64, 512, 4096, 32768], float)
+
+
+def between_laws():
+    """Yield strengths on the way from the law L^{1/4} to its neighbours, and noisy ones."""
+    laws, rng = growth_laws(LENGTHS), np.random.default_rng(0)
+    unit = {name: (law - law[0]) / np.ptp(law) for name, law in laws.items()}
+    for other in ("√L", "log L"):
+        for t in np.linspace(0, 1, 201):
+            yield 1.5 + 4 * ((1 - t) * unit["L^{1/4}"] + t * unit[other])
+    for _ in range(100):
+        for law in laws.values():
+            noise = 1 + 0.03 * rng.standard_normal(len(LENGTHS))
+            yield (rng.uniform(0.5, 3) + rng.uniform(0.2, 1) * law) * noise
+
+
+def test_the_nearest_law_has_the_least_relative_residuals():
+    laws = growth_laws(LENGTHS)
+    for strengths in between_laws():
+        residuals = {}
+        for name, law in laws.items():
+            # a + b law over the strength against 1
+            F = np.stack([np.ones_like(law), law], axis=1) / strengths[:, None]
+            residuals[name] = np.sum((F @ np.linalg.lstsq(F, np.ones(len(law)))[0] - 1) ** 2)
+        nearest = min(residuals, key=residuals.get)
+        assert best_law(LENGTHS.tolist(), strengths.tolist()) == nearest
 
 
 def test_the_limit_of_infinite_sharpness_looks_at_the_largest_token():

@@ -15,13 +15,16 @@ from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.theory import capacity
 from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.separability import search
 from sparsetoken.theory.separability.drawn_law import drawn_law
 from sparsetoken.theory.separability.proposal import Proposal
 from sparsetoken.theory.separability.violation import (
     Expansion,
     expansion,
+    least_violation,
     squared_violation,
 )
 from sparsetoken.theory.token_features import TokenFeatures
@@ -148,6 +151,22 @@ def test_an_ordinary_point_reaches_the_default_tolerance(point):
     found = load(*point)
     assert found.status.converged
     assert 2 * found.numerical_error <= 1e-4 * found.capacity
+
+
+def test_a_tolerance_that_most_nodes_miss_is_not_reached(monkeypatch):
+    monkeypatch.setattr(search, "_LAST", 512)
+    found = load("attention", 7, 2, 0.35, 3.3, 0.72, 1.4, tolerance=1e-6)
+    assert found.status == "tolerance_not_reached"
+    assert 2 * found.numerical_error > 1e-6 * found.capacity
+
+
+def test_the_error_is_that_of_scrambles():
+    law = feature_law(Attention(), SparseTokenProblem(6, 2, 2.0, 0.4), Query(0.6, 1.2), 256)
+    found = least_violation(law)
+    violations = np.sum(law.weight * squared_violation(found.x, law), axis=1)
+    # The jackknife moves the violation itself by the square of this error.
+    error = stated_error(violations) / violations.mean()
+    assert found.error == pytest.approx(error, rel=1e-3)
 
 
 def test_well_separated_classes():

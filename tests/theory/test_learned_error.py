@@ -51,6 +51,16 @@ def test_reference_points(point, error, training_loss):
         assert ours == pytest.approx(float(stated), abs=1.2 * last_digit)
 
 
+def test_the_training_error_of_pooling_in_closed_form():
+    """A score of new data is on the wrong side after the fit where it is beyond V l'(y, 0)."""
+    L, R, theta, pi = 10, 2, 4.0, 0.3
+    found = prediction("pooled", L, R, pi, theta, 0, 0, 2.0, 0.1, "square")
+    w, V = found.overlaps, found.susceptibility / L
+    mean, width = theta * R / L * w.orthogonal, math.hypot(w.orthogonal, w.noise) / math.sqrt(L)
+    miss, alarm = ndtr(-(mean + w.bias + V) / width), ndtr((w.bias - V) / width)
+    assert found.training_error == pytest.approx(pi * miss + (1 - pi) * alarm, abs=1e-10)
+
+
 def sampled_law(L, R, pi, theta, s, k, n, seed):
     """Plain draws of (X_1, X_2, C, y); positives in their share exactly."""
     rng = np.random.default_rng(seed)

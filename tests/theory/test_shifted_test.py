@@ -14,6 +14,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.models import make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
+from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.theory import predict
 
 PROBLEM = SparseTokenProblem(10, 1, 5.0, 0.5)
@@ -45,12 +46,20 @@ def test_training_and_readout_do_not_depend_on_the_test(model):
     assert abs(there.test_error - here.test_error) > 0.01
 
 
+SHARED = {"tokens": TokenCovariance(np.ones(50), 0.5 * np.ones(50), signal=np.eye(1, 50)[0])}
+
+
 @pytest.mark.parametrize("length", [5, 40])
-def test_pooled_has_a_closed_form(length):
-    """A = R'/L', C = 1/sqrt(L'), and the readout of the training."""
-    found = prediction("pooled", test_problem=SparseTokenProblem(length, 2, 4.0, 0.3))
+@pytest.mark.parametrize(("law", "between"), [({}, 0.0), (SHARED, 0.5)], ids=["one", "two"])
+def test_pooled_has_a_closed_form(length, law, between):
+    """A = R'/L', C^2 = S_b + 1/L', and the readout of the training."""
+    problem, tested = (
+        SparseTokenProblem(10, 1, 5.0, **law),
+        SparseTokenProblem(length, 2, 4.0, 0.3, **law),
+    )
+    found = prediction("pooled", problem, test_problem=tested)
     w = found.overlaps
-    width = math.hypot(w.orthogonal, w.noise) / math.sqrt(length)
+    width = math.hypot(w.orthogonal, w.noise) * math.sqrt(between + 1 / length)
     plus = ndtr(-(4.0 * 2 / length * w.orthogonal + w.bias) / width)
     minus = ndtr(w.bias / width)
     assert found.test_error == pytest.approx(0.3 * plus + 0.7 * minus, abs=1e-12)

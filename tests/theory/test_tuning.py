@@ -52,6 +52,18 @@ def test_no_split_of_a_scan_is_better(total):
     assert abs(best.share - shares[np.argmin(errors)]) <= 0.1 + 0.01
 
 
+def test_no_ridge_of_a_scan_is_better():
+    """The ridge given is far too small."""
+    readout = dataclasses.replace(READOUT, ridge=1e-4)
+    options = {"free": ["ridge"], "tolerance": TOLERANCE}
+    best = best_training(PROBLEM, ATTENTION, readout, 2.0, **options)
+    loads = dataclasses.replace(best.readout, ridge=np.geomspace(1e-6, 1.0, 13))
+    scan = predict(PROBLEM, Attention(best.steps), loads, tolerance=TOLERANCE).test_error
+    # The search stops within 0.02 of the logarithm, where the error is flat to second order.
+    assert best.prediction.test_error <= scan.min() + 1e-5
+    assert best.prediction.test_error < scan[4] - 0.01  # of the ridge given
+
+
 def test_without_a_step_of_the_query_all_samples_go_to_the_readout():
     still = Attention(dataclasses.replace(STEPS, eta_q=0.0))
     best = best_split(PROBLEM, still, READOUT, 2.0)

@@ -58,9 +58,6 @@ class Progress:
             self._bar.total = self._total
 
 
-SILENT = Progress(None)
-"""Shows nothing."""
-
 _maker: contextvars.ContextVar[Callable[[str, float], Bar | None] | None]
 _maker = contextvars.ContextVar("how progress is shown", default=None)
 _outer: contextvars.ContextVar[Progress | None]

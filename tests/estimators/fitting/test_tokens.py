@@ -12,7 +12,13 @@ import pytest
 from scipy.special import expit
 
 from sparsetoken.estimators.fitting.targets import Samples
-from sparsetoken.estimators.fitting.tokens import STRENGTH, CountedTokens, TokenOdds, fit_odds
+from sparsetoken.estimators.fitting.tokens import (
+    STRENGTH,
+    CountedTokens,
+    TokenOdds,
+    _posterior,
+    fit_odds,
+)
 
 TRUTH = np.array([2.5, 1.2, -4.0, 0.9])  # a, a0, c
 
@@ -118,6 +124,13 @@ def test_what_tokens_were_drawn_from_is_found() -> None:
     # The penalty moves a coefficient by a error / 9 in units of its error: by less than a tenth.
     assert np.max(np.abs(packed(found) - TRUTH) / errors) < 3
     assert errors.max() < 0.3
+
+
+def test_counts_that_fit_alike_have_the_chances_of_their_prior() -> None:
+    """1 over the count, and for any number of tokens as for one."""
+    odds = [TokenOdds(count, np.ones(1), 0.0, 1.0, loss=0.3) for count in (0, 1, 2, 4)]
+    found = _posterior(odds, Samples(np.ones(7), np.ones(7), np.ones(7)))
+    np.testing.assert_allclose(found, np.array([1, 1, 1 / 2, 1 / 4]) / 2.75, rtol=1e-12)
 
 
 def test_scores_without_a_signal_have_no_part() -> None:

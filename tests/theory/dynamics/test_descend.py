@@ -18,10 +18,12 @@ from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import StatusCode
 from sparsetoken.studies import settings
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory.dynamics import replica as replicas
+from sparsetoken.theory.dynamics.follow import follow
 from sparsetoken.theory.dynamics.plan import plan_of
 
 PROBLEM = SparseTokenProblem(5, 1, 3.0, 0.4)
@@ -113,6 +115,14 @@ def test_smaller_tolerances_take_more_replicas():
     assert np.abs(rough.test_error - fine.test_error).max() < 5 * error
     starved = descend(PROBLEM, JOINT, tolerance=1e-5, replicas=2)
     assert starved.status.code is StatusCode.TOLERANCE_NOT_REACHED
+
+
+def test_an_error_is_that_of_groups_and_of_nodes():
+    found = follow(PROBLEM, dataclasses.replace(JOINT, steps=2), 1e-3, 4)
+    errors = found.outcome_error.test_error
+    groups = stated_error(found.group_outcomes.test_error)
+    np.testing.assert_allclose(errors, np.hypot(groups, found.node_errors.test_error), rtol=1e-12)
+    assert (errors[1:] > 0).all()
 
 
 def test_what_is_not_reached_is_said_with_the_error_and_what_twice_of_it_may_be():

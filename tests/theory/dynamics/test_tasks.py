@@ -260,6 +260,20 @@ def test_the_population_limit_goes_on_where_columns_lie_along_the_signals():
     assert np.isfinite(st.descend(st.SparseTokenProblem(5), sparse, replicas=4).test_error).all()
 
 
+def test_the_squared_error_of_pooling_in_closed_form():
+    """The output is a number with the mean and covariances of the tokens."""
+    L, theta, scale = 4, 2.0, math.sqrt(0.5)
+    task = st.tasks.single_location_regression(L, strength=theta)
+    descent = st.Descent(networks.Pooled(), alpha=4.0, steps=3, rates=0.5, loss="square")
+    course = st.descend(task, descent, replicas=2)
+    weights = course.weights
+    (place, value), norm, c = weights.overlaps[:, 0].T, weights.norms[:, 0], weights.c[:, 0]
+    squares = (theta * place / L + c) ** 2 + norm**2 * (L - 1 + scale**2) / L**2
+    expected = squares - 2 * scale**2 * value / L + scale**2 + 0.1**2
+    # The bags have errors of 1e-4, and means over two replicas move squares by less.
+    np.testing.assert_allclose(course.test_error, expected, rtol=1e-3)
+
+
 @pytest.mark.slow
 def test_a_metric_with_a_jump_has_the_value_of_the_error():
     def wrong(output, y):

@@ -15,7 +15,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory import descend
-from sparsetoken.theory.oracle import bayes_error, learning_error
+from sparsetoken.theory.oracle import bayes, bayes_error, learning_error
 from sparsetoken.theory.oracle.bayes import token_nodes
 from sparsetoken.theory.oracle.learning import position_overlap
 
@@ -86,6 +86,36 @@ def test_of_several_solutions_the_posterior_takes_the_likeliest():
     assert found.cosine > 0.8
     few = learning_error(problem, 0.06, points=256)
     assert few.cosine == few.reachable_cosine < 0.2
+
+
+@pytest.mark.parametrize("alpha", [0.12, 0.13])
+def test_the_free_energy_decides_between_two_solutions(alpha):
+    """Its difference is the integral of (gamma(Q) - Q/(1 - Q))/2, here on a grid in Q."""
+    problem, nodes = (
+        SparseTokenProblem(300, 1, 5.0),
+        token_nodes(300, 1, 2048, np.random.default_rng(0)),
+    )
+    Q = np.concatenate([np.geomspace(1e-4, 0.05, 60), np.linspace(0.051, 0.9, 200)])
+    overlap = np.array([position_overlap(problem, 25 * one, nodes) for one in Q])
+    slope = 0.5 * (25 * alpha * 0.5 * overlap - Q / (1 - Q))
+    low, _, high = np.flatnonzero(np.diff(np.sign(slope)))
+    gain = np.trapezoid(slope[low:high], Q[low:high])
+    assert (gain > 0) == (alpha == 0.13)
+    found = learning_error(problem, alpha, points=256)
+    # Within the grid, which is 11% wide at the lower solution.
+    assert found.reachable_cosine**2 == pytest.approx(Q[low], rel=0.15)
+    assert found.cosine**2 == pytest.approx(Q[high if gain > 0 else low], rel=0.15)
+
+
+def test_the_stated_error_is_the_spread_of_seeds(monkeypatch):
+    found = []
+    for seed in range(12):
+        monkeypatch.setattr(bayes, "_SEED", seed)
+        found.append(learning_error(SparseTokenProblem(10, 2, 3.0), 0.6, points=64))
+    errors = np.array([one.test_error for one in found])
+    stated = np.array([one.numerical_error for one in found])
+    # Half of a 95% interval of Student's t is 1/0.85 standard deviations; 12 seeds know it to 20%.
+    assert 0.5 < errors.std(ddof=1) / np.sqrt(np.mean(stated**2)) < 1.4
 
 
 @pytest.mark.parametrize("alpha", [0.0, -1.0, math.nan, math.inf])

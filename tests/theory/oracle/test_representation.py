@@ -109,9 +109,12 @@ def test_pooled_matches_a_search_over_the_bias():
     assert pi * miss + (1 - pi) * alarm == pytest.approx(found.test_error, rel=1e-12)
 
 
-@pytest.mark.parametrize(("informative", "strength", "rate"), [(1, 4.0, 0.5), (3, 2.0, 0.8)])
-def test_vectorized_matches_all_spreads(informative, strength, rate):
-    L = 6
+@pytest.mark.parametrize(
+    ("L", "informative", "strength", "rate"),
+    # In the last two the best readout sees two or three positions, of which some are informative.
+    [(6, 1, 4.0, 0.5), (6, 3, 2.0, 0.8), (64, 2, 6.0, 0.02), (64, 2, 8.0, 0.002)],
+)
+def test_vectorized_matches_all_spreads(L, informative, strength, rate):
     b = np.linspace(-20, 20, 40_001)[:, None]
     errors = []
     for m in range(1, L + 1):

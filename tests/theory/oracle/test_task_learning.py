@@ -97,13 +97,15 @@ def test_floors_of_three_classes_lie_between_the_oracle_and_chance():
     assert all((one.cosine == one.reachable_cosine).all() for one in found)
 
 
-def test_of_several_solutions_the_posterior_takes_the_likeliest():
+@pytest.mark.parametrize(("alpha", "large"), [(0.12, False), (0.3, True)])
+def test_of_several_solutions_the_posterior_takes_the_likeliest(alpha, large):
     """As the equation of one signal does: message passing ends where nearly nothing is known."""
-    problem, alpha = st.SparseTokenProblem(300, 1, 5.0), 0.3
+    problem = st.SparseTokenProblem(300, 1, 5.0)
     floor = st.oracle.learning_error(problem, alpha, points=256)
     rng = np.random.default_rng(3)
     found = learning.solve(problem.law(), alpha, 512, rng, lambda _: None)
-    assert floor.reachable_cosine < 0.2 < 0.8 < floor.cosine
+    assert floor.reachable_cosine < 0.2
+    assert (floor.cosine > 0.8) == large
     assert found.reachable[0, 0] == pytest.approx(floor.reachable_cosine**2, abs=0.03)
     assert found.overlap[0, 0] == pytest.approx(floor.cosine**2, abs=0.03)
 
