@@ -35,7 +35,7 @@ from sparsetoken.base.files import path_of, require_regular, write_whole
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import Failure, InvalidInput, integer
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.numerics.threads import on_one_thread
+from sparsetoken.numerics.threads import one_thread
 
 Point = TypeVar("Point")
 Result = TypeVar("Result")
@@ -164,7 +164,7 @@ def _parts(groups: Sequence[list[int]], jobs: int) -> list[list[int]]:
     return [own[first : first + size] for own in groups for first in range(0, len(own), size)]
 
 
-@on_one_thread
+@one_thread()
 @with_x64
 def _here(function: Callable[[Any], Any], given: Any) -> Any:
     return function(given)
@@ -202,7 +202,7 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-@on_one_thread
+@one_thread()
 @with_x64
 def _computed(places: list[int], sent: _Sent) -> tuple[list[int], Sequence[Any]]:
     """Return the results of a group, and their places."""

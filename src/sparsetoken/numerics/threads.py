@@ -9,13 +9,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import os
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, TypeVar
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
+from collections.abc import Iterator
+from typing import Any
 
 LOADED_FIRST = ("numpy", "scipy.linalg")  # each brings a BLAS library of its own
 
@@ -27,25 +23,13 @@ def _controller() -> Any:
     return importlib.import_module("threadpoolctl").ThreadpoolController()
 
 
-def on_one_thread(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Run a function of many small products on one thread."""
-
-    @functools.wraps(function)
-    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        if os.environ.get("OPENBLAS_NUM_THREADS") == "1":
-            return function(*args, **kwargs)
-        with one_thread():
-            return function(*args, **kwargs)
-
-    return wrapped
-
-
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit the linear algebra of this process to one thread within the block.
+    """Limit the linear algebra of this process to one thread within a block, or a function.
 
-    Blocks of several threads may overlap: the limit holds until the last of them ends. Code that
-    runs on OpenMP, as estimators of a user may, keeps its threads.
+    Blocks of several threads may overlap: the limit holds until the last of them ends. That of
+    threadpoolctl alone would then stay for good. Code that runs on OpenMP, as estimators of a user
+    may, keeps its threads.
     """
     with _LIMIT.lock:
         _LIMIT.users += 1

@@ -19,7 +19,7 @@ from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import check_dimension
 from sparsetoken.model.training import Training, training_of
 from sparsetoken.model.values import broadcast, require_numbers
-from sparsetoken.numerics.threads import on_one_thread
+from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import NetworkPath, Simulation, Status, StatusCode, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.simulation.descent_data import TokenData
@@ -72,7 +72,7 @@ class DescentPlan:
         """The descent in numbers."""
         return training_of(self.problem, self.descent)
 
-    @on_one_thread
+    @one_thread()
     def run(self, trial: int) -> Trial[NetworkPath]:
         """Run one trial; its seed is a function of the seed and its number."""
         engine = self.setting.start(self.problem, trial, "descent")

@@ -25,7 +25,7 @@ from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import check_dimension
 from sparsetoken.model.training import Training, training_of
 from sparsetoken.model.values import broadcast
-from sparsetoken.numerics.threads import on_one_thread
+from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import MinimumOutcome, Simulation, Status, StatusCode, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.simulation.descent_data import TokenData
@@ -81,7 +81,7 @@ class MinimumPlan:
         )
         return training_of(self.problem, descent)
 
-    @on_one_thread
+    @one_thread()
     def run(self, trial: int) -> Trial[MinimumOutcome]:
         """Run one trial; its seed is a function of the seed and its number."""
         engine = self.setting.start(self.problem, trial, "minimum")

@@ -15,7 +15,7 @@ from sparsetoken.model.models import Attention, Model, QueriedModel, Vectorized
 from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Query
 from sparsetoken.model.values import broadcast
-from sparsetoken.numerics.threads import on_one_thread
+from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import CONVERGED, Capacity, Status, StatusCode
 from sparsetoken.results.record import stacked
 from sparsetoken.theory.alignment.directions import limit_status
@@ -45,7 +45,7 @@ _SHARED_EFFECT = (
 )
 
 
-@on_one_thread
+@one_thread()
 def capacity(
     problem: SparseTokenProblem,
     model: Model = Attention(),

@@ -14,7 +14,7 @@ from sparsetoken.model.stages import Readout, require_readout
 from sparsetoken.model.task_law import Bags, Problem
 from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.numerics.threads import on_one_thread
+from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import Prediction, TaskPrediction
 from sparsetoken.results.record import stacked
 from sparsetoken.theory.finite_query import predict_at
@@ -53,7 +53,7 @@ def predict(
 ) -> TaskPrediction: ...
 
 
-@on_one_thread
+@one_thread()
 @with_x64
 def predict(
     problem: Problem,
@@ -204,7 +204,7 @@ def _predictions(
         yield from Predictor(problem, model, test_problem).each(readouts, tolerance)
 
 
-@on_one_thread
+@one_thread()
 @with_x64
 def predict_readouts(
     problem: SparseTokenProblem,

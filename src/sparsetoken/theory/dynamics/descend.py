@@ -15,7 +15,7 @@ from sparsetoken.model.descent import Descent, require_descent
 from sparsetoken.model.task_law import Problem
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.backend import with_x64
-from sparsetoken.numerics.threads import on_one_thread
+from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import Course, NetworkPath, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.results.record import fields_of, stacked
@@ -30,7 +30,7 @@ TOLERANCE = 1e-3
 
 
 @with_x64
-@on_one_thread
+@one_thread()
 def descend(
     problem: Problem,
     descent: Descent = Descent(),

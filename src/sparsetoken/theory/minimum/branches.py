@@ -15,7 +15,7 @@ from jaxtyping import Float
 from sparsetoken.model.minimum import Minimization, start_of
 from sparsetoken.numerics.backend import with_jax_x64
 from sparsetoken.numerics.errors import stated_error
-from sparsetoken.numerics.threads import on_one_thread
+from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.results.outcomes import (
     MinimumOutcome,
@@ -116,7 +116,7 @@ def minima(
 
 
 @with_jax_x64
-@on_one_thread
+@one_thread()
 def _branches(problems: Sequence[Minimization], starts: Sequence[Any]) -> list[list[Solution]]:
     """Return the solutions at each load on few bags."""
     places = sorted(range(len(problems)), key=lambda place: -problems[place].alpha)
@@ -172,7 +172,7 @@ def _invariants(solution: Solution) -> tuple[float, ...]:
 
 
 @with_jax_x64
-@on_one_thread
+@one_thread()
 def _lowest(
     problem: Minimization, rough: Sequence[Solution], tolerance: float
 ) -> MinimumPrediction:
