@@ -169,9 +169,12 @@ def fit_readout(
     if ridge > 0 and loss.smooth:
         centre = matrix.centre
         point, residual, steps = _smooth(matrix, y, loss, ridge, tolerance)
+    elif ridge > 0:
+        centre = _centre(F, must=True)
+        point, residual, steps = _kinked(F - centre, y, loss, ridge, tolerance)
     else:
-        centre, solve = _centre(F, must=True), _least_squares if ridge == 0 else _kinked
-        point, residual, steps = solve(F - centre, y, loss, ridge, tolerance)
+        centre = _centre(F, must=True)
+        point, residual, steps = _least_squares(F - centre, y, loss)
     done = residual <= tolerance
     reason = "" if done else f"residual {residual:.1e} after {steps} Newton steps"
     bias = float(point.b - centre @ point.w)
@@ -208,9 +211,7 @@ def _require_quadratic(loss: ConvexLoss) -> None:
         raise InvalidInput("ridge", "> 0, or 0 with the square loss", 0.0, remedy)
 
 
-def _least_squares(
-    F: np.ndarray, y: np.ndarray, loss: ConvexLoss, ridge: float, tolerance: float
-) -> Solution:
+def _least_squares(F: np.ndarray, y: np.ndarray, loss: ConvexLoss) -> Solution:
     """Return the minimiser of least norm of a quadratic loss; F is centred."""
     start = loss.slope(y, np.zeros_like(y))
     goal = -start / loss.curvature(y, np.zeros_like(y))  # where the loss is least

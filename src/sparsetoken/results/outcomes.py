@@ -174,7 +174,7 @@ class Weights(Record):
     names: tuple[str, ...] = quantity("Of the columns.", column=None)
     weight_names: tuple[str, ...] = quantity("Of the further weights.", column=None)
     directions: tuple[str, ...] = quantity(
-        "Names of the signals; empty for that of a `SparseTokenProblem`.", column=None
+        "Names of the signals; that of a `SparseTokenProblem` has the name ''.", column=None
     )
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -320,9 +320,8 @@ class Course(NetworkPath):
     """
 
     errors: NetworkPath = quantity(
-        "For each quantity, the error over independent replicas, twice which covers 95%, and, "
-        "where eigenvalues are grouped, the change from halving the number of atoms; those of "
-        "`test_error` and `attended` include the error from the new bags.",
+        "For each quantity, the error over independent replicas, twice which covers 95%; those "
+        "of `test_error` and `attended` include the error from the new bags.",
         suffix="_se",
     )
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))

@@ -43,7 +43,7 @@ def descend(
 ) -> Course:
     """Return the course of joint gradient descent on all weights, as n, d -> infinity.
 
-    The samples are followed in independent replicas, 4096 samples in each; replicas are
+    The samples are followed in independent replicas, of up to 4096 samples each; replicas are
     added until twice the error of the test error is allowed at every step.
     The limit is that of many directions. Where few of them carry the covariance of a
     `TokenCovariance`, a course at its dimension may differ from the limit and vary between data

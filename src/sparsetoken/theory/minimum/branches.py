@@ -256,8 +256,8 @@ def _guarded(equations: Equations, state: State, slow: bool) -> Solution:
 
     Where there is none, it is where the proximal operator follows from the start.
     """
-    wait, most = (6, 200) if slow else (1, _MOST)
-    solution = solve(equations, state, tolerance=_SOLVED, most=most, wait=wait, slow=slow)
+    wait = 6 if slow else 1
+    solution = solve(equations, state, tolerance=_SOLVED, wait=wait, slow=slow)
     for _ in range(0 if equations.problem.convex else _GUARDS):
         if solution.ran_away or (x := lowest(equations, solution)) is None:
             break

@@ -112,8 +112,8 @@ def critical_strength(
 
     See Also
     --------
-    best_error : The least test error over the weights of a model.
-    best_error : The error at a given strength.
+    best_error : The least test error over the weights of a model at a given strength.
+    bayes_error : The Bayes-optimal error at a given strength.
 
     Examples
     --------
