@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce test test-all test-shapes test-portable fuzz lint style format bench docs linkcheck clean
+.PHONY: help env reproduce test test-all test-shapes test-portable fuzz mutants lint style format bench docs linkcheck clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,11 +28,11 @@ reproduce: $(READY) ## run the studies, theory against simulation (quick profile
 	$(BIN)/sparsetoken reproduce --profile quick --out $(OUT)
 
 # The tests start many processes: compiled Python is kept, also where the user keeps none.
-test test-shapes test-portable fuzz: export PYTHONDONTWRITEBYTECODE :=
+test test-shapes test-portable fuzz mutants: export PYTHONDONTWRITEBYTECODE :=
 
 # Compiled JAX code is kept in .cache, which processes and later runs share.
-reproduce test: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
-reproduce test: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
+reproduce test mutants: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
+reproduce test mutants: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 test: style ## check style, then types beside the tests
 	@$(BIN)/mypy > .cache/types 2>&1 & types=$$!; \
 	$(SUITE) $(CHOSEN) --durations 10; tests=$$?; \
@@ -66,6 +66,9 @@ test-portable: $(READY) ## the tests under other linear-algebra kernels and inst
 fuzz: export FUZZ_CASES ?= 500
 fuzz: $(READY) ## hostile options and files for every command, drawn at random
 	$(SUITE) tests/cli/test_fuzz.py
+
+mutants: $(READY) ## each number of tests/mutants.toml, 5% wrong, fails a test; NAMES="capacity joint-minimum" for some
+	$(BIN)/python tests/mutants.py $(NAMES)
 
 style: $(READY)
 	@mkdir -p .cache

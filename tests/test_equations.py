@@ -3,6 +3,7 @@
 import ast
 import functools
 import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -113,6 +114,13 @@ def test_other_pages_name_equations_and_claims_that_exist(page: str) -> None:
     assert links <= known
     claims = {claim.name for one in STUDIES.values() for claim in one.claims}
     assert {target for _, target in CLAIM.findall(text)} <= claims
+
+
+def test_each_equation_has_a_mutant() -> None:
+    """A change of the source that its tests must see."""
+    table = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text(encoding="utf-8"))
+    named = {name.split(":")[0] for name in table}
+    assert {equation for equation, *_ in _implementations()} <= named
 
 
 def test_each_equation_has_a_test() -> None:
