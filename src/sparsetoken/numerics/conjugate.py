@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
 
-from sparsetoken.numerics.products import Product, Products
+from sparsetoken.numerics.products import Products
 
 BIAS_FLOOR = 0.01
 
@@ -53,28 +54,17 @@ class ConjugateDirections:
             return None
         D = bend / len(bend)
         floor = BIAS_FLOOR * abs(grad_b)  # keeps the step of b finite where no bend is left
-        diagonal = np.append(D.sum() + self._ridge, D.sum() + floor)
-        right = -np.append(grad_w / self._scale, grad_b)
-        x, residual = np.zeros_like(right), right.copy()
-        z = residual / diagonal
-        p, size, product = z.copy(), residual @ z, self._products.weighted(D)
-        goal = accuracy**2 * size
-        for _ in range(self._most):
-            if size <= goal:
-                return x[:-1] / self._scale, float(x[-1])
-            q = self._times(product, p)
-            q[-1] += floor * p[-1]
-            along = p @ q
-            if not along > 0 or not np.isfinite(along):
-                return None
-            x += size / along * p
-            residual -= size / along * q
-            z = residual / diagonal
-            size, before = residual @ z, size
-            p = z + size / before * p
-        return None
+        # In these units the diagonal is 1.
+        unit = 1 / np.sqrt(np.append(D.sum() + self._ridge, D.sum() + floor))
+        ridge, product = np.append(self._ridge, floor), self._products.weighted(D)
 
-    def _times(self, product: Product, p: np.ndarray) -> np.ndarray:
-        """Return H p."""
-        total, last = product(p[:-1], p[-1])
-        return np.append(total + self._ridge * p[:-1], last)
+        def times(p: np.ndarray) -> np.ndarray:
+            p = unit * p
+            return unit * (np.append(*product(p[:-1], p[-1])) + ridge * p)
+
+        H = LinearOperator((len(unit), len(unit)), times, dtype=float)
+        right = -unit * np.append(grad_w / self._scale, grad_b)
+        x, unfinished = cg(H, right, rtol=accuracy, maxiter=self._most)
+        if unfinished or not np.isfinite(x).all():
+            return None
+        return (unit * x)[:-1] / self._scale, float(unit[-1] * x[-1])
