@@ -270,7 +270,7 @@ def symmetric_root(S: np.ndarray) -> np.ndarray:
     """Return the symmetric root of a covariance, diagonal (a vector) or full."""
     if S.ndim == 1:
         return np.sqrt(S)
-    values, vectors = np.linalg.eigh(S)
+    values, vectors = np.linalg.eigh(0.5 * (S + S.T))
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 

@@ -194,7 +194,8 @@ def test_where_the_proximal_operator_jumps_it_is_approximate(strength, rate, alp
     theory = st.minimize(problem, st.Minimum(SOFTMAX, alpha=alpha, ridge=ridge))
     assert theory.status == "approximate"
     assert "simulation.minimize" in theory.status.remedy
-    assert theory.jumps > least + 2 * theory.jumps_error
+    jumps = theory.jumps - 2 * theory.jumps_error
+    assert jumps > least or theory.replicon - 2 * theory.replicon_error > 1
 
 
 @pytest.mark.slow
