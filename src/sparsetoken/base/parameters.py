@@ -16,6 +16,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, dataclass_transform
 
+from sparsetoken.base.content import code_version
 from sparsetoken.base.validation import (
     LARGEST_LOAD,
     LARGEST_VALUE,
@@ -40,6 +41,7 @@ __all__ = [
     "parameter",
     "parameters_of",
     "value",
+    "version_of_functions",
 ]
 
 Kind = TypeVar("Kind")
@@ -254,6 +256,17 @@ def parameter(help: str, letter: str = "", *, default: Any = REQUIRED, **more: A
     declared = Parameter("", help, letter, default, **more)
     default = dataclasses.MISSING if default is REQUIRED else default
     return dataclasses.field(default=default, metadata={"parameter": declared})
+
+
+def version_of_functions() -> Any:
+    """Declare the field of a `value` that stands for the code of a user in it."""
+    return parameter(
+        "of the functions, for calls with `keep`: any text or whole number, to be changed whenever "
+        "their code changes",
+        default="",
+        find=code_version,
+        kind="str or int",
+    )
 
 
 def parameters_of(kind: Any) -> dict[str, Parameter]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsetoken.base.content import code_version
-from sparsetoken.base.parameters import Range, parameter, value
+from sparsetoken.base.parameters import Range, parameter, value, version_of_functions
 from sparsetoken.base.validation import InvalidInput, integer, one_line, require_hashable
 from sparsetoken.model.task_law import Bags, Latent, TaskLaw
 from sparsetoken.model.tokens import Isotropic, TokenLaw, check_signals, token_law
@@ -145,13 +144,7 @@ class Task(Bags):
         find=_function("likelihood", "y, latent, Z"),
         kind="callable, optional",
     )
-    version: str | int = parameter(
-        "of the functions, for calls with `keep`: any text or whole number, to be changed whenever "
-        "their code changes",
-        default="",
-        find=code_version,
-        kind="str or int",
-    )
+    version: str | int = version_of_functions()
 
     def _check_together(self) -> None:
         check_signals(self.tokens, self.directions)

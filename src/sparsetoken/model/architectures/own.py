@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sparsetoken.base.content import code_version
-from sparsetoken.base.parameters import parameter, value
+from sparsetoken.base.parameters import parameter, value, version_of_functions
 from sparsetoken.base.validation import InvalidInput, integer, require_hashable, truth
 from sparsetoken.model.architectures.base import Architecture
 
@@ -106,13 +105,7 @@ class Network(Architecture):
         find=functools.partial(truth, "gram of a network"),
         kind="bool",
     )
-    version: str | int = parameter(
-        "of the functions, for calls with `keep`: any text or whole number, to be changed whenever "
-        "their code changes",
-        default="",
-        find=code_version,
-        kind="str or int",
-    )
+    version: str | int = version_of_functions()
 
     @property
     def uses_gram(self) -> bool:
