@@ -80,9 +80,8 @@ def _mean(draws: Sequence[Prediction], tolerance: float) -> Prediction:
         return failed
     outcomes = [outcome_of(one) for one in draws]
 
-    def finite(
-        values: np.ndarray,
-    ) -> np.ndarray:  # the susceptibility is not, where data are fitted
+    def finite(values: np.ndarray) -> np.ndarray:
+        """Return 0 for the susceptibility where data are fitted: it is infinite."""
         return np.where(np.isinf(values).any(), 0.0, values)
 
     outcome = over_rows(outcomes, lambda values: float(values.mean()))
