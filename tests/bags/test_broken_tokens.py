@@ -11,7 +11,6 @@ from sparsetoken.bags import pack, read
 from sparsetoken.base.validation import InvalidInput
 
 h5py = pytest.importorskip("h5py", reason="h5py, of the extra data, is not installed")
-zarr = pytest.importorskip("zarr", reason="zarr, of the extra data, is not installed")
 
 X = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
 
@@ -20,30 +19,6 @@ def refused(path: Path, told: str) -> None:
     with pytest.raises(InvalidInput, match=told):
         pack([path], path.parent / "packed")
     assert not (path.parent / "packed").exists()
-
-
-def stored(folder: Path, version: int = 3, compressors: object = "auto") -> Path:
-    """Write an array as one chunk, and return the folder."""
-    zarr.create_array(folder, data=X, chunks=X.shape, zarr_format=version, compressors=compressors)
-    return folder
-
-
-@pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("compressors", ["auto", None])
-def test_both_versions_of_zarr(tmp_path: Path, version: int, compressors: object) -> None:
-    path = pack([stored(tmp_path / "a.zarr", version, compressors)], tmp_path / "packed")
-    np.testing.assert_array_equal(read(path, labels=None).bags.tokens, X)
-    (chunk,) = (one for one in (tmp_path / "a.zarr").rglob("0*") if one.is_file())
-    for _ in cut(chunk):
-        with pytest.raises(InvalidInput, match="of an array that can be read"):
-            pack([tmp_path / "a.zarr"], tmp_path / "again")
-
-
-@pytest.mark.parametrize("content", ["", "[3]", '{"zarr_format": 3, "node_type": "array"}'])
-def test_broken_metadata_of_zarr(tmp_path: Path, content: str) -> None:
-    (tmp_path / "a.zarr").mkdir()
-    (tmp_path / "a.zarr" / "zarr.json").write_text(content)
-    refused(tmp_path / "a.zarr", "that can be read")
 
 
 @pytest.mark.parametrize("name", ["a.npy", "a.h5"])
@@ -85,7 +60,8 @@ def test_a_pipe_in_place_of_tokens_is_not_opened(tmp_path: Path, name: str) -> N
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
 @pytest.mark.parametrize("name", ["offsets.npy", "y.npy", "bags.npz", "bags.parquet"])
 def test_a_pipe_in_place_of_bags_is_not_opened(tmp_path: Path, name: str) -> None:
-    packed = pack([stored(tmp_path / "a.zarr")], tmp_path / "packed", labels=[0])
+    np.save(tmp_path / "a.npy", X)
+    packed = pack([tmp_path / "a.npy"], tmp_path / "packed", labels=[0])
     (packed / name).unlink(missing_ok=True)
     os.mkfifo(packed / name)
     with writers_of(packed / name) as opened, pytest.raises(InvalidInput, match="FILE must be"):
@@ -94,20 +70,12 @@ def test_a_pipe_in_place_of_bags_is_not_opened(tmp_path: Path, name: str) -> Non
 
 
 def test_a_folder_in_place_of_an_array(tmp_path: Path) -> None:
-    packed = pack([stored(tmp_path / "a.zarr")], tmp_path / "packed", labels=[0])
+    np.save(tmp_path / "a.npy", X)
+    packed = pack([tmp_path / "a.npy"], tmp_path / "packed", labels=[0])
     (packed / "y.npy").unlink()
     (packed / "y.npy").mkdir()
     with pytest.raises(InvalidInput, match=r"a regular file; got 'the folder .*y\.npy"):
         read(packed)
-
-
-@pytest.mark.parametrize("version", [2, 3])
-def test_a_missing_chunk_of_zarr(tmp_path: Path, version: int) -> None:
-    """It would read as zeros."""
-    zarr.create_array(tmp_path / "a.zarr", data=X, chunks=(10, 4), zarr_format=version)
-    pack([tmp_path / "a.zarr"], tmp_path / "whole")
-    next(one for one in (tmp_path / "a.zarr").rglob("[0-9]*") if one.is_file()).unlink()
-    refused(tmp_path / "a.zarr", "a file for each of its chunks; got '1 of 5 missing'")
 
 
 @pytest.mark.parametrize("kind", ["external", "virtual"])

@@ -93,17 +93,6 @@ def torch_dict(folder: Path) -> dict[str, Any]:
     return folder_of(folder, write)
 
 
-def zarr(folder: Path) -> dict[str, Any]:
-    zarr = pytest.importorskip("zarr", reason=MISSING)
-
-    def write(path: Path, name: str) -> None:
-        group = zarr.open_group(f"{path}.zarr", mode="w")
-        group.create_array("features", data=BAGS[name])
-        group.create_array("coords", data=PLACES[name])
-
-    return folder_of(folder, write)
-
-
 def other_names(folder: Path) -> dict[str, Any]:
     arrays = {"uni": BAGS.get, "plip": lambda name: BAGS[name][:, :2], "where": PLACES.get}
     return {**h5(**arrays)(folder), "dataset": "uni", "coordinates": "where"}
@@ -279,7 +268,6 @@ LAYOUTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "STAMP h5": h5(feats=lambda name: BAGS[name], coords=lambda name: PLACES[name] * 1.0),
     "h5 of other names": other_names,
     "pt with a dict": torch_dict,
-    "zarr": zarr,
     "packed": packed,
     "csv": table("rows.csv", lambda frame, path: frame.to_csv(path, index=False)),
     "csv with coordinates": table("rows.csv", with_places, coordinates=["px", "py"]),
@@ -297,7 +285,7 @@ LAYOUTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     **{f"MATLAB 7.3, {name}": mat73(**arrays) for name, arrays in MATLAB.items()},
 }
 NAMED = {"1": "tumour", "0": "normal", "2": "tumour", "-1": "normal"}
-WITH_PLACES = ("h5", "npz", "packed", "coordinates", "lists", "zarr", "dict")
+WITH_PLACES = ("h5", "npz", "packed", "coordinates", "lists", "dict")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -93,13 +93,7 @@ def _h5(path: Path, array: np.ndarray) -> Path:
     return path.with_suffix(".h5")
 
 
-def _zarr(path: Path, array: np.ndarray) -> Path:
-    zarr = pytest.importorskip("zarr")
-    zarr.save(str(path.with_suffix(".zarr")), array)
-    return path.with_suffix(".zarr")
-
-
-@pytest.mark.parametrize("write", [_npy, _h5, _zarr])
+@pytest.mark.parametrize("write", [_npy, _h5])
 def test_a_batch_of_one_and_a_slide_without_a_token(tmp_path: Path, write) -> None:
     X = np.random.default_rng(0).standard_normal((5, 3))
     files = [write(tmp_path / "s1", X[None]), write(tmp_path / "s2", X[:2])]

@@ -34,18 +34,6 @@ def write_h5(path: Path, array: np.ndarray) -> Path:
     return path.with_suffix(".h5")
 
 
-def write_zarr(path: Path, array: np.ndarray) -> Path:
-    zarr = pytest.importorskip("zarr", reason="zarr, of the extra data, is not installed")
-    zarr.save_array(str(path.with_suffix(".zarr")), array)
-    return path.with_suffix(".zarr")
-
-
-def write_zarr_group(path: Path, array: np.ndarray) -> Path:
-    zarr = pytest.importorskip("zarr", reason="zarr, of the extra data, is not installed")
-    zarr.open_group(path.with_suffix(".zarr"), mode="w").create_array("features", data=array)
-    return path.with_suffix(".zarr")
-
-
 def slides(folder: Path, write: Callable[[Path, np.ndarray], Path] = write_npy) -> Path:
     (folder / "slides").mkdir()
     for name, array in arrays().items():
@@ -54,7 +42,7 @@ def slides(folder: Path, write: Callable[[Path, np.ndarray], Path] = write_npy) 
     return folder / "slides"
 
 
-@pytest.mark.parametrize("write", [write_npy, write_h5, write_zarr, write_zarr_group])
+@pytest.mark.parametrize("write", [write_npy, write_h5])
 def test_a_folder_of_files_becomes_bags_over_a_map(
     tmp_path: Path, write: Callable[[Path, np.ndarray], Path]
 ) -> None:

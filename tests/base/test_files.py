@@ -2,12 +2,11 @@
 
 import errno
 import os
-from pathlib import Path
 
 import pytest
 
 from command_line import limited
-from sparsetoken.base.files import require_place, write_store, write_whole
+from sparsetoken.base.files import require_place, write_whole
 from sparsetoken.base.validation import InvalidInput
 
 
@@ -78,60 +77,3 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
     with pytest.raises(InvalidInput, match="a regular file"):
         write_whole(tmp_path / "link", b"")
     assert (tmp_path / "pipe").is_fifo()
-
-
-NEW = {"zarr.json": b"new", "c/0": b"chunk"}
-
-
-def store(path, text):
-    path.mkdir()
-    (path / "zarr.json").write_text(text)
-
-
-def when_moved(monkeypatch, path, act):
-    """Act once, just before something is moved to the path."""
-    rename, acted = Path.rename, []
-
-    def late(this, to):
-        if to == path and not acted:
-            acted.append(1)
-            act()
-        return rename(this, to)
-
-    monkeypatch.setattr(Path, "rename", late)
-    return acted
-
-
-def test_a_folder_that_came_meanwhile_and_is_no_store_stays(tmp_path, monkeypatch):
-    path = tmp_path / "d.zarr"
-
-    def come():
-        path.mkdir()
-        (path / "thesis.txt").write_text("precious")
-
-    acted = when_moved(monkeypatch, path, come)
-    with pytest.raises(OSError, match="no zarr group"):
-        write_store(path, NEW)
-    assert acted
-    assert (path / "thesis.txt").read_text() == "precious"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_store_that_comes_at_the_last_moment_is_replaced(tmp_path, monkeypatch):
-    path = tmp_path / "d.zarr"
-    store(path, "old")
-    acted = when_moved(monkeypatch, path, lambda: store(path, "other"))
-    write_store(path, NEW)
-    assert acted
-    assert {name: (path / name).read_bytes() for name in NEW} == NEW
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_full_disk_leaves_a_store_unchanged(tmp_path):
-    path = tmp_path / "d.zarr"
-    store(path, "old")
-    with limited(4096), pytest.raises(OSError, match="File too large") as caught:
-        write_store(path, {**NEW, "c/1": bytes(5000)})
-    assert caught.value.filename == str(path)
-    assert (path / "zarr.json").read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]

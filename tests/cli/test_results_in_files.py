@@ -1,20 +1,12 @@
 """The files of --out and --plot: they are whole, and replace nothing but such files."""
 
 import json
-import shutil
 
 import pytest
 
 from command_line import invoke, limited, refused
-from sparsetoken.base import files
 
 POINTS = ["align", "--strength", "1,2"]
-
-
-@pytest.fixture
-def stores():
-    pytest.importorskip("zarr")
-    return pytest.importorskip("xarray")
 
 
 @pytest.fixture
@@ -27,68 +19,12 @@ def counted(monkeypatch):
     return done
 
 
-@pytest.mark.parametrize("kind", ["folder", "file", "link", "missing parent"])
-def test_arrays_replace_nothing_else(kind, tmp_path, stores, counted):
-    out, real = tmp_path / "d.zarr", tmp_path / "d"
-    if kind == "file":
-        out.write_text("precious")
-    elif kind == "missing parent":
-        out = tmp_path / "none" / "d.zarr"
-    else:
-        folder = out if kind == "folder" else real
-        folder.mkdir()
-        (folder / "thesis.txt").write_text("precious")
-        if kind == "link":
-            out.symlink_to(real)
-    before = sorted(tmp_path.rglob("*"))
-    assert "--out must be" in refused(*POINTS, "--out", out)
-    assert sorted(tmp_path.rglob("*")) == before
-    assert not counted
-
-
-@pytest.mark.parametrize("linked", [False, True])
-def test_arrays_replace_earlier_ones(linked, tmp_path, stores):
-    out = tmp_path / "d.zarr"
-    if linked:
-        (tmp_path / "real").mkdir()
-        out.symlink_to(tmp_path / "real" / "d.zarr")
-    for strengths in ("1,2", "3,4,5"):
-        found = invoke("align", "--strength", strengths, "--out", out)
-        assert found.exit_code == 0, found.stderr
-    assert stores.open_zarr(out).strength.values.tolist() == [3, 4, 5]
-    assert out.is_symlink() == linked
-    assert [path.name for path in out.resolve().parent.iterdir()] == ["d.zarr"]
-
-
-def test_what_is_named_like_an_unfinished_store_stays(tmp_path, stores):
-    other = tmp_path / ".d.zarr.unfinished"
-    other.mkdir()
-    (other / "thesis.txt").write_text("precious")
-    assert invoke(*POINTS, "--out", tmp_path / "d.zarr").exit_code == 0
-    assert (other / "thesis.txt").read_text() == "precious"
-
-
-def test_of_two_writers_of_a_store_the_last_one_wins_whole(tmp_path, stores, monkeypatch):
-    """The second one writes while the first one does."""
-    out, write = tmp_path / "d.zarr", files.write_file
-
-    def interrupted(path, parts):
-        monkeypatch.setattr(files, "write_file", write)
-        assert invoke("align", "--strength", "3,4,5", "--out", out).exit_code == 0
-        write(path, parts)
-
-    monkeypatch.setattr(files, "write_file", interrupted)
-    assert invoke(*POINTS, "--out", out).exit_code == 0
-    assert stores.open_zarr(out).cosine.shape == (2,)
-    assert [path.name for path in tmp_path.iterdir()] == ["d.zarr"]
-
-
 @pytest.mark.parametrize(
     ("kept", "legal"),
-    [("d.zarr", "a file other than the input"), ("d.zarr/kept", "no folder of an input")],
+    [("d.nc", "a file other than the input"), ("d.nc/kept", "no folder of an input")],
 )
-def test_arrays_do_not_replace_the_folder_of_kept_results(kept, legal, tmp_path, counted):
-    said = refused(*POINTS, "--keep", tmp_path / kept, "--out", tmp_path / "d.zarr")
+def test_results_do_not_replace_the_folder_of_kept_results(kept, legal, tmp_path, counted):
+    said = refused(*POINTS, "--keep", tmp_path / kept, "--out", tmp_path / "d.nc")
     assert f"--out must be {legal}" in said
     assert not counted
 
@@ -123,15 +59,13 @@ def test_files_are_checked_before_a_simulation(tmp_path, monkeypatch):
     assert "--out must be" in refused(*words, "--out", tmp_path / "a.txt")
 
 
-@pytest.mark.parametrize(
-    "name", ["a.csv", "a.parquet", "a.nc", "a.zarr", "a.svg", "a.png", "a.pdf"]
-)
-def test_results_are_printed_where_a_disk_is_full(name, tmp_path, stores):
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.nc", "a.svg", "a.png", "a.pdf"])
+def test_results_are_printed_where_a_disk_is_full(name, tmp_path):
     expected = json.loads(invoke(*POINTS, "--json").stdout)
     option = "--plot" if name.endswith(("svg", "png", "pdf")) else "--out"
     path, kept = tmp_path / name, tmp_path / "kept"
     invoke(*POINTS, option, path, "--keep", kept)  # loads modules, which may write files
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    path.unlink()
     with limited(100):
         found = invoke(*POINTS, option, path, "--keep", kept, "--json")
         shown = invoke(*POINTS, option, path).stdout

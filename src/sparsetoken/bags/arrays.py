@@ -63,15 +63,10 @@ def one_bag(path: Path, dataset: str = "", coordinates: str | None = "") -> Iter
 
 
 def require_stored(path: Path, array: Any) -> None:
-    """Raise `InvalidInput` unless the values of an array are in its file, or its folder."""
+    """Raise `InvalidInput` unless the values of an array are in its file."""
     if getattr(array, "external", None) or getattr(array, "is_virtual", False):  # of HDF5
         legal, got = "with values of its own", f"{array.name}, whose values are in other files"
         raise InvalidInput(f"FILE {path}", legal, got, "Copy them into the file.")
-    missing = getattr(array, "nchunks", 0) - getattr(array, "nchunks_initialized", 0)  # of zarr
-    if missing:
-        legal, got = "with a file for each of its chunks", f"{missing} of {array.nchunks} missing"
-        remedy = "zarr writes chunks of zeros with config={'write_empty_chunks': True}."
-        raise InvalidInput(f"FILE {path}", legal, got, remedy)
 
 
 def tokens_of(path: Path, dataset: str, arrays: Arrays) -> Any:
@@ -165,15 +160,6 @@ def _torch(path: Path, stack: contextlib.ExitStack, wanted: str) -> Arrays:
         for name, one in tensors.items()
         if isinstance(one, torch.Tensor)
     }
-
-
-def _zarr(path: Path, stack: contextlib.ExitStack, wanted: str) -> Arrays:
-    zarr = needed("zarr", "to read .zarr arrays", "data")
-    root = zarr.open(path, mode="r")
-    if isinstance(root, zarr.Array):
-        return {"": root}
-    members = root.members(max_depth=None)
-    return {name: one for name, one in members if isinstance(one, zarr.Array)}
 
 
 def _h5(path: Path, stack: contextlib.ExitStack, wanted: str) -> Arrays:
@@ -294,7 +280,6 @@ READERS: dict[str, Callable[[Path, contextlib.ExitStack, str], Arrays]] = {
     ".h5": _regular(_h5),
     ".hdf5": _regular(_h5),
     ".pt": _regular(_torch),
-    ".zarr": _zarr,
     ".mat": _regular(matlab),
 }
 """What reads the arrays of a file that holds one bag, by the ending of its name."""

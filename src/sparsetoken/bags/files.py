@@ -54,7 +54,7 @@ def read(
     Parameters
     ----------
     path : path
-        - A folder of .npy, .npz, .h5 (as of CLAM, TRIDENT and STAMP), .zarr, .pt or .mat files with
+        - A folder of .npy, .npz, .h5 (as of CLAM, TRIDENT and STAMP), .pt or .mat files with
           tokens (L_i, d) or (1, L_i, d), and coordinates (L_i, k) where they have them; or one
           such file. The name without the ending is the id. Large ones are read into a temporary
           file; see `pack`.

@@ -50,7 +50,7 @@ def pack(
     Parameters
     ----------
     files : path or sequence of paths
-        A folder, all of whose files that end in .npy, .npz, .h5, .hdf5, .zarr, .pt or .mat are
+        A folder, all of whose files that end in .npy, .npz, .h5, .hdf5, .pt or .mat are
         taken in the order of their names; or such files in the order that the bags shall have. Each
         holds an array of shape (L_i, d) or (1, L_i, d). Or a table: .csv, .tsv, .parquet, .pq,
         .xlsx, .arff or .data. One .npz or .mat file, which may hold many bags, is refused; a list

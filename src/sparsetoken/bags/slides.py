@@ -119,7 +119,7 @@ def files_of(files: str | Path | Iterable[str | Path], name: str = "files") -> l
     listed: Any = files
     if isinstance(files, str | Path):
         folder, listed = Path(files), [files]
-        if folder.suffix.lower() not in ENDINGS or (folder.is_dir() and not _is_array(folder)):
+        if folder.suffix.lower() not in ENDINGS or folder.is_dir():
             listed = _inside(folder, name)
     paths = [Path(path) for path in listed]
     if not paths:
@@ -133,11 +133,6 @@ def files_of(files: str | Path | Iterable[str | Path], name: str = "files") -> l
         got = f"several files {once}"
         raise InvalidInput(name, "of different names without their endings", got)
     return paths
-
-
-def _is_array(folder: Path) -> bool:
-    """Whether a folder is a .zarr array or group."""
-    return folder.suffix.lower() == ".zarr"
 
 
 def _inside(folder: Path, name: str) -> list[Path]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import itertools
 import os
-import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -90,18 +88,6 @@ def require_place(name: str, path: Path, *inputs: Path) -> None:
     _require_parent(name, path)
 
 
-def require_store(name: str, path: Path) -> None:
-    """Raise `InvalidInput` unless a zarr group can be written there, or replaced."""
-    if path.exists() and not _is_store(path):
-        legal = "a new path, or that of a zarr group, which is replaced"
-        raise InvalidInput(name, legal, str(path), "What is there is no zarr group.")
-    _require_parent(name, path)
-
-
-def _is_store(path: Path) -> bool:
-    return (path / "zarr.json").is_file()
-
-
 def _require_parent(name: str, path: Path) -> None:
     folder = path.resolve().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
@@ -147,26 +133,6 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
             raise
 
 
-def write_store(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files of a zarr group, which replaces that at the path when all are on the disk.
-
-    After an error, which names the path, the old one is unchanged and nothing else remains. Of
-    several processes the last one has its place.
-    """
-    target = path.resolve()  # a link stays a link
-    with _naming(path):
-        box = Path(tempfile.mkdtemp(prefix=f".{target.stem}.", dir=target.parent))
-        new, olds = box / "new", (box / str(number) for number in itertools.count())
-        try:
-            for name, content in files.items():
-                (new / name).parent.mkdir(parents=True, exist_ok=True)
-                write_file(new / name, [content])
-            while not _took_place(new, target, next(olds)):
-                pass
-        finally:
-            shutil.rmtree(box, ignore_errors=True)
-
-
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
     """Let errors of the system name the path, and no temporary one."""
@@ -174,23 +140,6 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
-
-
-def _took_place(new: Path, target: Path, old: Path) -> bool:
-    """Move the zarr group at a path away and another there, or return False if one came between."""
-    with contextlib.suppress(FileNotFoundError):
-        target.rename(old)
-    try:
-        if old.exists() and not _is_store(old):
-            raise OSError(errno.EPERM, "What is there is no zarr group", str(target))
-        new.rename(target)
-    except OSError as error:
-        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
-            return False
-        if old.exists():
-            old.rename(target)
-        raise
-    return True
 
 
 def _mask() -> int:

@@ -16,7 +16,7 @@ File = Annotated[
     Path,
     Option(
         "FILE",
-        help="A folder with a file for each bag (.npy, .npz, .h5, .zarr, .pt, .mat), or one that "
+        help="A folder with a file for each bag (.npy, .npz, .h5, .pt, .mat), or one that "
         "pack wrote; a table with a row for each token (.csv, .tsv, .parquet, .xlsx, .arff, UCI's "
         ".data); or .npz and .mat files with X (tokens, d), bag (ids) and y (labels), or X "
         "(n, L, d) and y.",

@@ -81,7 +81,7 @@ def pack(
         Path,
         Option(
             "SOURCE",
-            help="A folder of .npy, .npz, .h5, .zarr, .pt or .mat files, one a bag; or a table "
+            help="A folder of .npy, .npz, .h5, .pt or .mat files, one a bag; or a table "
             "with a row for each token (.csv, .tsv, .parquet, .xlsx, .arff, .data) and labels.",
         ),
     ],

@@ -6,15 +6,12 @@ import dataclasses
 import functools
 import io
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparsetoken.base.files import (
     require_place,
-    require_store,
-    write_store,
     write_whole,
 )
 from sparsetoken.base.machine import needed
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
     from sparsetoken.model.values import Broadcast
     from sparsetoken.results import Record
 
-TABLES, ARRAYS, PICTURES = (".csv", ".parquet"), (".nc", ".zarr"), (".svg", ".png", ".pdf")
+TABLES, ARRAYS, PICTURES = (".csv", ".parquet"), (".nc",), (".svg", ".png", ".pdf")
 _INNER = {"step", "trial"}  # dimensions within a point
 
 Words = dict[str, Any]
@@ -153,8 +150,7 @@ def check_files(options: Values, grid: Grid, inner: Sequence[str] = ()) -> None:
             continue
         if path.suffix.lower() not in endings:
             raise InvalidInput(name, f"a path that ends in {', '.join(endings)}", str(path))
-        require = require_store if path.suffix.lower() == ".zarr" else require_place
-        require(name, path)
+        require_place(name, path)
     if grid.plot is not None:
         several = [name for name in options.several if options.declared[name].number]
         if not 1 <= len([*several, *inner]) <= 2:
@@ -191,16 +187,7 @@ def _write(found: Found, path: Path) -> None:
     ]
     dataset = xarray.merge(parts, join="outer", compat="no_conflicts")
     dataset = dataset.map(lambda one: one.astype(str) if one.dtype == object else one)
-    if ending == ".nc":
-        write_whole(path, dataset.to_netcdf(engine="scipy", format="NETCDF3_64BIT"))
-        return
-    from zarr.storage import MemoryStore
-
-    files: dict[str, Any] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # texts and consolidated metadata are not standard yet
-        dataset.to_zarr(MemoryStore(files), consolidated=True)
-    write_store(path, {name: one.to_bytes() for name, one in files.items()})
+    write_whole(path, dataset.to_netcdf(engine="scipy", format="NETCDF3_64BIT"))
 
 
 def _draw(found: Found, path: Path) -> None:

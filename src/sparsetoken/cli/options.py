@@ -324,7 +324,7 @@ class Grid:
         ),
     ] = None
     out: Annotated[
-        Path | None, Option(group=_GRID, help="Table (.csv, .parquet) or arrays (.nc, .zarr).")
+        Path | None, Option(group=_GRID, help="Table (.csv, .parquet) or arrays (.nc).")
     ] = None
     plot: Annotated[
         Path | None,
