@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr
 
+from sparsetoken.losses import Smoothed, get_loss
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.separability.proposal import by_label, effective_share
 
+_LOSS = get_loss("squared_hinge")
 # Row and column of the six entries of a symmetric matrix of size three.
 _ROW, _COLUMN = np.triu_indices(3)
 # A direction without curvature keeps its place: without a query w_1 is free.
@@ -71,36 +72,31 @@ class Expansion:
 
 def squared_violation(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, "s n"]:
     """Return E[(M + T g)_+^2] over g for each node, unweighted."""
-    M, T = _margin(x, law)
-    Phi, phi = _normal(M / T)
-    return np.maximum((T**2 + M**2) * Phi + M * T * phi, 0.0)
+    return np.maximum(2 * _hinge_means(*_margin(x, law)).M, 0.0)
 
 
 def expansion(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, "s 10"]:
     """Return value, gradient (3) and upper Hessian (6) of the violation by scramble.
 
-    With e = E[(M + T g)_+] the derivatives of E[(M + T g)_+^2] are, by Stein's lemma,
-    2 e in M and 2 T Phi in T, and second ones 2 Phi (M M), 2 phi (M T) and
-    2 (Phi - phi M/T) (T T), where Phi and phi are taken at M/T.
+    With p and D of the squared hinge, the derivatives of its mean are, by Stein's lemma, -E[p] in
+    M and T E[D] in T, and second ones E[D] (M M), -E[D g] (M T) and E[D g^2] (T T).
     """
     M, T = _margin(x, law)
-    Phi, phi = _normal(M / T)
-    excess = np.maximum(M * Phi + T * phi, 0.0)
-    C = law.C[..., 0]
+    means, C = _hinge_means(M, T), law.C[..., 0]
     d, q = -law.y / C, law.covariance[0, 0] / C**2
     slope_M = (d * law.a[..., 0], d * law.a[..., 1], d)
     slope_T = (q * x[0] / T, x[1] / T, 0.0)
-    by_M, by_T = 2 * excess, 2 * T * Phi
+    by_M, by_T = np.maximum(-2 * means.p, 0.0), 2 * T * means.D
 
     def total(column: np.ndarray) -> np.ndarray:
         return np.sum(law.weight * column, axis=-1)
 
-    sums = [total(np.maximum(M * excess + T**2 * Phi, 0.0))]
+    sums = [total(np.maximum(2 * means.M, 0.0))]
     sums += [total(by_M * m + by_T * t) for m, t in zip(slope_M, slope_T, strict=True)]
-    across_T = 2 * (Phi - M / T * phi) - by_T / T
+    across_T = 2 * means.Dgg - by_T / T
     for i, j in zip(_ROW, _COLUMN, strict=True):
-        second = 2 * Phi * slope_M[i] * slope_M[j] + across_T * slope_T[i] * slope_T[j]
-        second += 2 * phi * (slope_M[i] * slope_T[j] + slope_M[j] * slope_T[i])
+        second = 2 * means.D * slope_M[i] * slope_M[j] + across_T * slope_T[i] * slope_T[j]
+        second -= 2 * means.Dg * (slope_M[i] * slope_T[j] + slope_M[j] * slope_T[i])
         if i == j < 2:
             second += by_T / T * (q if i == 0 else 1.0)
         sums.append(total(second))
@@ -175,5 +171,6 @@ def _margin(x: np.ndarray, law: FeatureLaw) -> tuple[np.ndarray, np.ndarray]:
     return M, np.sqrt(1 + w2**2 + law.covariance[0, 0] * (w1 / C) ** 2)
 
 
-def _normal(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return ndtr(z), np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
+def _hinge_means(M: np.ndarray, T: np.ndarray) -> Smoothed:
+    """Return the means of the squared hinge, (M + T g)_+^2 / 2, and its derivatives."""
+    return _LOSS.smoothed(1.0, 1 - M, T, 0.0)
