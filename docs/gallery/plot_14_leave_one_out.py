@@ -11,7 +11,6 @@ import numpy as np
 
 import sparsetoken as st
 from sparsetoken.losses import get_loss
-from sparsetoken.numerics.leave_one_out import leave_one_out
 
 # %%
 # The fit minimises the mean loss plus a ridge, over weights and bias. With
@@ -37,8 +36,9 @@ features, labels = st.simulation.draw_training_set(
 # The estimate at each ridge, from these samples alone, and the exact test error.
 
 loss, ridges = "square", np.geomspace(1e-3, 3, 8)
+estimate = st.simulation.leave_one_out
 estimates = [
-    leave_one_out(features, labels, get_loss(loss), ridge) for ridge in ridges
+    estimate(features, labels, get_loss(loss), ridge) for ridge in ridges
 ]
 readout = st.Readout(loss, ridge=ridges, alpha1=2.0)
 exact = st.predict(problem, model, readout, tolerance=1e-3)

@@ -311,6 +311,17 @@ def test_the_example_of_a_claim_is_what_decides_it_then_what_was_chosen_then_the
     assert (two.comparisons, two.example, two.verdict) == ([], None, "not converged")
 
 
+def test_two_numbers_next_to_0_say_nothing_of_a_claim():
+    small = compare("loss", "loss", Number(4e-5), but(MEASURED, value=4e-5), shift=NO_SHIFT)
+    large = compare("loss", "loss", Number(2e-4), but(MEASURED, value=4e-5), shift=NO_SHIFT)
+    assert small.verdict == large.verdict == "holds"
+    claim = Claim("loss", "It is small.")
+    assert findings([claim], [small, large])[0].comparisons == [large]
+    assert findings([claim], [small])[0].verdict == "not converged"
+    rounded = within("loss", "loss", Number(1e-12), 0.0, 1e-9)  # of two computed numbers
+    assert findings([claim], [rounded])[0].verdict == "holds"
+
+
 @pytest.mark.parametrize(
     ("value", "verdict"), [(0.1, "by experiment"), (math.nan, "not converged")]
 )

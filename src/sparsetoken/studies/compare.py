@@ -42,6 +42,9 @@ reports of a correct theory. |z| > 4 has chance 6.3e-5: with 400 comparisons, a 
 fails one of them in 2.5 % of reports.
 """
 
+SMALL = 1e-4
+"""Two numbers below it are not compared with each other: a wrong factor would pass."""
+
 FAR, FEWEST = 50.0, 8
 """Of eight normal trials one is so many median absolute deviations from their median once in 30 000
 sets, of eight squares of normals once in 40, of more trials less often; fewer tell nothing."""
@@ -57,10 +60,11 @@ RULE = (
     "degrees of freedom of Welch and Satterthwaite. A few comparisons have a bound below which "
     "a difference does not count, such as what rounding or a small ridge can change; the setting "
     "of their section says so. The limit of |z| allows for the number of comparisons: each "
-    f"exceeds it by chance once in {1 / (2 * stats.norm.sf(LARGEST_Z)):.0f} times. A comparison of "
-    "two computed numbers holds when they differ by no more than the bound and three "
-    "numerical errors. A claim about order or sign must be true in all cases. A computation that "
-    "did not converge never holds. Where trials behind a comparison are "
+    f"exceeds it by chance once in {1 / (2 * stats.norm.sf(LARGEST_Z)):.0f} times. Where theory "
+    f"and simulation are both below {SMALL:g}, a wrong factor would pass, and the comparison is "
+    "left out. A comparison of two computed numbers holds when they differ by no more than the "
+    "bound and three numerical errors. A claim about order or sign must be true in all cases. A "
+    "computation that did not converge never holds. Where trials behind a comparison are "
     "outlying, its mean and its standard error say little: it neither holds nor fails, and is "
     f"there for a look. Trials are outlying, if there are {FEWEST} or more, where they are farther "
     f"from the median than {FAR:g} median absolute deviations."
@@ -313,6 +317,11 @@ class Comparison:
     def evidence(self) -> str:
         """A key of `EVIDENCE`: the engine, or measured if no theory was there to judge it."""
         return self.engine if math.isfinite(self.allowance) else "measured"
+
+    @property
+    def empty(self) -> bool:
+        """Whether a simulation was compared where both numbers are next to 0."""
+        return math.isfinite(self.z) and max(abs(self.theory), abs(self.measured)) < SMALL
 
 
 def compare(
@@ -589,8 +598,9 @@ def scatter_of(comparisons: Iterable[Comparison]) -> Scatter:
 
 
 def findings(claims: Iterable[Claim], comparisons: Sequence[Comparison]) -> list[Finding]:
-    """Return each claim with its comparisons."""
-    return [Finding(claim, [c for c in comparisons if c.claim == claim.name]) for claim in claims]
+    """Return each claim with its comparisons but those of two numbers next to 0."""
+    kept = [c for c in comparisons if not c.empty]
+    return [Finding(claim, [c for c in kept if c.claim == claim.name]) for claim in claims]
 
 
 def evidence_of(comparisons: Iterable[Comparison]) -> dict[str, int]:
