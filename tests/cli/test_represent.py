@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from command_line import invoke
+from command_line import invoke, refused
 from sparsetoken.theory.oracle import strength as critical
 
 
@@ -55,3 +55,15 @@ def test_a_level_out_of_reach_is_null_and_not_converged(few, monkeypatch):
     assert values["critical_strength"]["pooled"] == [None]
     assert "pooled at L = 64" in values["status"]
     assert "pooled at L = 64" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("lengths", "told"),
+    [
+        ("8,8", "--lengths must be different lengths in rising order"),
+        ("16,8", "--lengths must be different lengths in rising order"),
+        ("1", "length (L) must be an integer >= 2"),
+    ],
+)
+def test_lengths_rise(lengths, told):
+    assert told in refused("represent", "--lengths", lengths)

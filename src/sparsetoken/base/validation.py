@@ -347,17 +347,6 @@ def closest(value: Any, legal: Collection[str]) -> str:
     return f" Did you mean {matches[0]}?" if matches else ""
 
 
-def generator_of(random_state: Any) -> Any:
-    """Return the random numbers of `random_state`, or raise `InvalidInput` if it is no seed."""
-    from sklearn.utils import check_random_state
-
-    try:
-        return check_random_state(random_state)
-    except (TypeError, ValueError):
-        legal = "None, a numpy.random.RandomState or an integer from 0 to 2**32 - 1"
-        raise InvalidInput("random_state", legal, random_state) from None
-
-
 def require_hashable(name: str, given: Any, arguments: str) -> None:
     """Raise `InvalidInput` unless a function is hashable: compiled code is cached by it."""
     try:

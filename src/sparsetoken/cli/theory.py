@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -289,10 +290,13 @@ def represent(
     """
     given = o.numbers("--lengths", lengths, int)
     from sparsetoken.base.progress import progress_of
-    from sparsetoken.base.validation import integer, real
-    from sparsetoken.theory.oracle.strength import CURVES, checked_lengths, critical_strength
+    from sparsetoken.base.validation import InvalidInput, integer, real
+    from sparsetoken.theory.oracle.strength import CURVES, critical_strength
 
-    checked = checked_lengths(given, integer("informative (R)", informative, 1))
+    low = max(2, integer("informative (R)", informative, 1))
+    checked = [integer("length (L)", L, low) for L in given]
+    if any(a >= b for a, b in itertools.pairwise(checked)):
+        raise InvalidInput("lengths", "different lengths in rising order", given)
     real("sharpness", sharpness, 0.0)  # the curves that do not need it come first
     curves: dict[str, list[CriticalStrength]] = {name: [] for name in CURVES}
     with progress_of("critical strengths", len(curves) * len(checked)) as done:
@@ -310,7 +314,7 @@ def represent(
                 )
                 done()
     values = {
-        "lengths": list(checked),
+        "lengths": checked,
         "error_level": error_level,
         "informative": informative,
         "positive_rate": positive_rate,
@@ -327,7 +331,7 @@ def represent(
     return Answer("", values, table(title, rows), shortfall=fallen)
 
 
-def _status(lengths: tuple[int, ...], curves: dict[str, list[CriticalStrength]]) -> str:
+def _status(lengths: list[int], curves: dict[str, list[CriticalStrength]]) -> str:
     short = [
         f"{name} at L = {length} ({f.status.code})"
         for name, row in curves.items()

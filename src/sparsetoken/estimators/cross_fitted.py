@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Int
 
-from sparsetoken.base.validation import generator_of, integer
+from sparsetoken.base.validation import integer
 from sparsetoken.estimators.base import BagEstimator, RandomState
 from sparsetoken.estimators.fitting.stacking import fold_numbers
 from sparsetoken.estimators.fitting.targets import Targets
+from sparsetoken.estimators.inputs import generator_of
 
 
 class CrossFitted(BagEstimator):

@@ -12,7 +12,7 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator, clone
 
 from sparsetoken.bags import Bags
-from sparsetoken.base.validation import InvalidInput, generator_of, integer
+from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.estimators.base import (
     BagEstimator,
     BaseBagClassifier,
@@ -24,6 +24,7 @@ from sparsetoken.estimators.fitting.stacking import fold_numbers
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.inputs import generator_of
 
 UNIT = 2.0**20  # parts of the deviation of y to which trees see it
 FOLDS = 8  # of whole groups, where these are given

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 from jaxtyping import Shaped
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
 from sparsetoken.bags import Bags, as_bags
@@ -280,3 +280,12 @@ def is_table(X: Any) -> bool:
     if isinstance(X, Bags) or is_list_of_bags(X):
         return False
     return (X if hasattr(X, "ndim") else np.asarray(X)).ndim < 3
+
+
+def generator_of(random_state: Any) -> np.random.RandomState:
+    """Return the random numbers of `random_state`, or raise `InvalidInput` if it is no seed."""
+    try:
+        return check_random_state(random_state)
+    except (TypeError, ValueError):
+        legal = "None, a numpy.random.RandomState or an integer from 0 to 2**32 - 1"
+        raise InvalidInput("random_state", legal, random_state) from None

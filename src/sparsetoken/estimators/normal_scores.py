@@ -10,11 +10,11 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from sparsetoken.bags.container import is_mapped, scratch
-from sparsetoken.base.validation import InvalidInput, generator_of, integer, real
+from sparsetoken.base.validation import InvalidInput, integer, real
 from sparsetoken.estimators.base import RandomState
 from sparsetoken.estimators.fitting.standard_tokens import chunks, mean_and_variance, scales
 from sparsetoken.estimators.fitting.targets import read_weights
-from sparsetoken.estimators.inputs import all_or_nothing, read_bags
+from sparsetoken.estimators.inputs import all_or_nothing, generator_of, read_bags
 from sparsetoken.estimators.token_transformer import TokenOutput, sampled_tokens
 
 KNOTS = 400  # between which the map of a column is linear, if it has more values

@@ -19,11 +19,17 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.keys import read_keys
-from sparsetoken.base.validation import InvalidInput, choice, generator_of, integer
+from sparsetoken.base.validation import InvalidInput, choice, integer
 from sparsetoken.estimators.base import RandomState
 from sparsetoken.estimators.declared import MISSING
 from sparsetoken.estimators.fitting.standard_tokens import chunks
-from sparsetoken.estimators.inputs import TakesBags, all_or_nothing, is_table, read_bags
+from sparsetoken.estimators.inputs import (
+    TakesBags,
+    all_or_nothing,
+    generator_of,
+    is_table,
+    read_bags,
+)
 
 Table = Literal["default", "pandas", "polars"]
 

@@ -10,8 +10,9 @@ import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import beta, norm
 
-from sparsetoken.base.validation import InvalidInput, generator_of, integer
+from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.estimators import TokenNormalScores
+from sparsetoken.estimators.inputs import generator_of
 from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import BagLaw, Labelled, bag_law, read_labelled
 from sparsetoken.forecasting.posterior import Interval, Posterior, fit_posterior

@@ -15,7 +15,6 @@ from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, Elementwise, HardAttention, Pooled, Vectorized
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength
-from sparsetoken.theory.oracle.strength import checked_lengths
 
 MODELS = [Pooled(), Vectorized(), Attention(), *(Elementwise(activation=a) for a in ACTIVATIONS)]
 
@@ -187,10 +186,6 @@ PROBLEM = SparseTokenProblem(4, 1, 1.0)
         (lambda: best_error(PROBLEM, HardAttention(), sharpness=2.0), "sharpness of hard"),
         (lambda: best_error(SparseTokenProblem(2**20 + 1, 1, 1.0), Attention()), "length"),
         (lambda: bayes_error(SparseTokenProblem(2**20 + 1, 1, 1.0)), "length"),
-        (lambda: checked_lengths([8, 8]), "lengths"),
-        (lambda: checked_lengths([16, 8]), "lengths"),
-        (lambda: checked_lengths([]), "lengths"),
-        (lambda: checked_lengths([8.5]), "length"),
     ],
 )
 def test_bad_input_is_refused(call, name):

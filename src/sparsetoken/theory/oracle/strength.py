@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy
 from scipy.special import ndtri
 
-from sparsetoken.base.validation import InvalidInput, integer, real
+from sparsetoken.base.validation import integer, real
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, Elementwise, Model, Pooled, Vectorized
 from sparsetoken.model.problem import SparseTokenProblem
@@ -65,15 +64,6 @@ class CriticalStrength(Record):
         "Of the strength: that of the test error, divided by its slope in theta."
     )
     status: Status = quantity("How the computation ended.")
-
-
-def checked_lengths(lengths: Sequence[int], informative: int = 1) -> tuple[int, ...]:
-    """Return rising lengths >= max(2, R), or raise `InvalidInput`."""
-    low = max(2, informative)
-    checked = tuple(integer("length (L)", L, low) for L in lengths)
-    if not checked or any(a >= b for a, b in itertools.pairwise(checked)):
-        raise InvalidInput("lengths", "different lengths in rising order", list(lengths))
-    return checked
 
 
 @np.errstate(under="ignore")
