@@ -4,9 +4,9 @@ import io
 import typing
 import zipfile
 
-import joblib
 import numpy as np
 import pytest
+import skops.io
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -65,7 +65,7 @@ CASES = [(model, 2) for model in EVERY] + [
 
 @pytest.mark.parametrize(("model", "classes"), CASES, ids=lambda one: type(one).__name__)
 def test_a_damaged_attribute_is_refused_by_name(model, classes, tmp_path):
-    fitted, path = clone(model).fit(*bags_of(classes)), tmp_path / "m.joblib"
+    fitted, path = clone(model).fit(*bags_of(classes)), tmp_path / "m.skops"
     hints = typing.get_type_hints(type(fitted), include_extras=True)
     kept = vars(fitted).keys() - fitted.get_params().keys()
     assert kept <= hints.keys()  # all that a fit sets is declared
@@ -90,7 +90,7 @@ def test_a_damaged_attribute_is_refused_by_name(model, classes, tmp_path):
 
 @pytest.mark.parametrize("kind", [BagClassifier, BagRegressor])
 def test_members_are_checked_too(kind, tmp_path):
-    fitted, path = kind().fit(*bags_of(2)), tmp_path / "m.joblib"
+    fitted, path = kind().fit(*bags_of(2)), tmp_path / "m.skops"
     for name, member in fitted.members_.items():
         before = dict(vars(member))
         vars(member).clear()
@@ -116,12 +116,12 @@ def test_a_damaged_forest_is_refused(damage, told, tmp_path):
     fitted = PooledForestClassifier(n_estimators=5).fit(*bags_of(2))
     damage(fitted)
     with pytest.raises(InvalidInput, match=told):
-        load_of(fitted, tmp_path / "m.joblib")
+        load_of(fitted, tmp_path / "m.skops")
 
 
 def load_of(model, path):
-    joblib.dump(model, path)
-    return load(path, trust_pickle=True)
+    skops.io.dump(model, path)
+    return load(path)
 
 
 def test_an_array_that_was_edited_in_the_file(tmp_path):

@@ -294,17 +294,6 @@ def test_another_task_has_its_own_settings_errors_and_overlaps(page, address):
     expect(page.locator("#summary")).to_contain_text("the query has its largest overlap with place")
 
 
-@pytest.mark.parametrize("view", ["networks", "tasks"])
-def test_a_link_to_a_view_of_old_opens_descent_and_says_so(page, address, view):
-    page.goto(f"{address}#view={view}&length=3&descent_steps=1&network_rate=3&task_overlap=1")
-    expect(page.locator("#tab-descent")).to_have_attribute("aria-selected", "true")
-    expect(page.locator("#verdict")).to_contain_text("all weights trained together")
-    expect(page.locator("#link")).to_contain_text(f"The view “{view}” of this link is part")
-    page.locator("#p-network").select_option("gated")
-    expect(page.locator("#verdict")).to_contain_text("gated attention")
-    expect(page.locator("#link")).to_be_hidden()
-
-
 def test_the_code_of_the_server_is_copied(page, address):
     page.goto(f"{address}#length=3")
     for view, call in {"alignment": "st.align(", "descent": "st.descend("}.items():

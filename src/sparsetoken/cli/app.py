@@ -47,20 +47,6 @@ BAGS = {
 """The commands of the group bags, with the modules that they are in."""
 
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
-SAVED = (".skops", ".joblib", ".pkl")
-"""The endings of saved models, which `predict` took in earlier releases."""
-
-MOVED = {
-    "fit": "bags fit",
-    "score": "bags score",
-    "forecast": "bags forecast",
-    "diagnose": "bags forecast",
-    "sweep": "predict or simulate with several values, --keep and --workers",
-    "results": "predict or simulate with --out",
-    "plot": "predict or simulate with --plot",
-}
-"""What took the place of commands of earlier releases."""
-
 NARROWEST, WIDEST = 40, 1000
 """Columns of the help; in less than three columns its tables would not end."""
 
@@ -100,12 +86,6 @@ def execute(arguments: Sequence[str]) -> int:
     """Run a command, and return its exit code: 2 with one message for a mistyped one."""
     first = arguments[0] if arguments else ""
     known = {**COMMANDS, "bags": ""}
-    if first == "predict" and any(word.endswith(SAVED) for word in arguments):
-        message("Error: a saved model predicts by sparsetoken bags predict MODEL FILE.")
-        return 2
-    if first in MOVED:
-        message(f"Error: no command {first!r} any more: write sparsetoken {MOVED[first]}.")
-        return 2
     if first and not first.startswith("-") and first not in known:
         message(f"Error: no command {first!r}.{closest(first, known)} See sparsetoken --help.")
         return 2

@@ -98,16 +98,6 @@ Positive = Annotated[
     ),
 ]
 
-TrustPickle = Annotated[
-    bool,
-    Option(
-        group=PANEL,
-        negative="",
-        help="Load MODEL even if it is a pickle, which can run any code: only if you trust its "
-        "author.",
-    ),
-]
-
 
 @Option(name="*")
 @dataclasses.dataclass(frozen=True)

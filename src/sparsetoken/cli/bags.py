@@ -28,7 +28,6 @@ from sparsetoken.cli.bag_options import (
     Labels,
     Partial,
     Source,
-    TrustPickle,
     names,
 )
 from sparsetoken.cli.command import command
@@ -167,7 +166,6 @@ def score(
     /,
     *,
     source: LabelledSource = LabelledSource(),
-    trust_pickle: TrustPickle = False,
     refuse_empty: RefuseEmpty = False,
     json: o.Json = False,
 ) -> Answer:
@@ -183,7 +181,7 @@ def score(
     """
     from sparsetoken.estimators import EmptyBagWarning
 
-    estimator = loaded_model(model, trust_pickle)
+    estimator = loaded_model(model)
     data = source.read(file, columns_of_model(estimator, file), empty=not refuse_empty)
     scores = _class_scores if hasattr(estimator, "classes_") else _number_scores
     with _told(EmptyBagWarning) as told:
@@ -274,7 +272,6 @@ def predict(
     /,
     *,
     source: Source = Source(),
-    trust_pickle: TrustPickle = False,
     refuse_empty: RefuseEmpty = False,
     json: o.Json = False,
 ) -> Answer:
@@ -284,7 +281,7 @@ def predict(
     """
     from sparsetoken.estimators import EmptyBagWarning
 
-    estimator = loaded_model(model, trust_pickle)
+    estimator = loaded_model(model)
     columns = columns_of_model(estimator, file)
     data = source.loaded(file, columns, empty=not refuse_empty, labelled=False)
     bags = data.bags
@@ -316,7 +313,7 @@ def columns_of_model(estimator: Any, file: Path) -> list[str] | None:
     return known.tolist() if known is not None and is_table(file) else None
 
 
-def loaded_model(path: Path, trust_pickle: bool) -> Any:
+def loaded_model(path: Path) -> Any:
     """Return a saved estimator; it says itself if bags are of another dimension."""
     from sparsetoken.bags.files import READERS
     from sparsetoken.base.validation import InvalidInput
@@ -326,7 +323,7 @@ def loaded_model(path: Path, trust_pickle: bool) -> Any:
     if path.is_dir() or path.suffix.lower() in READERS:
         legal = "a classifier that was saved"
         raise InvalidInput("MODEL", legal, str(path), "MODEL comes first, then the FILE of bags.")
-    estimator = load(path, trust_pickle=trust_pickle)
+    estimator = load(path)
     if not isinstance(estimator, BagEstimator):
         legal = "a classifier or regressor of bags"
         raise InvalidInput("MODEL", legal, type(estimator).__name__, "`fit --out` saves one.")

@@ -74,8 +74,7 @@ def fit(
     out: Annotated[
         Path | None,
         Option(
-            help="File for the model fitted to all bags. Loading it runs no code, unless the name "
-            "ends in .joblib or .pkl, which are pickles.",
+            help="File, .skops, for the model fitted to all bags. Loading it runs no code.",
         ),
     ] = None,
     seed: o.Seed = 0,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.bag_options import PANEL, File, Source, TrustPickle
+from sparsetoken.cli.bag_options import PANEL, File, Source
 from sparsetoken.cli.bags import columns_of_model, loaded_model
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, not_written, printable
@@ -32,7 +32,6 @@ def tokens(
         Option(help="Table to write, .parquet or .csv, with a row for each token.", group=PANEL),
     ] = None,
     source: Source = Source(),
-    trust_pickle: TrustPickle = False,
     json: o.Json = False,
 ) -> Answer:
     """List the tokens of bags: place, coordinates, attention weight, probability for each class.
@@ -47,7 +46,7 @@ def tokens(
         require_place("--out", out, file)
         if out.suffix.lower() not in ENDINGS:
             raise InvalidInput("--out", f"a name that ends in {' or '.join(ENDINGS)}", str(out))
-    estimator = loaded_model(model, trust_pickle)
+    estimator = loaded_model(model)
     data = source.loaded(file, columns_of_model(estimator, file), empty=True, labelled=False)
     table = token_table(estimator, data.bags, data.ids)
     if out is None:

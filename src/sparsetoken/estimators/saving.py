@@ -1,12 +1,7 @@
-"""Fitted classifiers in files: those of skops, with its list of trusted types.
-
-A pickle, which joblib writes, can run any code when it is loaded; such files are read on demand
-only.
-"""
+"""Fitted estimators in files of skops, which run no code when they are loaded."""
 
 from __future__ import annotations
 
-import io
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -22,8 +17,7 @@ from sparsetoken.estimators.declared import check_declared
 
 __all__ = ["load", "save"]
 
-PICKLES = (".joblib", ".pickle", ".pkl")
-ENDINGS = (".skops", *PICKLES, "")
+ENDINGS = (".skops", "")
 _LEGAL = "a classifier that was saved"
 _HARMLESS = "of types of this package and of those that skops knows to be harmless"
 _TREES = ("sklearn.tree._tree.Tree",)
@@ -34,12 +28,9 @@ def check_savable(name: str, path: Path) -> None:
 
     The name is that of the option that gives the path.
     """
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        legal = f"a name that ends in {', '.join(ENDINGS[:-1])}, or has no ending"
-        raise InvalidInput(name, legal, str(path), "Other formats are not written.")
-    if ending not in PICKLES:
-        _skops()
+    if path.suffix.lower() not in ENDINGS:
+        raise InvalidInput(name, "a name that ends in .skops, or has no ending", str(path))
+    _skops()
 
 
 def save(estimator: Any, path: Path | str) -> None:
@@ -49,8 +40,7 @@ def save(estimator: Any, path: Path | str) -> None:
     ----------
     estimator : classifier of this package
     path : path
-        One that ends in .skops, or has no ending. If it ends in .joblib, .pickle or .pkl, a pickle
-        is written, which `load` reads only if `trust_pickle` is set.
+        One that ends in .skops, or has no ending.
 
     Returns
     -------
@@ -81,28 +71,19 @@ def save(estimator: Any, path: Path | str) -> None:
     path = path_of("path", path)
     check_savable("path", path)
     _check_fitted("the model", estimator, "Call fit first.")
-    if path.suffix.lower() in PICKLES:
-        import joblib
-
-        pickled = io.BytesIO()
-        joblib.dump(estimator, pickled)
-        write_whole(path, pickled.getbuffer())
-        return
     content = _skops().dumps(estimator)
     if strange := _strange(content):
-        remedy = "A path that ends in .joblib writes a pickle of all types."
+        remedy = "joblib.dump writes a pickle of all types, which can run code when it is loaded."
         raise InvalidInput("the model", _HARMLESS, strange, remedy)
     write_whole(path, content)
 
 
-def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
+def load(path: Path | str) -> Any:
     """Read what `save` wrote.
 
     Parameters
     ----------
     path : path
-    trust_pickle : bool
-        Whether a pickle is loaded. It can run any code: only from those whom you trust.
 
     Returns
     -------
@@ -113,9 +94,8 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
     ------
     InvalidInput
         If there is no such file, if it is damaged, if its model was not fitted, if a fitted
-        attribute is missing, of another kind or shape, or not finite, if the file names types other
-        than those of this package and the ones that skops knows to be harmless, or if it is a
-        pickle that is not trusted.
+        attribute is missing, of another kind or shape, or not finite, or if the file names types
+        other than those of this package and the ones that skops knows to be harmless.
 
     See Also
     --------
@@ -138,20 +118,15 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
     path = path_of("MODEL", path)
     if not path.is_file():
         raise InvalidInput("MODEL", "a file that is there", str(path))
-    if zipfile.is_zipfile(path):
-        return _complete(_harmless(path), path)
-    with path.open("rb") as file:
-        if file.read(2) == b"PK":  # how zip files begin
-            raise InvalidInput("MODEL", _LEGAL, str(path), "The end of the file is missing.")
-    if not trust_pickle:
-        legal = "a file that runs no code when it is read, as save writes"
-        remedy = "For a pickle from someone you trust give {}."
-        raise InvalidInput("MODEL", legal, str(path), remedy, "trust_pickle=True")
-    import joblib
-
-    with refused("MODEL", _LEGAL, path):
-        estimator = joblib.load(path)
-    return _complete(estimator, path)
+    if not zipfile.is_zipfile(path):
+        with path.open("rb") as file:
+            cut = file.read(2) == b"PK"  # how zip files begin
+        remedy = "The end of the file is missing." if cut else "It is no file that save wrote."
+        raise InvalidInput("MODEL", _LEGAL, str(path), remedy)
+    model = _harmless(path)
+    _check_fitted(f"MODEL {path.name}", model, "Fit it and save it again.")
+    check_declared(model, path)
+    return model
 
 
 def _harmless(path: Path) -> Any:
@@ -171,13 +146,6 @@ def _strange(content: bytes) -> str:
 
 def _trusted() -> set[str]:
     return {*_own_types(), *_TREES}
-
-
-def _complete(model: Any, path: Path) -> Any:
-    """Return a model that is fitted and has what its classes declare, or raise `InvalidInput`."""
-    _check_fitted(f"MODEL {path.name}", model, "Fit it and save it again.")
-    check_declared(model, path)
-    return model
 
 
 def _check_fitted(name: str, model: Any, remedy: str) -> None:

@@ -14,8 +14,6 @@ export const VIEWS = {
   capacity: ["Capacity", "How many labels can be fitted without a mistake?"],
   descent: ["Descent", "What does joint training learn, and when should it stop?"],
 };
-/** Views of links of old that are parts of the view of descent now. */
-const FORMER = new Set(["networks", "tasks"]);
 export const SPARSE_TOKEN = "sparse_token";
 /** Of each task its name, what it asks, and whether the target is a number. */
 export const TASKS = {
@@ -79,7 +77,7 @@ export function read(hash) {
   const wrong = [];
   for (const [key, words] of Object.entries(known)) {
     const text = given.get(key);
-    if (text === null || (key === "view" && FORMER.has(text))) continue;
+    if (text === null) continue;
     if (Object.hasOwn(words, text)) state[key] = text;
     else wrong.push(`The ${key} ${quoted(text)} is not known; “${words[state[key]]}” is used.`);
   }
@@ -98,10 +96,7 @@ export function read(hash) {
     wrong.push(`The ${informative} informative tokens of this story are more than $L$ = ${length}; 1 is used.`);
   }
   const unknown = [...new Set(given.keys())].filter((key) => !Object.hasOwn(known, key) && !parameters.has(key));
-  if (FORMER.has(given.get("view"))) {
-    state.view = "descent";
-    state.note = `The view “${given.get("view")}” of this link is part of this one now: choose the network and the task.`;
-  } else if (unknown.length) wrong.push(`Not known, and left out: ${unknown.map(quoted).join(", ")}.`);
+  if (unknown.length) wrong.push(`Not known, and left out: ${unknown.map(quoted).join(", ")}.`);
   if (wrong.length) state.note = `${state.note} This link is not shown as it is written. ${wrong.join(" ")}`.trim();
   return state;
 }
