@@ -41,8 +41,7 @@ def best_weights(task, network, starts):
 
     Columns are U = Xi M^T + A beside the signals, of which only A^T A matters.
     """
-    law = task.law()
-    m, P = len(network.column_names(1)), len(law.directions)
+    m, P = len(network.column_names(1)), len(task.directions)
     loss = sample_loss(st.Descent().loss, 1)
 
     def weights(v):
@@ -69,7 +68,7 @@ def best_weights(task, network, starts):
         )
         return found.fun, found.x
 
-    few, many = (nodes_of(law, m, size, 0) for size in (FEW, MANY))
+    few, many = (nodes_of(task, m, size, 0) for size in (FEW, MANY))
     ends = []
     for seed in range(starts):
         v = np.random.default_rng(seed).standard_normal(m * (P + m) + 1) / math.sqrt(P)
@@ -79,7 +78,7 @@ def best_weights(task, network, starts):
     _, v = min((minimum(v, many, 200) for _, v in ends[:2]), key=lambda end: end[0])
     forward, errors = jax.jit(scores), []
     for scramble in range(1, 5):
-        nodes = nodes_of(law, m, TESTS // 4, scramble)
+        nodes = nodes_of(task, m, TESTS // 4, scramble)
         errors.append(float(np.mean(np.sign(forward(v, nodes.Z, nodes.g)[:, 0]) != nodes.y)))
     M, A, c = weights(v)
     reached = sum(loss < ends[0][0] * 1.05 for loss, _ in ends)

@@ -18,10 +18,11 @@ import sparsetoken as st
 
 
 def arrangements(problem):
-    """Return coefficients, log probabilities and classes of all bags of a `ConceptProblem`."""
+    """Return coefficients, log probabilities and targets of all bags of a `ConceptProblem`."""
     rows, logs, classes = [], [], []
     signals = np.vstack([np.diag(problem.strengths), np.zeros(len(problem.strengths))])
-    for pattern, rate, label in zip(problem.patterns, problem.rates, problem.labels, strict=True):
+    kinds = zip(problem.patterns, problem.rates, problem.some_targets(), strict=True)
+    for pattern, rate, label in kinds:
         held = np.repeat(np.arange(len(pattern)), pattern).tolist()
         held += [len(pattern)] * (problem.length - len(held))
         places = sorted(set(itertools.permutations(held)))

@@ -7,7 +7,6 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken.explorer import film
-from sparsetoken.model.task_law import law_of
 
 BAGS = 2000
 
@@ -30,7 +29,7 @@ def test_outputs_and_weights_have_the_errors_of_the_course(task, network, loss, 
     start = {"start": 1.0, "start_overlaps": 0.8}
     descent = st.Descent(network, alpha=2.0, steps=2, rates=0.3, loss=loss, **start)
     course = st.descend(task, descent, replicas=2)
-    bags = film.bags_in_training(law_of(task), network, course.weights, 4)
+    bags = film.bags_in_training(task, network, course.weights, 4)
     outputs, weights = (np.array([bag[name] for bag in bags]) for name in ("output", "weights"))
     targets, located = (np.array([bag[name] for bag in bags]) for name in ("target", "located"))
     errors = (outputs - targets[:, None]) ** 2
@@ -49,4 +48,4 @@ def test_tokens_of_a_covariance_have_no_bags():
     task = st.SparseTokenProblem(
         tokens=st.TokenCovariance(np.ones(10), signal=np.full(10, 10**-0.5))
     )
-    assert film.bags_in_training(law_of(task), st.networks.Softmax(), None, 0) == []
+    assert film.bags_in_training(task, st.networks.Softmax(), None, 0) == []

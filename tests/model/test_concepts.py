@@ -5,7 +5,7 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.task_law import law_of
+from sparsetoken.model.base import check_problem
 
 GIVEN = {
     "length": 5,
@@ -76,14 +76,27 @@ def test_samples_of_wrong_sizes(n, signals, message):
     assert message in str(raised.value)
 
 
-def test_laws():
-    law = law_of(TASK)
-    assert (law.outputs, law.some_targets().tolist()) == (3, [2, 0, 1])
-    sparse = law_of(st.SparseTokenProblem(4, 2, 3.0, 0.3))
-    assert (sparse.bags.patterns, sparse.some_targets().tolist()) == (((2,), (0,)), [1, -1])
+def test_two_classes_are_minus_one_and_one():
+    assert (TASK.outputs, TASK.some_targets().tolist()) == (3, [2, 0, 1])
+    two = st.model.ConceptProblem(**GIVEN | {"labels": [1, 0, 0]})
+    assert (two.outputs, two.some_targets().tolist()) == (1, [1, -1, -1])
+    _, y = two.sample(200, SIGNALS, np.random.default_rng(0))
+    assert set(y) == {-1, 1}
+
+
+def test_a_sparse_problem_has_two_kinds_of_bags():
+    sparse = st.SparseTokenProblem(4, 2, 3.0, 0.3)
+    latent = sparse.of_each_kind(2, np.random.default_rng(0))
+    assert latent["located"].sum(axis=1).tolist() == [2, 2, 0, 0]
+    assert sparse.targets(latent, np.empty(0)).tolist() == [1, 1, -1, -1]
     assert sparse.rates == pytest.approx((0.3, 0.7), abs=1e-15)
     with pytest.raises(InvalidInput, match="ConceptProblem"):
-        law_of(3)
+        check_problem(3)
+
+
+def test_rates_add_up_to_one():
+    slightly = st.model.ConceptProblem(**GIVEN | {"rates": [0.5, 0.3, 0.2 + 4e-10]})
+    assert sum(slightly.rates) == pytest.approx(1, abs=1e-15)
 
 
 @pytest.mark.parametrize(

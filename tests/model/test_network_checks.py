@@ -10,10 +10,9 @@ import pytest
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.network_checks import check_network, is_symmetric
-from sparsetoken.model.task_law import law_of
 
-LAW = law_of(st.SparseTokenProblem(4, 1, 3.0))
-CLASSES = law_of(st.model.ConceptProblem(4, [3.0], [[2], [1], [0]], [0.4, 0.4, 0.2], [0, 1, 2]))
+PROBLEM = st.SparseTokenProblem(4, 1, 3.0)
+CLASSES = st.model.ConceptProblem(4, [3.0], [[2], [1], [0]], [0.4, 0.4, 0.2], [0, 1, 2])
 GOOD = st.networks.Network(lambda H, c: jax.nn.logsumexp(H[:, 0]) + c[0], columns=2, weights=1)
 
 
@@ -59,12 +58,12 @@ CALLS = itertools.count(1)  # grows with each call of a function that is not pur
 )
 def test_networks_that_cannot_be_trained(network, message):
     with pytest.raises(InvalidInput) as raised:
-        check_network(network, LAW, GOOD_LOSS)
+        check_network(network, PROBLEM, GOOD_LOSS)
     assert message in str(raised.value)
 
 
 def test_what_only_arrays_of_jax_can_do_is_allowed():
-    check_network(_own(lambda H, c: H.at[0, 0].set(0.0).mean() + c[0]), LAW, GOOD_LOSS)
+    check_network(_own(lambda H, c: H.at[0, 0].set(0.0).mean() + c[0]), PROBLEM, GOOD_LOSS)
 
 
 def test_three_classes_need_three_scores():
@@ -74,8 +73,8 @@ def test_three_classes_need_three_scores():
 
 
 def test_good_ones_pass():
-    check_network(GOOD, LAW, GOOD_LOSS)
-    check_network(st.networks.Gated(), LAW, GOOD_LOSS)
+    check_network(GOOD, PROBLEM, GOOD_LOSS)
+    check_network(st.networks.Gated(), PROBLEM, GOOD_LOSS)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +89,7 @@ def test_good_ones_pass():
 )
 def test_losses_that_cannot_be_followed(loss, message):
     with pytest.raises(InvalidInput) as raised:
-        check_network(GOOD, LAW, loss)
+        check_network(GOOD, PROBLEM, loss)
     assert message in str(raised.value)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.task_law import law_of
+from sparsetoken.losses import get_loss
 
 DESCENT = st.Descent(steps=1, loss="square")
 
@@ -139,6 +139,12 @@ def test_losses_of_classes_are_refused_for_numbers():
         st.descend(with_target(target), st.Descent(steps=1))
 
 
+def test_the_loss_is_the_metric_of_a_task_without_one():
+    square = get_loss("square")
+    assert with_target(target).for_loss(square) == with_target(target, metric=square)
+    assert MISTAKES["a metric of NumPy"][0].for_loss(square) == MISTAKES["a metric of NumPy"][0]
+
+
 def test_unknown_directions_are_refused_by_name():
     descent = st.Descent(start_overlaps={"q": {"place": 0.3}, "w": 0.0}, loss="square")
     with pytest.raises(InvalidInput, match="names among 1, 2; got 'place'"):
@@ -187,9 +193,9 @@ def test_uniform_numbers_make_the_bags():
 
 def test_built_in_tasks_have_the_same_functions():
     rng = np.random.default_rng(0)
-    law = law_of(st.SparseTokenProblem(5, 2, 3.0, 0.25))
-    latent = law.sample(4000, rng)
-    y = law.targets(latent, np.empty(0))
+    problem = st.SparseTokenProblem(5, 2, 3.0, 0.25)
+    latent = problem.latent(4000, rng)
+    y = problem.targets(latent, np.empty(0))
     held = latent["located"].sum(axis=1)
     assert np.array_equal(held, np.where(y == 1, 2, 0))
     assert np.array_equal(latent["coefficients"][..., 0], 3.0 * latent["located"])

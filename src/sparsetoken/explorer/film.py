@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
-from sparsetoken.model.task_law import TaskLaw
+from sparsetoken.model.base import Problem
 from sparsetoken.model.tokens import Isotropic
 from sparsetoken.results.outcomes import Weights
 
@@ -15,7 +15,7 @@ BAGS, SEED = 6, 3
 
 
 def bags_in_training(
-    law: TaskLaw, network: Architecture, weights: Weights, states: int
+    task: Problem, network: Architecture, weights: Weights, states: int
 ) -> list[dict[str, Any]]:
     """Return new bags with the attention weights of their tokens and the output, state by state.
 
@@ -23,16 +23,16 @@ def bags_in_training(
     U^T U: those on the directions and the rest, of which the symmetric root follows the weights
     smoothly. Among tokens of a covariance that of the projections is not known, and there are none.
     """
-    if not isinstance(law.tokens, Isotropic):
+    if not isinstance(task.tokens, Isotropic):
         return []
     rng = np.random.default_rng(SEED)
-    latent = law.sample(BAGS, rng)
-    shape = (BAGS, law.length)
+    latent = task.latent(BAGS, rng)
+    shape = (BAGS, task.length)
     P, m = weights.overlaps.shape[-1], weights.overlaps.shape[-2]
     scale = latent.get("scale", np.ones(shape))[..., None]
     noise = scale * rng.standard_normal((*shape, P + m))
     Z = latent["coefficients"] + noise[..., :P]
-    y, located = law.targets(latent, Z), latent.get("located", np.zeros(shape, bool))
+    y, located = task.targets(latent, Z), latent.get("located", np.zeros(shape, bool))
     kind = "class" if np.isin(y, (-1, 1)).all() else "number"
     bags: list[dict[str, Any]] = [
         {"kind": kind, "target": y[i], "located": located[i].tolist(), "weights": [], "output": []}
@@ -45,7 +45,7 @@ def bags_in_training(
         root = vectors * np.sqrt(np.maximum(sizes, 0)) @ vectors.T
         for bag, H in zip(bags, Z @ U.T + noise[..., P:] @ root, strict=True):
             attention = attention_of(network, H, c, gram)
-            share = np.ones(law.length) if attention is None else attention
+            share = np.ones(task.length) if attention is None else attention
             bag["weights"].append(share / share.sum())
             bag["output"].append(scores_of(network, H, c, gram, 1)[0])
     return bags

@@ -22,12 +22,12 @@ from sparsetoken.base.parameters import (
 )
 from sparsetoken.base.validation import Reals, choice
 from sparsetoken.model import tasks
+from sparsetoken.model.base import Problem
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import Model, make_model
 from sparsetoken.model.networks import Architecture, Gated, Pooled, SelfAttention, Softmax
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
 
 _FILE = Path(__file__).with_name("stories.toml")
@@ -262,14 +262,14 @@ class Settings:
         return {self["network"]: self._descent(network), "pooled": self._descent(Pooled())}
 
     def _descent(self, network: Architecture) -> Descent:
-        law = law_of(self.task())
+        task = self.task()
         columns, readouts = network.column_names(outputs=1), network.readouts(outputs=1)
         rates = dict.fromkeys(columns, self["descent_eta_q"])
         rates |= {columns[i]: self["descent_eta_w"] for i in readouts}
         overlaps: Any = 0.0
         if self["task"] != SPARSE_TOKEN and 0 not in readouts:
             overlaps = dict.fromkeys(columns, 0.0)
-            overlaps[columns[0]] = {law.directions[0]: self["descent_overlap"]}
+            overlaps[columns[0]] = {task.directions[0]: self["descent_overlap"]}
         return Descent(
             network,
             alpha=self["alpha1"],
@@ -277,7 +277,7 @@ class Settings:
             rates=rates,
             start=[self["descent_start"] * norm for norm in network.start_norms(outputs=1)],
             start_overlaps=overlaps,
-            loss=self["loss"] if law.metric == "error" else "square",
+            loss=self["loss"] if task.metric == "error" else "square",
         )
 
 

@@ -17,8 +17,8 @@ from sparsetoken.explorer.events import FLOOR_POINTS, Events, named
 from sparsetoken.explorer.film import bags_in_training
 from sparsetoken.explorer.settings import SPARSE_TOKEN, Settings
 from sparsetoken.explorer.words import worded
+from sparsetoken.model.base import Problem
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.results import Course
 from sparsetoken.theory import descend
 from sparsetoken.theory.oracle import learning_error
@@ -72,7 +72,7 @@ def _courses(problem: Problem, descents: dict[str, Descent], replicas: tuple[int
             "notes": [worded(note) for note in (course.status.remedy, *course.notes) if note],
             **{quantity: values[known] for quantity, values in shown.items()},
             **named(course, "numerical_error", "best_step", "status"),
-            "bags": bags_in_training(law_of(problem), trained.network, weights, known.sum()),
+            "bags": bags_in_training(problem, trained.network, weights, known.sum()),
             "done": costs[i],
             "of": costs[-1],
         }

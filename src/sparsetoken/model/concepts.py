@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from sparsetoken.base.validation import (
     integer,
     real,
 )
-from sparsetoken.model.task_law import Bags, Latent, TaskLaw
-from sparsetoken.model.tokens import Isotropic, TokenLaw
+from sparsetoken.model.base import Latent, Problem
+from sparsetoken.model.tokens import Isotropic
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -56,12 +56,20 @@ def _patterns(given: Any) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(integer("entry of patterns", x, 0) for x in row) for row in rows)
 
 
+def _rates(given: Any) -> tuple[float, ...]:
+    rates = _numbers("rates", 0.0, 1.0, open_low=True)(given)
+    total = math.fsum(rates)
+    if abs(total - 1) > _ROUNDING:
+        raise InvalidInput("rates", "probabilities that add up to 1", f"a sum of {total:g}")
+    return tuple(rate / total for rate in rates)
+
+
 def _labels(given: Any) -> tuple[int, ...]:
     return tuple(integer("entry of labels", x, 0) for x in _entries("labels", given))
 
 
 @value
-class ConceptProblem(Bags):
+class ConceptProblem(Problem):
     """A task with several signals, and kinds of bags that contain some of them.
 
     ``X_l = sum_p theta_p s_lp xi_p + z_l`` with orthonormal signals xi_p and z_l ~ N(0, I). A bag
@@ -104,16 +112,17 @@ class ConceptProblem(Bags):
     rates: Any = parameter(
         "probability of each kind; they add up to 1",
         r"\pi",
-        find=_numbers("rates", 0.0, 1.0, open_low=True),
+        find=_rates,
         kind="sequence of floats",
     )
     labels: Any = parameter(
-        "class of each kind, from 0 to K - 1",
+        "class of each kind, from 0 to K - 1. As targets two classes are -1 and 1",
         find=_labels,
         kind="sequence of integers",
     )
 
     tokens = Isotropic()
+    shuffled = True
 
     def _check_together(self) -> None:
         signals, kinds = len(self.strengths), len(self.patterns)
@@ -129,10 +138,6 @@ class ConceptProblem(Bags):
             if len(given) != kinds:
                 legal = f"a sequence of {kinds} numbers, one for each row of patterns"
                 raise InvalidInput(name, legal, given)
-        if abs(sum(self.rates) - 1) > _ROUNDING:
-            raise InvalidInput(
-                "rates", "probabilities that add up to 1", f"a sum of {sum(self.rates):g}"
-            )
         if set(self.labels) != set(range(max(self.labels) + 1)) or self.classes < 2:
             legal = "classes 0, 1, ... of which each occurs, two or more"
             raise InvalidInput("labels", legal, self.labels)
@@ -143,30 +148,30 @@ class ConceptProblem(Bags):
         return max(self.labels) + 1
 
     @property
+    def outputs(self) -> int:  # type: ignore[override]
+        """The scores of a network: one for two classes, else one for each."""
+        return 1 if self.classes == 2 else self.classes
+
+    @property
     def directions(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The names of the signals, which are their numbers."""
-        return tuple(str(p + 1) for p in range(len(self.strengths)))
+        """The names of the signals, which are their numbers; "" is that of the only one."""
+        P = len(self.strengths)
+        return tuple(str(p + 1) for p in range(P)) if P > 1 else ("",)
 
-    def law(self) -> TaskLaw:
-        """Return what descents need to know about the task."""
-        return LawOfConcepts(self, self.tokens)
-
-    def latent(
-        self, n: int, rng: np.random.Generator, shuffled: bool = True
-    ) -> dict[str, np.ndarray]:
-        """Draw the latent variables of n bags, one of which is their class ``y``.
-
-        Tokens that are not shuffled hold the first signal, then the second, and so on.
-        """
-        kinds = rng.choice(len(self.rates), size=n, p=np.array(self.rates) / sum(self.rates))
+    def latent(self, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Draw the latent variables of n bags, one of which is their target ``y``."""
+        kinds = rng.choice(len(self.rates), size=n, p=self.rates)
         held = self._held(kinds)
-        if shuffled:
-            order = np.argsort(rng.random(held.shape), axis=1)
-            held = np.take_along_axis(held, order, axis=1)
-        return self._latent(kinds, held)
+        order = np.argsort(rng.random(held.shape), axis=1)
+        return self._latent(kinds, np.take_along_axis(held, order, axis=1))
 
-    def of_each_kind(self, size: int) -> dict[str, np.ndarray]:
-        """Return so many bags of each kind, one kind after the other, signals first."""
+    def of_each_kind(
+        self, size: int, rng: np.random.Generator, u: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
+        """Return so many bags of each kind, one kind after the other.
+
+        Their first tokens hold the first signal, then the second, and so on.
+        """
         kinds = np.repeat(np.arange(len(self.rates)), size)
         return self._latent(kinds, self._held(kinds))
 
@@ -181,55 +186,14 @@ class ConceptProblem(Bags):
         self, kinds: Int[np.ndarray, " n"], held: Int[np.ndarray, "n L"]
     ) -> dict[str, np.ndarray]:
         of_signal = np.diag((*self.strengths, 0.0))[:, :-1]  # the last one of no signal, -1
-        y = np.array(self.labels)[kinds]
+        y = self.some_targets()[kinds]
         return {"coefficients": of_signal[held], "located": held >= 0, "y": y}
 
     def targets(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
-        """Return the classes, which depend on no projection."""
+        """Return the targets, which depend on no projection."""
         return latent["y"]
 
-
-@dataclasses.dataclass(frozen=True)
-class LawOfConcepts(TaskLaw):
-    """The law of bags of some kinds, among tokens of a law."""
-
-    bags: ConceptProblem
-    tokens: TokenLaw
-
-    metric = "error"
-    shuffled = True
-
-    @property
-    def length(self) -> int:  # type: ignore[override]
-        return self.bags.length
-
-    @property
-    def directions(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.bags.directions if len(self.bags.directions) > 1 else ("",)
-
-    @property
-    def outputs(self) -> int:  # type: ignore[override]
-        K = self.bags.classes
-        return 1 if K == 2 else K
-
-    @property
-    def rates(self) -> tuple[float, ...]:  # type: ignore[override]
-        rates: tuple[float, ...] = self.bags.rates
-        return rates
-
-    def of_each_kind(
-        self, size: int, rng: np.random.Generator, u: np.ndarray | None = None
-    ) -> Latent:
-        return self.bags.of_each_kind(size)
-
-    def sample(self, n: int, rng: np.random.Generator, shuffled: bool = True) -> Latent:
-        return self.bags.latent(n, rng, shuffled)
-
-    def targets(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
-        return self._coded(self.bags.targets(latent, Z))
-
     def some_targets(self) -> np.ndarray:
-        return self._coded(np.array(self.bags.labels))
-
-    def _coded(self, y: np.ndarray) -> np.ndarray:
-        return 2.0 * y - 1 if self.outputs == 1 else y
+        """Return the target of each kind: its class, of two classes -1 and 1."""
+        y = np.array(self.labels)
+        return 2.0 * y - 1 if self.classes == 2 else y

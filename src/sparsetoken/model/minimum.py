@@ -13,9 +13,9 @@ from sparsetoken.losses import Loss
 from sparsetoken.model.architectures.base import Architecture, WeightedSum
 from sparsetoken.model.architectures.networks import Softmax
 from sparsetoken.model.architectures.own import network_of
+from sparsetoken.model.base import Problem, check_problem
 from sparsetoken.model.descent import ByName, by_column, loss_of
 from sparsetoken.model.stages import SMOOTH_LOSSES
-from sparsetoken.model.task_law import Problem, TaskLaw, law_of
 from sparsetoken.model.training import of_columns, overlaps_of
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Minimization(NamedTuple):
 
     Attributes
     ----------
-    law : TaskLaw
+    law : Problem
     network : Architecture
     loss : Loss or callable
     alpha, ridge_c : float
@@ -118,7 +118,7 @@ class Minimization(NamedTuple):
         Their norms beside the signals.
     """
 
-    law: TaskLaw
+    law: Problem
     network: Architecture
     loss: Loss | Callable[[Any, Any], Any]
     alpha: float
@@ -185,16 +185,16 @@ def minimization_of(task: Problem, minimum: Minimum, any_tokens: bool = False) -
     from sparsetoken.model.network_checks import check_network
 
     require_minimum(minimum)
-    law = law_of(task)
-    network, columns = minimum.network, minimum.network.column_names(law.outputs)
-    if law.tokens.dimension is not None and not any_tokens:
+    check_problem(task)
+    network, columns = minimum.network, minimum.network.column_names(task.outputs)
+    if task.tokens.dimension is not None and not any_tokens:
         remedy = "Or simulate: sparsetoken.simulation.minimize takes any tokens."
-        raise InvalidInput("tokens of a minimum", "isotropic", law.tokens, remedy)
+        raise InvalidInput("tokens of a minimum", "isotropic", task.tokens, remedy)
     given = dict(minimum.frozen or {})
     if unknown := given.keys() - {*columns}:
         legal = f"names among {', '.join(columns)}"
         raise InvalidInput("frozen", legal, min(unknown))
-    P = len(law.directions)
+    P = len(task.directions)
     frozen, overlaps, rest = np.zeros(len(columns), bool), np.zeros((len(columns), P)), []
     for j, name in enumerate(columns):
         row = np.array(given.get(name, (0.0,) * (P + 1)))
@@ -218,7 +218,7 @@ def minimization_of(task: Problem, minimum: Minimum, any_tokens: bool = False) -
         name = columns[int(np.flatnonzero(~frozen & (ridge <= 0))[0])]
         raise InvalidInput("ridge", f"above 0 for each column that is trained, as {name}", 0.0)
     found = Minimization(
-        law=law.for_loss(minimum.loss),
+        law=task.for_loss(minimum.loss),
         network=network,
         loss=minimum.loss,
         alpha=real("alpha", minimum.alpha),

@@ -13,7 +13,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
 from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
 from sparsetoken.model.architectures.own import FROM_TORCH, Network
-from sparsetoken.model.task_law import TaskLaw
+from sparsetoken.model.base import Problem
 
 _PURE = "It may depend only on its arguments: no random numbers, no state."
 _POINTS = 8  # random projections at which a function is tried
@@ -38,7 +38,7 @@ def _logistic_of_classes(scores: Any, y: Any) -> Any:
     return jax.nn.logsumexp(scores) - scores[y.astype(int)]
 
 
-def check_network(network: Architecture, law: TaskLaw, loss: Any) -> None:
+def check_network(network: Architecture, law: Problem, loss: Any) -> None:
     """Raise `InvalidInput` unless a user's network and loss can be trained on a task, by JAX."""
     need_jax()
     if isinstance(network, Network):
@@ -188,7 +188,7 @@ def writers_of(network: Architecture, length: int, outputs: int) -> tuple[int, .
 
 
 @functools.lru_cache(maxsize=64)
-def _check_loss(loss: Callable[[Any, Any], Any], law: TaskLaw) -> None:
+def _check_loss(loss: Callable[[Any, Any], Any], law: Problem) -> None:
     import jax
     import jax.numpy as jnp
 
@@ -209,7 +209,7 @@ def _check_loss(loss: Callable[[Any, Any], Any], law: TaskLaw) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def check_metric(law: TaskLaw, loss: Any) -> None:
+def check_metric(law: Problem, loss: Any) -> None:
     """Raise `InvalidInput` unless a user's metric has a finite number for each bag."""
     if law.metric in ("error", loss):
         return

@@ -8,8 +8,8 @@ import numpy as np
 
 from sparsetoken.base.parameters import SIZES, Linear, Log, Range, parameter, value
 from sparsetoken.base.validation import Integers, InvalidInput, Reals, real
-from sparsetoken.model.concepts import ConceptProblem, LawOfConcepts
-from sparsetoken.model.task_law import Problem, TaskLaw
+from sparsetoken.model.base import Latent, Problem
+from sparsetoken.model.concepts import ConceptProblem
 from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw, check_signals, token_law
 
 if TYPE_CHECKING:
@@ -92,6 +92,9 @@ class SparseTokenProblem(Problem):
         kind="Isotropic or TokenCovariance",
     )
 
+    directions = ("",)
+    shuffled = True
+
     def _check_together(self) -> None:
         check_signals(self.tokens, ("the signal",))
         L, R = self.length, self.informative
@@ -106,11 +109,35 @@ class SparseTokenProblem(Problem):
         """The values as (pi, theta, R, L)."""
         return Letters(self.positive_rate, self.strength, self.informative, self.length)
 
-    def law(self) -> TaskLaw:
-        """Return what descents need to know about the task, that of a `ConceptProblem`."""
+    @property
+    def _bags(self) -> ConceptProblem:
+        """The same bags as two kinds, positives first."""
         pi, theta, R, L = self.letters
-        bags = ConceptProblem(L, [theta], [[R], [0]], [pi, 1 - pi], [1, 0])
-        return LawOfConcepts(bags, self.tokens)
+        return ConceptProblem(L, [theta], [[R], [0]], [pi, 1 - pi], [1, 0])
+
+    @property
+    def rates(self) -> tuple[float, ...]:  # type: ignore[override]
+        """The probabilities of positives and negatives."""
+        rates: tuple[float, ...] = self._bags.rates
+        return rates
+
+    def latent(self, n: int, rng: np.random.Generator) -> Latent:
+        """Draw the latent variables of n bags."""
+        return self._bags.latent(n, rng)
+
+    def of_each_kind(
+        self, size: int, rng: np.random.Generator, u: np.ndarray | None = None
+    ) -> Latent:
+        """Return so many positives, then so many negatives, informative tokens first."""
+        return self._bags.of_each_kind(size, rng)
+
+    def targets(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
+        """Return the labels."""
+        return self._bags.targets(latent, Z)
+
+    def some_targets(self) -> np.ndarray:
+        """Return both labels."""
+        return self._bags.some_targets()
 
     def sample_labels(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
         """Draw n labels in {-1, +1}.

@@ -11,7 +11,8 @@ import numpy as np
 
 from sparsetoken.base.parameters import Range, parameter, value, version_of_functions
 from sparsetoken.base.validation import InvalidInput, integer, one_line, require_hashable
-from sparsetoken.model.task_law import Bags, Latent, TaskLaw
+from sparsetoken.losses import Loss
+from sparsetoken.model.base import Latent, Problem
 from sparsetoken.model.tokens import Isotropic, TokenLaw, check_signals, token_law
 
 if TYPE_CHECKING:
@@ -34,12 +35,12 @@ def _function(name: str, arguments: str) -> Callable[[Any], Any]:
 
 
 def _metric(given: Any) -> Any:
-    if given == "error":
+    if given is None or given == "error" or isinstance(given, Loss):
         return given
     if isinstance(given, str):
         legal = '"error", a function of (output, y), or None for the loss'
         raise InvalidInput("metric of a task", legal, given)
-    return None if given is None else _function("metric", "output, y")(given)
+    return _function("metric", "output, y")(given)
 
 
 def _directions(given: Any) -> tuple[str, ...]:
@@ -56,7 +57,7 @@ def _directions(given: Any) -> tuple[str, ...]:
 
 
 @value
-class Task(Bags):
+class Task(Problem):
     """A task whose target is any function of a few projections of the tokens.
 
     ``X_l = sum_p coefficients_lp xi_p + scale_l z_l`` with orthonormal directions xi_p and noise
@@ -114,11 +115,12 @@ class Task(Bags):
     )
     metric: Any = parameter(
         'what `test_error` is the mean of on new bags: "error" for the share in a wrong class, a '
-        "function of (output, y) of one bag written with jax.numpy, or by default the loss",
+        "function of (output, y) of one bag written with jax.numpy, a loss, or by default that of "
+        "the training",
         default=None,
         choices=("error",),
         find=_metric,
-        kind='"error" or callable, optional',
+        kind='"error", callable or Loss, optional',
     )
     outputs: int = parameter(
         "scores of the network", "K", default=1, whole=True, range=Range(least=1, most=64)
@@ -149,11 +151,7 @@ class Task(Bags):
     def _check_together(self) -> None:
         check_signals(self.tokens, self.directions)
 
-    def law(self) -> TaskLaw:
-        """Return what descents need to know about the task."""
-        law = _LawOfTask(self, self.metric, self.metric == "error")
-        law.some_targets()  # tries the functions
-        return law
+    sees_noise = True
 
     def latent(
         self, n: int, rng: np.random.Generator, u: Float[np.ndarray, "n k"] | None = None
@@ -197,6 +195,8 @@ class Task(Bags):
         y = np.asarray(_called("target", self.target, latent, Z))
         legal = f"with an entry for each of {len(Z)} bags"
         y = _numbers("target of a task", y, (len(Z), *y.shape[1:]), legal)
+        if self.metric == "error" or not getattr(self.metric, "real_labels", True):
+            check_classes(y, self.outputs)
         return y.astype(float) if self.outputs == 1 else y
 
     def density(
@@ -223,64 +223,28 @@ class Task(Bags):
             raise InvalidInput(name, "densities >= 0", float(density.min()))
         return density
 
-
-@dataclasses.dataclass(frozen=True)
-class _LawOfTask(TaskLaw):
-    """The law of a task, with a metric, whose targets must be classes or not."""
-
-    task: Task
-    metric: Any
-    classes: bool
-
-    sees_noise = True
-
-    @property
-    def length(self) -> int:  # type: ignore[override]
-        return self.task.length
-
-    @property
-    def directions(self) -> tuple[str, ...]:  # type: ignore[override]
-        directions: tuple[str, ...] = self.task.directions
-        return directions
-
-    @property
-    def outputs(self) -> int:  # type: ignore[override]
-        return self.task.outputs
-
-    @property
-    def tokens(self) -> TokenLaw:  # type: ignore[override]
-        return self.task.tokens
-
-    @property
-    def uniforms(self) -> int:  # type: ignore[override]
-        return self.task.uniforms
-
     def of_each_kind(
         self, size: int, rng: np.random.Generator, u: Float[np.ndarray, "n k"] | None = None
     ) -> Latent:
-        return self.task.latent(size, rng, u)
-
-    def sample(self, n: int, rng: np.random.Generator, shuffled: bool = True) -> Latent:
-        return self.task.latent(n, rng)
-
-    def targets(self, latent: Latent, Z: Float[np.ndarray, "n L P"]) -> np.ndarray:
-        return self._checked(self.task.targets(latent, Z))
-
-    def density(self, y: np.ndarray, latent: Latent, Z: np.ndarray) -> np.ndarray:
-        return self.task.density(y, latent, Z)
+        """Draw bags, which are of one kind."""
+        return self.latent(size, rng, u)
 
     def some_targets(self) -> np.ndarray:
-        return self._checked(check_task(self.task))
+        """Return the targets of a few bags; raise `InvalidInput` unless the functions are pure."""
+        return check_task(self)
 
-    def _checked(self, y: np.ndarray) -> np.ndarray:
-        if self.classes:
-            check_classes(y, self.outputs)
-        return y
+    def for_loss(self, loss: Any) -> Task:
+        """Return the task with the loss for its metric if it has none.
 
-    def for_loss(self, loss: Any) -> TaskLaw:
+        Raises
+        ------
+        InvalidInput
+            If a built-in loss is not one of such targets.
+        """
         super().for_loss(loss)
-        classes = self.classes or not getattr(loss, "real_labels", True)
-        return dataclasses.replace(self, metric=self.metric or loss, classes=classes)
+        if isinstance(loss, Loss) and not loss.real_labels:
+            check_classes(self.some_targets(), self.outputs)
+        return self if self.metric is not None else dataclasses.replace(self, metric=loss)
 
 
 def _called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -14,9 +14,9 @@ from scipy.special import ndtri
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
 from sparsetoken.model.architectures.base import numbered
+from sparsetoken.model.base import Latent
 from sparsetoken.model.concepts import ConceptProblem
 from sparsetoken.model.task import Task
-from sparsetoken.model.task_law import Latent
 
 __all__ = [
     "lookup",

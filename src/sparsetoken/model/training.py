@@ -9,8 +9,8 @@ import numpy as np
 
 from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.architectures.base import Architecture
+from sparsetoken.model.base import Problem, check_problem
 from sparsetoken.model.descent import Descent, require_descent
-from sparsetoken.model.task_law import Problem, TaskLaw, law_of
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -27,7 +27,7 @@ class Training(NamedTuple):
 
     Attributes
     ----------
-    law : TaskLaw
+    law : Problem
     network : Architecture
     loss : Loss or callable
     alpha : float
@@ -44,7 +44,7 @@ class Training(NamedTuple):
     start_c : array of shape (C,)
     """
 
-    law: TaskLaw
+    law: Problem
     network: Architecture
     loss: Loss | Callable[[Any, Any], Any]
     alpha: float
@@ -100,16 +100,16 @@ def training_of(task: Problem, trained: Descent) -> Training:
         If norms, rates or further weights do not fit the network or are too large at the start,
         or the loss or the network does not fit the task.
     """
-    law = law_of(task)
+    check_problem(task)
     require_descent(trained)
     network, steps = trained.network, trained.steps
-    columns = network.column_names(law.outputs)
-    _require_names(columns, law.directions)
-    norms = network.start_norms(law.outputs) if trained.start is None else trained.start
+    columns = network.column_names(task.outputs)
+    _require_names(columns, task.directions)
+    norms = network.start_norms(task.outputs) if trained.start is None else trained.start
     norms = of_columns("start", norms, columns)
-    overlaps = overlaps_of(trained.start_overlaps, columns, law.directions)
+    overlaps = overlaps_of(trained.start_overlaps, columns, task.directions)
     training = Training(
-        law=law.for_loss(trained.loss),
+        law=task.for_loss(trained.loss),
         network=network,
         loss=trained.loss,
         alpha=real("alpha", trained.alpha, infinite=True),
@@ -122,8 +122,8 @@ def training_of(task: Problem, trained: Descent) -> Training:
         ),
         normalised=_chosen("normalised", trained.normalised, columns),
         batches=trained.batches,
-        start=np.concatenate([overlaps.T, _beside(norms, trained, columns, law.outputs)]),
-        start_c=_further_weights(trained.start_c, network, law.outputs),
+        start=np.concatenate([overlaps.T, _beside(norms, trained, columns, task.outputs)]),
+        start_c=_further_weights(trained.start_c, network, task.outputs),
     )
     _check(training)
     return training

@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer
+from sparsetoken.model.base import Problem, check_problem
 from sparsetoken.model.descent import Descent, require_descent
 from sparsetoken.model.descent_step import Iterate, gradient_step
-from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import check_dimension
 from sparsetoken.model.training import Training, training_of
 from sparsetoken.model.values import broadcast, require_numbers
@@ -188,7 +188,9 @@ def descend(
         raise InvalidInput("at", "None or a list of steps", at)
     steps = None if at is None else tuple(at)
     grid = broadcast(problem, descent)
-    own = law_of(grid.points[0][0]).tokens.dimension
+    first = grid.points[0][0]
+    check_problem(first)
+    own = first.tokens.dimension
     size = dimension if dimension is not None else own or DIMENSION
     setting = Setting(size, seed, "tensors")
     plans = [DescentPlan(task, trained, setting, steps) for task, trained in grid.points]

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import optimize
 
 from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.model.base import Problem, check_problem
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.minimum import (
     STARTS,
@@ -21,7 +22,6 @@ from sparsetoken.model.minimum import (
     require_minimum,
     start_of,
 )
-from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import check_dimension
 from sparsetoken.model.training import Training, training_of
 from sparsetoken.model.values import broadcast
@@ -190,7 +190,9 @@ def minimize(
         raise InvalidInput("start", legal, start)
     require_minimum(minimum)
     grid = broadcast(problem, minimum)
-    own = law_of(grid.points[0][0]).tokens.dimension
+    first = grid.points[0][0]
+    check_problem(first)
+    own = first.tokens.dimension
     setting = Setting(dimension if dimension is not None else own or DIMENSION, seed, "tensors")
     plans = [MinimumPlan(task, own, setting, start) for task, own in grid.points]
     return simulated(

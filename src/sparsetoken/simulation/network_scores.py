@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Real
 
 from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
-from sparsetoken.model.task_law import Latent, TaskLaw
+from sparsetoken.model.base import Latent, Problem
 from sparsetoken.model.training import Training
 from sparsetoken.numerics.backend import with_jax_x64
 from sparsetoken.simulation.frames import factor
@@ -137,13 +137,13 @@ class _Chunk(NamedTuple):
 class NewBags:
     """New bags in a number, the same for all states of a trial."""
 
-    def __init__(self, law: TaskLaw, columns: int, count: int, rng: np.random.Generator) -> None:
+    def __init__(self, law: Problem, columns: int, count: int, rng: np.random.Generator) -> None:
         self._law, self._columns = law, columns
         self._own = len(law.directions) if law.sees_noise else 0
         self._chunks = [self._drawn(rng) for _ in range(-(-count // _BAGS))]
 
     def _drawn(self, rng: np.random.Generator) -> _Chunk:
-        latent, L = self._law.sample(_BAGS, rng), self._law.length
+        latent, L = self._law.latent(_BAGS, rng), self._law.length
 
         def normals(width: int) -> tuple[np.ndarray, np.ndarray]:
             return rng.standard_normal((_BAGS, L, width)), rng.standard_normal((_BAGS, 1, width))

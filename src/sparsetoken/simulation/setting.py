@@ -6,9 +6,9 @@ import dataclasses
 from typing import Any
 
 from sparsetoken.base.validation import choice, integer
+from sparsetoken.model.base import Problem
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps
-from sparsetoken.model.task_law import Problem
 from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.seeds import seed_of

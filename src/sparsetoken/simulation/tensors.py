@@ -10,10 +10,9 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.model.architectures.weights import softmax_weights
-from sparsetoken.model.concepts import ConceptProblem
+from sparsetoken.model.base import Problem
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
-from sparsetoken.model.task_law import Problem, law_of
 from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.model.training import Training
 from sparsetoken.simulation.descent_data import Chunk, TokenData
@@ -37,10 +36,10 @@ class TensorEngine:
     @functools.cached_property
     def signals(self) -> Float[np.ndarray, "P d"]:
         """The hidden signals, orthonormal rows; where tokens are isotropic they are uniform."""
-        law = law_of(self.problem)
-        if isinstance(law.tokens, TokenCovariance):
-            return law.tokens.signals
-        shape = self.dimension, len(law.directions)
+        tokens = self.problem.tokens
+        if isinstance(tokens, TokenCovariance):
+            return tokens.signals
+        shape = self.dimension, len(self.problem.directions)
         normals = stream(self.seed, Stream.SIGNAL).standard_normal(shape)
         if isinstance(self.problem, SparseTokenProblem):
             return (normals / np.linalg.norm(normals)).T
@@ -54,19 +53,15 @@ class TensorEngine:
     @functools.cached_property
     def frame(self) -> TokenFrame:
         """The coordinates of vectors."""
-        return frame_of(law_of(self.problem).tokens) or TokenFrame(self.signal)
+        return frame_of(self.problem.tokens) or TokenFrame(self.signal)
 
     def chunks(self, source: Stream, n: int) -> Iterator[Chunk]:
-        """Yield n samples as (tokens, targets), in chunks; two classes are -1 and 1."""
+        """Yield n samples as (tokens, targets), in chunks."""
         rows = chunk_rows(8 * self.problem.length * self.dimension)
         for number, size in enumerate(chunk_sizes(n, rows)):
             rng = stream(self.seed, source, number)
-            if isinstance(self.problem, SparseTokenProblem):
-                yield self.problem.sample(size, self.signal, rng)
-            else:
-                X, y = self.problem.sample(size, self.signals, rng)
-                two = isinstance(self.problem, ConceptProblem) and self.problem.classes == 2
-                yield X, 2.0 * y - 1 if two else y
+            one = isinstance(self.problem, SparseTokenProblem)
+            yield self.problem.sample(size, self.signal if one else self.signals, rng)
 
     def train_query(self, steps: TwoSteps, samples: Sequence[Chunk] = ()) -> TrainedQuery:
         """Run stages 1-3 by the gradients as they are defined, on given samples or a fresh D0."""

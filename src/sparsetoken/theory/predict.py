@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 from sparsetoken.base.validation import InvalidInput, real
+from sparsetoken.model.base import Problem
+from sparsetoken.model.concepts import ConceptProblem
 from sparsetoken.model.models import Attention, Model, require_model
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Readout, require_readout
-from sparsetoken.model.task_law import Bags, Problem
+from sparsetoken.model.task import Task
 from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import one_thread
@@ -42,7 +44,7 @@ def predict(
 
 @overload
 def predict(
-    problem: Bags,
+    problem: ConceptProblem | Task,
     model: Model = ...,
     readout: Readout = ...,
     *,
@@ -146,7 +148,7 @@ def predict(
     >>> print(f"{found.test_error:.4f}", found.converged)
     0.2934 True
     """
-    of_task = isinstance(problem, Bags)
+    of_task = isinstance(problem, (ConceptProblem, Task))
     if tolerance is None:
         tolerance = _OF_TASKS if of_task else TOLERANCE
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
@@ -194,7 +196,7 @@ def _predictions(
     """Yield the predictions at points that differ in load and ridge alone."""
     problem, model, _ = points[0]
     readouts = [readout for _, _, readout in points]
-    if isinstance(problem, Bags):
+    if isinstance(problem, (ConceptProblem, Task)):
         from sparsetoken.theory.task_readout import predict_task  # with JAX
 
         yield from predict_task(problem, model, readouts, tolerance=tolerance)

@@ -14,10 +14,10 @@ from scipy.special import ndtri
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
+from sparsetoken.model.base import Problem
 from sparsetoken.model.models import Model, Pooled, QueriedModel
 from sparsetoken.model.network_checks import check_metric
 from sparsetoken.model.stages import Query, Readout
-from sparsetoken.model.task_law import Problem, TaskLaw, law_of
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.numerics.quadrature import even_uniforms
 from sparsetoken.results import TaskOutcome, TaskPrediction, Weights
@@ -65,7 +65,7 @@ def predict_task(
         If the model or its query is not known for tasks, there are K > 2 classes, tokens have a
         covariance, the ridge is 0, or the loss does not fit the targets.
     """
-    loss, outputs = readouts[0].loss, law_of(task).outputs
+    loss, outputs = readouts[0].loss, task.outputs
     if outputs > 1:
         minimum = 'st.Minimum(st.networks.Softmax(), alpha, ridge, frozen={"q": (...)})'
         remedy = f"Write st.minimize(task, {minimum}), with overlaps and norm of the query."
@@ -128,7 +128,7 @@ class TaskFeatures(Features):
     first_points = 1024
 
     def __init__(self, task: Problem, model: Model, loss: Loss) -> None:
-        self._law = law = law_of(task).for_loss(loss)
+        self._law = law = task.for_loss(loss)
         isotropic_only(law.tokens, "A readout on a task")
         check_metric(law, loss)
         self._model, self._query = model, _query_of(law.directions, model)
@@ -260,7 +260,7 @@ def _query_of(names: tuple[str, ...], model: Model) -> TaskQuery | None:
 
 
 def _features(
-    law: TaskLaw,
+    law: Problem,
     model: Model,
     query: TaskQuery | None,
     uniforms: Float[np.ndarray, "n k"],

@@ -16,7 +16,6 @@ import sparsetoken as st
 from sparsetoken import simulation
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model import networks
-from sparsetoken.model.task_law import law_of
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory import descend
 from sparsetoken.theory.dynamics import follow
@@ -121,9 +120,7 @@ def states(overlaps, gram, c, between=None):
 
 def test_error_of_pooling_is_a_normal_tail():
     theta, L, overlap, length, b = 4.0, 5, 0.4, 0.7, 0.3
-    found = network_outcome(
-        networks.Pooled(), law_of(PROBLEM), states([[overlap]], [[length**2]], [b])
-    )
+    found = network_outcome(networks.Pooled(), PROBLEM, states([[overlap]], [[length**2]], [b]))
     sd = length / math.sqrt(L)
     positive = special.ndtr(-(theta * overlap / L + b) / sd)
     assert found.test_error[0] == pytest.approx((positive + special.ndtr(b / sd)) / 2, abs=1e-12)
@@ -132,7 +129,7 @@ def test_error_of_pooling_is_a_normal_tail():
 def test_effects_of_bags_are_shared_by_all_tokens():
     L, length, b, between = 5, 0.7, 0.3, 0.25
     at = states([[0.0]], [[length**2]], [b], [[between]])
-    found = network_outcome(networks.Pooled(), law_of(PROBLEM), at)
+    found = network_outcome(networks.Pooled(), PROBLEM, at)
     sd = math.sqrt(length**2 / L + between)
     tails = special.ndtr(-b / sd) + special.ndtr(b / sd)
     assert found.test_error[0] == pytest.approx(tails / 2, abs=1e-12)
@@ -143,20 +140,16 @@ def test_attended_share_of_two_tokens_is_a_normal_tail():
     problem = st.SparseTokenProblem(length=2, informative=1, strength=3.0)
     overlap, length = 0.5, 0.8
     at = states([[overlap], [0.0]], np.diag([length**2, 0.0]), [0.0])
-    found = network_outcome(networks.Softmax(), law_of(problem), at)
+    found = network_outcome(networks.Softmax(), problem, at)
     expected = special.ndtr(3.0 * overlap / (math.sqrt(2) * length))
     assert found.attended[0] == pytest.approx(expected, abs=3e-3)  # 512 nodes, a step function
 
 
 def test_tokens_that_are_attended_alike_count_their_part():
     at = states([[0.0], [1.0]], np.diag([0.0, 1.0]), [0.0])
-    assert network_outcome(networks.Softmax(), law_of(PROBLEM), at).attended[0] == pytest.approx(
-        1 / 5
-    )
+    assert network_outcome(networks.Softmax(), PROBLEM, at).attended[0] == pytest.approx(1 / 5)
     assert math.isnan(
-        network_outcome(
-            networks.DeepSets(1), law_of(PROBLEM), states([[0.0]], [[1.0]], [0, 1])
-        ).attended[0]
+        network_outcome(networks.DeepSets(1), PROBLEM, states([[0.0]], [[1.0]], [0, 1])).attended[0]
     )
 
 
@@ -165,7 +158,7 @@ def test_error_of_three_classes_is_that_of_normal_scores():
     M, L = np.array([[-0.1, -0.2], [0.9, 0.1], [0.0, 0.8]]), CLASSES.length
     root = np.array([[0.6, 0.0, 0.0], [0.2, 0.7, 0.0], [-0.1, 0.3, 0.5]])
     gram, c = root @ root.T, np.array([0.2, 0.0, -0.1])
-    found = network_outcome(networks.Pooled(), law_of(CLASSES), states(M, gram, c)).test_error[0]
+    found = network_outcome(networks.Pooled(), CLASSES, states(M, gram, c)).test_error[0]
     expected = 0.0
     for k, rate in enumerate(CLASSES.rates):
         signal = 4.0 * np.array(CLASSES.patterns[k])
@@ -282,7 +275,7 @@ def test_what_theory_leaves_out_of_a_covariance_has_a_note(tokens, gathered, few
 
 
 def test_a_spectrum_of_few_eigenvalues_is_kept():
-    atoms = atoms_of(law_of(with_atoms(2000)))
+    atoms = atoms_of(with_atoms(2000))
     assert atoms.shares == pytest.approx([0.4, 0.35, 0.25])
     assert atoms.within == pytest.approx([0.3375, 0.9, 2.2])
     assert atoms.between == pytest.approx([0.0, 0.2, 0.6])
@@ -292,7 +285,7 @@ def test_a_spectrum_of_few_eigenvalues_is_kept():
 @pytest.mark.parametrize("exponent", [0.25, 0.5, 1.0])
 def test_a_spectrum_of_many_eigenvalues_is_gathered(exponent):
     problem = power_law(2000, exponent)
-    few, more = (atoms_of(law_of(problem), count) for count in (ATOMS, 4 * ATOMS))
+    few, more = (atoms_of(problem, count) for count in (ATOMS, 4 * ATOMS))
     assert len(few.shares) == ATOMS
     for atoms in (few, more):
         assert atoms.shares.sum() == pytest.approx(1)

@@ -47,7 +47,7 @@ def test_one_signal_by_its_own_equation(setting):
     nodes = scrambles(problem, 1024)
     known = np.array([learning._solution(problem, alpha, one, lambda _: None)[0] for one in nodes])
     rng = np.random.default_rng(5)
-    found = [learning.solve(problem.law(), alpha, 1024, rng, lambda _: None) for _ in range(8)]
+    found = [learning.solve(problem, alpha, 1024, rng, lambda _: None) for _ in range(8)]
     assert all(one.converged for one in found)
     Q = np.array([one.overlap[0, 0] for one in found])
     errors = np.array([one.test_error for one in found])
@@ -103,7 +103,7 @@ def test_of_several_solutions_the_posterior_takes_the_likeliest(alpha, large):
     problem = st.SparseTokenProblem(300, 1, 5.0)
     floor = st.oracle.learning_error(problem, alpha, points=256)
     rng = np.random.default_rng(3)
-    found = learning.solve(problem.law(), alpha, 512, rng, lambda _: None)
+    found = learning.solve(problem, alpha, 512, rng, lambda _: None)
     assert floor.reachable_cosine < 0.2
     assert (floor.cosine > 0.8) == large
     assert found.reachable[0, 0] == pytest.approx(floor.reachable_cosine**2, abs=0.03)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.base.validation import integer, real
+from sparsetoken.model.base import Problem
 from sparsetoken.model.descent import Descent, require_descent
-from sparsetoken.model.task_law import Problem
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import one_thread

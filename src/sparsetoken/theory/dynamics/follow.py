@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Bool
 
 from sparsetoken.losses import Loss
+from sparsetoken.model.base import Problem
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.network_checks import writers_of
 from sparsetoken.model.stages import SMOOTH_LOSSES
-from sparsetoken.model.task_law import Problem
 from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.model.training import Training
 from sparsetoken.numerics.backend import with_x64

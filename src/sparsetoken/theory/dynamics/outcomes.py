@@ -12,8 +12,8 @@ from jaxtyping import Float
 from scipy import special
 
 from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
+from sparsetoken.model.base import Problem
 from sparsetoken.model.network_checks import is_symmetric, sample_loss
-from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.numerics.quadrature import even_uniforms
 from sparsetoken.theory.dynamics.replica import States
 
@@ -54,7 +54,7 @@ class _Nodes(NamedTuple):
 
 
 def network_outcome(
-    network: Architecture, law: TaskLaw, states: States, scramble: int = 0
+    network: Architecture, law: Problem, states: States, scramble: int = 0
 ) -> NetworkOutcome:
     """Return test error and attention of the weights of some states on new bags.
 
@@ -104,7 +104,7 @@ def _triangular(S: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
 
 @functools.lru_cache(maxsize=8)
 def _nodes(
-    law: TaskLaw,
+    law: Problem,
     entries: int,
     drawn: int,
     scramble: int,
@@ -148,7 +148,7 @@ def _nodes(
 
 @functools.lru_cache(maxsize=64)
 def _compiled(
-    network: Architecture, law: TaskLaw, order: tuple[int, ...], drawn: int
+    network: Architecture, law: Problem, order: tuple[int, ...], drawn: int
 ) -> Callable[[Any, _Nodes], tuple[Any, Any]]:
     """Return what maps states and nodes to test errors and shares of attended tokens."""
     import jax

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.base import Problem
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.task_law import Problem, TaskLaw
 from sparsetoken.model.tokens import TokenCovariance, symmetric_root
 from sparsetoken.model.training import Training, training_of
 from sparsetoken.theory.spectrum import spectrum_of_tokens
@@ -113,7 +113,7 @@ def plan_of(task: Problem, trained: Descent) -> Plan:
     raise InvalidInput("steps of a descent", legal, training.steps, f"{remedy}or simulate.")
 
 
-def atoms_of(law: TaskLaw, most: int = ATOMS) -> Atoms:
+def atoms_of(law: Problem, most: int = ATOMS) -> Atoms:
     """Return the atoms of the tokens of a task, at most so many."""
     spectrum = spectrum_of_tokens(law.tokens)
     if isinstance(law.tokens, TokenCovariance):

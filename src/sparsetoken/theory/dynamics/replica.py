@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken.base.validation import LARGEST_VALUE
+from sparsetoken.model.base import Latent
 from sparsetoken.model.descent_step import Iterate, gradient_step, tangent
 from sparsetoken.model.network_checks import is_symmetric
-from sparsetoken.model.task_law import Latent
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.products import few_rows
 from sparsetoken.theory.dynamics.frame import Frame

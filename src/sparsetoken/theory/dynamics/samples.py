@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from scipy.special import ndtri
 
 from sparsetoken.model.architectures.base import Architecture, scores_of
+from sparsetoken.model.base import Problem
 from sparsetoken.model.network_checks import sample_loss
-from sparsetoken.model.task_law import TaskLaw
 from sparsetoken.model.training import Training
 from sparsetoken.numerics.quadrature import BITS, MOST_DIMENSIONS, sobol_sequence
 
@@ -42,7 +42,7 @@ class Normals:
     """
 
     def __init__(
-        self, law: TaskLaw, entries: int, size: int, even: int, path: tuple[int, ...]
+        self, law: Problem, entries: int, size: int, even: int, path: tuple[int, ...]
     ) -> None:
         kinds = len(law.rates)
         self._shape, self._kinds = (entries, kinds * size), kinds

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sparsetoken.base.validation import InvalidInput, real
+from sparsetoken.model.base import Problem
 from sparsetoken.model.minimum import STARTS, Minimum, minimization_of, start_of
-from sparsetoken.model.task_law import Problem
 from sparsetoken.model.values import broadcast
 from sparsetoken.results.outcomes import MinimumPrediction
 from sparsetoken.results.record import stacked

@@ -11,8 +11,8 @@ import scipy
 
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import LARGEST_LOAD, integer, real
+from sparsetoken.model.base import Problem, check_problem
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.task_law import Problem, TaskLaw, law_of
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.model.values import require_numbers
 from sparsetoken.numerics.errors import stated_error
@@ -150,7 +150,8 @@ def learning_error(problem: Problem, alpha: float, *, points: int = 1024) -> Lea
     ((2,), True)
     """
     if not isinstance(problem, SparseTokenProblem):
-        return _of_task(law_of(problem), alpha, points)
+        check_problem(problem)
+        return _of_task(problem, alpha, points)
     require_numbers(problem)
     check_length(problem.length)
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
@@ -182,7 +183,7 @@ def learning_error(problem: Problem, alpha: float, *, points: int = 1024) -> Lea
     )
 
 
-def _of_task(law: TaskLaw, alpha: float, points: int) -> LearningError:
+def _of_task(law: Problem, alpha: float, points: int) -> LearningError:
     """Return the Bayes-optimal error of a law of bags, by importance sampling."""
     isotropic_only(law.tokens, "The Bayes-optimal error of a task")
     check_metric(law)

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from scipy.special import gammaln, ndtri
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.task_law import Latent, TaskLaw
+from sparsetoken.model.base import Latent, Problem
 from sparsetoken.numerics.quadrature import even_uniforms
 
 _FEWEST = 4  # hypotheses with the scales of a bag, below which its posterior is not sampled
@@ -39,7 +39,7 @@ def in_order(draws: Draws, tokens: np.ndarray) -> Float[np.ndarray, "n L P"]:
     return np.take_along_axis(tokens, draws.back[..., None], 1)
 
 
-def drawn(law: TaskLaw, points: int, normals: int, rng: np.random.Generator) -> Draws:
+def drawn(law: Problem, points: int, normals: int, rng: np.random.Generator) -> Draws:
     """Draw equal numbers of bags of each kind, with so many normals for each projection."""
     L, P, kinds = law.length, len(law.directions), len(law.rates)
     size = 2 ** max(math.ceil(math.log2(points / kinds)), 2)
@@ -64,7 +64,7 @@ def drawn(law: TaskLaw, points: int, normals: int, rng: np.random.Generator) -> 
     return Draws(latent, t, scale, np.argsort(order, axis=1), weight, noise)
 
 
-def drawn_hypotheses(law: TaskLaw, points: int, rng: np.random.Generator) -> Draws:
+def drawn_hypotheses(law: Problem, points: int, rng: np.random.Generator) -> Draws:
     """Draw hypotheses, in two halves that are alike.
 
     Each normal comes with both signs: what the target does not see then has mean 0, exactly.
@@ -78,7 +78,7 @@ def drawn_hypotheses(law: TaskLaw, points: int, rng: np.random.Generator) -> Dra
     return draws._replace(normals=normals, weight=draws.weight / twice)
 
 
-def all_hypotheses(law: TaskLaw, most: int, rng: np.random.Generator) -> Draws | None:
+def all_hypotheses(law: Problem, most: int, rng: np.random.Generator) -> Draws | None:
     """Return all orders of the tokens of each kind of bag; None if they are too many."""
     one = law.of_each_kind(1, rng)
     kinds: list[int] = []

@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.task_law import Latent, TaskLaw
+from sparsetoken.model.base import Latent, Problem
+from sparsetoken.model.task import Task
 from sparsetoken.theory.oracle.task_bags import (
     Draws,
     all_hypotheses,
@@ -50,7 +51,7 @@ class Solution(NamedTuple):
     converged: bool
 
 
-def check_metric(law: TaskLaw) -> None:
+def check_metric(law: Problem) -> None:
     """Raise `InvalidInput` unless the metric of a task has a Bayes-optimal error."""
     if law.metric == "error":
         return
@@ -61,7 +62,7 @@ def check_metric(law: TaskLaw) -> None:
 
 
 def solve(
-    law: TaskLaw, alpha: float, points: int, rng: np.random.Generator, done: Callable[[float], None]
+    law: Problem, alpha: float, points: int, rng: np.random.Generator, done: Callable[[float], None]
 ) -> Solution:
     """Return the solution by the draws of one scramble.
 
@@ -126,7 +127,7 @@ class _Learner:
     The jackknife removes it: twice the number from all, less the mean of that from each half.
     """
 
-    def __init__(self, law: TaskLaw, points: int, rng: np.random.Generator) -> None:
+    def __init__(self, law: Problem, points: int, rng: np.random.Generator) -> None:
         self.law, self.real, K = law, law.metric != "error", law.outputs
         self.classes = (-1, 1) if K == 1 else tuple(range(K))
         if law.sees_noise and not self.real:
@@ -217,7 +218,9 @@ class _Learner:
     ) -> Iterator[Float[np.ndarray, "m H"]]:
         """Yield the weights with each target: every class, or the numbers of planted bags."""
         if y is not None:
-            yield weights * seen(lambda bag, *rest: self.law.density(y[bag], *rest))
+            task = self.law
+            assert isinstance(task, Task)  # the targets of others are classes
+            yield weights * seen(lambda bag, *rest: task.density(y[bag], *rest))
             return
         classes = seen(self._target)
         yield from (weights * (classes == k) for k in self.classes)

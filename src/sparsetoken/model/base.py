@@ -1,4 +1,4 @@
-"""What descents need to know about a task."""
+"""What every problem offers: bags by their latent variables, and targets."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sparsetoken.model.tokens import TokenLaw, check_dimension
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Bags", "Latent", "Problem", "TaskLaw", "law_of"]
+__all__ = ["Latent", "Problem", "check_problem"]
 
 Latent = Mapping[str, np.ndarray]
 """Latent variables of n bags by name, arrays whose first axis is the bag."""
 
 
-class TaskLaw(abc.ABC):
-    """A task whose fields are numbers, by its latent variables and targets.
+class Problem(abc.ABC):
+    """A `SparseTokenProblem`, a `ConceptProblem` or a `Task`; a value with a hash.
 
-    It is a value with a hash, by which compiled code is kept.
+    Theory and simulation know it by latent variables and targets, once its fields are numbers.
 
     Attributes
     ----------
@@ -31,10 +31,10 @@ class TaskLaw(abc.ABC):
         Tokens in a bag.
     directions : tuple of str
         Their names; "" is that of the only signal.
+    tokens : TokenLaw
     outputs : int
         Scores of the network.
-    tokens : TokenLaw
-    metric : "error" or callable
+    metric : "error", Loss or callable
         What the test error is the mean of; None stands for the loss.
     rates : tuple of float
         Probabilities of the kinds of bags, of which theory follows equal numbers.
@@ -48,13 +48,17 @@ class TaskLaw(abc.ABC):
 
     length: int
     directions: tuple[str, ...]
-    outputs: int
     tokens: TokenLaw
-    metric: Any
+    outputs: int = 1
+    metric: Any = "error"
     rates: tuple[float, ...] = (1.0,)
     sees_noise: bool = False
     shuffled: bool = False
     uniforms: int = 0
+
+    @abc.abstractmethod
+    def latent(self, n: int, rng: np.random.Generator) -> Latent:
+        """Draw the latent variables of n bags."""
 
     @abc.abstractmethod
     def of_each_kind(
@@ -63,28 +67,18 @@ class TaskLaw(abc.ABC):
         """Draw so many bags of each kind, one kind after the other."""
 
     @abc.abstractmethod
-    def sample(self, n: int, rng: np.random.Generator, shuffled: bool = True) -> Latent:
-        """Draw n independent bags; the order of the tokens of a `Task` is part of them."""
-
-    @abc.abstractmethod
     def targets(self, latent: Latent, Z: Float[np.ndarray, "n L P"]) -> np.ndarray:
-        """Return the targets of bags with projections Z on the directions.
+        """Return the targets of bags with given latent variables and projections.
 
         Two classes are -1 and 1, more are integers.
         """
-
-    def density(
-        self, y: Float[np.ndarray, " n"], latent: Latent, Z: Float[np.ndarray, "n L P"]
-    ) -> Float[np.ndarray, " n"]:
-        """Return the density of targets that are real numbers."""
-        raise NotImplementedError
 
     @abc.abstractmethod
     def some_targets(self) -> np.ndarray:
         """Return targets at which a loss is tried."""
 
-    def for_loss(self, loss: Any) -> TaskLaw:
-        """Return the law with a metric, and with classes where the loss asks for them.
+    def for_loss(self, loss: Any) -> Problem:
+        """Return the problem with the loss for its metric if it has none.
 
         Raises
         ------
@@ -93,37 +87,6 @@ class TaskLaw(abc.ABC):
         """
         _require_loss(self, loss)
         return self
-
-
-class Problem(abc.ABC):
-    """A `SparseTokenProblem`, a `ConceptProblem` or a `Task`; a value with a hash."""
-
-    length: int
-    tokens: TokenLaw
-
-    @abc.abstractmethod
-    def law(self) -> TaskLaw:
-        """Return what descents need to know about the task."""
-
-    @abc.abstractmethod
-    def sample(
-        self, n: int, signals: Any, rng: np.random.Generator, dtype: np.dtype | type = np.float64
-    ) -> tuple[Float[np.ndarray, "n L d"], np.ndarray]:
-        """Draw n samples with their tokens, and their targets."""
-
-
-class Bags(Problem):
-    """Bags by their latent variables, of which tokens and targets are made."""
-
-    directions: tuple[str, ...]
-
-    @abc.abstractmethod
-    def latent(self, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Draw the latent variables of n bags."""
-
-    @abc.abstractmethod
-    def targets(self, latent: Latent, Z: Float[np.ndarray, "n L P"]) -> np.ndarray:
-        """Return the targets of bags with given latent variables and projections."""
 
     def sample(
         self,
@@ -146,8 +109,8 @@ class Bags(Problem):
         Returns
         -------
         tokens : array of shape (n, L, d)
-        targets : array whose first axis is the sample; classes are in {0, ..., K - 1}, or as the
-            target of a `Task` returns them
+        targets : array whose first axis is the sample
+            Two classes are -1 and 1, more are integers.
 
         Raises
         ------
@@ -168,22 +131,23 @@ class Bags(Problem):
         return tokens, self.targets(latent, (tokens @ signals.T).astype(float))
 
 
-def law_of(problem: Any) -> TaskLaw:
-    """Return the law of a task whose fields are numbers, or raise `InvalidInput`."""
-    if not isinstance(problem, Problem):
+def check_problem(given: Any) -> None:
+    """Raise `InvalidInput` unless a value is a problem in numbers, of functions that work."""
+    if not isinstance(given, Problem):
         legal = "a SparseTokenProblem, a ConceptProblem or a Task"
         remedy = "Write st.SparseTokenProblem(length=10), for example."
-        raise InvalidInput("problem", legal, problem, remedy)
-    return problem.law()
+        raise InvalidInput("problem", legal, given, remedy)
+    given.some_targets()  # tries the functions
 
 
-def _require_loss(law: TaskLaw, loss: Any) -> None:
+def _require_loss(problem: Problem, loss: Any) -> None:
     from sparsetoken.losses import Loss
 
     if not isinstance(loss, Loss):
         return
-    y = law.some_targets()
-    if law.outputs == 1 and (y.ndim > 1 or not (loss.real_labels or np.isin(y, (-1, 1)).all())):
+    y = problem.some_targets()
+    outputs = problem.outputs
+    if outputs == 1 and (y.ndim > 1 or not (loss.real_labels or np.isin(y, (-1, 1)).all())):
         got = f"{loss.name}, with targets of shape (n, {', '.join(map(str, y.shape[1:]))})"
         if y.ndim > 1:
             legal = "a function of (score, y) unless targets are of shape (n,)"
@@ -196,7 +160,7 @@ def _require_loss(law: TaskLaw, loss: Any) -> None:
         if y.ndim == 1 and np.isin(y, (0, 1)).all():
             remedy = "For two classes write 2 * y - 1 in place of y."
         raise InvalidInput("loss of targets that are not -1 or 1", "square", got, remedy)
-    if law.outputs > 1 and loss.name != "logistic":
+    if outputs > 1 and loss.name != "logistic":
         remedy = (
             "Logistic is then cross-entropy. The loss of a Descent may also be a function of the K "
             "scores and the class."
