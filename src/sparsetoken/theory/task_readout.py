@@ -19,12 +19,12 @@ from sparsetoken.model.models import Model, Pooled, QueriedModel
 from sparsetoken.model.network_checks import check_metric
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.model.tokens import isotropic_only
-from sparsetoken.numerics.quadrature import even_uniforms
 from sparsetoken.results import TaskOutcome, TaskPrediction, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.results.record import fields_of
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import Features, isotropic
+from sparsetoken.theory.laws.task import Bags, bags_of
 from sparsetoken.theory.readout.accuracy import (
     allowed_error,
     allowed_of_loss,
@@ -144,17 +144,17 @@ class TaskFeatures(Features):
 
     def _nodes(self, problem: Problem, points: int) -> FeatureLaw:
         law, kinds = self._law, len(self._law.rates)
-        dimensions = law.uniforms + law.length * self.covariances.directions.mean.shape[1]
-        block = min(points, max(self.first_points, 2 ** int(math.log2(_BLOCK / dimensions))))
+        J = self.covariances.directions.mean.shape[1]
+        most = 2 ** int(math.log2(_BLOCK / (law.uniforms + law.length * J)))
+        block = min(points, max(self.first_points, most))
         scrambles = []
         for number in range(SCRAMBLES):
             rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(number,)))
-            sequences = [even_uniforms(dimensions, rng) for _ in law.rates]
-            parts = []
+            draw, parts = bags_of(law, law.length, J, rng), []
             for _ in range(points // block):
-                uniforms = np.concatenate([drawn(block) for drawn in sequences])
-                weight = np.repeat(np.array(law.rates) / points, block)
-                columns = (*_features(law, self._model, self._query, uniforms, rng), weight)
+                bags = draw(block)
+                weight = bags.weights * (block / points)
+                columns = (*_features(bags, self._model, self._query), weight)
                 mixed = np.arange(kinds * block).reshape(kinds, block).T.ravel()
                 parts.append([column[mixed] for column in columns])
             scrambles.append([np.concatenate(column) for column in zip(*parts, strict=True)])
@@ -260,29 +260,21 @@ def _query_of(names: tuple[str, ...], model: Model) -> TaskQuery | None:
 
 
 def _features(
-    law: Problem,
-    model: Model,
-    query: TaskQuery | None,
-    uniforms: Float[np.ndarray, "n k"],
-    rng: np.random.Generator,
+    bags: Bags, model: Model, query: TaskQuery | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the amounts of the directions, the amplitude of the noise and the target of bags."""
-    n, L, P = len(uniforms), law.length, len(law.directions)
-    size = n // len(law.rates)
-    latent = dict(law.of_each_kind(size, rng, uniforms[:, : law.uniforms]))
-    scale = latent.setdefault("scale", np.ones((n, L)))
-    noise = ndtri(uniforms[:, law.uniforms :]).reshape(n, L, -1) * scale[..., None]
-    Z = latent["coefficients"] + noise[..., :P]
-    along = np.concatenate([Z, noise[..., P:]], axis=2)
+    P, scale = len(bags.task.directions), bags.scale
+    Z, y = bags.seen(bags.normals[..., :P])
+    along = np.concatenate([Z, scale[..., None] * bags.normals[..., P:]], axis=2)
     with np.errstate(over="ignore", invalid="ignore"):  # refused where all nodes are known
         if query is None or not isinstance(model, QueriedModel):
-            a = np.full((n, L), 1 / L)
+            a = np.full(scale.shape, 1 / bags.task.length)
         else:
             direction = np.array([*query.cosines, query.sine])[: along.shape[2]]
             a = model.weights(query.sharpness * (along @ direction))
         amounts = np.einsum("nl,nlj->nj", a, along)
         C = np.linalg.norm(a * scale, axis=1)
-    return amounts, C, law.targets(latent, Z).astype(float)
+    return amounts, C, y
 
 
 def _values(metric: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

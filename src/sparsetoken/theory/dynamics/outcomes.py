@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy import special
 
 from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
 from sparsetoken.model.base import Problem
 from sparsetoken.model.network_checks import is_symmetric, sample_loss
-from sparsetoken.numerics.quadrature import even_uniforms
 from sparsetoken.theory.dynamics.replica import States
+from sparsetoken.theory.laws.task import bags_of
 
 POINTS = 512  # of each kind of bag
 OWN_POINTS = 4096  # of a task whose latent variables and noise along the directions are drawn
@@ -115,35 +114,29 @@ def _nodes(
 
     The noise along xi has given roots of its covariances, of tokens and of effects of bags.
     """
-    kinds, L = len(law.rates), law.length
+    L = law.length
     more = max(law.outputs - 2, 0) if law.metric == "error" else 1
-    own, dimensions = law.uniforms, law.uniforms + entries * drawn + more
     points = OWN_POINTS if law.sees_noise else POINTS
-    if not (dimensions or mixed or law.sees_noise):  # every bag of a kind is alike
-        points = 1
+    if not (law.uniforms or entries * drawn or more or mixed or law.sees_noise):
+        points = 1  # every bag of a kind is alike
     rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(scramble,)))
-    uniforms = np.concatenate([even_uniforms(dimensions, rng)(points) for _ in range(kinds)])
-    normals = special.ndtri(uniforms[:, own + more :]).reshape(kinds * points, entries, drawn)
-    orders = rng.random((kinds, points, L if mixed else 0)).argsort(axis=2)
-    orders = orders.reshape(kinds * points, L * mixed)
-    latent = dict(law.of_each_kind(points, rng, uniforms[:, :own]))
-    scale = latent.setdefault("scale", np.ones((len(normals), L)))
-    Z = np.empty(0)
+    bags = bags_of(law, entries, drawn, rng, more)(points)
+    noise: Any = 0.0
     if law.sees_noise:
         of_token, *of_bag = (np.array(root) for root in along)
-        noise = normals[:, :L, : len(of_token)] @ of_token.T
+        noise = bags.normals[:, :L, : len(of_token)] @ of_token.T
         for root in of_bag:
-            noise = noise + normals[:, L:, : len(root)] @ root.T
-        Z = latent["coefficients"] + scale[..., None] * noise
-    y = law.targets(latent, Z)
-    coefficients = latent["coefficients"]
-    located = latent.get("located", np.zeros((len(normals), L)))
+            noise = noise + bags.normals[:, L:, : len(root)] @ root.T
+    _, y = bags.seen(noise)
+    coefficients = bags.latent["coefficients"]
+    located = bags.latent.get("located", np.zeros(bags.scale.shape))
     located = (located != 0).astype(float)
     if mixed:
+        orders = rng.random(located.shape).argsort(axis=1)
         coefficients = np.take_along_axis(coefficients, orders[..., None], axis=1)
         located = np.take_along_axis(located, orders, axis=1)
-    weights = np.repeat(np.array(law.rates) / points, points)
-    return _Nodes(coefficients, scale, located, y, normals, uniforms[:, own : own + more], weights)
+    of_bags = bags.normals, bags.uniforms, bags.weights
+    return _Nodes(coefficients, bags.scale, located, y, *of_bags)
 
 
 @functools.lru_cache(maxsize=64)

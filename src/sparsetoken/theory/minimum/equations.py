@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri
 
 from sparsetoken.model.architectures.base import Architecture, scores_of
 from sparsetoken.model.minimum import Minimization
 from sparsetoken.model.network_checks import sample_loss
 from sparsetoken.model.tokens import symmetric_root
-from sparsetoken.numerics.quadrature import even_uniforms
+from sparsetoken.theory.laws.task import bags_of
 
 _SEED = 20261127  # any fixed number: the same bags in every run
 _CHUNK = 128  # bags in one compiled call: one compilation for all numbers of nodes
@@ -52,18 +51,11 @@ class Nodes(NamedTuple):
 @functools.lru_cache(maxsize=8)
 def nodes_of(law: Any, columns: int, size: int, scramble: int) -> Nodes:
     """Return bags, `size` of each kind, spread evenly."""
-    kinds, L, P, own = len(law.rates), law.length, len(law.directions), law.uniforms
+    P = len(law.directions)
     rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(scramble,)))
-    dimensions = own + L * (P + columns)
-    u = np.concatenate([even_uniforms(dimensions, rng)(size) for _ in range(kinds)])
-    normals = ndtri(u[:, own:]).reshape(kinds * size, L, P + columns)
-    latent = dict(law.of_each_kind(size, rng, u[:, :own]))
-    coefficients = np.asarray(latent["coefficients"], float)
-    scale = np.asarray(latent.setdefault("scale", np.ones((len(u), L))), float)
-    Z = coefficients + scale[..., None] * normals[..., :P]
-    y = law.targets(latent, Z)
-    weights = np.repeat(np.array(law.rates) / size, size)
-    return Nodes(Z, scale, y, np.ascontiguousarray(normals[..., P:]), weights)
+    bags = bags_of(law, law.length, P + columns, rng)(size)
+    Z, y = bags.seen(bags.normals[..., :P])
+    return Nodes(Z, bags.scale, y, np.ascontiguousarray(bags.normals[..., P:]), bags.weights)
 
 
 class State(NamedTuple):

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import gammaln, ndtri
+from scipy.special import gammaln
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.base import Latent, Problem
-from sparsetoken.numerics.quadrature import even_uniforms
+from sparsetoken.theory.laws.task import bags_of
 
 _FEWEST = 4  # hypotheses with the scales of a bag, below which its posterior is not sampled
 _LOST = 0.01  # of the bags may have so few
@@ -41,27 +41,21 @@ def in_order(draws: Draws, tokens: np.ndarray) -> Float[np.ndarray, "n L P"]:
 
 def drawn(law: Problem, points: int, normals: int, rng: np.random.Generator) -> Draws:
     """Draw equal numbers of bags of each kind, with so many normals for each projection."""
-    L, P, kinds = law.length, len(law.directions), len(law.rates)
-    size = 2 ** max(math.ceil(math.log2(points / kinds)), 2)
-    spread = [even_uniforms(law.uniforms + L + normals * L * P, rng)(size) for _ in law.rates]
-    of_bag, of_order, of_noise = np.split(
-        np.concatenate(spread), [law.uniforms, law.uniforms + L], axis=1
-    )
-    latent = law.of_each_kind(size, rng, of_bag if law.uniforms else None)
-    coefficients = latent["coefficients"]
-    scale = np.asarray(latent.get("scale", np.ones((kinds * size, L))), dtype=float)
-    noise, empty = ndtri(of_noise).reshape(kinds * size, L, normals, P), scale == 0
+    L, P = law.length, len(law.directions)
+    size = 2 ** max(math.ceil(math.log2(points / len(law.rates))), 2)
+    bags = bags_of(law, L, normals * P, rng, more=L)(size)
+    coefficients, scale = bags.latent["coefficients"], bags.scale
+    noise, empty = bags.normals.reshape(*scale.shape, normals, P), scale == 0
     if coefficients[empty].any():
         legal = "> 0 for tokens with coefficients"
         remedy = "A token without noise tells its directions at once."
         raise InvalidInput("scale that draw of a task returns", legal, 0.0, remedy)
     noise[empty] = 0
     t = coefficients / np.where(empty, 1.0, scale)[..., None]
-    order = np.lexsort((of_order, scale), axis=1)
+    order = np.lexsort((bags.uniforms, scale), axis=1)
     noise = np.take_along_axis(noise, order[..., None, None], 1)  # even in the law's own order
     t, scale = np.take_along_axis(t, order[..., None], 1), np.take_along_axis(scale, order, 1)
-    weight = np.repeat(np.array(law.rates) / sum(law.rates) / size, size)
-    return Draws(latent, t, scale, np.argsort(order, axis=1), weight, noise)
+    return Draws(bags.latent, t, scale, np.argsort(order, axis=1), bags.weights, noise)
 
 
 def drawn_hypotheses(law: Problem, points: int, rng: np.random.Generator) -> Draws:
@@ -91,7 +85,7 @@ def all_hypotheses(law: Problem, most: int, rng: np.random.Generator) -> Draws |
             return None
         t += [values[list(order)] for order in _orders(tuple(sorted(number.ravel().tolist())))]
         kinds += [kind] * count
-        weights += [rate / sum(law.rates) / count] * count
+        weights += [rate / count] * count
     latent = {name: entry[kinds] for name, entry in one.items()}
     shape = (len(t), law.length)
     back, none = np.tile(np.arange(law.length), (len(t), 1)), np.empty((*shape, 0, t[0].shape[1]))
