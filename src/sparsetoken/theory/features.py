@@ -26,7 +26,7 @@ from sparsetoken.theory.readout.accuracy import (
 from sparsetoken.theory.readout.covariances import Covariances, Directions
 from sparsetoken.theory.readout.equations import SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
-from sparsetoken.theory.readout.outcome import Solution, scores_on
+from sparsetoken.theory.readout.outcome import Scored, Solution, scores_on
 from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.theory.spectrum import spectrum_of
 from sparsetoken.theory.token_features import TokenFeatures
@@ -85,13 +85,8 @@ class Features(abc.ABC):
         return solution.state
 
     @abc.abstractmethod
-    def outcome(
-        self, solution: Solution, tested: ScoreLaw, fitted: ScoreLaw, auc: float | None = None
-    ) -> Any:
-        """Return all numbers of a readout, from scores of new data and signs of fitted samples.
-
-        An AUC that is known is not computed again.
-        """
+    def outcome(self, scored: Scored) -> Any:
+        """Return all numbers of a readout."""
 
     @abc.abstractmethod
     def allowed(self, outcome: Any, tolerance: float) -> dict[str, float]:
@@ -158,16 +153,14 @@ class ModelFeatures(Features):
     def overlaps(self, solution: Solution) -> Overlaps:
         """Return a readout in the frame of query and signal."""
 
-    def outcome(
-        self, solution: Solution, tested: ScoreLaw, fitted: ScoreLaw, auc: float | None = None
-    ) -> ReadoutOutcome:
-        """Return all numbers of a readout, from scores of new data and signs of fitted samples."""
-        exactly = solution.fits_exactly
+    def outcome(self, scored: Scored) -> ReadoutOutcome:
+        """Return all numbers of a readout."""
+        solution, exactly = scored.solution, scored.solution.fits_exactly
         return ReadoutOutcome(
-            test_error=tested.test_error(),
+            test_error=scored.new.test_error(),
             training_loss=solution.training_loss,
-            training_error=0.0 if exactly else fitted.test_error(),
-            auc=tested.auc() if auc is None else auc,
+            training_error=0.0 if exactly else scored.after_fit.test_error(),
+            auc=scored.auc,
             overlaps=self.overlaps(solution),
             susceptibility=math.inf if exactly else float(solution.state.chi[0]),
         )

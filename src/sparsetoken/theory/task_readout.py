@@ -32,7 +32,7 @@ from sparsetoken.theory.readout.accuracy import (
 )
 from sparsetoken.theory.readout.curve import LearningCurve, SolvedPoint
 from sparsetoken.theory.readout.means import OrderParameters
-from sparsetoken.theory.readout.outcome import Solution
+from sparsetoken.theory.readout.outcome import Scored
 from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.theory.token_features import SCRAMBLES
 
@@ -175,10 +175,9 @@ class TaskFeatures(Features):
         parts = scores.mean, scores.width, scores.y, scores.weight
         return MetricScores(*parts, self._law.metric, first)
 
-    def outcome(
-        self, solution: Solution, tested: ScoreLaw, fitted: ScoreLaw, auc: float | None = None
-    ) -> TaskOutcome:
+    def outcome(self, scored: Scored) -> TaskOutcome:
         """Return errors, and query and readout by their overlaps."""
+        solution = scored.solution
         p, P = solution.state.p, len(self._law.directions)
         overlaps, gram = p[None, :P], np.array([[self.squared_norm(solution)]])
         if self._query is not None:
@@ -187,7 +186,7 @@ class TaskFeatures(Features):
             overlaps = np.stack([q[:P], p[:P]])
             gram = np.array([[q @ q, cross], [cross, gram[0, 0]]])
         b = np.array([solution.state.b])
-        return self._outcome(tested.test_error(), solution.training_loss, overlaps, gram, b)
+        return self._outcome(scored.new.test_error(), solution.training_loss, overlaps, gram, b)
 
     def _outcome(
         self, error: float, loss: float, overlaps: np.ndarray, gram: np.ndarray, b: np.ndarray

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from sparsetoken.losses import Loss
 from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Record
@@ -69,16 +70,35 @@ def scores_on(nodes: FeatureLaw, state: OrderParameters) -> ScoreLaw:
     return ScoreLaw.of(nodes, state.p, state.b, state.q)
 
 
-def scores_after_fit(scored: _Scored, equations: SaddleEquations) -> ScoreLaw:
-    """Return scores whose sign is that of fitted samples, from those of new data like them.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scored:
+    """A readout, with its scores on data like those fitted and on new data.
 
-    Equation: learned-error. y z* < 0 where the score of a new sample is beyond the point that the
-    prox maps to 0.
+    An AUC that is known is not computed again.
     """
-    one, nodes, scores, _ = scored
-    V = one.smoothing + nodes.C**2 @ one.state.chi
-    turn = V * equations.loss.slope(nodes.y, 0 * nodes.y)
-    return dataclasses.replace(scores, mean=scores.mean - turn)
+
+    solution: Solution
+    loss: Loss
+    nodes: FeatureLaw
+    fitted: ScoreLaw
+    new: ScoreLaw
+    known_auc: float | None = None
+
+    @functools.cached_property
+    def after_fit(self) -> ScoreLaw:
+        """Scores whose sign is that of fitted samples, from those of new data like them.
+
+        Equation: learned-error. y z* < 0 where the score of a new sample is beyond the point that
+        the prox maps to 0.
+        """
+        V = self.solution.smoothing + self.nodes.C**2 @ self.solution.state.chi
+        turn = V * self.loss.slope(self.nodes.y, 0 * self.nodes.y)
+        return dataclasses.replace(self.fitted, mean=self.fitted.mean - turn)
+
+    @property
+    def auc(self) -> float:
+        """The AUC on new data."""
+        return self.new.auc() if self.known_auc is None else self.known_auc
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -106,15 +126,11 @@ class Measured:
         return solutions(self.equations, self.saddle)
 
     @functools.cached_property
-    def _whole(self) -> _Scored:
+    def _whole(self) -> Scored:
         return self._scored(self.solutions[0], self.equations.nodes, self.tested)
 
     @functools.cached_property
-    def _whole_after(self) -> ScoreLaw:
-        return scores_after_fit(self._whole, self.equations)
-
-    @functools.cached_property
-    def _scrambles(self) -> list[_Scored]:
+    def _scrambles(self) -> list[Scored]:
         nodes, own = self.equations.nodes, self.solutions[1]
         count = max(len(nodes.y), len(self.tested.y))
         return [
@@ -122,15 +138,13 @@ class Measured:
             for n in range(count)
         ]
 
-    def _scored(
-        self, one: Solution, fitted: FeatureLaw, new: FeatureLaw, first: int = 0
-    ) -> _Scored:
-        features = self.features
+    def _scored(self, one: Solution, fitted: FeatureLaw, new: FeatureLaw, first: int = 0) -> Scored:
+        features, loss = self.features, self.equations.loss
         scores = features.scores(fitted, one.state, first)
         if self.problem == features.problem:
-            return _Scored(one, fitted, scores, scores)
+            return Scored(one, loss, fitted, scores, scores)
         state = features.state_on(self.problem, one)
-        return _Scored(one, fitted, scores, features.scores(new, state, first))
+        return Scored(one, loss, fitted, scores, features.scores(new, state, first))
 
     @functools.cached_property
     def test_error(self) -> float:
@@ -149,20 +163,19 @@ class Measured:
     @functools.cached_property
     def numbers(self) -> tuple[Any, Any]:
         """The outcome, and its errors."""
-        rows = [
-            self._outcome(one, scores_after_fit(one, self.equations)) for one in self._scrambles
-        ]
-        outcome = rows[0]
+        rows = [self.features.outcome(one) for one in self._scrambles]
+        whole, outcome = self._whole, rows[0]
         if len(rows) > 1:
-            known = [row.auc for row in rows if hasattr(row, "auc")]
-            auc = float(np.mean(known)) if known else None
-            outcome = self._outcome(self._whole, self._whole_after, auc)
+            if hasattr(outcome, "auc"):
+                auc = float(np.mean([row.auc for row in rows]))
+                whole = dataclasses.replace(whole, known_auc=auc)
+            outcome = self.features.outcome(whole)
         errors = errors_of(rows)
         if self.saddle.smoothing > 0:
             errors = over_rows([errors, self._moved_by_smoothing(outcome)], _hypot)
         more: dict[str, Any] = {"test_error": self.error_of_test_error}
-        if hasattr(errors, "training_error") and not self._whole.solution.fits_exactly:
-            unseen = self._unseen(self._whole_after, self.equations.nodes)
+        if hasattr(errors, "training_error") and not whole.solution.fits_exactly:
+            unseen = self._unseen(whole.after_fit, self.equations.nodes)
             more["training_error"] = math.hypot(float(errors.training_error), unseen)
         return outcome, dataclasses.replace(errors, **more)
 
@@ -171,22 +184,8 @@ class Measured:
         twice = dataclasses.replace(self.saddle, smoothing=2 * self.saddle.smoothing)
         other = solve_readout(self.equations, self.saddle.load, twice)
         rougher = dataclasses.replace(self, saddle=other)
-        moved = rougher._outcome(rougher._whole, rougher._whole_after)
+        moved = self.features.outcome(rougher._whole)
         return over_rows([outcome, moved], lambda pair: np.abs(pair[1] - pair[0]))
-
-    def _outcome(self, scored: _Scored, after: ScoreLaw, auc: float | None = None) -> Record:
-        """Return all numbers, with an AUC if it is known."""
-        result: Record = self.features.outcome(scored.solution, scored.new, after, auc)
-        return result
-
-
-class _Scored(NamedTuple):
-    """A solution, and its scores on data like those fitted and on new data."""
-
-    solution: Solution
-    nodes: FeatureLaw
-    fitted: ScoreLaw
-    new: ScoreLaw
 
 
 def _scramble(law: FeatureLaw, number: int) -> FeatureLaw:
