@@ -140,7 +140,7 @@ def test_bad_input(fields, message):
 def test_three_classes_have_the_logistic_loss_or_one_of_ones_own():
     with pytest.raises(InvalidInput, match="K > 2"):
         _training(CLASSES, loss="squared_hinge")
-    assert _training(CLASSES, loss=lambda scores, y: -scores[y]).law.outputs == 3
+    assert _training(CLASSES, loss=lambda scores, y: -scores[y]).task.outputs == 3
 
 
 @pytest.mark.parametrize("start", [{"start": 1e5}, {"start_c": [-1e5]}])

@@ -15,7 +15,7 @@ def _counted(rate, descent=NETWORK):
     training = training_of(task, descent)
     m = len(training.columns)
     at = Moments(np.ones((m, 1)), np.eye(m), np.eye(m), np.zeros((m, m)))
-    bags = NewBags(training.law, m, 1, np.random.default_rng(0))
+    bags = NewBags(training.task, m, 1, np.random.default_rng(0))
     return bags.counted(descent.network, at, training.start_c)
 
 
@@ -30,8 +30,8 @@ def test_attended_is_not_known_without_attention():
 
 def test_effects_of_bags_alone_are_shared_by_their_tokens():
     # without noise within bags the projections of a bag differ by their signals alone
-    law = training_of(st.SparseTokenProblem(5, 1, 0.0), NETWORK).law
-    bags = NewBags(law, 1, 2**13, np.random.default_rng(0))
+    task = training_of(st.SparseTokenProblem(5, 1, 0.0), NETWORK).task
+    bags = NewBags(task, 1, 2**13, np.random.default_rng(0))
     S = np.zeros((1, 1))
     spread = st.networks.Network(lambda H, c: H[:, 0].max() - H[:, 0].min(), columns=["w"])
     at = Moments(np.zeros((1, 1)), np.ones((1, 1)), S, S + 1.0)

@@ -105,7 +105,7 @@ class Minimization(NamedTuple):
 
     Attributes
     ----------
-    law : Problem
+    task : Problem
     network : Architecture
     loss : Loss or callable
     alpha, ridge_c : float
@@ -118,7 +118,7 @@ class Minimization(NamedTuple):
         Their norms beside the signals.
     """
 
-    law: Problem
+    task: Problem
     network: Architecture
     loss: Loss | Callable[[Any, Any], Any]
     alpha: float
@@ -131,19 +131,19 @@ class Minimization(NamedTuple):
     @property
     def convex(self) -> bool:
         """Whether the loss is known to be convex in all that is trained."""
-        readouts = np.isin(np.arange(len(self.frozen)), self.network.readouts(self.law.outputs))
+        readouts = np.isin(np.arange(len(self.frozen)), self.network.readouts(self.task.outputs))
         built_in = isinstance(self.network, WeightedSum) and isinstance(self.loss, Loss)
         return built_in and bool((self.frozen | readouts).all())
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns of U."""
-        return self.network.column_names(self.law.outputs)
+        return self.network.column_names(self.task.outputs)
 
     @property
     def weights(self) -> tuple[str, ...]:
         """The names of the further weights."""
-        return self.network.weight_names(self.law.outputs)
+        return self.network.weight_names(self.task.outputs)
 
 
 def start_of(found: Minimization, given: str | Mapping[str, Any]) -> Float[np.ndarray, "m P"]:
@@ -154,7 +154,7 @@ def start_of(found: Minimization, given: str | Mapping[str, Any]) -> Float[np.nd
     InvalidInput
         If there is no such start or column.
     """
-    columns, directions = found.columns, found.law.directions
+    columns, directions = found.columns, found.task.directions
     if isinstance(given, Mapping):
         return overlaps_of(given, columns, directions)
     if given not in STARTS:
@@ -218,7 +218,7 @@ def minimization_of(task: Problem, minimum: Minimum, any_tokens: bool = False) -
         name = columns[int(np.flatnonzero(~frozen & (ridge <= 0))[0])]
         raise InvalidInput("ridge", f"above 0 for each column that is trained, as {name}", 0.0)
     found = Minimization(
-        law=task.for_loss(minimum.loss),
+        task=task.for_loss(minimum.loss),
         network=network,
         loss=minimum.loss,
         alpha=real("alpha", minimum.alpha),
@@ -228,5 +228,5 @@ def minimization_of(task: Problem, minimum: Minimum, any_tokens: bool = False) -
         overlaps=overlaps,
         rest=np.array(rest),
     )
-    check_network(network, found.law, found.loss)
+    check_network(network, found.task, found.loss)
     return found

@@ -38,14 +38,14 @@ def _logistic_of_classes(scores: Any, y: Any) -> Any:
     return jax.nn.logsumexp(scores) - scores[y.astype(int)]
 
 
-def check_network(network: Architecture, law: Problem, loss: Any) -> None:
+def check_network(network: Architecture, task: Problem, loss: Any) -> None:
     """Raise `InvalidInput` unless a user's network and loss can be trained on a task, by JAX."""
     need_jax()
     if isinstance(network, Network):
-        _check(network, law.length, law.outputs)
+        _check(network, task.length, task.outputs)
     if not isinstance(loss, Loss):
-        _check_loss(loss, law)
-    check_metric(law, loss)
+        _check_loss(loss, task)
+    check_metric(task, loss)
 
 
 @functools.lru_cache(maxsize=64)
@@ -188,17 +188,17 @@ def writers_of(network: Architecture, length: int, outputs: int) -> tuple[int, .
 
 
 @functools.lru_cache(maxsize=64)
-def _check_loss(loss: Callable[[Any, Any], Any], law: Problem) -> None:
+def _check_loss(loss: Callable[[Any, Any], Any], task: Problem) -> None:
     import jax
     import jax.numpy as jnp
 
-    of_sample = sample_loss(loss, law.outputs)
+    of_sample = sample_loss(loss, task.outputs)
     with jax.enable_x64(True):
-        scores = np.linspace(-1.0, 1.0, law.outputs + 1)[1:]
+        scores = np.linspace(-1.0, 1.0, task.outputs + 1)[1:]
         try:
             slope = jax.jit(jax.grad(of_sample))
-            slopes = [slope(scores, jnp.asarray(y)) for y in law.some_targets()]
-            again = [jax.grad(of_sample)(scores, jnp.asarray(y)) for y in law.some_targets()]
+            slopes = [slope(scores, jnp.asarray(y)) for y in task.some_targets()]
+            again = [jax.grad(of_sample)(scores, jnp.asarray(y)) for y in task.some_targets()]
         except Exception as error:
             legal = "a function of (scores, target) written with jax.numpy, whose value is a number"
             raise InvalidInput("loss", legal, _first_line(error)) from error
@@ -209,19 +209,19 @@ def _check_loss(loss: Callable[[Any, Any], Any], law: Problem) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def check_metric(law: Problem, loss: Any) -> None:
+def check_metric(task: Problem, loss: Any) -> None:
     """Raise `InvalidInput` unless a user's metric has a finite number for each bag."""
-    if law.metric in ("error", loss):
+    if task.metric in ("error", loss):
         return
     need_jax()
     import jax
     import jax.numpy as jnp
 
-    of_sample = jax.jit(jax.vmap(sample_loss(law.metric, law.outputs), in_axes=(None, 0)))
+    of_sample = jax.jit(jax.vmap(sample_loss(task.metric, task.outputs), in_axes=(None, 0)))
     with jax.enable_x64(True):
-        y = jnp.asarray(law.some_targets())
+        y = jnp.asarray(task.some_targets())
         try:
-            values = np.asarray(of_sample(jnp.linspace(-1.0, 1.0, law.outputs + 1)[1:], y))
+            values = np.asarray(of_sample(jnp.linspace(-1.0, 1.0, task.outputs + 1)[1:], y))
         except Exception as error:
             legal = "a function of (output, y) of one bag written with jax.numpy"
             raise InvalidInput("metric of a task", legal, _first_line(error)) from error

@@ -27,7 +27,7 @@ class Training(NamedTuple):
 
     Attributes
     ----------
-    law : Problem
+    task : Problem
     network : Architecture
     loss : Loss or callable
     alpha : float
@@ -44,7 +44,7 @@ class Training(NamedTuple):
     start_c : array of shape (C,)
     """
 
-    law: Problem
+    task: Problem
     network: Architecture
     loss: Loss | Callable[[Any, Any], Any]
     alpha: float
@@ -66,12 +66,12 @@ class Training(NamedTuple):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns of U."""
-        return self.network.column_names(self.law.outputs)
+        return self.network.column_names(self.task.outputs)
 
     @property
     def weights(self) -> tuple[str, ...]:
         """The names of the further weights."""
-        return self.network.weight_names(self.law.outputs)
+        return self.network.weight_names(self.task.outputs)
 
     @property
     def moves(self) -> Bool[np.ndarray, "T m"]:
@@ -81,7 +81,7 @@ class Training(NamedTuple):
     @property
     def learns(self) -> Bool[np.ndarray, "T m"]:
         """The columns whose gradient may have new directions: no token moves one that writes."""
-        writes = np.isin(np.arange(len(self.decay)), self.network.writers(self.law.outputs))
+        writes = np.isin(np.arange(len(self.decay)), self.network.writers(self.task.outputs))
         return self.moves & ~writes
 
 
@@ -109,7 +109,7 @@ def training_of(task: Problem, trained: Descent) -> Training:
     norms = of_columns("start", norms, columns)
     overlaps = overlaps_of(trained.start_overlaps, columns, task.directions)
     training = Training(
-        law=task.for_loss(trained.loss),
+        task=task.for_loss(trained.loss),
         network=network,
         loss=trained.loss,
         alpha=real("alpha", trained.alpha, infinite=True),
@@ -133,7 +133,7 @@ def _check(training: Training) -> None:
     """Raise `InvalidInput` unless a network can be trained so from its start."""
     from sparsetoken.model.network_checks import check_network
 
-    check_network(training.network, training.law, training.loss)
+    check_network(training.network, training.task, training.loss)
     for name, sizes in (
         ("norms of the columns at the start", np.linalg.norm(training.start, axis=0)),
         ("further weights at the start, in size,", np.abs(training.start_c)),

@@ -59,7 +59,7 @@ class DescentPlan:
         least = len(training.start)
         remedy = "The signals and the start take a direction each."
         d = integer("dimension (d)", self.setting.dimension, max(least, 3), LARGEST, remedy)
-        check_dimension(training.law.tokens, d)
+        check_dimension(training.task.tokens, d)
         for step in self.at or ():
             integer("step in at", step, 0, training.steps, "The descent has no more steps.")
 
@@ -89,11 +89,11 @@ class DescentPlan:
         """Return the weights of all states, with errors and attention counted on new bags."""
         training, m = self.training, len(self.training.columns)
         count = _new_bags(self.setting.dimension)
-        bags = NewBags(training.law, m, count, stream(seed, Stream.TEST))
+        bags = NewBags(training.task, m, count, stream(seed, Stream.TEST))
         shape = training.steps + 1
         counted = np.full((shape, 2), math.nan)
         loss = np.full(shape, math.nan)
-        overlaps = np.full((shape, m, len(training.law.directions)), math.nan)
+        overlaps = np.full((shape, m, len(training.task.directions)), math.nan)
         gram = np.full((shape, m, m), math.nan)
         c = np.full((shape, len(training.weights)), math.nan)
         for t, state in enumerate(followed(data, training)):
@@ -103,7 +103,7 @@ class DescentPlan:
                 counted[t] = bags.counted(training.network, at, state.c)
         steps: dict[str, Any] = {"dims": ("step",), "coords": {"step": np.arange(shape)}}
         derived = cosines_of(overlaps, gram), norms_of(gram)
-        names = training.columns, training.weights, training.law.directions
+        names = training.columns, training.weights, training.task.directions
         weights = Weights(overlaps, *derived, gram, c, *names, **steps)
         return NetworkPath(counted[:, 0], loss, counted[:, 1], weights, **steps)
 

@@ -69,7 +69,7 @@ class TokenData:
         if training.network.uses_gram:
             return sums_by_columns(training, X, U, c, y, batch)
         flat = X.reshape(-1, X.shape[2])
-        H = (flat @ U).reshape(len(y), training.law.length, -1)
+        H = (flat @ U).reshape(len(y), training.task.length, -1)
         sums = sums_of(training, H, c, y, batch)
         by_U = flat.T @ sums.by_H.reshape(len(flat), -1)
         return ColumnSums(sums.loss, by_U, sums.by_c)
@@ -77,7 +77,7 @@ class TokenData:
     def moments(self, U: np.ndarray) -> Moments:
         """Return what the law of the projections of new tokens depends on."""
         frame = self.token_frame
-        seen = np.hstack([self.signals.T, U]) if self.training.law.sees_noise else U
+        seen = np.hstack([self.signals.T, U]) if self.training.task.sees_noise else U
         parts = (_through(frame.within, seen), _through(frame.between, seen))
         return Moments(U.T @ self.signals.T, U.T @ U, *parts)
 

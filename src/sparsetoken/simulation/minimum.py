@@ -56,7 +56,7 @@ class MinimumPlan:
         least = max(len(self.training.start), 3)
         remedy = "The signals and the start take a direction each."
         d = integer("dimension (d)", self.setting.dimension, least, _LARGEST, remedy)
-        check_dimension(found.law.tokens, d)
+        check_dimension(found.task.tokens, d)
         L, m = self.problem.length, len(found.columns)
         numbers = max(int(found.alpha * d) * L, 2 * draws_for(d) * L * m, L * d)
         require_size(numbers, d, L, "alpha")
@@ -123,11 +123,11 @@ class MinimumPlan:
         """Return weights and loss at the minimum, and the error counted on new bags."""
         found, m = self.found, U.shape[1]
         count = 2 * draws_for(self.setting.dimension)
-        bags = NewBags(self.training.law, m, count, stream(seed, Stream.TEST))
+        bags = NewBags(self.training.task, m, count, stream(seed, Stream.TEST))
         at, loss = data.moments(U), data.gradient(U, c, 0).loss
         error, _ = bags.counted(found.network, at, c)
         gram = at.gram
-        names = found.columns, found.weights, found.law.directions
+        names = found.columns, found.weights, found.task.directions
         derived = cosines_of(at.overlaps, gram), norms_of(gram)
         return MinimumOutcome(error, loss, value, Weights(at.overlaps, *derived, gram, c, *names))
 

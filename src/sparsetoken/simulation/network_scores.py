@@ -38,7 +38,7 @@ def sums_of(
     batch: Float[np.ndarray, " n"],
 ) -> Sums:
     """Return the sums over samples whose projections are known; batch tells who takes part."""
-    compiled = _gradient(training.network, training.loss, training.law.outputs)
+    compiled = _gradient(training.network, training.loss, training.task.outputs)
     (by_H, by_c), loss = compiled(np.asarray(H, dtype=float), c, y, batch)
     return Sums(float(loss), np.asarray(by_H), np.asarray(by_c))
 
@@ -80,7 +80,7 @@ def sums_by_columns(
 
     It is for networks that depend on U^T U too: theory has the chain rule of that.
     """
-    compiled = _gradient_by_columns(training.network, training.loss, training.law.outputs)
+    compiled = _gradient_by_columns(training.network, training.loss, training.task.outputs)
     (by_U, by_c), loss = compiled(U, c, X, y, batch)
     return ColumnSums(float(loss), np.asarray(by_U), np.asarray(by_c))
 
@@ -137,13 +137,13 @@ class _Chunk(NamedTuple):
 class NewBags:
     """New bags in a number, the same for all states of a trial."""
 
-    def __init__(self, law: Problem, columns: int, count: int, rng: np.random.Generator) -> None:
-        self._law, self._columns = law, columns
-        self._own = len(law.directions) if law.sees_noise else 0
+    def __init__(self, task: Problem, columns: int, count: int, rng: np.random.Generator) -> None:
+        self._task, self._columns = task, columns
+        self._own = len(task.directions) if task.sees_noise else 0
         self._chunks = [self._drawn(rng) for _ in range(-(-count // _BAGS))]
 
     def _drawn(self, rng: np.random.Generator) -> _Chunk:
-        latent, L = self._law.latent(_BAGS, rng), self._law.length
+        latent, L = self._task.latent(_BAGS, rng), self._task.length
 
         def normals(width: int) -> tuple[np.ndarray, np.ndarray]:
             return rng.standard_normal((_BAGS, L, width)), rng.standard_normal((_BAGS, 1, width))
@@ -153,7 +153,7 @@ class NewBags:
 
     def counted(self, network: Architecture, at: Moments, c: np.ndarray) -> Counted:
         """Return the metric and attention of all bags; ties count their part."""
-        law = self._law
+        task = self._task
         parts = [_JointNoise(S, self._own) if S.any() else None for S in (at.within, at.between)]
         total, attended, holding = 0.0, 0.0, 0
         for latent, along, beside in self._chunks:
@@ -163,13 +163,13 @@ class NewBags:
             noises = [part.drawn(*both) for part, *both in pairs if part is not None]
             H = coefficients @ at.overlaps.T + scale * sum(H for _, H in noises)
             Z = coefficients + scale * sum(Z for Z, _ in noises) if self._own else np.empty(0)
-            y = law.targets(latent, Z)
+            y = task.targets(latent, Z)
             scores, weights = self._scored(network, H, c, at.gram)
-            if law.metric == "error":
+            if task.metric == "error":
                 total += _wrong(scores, y)
             else:
-                total += float(_metric(law.metric, law.outputs)(scores, y))
-            located = latent.get("located", np.zeros((_BAGS, law.length))) != 0
+                total += float(_metric(task.metric, task.outputs)(scores, y))
+            located = latent.get("located", np.zeros((_BAGS, task.length))) != 0
             there = located.any(axis=1)
             holding += int(there.sum())
             if weights is not None:
@@ -184,7 +184,7 @@ class NewBags:
     def _scored(
         self, network: Architecture, H: np.ndarray, c: np.ndarray, gram: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        scores, weights = _forward(network, self._law.outputs)(H, c, gram)
+        scores, weights = _forward(network, self._task.outputs)(H, c, gram)
         return np.asarray(scores), None if weights is None else np.asarray(weights)
 
 

@@ -68,8 +68,8 @@ def residual_streams(network, X, U, c, outputs):
 def some_tokens(task, descent, d=12, n=7):
     """Return a descent, tokens and targets of a few samples, weights and a batch."""
     training, rng = training_of(task, descent), np.random.default_rng(4)
-    law, m = training.law, len(training.columns)
-    X, y = rng.standard_normal((n, law.length, d)), np.resize(law.some_targets(), n)
+    task, m = training.task, len(training.columns)
+    X, y = rng.standard_normal((n, task.length, d)), np.resize(task.some_targets(), n)
     U = rng.standard_normal((d, m)) / np.sqrt(d)
     c, batch = rng.standard_normal(len(training.weights)), np.arange(n) % 2.0
     return training, X, y, U, c, batch
@@ -78,7 +78,7 @@ def some_tokens(task, descent, d=12, n=7):
 def slopes_at(training, X, y, U, c, batch):
     """Return the slopes of theory at samples whose tokens are noise only."""
     n, L, _ = X.shape
-    m, P = len(training.columns), len(training.law.directions)
+    m, P = len(training.columns), len(training.task.directions)
     samples = Samples(np.zeros((P, L, n)), np.ones((1, n)), y, np.full(n, 1 / n))
     noise = np.moveaxis(X @ U, 0, 2).swapaxes(0, 1)[None] / np.sqrt(n)
     at, widths = (np.zeros((m, P)), c, U.T @ U), np.array([[1.0], [0.0]])
@@ -89,7 +89,7 @@ def slopes_at(training, X, y, U, c, batch):
 def test_tensors_follow_the_residual_streams(name):
     task, network = NETWORKS[name]
     training, X, y, U, c, batch = some_tokens(task, st.Descent(network))
-    outputs = training.law.outputs
+    outputs = training.task.outputs
     of_sample = sample_loss(training.loss, outputs)
 
     def total(U, c):

@@ -183,7 +183,7 @@ def _path(
         put(lambda states: states.c),
         training.columns,
         training.weights,
-        training.law.directions,
+        training.task.directions,
         **shape,
     )
     test_error, attended, loss = (_to_all_steps(trajectory, x) for x in (*outcome, loss))

@@ -149,7 +149,7 @@ def _group_outcomes(training: Training, groups: States) -> NetworkOutcome:
     """Return the outcomes of groups of replicas, all on the same nodes."""
     count, known = groups.loss.shape
     flat = groups.each(lambda x: x.reshape(count * known, *x.shape[2:]))
-    outcome = network_outcome(training.network, training.law, flat)
+    outcome = network_outcome(training.network, training.task, flat)
     return outcome.each(lambda x: x.reshape(count, known))
 
 
@@ -161,7 +161,7 @@ def _on_nodes(training: Training, states: States, tolerance: float, most: int) -
     scrambles: list[NetworkOutcome] = []
     while True:
         numbers = range(len(scrambles), max(2 * len(scrambles), SCRAMBLES))
-        scrambles += [network_outcome(training.network, training.law, states, i) for i in numbers]
+        scrambles += [network_outcome(training.network, training.task, states, i) for i in numbers]
         outcomes = NetworkOutcome(*map(np.array, zip(*scrambles, strict=True)))
         errors = outcomes.test_error
         excess = _accuracy(errors.mean(axis=0), stated_error(errors), tolerance).excess
@@ -210,7 +210,7 @@ def _known(groups: States, training: Training) -> int:
     eigenvalue is then 0, and known to its standard error only.
     """
     bad = np.zeros(groups.loss.shape[1], dtype=bool)
-    own = len(training.law.directions) if training.law.sees_noise else 0  # rows of xi come first
+    own = len(training.task.directions) if training.task.sees_noise else 0  # rows of xi come first
     columns = slice(own, None)
     for grams in (
         groups.gram,
@@ -285,7 +285,7 @@ def _broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
     norms = np.linalg.norm(training.start, axis=0)
     rng = np.random.default_rng(_SEED)
     base, pairs = _test_errors(plan), []
-    P, with_cosines = len(training.law.directions), training.network.uses_gram
+    P, with_cosines = len(training.task.directions), training.network.uses_gram
     for _ in range(_DRAWS):
         normals = rng.standard_normal((len(training.start) if with_cosines else P, len(norms)))
         normals[P:] *= training.start[P : len(normals)] == 0  # not along the column itself
@@ -314,7 +314,7 @@ def _test_errors(plan: Plan, change: np.ndarray | None = None) -> np.ndarray:
         start = training.start.copy()
         start[: len(change)] += change
         plan = plan._replace(training=training._replace(start=start))
-    return network_outcome(training.network, training.law, course(plan, 0, (0,))).test_error
+    return network_outcome(training.network, training.task, course(plan, 0, (0,))).test_error
 
 
 @with_x64
@@ -326,8 +326,8 @@ def silent_layers(plan: Plan) -> tuple[str, ...]:
     of a replica leaves cosines of the order of its noise.
     """
     training = plan.training
-    law, network, columns = training.law, training.network, training.columns
-    writers = writers_of(network, law.length, law.outputs) if network.uses_gram else ()
+    task, network, columns = training.task, training.network, training.columns
+    writers = writers_of(network, task.length, task.outputs) if network.uses_gram else ()
     start = training.start.T @ training.start
     np.fill_diagonal(start, 0.0)
     quiet = [j for j in writers if not start[j].any()]
@@ -356,22 +356,22 @@ def _notes_on_spectrum(plan: Plan) -> tuple[str, ...]:
     Gradients bring noise x ~ N(0, S), S = S_w + S_b, whose form x^T S x the limit replaces by its
     mean. It varies as among isotropic tokens in tr(S^2)^2 / tr(S^4) dimensions.
     """
-    law, notes = plan.training.law, []
-    if not isinstance(law.tokens, TokenCovariance):
+    task, notes = plan.training.task, []
+    if not isinstance(task.tokens, TokenCovariance):
         return ()
-    if len(atoms_of(law, ATOMS + 1).shares) > ATOMS:
+    if len(atoms_of(task, ATOMS + 1).shares) > ATOMS:
         notes.append(
             f"Eigenvalues of the covariance are gathered into {ATOMS}, which the "
             "numerical error does not count: test errors on power laws moved by up to 0.003, near "
             "a divergence by more."
         )
-    spectrum = spectrum_of_tokens(law.tokens)
+    spectrum = spectrum_of_tokens(task.tokens)
     squares = (spectrum.within + spectrum.between) ** 2
     directions = float(squares.sum() ** 2 / (squares @ squares))
     if directions < LEAST_DIRECTIONS:
         notes.append(
             f"About {directions:.2g} directions carry the covariance of the tokens, and the course "
-            f"is the limit of many. At d = {law.tokens.dimension} it may differ and vary between "
+            f"is the limit of many. At d = {task.tokens.dimension} it may differ and vary between "
             "data sets: sparsetoken.simulation.descend follows it there."
         )
     return tuple(notes)

@@ -53,7 +53,7 @@ class _Nodes(NamedTuple):
 
 
 def network_outcome(
-    network: Architecture, law: Problem, states: States, scramble: int = 0
+    network: Architecture, task: Problem, states: States, scramble: int = 0
 ) -> NetworkOutcome:
     """Return test error and attention of the weights of some states on new bags.
 
@@ -65,9 +65,9 @@ def network_outcome(
     other columns are drawn, on the nodes of a scramble. States have one axis before those of
     columns.
     """
-    own = len(law.directions) if law.sees_noise else 0
-    K, columns = law.outputs, range(states.overlaps.shape[1])
-    readouts = network.readouts(K) if K == 1 or law.metric == "error" else ()
+    own = len(task.directions) if task.sees_noise else 0
+    K, columns = task.outputs, range(states.overlaps.shape[1])
+    readouts = network.readouts(K) if K == 1 or task.metric == "error" else ()
     order = [*(j for j in columns if j not in readouts), *readouts]
     places = [*range(own), *(own + j for j in order)]
     drawn = len(places) - len(readouts)
@@ -76,11 +76,11 @@ def network_outcome(
     roots = [np.array([_triangular(S) for S in gram[:, places][..., places]]) for gram in grams]
     # Of xi alone it is the same in all states, apart from rounding.
     along = tuple(tuple(map(tuple, root[0, :own, :own].round(12).tolist())) for root in roots)
-    mixed = law.shuffled and not is_symmetric(network, law.length, K)
-    nodes = _nodes(law, law.length + has_effect, drawn, scramble, mixed, along)
+    mixed = task.shuffled and not is_symmetric(network, task.length, K)
+    nodes = _nodes(task, task.length + has_effect, drawn, scramble, mixed, along)
     import jax  # on first use, as in what follows
 
-    outcome, count = _compiled(network, law, tuple(order), drawn), len(states.loss)
+    outcome, count = _compiled(network, task, tuple(order), drawn), len(states.loss)
     parts = []
     for first in range(0, count, _STATES):
         some = np.minimum(np.arange(first, first + _STATES), count - 1)
@@ -103,7 +103,7 @@ def _triangular(S: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
 
 @functools.lru_cache(maxsize=8)
 def _nodes(
-    law: Problem,
+    task: Problem,
     entries: int,
     drawn: int,
     scramble: int,
@@ -114,15 +114,15 @@ def _nodes(
 
     The noise along xi has given roots of its covariances, of tokens and of effects of bags.
     """
-    L = law.length
-    more = max(law.outputs - 2, 0) if law.metric == "error" else 1
-    points = OWN_POINTS if law.sees_noise else POINTS
-    if not (law.uniforms or entries * drawn or more or mixed or law.sees_noise):
+    L = task.length
+    more = max(task.outputs - 2, 0) if task.metric == "error" else 1
+    points = OWN_POINTS if task.sees_noise else POINTS
+    if not (task.uniforms or entries * drawn or more or mixed or task.sees_noise):
         points = 1  # every bag of a kind is alike
     rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(scramble,)))
-    bags = bags_of(law, entries, drawn, rng, more)(points)
+    bags = bags_of(task, entries, drawn, rng, more)(points)
     noise: Any = 0.0
-    if law.sees_noise:
+    if task.sees_noise:
         of_token, *of_bag = (np.array(root) for root in along)
         noise = bags.normals[:, :L, : len(of_token)] @ of_token.T
         for root in of_bag:
@@ -141,16 +141,16 @@ def _nodes(
 
 @functools.lru_cache(maxsize=64)
 def _compiled(
-    network: Architecture, law: Problem, order: tuple[int, ...], drawn: int
+    network: Architecture, task: Problem, order: tuple[int, ...], drawn: int
 ) -> Callable[[Any, _Nodes], tuple[Any, Any]]:
     """Return what maps states and nodes to test errors and shares of attended tokens."""
     import jax
     import jax.numpy as jnp
     from jax.scipy.special import ndtri
 
-    L, K, place = law.length, law.outputs, np.argsort(order)
-    seen = drawn - (len(law.directions) if law.sees_noise else 0)  # columns that are drawn
-    metric = None if law.metric == "error" else sample_loss(law.metric, K)
+    L, K, place = task.length, task.outputs, np.argsort(order)
+    seen = drawn - (len(task.directions) if task.sees_noise else 0)  # columns that are drawn
+    metric = None if task.metric == "error" else sample_loss(task.metric, K)
 
     def of_bag(state: Any, bag: _Nodes) -> tuple[Any, Any]:
         overlaps, roots, c, gram = state

@@ -80,9 +80,9 @@ def plan_of(task: Problem, trained: Descent) -> Plan:
         samples for the batches.
     """
     training = training_of(task, trained)
-    law, spectrum = training.law, atoms_of(training.law)
-    entries, kinds = law.length + spectrum.has_effect, len(law.rates)
-    first, more = len(training.start), len(law.directions) - 1
+    task, spectrum = training.task, atoms_of(training.task)
+    entries, kinds = task.length + spectrum.has_effect, len(task.rates)
+    first, more = len(training.start), len(task.directions) - 1
     fresh = training.alpha == math.inf  # samples in each step, whose gradients have no noise
     rows = len(spectrum.shares) * (first + 2 * int(training.learns.sum()) * (not fresh))
     rows += _OF_DIRECTION * more
@@ -99,27 +99,27 @@ def plan_of(task: Problem, trained: Descent) -> Plan:
     columns, parts = len(training.columns), len(spectrum.shares)
     most = (rows_of_all // entries - 3 * columns * parts) // (_OF_DIRECTION + parts)
     if 0 <= most < more:
-        legal = f"at most {most + 1} at length {law.length}"
+        legal = f"at most {most + 1} at length {task.length}"
         raise InvalidInput("directions of a task", legal, more + 1, "Or take shorter bags.")
     free = (rows_of_all // entries - _OF_DIRECTION * more) // parts - more
     if 3 * columns > free:  # a row of the start and two of a step for each
-        legal = f"at most {max(free, 0) // 3} at length {law.length}"
+        legal = f"at most {max(free, 0) // 3} at length {task.length}"
         raise InvalidInput("columns of a network", legal, columns, f"{remedy}or simulate.")
     if rows_of_all >= rows:
         legal = f"at most {rows_of_all // rows - spectrum.has_effect} with {training.steps} steps"
-        raise InvalidInput("length (L) of a descent", legal, law.length, f"{remedy}or simulate.")
+        raise InvalidInput("length (L) of a descent", legal, task.length, f"{remedy}or simulate.")
     left = (free + more - first) // 2
     legal = f"at most {left // columns} that move all {columns} columns"
     raise InvalidInput("steps of a descent", legal, training.steps, f"{remedy}or simulate.")
 
 
-def atoms_of(law: Problem, most: int = ATOMS) -> Atoms:
+def atoms_of(task: Problem, most: int = ATOMS) -> Atoms:
     """Return the atoms of the tokens of a task, at most so many."""
-    spectrum = spectrum_of_tokens(law.tokens)
-    if isinstance(law.tokens, TokenCovariance):
+    spectrum = spectrum_of_tokens(task.tokens)
+    if isinstance(task.tokens, TokenCovariance):
         signals = np.atleast_2d(spectrum.signal)
         return _gathered(spectrum.within, spectrum.between, signals, most)
-    one, P = np.ones(1), len(law.directions)
+    one, P = np.ones(1), len(task.directions)
     return Atoms(one, one, np.zeros(1), np.eye(P)[None])
 
 

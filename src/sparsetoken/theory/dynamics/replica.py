@@ -166,18 +166,18 @@ class _Population:
         self, plan: Plan, replica: int, halves: tuple[int, ...], step: int | None = None
     ) -> None:
         training, atoms, size = plan
-        law = training.law
+        task = training.task
         # Each half holds equally many bags of each kind, weighted by the chances of the kinds.
-        kinds = np.tile(np.repeat(np.arange(len(law.rates)), size), len(halves))
+        kinds = np.tile(np.repeat(np.arange(len(task.rates)), size), len(halves))
         self._training, self._atoms = training, atoms
-        weights = np.array(law.rates)[kinds] / (size * len(halves))
-        self._length, self._entries = law.length, law.length + atoms.has_effect
+        weights = np.array(task.rates)[kinds] / (size * len(halves))
+        self._length, self._entries = task.length, task.length + atoms.has_effect
         of_step = () if step is None else (step,)
         first = even = len(training.start)
         if step is None:
-            even = max(EVEN_ROWS, first) if law.sees_noise else EVEN_ROWS
+            even = max(EVEN_ROWS, first) if task.sees_noise else EVEN_ROWS
         self._normals = [
-            Normals(law, self._entries, size, even, (replica, half, *of_step)) for half in halves
+            Normals(task, self._entries, size, even, (replica, half, *of_step)) for half in halves
         ]
         self._shares = _shares(kinds, self._normals, training.batches)
         latent = self._latent(size)
@@ -196,8 +196,8 @@ class _Population:
             Frame(normals, roots, training.alpha / share, moving)
             for normals, share in zip(fresh, atoms.shares, strict=True)
         ]
-        Z = self._projections(fresh, signals, scale, order) if law.sees_noise else np.empty(0)
-        y = np.moveaxis(law.targets(latent, Z), 0, -1)
+        Z = self._projections(fresh, signals, scale, order) if task.sees_noise else np.empty(0)
+        y = np.moveaxis(task.targets(latent, Z), 0, -1)
         y = _single(y) if y.dtype == float else y
         of_all = _single(signals), _single(scale), y, _single(weights)
         pieces = [np.split(x, len(halves), axis=-1) for x in of_all]
@@ -205,8 +205,8 @@ class _Population:
 
     def _latent(self, size: int) -> Latent:
         """Return the latent variables of all samples."""
-        law = self._training.law
-        parts = [law.of_each_kind(size, half.latents, half.uniforms) for half in self._normals]
+        task = self._training.task
+        parts = [task.of_each_kind(size, half.latents, half.uniforms) for half in self._normals]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _order(self, latent: Latent) -> Int[np.ndarray, "L n"] | None:
@@ -215,12 +215,12 @@ class _Population:
         To a symmetric network all orders are alike: the located tokens are then the first ones,
         whose noise is spread evenly with them.
         """
-        training, law = self._training, self._training.law
-        if not is_symmetric(training.network, law.length, law.outputs):
-            if not law.shuffled:
+        training, task = self._training, self._training.task
+        if not is_symmetric(training.network, task.length, task.outputs):
+            if not task.shuffled:
                 return None
-            return np.concatenate([half.order(law.length) for half in self._normals], axis=1)
-        if law.shuffled or "located" not in latent:
+            return np.concatenate([half.order(task.length) for half in self._normals], axis=1)
+        if task.shuffled or "located" not in latent:
             return None
         return np.argsort(latent["located"].T == 0, axis=0, kind="stable")
 
@@ -247,13 +247,13 @@ class _Population:
 
     def _fresh(self, rows: int) -> Iterable[np.ndarray]:
         """Yield normals for each atom."""
-        kinds = len(self._training.law.rates)
+        kinds = len(self._training.task.rates)
         for _ in self._atoms.shares:
             yield whitened(np.stack([half.take(rows) for half in self._normals]), kinds)
 
     def start(self) -> Weights:
         """Return the weights before the first step."""
-        along, beside = np.split(self._training.start, [len(self._training.law.directions)])
+        along, beside = np.split(self._training.start, [len(self._training.task.directions)])
         return [
             np.concatenate([xi @ along, np.sqrt(share) * beside])
             for xi, share in zip(self._atoms.signals, self._atoms.shares, strict=True)
@@ -266,10 +266,10 @@ class _Population:
     def grams(self, U: Weights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return U^T U, and U^T S_w U and U^T S_b U of xi and U where targets see noise."""
         own = 0
-        if self._training.law.sees_noise:
+        if self._training.task.sees_noise:
             signals = zip(self._atoms.signals, U, strict=True)
             U = [np.hstack([_padded(xi, len(u)), u]) for xi, u in signals]
-            own = len(self._training.law.directions)
+            own = len(self._training.task.directions)
         with np.errstate(over="ignore", invalid="ignore"):
             each = np.array([u.T @ u for u in U])
             gram, within, between = (

@@ -42,12 +42,12 @@ class Normals:
     """
 
     def __init__(
-        self, law: Problem, entries: int, size: int, even: int, path: tuple[int, ...]
+        self, task: Problem, entries: int, size: int, even: int, path: tuple[int, ...]
     ) -> None:
-        kinds = len(law.rates)
+        kinds = len(task.rates)
         self._shape, self._kinds = (entries, kinds * size), kinds
         self._even, self.uniforms, state = _beginning(
-            even, law.uniforms, entries, kinds, size, path
+            even, task.uniforms, entries, kinds, size, path
         )
         self._rng = np.random.default_rng(0)
         self._rng.bit_generator.state = state
@@ -160,7 +160,7 @@ def slopes_of(
     """
     import jax  # on first use
 
-    compiled = _compiled(training.network, training.loss, training.law.outputs)
+    compiled = _compiled(training.network, training.loss, training.task.outputs)
     parts = zip(*(np.split(x, len(pieces), axis=-1) for x in (noise, shares)), pieces, strict=True)
     with jax.enable_x64(True):
         slopes = jax.device_get([compiled(at, widths, *part) for part in parts])

@@ -132,7 +132,7 @@ def _branches(problems: Sequence[Minimization], starts: Sequence[Any]) -> list[l
 
 def _rough(problem: Minimization, starts: Sequence[Any]) -> list[Solution]:
     """Return the solutions that starts lead to on few bags."""
-    equations, c = Equations(problem, _COARSE, 0), problem.network.start(problem.law.outputs)
+    equations, c = Equations(problem, _COARSE, 0), problem.network.start(problem.task.outputs)
     found: list[Solution] = []
     for start in starts:
         M = start_of(problem, start)
@@ -272,7 +272,7 @@ def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
     """Return what weights at a solution do on new bags, and what decides if it is exact."""
     problem, order, c = equations.problem, solution.order, solution.state.c
     gram, loss = solution.gram, float(solution.means.of["loss"])
-    own = len(order.M.T) if problem.law.sees_noise else 0
+    own = len(order.M.T) if problem.task.sees_noise else 0
     m = len(gram)
     within = np.zeros((1, own + m, own + m))
     within[0, own:, own:] = gram
@@ -289,7 +289,7 @@ def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
         # As many new bags as the solution has, or a few times more.
         count = _TESTS * max(equations.size // _FINE[0], 1)
         tests = [
-            network_outcome(problem.network, problem.law, states, count * scramble + i)
+            network_outcome(problem.network, problem.task, states, count * scramble + i)
             for i in range(count)
         ]
         error = float(np.mean([one.test_error[0] for one in tests]))
@@ -301,7 +301,7 @@ def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
         c,
         problem.columns,
         problem.weights,
-        problem.law.directions,
+        problem.task.directions,
     )
     outcome = MinimumOutcome(error, loss, loss + penalty_of(problem, solution), weights)
     replicon, jumps = math.nan, np.zeros_like(gram)

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.model.architectures.base import Architecture, scores_of
+from sparsetoken.model.base import Problem
 from sparsetoken.model.minimum import Minimization
 from sparsetoken.model.network_checks import sample_loss
 from sparsetoken.model.tokens import symmetric_root
@@ -49,11 +50,11 @@ class Nodes(NamedTuple):
 
 
 @functools.lru_cache(maxsize=8)
-def nodes_of(law: Any, columns: int, size: int, scramble: int) -> Nodes:
+def nodes_of(task: Problem, columns: int, size: int, scramble: int) -> Nodes:
     """Return bags, `size` of each kind, spread evenly."""
-    P = len(law.directions)
+    P = len(task.directions)
     rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(scramble,)))
-    bags = bags_of(law, law.length, P + columns, rng)(size)
+    bags = bags_of(task, task.length, P + columns, rng)(size)
     Z, y = bags.seen(bags.normals[..., :P])
     return Nodes(Z, bags.scale, y, np.ascontiguousarray(bags.normals[..., P:]), bags.weights)
 
@@ -103,11 +104,11 @@ class Equations:
 
     def __init__(self, problem: Minimization, size: int, scramble: int) -> None:
         self.problem, self.size = problem, size
-        kinds = max(len(problem.law.rates), 2)
+        kinds = max(len(problem.task.rates), 2)
         each = 2 ** int(math.log2(2 * size / kinds))
-        self.nodes = nodes_of(problem.law, len(problem.columns), each, scramble)
+        self.nodes = nodes_of(problem.task, len(problem.columns), each, scramble)
         self._compiled = _compiled(
-            problem.network, problem.loss, problem.law.outputs, *self.nodes.g.shape[1:]
+            problem.network, problem.loss, problem.task.outputs, *self.nodes.g.shape[1:]
         )
 
     @property
@@ -149,7 +150,7 @@ class Equations:
         problem = self.problem
         place = {name: i for i, name in enumerate(problem.columns)}
         cosines = np.eye(len(place))
-        for pair, cosine in problem.network.start_cosines(problem.law.outputs).items():
+        for pair, cosine in problem.network.start_cosines(problem.task.outputs).items():
             i, j = (place[name] for name in pair)
             cosines[i, j] = cosines[j, i] = cosine
         return cosines

@@ -183,15 +183,15 @@ def learning_error(problem: Problem, alpha: float, *, points: int = 1024) -> Lea
     )
 
 
-def _of_task(law: Problem, alpha: float, points: int) -> LearningError:
-    """Return the Bayes-optimal error of a law of bags, by importance sampling."""
-    isotropic_only(law.tokens, "The Bayes-optimal error of a task")
-    check_metric(law)
+def _of_task(task: Problem, alpha: float, points: int) -> LearningError:
+    """Return the Bayes-optimal error of a task, by importance sampling."""
+    isotropic_only(task.tokens, "The Bayes-optimal error of a task")
+    check_metric(task)
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
     integer("points", points, _FEWEST_TASK_POINTS, _MOST_TASK_POINTS)
     rng = np.random.default_rng(_SEED)
     with progress_of("scrambles of bags", SCRAMBLES) as done:
-        found = [solve(law, alpha, points, rng, done) for _ in range(SCRAMBLES)]
+        found = [solve(task, alpha, points, rng, done) for _ in range(SCRAMBLES)]
     best = np.array([np.diag(one.overlap) for one in found])
     reached = np.array([np.diag(one.reachable) for one in found])
     errors = np.array([one.test_error for one in found])
@@ -202,7 +202,7 @@ def _of_task(law: Problem, alpha: float, points: int) -> LearningError:
     settled = all(one.converged for one in found)
     if not settled or max(np.ptp(best, axis=0).max(), np.ptp(reached, axis=0).max()) > _APART:
         status = Status(StatusCode.TOLERANCE_NOT_REACHED, MORE_POINTS)
-    several = len(law.directions) > 1
+    several = len(task.directions) > 1
     cosines = (np.sqrt(Q.mean(axis=0).clip(0, 1)) for Q in (best, reached))
     cosine, reachable = (each if several else each[0] for each in cosines)
     return LearningError(
@@ -212,7 +212,7 @@ def _of_task(law: Problem, alpha: float, points: int) -> LearningError:
         reachable_cosine=reachable,
         numerical_error=numerical,
         status=status,
-        directions=law.directions if several else (),
+        directions=task.directions if several else (),
     )
 
 

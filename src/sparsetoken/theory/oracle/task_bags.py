@@ -21,10 +21,10 @@ _LOST = 0.01  # of the bags may have so few
 class Draws(NamedTuple):
     """Bags whose tokens stand in the order of their scales, those of one scale at random."""
 
-    latent: Latent  # in the order of the law
+    latent: Latent  # in the order of the task
     t: Float[np.ndarray, "n L P"]
     scale: Float[np.ndarray, "n L"]
-    back: Int[np.ndarray, "n L"]  # leads to the order of the law
+    back: Int[np.ndarray, "n L"]  # leads to the order of the task
     weight: Float[np.ndarray, " n"]  # probability; they add up to 1
     normals: Float[np.ndarray, "n L k P"]
 
@@ -35,15 +35,15 @@ class Draws(NamedTuple):
 
 
 def in_order(draws: Draws, tokens: np.ndarray) -> Float[np.ndarray, "n L P"]:
-    """Return tokens in the order of the law."""
+    """Return tokens in the order of the task."""
     return np.take_along_axis(tokens, draws.back[..., None], 1)
 
 
-def drawn(law: Problem, points: int, normals: int, rng: np.random.Generator) -> Draws:
+def drawn(task: Problem, points: int, normals: int, rng: np.random.Generator) -> Draws:
     """Draw equal numbers of bags of each kind, with so many normals for each projection."""
-    L, P = law.length, len(law.directions)
-    size = 2 ** max(math.ceil(math.log2(points / len(law.rates))), 2)
-    bags = bags_of(law, L, normals * P, rng, more=L)(size)
+    L, P = task.length, len(task.directions)
+    size = 2 ** max(math.ceil(math.log2(points / len(task.rates))), 2)
+    bags = bags_of(task, L, normals * P, rng, more=L)(size)
     coefficients, scale = bags.latent["coefficients"], bags.scale
     noise, empty = bags.normals.reshape(*scale.shape, normals, P), scale == 0
     if coefficients[empty].any():
@@ -53,32 +53,32 @@ def drawn(law: Problem, points: int, normals: int, rng: np.random.Generator) -> 
     noise[empty] = 0
     t = coefficients / np.where(empty, 1.0, scale)[..., None]
     order = np.lexsort((bags.uniforms, scale), axis=1)
-    noise = np.take_along_axis(noise, order[..., None, None], 1)  # even in the law's own order
+    noise = np.take_along_axis(noise, order[..., None, None], 1)  # even in the task's own order
     t, scale = np.take_along_axis(t, order[..., None], 1), np.take_along_axis(scale, order, 1)
     return Draws(bags.latent, t, scale, np.argsort(order, axis=1), bags.weights, noise)
 
 
-def drawn_hypotheses(law: Problem, points: int, rng: np.random.Generator) -> Draws:
+def drawn_hypotheses(task: Problem, points: int, rng: np.random.Generator) -> Draws:
     """Draw hypotheses, in two halves that are alike.
 
     Each normal comes with both signs: what the target does not see then has mean 0, exactly.
     """
-    twice = 1 + law.sees_noise
-    draws = drawn(law, points // twice, int(law.sees_noise), rng)
-    index = np.arange(len(draws.t)).reshape(len(law.rates), 2, 1, -1).transpose(1, 2, 0, 3)
+    twice = 1 + task.sees_noise
+    draws = drawn(task, points // twice, int(task.sees_noise), rng)
+    index = np.arange(len(draws.t)).reshape(len(task.rates), 2, 1, -1).transpose(1, 2, 0, 3)
     index, signs = np.broadcast_arrays(index, np.array([1, -1])[:twice, None, None])
     draws = draws.take(index.ravel())
     normals = draws.normals * signs.reshape(-1, 1, 1, 1)
     return draws._replace(normals=normals, weight=draws.weight / twice)
 
 
-def all_hypotheses(law: Problem, most: int, rng: np.random.Generator) -> Draws | None:
+def all_hypotheses(task: Problem, most: int, rng: np.random.Generator) -> Draws | None:
     """Return all orders of the tokens of each kind of bag; None if they are too many."""
-    one = law.of_each_kind(1, rng)
+    one = task.of_each_kind(1, rng)
     kinds: list[int] = []
     t: list[np.ndarray] = []
     weights: list[float] = []
-    for kind, (rows, rate) in enumerate(zip(one["coefficients"], law.rates, strict=True)):
+    for kind, (rows, rate) in enumerate(zip(one["coefficients"], task.rates, strict=True)):
         values, number, repeats = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
         logs = gammaln(len(rows) + 1) - gammaln(repeats + 1).sum()
         if logs > math.log(most) or (count := round(math.exp(logs))) + len(t) > most:
@@ -87,8 +87,8 @@ def all_hypotheses(law: Problem, most: int, rng: np.random.Generator) -> Draws |
         kinds += [kind] * count
         weights += [rate / count] * count
     latent = {name: entry[kinds] for name, entry in one.items()}
-    shape = (len(t), law.length)
-    back, none = np.tile(np.arange(law.length), (len(t), 1)), np.empty((*shape, 0, t[0].shape[1]))
+    shape = (len(t), task.length)
+    back, none = np.tile(np.arange(task.length), (len(t), 1)), np.empty((*shape, 0, t[0].shape[1]))
     return Draws(latent, np.array(t), np.ones(shape), back, np.array(weights), none)
 
 

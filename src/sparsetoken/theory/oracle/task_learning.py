@@ -51,25 +51,29 @@ class Solution(NamedTuple):
     converged: bool
 
 
-def check_metric(law: Problem) -> None:
+def check_metric(task: Problem) -> None:
     """Raise `InvalidInput` unless the metric of a task has a Bayes-optimal error."""
-    if law.metric == "error":
+    if task.metric == "error":
         return
-    square = law.outputs == 1 and callable(law.metric)
-    if not (square and all(np.isclose(law.metric(a, y), (a - y) ** 2) for a, y in _TRIED)):
+    square = task.outputs == 1 and callable(task.metric)
+    if not (square and all(np.isclose(task.metric(a, y), (a - y) ** 2) for a, y in _TRIED)):
         legal = '"error", or a function (output - y)**2, for its Bayes-optimal value'
-        raise InvalidInput("metric of a task", legal, law.metric)
+        raise InvalidInput("metric of a task", legal, task.metric)
 
 
 def solve(
-    law: Problem, alpha: float, points: int, rng: np.random.Generator, done: Callable[[float], None]
+    task: Problem,
+    alpha: float,
+    points: int,
+    rng: np.random.Generator,
+    done: Callable[[float], None],
 ) -> Solution:
     """Return the solution by the draws of one scramble.
 
     Equation: task-learning-floor.
     """
-    coarse, learner = _Learner(law, points // _COARSE, rng), _Learner(law, points, rng)
-    unit = np.eye(len(law.directions))
+    coarse, learner = _Learner(task, points // _COARSE, rng), _Learner(task, points, rng)
+    unit = np.eye(len(task.directions))
     ends = []
     for start in (_LOW, _HIGH):
         ends.append(_iterate(coarse, alpha, start * unit, _FAR)[0])
@@ -127,14 +131,14 @@ class _Learner:
     The jackknife removes it: twice the number from all, less the mean of that from each half.
     """
 
-    def __init__(self, law: Problem, points: int, rng: np.random.Generator) -> None:
-        self.law, self.real, K = law, law.metric != "error", law.outputs
+    def __init__(self, task: Problem, points: int, rng: np.random.Generator) -> None:
+        self.task, self.real, K = task, task.metric != "error", task.outputs
         self.classes = (-1, 1) if K == 1 else tuple(range(K))
-        if law.sees_noise and not self.real:
+        if task.sees_noise and not self.real:
             points //= 2  # targets of all pairs take long; a number rules out most hypotheses
-        bags = drawn(law, points if self.real else _BAGS * points, 1 + self.real, rng)
-        listed = None if law.sees_noise else all_hypotheses(law, _BAGS * points, rng)
-        self.hypotheses = listed or drawn_hypotheses(law, points, rng)
+        bags = drawn(task, points if self.real else _BAGS * points, 1 + self.real, rng)
+        listed = None if task.sees_noise else all_hypotheses(task, _BAGS * points, rng)
+        self.hypotheses = listed or drawn_hypotheses(task, points, rng)
         self.parts = functools.partial(_parts, halves=listed is None)
         self.bags, self.alike = comparable(bags, self.hypotheses)
         latent, t = self.hypotheses.latent, self.hypotheses.t
@@ -143,7 +147,7 @@ class _Learner:
         self.repeated = {
             name: np.concatenate([entry] * self.step) for name, entry in latent.items()
         }
-        self.sure = None if law.sees_noise else law.targets(latent, t)[None]
+        self.sure = None if task.sees_noise else task.targets(latent, t)[None]
 
     def information(self, Q: Float[np.ndarray, "P P"]) -> Float[np.ndarray, "P P"]:
         """Return the information of a bag on the xi_p, Gamma."""
@@ -211,14 +215,14 @@ class _Learner:
         return function(bag, latent, Z.reshape(-1, *Z.shape[2:])).reshape(m, -1)
 
     def _target(self, bag: np.ndarray, latent: Latent, Z: np.ndarray) -> np.ndarray:
-        return self.law.targets(latent, Z)
+        return self.task.targets(latent, Z)
 
     def _with_target(
         self, y: np.ndarray | None, weights: np.ndarray, seen: Callable[[Any], np.ndarray]
     ) -> Iterator[Float[np.ndarray, "m H"]]:
         """Yield the weights with each target: every class, or the numbers of planted bags."""
         if y is not None:
-            task = self.law
+            task = self.task
             assert isinstance(task, Task)  # the targets of others are classes
             yield weights * seen(lambda bag, *rest: task.density(y[bag], *rest))
             return
@@ -228,7 +232,7 @@ class _Learner:
     def _planted_numbers(self, Q: np.ndarray) -> Float[np.ndarray, " n"]:
         tokens = self._projections(Q) + _unknown(self.bags, 1, Q)
         Z = in_order(self.bags, self.bags.scale[..., None] * tokens)
-        return self.law.targets(self.bags.latent, Z)
+        return self.task.targets(self.bags.latent, Z)
 
 
 def _unknown(draws: Draws, which: int, Q: np.ndarray) -> Float[np.ndarray, "n L P"]:
