@@ -11,6 +11,7 @@ from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.architectures.base import Architecture
 from sparsetoken.model.base import Problem, check_problem
 from sparsetoken.model.descent import Descent, require_descent
+from sparsetoken.model.network_checks import writers_of
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -79,10 +80,14 @@ class Training(NamedTuple):
         return self.rates > 0
 
     @property
+    def writers(self) -> tuple[int, ...]:
+        """The columns that layers write along, on which they project no token."""
+        return writers_of(self.network, self.task.length, self.task.outputs)
+
+    @property
     def learns(self) -> Bool[np.ndarray, "T m"]:
         """The columns whose gradient may have new directions: no token moves one that writes."""
-        writes = np.isin(np.arange(len(self.decay)), self.network.writers(self.task.outputs))
-        return self.moves & ~writes
+        return self.moves & ~np.isin(np.arange(len(self.decay)), self.writers)
 
 
 def training_of(task: Problem, trained: Descent) -> Training:

@@ -12,7 +12,6 @@ from jaxtyping import Bool
 from sparsetoken.losses import Loss
 from sparsetoken.model.base import Problem
 from sparsetoken.model.descent import Descent
-from sparsetoken.model.network_checks import writers_of
 from sparsetoken.model.stages import SMOOTH_LOSSES
 from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.model.training import Training
@@ -326,11 +325,10 @@ def silent_layers(plan: Plan) -> tuple[str, ...]:
     of a replica leaves cosines of the order of its noise.
     """
     training = plan.training
-    task, network, columns = training.task, training.network, training.columns
-    writers = writers_of(network, task.length, task.outputs) if network.uses_gram else ()
+    columns = training.columns
     start = training.start.T @ training.start
     np.fill_diagonal(start, 0.0)
-    quiet = [j for j in writers if not start[j].any()]
+    quiet = [j for j in training.writers if not start[j].any()]
     if not quiet:
         return ()
     gram = course(plan, 0, (0,)).gram
