@@ -94,7 +94,7 @@ def test_a_table_says_the_same_of_many_points_once():
 
 def test_the_working_query_is_the_given_or_the_found_one():
     query = Query(0.3, 2.0)
-    assert working_query(GOOD, Attention(query)) is query
+    assert working_query(GOOD, Attention(query)) == query
     assert working_query(GOOD, Elementwise(STEPS)) == align(GOOD, STEPS).query
     assert working_query(GOOD, Pooled()) is None
     assert predict(GOOD, Attention(STEPS), READOUT, tolerance=0.1).query == align(GOOD, STEPS).query

@@ -180,11 +180,14 @@ ATTENTION = st.Attention(st.Query(cosines={"place": 0.8}))
             "must be square.*need loss='square'. The loss of a Descent may",
         ),
         (lambda: st.predict(REGRESSION, ATTENTION, st.Readout("square", ridge=0)), "ridge"),
-        (lambda: st.predict(REGRESSION, st.Attention(), SQUARE), "of place, value; got TwoSteps"),
+        (
+            lambda: st.predict(REGRESSION, st.Attention(), SQUARE),
+            "of place, value for.* got TwoSteps",
+        ),
         (lambda: st.predict(REGRESSION, st.Vectorized(), SQUARE), "model on a task"),
         (
             lambda: st.predict(REGRESSION, st.Attention(st.Query(cosines={"plac": 1})), SQUARE),
-            "of place, value; got 'plac'",
+            r"of place, value for isotropic tokens; got Query\(cosines={'plac'",
         ),
         (
             lambda: st.predict(REGRESSION, ATTENTION, SQUARE, test_problem=st.SparseTokenProblem()),
@@ -245,13 +248,14 @@ ATTENTION = st.Attention(st.Query(cosines={"place": 0.8}))
             ),
             "> 0 for some tokens",
         ),
-        (lambda: st.predict(st.SparseTokenProblem(), ATTENTION), "belong to a Task"),
-        (lambda: st.simulate(st.SparseTokenProblem(), ATTENTION), "belong to a Task"),
+        (lambda: st.predict(st.SparseTokenProblem(), ATTENTION), "of the one signal"),
+        (lambda: st.simulate(st.SparseTokenProblem(), ATTENTION), "of the one signal"),
         (lambda: st.Query(cosines={"place": 0.8, "value": 0.7}), "add up to at most 1"),
         (lambda: st.Query(cosines=0.8), "a mapping from names"),
         (lambda: st.Query(cosines=(0.5, 0.2)), "a mapping from names"),
         (lambda: st.Query(cosines=("ab", "cd")), "a mapping from names"),
         (lambda: st.Query(cosines={1: 0.5, "a": 0.2}), "a mapping from names"),
+        (lambda: st.Query(cosines={"": 0.5}), "a mapping from names"),
     ],
 )
 def test_refusals(call, words):

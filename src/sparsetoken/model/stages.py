@@ -26,7 +26,7 @@ from sparsetoken.base.validation import (
     real,
     reals,
 )
-from sparsetoken.model.tokens import TokenLaw
+from sparsetoken.model.tokens import TokenCovariance, TokenLaw
 
 if TYPE_CHECKING:
     from sparsetoken.losses import Loss
@@ -68,7 +68,8 @@ def _direction(given: Any) -> tuple[float, ...]:
 
 def _cosines(given: Any) -> tuple[tuple[str, float], ...]:
     pairs = dict(given) if isinstance(given, Mapping) or _are_pairs(given) else {}
-    if not pairs or len(pairs) < len(given) or not all(isinstance(name, str) for name in pairs):
+    named = all(isinstance(name, str) and name for name in pairs)
+    if not pairs or len(pairs) < len(given) or not named:
         legal = "a mapping from names of directions to numbers"
         remedy = 'Write st.Query(cosines={"place": 0.8}), for example.'
         raise InvalidInput("cosines of the query", legal, given, remedy)
@@ -260,21 +261,32 @@ class Readout:
     )
 
 
-def check_query(query: Any, tokens: TokenLaw) -> None:
-    """Raise `InvalidInput` unless a query is one of a problem with these tokens."""
-    if not isinstance(query, Query) or query.cosine is not None:
-        return
-    if query.cosines is not None:
-        remedy = "Cosines with several directions belong to a Task."
-        raise InvalidInput("query", "Query(cosine, sharpness) for one signal", query, remedy)
-    d, size = tokens.dimension, len(query.vector)
-    if d is None:
-        remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
-        legal = "Query(cosine, sharpness) for isotropic tokens"
-        raise InvalidInput("query", legal, f"a vector of {size} numbers", remedy)
-    if size != d:
-        remedy = "It stands in the coordinates of the signal."
-        raise InvalidInput("vector of the query", f"of shape ({d},)", f"shape ({size},)", remedy)
+def query_cosines(query: Any, directions: tuple[str, ...], tokens: TokenLaw) -> tuple[float, ...]:
+    """Return the cosines of a given query with directions, 0 with those that are left out.
+
+    A cosine alone is that with the one direction. A vector has cosines among tokens with a
+    covariance, whose signals are known.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no `Query`, or one of other directions or tokens.
+    """
+    if isinstance(query, Query):
+        if isinstance(tokens, TokenCovariance) and len(query.vector or ()) == tokens.dimension:
+            return tuple(np.clip(tokens.signals @ query.vector, -1, 1).tolist())
+        one = query.cosine is not None and len(directions) == 1
+        given = {directions[0]: query.cosine} if one else dict(query.cosines or ())
+        if given and given.keys() <= set(directions):
+            return tuple(given.get(name, 0.0) for name in directions)
+    legal, example = "Query(cosine=...) of the one signal", "cosine=0.8"
+    if len(directions) > 1:
+        legal = f"Query(cosines=...) of {', '.join(directions)}"
+        example = f"cosines={{{directions[0]!r}: 0.8}}"
+    d = tokens.dimension
+    legal += " for isotropic tokens" if d is None else f", or Query(vector=...) of shape ({d},)"
+    remedy = f"Write st.Query({example}, sharpness=2.0), for example."
+    raise InvalidInput("query", legal, query, remedy)
 
 
 def require_steps(given: Any) -> None:

@@ -16,7 +16,7 @@ from sparsetoken.model.stages import (
     Query,
     Readout,
     TwoSteps,
-    check_query,
+    query_cosines,
     require_readout,
 )
 from sparsetoken.model.tokens import Isotropic, check_dimension
@@ -77,11 +77,12 @@ class TrialPlan:
 
     def _check_given_query(self) -> None:
         query, tokens = self.model.query, self.problem.tokens
-        check_query(query, tokens)
-        if isinstance(query, Query) and isinstance(tokens, Isotropic):
+        if not isinstance(query, Query):
+            return
+        (s,), k = query_cosines(query, ("",), tokens), query.sharpness
+        if isinstance(tokens, Isotropic):
             # Of other tokens, what scores are like depends on the direction.
-            k, axis = query.sharpness, np.array([1.0, 0.0])
-            self._check_query(TrainedQuery(query, k * query.cosine, k, axis))
+            self._check_query(TrainedQuery(query, k * s, k, np.array([1.0, 0.0])))
 
     def _check_query(self, trained: TrainedQuery) -> None:
         for problem in (self.problem, self.tested):

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,7 +17,7 @@ from sparsetoken.losses import Loss
 from sparsetoken.model.base import Problem
 from sparsetoken.model.models import Model, Pooled, QueriedModel
 from sparsetoken.model.network_checks import check_metric
-from sparsetoken.model.stages import Query, Readout
+from sparsetoken.model.stages import Readout, query_cosines
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.results import TaskOutcome, TaskPrediction, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
@@ -40,18 +40,6 @@ _SEED = 20251127  # any fixed number: the same nodes in every run
 _BLOCK = 2**20  # normals in memory at once
 _PRODUCTS = 2**23  # numbers that products of the order parameters may take in each scramble
 _HEIGHTS = 16  # nodes along the score, shifted together at each node of the features
-
-
-class TaskQuery(NamedTuple):
-    """The direction of a query by its cosines with those of the task, and its sharpness."""
-
-    cosines: tuple[float, ...]
-    sharpness: float
-
-    @property
-    def sine(self) -> float:
-        """The share of the query beside the directions of the task."""
-        return math.sqrt(max(1 - math.hypot(*self.cosines) ** 2, 0.0))
 
 
 def predict_task(
@@ -131,8 +119,15 @@ class TaskFeatures(Features):
         self._law = law = task.for_loss(loss)
         isotropic_only(law.tokens, "A readout on a task")
         check_metric(law, loss)
-        self._model, self._query = model, _query_of(law.directions, model)
-        beside = self._query is not None and self._query.sharpness > 0 and self._query.sine > 0
+        self._model, self._query = model, None
+        if isinstance(model, QueriedModel):
+            query: Any = model.query
+            s = query_cosines(query, law.directions, law.tokens)
+            rest = math.sqrt(max(1 - math.hypot(*s) ** 2, 0.0))
+            self._query = query.sharpness * np.array([*s, rest])
+        elif not isinstance(model, Pooled):
+            raise InvalidInput("model on a task", "Pooled() or one with a query", model)
+        beside = self._query is not None and self._query[-1] > 0
         J = len(law.directions) + beside
         super().__init__(task, isotropic(J))
         self.removed = np.eye(J)[None]
@@ -160,7 +155,7 @@ class TaskFeatures(Features):
             scrambles.append([np.concatenate(column) for column in zip(*parts, strict=True)])
         a, C, y, weight = (np.stack(column) for column in zip(*scrambles, strict=True))
         if not np.isfinite(C).all():
-            got = self._query.sharpness if self._query is not None else math.nan
+            got = math.nan if self._query is None else self._model.query.sharpness
             raise InvalidInput("sharpness on a task", "so small that weights are numbers", got)
         if not C.any():
             legal = "> 0 for some tokens that are attended"
@@ -181,7 +176,7 @@ class TaskFeatures(Features):
         p, P = solution.state.p, len(self._law.directions)
         overlaps, gram = p[None, :P], np.array([[self.squared_norm(solution)]])
         if self._query is not None:
-            q = self._query.sharpness * np.array([*self._query.cosines, self._query.sine])
+            q = self._query
             cross = float(q[: len(p)] @ p)
             overlaps = np.stack([q[:P], p[:P]])
             gram = np.array([[q @ q, cross], [cross, gram[0, 0]]])
@@ -232,34 +227,8 @@ class MetricScores(ScoreLaw):
         return 0.0
 
 
-def _query_of(names: tuple[str, ...], model: Model) -> TaskQuery | None:
-    """Return the query of a model, None of a pooled one."""
-    if isinstance(model, Pooled):
-        return None
-    if not isinstance(model, QueriedModel):
-        raise InvalidInput("model on a task", "Pooled() or one with a query", model)
-    query = model.query
-    given: dict[str, float] = {}
-    if isinstance(query, Query):
-        given = dict(query.cosines or ())
-        if query.cosine is not None and len(names) == 1:
-            given = {names[0]: query.cosine}
-    if not (isinstance(query, Query) and given):
-        one = "Query(cosine, sharpness) of the one direction"
-        several = f"Query(cosines=...) of {', '.join(names)}"
-        legal = one if len(names) == 1 else several
-        example = f"st.Query(cosines={{{names[0]!r}: 0.8}}, sharpness=2.0)"
-        remedy = "" if len(names) == 1 else f"Write {example}, for example."
-        raise InvalidInput("query on a task", legal, query, remedy)
-    for name in given:
-        if name not in names:
-            legal = f"of {', '.join(names)}" if names[0] else "Query(cosine, sharpness) here"
-            raise InvalidInput("cosines of the query", legal, name)
-    return TaskQuery(tuple(given.get(name, 0.0) for name in names), query.sharpness)
-
-
 def _features(
-    bags: Bags, model: Model, query: TaskQuery | None
+    bags: Bags, model: Model, query: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the amounts of the directions, the amplitude of the noise and the target of bags."""
     P, scale = len(bags.task.directions), bags.scale
@@ -269,8 +238,7 @@ def _features(
         if query is None or not isinstance(model, QueriedModel):
             a = np.full(scale.shape, 1 / bags.task.length)
         else:
-            direction = np.array([*query.cosines, query.sine])[: along.shape[2]]
-            a = model.weights(query.sharpness * (along @ direction))
+            a = model.weights(along @ query[: along.shape[2]])
         amounts = np.einsum("nl,nlj->nj", a, along)
         C = np.linalg.norm(a * scale, axis=1)
     return amounts, C, y

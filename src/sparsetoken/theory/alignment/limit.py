@@ -12,7 +12,7 @@ from jaxtyping import Float
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.stages import Query, TwoSteps, check_query
+from sparsetoken.model.stages import Query, TwoSteps, query_cosines
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory.spectrum import TokenSpectrum, spectrum_of
 
@@ -50,17 +50,17 @@ def query_law(problem: SparseTokenProblem, query: Query | TwoSteps) -> QueryLaw:
     Raises
     ------
     InvalidInput
-        If scores have no noise along a given query, or it is a vector that is none of these tokens.
+        If scores have no noise along a given query, or it is none of these tokens.
     """
     if isinstance(query, TwoSteps):
         return trained_law(problem, query)[0]
-    check_query(query, problem.tokens)
+    (s,) = query_cosines(query, ("",), problem.tokens)
     spectrum = spectrum_of(problem)
     if query.vector is not None:
         q = spectrum.turned(np.array(query.vector))
         law = QueryLaw(q, np.zeros(len(q)), query.sharpness)
     else:  # a unit vector, whose rest is uniform beside the signal
-        s, xi = query.cosine, spectrum.signal
+        xi = spectrum.signal
         law = QueryLaw(s * xi, (1 - s**2) * (1 - xi**2) / (len(xi) - 1), query.sharpness)
     if law.width(spectrum) <= 0:
         remedy = "Add a little to the diagonal of the within covariance, or turn the query."
