@@ -2,30 +2,25 @@
 A model of your own
 ===================
 
-A model is a class with a method that returns the weights of the tokens. Theory
-and simulation can then use it. Here the two tokens with the
-largest scores share the weight.
+A model is a network with a query, and a network is a class with a method that
+returns the weights of the tokens. Theory and simulation can then use it. Here
+the two tokens with the largest scores share the weight.
 """
-
-import dataclasses
-from typing import ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import sparsetoken as st
-from sparsetoken.model import QueriedModel
 
 # %%
-# The model has a query, as attention has, and computes the weights of the tokens
-# from their scores under the query.
+# The network computes the weights of the tokens from their scores under the
+# query. The model has a query, as attention has, and this network.
 
 
-@dataclasses.dataclass(frozen=True)
-class TopTwo(QueriedModel):
+class LargestTwo(st.networks.QueryNetwork):
     """The mean of the two tokens with the largest scores."""
 
-    name: ClassVar[str] = "top_two"
+    trainable = False  # by descent: the weights jump
 
     def weights(self, scores):
         """Return 1/2 for the two largest of each row."""
@@ -33,6 +28,13 @@ class TopTwo(QueriedModel):
         largest = np.argsort(scores, axis=-1)[..., -2:]
         np.put_along_axis(chosen, largest, 0.5, axis=-1)
         return chosen
+
+
+class TopTwo(st.model.QueriedModel):
+    """The model with this network."""
+
+    name = "top_two"
+    network = LargestTwo()
 
 
 # %%

@@ -6,7 +6,6 @@ power show what is detected.
 """
 
 import dataclasses
-from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from sparsetoken.losses import CustomLoss
+from sparsetoken.model import networks
 from sparsetoken.model.models import (
     MODELS,
     Attention,
@@ -24,6 +24,7 @@ from sparsetoken.model.models import (
     QueriedModel,
     Vectorized,
 )
+from sparsetoken.model.networks import QueryNetwork
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.simulation import align, draw_training_set, is_separable, performance, simulate
@@ -34,16 +35,18 @@ from token_laws import tokens
 STEPS = TwoSteps(alpha0=3.0, eta_q=20.0)
 
 
-@dataclasses.dataclass(frozen=True)
-class TopTwo(QueriedModel):
-    """The mean of the two tokens with the largest scores."""
-
-    name: ClassVar[str] = "top_two"
-
+class LargestTwo(QueryNetwork):
     def weights(self, scores):
         chosen = np.zeros_like(scores)
         np.put_along_axis(chosen, np.argsort(scores, axis=-1)[..., -2:], 0.5, axis=-1)
         return chosen
+
+
+class TopTwo(QueriedModel):
+    """The mean of the two tokens with the largest scores."""
+
+    name = "top_two"
+    network = LargestTwo()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,7 +252,7 @@ def test_the_engines_have_one_law(case):
 @pytest.mark.usefixtures("_few_draws")
 def test_weights_that_do_not_see_what_samples_share_are_told_apart(monkeypatch):
     seen = outcomes(SEEING, "tensors", 24)
-    monkeypatch.setattr(Elementwise, "sees_mean", False)
+    monkeypatch.setattr(networks.Elementwise, "sees_mean", False)
     assert not same_law(outcomes(SEEING, "reduced", 24), seen)
 
 

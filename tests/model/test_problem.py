@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.problem import Isotropic, SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.tokens import Isotropic
 
 
 def test_there_are_at_most_as_many_informative_tokens_as_tokens():

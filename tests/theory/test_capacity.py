@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import Attention, make_model
+from sparsetoken.model.networks import Softmax
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.numerics.errors import stated_error
@@ -214,7 +215,7 @@ def test_nodes_of_any_proposal_have_the_law_of_the_features():
         1: Proposal(np.linspace(-0.2, 0.3, 6), root),
         -1: Proposal(np.linspace(0.2, -0.3, 6), root, plain=0.4),
     }
-    features = TokenFeatures(problem, query, Attention())
+    features = TokenFeatures(problem, query, Softmax())
     law, _ = drawn_law(features, proposals, {1: 2**10, -1: 2**11}, 0)
     for label in (1, -1):
         ours, theirs = ((one.y[0] == label) for one in (law, plain))

@@ -12,7 +12,8 @@ from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.models import Attention, Elementwise, Pooled, QueriedModel
+from sparsetoken.model.models import Attention, Elementwise, Pooled
+from sparsetoken.model.networks import QueryNetwork
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.numerics.quadrature import sobol_sequence
@@ -136,7 +137,7 @@ def test_constant_weights_are_pooling():
     assert found.training_loss == pytest.approx(pooled.training_loss, abs=1e-4)
 
 
-class AbsoluteScores(QueriedModel):
+class AbsoluteScores(QueryNetwork):
     sees_mean = True
 
     def weights(self, scores):
@@ -145,7 +146,7 @@ class AbsoluteScores(QueriedModel):
 
 def test_tokens_that_must_be_drawn_are_refused_in_too_long_samples():
     query = Query(0.9, 1.0)
-    features = TokenFeatures(SparseTokenProblem(22_000, 1, 3.0), query, AbsoluteScores(query))
+    features = TokenFeatures(SparseTokenProblem(22_000, 1, 3.0), query, AbsoluteScores())
     with pytest.raises(InvalidInput, match="one by one"):
         features.law(64)
 

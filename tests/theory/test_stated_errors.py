@@ -65,7 +65,7 @@ def test_a_small_training_error_is_within_its_error():
     mean = variance = 0.0
     for y in (1.0, -1.0):
         g, signal = rng.standard_normal((n, L)), (np.arange(L) < R) * (y > 0)
-        a = st.Attention(query).weights(query.sharpness * (g + theta * s * signal))
+        a = st.networks.Softmax().weights(query.sharpness * (g + theta * s * signal))
         A, B, square = a @ signal, np.sum(a * g, axis=1), np.sum(a**2, axis=1)
         along, across = theta * s * A + B, theta * math.sqrt(1 - s**2) * A
         score = y * (w.query * along + w.orthogonal * across + w.bias)

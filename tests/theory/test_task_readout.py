@@ -57,7 +57,7 @@ def _simulated(task, model, readout, d, rng, tests=2000):
 
     def features(n):
         X, y = task.sample(n, axes[:P], rng)
-        return np.einsum("nl,nld->nd", model.weights(model.query.sharpness * (X @ q)), X), y
+        return np.einsum("nl,nld->nd", model.network.weights(model.query.sharpness * (X @ q)), X), y
 
     F, y = features(round(readout.alpha1 * d))
     fit = fit_readout(F, y, readout.loss, readout.ridge)

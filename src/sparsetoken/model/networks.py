@@ -6,16 +6,17 @@ Descent trains the columns of U and c.
 """
 
 from sparsetoken.model.architectures.base import Architecture
-from sparsetoken.model.architectures.linear import Pooled
 from sparsetoken.model.architectures.networks import (
     DeepSets,
     Elementwise,
     Gated,
+    QueryNetwork,
     SelfAttention,
     Softmax,
 )
 from sparsetoken.model.architectures.own import Network
 from sparsetoken.model.architectures.transformer import Transformer
+from sparsetoken.model.models import Pooled
 
 __all__ = [
     "Architecture",
@@ -24,6 +25,7 @@ __all__ = [
     "Gated",
     "Network",
     "Pooled",
+    "QueryNetwork",
     "SelfAttention",
     "Softmax",
     "Transformer",

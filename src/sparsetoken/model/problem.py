@@ -10,12 +10,12 @@ from sparsetoken.base.parameters import SIZES, Linear, Log, Range, parameter, va
 from sparsetoken.base.validation import Integers, InvalidInput, Reals, real
 from sparsetoken.model.base import Latent, Problem
 from sparsetoken.model.concepts import ConceptProblem
-from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw, check_signals, token_law
+from sparsetoken.model.tokens import Isotropic, TokenLaw, check_signals, token_law
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = ["Isotropic", "Letters", "SparseTokenProblem", "TokenCovariance"]
+__all__ = ["Letters", "SparseTokenProblem"]
 
 
 class Letters(NamedTuple):

@@ -38,7 +38,7 @@ class FeatureSampler(abc.ABC):
     @property
     def positions(self) -> int:
         """How many positions have weights of their own."""
-        return 1
+        return int(self.model.weights_per_dimension(self.problem.length))
 
     def check_query(self, trained: TrainedQuery) -> None:  # noqa: B027
         """Raise `InvalidInput` if the model cannot work with this query."""
@@ -98,11 +98,6 @@ class PooledSampler(FeatureSampler):
 
 class VectorizedSampler(FeatureSampler):
     """Samples the L d entries of the tokens."""
-
-    @property
-    def positions(self) -> int:
-        """L: every position has weights of its own."""
-        return self.problem.length
 
     def draw(
         self,
@@ -179,7 +174,7 @@ class QueriedSampler(FeatureSampler):
         """Refuse weights that overflow."""
         noise = math.hypot(1.0, trained.effect_width)
         shift = self.problem.strength * abs(trained.projected) / noise
-        self.model.check_sharpness(trained.query.sharpness * noise, shift)
+        self.model.network.check_sharpness(trained.query.sharpness * noise, shift)
 
     def sharpness(self, query: Query) -> float:
         """Return the factor of the projections, in widths of their noise."""
@@ -228,11 +223,11 @@ class QueriedSampler(FeatureSampler):
         g = rng.standard_normal((len(positive), L))
         t, zeta = g.copy(), None
         t[:, :R] += theta * trained.projected * positive[:, None]
-        if self.model.sees_mean and trained.effect_width > 0:
+        if self.model.network.sees_mean and trained.effect_width > 0:
             zeta = rng.standard_normal(len(positive))
             t += trained.effect_width * zeta[:, None]
         t *= self.sharpness(trained.query)
-        a = self.model.weights(t)
+        a = self.model.network.weights(t)
         return Scalars(
             A=np.where(positive, a[:, :R].sum(axis=1), 0.0),
             B=np.einsum("nl,nl->n", a, g),
@@ -246,7 +241,7 @@ class QueriedSampler(FeatureSampler):
         assert trained is not None
         sharpness = self.sharpness(trained.query) * trained.scale
         scores = sharpness * (X @ trained.direction)
-        return np.matmul(self.model.weights(scores)[:, None, :], X)[:, 0]
+        return np.matmul(self.model.network.weights(scores)[:, None, :], X)[:, 0]
 
     def scores(
         self, trained: TrainedQuery | None, projections: Projections, rng: np.random.Generator

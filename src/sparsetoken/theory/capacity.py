@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from sparsetoken.base.validation import real
-from sparsetoken.model.models import Attention, Model, QueriedModel, Vectorized
-from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
+from sparsetoken.model.models import Attention, Model
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Query
+from sparsetoken.model.tokens import Isotropic
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import CONVERGED, Capacity, Status, StatusCode
@@ -154,9 +155,9 @@ def capacity_of(
     if isinstance(problem.tokens, Isotropic):
         return _of_one(problem, model, query, tolerance)
     spectrum = spectrum_of(problem)
-    if not isinstance(model, QueriedModel):
+    if query is None:
         whole = problem.length * spectrum.mean_token(problem.length)
-        if isinstance(model, Vectorized) and problem.length > 1:
+        if model.weights_per_dimension(problem.length) > 1:
             gain(spectrum.within, spectrum.signal)  # refuses: differences of tokens have S_w
         return _of_one(_like(problem, gain(whole, spectrum.signal)), model, None, tolerance)
     stronger = gain(spectrum.within, spectrum.signal)  # refuses an S_w without an inverse
@@ -181,7 +182,7 @@ def _of_one(
         if found.featureless:
             return Capacity(0.0, 0.0, 0.0, 0, CONVERGED)
         separation = least_violation(found)
-    elif found.model.sees_mean:
+    elif found.network.sees_mean:
         return _no_limit(_SMALL_WEIGHTS)
     else:  # the weights add up to 1, and C >= 1/sqrt(L)
         separation = separation_of(found, tolerance)

@@ -11,9 +11,10 @@ import numpy as np
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
-from sparsetoken.model.models import Model, Pooled, QueriedModel
-from sparsetoken.model.problem import Isotropic, SparseTokenProblem
+from sparsetoken.model.models import Model
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
+from sparsetoken.model.tokens import Isotropic
 from sparsetoken.results import Overlaps, ReadoutOutcome
 from sparsetoken.theory.alignment.limit import QueryLaw, query_law
 from sparsetoken.theory.feature_law import FeatureLaw
@@ -227,10 +228,8 @@ class LinearFeatures(ModelFeatures):
     def __init__(self, problem: SparseTokenProblem, model: Model) -> None:
         self._spectrum = spectrum_of(problem)
         xi, first = self._spectrum.signal, self._covariance(problem.length)
-        if isinstance(model, Pooled):
-            super().__init__(problem, model, Covariances(first[None], Directions(xi[:, None])))
-            return
-        differences = np.tile(self._spectrum.within, problem.length - 1)
+        copies = model.weights_per_dimension(problem.length)
+        differences = np.tile(self._spectrum.within, copies - 1)
         values = np.concatenate([first, differences])
         direction = np.concatenate([xi, np.zeros(len(differences))])
         directions = Directions(direction[:, None])
@@ -275,9 +274,9 @@ class QueriedFeatures(ModelFeatures):
         If tokens of a sample share an effect, and the weights see it.
     """
 
-    def __init__(self, problem: SparseTokenProblem, model: QueriedModel) -> None:
+    def __init__(self, problem: SparseTokenProblem, model: Model) -> None:
         self.spectrum = spectrum_of(problem)
-        if self.spectrum.has_effect and model.sees_mean:
+        if self.spectrum.has_effect and model.network.sees_mean:
             remedy = "Simulate it with st.simulate, or leave between out."
             legal = f"without a between covariance for {type(model).__name__}, whose weights see it"
             raise InvalidInput("tokens", legal, problem.tokens, remedy)
@@ -348,6 +347,4 @@ def model_features(model: Model, problem: SparseTokenProblem, query: Query | Non
     """
     if isinstance(problem.tokens, Isotropic):
         return IsotropicFeatures(model, problem, query)
-    if isinstance(model, QueriedModel):
-        return QueriedFeatures(problem, model)
-    return LinearFeatures(problem, model)
+    return LinearFeatures(problem, model) if query is None else QueriedFeatures(problem, model)

@@ -33,8 +33,8 @@ def advice_on(problem: SparseTokenProblem, model: Model, query: Query | None) ->
     """Return advice about the query, a sentence or two for each problem, with the remedy."""
     if query is None:
         return ()
-    steps = model.query
-    away = turning_away(problem, query.cosine) if isinstance(steps, TwoSteps) else ""
-    remedy = "eta_q or beta" if isinstance(steps, TwoSteps) else "the sharpness"
+    found = isinstance(model.query, TwoSteps)
+    away = turning_away(problem, query.cosine) if found else ""
+    remedy = "eta_q or beta" if found else "the sharpness"
     pools = blunt(problem, query.sharpness, remedy) if isinstance(model, Attention) else ""
     return tuple(filter(None, (away, pools)))

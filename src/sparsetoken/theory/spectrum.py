@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput
-from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
-from sparsetoken.model.tokens import TokenCovariance, TokenLaw
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.theory.readout.covariances import (
     LEAST_EIGENVALUE,
     common_basis,

@@ -235,10 +235,10 @@ def _features(
     Z, y = bags.seen(bags.normals[..., :P])
     along = np.concatenate([Z, scale[..., None] * bags.normals[..., P:]], axis=2)
     with np.errstate(over="ignore", invalid="ignore"):  # refused where all nodes are known
-        if query is None or not isinstance(model, QueriedModel):
+        if query is None:
             a = np.full(scale.shape, 1 / bags.task.length)
         else:
-            a = model.weights(along @ query[: along.shape[2]])
+            a = model.network.weights(along @ query[: along.shape[2]])
         amounts = np.einsum("nl,nlj->nj", a, along)
         C = np.linalg.norm(a * scale, axis=1)
     return amounts, C, y

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from scipy.special import ndtri_exp
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.models import QueriedModel
+from sparsetoken.model.architectures.networks import QueryNetwork
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, even_uniforms
@@ -43,7 +43,7 @@ class TokenFeatures:
 
     problem: SparseTokenProblem
     query: Query
-    model: QueriedModel
+    network: QueryNetwork
 
     def law(self, points: int) -> FeatureLaw:
         """Return nodes of the law, so many for each class and scramble, a power of two.
@@ -69,11 +69,11 @@ class TokenFeatures:
     @property
     def covariance(self) -> np.ndarray:
         """The covariance of the part of (a_1, a_2) that is independent of the nodes."""
-        return np.diag([0.0 if self.model.sees_mean else 1 / self.problem.length, 0.0])
+        return np.diag([0.0 if self.network.sees_mean else 1 / self.problem.length, 0.0])
 
     def weights(self, projections: np.ndarray) -> np.ndarray:
         """Return the weights of tokens with projections of shape (nodes, L)."""
-        return np.asarray(self.model.weights(self.query.sharpness * projections))
+        return np.asarray(self.network.weights(self.query.sharpness * projections))
 
     def of_groups(self, groups: list[Group], label: int) -> tuple[np.ndarray, np.ndarray]:
         """Return a (nodes, 2) and C (nodes, 1) of samples with tokens in these groups.
@@ -88,7 +88,7 @@ class TokenFeatures:
             tokens[:, :informative] += self._shift
             w = self.weights(tokens)
             A, B = w[:, :informative].sum(axis=1), np.einsum("nl,nl->n", w, g)
-            if not self.model.sees_mean:
+            if not self.network.sees_mean:
                 B -= g.mean(axis=1)
             C = np.sqrt(np.einsum("nl,nl->n", w, w))
         theta, s = self.problem.strength, self.query.cosine
@@ -102,7 +102,7 @@ class TokenFeatures:
         sums = [self._sums(t, u, top) for t, u in shifted]
         a, ag, a2, g = np.sum(sums, axis=0)
         A = sums[0][0] if groups[0].size else np.zeros_like(top)
-        if self.model.sees_mean:
+        if self.network.sees_mean:
             return A, ag, np.sqrt(a2)
         return A / a, ag / a - g / self.problem.length, np.sqrt(a2) / a
 
@@ -117,13 +117,13 @@ class TokenFeatures:
         cut = g[:, -1]
         small = _small_sums(self, shift, group.size, g.shape[1]).at(cut, group.normals).T
         small[2] = np.maximum(small[2], small[0] ** 2 / group.small)  # Cauchy and Schwarz
-        if not self.model.sees_mean:
+        if not self.network.sees_mean:
             scale = weigh(cut + shift, top)
             small[:3] *= np.stack([scale, scale, scale**2])
         return sums + small
 
     def _weight_of_token(self) -> Weigh:
-        weigh, k = self.model.token_weights(self.problem.length), self.query.sharpness
+        weigh, k = self.network.token_weights(self.problem.length), self.query.sharpness
         assert weigh is not None  # without it all tokens are drawn
         return lambda t, other: weigh(k * t, k * other)
 
@@ -131,7 +131,7 @@ class TokenFeatures:
     def most_drawn(self) -> int:
         """The size of groups up to which tokens are drawn one by one."""
         length = self.problem.length
-        return length if self.model.token_weights(length) is None else _ONE_BY_ONE
+        return length if self.network.token_weights(length) is None else _ONE_BY_ONE
 
     def layout(self, label: int) -> Layout:
         """Return which coordinates stand for which tokens of this class."""

@@ -191,7 +191,7 @@ def test_beside_a_shared_effect_only_linear_models_have_a_capacity():
         assert found.status == "no_limit"
         assert "st.simulation.is_separable" in found.status.remedy
         assert np.isnan([found.capacity, found.numerical_error]).all()
-        if model.sees_mean:
+        if model.network.sees_mean:
             continue
         hinge = st.predict(problem, model, st.Readout("hinge", ridge=0.0), tolerance=1e-2)
         assert hinge.status == "no_limit"

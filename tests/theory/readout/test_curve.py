@@ -123,7 +123,7 @@ def conditional_errors(problem, query, w, n, seed, model=Attention()):
     mean = variance = 0.0
     for y, share in ((1, pi), (-1, 1 - pi)):
         g, signal = rng.standard_normal((n, L)), (np.arange(L) < R) * (y > 0)
-        a = model.weights(k * (g + theta * s * signal))
+        a = model.network.weights(k * (g + theta * s * signal))
         A, B, C = a @ signal, np.sum(a * g, axis=1), np.sqrt(np.sum(a**2, axis=1))
         along, across = theta * s * A + B, theta * math.sqrt(1 - s**2) * A
         score = w.query * along + w.orthogonal * across + w.bias

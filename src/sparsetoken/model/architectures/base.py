@@ -1,54 +1,12 @@
-"""What a classifier and a network are: their interfaces, and sums of weighted tokens."""
+"""What a network is, and sums of weighted tokens."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from sparsetoken.base.parameters import value
-
-if TYPE_CHECKING:
-    from sparsetoken.model.problem import SparseTokenProblem
-
-__all__ = ["Architecture", "Model", "WeightedSum"]
-
-
-@value
-class Model:
-    """A classifier sign(<w, f(X)> + b) with its own features f.
-
-    Attributes
-    ----------
-    name : str
-        The word that the command line and JSON use.
-    query : Query or TwoSteps or None
-        The given query, or how it is found; None for a model without one.
-
-    See Also
-    --------
-    QueriedModel : A model with a query.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> isinstance(st.Pooled(), st.model.Model), st.Pooled().name, st.Pooled().query
-    (True, 'pooled', None)
-    """
-
-    name: ClassVar[str]
-
-    @property
-    def query(self) -> Any:
-        """The query, or how it is found."""
-        return None
-
-    def weights_per_dimension(self, length: int) -> int:
-        """Return the number of trained weights of the readout, divided by the dimension."""
-        return 1
-
-    def check_test_problem(self, problem: SparseTokenProblem, tested: SparseTokenProblem) -> None:
-        """Raise `InvalidInput` unless a model trained on one problem can be tested on another."""
+__all__ = ["Architecture", "WeightedSum"]
 
 
 class Architecture(abc.ABC):
@@ -80,6 +38,11 @@ class Architecture(abc.ABC):
     @property
     def symmetric(self) -> bool:
         """Whether a permutation of the tokens changes no score, and permutes the attention."""
+        return True
+
+    @property
+    def trainable(self) -> bool:
+        """Whether descent can train it: its scores have derivatives."""
         return True
 
     @abc.abstractmethod

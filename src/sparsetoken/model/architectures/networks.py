@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sparsetoken.base.parameters import POSITIVE, Linear, Log, Range, parameter, value
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.architectures.base import (
     Architecture,
     WeightedSum,
@@ -16,11 +20,13 @@ from sparsetoken.model.architectures.base import (
 from sparsetoken.model.architectures.weights import (
     ACTIVATIONS,
     elementwise_weights,
+    largest_weight,
     softmax_weights,
 )
 from sparsetoken.numerics.backend import namespace
 
 _MOST_UNITS = 64
+_LARGEST_EXPONENT = 300.0  # e^300 squared is still a float64
 
 
 def _temperature() -> Any:
@@ -33,14 +39,63 @@ def _units(help: str, default: int) -> Any:
     return parameter(help, default=default, whole=True, range=sizes, slider=Linear(1, 4))
 
 
-class QueryNetwork(WeightedSum):
-    """A network whose weights of the tokens depend on scores beta <x_l, q>, one query a head."""
+def activation_parameter() -> Any:
+    """Declare the function phi of the weights of the tokens."""
+    return parameter(
+        "weights of the tokens: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp",
+        r"\phi",
+        default="erf",
+        choices=tuple(ACTIVATIONS),
+    )
 
-    beta: float
+
+class QueryNetwork(WeightedSum):
+    """A network whose weights of the tokens depend on scores beta <x_l, q>, one query a head.
+
+    Attributes
+    ----------
+    beta : float
+    sees_mean : bool
+        Whether the weights depend on a shift of all scores; if not, they add up to 1.
+
+    See Also
+    --------
+    sparsetoken.model.QueriedModel : A model that weighs tokens as such a network.
+    Softmax : An example.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> isinstance(st.networks.Softmax(), st.networks.QueryNetwork)
+    True
+    """
+
+    beta: float = 1.0
+    sees_mean: ClassVar[bool] = False
 
     @abc.abstractmethod
     def weights(self, scores: Any) -> Any:
         """Return the weights of the tokens, from scores of shape (..., L)."""
+
+    def token_weights(self, length: int) -> Callable[[Any, Any], Any] | None:
+        """Return the weights of tokens by themselves, None where they depend on other tokens.
+
+        They are a function of scores and the score of another token. Where `sees_mean` is false,
+        they are relative to that token, and weights are these over their sum. With it the many
+        small tokens of long samples need not be drawn one by one.
+        """
+        return None
+
+    def check_sharpness(self, sharpness: float, shift: float) -> None:
+        """Raise `InvalidInput` if weights overflow.
+
+        Parameters
+        ----------
+        sharpness : float
+            k.
+        shift : float
+            theta |s|, the mean of the largest projection; noise adds up to 7.
+        """
 
     def weights_of_heads(self, H: Any, c: Any) -> Any:
         return self.weights(self.beta * H[:, : self.heads].T)
@@ -78,12 +133,26 @@ class Softmax(QueryNetwork):
     def weights(self, scores: Any) -> Any:
         return softmax_weights(scores)
 
+    def token_weights(self, length: int) -> Callable[[Any, Any], Any]:
+        """Return e^(score - other)."""
+        return lambda scores, other: np.exp(scores - other)
+
+
+@value
+class Hardmax(QueryNetwork):
+    """All weight on the token with the largest score."""
+
+    trainable = False
+
+    def weights(self, scores: Any) -> Any:
+        return largest_weight(scores)
+
 
 @value
 class Elementwise(QueryNetwork):
     """Attention without normalisation, mean_l phi(beta H_q)_l H_wl + b.
 
-    Columns q and w.
+    Columns q and w. Descent refuses relu.
 
     See Also
     --------
@@ -97,17 +166,33 @@ class Elementwise(QueryNetwork):
     ('q', 'w')
     """
 
-    activation: str = parameter(
-        "weights of the tokens: erf (1 + erf), sigmoid, tanh, linear (1 + x) or exp",
-        r"\phi",
-        default="erf",
-        choices=tuple(name for name in ACTIVATIONS if name != "relu"),
-        remedy="Others have a kink where a projection is 0, as all are at q = 0.",
-    )
+    activation: str = activation_parameter()
     beta: float = _temperature()
+
+    sees_mean: ClassVar[bool] = True
+
+    @property
+    def trainable(self) -> bool:
+        """Whether there is no kink where a projection is 0, as all are at q = 0."""
+        return self.activation != "relu"
 
     def weights(self, scores: Any) -> Any:
         return elementwise_weights(scores, self.activation)
+
+    def token_weights(self, length: int) -> Callable[[Any, Any], Any]:
+        """Return phi(score) / L."""
+        return lambda scores, other: ACTIVATIONS[self.activation](scores) / length
+
+    def check_sharpness(self, sharpness: float, shift: float) -> None:
+        """Raise `InvalidInput` if the activation is exp and k (theta |s| + 7) exceeds 300."""
+        exponent = sharpness * (shift + 7)
+        if self.activation == "exp" and exponent > _LARGEST_EXPONENT:
+            raise InvalidInput(
+                "sharpness with activation exp",
+                f"small enough that k (theta |s| + 7) <= {_LARGEST_EXPONENT:g}",
+                f"k = {sharpness:g}, where it is {exponent:g}",
+                "exp(k t) overflows; use a smaller sharpness or a bounded activation.",
+            )
 
 
 @value

@@ -137,8 +137,11 @@ def is_torch(given: Any) -> bool:
 
 
 def network_of(given: Any) -> Architecture:
-    """Return a network, or raise `InvalidInput`."""
+    """Return a network that descent can train, or raise `InvalidInput`."""
     if not isinstance(given, Architecture):
         remedy = FROM_TORCH if is_torch(given) else "Write st.networks.Softmax(), for example."
         raise InvalidInput("network", "one of sparsetoken.model.networks", given, remedy)
+    if not given.trainable:
+        remedy = "Its weights have a kink where a projection is 0, as all are at q = 0."
+        raise InvalidInput("network", "one that descent can train", given, remedy)
     return given

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from sparsetoken.model.problem import Isotropic, SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, TwoSteps
+from sparsetoken.model.tokens import Isotropic
 from sparsetoken.results import CONVERGED, Status, StatusCode
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.spectrum import spectrum_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps, require_steps
-from sparsetoken.model.tokens import isotropic_only
+from sparsetoken.model.tokens import Isotropic, isotropic_only
 from sparsetoken.model.values import require_numbers
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory.alignment.limit import first_step, second_step, slopes

@@ -8,8 +8,9 @@ import math
 import os
 from collections.abc import Sequence
 
-from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps, require_steps
+from sparsetoken.model.tokens import Isotropic
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.backend import with_x64
 from sparsetoken.results import Alignment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparsetoken.model.models import HardAttention, Model, Pooled, QueriedModel, Vectorized
+from sparsetoken.model.models import HardAttention, Model, Pooled, Vectorized
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.model.tokens import isotropic_only
@@ -31,12 +31,11 @@ def features_of(
         return pooled_law(problem)
     if isinstance(model, Vectorized):
         return vectorized_law(problem)
-    assert isinstance(model, QueriedModel)
     assert query is not None
     if isinstance(model, HardAttention):
         return hard_law(problem, query)
-    model.check_sharpness(query.sharpness, problem.strength * abs(query.cosine))
-    features = TokenFeatures(problem, query, model)
+    model.network.check_sharpness(query.sharpness, problem.strength * abs(query.cosine))
+    features = TokenFeatures(problem, query, model.network)
     return equal_weights(features) or features
 
 

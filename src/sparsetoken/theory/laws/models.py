@@ -20,9 +20,9 @@ def equal_weights(features: TokenFeatures) -> FeatureLaw | None:
     They do at sharpness 0, or where one token has all of a weight of 1. The noise of the tokens
     along the query is then Gaussian, too.
     """
-    problem, query, model = features.problem, features.query, features.model
+    problem, query = features.problem, features.query
     _, theta, R, L = problem.letters
-    if query.sharpness > 0 and (L > 1 or model.sees_mean):
+    if query.sharpness > 0 and (L > 1 or features.network.sees_mean):
         return None
     weights = features.weights(np.zeros((1, L)))
     if np.ptp(weights) > 0:

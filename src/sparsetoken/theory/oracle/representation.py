@@ -12,13 +12,13 @@ import scipy
 from scipy.special import log_ndtr, ndtr
 
 from sparsetoken.base.validation import InvalidInput, real
+from sparsetoken.model.architectures import networks
 from sparsetoken.model.models import (
     Attention,
     Elementwise,
     HardAttention,
     Model,
     Pooled,
-    QueriedModel,
     Vectorized,
 )
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
@@ -107,8 +107,8 @@ def best_error(
     check_model(model)
     check_length(problem.length)
     check_sharpness(model, sharpness)
-    if sharpness is not None and isinstance(model, QueriedModel):
-        model.check_sharpness(sharpness, problem.strength)
+    if sharpness is not None:
+        model.network.check_sharpness(sharpness, problem.strength)
     return best_test(model, problem, sharpness)
 
 
@@ -148,17 +148,20 @@ def best_test(
         return dataclasses.replace(_mean_test(problem), sharpness=math.nan)
     if isinstance(model, Vectorized):
         return _vectorized(problem)
-    if isinstance(model, Attention) and problem.length == 1 and sharpness is None:
+    network = model.network
+    if network == networks.Softmax() and problem.length == 1 and sharpness is None:
         sharpness = 0.0  # all are alike
-    free, hard = sharpness is None, isinstance(model, HardAttention)
+    free, hard = sharpness is None, network == networks.Hardmax()
+    exponential = network in (networks.Softmax(), networks.Elementwise("exp"))
+    alike = network.weights(np.zeros(1))[0] > 0  # k = 0 is pooling
     tests = []
     if problem.strength > 0 and sharpness != 0 and not hard:
         sums = oracle_tests(model, problem)
         k = _best_sharpness(sums, problem, near) if sharpness is None else sharpness
         tests.append(_best_level(sums, problem, k))
-    if (sharpness == 0 or (free and not hard)) and _weighs_alike(model):
+    if (sharpness == 0 or (free and not hard)) and alike:
         tests.append(_mean_test(problem))
-    if problem.strength > 0 and sharpness != 0 and (hard or (free and _is_exponential(model))):
+    if problem.strength > 0 and sharpness != 0 and (hard or (free and exponential)):
         tests.append(_largest_token_test(problem))
     tests.append(_always(problem, math.inf if hard else sharpness or 0.0))
     return min(tests, key=lambda test: test.test_error)
@@ -177,17 +180,6 @@ def error_of_test(model: Model, problem: SparseTokenProblem, test: Representatio
     if k == math.inf:
         return _largest_token_error(problem, c)
     return error_of_sum(oracle_tests(model, problem).token(k, c), problem, _FINAL)
-
-
-def _weighs_alike(model: Model) -> bool:
-    """Return whether k = 0 is pooling: scores of 0 give a weight > 0."""
-    return isinstance(model, QueriedModel) and bool(model.weights(np.zeros(1))[0] > 0)
-
-
-def _is_exponential(model: Model) -> bool:
-    return isinstance(model, Attention) or (
-        isinstance(model, Elementwise) and model.activation == "exp"
-    )
 
 
 def _exact(
