@@ -13,7 +13,6 @@ from sparsetoken import Attention, Query, Readout, SparseTokenProblem, TwoSteps,
 from sparsetoken.losses import Loss
 from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.model.models import Model
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory import FeatureLaw
 from sparsetoken.theory.laws import feature_law
 
@@ -79,7 +78,6 @@ class State(NamedTuple):
     chi: float
 
 
-@with_x64
 def damped_point(
     problem: SparseTokenProblem,
     query: Query,

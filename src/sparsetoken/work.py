@@ -28,13 +28,13 @@ from typing import Any, TypeVar
 
 import cloudpickle
 import joblib
+import numpy as np
 from joblib.externals.loky.backend import resource_tracker
 
 from sparsetoken.base.content import canonical_text, digest_of_source
 from sparsetoken.base.files import path_of, require_regular, write_whole
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import Failure, InvalidInput, integer
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import one_thread
 
 Point = TypeVar("Point")
@@ -165,7 +165,7 @@ def _parts(groups: Sequence[list[int]], jobs: int) -> list[list[int]]:
 
 
 @one_thread()
-@with_x64
+@np.errstate(under="ignore")
 def _here(function: Callable[[Any], Any], given: Any) -> Any:
     return function(given)
 
@@ -203,7 +203,7 @@ def _interrupts_blocked() -> Iterator[None]:
 
 
 @one_thread()
-@with_x64
+@np.errstate(under="ignore")
 def _computed(places: list[int], sent: _Sent) -> tuple[list[int], Sequence[Any]]:
     """Return the results of a group, and their places."""
     _follow_parent()

@@ -16,12 +16,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _float64():
-    with jax.enable_x64(True):
-        yield
-
-
 def rows(T, spread, v, count=6):
     y = np.tile([1.0, -1.0], count // 2)
     m = np.broadcast_to(np.linspace(-spread, spread, 5), (count, 5))

@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss, get_loss
 from sparsetoken.losses.built_in import SquareLoss
-from sparsetoken.numerics.backend import with_x64
+from sparsetoken.numerics.backend import in_float64
 
 mpmath.mp.dps = 50
 
@@ -193,7 +193,7 @@ def test_gaussian_means(name, m, T, v):
         np.testing.assert_allclose(ours, brute_means(loss, y, m, T, v), rtol=1e-9, atol=atol)
 
 
-@with_x64
+@in_float64
 @pytest.mark.parametrize(
     ("T", "tolerance"),
     [(3.0, 1e-8), pytest.param(12.0, 1e-7, marks=pytest.mark.slow), (50.0, 5e-7)],
@@ -228,7 +228,7 @@ def test_logistic_prox_reaches_rounding_everywhere():
 
 
 @pytest.mark.slow  # the same rules as of `test_blocks_of_a_loss_of_ones_own`, not compiled whole
-@with_x64
+@in_float64
 def test_general_route_agrees_with_the_special_one():
     """A custom logistic loss goes through bracketed prox and panel quadrature."""
     rng = np.random.default_rng(6)
@@ -268,7 +268,7 @@ def test_names():
         get_loss(Sharper())  # it has inherited the name of the square loss
 
 
-@with_x64
+@in_float64
 def test_jax_arrays_of_either_precision_give_their_own():
     for kind in (jnp.float32, jnp.float64):
         found = COPY.slope(jnp.ones(3, kind), jnp.zeros(3, kind))

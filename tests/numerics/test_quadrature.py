@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import erfcx, ndtr
 
-from sparsetoken.numerics.backend import with_x64
+from sparsetoken.numerics.backend import in_float64
 from sparsetoken.numerics.newton import increasing_root
 from sparsetoken.numerics.quadrature import clustered_gaussian, gaussian_panels, trapezoidal_step
 
@@ -22,7 +22,7 @@ def test_panels_give_the_moments():
 
 @pytest.mark.parametrize("bends", [(0.0, 0.0), (-3.0, 2.0), (-50.0, 1.5), (-60.0, -40.0)])
 @pytest.mark.parametrize("scale", [1e-4, 0.1, 3.0, 400.0])
-@with_x64
+@in_float64
 def test_clustered_nodes_give_the_moments(bends, scale):
     left, right = (jnp.array([b]) for b in bends)
     g, weight = clustered_gaussian(0.5 * (left + right), (left, right), jnp.array([scale]))
@@ -36,7 +36,7 @@ def test_clustered_nodes_give_the_moments(bends, scale):
 
 @pytest.mark.parametrize("bend", [-2.0, 0.3, 4.0])
 @pytest.mark.parametrize("scale", [1e-3, 0.05, 1.0])
-@with_x64
+@in_float64
 def test_a_step_at_the_bend_is_resolved(bend, scale):
     """E[Phi((g - c)/s)] = Phi(-c / sqrt(1 + s^2))."""
     at = jnp.array([bend])
@@ -45,7 +45,7 @@ def test_a_step_at_the_bend_is_resolved(bend, scale):
     assert mean == pytest.approx(ndtr(-bend / np.sqrt(1 + scale**2)), abs=1e-4)
 
 
-@with_x64
+@in_float64
 def test_increasing_root():
     target = jnp.array([-1e8, -3.0, 0.0, 1e-9, 5.0, 1e8])
     low, high = jnp.full(6, -1e9), jnp.full(6, 1e9)

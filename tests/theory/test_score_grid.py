@@ -41,12 +41,6 @@ def over_all_nodes(nodes, loss):
     return direct
 
 
-@pytest.fixture(autouse=True)
-def _float64():
-    with jax.enable_x64(True):
-        yield
-
-
 @pytest.mark.parametrize(("letters", "query", "alpha1", "ridge"), SETTINGS)
 def test_interpolated_means_agree_with_those_at_each_node(letters, query, alpha1, ridge):
     loss, nodes = get_loss("logistic"), nodes_of(Attention(), letters, query)

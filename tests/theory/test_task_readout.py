@@ -21,8 +21,7 @@ SQUARE = st.Readout("square", ridge=0.05, alpha1=2.0)
 
 
 def _solved(task, model, readout, tolerance=1e-3):
-    with jax.enable_x64(True):
-        (found,) = predict_task(task, model, [readout], tolerance)
+    (found,) = predict_task(task, model, [readout], tolerance)
     assert found.converged
     return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from sparsetoken.explorer.settings import Settings
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory.features import model_features
 from sparsetoken.theory.query import working_query
 from sparsetoken.theory.readout.equations import Load
@@ -27,7 +26,6 @@ class CoarseCurves:
     def __init__(self) -> None:
         self._starts: dict[tuple[object, ...], SaddlePoint] = {}
 
-    @with_x64
     def curves(self, settings: Settings) -> dict[str, dict[str, list[float]]]:
         """Return ``{model: {"alpha": [...], "test_error": [...]}}`` of `COARSE`."""
         return {name: self._curve(settings, name) for name in COARSE}

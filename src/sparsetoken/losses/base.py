@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import inspect
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from sparsetoken.base.machine import need_jax
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.numerics.backend import namespace
+from sparsetoken.numerics.backend import compiled, in_float64, namespace
 from sparsetoken.numerics.newton import increasing_root
 from sparsetoken.numerics.quadrature import gaussian_panels
 
@@ -105,8 +106,10 @@ class Loss(abc.ABC):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if not cls.__module__.startswith(_BUILT_IN):
-            # Its methods may use JAX, in which float64 is enabled if it is imported before.
             need_jax()
+            for name, method in [*vars(cls).items()]:
+                if inspect.isfunction(method) and not name.startswith("_"):
+                    setattr(cls, name, in_float64(method))
 
     @abc.abstractmethod
     def value(self, y: Any, z: Any) -> Any:
@@ -125,13 +128,10 @@ class Loss(abc.ABC):
 
         The root of z + v l'(y, z) = omega, by Newton kept inside a bracket.
         """
-        if namespace(y, omega, v) is not np:
-            return _general_prox(self, y, omega, v)
-        import jax
-
-        with jax.enable_x64(True):
-            arguments = (jax.numpy.asarray(a, dtype=float) for a in (y, omega, v))
-            return np.asarray(_general_prox(self, *arguments))
+        if namespace(y, omega, v) is np:
+            y, omega, v = (np.asarray(a, dtype=float) for a in (y, omega, v))
+        with written_with_jax("loss", self):
+            return _general_prox(y, omega, v, self)
 
     def dual(self, y: Any, omega: Any, v: Any) -> Any:
         """Return p = l'(y, prox), the derivative of the Moreau envelope in omega."""
@@ -217,7 +217,8 @@ def smoothed_means(loss: Any, p: Any, D: Any, v: Any, g: Any, weight: Any) -> Sm
     )
 
 
-def _general_prox(loss: Loss, y: Any, omega: Any, v: Any) -> Any:
+@compiled("loss")
+def _general_prox(y: Any, omega: Any, v: Any, loss: Loss) -> Any:
     import jax.numpy as jnp
 
     y, omega, v = jnp.broadcast_arrays(y, omega, v)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,19 +12,11 @@ from sparsetoken.base.machine import need_jax
 from sparsetoken.base.validation import InvalidInput, require_hashable
 from sparsetoken.losses.base import Loss, written_with_jax
 from sparsetoken.losses.built_in import check_new_name
-from sparsetoken.numerics.backend import namespace
+from sparsetoken.numerics.backend import compiled, in_float64, namespace
 
 _JUMP = 1e-3  # relative rise of the slope over 1e-11: more is no curvature
 _GRID = np.concatenate([-np.geomspace(1e4, 1e-3, 400), [0.0], np.geomspace(1e-3, 1e4, 400)])
 _Function = Callable[[Any, Any], Any]
-
-
-class _Compiled(NamedTuple):
-    """Value, slope and curvature as compiled functions of arrays (y, z)."""
-
-    value: _Function
-    slope: _Function
-    curvature: _Function
 
 
 class CustomLoss(Loss):
@@ -86,13 +77,13 @@ class CustomLoss(Loss):
         return hash((self.name, self._function))
 
     def value(self, y: Any, z: Any) -> Any:
-        return _evaluate(_compiled(self._function).value, y, z)
+        return _derivative(self._function, 0, y, z)
 
     def slope(self, y: Any, z: Any) -> Any:
-        return _evaluate(_compiled(self._function).slope, y, z)
+        return _derivative(self._function, 1, y, z)
 
     def curvature(self, y: Any, z: Any) -> Any:
-        return _evaluate(_compiled(self._function).curvature, y, z)
+        return _derivative(self._function, 2, y, z)
 
     def _check_convex(self) -> None:
         for y in (-1.0, 1.0):
@@ -138,8 +129,8 @@ def _check_scalar(value: Callable[[Any, Any], Any]) -> None:
 
     scalar = jax.ShapeDtypeStruct((), np.float64)
     try:
-        with jax.enable_x64(True), written_with_jax("loss value", value):
-            found = jax.eval_shape(value, scalar, scalar)
+        with written_with_jax("loss value", value):
+            found = in_float64(jax.eval_shape)(value, scalar, scalar)
     except TypeError as error:  # other arguments, or a result that is no number
         legal = "a function of (y, z) that returns a number"
         raise InvalidInput("loss value", legal, value, f"{error}") from None
@@ -148,23 +139,19 @@ def _check_scalar(value: Callable[[Any, Any], Any]) -> None:
         raise InvalidInput("loss value", "one float for each (y, z)", "another result", remedy)
 
 
-@functools.lru_cache(maxsize=64)
-def _compiled(value: _Function) -> _Compiled:
+def _derivative(function: _Function, order: int, y: Any, z: Any) -> Any:
+    if namespace(y, z) is np:
+        y, z = np.asarray(y, dtype=float), np.asarray(z, dtype=float)
+    return _compiled(y, z, function, order)
+
+
+@compiled("function", "order")
+def _compiled(y: Any, z: Any, function: _Function, order: int) -> Any:
+    """Return a derivative in float64; arrays of another type give their own type back."""
     import jax
     import jax.numpy as jnp
 
-    slope = jax.grad(value, argnums=1)
-    functions = (value, slope, jax.grad(slope, argnums=1))
-    return _Compiled(*(jax.jit(jnp.vectorize(function)) for function in functions))
-
-
-def _evaluate(function: _Function, y: Any, z: Any) -> Any:
-    """Evaluate in float64; JAX arrays of another type give their own type back."""
-    import jax
-    import jax.numpy as jnp
-
-    with jax.enable_x64(True):
-        values = function(jnp.asarray(y, dtype=float), jnp.asarray(z, dtype=float))
-        if namespace(y, z) is np:
-            return np.asarray(values)
-        return values.astype(jnp.promote_types(jnp.result_type(y, z), jnp.float32))
+    for _ in range(order):
+        function = jax.grad(function, argnums=1)
+    values = jnp.vectorize(function)(jnp.asarray(y, dtype=float), jnp.asarray(z, dtype=float))
+    return values.astype(jnp.promote_types(jnp.result_type(y, z), jnp.float32))

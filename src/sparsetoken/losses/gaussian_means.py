@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from sparsetoken.losses.base import Loss, Smoothed, written_with_jax
 from sparsetoken.losses.built_in import is_built_in
+from sparsetoken.numerics.backend import compiled
 from sparsetoken.numerics.quadrature import RANGE, trapezoidal_step
 
 _BLOCK = 512  # points of one call, whose values at the nodes of a rule stay in the cache
@@ -28,7 +29,7 @@ def smoothed_at(loss: Loss, y: np.ndarray, m: np.ndarray, T: np.ndarray, v: np.n
     smoothed: Callable[..., Any] = loss.smoothed
     size = _BLOCK
     if not is_built_in(loss):
-        smoothed, size = _compiled(loss), _COMPILED
+        smoothed, size = functools.partial(_own, loss), _COMPILED
         columns = np.pad(columns, ((0, 0), (0, -y.size % size)), "edge")
     means = np.empty((len(Smoothed._fields), columns.shape[1]))
     for first in range(0, columns.shape[1], size):
@@ -37,17 +38,16 @@ def smoothed_at(loss: Loss, y: np.ndarray, m: np.ndarray, T: np.ndarray, v: np.n
     return Smoothed(*means[:, : y.size].reshape(-1, *y.shape))
 
 
-@functools.lru_cache(maxsize=16)
-def _compiled(loss: Loss) -> Callable[..., np.ndarray]:
+def _own(loss: Loss, *columns: np.ndarray) -> np.ndarray:
+    with written_with_jax("loss", loss):
+        return _stacked(*columns, loss)
+
+
+@compiled("loss")
+def _stacked(y: Any, m: Any, T: Any, v: Any, loss: Loss) -> Any:
     import jax
 
-    smoothed = jax.jit(lambda *columns: jax.numpy.stack(loss.smoothed(*columns)))
-
-    def at(*columns: np.ndarray) -> np.ndarray:
-        with jax.enable_x64(True), written_with_jax("loss", loss):
-            return np.asarray(smoothed(*columns))
-
-    return at
+    return jax.numpy.stack(loss.smoothed(y, m, T, v))
 
 
 def smoothed_rows(

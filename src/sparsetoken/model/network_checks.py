@@ -14,6 +14,7 @@ from sparsetoken.losses import Loss
 from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
 from sparsetoken.model.architectures.own import FROM_TORCH, Network
 from sparsetoken.model.base import Problem
+from sparsetoken.numerics.backend import compiled, in_float64
 
 _PURE = "It may depend only on its arguments: no random numbers, no state."
 _POINTS = 8  # random projections at which a function is tried
@@ -51,53 +52,46 @@ def check_network(network: Architecture, task: Problem, loss: Any) -> None:
 @functools.lru_cache(maxsize=64)
 def _check(network: Network, length: int, outputs: int) -> None:
     import jax
-    import jax.numpy as jnp
 
     name, m, C = "function of the network", len(network.columns), len(network.weights)
-    with jax.enable_x64(True):
-        rng = np.random.default_rng(0)
-        H = rng.standard_normal((_POINTS, length, m))
-        c = rng.standard_normal((_POINTS, C))
-        first, gram = (H[0], c[0]), _gram(m)
+    H, c, gram = _arguments(0, network, length)
 
-        def scores(H: Any, c: Any) -> Any:
-            return scores_of(network, H, c, gram, outputs)
+    def scores(H: Any, c: Any) -> Any:
+        return scores_of(network, H, c, gram, outputs)
 
-        where = f"at H of shape ({length}, {m}) and c of shape ({C},)"
-        shape = _shape(name, scores, *first, where)
-        H, c = jnp.asarray(H), jnp.asarray(c)  # type: ignore[assignment]
-        if shape != (outputs,):
-            legal = f"a number {where}" if outputs == 1 else f"of shape ({outputs},) {where}"
-            raise InvalidInput(name, legal, f"shape {shape}")
-        values = [np.array([scores(*at) for at in zip(H, c, strict=True)]) for _ in range(2)]
-        if not np.isfinite(values[0]).all():
+    where = f"at H of shape ({length}, {m}) and c of shape ({C},)"
+    shape = _shape(name, scores, H[0], c[0], where)
+    if shape != (outputs,):
+        legal = f"a number {where}" if outputs == 1 else f"of shape ({outputs},) {where}"
+        raise InvalidInput(name, legal, f"shape {shape}")
+    values, again = (compiled()(jax.vmap(scores))(H, c) for _ in range(2))  # traced twice
+    if not np.isfinite(values).all():
+        raise InvalidInput(name, f"finite {where}", "nan or inf")
+    if not np.allclose(values, again, rtol=1e-6, atol=1e-9):
+        raise InvalidInput(name, "pure", "different values when called again", _PURE)
+    slopes = compiled()(jax.vmap(jax.jacrev(scores)))(H, c)
+    if not np.isfinite(slopes).all():
+        raise InvalidInput(name, "differentiable almost everywhere", "a derivative of nan")
+    if not np.any(slopes):
+        remedy = "Descent cannot move; replace sign, round or argmax by smooth functions."
+        raise InvalidInput(name, "differentiable", "a derivative of 0 everywhere", remedy)
+    if network.token_weights is not None:
+        name = "token_weights of the network"
+        weights = functools.partial(attention_of, network, gram=gram)
+        shape = _shape(name, weights, H[0], c[0], where)
+        if shape != (length,):
+            raise InvalidInput(name, f"of shape ({length},) {where}", f"shape {shape}")
+        if not np.isfinite(compiled()(jax.vmap(weights))(H, c)).all():
             raise InvalidInput(name, f"finite {where}", "nan or inf")
-        compiled = jax.jit(jax.vmap(scores))
-        values.append(np.asarray(compiled(H, c)))
-        if not all(np.allclose(values[0], other, rtol=1e-6, atol=1e-9) for other in values[1:]):
-            raise InvalidInput(name, "pure", "different values when called again", _PURE)
-        slopes = jax.vmap(jax.jacrev(scores))(H, c)
-        if not np.isfinite(slopes).all():
-            raise InvalidInput(name, "differentiable almost everywhere", "a derivative of nan")
-        if not np.any(slopes):
-            remedy = "Descent cannot move; replace sign, round or argmax by smooth functions."
-            raise InvalidInput(name, "differentiable", "a derivative of 0 everywhere", remedy)
-        if network.token_weights is not None:
-            name = "token_weights of the network"
-            weights = functools.partial(attention_of, network, gram=gram)
-            shape = _shape(name, weights, *first, where)
-            if shape != (length,):
-                raise InvalidInput(name, f"of shape ({length},) {where}", f"shape {shape}")
-            if not np.isfinite(jax.vmap(weights)(H, c)).all():
-                raise InvalidInput(name, f"finite {where}", "nan or inf")
 
 
-def _gram(m: int) -> Any:
-    """Return a Gram matrix at which functions are tried."""
-    import jax.numpy as jnp
-
+def _arguments(seed: int, network: Network, length: int) -> tuple[np.ndarray, ...]:
+    """Return projections and weights of some bags, and a Gram matrix, at which to try functions."""
+    rng, m = np.random.default_rng(seed), len(network.columns)
+    H = rng.standard_normal((_POINTS, length, m))
+    c = rng.standard_normal((_POINTS, len(network.weights)))
     U = np.random.default_rng(2).standard_normal((2 * m, m)) / np.sqrt(2 * m)
-    return jnp.asarray(U.T @ U)
+    return H, c, U.T @ U
 
 
 def _shape(name: str, function: Callable[..., Any], H: Any, c: Any, where: str) -> tuple[int, ...]:
@@ -111,13 +105,13 @@ def _shape(name: str, function: Callable[..., Any], H: Any, c: Any, where: str) 
     import jax
 
     try:
-        found = jax.eval_shape(function, H, c)
+        found = in_float64(jax.eval_shape)(function, H, c)
         shape, dtype = found.shape, found.dtype
     except Exception as error:  # whatever the function raises
         legal = f"written with jax.numpy, and defined {where}"
         raise InvalidInput(name, legal, _first_line(error), FROM_TORCH) from error
     try:
-        function(H, c)
+        in_float64(function)(H, c)
     except IndexError as error:  # JAX takes the nearest entry instead
         remedy = "H has a row for each token and a column for each column of U."
         legal = f"without an index outside of its arguments {where}"
@@ -144,24 +138,22 @@ def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
     if not isinstance(network, Network):
         return network.symmetric
     import jax
-    import jax.numpy as jnp
 
-    with jax.enable_x64(True):
-        rng = np.random.default_rng(1)
-        H = rng.standard_normal((_POINTS, length, len(network.columns)))
-        c = rng.standard_normal((_POINTS, len(network.weights)))
-        gram = _gram(len(network.columns))
-        scores = jax.vmap(lambda H, c: scores_of(network, H, c, gram, outputs))
-        weights = jax.vmap(lambda H, c: attention_of(network, H, c, gram))
-        places = np.arange(length)
-        for order in (np.append(places[:2][::-1], places[2:]), np.roll(places, 1)):
-            mixed = H[:, order]
-            alike = jnp.allclose(scores(mixed, c), scores(H, c))
-            if alike and network.token_weights is not None:
-                alike = jnp.allclose(weights(mixed, c), weights(H, c)[:, order])
-            if not alike:
-                return False
-        return True
+    H, c, gram = _arguments(1, network, length)
+
+    @compiled()
+    @jax.vmap
+    def found(H: Any, c: Any) -> tuple[Any, Any]:
+        return scores_of(network, H, c, gram, outputs), attention_of(network, H, c, gram)
+
+    places = np.arange(length)
+    scores, weights = found(H, c)
+    for order in (np.append(places[:2][::-1], places[2:]), np.roll(places, 1)):
+        mixed, permuted = found(H[:, order], c)
+        alike = np.allclose(mixed, scores)
+        if not alike or (weights is not None and not np.allclose(permuted, weights[:, order])):
+            return False
+    return True
 
 
 @functools.lru_cache(maxsize=64)
@@ -175,37 +167,32 @@ def writers_of(network: Architecture, length: int, outputs: int) -> tuple[int, .
         return network.writers(outputs)
     import jax
 
-    m = len(network.columns)
-    with jax.enable_x64(True):
-        rng = np.random.default_rng(3)
-        H = rng.standard_normal((_POINTS, length, m))
-        c = rng.standard_normal((_POINTS, len(network.weights)))
-        slopes = jax.vmap(jax.jacrev(network.scores, (0, 3)), (0, 0, None, None))
-        by_H, by_gram = slopes(H, c, outputs, _gram(m))
-        read = np.any(by_H, axis=(0, 1, 2))
-        written = np.any(by_gram, axis=(0, 1, 2)) | np.any(by_gram, axis=(0, 1, 3))
+    H, c, gram = _arguments(3, network, length)
+    slopes = jax.vmap(lambda H, c: jax.jacrev(network.scores, (0, 3))(H, c, outputs, gram))
+    by_H, by_gram = compiled()(slopes)(H, c)
+    read = np.any(by_H, axis=(0, 1, 2))
+    written = np.any(by_gram, axis=(0, 1, 2)) | np.any(by_gram, axis=(0, 1, 3))
     return tuple(np.flatnonzero(written & ~read).tolist())
 
 
 @functools.lru_cache(maxsize=64)
 def _check_loss(loss: Callable[[Any, Any], Any], task: Problem) -> None:
     import jax
-    import jax.numpy as jnp
 
-    of_sample = sample_loss(loss, task.outputs)
-    with jax.enable_x64(True):
-        scores = np.linspace(-1.0, 1.0, task.outputs + 1)[1:]
-        try:
-            slope = jax.jit(jax.grad(of_sample))
-            slopes = [slope(scores, jnp.asarray(y)) for y in task.some_targets()]
-            again = [jax.grad(of_sample)(scores, jnp.asarray(y)) for y in task.some_targets()]
-        except Exception as error:
-            legal = "a function of (scores, target) written with jax.numpy, whose value is a number"
-            raise InvalidInput("loss", legal, _first_line(error)) from error
-        if not np.isfinite(slopes).all():
-            raise InvalidInput("loss", "differentiable", "a derivative of nan or inf")
-        if not np.allclose(slopes, again, rtol=1e-6, atol=1e-9):
-            raise InvalidInput("loss", "pure", "different values when called again", _PURE)
+    scores = np.linspace(-1.0, 1.0, task.outputs + 1)[1:]
+    of_sample, y = sample_loss(loss, task.outputs), task.some_targets()
+    try:
+        slopes, again = (
+            compiled()(jax.vmap(jax.grad(of_sample), in_axes=(None, 0)))(scores, y)
+            for _ in range(2)
+        )
+    except Exception as error:
+        legal = "a function of (scores, target) written with jax.numpy, whose value is a number"
+        raise InvalidInput("loss", legal, _first_line(error)) from error
+    if not np.isfinite(slopes).all():
+        raise InvalidInput("loss", "differentiable", "a derivative of nan or inf")
+    if not np.allclose(slopes, again, rtol=1e-6, atol=1e-9):
+        raise InvalidInput("loss", "pure", "different values when called again", _PURE)
 
 
 @functools.lru_cache(maxsize=64)
@@ -215,16 +202,14 @@ def check_metric(task: Problem, loss: Any) -> None:
         return
     need_jax()
     import jax
-    import jax.numpy as jnp
 
-    of_sample = jax.jit(jax.vmap(sample_loss(task.metric, task.outputs), in_axes=(None, 0)))
-    with jax.enable_x64(True):
-        y = jnp.asarray(task.some_targets())
-        try:
-            values = np.asarray(of_sample(jnp.linspace(-1.0, 1.0, task.outputs + 1)[1:], y))
-        except Exception as error:
-            legal = "a function of (output, y) of one bag written with jax.numpy"
-            raise InvalidInput("metric of a task", legal, _first_line(error)) from error
-        if values.shape != (len(y),) or not np.isfinite(values).all():
-            got = f"shape {values.shape[1:]}" if values.shape != (len(y),) else "nan or inf"
-            raise InvalidInput("metric of a task", "a finite number for each bag", got)
+    y, scores = task.some_targets(), np.linspace(-1.0, 1.0, task.outputs + 1)[1:]
+    try:
+        each = jax.vmap(sample_loss(task.metric, task.outputs), in_axes=(None, 0))
+        values = compiled()(each)(scores, y)
+    except Exception as error:
+        legal = "a function of (output, y) of one bag written with jax.numpy"
+        raise InvalidInput("metric of a task", legal, _first_line(error)) from error
+    if values.shape != (len(y),) or not np.isfinite(values).all():
+        got = f"shape {values.shape[1:]}" if values.shape != (len(y),) else "nan or inf"
+        raise InvalidInput("metric of a task", "a finite number for each bag", got)

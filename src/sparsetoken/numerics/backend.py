@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
@@ -16,40 +14,48 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def with_x64(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Run a function with float64 enabled in JAX, and with underflow to 0 in NumPy.
+def in_float64(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Run a function that may compute with JAX in float64; NumPy in gives NumPy out.
 
-    The global settings stay as they are. Functions that import JAX themselves, which costs half
-    a second where nobody has, enable float64 around their own calls of it.
+    The global settings stay as they are, and JAX is imported at the first call.
     """
-
-    @functools.wraps(function)
-    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        with _x64(), np.errstate(under="ignore"):
-            return function(*args, **kwargs)
-
-    return wrapped
-
-
-def with_jax_x64(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Run a function that computes with JAX with float64 enabled; it may be the first to do so."""
 
     @functools.wraps(function)
     def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         import jax
 
-        with jax.enable_x64(True), np.errstate(under="ignore"):
-            return function(*args, **kwargs)
+        with jax.enable_x64(True):
+            found = function(*args, **kwargs)
+            return jax.device_get(found) if namespace(*args) is np else found
 
     return wrapped
 
 
-def _x64() -> AbstractContextManager[object]:
-    if sys.modules.get("jax") is None:
-        return contextlib.nullcontext()
-    import jax
+def compiled(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compile a function with JAX, in float64; NumPy in gives NumPy out.
 
-    return jax.enable_x64(True)
+    Parameters
+    ----------
+    *static : str
+        Names of arguments that are hashable values rather than arrays: what is compiled is kept
+        by them, as `jax.jit` does.
+    """
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.cache
+        def jitted() -> Callable[..., Any]:
+            import jax
+
+            return jax.jit(function, static_argnames=static)
+
+        @in_float64
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return jitted()(*args, **kwargs)
+
+        return call
+
+    return decorated
 
 
 _PLAIN = (np.ndarray, float, int)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +9,9 @@ from jaxtyping import Float, Real
 
 from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
 from sparsetoken.model.base import Latent, Problem
+from sparsetoken.model.network_checks import sample_loss
 from sparsetoken.model.training import Training
-from sparsetoken.numerics.backend import with_jax_x64
+from sparsetoken.numerics.backend import compiled
 from sparsetoken.simulation.frames import factor
 
 _BAGS = 2**13  # new bags in one call
@@ -29,7 +28,6 @@ class Sums(NamedTuple):
     by_c: Float[np.ndarray, " C"]
 
 
-@with_jax_x64
 def sums_of(
     training: Training,
     H: Float[np.ndarray, "n L m"],
@@ -38,25 +36,23 @@ def sums_of(
     batch: Float[np.ndarray, " n"],
 ) -> Sums:
     """Return the sums over samples whose projections are known; batch tells who takes part."""
-    compiled = _gradient(training.network, training.loss, training.task.outputs)
-    (by_H, by_c), loss = compiled(np.asarray(H, dtype=float), c, y, batch)
-    return Sums(float(loss), np.asarray(by_H), np.asarray(by_c))
+    static = training.network, training.loss, training.task.outputs
+    (by_H, by_c), loss = _gradient(np.asarray(H, dtype=float), c, y, batch, *static)
+    return Sums(float(loss), by_H, by_c)
 
 
-@functools.lru_cache(maxsize=64)
-def _gradient(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
+@compiled("network", "loss", "outputs")
+def _gradient(
+    H: Any, c: Any, y: Any, batch: Any, network: Architecture, loss: Any, outputs: int
+) -> Any:
     import jax  # on first use, as in what follows: it takes half a second
 
-    from sparsetoken.model.network_checks import sample_loss
-
-    of_sample = sample_loss(loss, outputs)
-
-    def total(H: Any, c: Any, y: Any, batch: Any) -> tuple[Any, Any]:
+    def total(H: Any, c: Any) -> tuple[Any, Any]:
         scores = jax.vmap(lambda h: network.scores(h, c, outputs))(H)
-        losses = jax.vmap(of_sample)(scores, y)
+        losses = jax.vmap(sample_loss(loss, outputs))(scores, y)
         return (losses * batch).sum(), losses.sum()
 
-    return jax.jit(jax.grad(total, argnums=(0, 1), has_aux=True))
+    return jax.grad(total, argnums=(0, 1), has_aux=True)(H, c)
 
 
 class ColumnSums(NamedTuple):
@@ -67,7 +63,6 @@ class ColumnSums(NamedTuple):
     by_c: Float[np.ndarray, " C"]
 
 
-@with_jax_x64
 def sums_by_columns(
     training: Training,
     X: Float[np.ndarray, "n L d"],
@@ -80,26 +75,23 @@ def sums_by_columns(
 
     It is for networks that depend on U^T U too: theory has the chain rule of that.
     """
-    compiled = _gradient_by_columns(training.network, training.loss, training.task.outputs)
-    (by_U, by_c), loss = compiled(U, c, X, y, batch)
-    return ColumnSums(float(loss), np.asarray(by_U), np.asarray(by_c))
+    static = training.network, training.loss, training.task.outputs
+    (by_U, by_c), loss = _gradient_by_columns(U, c, X, y, batch, *static)
+    return ColumnSums(float(loss), by_U, by_c)
 
 
-@functools.lru_cache(maxsize=64)
-def _gradient_by_columns(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
+@compiled("network", "loss", "outputs")
+def _gradient_by_columns(
+    U: Any, c: Any, X: Any, y: Any, batch: Any, network: Architecture, loss: Any, outputs: int
+) -> Any:
     import jax
 
-    from sparsetoken.model.network_checks import sample_loss
-
-    of_sample = sample_loss(loss, outputs)
-
-    def total(U: Any, c: Any, X: Any, y: Any, batch: Any) -> tuple[Any, Any]:
-        H = X @ U
-        scores = jax.vmap(lambda h: scores_of(network, h, c, U.T @ U, outputs))(H)
-        losses = jax.vmap(of_sample)(scores, y)
+    def total(U: Any, c: Any) -> tuple[Any, Any]:
+        scores = jax.vmap(lambda h: scores_of(network, h, c, U.T @ U, outputs))(X @ U)
+        losses = jax.vmap(sample_loss(loss, outputs))(scores, y)
         return (losses * batch).sum(), losses.sum()
 
-    return jax.jit(jax.grad(total, argnums=(0, 1), has_aux=True))
+    return jax.grad(total, argnums=(0, 1), has_aux=True)(U, c)
 
 
 class Moments(NamedTuple):
@@ -164,11 +156,11 @@ class NewBags:
             H = coefficients @ at.overlaps.T + scale * sum(H for _, H in noises)
             Z = coefficients + scale * sum(Z for Z, _ in noises) if self._own else np.empty(0)
             y = task.targets(latent, Z)
-            scores, weights = self._scored(network, H, c, at.gram)
+            scores, weights = _forward(H, c, at.gram, network, task.outputs)
             if task.metric == "error":
                 total += _wrong(scores, y)
             else:
-                total += float(_metric(task.metric, task.outputs)(scores, y))
+                total += float(_metric(scores, y, task.metric, task.outputs))
             located = latent.get("located", np.zeros((_BAGS, task.length))) != 0
             there = located.any(axis=1)
             holding += int(there.sum())
@@ -179,13 +171,6 @@ class NewBags:
                 attended = np.nan
         count = _BAGS * len(self._chunks)
         return Counted(total / count, float(attended / holding) if holding else np.nan)
-
-    @with_jax_x64
-    def _scored(
-        self, network: Architecture, H: np.ndarray, c: np.ndarray, gram: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        scores, weights = _forward(network, self._task.outputs)(H, c, gram)
-        return np.asarray(scores), None if weights is None else np.asarray(weights)
 
 
 class _JointNoise:
@@ -203,14 +188,17 @@ class _JointNoise:
         return (Z, H + Z @ self._known) if along.shape[2] else (Z, H)
 
 
-@functools.lru_cache(maxsize=64)
-def _forward(network: Architecture, outputs: int) -> Callable[..., Any]:
+@compiled("network", "outputs")
+def _forward(
+    H: Any, c: Any, gram: Any, network: Architecture, outputs: int
+) -> tuple[Any, Any | None]:
+    """Return the scores and the attention weights of bags, None of a network without these."""
     import jax
 
-    def of_bag(H: Any, c: Any, gram: Any) -> tuple[Any, Any]:
-        return scores_of(network, H, c, gram, outputs), attention_of(network, H, c, gram)
+    def of_bag(h: Any) -> tuple[Any, Any | None]:
+        return scores_of(network, h, c, gram, outputs), attention_of(network, h, c, gram)
 
-    return jax.jit(jax.vmap(of_bag, in_axes=(0, None, None)))
+    return jax.vmap(of_bag)(H)
 
 
 def _wrong(scores: Float[np.ndarray, "n K"], targets: Real[np.ndarray, " n"]) -> float:
@@ -222,12 +210,9 @@ def _wrong(scores: Float[np.ndarray, "n K"], targets: Real[np.ndarray, " n"]) ->
     return float((1 - own / best.sum(axis=1)).sum())
 
 
-@functools.lru_cache(maxsize=64)
-def _metric(metric: Any, outputs: int) -> Callable[..., Any]:
+@compiled("metric", "outputs")
+def _metric(scores: Any, y: Any, metric: Any, outputs: int) -> Any:
     """Return the sum of a metric over bags, of their scores and targets."""
     import jax
 
-    from sparsetoken.model.network_checks import sample_loss
-
-    of_bag = jax.jit(jax.vmap(sample_loss(metric, outputs)))
-    return with_jax_x64(lambda scores, y: of_bag(scores, y).sum())
+    return jax.vmap(sample_loss(metric, outputs))(scores, y).sum()

@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
+import numpy as np
+
 from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.base import Problem
 from sparsetoken.model.concepts import ConceptProblem
@@ -15,7 +17,6 @@ from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Readout, require_readout
 from sparsetoken.model.task import Task
 from sparsetoken.model.values import broadcast, require_numbers
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import Prediction, TaskPrediction
 from sparsetoken.results.record import stacked
@@ -56,7 +57,6 @@ def predict(
 
 
 @one_thread()
-@with_x64
 def predict(
     problem: Problem,
     model: Model = Attention(),
@@ -207,7 +207,7 @@ def _predictions(
 
 
 @one_thread()
-@with_x64
+@np.errstate(under="ignore")
 def predict_readouts(
     problem: SparseTokenProblem,
     model: Model,

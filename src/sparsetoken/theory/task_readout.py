@@ -19,6 +19,7 @@ from sparsetoken.model.models import Model, Pooled, QueriedModel
 from sparsetoken.model.network_checks import check_metric
 from sparsetoken.model.stages import Readout, query_cosines
 from sparsetoken.model.tokens import isotropic_only
+from sparsetoken.numerics.backend import compiled
 from sparsetoken.results import TaskOutcome, TaskPrediction, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.results.record import fields_of
@@ -248,17 +249,11 @@ def _values(metric: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """Return what maps scores (n, heights) and targets (n,) to the metric at each."""
     if isinstance(metric, Loss):
         return lambda z, y: np.asarray(metric.value(y[:, None], z))
-    return _compiled(metric)
+    return functools.partial(_each, metric=metric)
 
 
-@functools.lru_cache(maxsize=16)
-def _compiled(metric: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+@compiled("metric")
+def _each(z: Any, y: Any, metric: Any) -> Any:
     import jax
 
-    each = jax.jit(jax.vmap(jax.vmap(metric, (0, None))))
-
-    def values(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        with jax.enable_x64(True):
-            return np.asarray(each(z, y))
-
-    return values
+    return jax.vmap(jax.vmap(metric, (0, None)))(z, y)

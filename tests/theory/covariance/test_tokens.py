@@ -12,7 +12,6 @@ from scipy import optimize
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory import (
     oracle,
     sign_margin,
@@ -43,7 +42,6 @@ ONE = st.TokenCovariance(spectrum(-0.5), signal=SIGNAL)
 QUERY = st.Query(vector=0.8 * SIGNAL + 0.6 * beside(), sharpness=1.2)
 
 
-@with_x64
 def limit(problem, model, readout):
     """Return the prediction with the query of the limit."""
     (found,) = Predictor(problem, model).predictions([readout], TOLERANCE)

@@ -12,7 +12,7 @@ import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.network_checks import is_symmetric, sample_loss, writers_of
 from sparsetoken.model.training import training_of
-from sparsetoken.numerics.backend import with_jax_x64
+from sparsetoken.numerics.backend import compiled
 from sparsetoken.simulation.network_scores import sums_by_columns
 from sparsetoken.theory.dynamics.follow import silent_layers
 from sparsetoken.theory.dynamics.plan import plan_of
@@ -82,7 +82,7 @@ def slopes_at(training, X, y, U, c, batch):
     samples = Samples(np.zeros((P, L, n)), np.ones((1, n)), y, np.full(n, 1 / n))
     noise = np.moveaxis(X @ U, 0, 2).swapaxes(0, 1)[None] / np.sqrt(n)
     at, widths = (np.zeros((m, P)), c, U.T @ U), np.array([[1.0], [0.0]])
-    return with_jax_x64(slopes_of)(training, [samples], noise, widths, at, batch)
+    return slopes_of(training, [samples], noise, widths, at, batch)
 
 
 @pytest.mark.parametrize("name", FAST_FIRST)
@@ -98,7 +98,7 @@ def test_tensors_follow_the_residual_streams(name):
 
         return jax.vmap(of_bag)(X, y) @ batch
 
-    by_U, by_c = with_jax_x64(jax.jit(jax.grad(total, (0, 1))))(U, c)
+    by_U, by_c = compiled()(jax.grad(total, (0, 1)))(U, c)
     found = sums_by_columns(training, X, U, c, y, batch)
     np.testing.assert_allclose(found.by_U, by_U, atol=1e-12)
     np.testing.assert_allclose(found.by_c, by_c, atol=1e-12)

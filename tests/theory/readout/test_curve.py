@@ -2,7 +2,6 @@
 
 import math
 
-import jax
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -19,12 +18,6 @@ from sparsetoken.theory.readout.curve import LearningCurve
 
 LOSSES = ["square", "logistic", "hinge", "squared_hinge"]
 PROBLEM, QUERY = SparseTokenProblem(8, 2, 3.0, 0.4), Query(0.8, 1.2)
-
-
-@pytest.fixture(autouse=True)
-def _float64():
-    with jax.enable_x64(True):
-        yield
 
 
 def solved(

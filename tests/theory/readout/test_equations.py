@@ -11,7 +11,6 @@ from sparsetoken.losses import get_loss
 from sparsetoken.model.models import Attention
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import IsotropicFeatures
 from sparsetoken.theory.laws import feature_law
@@ -125,7 +124,6 @@ def test_a_start_nearby_changes_nothing():
 PROBLEM, QUERY = SparseTokenProblem(6, 2, 3.0, 0.3), Query(0.8, 1.5)
 
 
-@with_x64
 @pytest.mark.parametrize("loss", ["logistic", "square", "hinge", "squared_hinge"])
 @pytest.mark.parametrize(("alpha", "ridge"), [(0.5, 1e-3), (3.0, 0.05), (np.inf, 0.1)])
 @pytest.mark.parametrize("query", [QUERY, Query(1.0, 1.5)], ids=["beside", "signal"])
@@ -147,7 +145,6 @@ def test_isotropic_solutions_are_stationary_in_the_potential(loss, alpha, ridge,
     assert np.abs(np.linalg.solve(hessian, gradient)).max() < 1e-9
 
 
-@with_x64
 @pytest.mark.parametrize("loss", ["logistic", "square", "squared_hinge"])
 @pytest.mark.parametrize("samples", [80.0, np.inf])
 def test_the_jacobian_of_the_equations(loss, samples):

@@ -13,7 +13,6 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, TwoSteps, query_cosines
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory.spectrum import TokenSpectrum, spectrum_of
 
 
@@ -146,7 +145,6 @@ def second_step(
     return (along + pulled * first.along * S) * mu, scatter
 
 
-@with_x64
 def trained_law(problem: SparseTokenProblem, steps: TwoSteps) -> tuple[QueryLaw, float]:
     """Return the law of the query after two gradient steps, and the cosine of w1.
 

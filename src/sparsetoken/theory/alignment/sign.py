@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps, require_steps
 from sparsetoken.model.tokens import Isotropic, isotropic_only
 from sparsetoken.model.values import require_numbers
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory.alignment.limit import first_step, second_step, slopes
 from sparsetoken.theory.spectrum import spectrum_of
 
 
-@with_x64
+@np.errstate(under="ignore")
 def sign_margin(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     """Return -(pi E[h|+] theta^2 V + (L - 1) E[h]); the query aligns iff it is > 0.
 

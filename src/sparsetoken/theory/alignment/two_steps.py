@@ -12,7 +12,6 @@ from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps, require_steps
 from sparsetoken.model.tokens import Isotropic
 from sparsetoken.model.values import broadcast
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.results import Alignment
 from sparsetoken.results.record import stacked
 from sparsetoken.theory.alignment.advice import blunt, turning_away
@@ -23,7 +22,6 @@ from sparsetoken.theory.spectrum import spectrum_of
 from sparsetoken.work import solved
 
 
-@with_x64
 def align(
     problem: SparseTokenProblem,
     steps: TwoSteps = TwoSteps(),

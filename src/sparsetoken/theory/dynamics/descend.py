@@ -14,7 +14,6 @@ from sparsetoken.base.validation import integer, real
 from sparsetoken.model.base import Problem
 from sparsetoken.model.descent import Descent, require_descent
 from sparsetoken.model.values import broadcast
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import Course, NetworkPath, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
@@ -29,7 +28,6 @@ TOLERANCE = 1e-3
 """Of twice the error of the test error."""
 
 
-@with_x64
 @one_thread()
 def descend(
     problem: Problem,

@@ -15,7 +15,6 @@ from sparsetoken.model.descent import Descent
 from sparsetoken.model.stages import SMOOTH_LOSSES
 from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.model.training import Training
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.alignment.directions import LEAST_DIRECTIONS
@@ -269,7 +268,6 @@ def _wanted(trajectory: Trajectory, tolerance: float) -> int:
     return min(MOST_REPLICAS, _GROUPS * math.ceil(wanted / _GROUPS))
 
 
-@with_x64
 def _broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
     """Return what random overlaps of the start would change, if that is above a tolerance.
 
@@ -316,7 +314,6 @@ def _test_errors(plan: Plan, change: np.ndarray | None = None) -> np.ndarray:
     return network_outcome(training.network, training.task, course(plan, 0, (0,))).test_error
 
 
-@with_x64
 def silent_layers(plan: Plan) -> tuple[str, ...]:
     """Return which layers no other layer reads from the start to the end, if any.
 

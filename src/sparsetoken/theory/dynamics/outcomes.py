@@ -13,6 +13,7 @@ from jaxtyping import Float
 from sparsetoken.model.architectures.base import Architecture, attention_of, scores_of
 from sparsetoken.model.base import Problem
 from sparsetoken.model.network_checks import is_symmetric, sample_loss
+from sparsetoken.numerics.backend import compiled
 from sparsetoken.theory.dynamics.replica import States
 from sparsetoken.theory.laws.task import bags_of
 
@@ -78,16 +79,12 @@ def network_outcome(
     along = tuple(tuple(map(tuple, root[0, :own, :own].round(12).tolist())) for root in roots)
     mixed = task.shuffled and not is_symmetric(network, task.length, K)
     nodes = _nodes(task, task.length + has_effect, drawn, scramble, mixed, along)
-    import jax  # on first use, as in what follows
-
-    outcome, count = _compiled(network, task, tuple(order), drawn), len(states.loss)
-    parts = []
+    parts, count = [], len(states.loss)
     for first in range(0, count, _STATES):
         some = np.minimum(np.arange(first, first + _STATES), count - 1)
         rows = [root[some][:, own:] for root in roots]
-        with jax.enable_x64(True):
-            at = (states.overlaps[some][:, order], rows, states.c[some], states.gram[some])
-            parts.append(outcome(at, nodes))
+        at = (states.overlaps[some][:, order], rows, states.c[some], states.gram[some])
+        parts.append(_outcomes(at, nodes, network, task, tuple(order), drawn))
     return NetworkOutcome(*(np.concatenate(x)[:count] for x in zip(*parts, strict=True)))
 
 
@@ -139,12 +136,17 @@ def _nodes(
     return _Nodes(coefficients, bags.scale, located, y, *of_bags)
 
 
-@functools.lru_cache(maxsize=64)
-def _compiled(
-    network: Architecture, task: Problem, order: tuple[int, ...], drawn: int
-) -> Callable[[Any, _Nodes], tuple[Any, Any]]:
-    """Return what maps states and nodes to test errors and shares of attended tokens."""
-    import jax
+@compiled("network", "task", "order", "drawn")
+def _outcomes(
+    states: Any,
+    nodes: _Nodes,
+    network: Architecture,
+    task: Problem,
+    order: tuple[int, ...],
+    drawn: int,
+) -> tuple[Any, Any]:
+    """Return test errors and shares of attended tokens of states."""
+    import jax  # on first use, as in what follows
     import jax.numpy as jnp
     from jax.scipy.special import ndtri
 
@@ -193,13 +195,9 @@ def _compiled(
         value, attended = (x.sum() for x in jax.lax.map(of_block, nodes))
         return value, attended / there
 
-    @jax.jit
-    def of_states(states: Any, nodes: _Nodes) -> tuple[Any, Any]:
-        size = math.gcd(len(nodes.weights), _BLOCK)
-        bags = jax.tree.map(lambda x: x.reshape(len(x) // size, size, *x.shape[1:]), nodes)
-        return jax.lax.map(lambda state: of_state(state, bags), states)
-
-    return of_states
+    size = math.gcd(len(nodes.weights), _BLOCK)
+    bags = jax.tree.map(lambda x: x.reshape(len(x) // size, size, *x.shape[1:]), nodes)
+    return jax.lax.map(lambda state: of_state(state, bags), states)
 
 
 def _times(rows: Any, root: Any) -> Any:

@@ -13,7 +13,6 @@ from sparsetoken.base.validation import LARGEST_VALUE
 from sparsetoken.model.base import Latent
 from sparsetoken.model.descent_step import Iterate, gradient_step, tangent
 from sparsetoken.model.network_checks import is_symmetric
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.products import few_rows
 from sparsetoken.theory.dynamics.frame import Frame
 from sparsetoken.theory.dynamics.plan import Plan
@@ -71,7 +70,6 @@ def grouped(replicas: Sequence[Replica], groups: int) -> States:
     return States(*map(means, zip(*parts[0], strict=True), zip(*parts[1], strict=True)))
 
 
-@with_x64
 def run_replica(plan: Plan, replica: int, halves: bool = True) -> Replica:
     """Return the course of a replica, and its bias if its halves are followed too.
 

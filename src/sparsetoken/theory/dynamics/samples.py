@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from sparsetoken.model.architectures.base import Architecture, scores_of
 from sparsetoken.model.base import Problem
 from sparsetoken.model.network_checks import sample_loss
 from sparsetoken.model.training import Training
+from sparsetoken.numerics.backend import compiled
 from sparsetoken.numerics.quadrature import BITS, MOST_DIMENSIONS, sobol_sequence
 
 _SEED = 20250929  # any fixed number: the same samples in every run
@@ -158,21 +159,20 @@ def slopes_of(
     shares : array of shape (n,)
         By what each sample counts in the batch.
     """
-    import jax  # on first use
-
-    compiled = _compiled(training.network, training.loss, training.task.outputs)
+    static = training.network, training.loss, training.task.outputs
     parts = zip(*(np.split(x, len(pieces), axis=-1) for x in (noise, shares)), pieces, strict=True)
-    with jax.enable_x64(True):
-        slopes = jax.device_get([compiled(at, widths, *part) for part in parts])
+    slopes = [_slopes(at, widths, part, *static) for part in parts]
     loss, by_noise, by_at = zip(*slopes, strict=True)
     sums = (sum(by) for by in zip(*by_at, strict=True))
     return Slopes(float(sum(loss)), np.concatenate(by_noise, axis=-1), *sums)
 
 
-@functools.lru_cache(maxsize=64)
-def _compiled(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
-    """Return what maps weights and samples to a mean loss, and slopes by noise and weights."""
-    import jax
+@compiled("network", "loss", "outputs")
+def _slopes(
+    at: Any, widths: Any, given: tuple[Any, ...], network: Architecture, loss: Any, outputs: int
+) -> tuple[Any, Any, Any]:
+    """Return the mean loss at some weights, and slopes by noise and weights."""
+    import jax  # on first use
     import jax.numpy as jnp
 
     of_sample = sample_loss(loss, outputs)
@@ -192,22 +192,18 @@ def _compiled(network: Architecture, loss: Any, outputs: int) -> Callable[..., A
         losses = jax.vmap(of_bag, in_axes=-1)(H, samples.y) * samples.weights
         return losses @ shares, losses.sum()
 
-    @jax.jit
-    def of_all(at: Any, widths: Any, *given: Any) -> tuple[Any, Any, Any]:
-        n = given[0].shape[-1]
-        size = math.gcd(n, _BLOCK)
+    n = given[0].shape[-1]
+    size = math.gcd(n, _BLOCK)
 
-        def of_block(block: Any) -> tuple[Any, Any, Any]:
-            noise, *others = block
-            slopes = jax.grad(total, (0, 1), has_aux=True)
-            (by_noise, by_at), loss = slopes(noise, at, widths, *others)
-            return loss, by_noise, jax.tree.map(lambda x: x.astype(float), by_at)
+    def of_block(block: Any) -> tuple[Any, Any, Any]:
+        noise, *others = block
+        slopes = jax.grad(total, (0, 1), has_aux=True)
+        (by_noise, by_at), loss = slopes(noise, at, widths, *others)
+        return loss, by_noise, jax.tree.map(lambda x: x.astype(float), by_at)
 
-        def blocks(x: Any) -> Any:
-            return jnp.moveaxis(x.reshape(*x.shape[:-1], n // size, size), -2, 0)
+    def blocks(x: Any) -> Any:
+        return jnp.moveaxis(x.reshape(*x.shape[:-1], n // size, size), -2, 0)
 
-        loss, by_noise, by_at = jax.lax.map(of_block, jax.tree.map(blocks, given))
-        by_noise = jnp.moveaxis(by_noise, 0, -2).reshape(given[0].shape)
-        return loss.sum(), by_noise, jax.tree.map(lambda x: x.sum(axis=0), by_at)
-
-    return of_all
+    loss, by_noise, by_at = jax.lax.map(of_block, jax.tree.map(blocks, given))
+    by_noise = jnp.moveaxis(by_noise, 0, -2).reshape(given[0].shape)
+    return loss.sum(), by_noise, jax.tree.map(lambda x: x.sum(axis=0), by_at)

@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.model.minimum import Minimization, start_of
-from sparsetoken.numerics.backend import with_jax_x64
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import Status, StatusCode
@@ -115,7 +114,6 @@ def minima(
         yield _lowest(problems[place], branches[place], tolerance)
 
 
-@with_jax_x64
 @one_thread()
 def _branches(problems: Sequence[Minimization], starts: Sequence[Any]) -> list[list[Solution]]:
     """Return the solutions at each load on few bags."""
@@ -171,7 +169,6 @@ def _invariants(solution: Solution) -> tuple[float, ...]:
     return float(solution.means.of["loss"]), float((M**2).sum()), float(np.trace(G))
 
 
-@with_jax_x64
 @one_thread()
 def _lowest(
     problem: Minimization, rough: Sequence[Solution], tolerance: float

@@ -20,6 +20,7 @@ from sparsetoken.model.base import Problem
 from sparsetoken.model.minimum import Minimization
 from sparsetoken.model.network_checks import sample_loss
 from sparsetoken.model.tokens import symmetric_root
+from sparsetoken.numerics.backend import compiled
 from sparsetoken.theory.laws.task import bags_of
 
 _SEED = 20261127  # any fixed number: the same bags in every run
@@ -354,7 +355,7 @@ def _compiled(network: Architecture, loss: Any, outputs: int, L: int, m: int) ->
         (x, value, damping), _ = jax.lax.scan(step, start, None, length=_STEPS)
         return x, damping, value, jnp.abs(slope(x, omega, D, *at)).max()
 
-    prox = jax.jit(jax.vmap(prox_of, in_axes=(0, 0, 0, 0, 0, None, None, None)))
+    prox = compiled()(jax.vmap(prox_of, in_axes=(0, 0, 0, 0, 0, None, None, None)))
 
     def of_bag(x: Any, omega: Any, scale: Any, y: Any, Z: Any, c: Any, gram: Any, root: Any) -> Any:
         D = blocks(scale, root)
@@ -381,7 +382,7 @@ def _compiled(network: Architecture, loss: Any, outputs: int, L: int, m: int) ->
             "ZJc": jnp.einsum("lp,lic->ipc", Z, (inverse @ mixed).reshape(L, m, -1)),
         }
 
-    @jax.jit
+    @compiled()
     def means(
         x: Any, omega: Any, scale: Any, y: Any, Z: Any, weights: Any, c: Any, gram: Any, root: Any
     ) -> Any:
@@ -392,7 +393,7 @@ def _compiled(network: Architecture, loss: Any, outputs: int, L: int, m: int) ->
         result = {name: jnp.tensordot(weights, part, axes=1) for name, part in found.items()}
         return result | {"K": 0.5 * (result["K"] + result["K"].T)}
 
-    @jax.jit
+    @compiled()
     def pulls(
         x: Any, omega: Any, scale: Any, y: Any, c: Any, gram: Any, root: Any, move: Any
     ) -> Any:

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 
-from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.readout.equations import Load, SaddleEquations
 from sparsetoken.theory.readout.means import OrderParameters
@@ -40,7 +39,6 @@ class SaddlePoint:
     converged: bool
 
 
-@with_x64
 def solve_readout(
     equations: SaddleEquations,
     load: Load,
