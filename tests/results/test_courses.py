@@ -5,7 +5,6 @@ import pytest
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.results import NetworkPath, Weights
-from sparsetoken.results.outcomes import cosines_of, norms_of
 
 STEPS = {"dims": ("step",), "coords": {"step": np.arange(3)}}
 NAMES = ("q", "w0", "w1")
@@ -17,9 +16,8 @@ def _path(directions=("",)):
     U[0, :, 1] = 0.0
     gram = np.swapaxes(U, 1, 2) @ U
     overlaps = np.swapaxes(U, 1, 2)[..., : len(directions)]
-    known = overlaps, cosines_of(overlaps, gram), norms_of(gram), gram
     names = NAMES, ("b",), directions
-    weights = Weights(*known, rng.standard_normal((3, 1)), *names, **STEPS)
+    weights = Weights.of_columns(overlaps, gram, rng.standard_normal((3, 1)), *names, **STEPS)
     attended = np.full(3, np.nan)
     return NetworkPath(np.array([0.5, 0.2, 0.3]), np.array([0.7, 0.4, 0.1]), attended, weights,
                        **STEPS)  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,7 +12,21 @@ from sparsetoken.model.stages import Query
 from sparsetoken.results.record import Numbers, Record, quantity, record
 from sparsetoken.results.status import Status
 
-NOTES = "Warnings with remedies at each point; `advice` summarises them."
+_STATUS = "How the computation ended, at each point."
+_NOTES = "Warnings with remedies at each point; `advice` summarises them."
+
+
+@record
+class Solved(Record):
+    """Numbers that solve equations, with their errors."""
+
+    _: dataclasses.KW_ONLY
+    errors: Any = quantity("The error of each; twice the error covers 95%.", suffix="_se")
+    numerical_error: Numbers = quantity("That of `test_error`.")
+    residual: Numbers = quantity("Norm of the last Newton step, relative to the unknowns.")
+    iterations: Numbers = quantity("Newton steps in all.")
+    status: Status = quantity(_STATUS, objects=True)
+    notes: tuple[str, ...] = quantity(_NOTES, column=None, objects=True, default=())
 
 
 @record
@@ -32,7 +47,7 @@ class Alignment(FoundQuery):
     rate: Numbers = quantity(
         "C in |s_q| = 1 - C/alpha0 + o(1/alpha0); nan where the query does not align."
     )
-    status: Status = quantity("How the computation ended, at each point.")
+    status: Status = quantity(_STATUS, objects=True)
     spread: Numbers = quantity(
         "Standard deviation of the cosine over data sets D0 at a dimension: all else is then a "
         "mean over them. None in the limit.",
@@ -42,7 +57,7 @@ class Alignment(FoundQuery):
         "Share of data sets D0 at a dimension whose cosine is negative; None in the limit.",
         default=None,
     )
-    notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
+    notes: tuple[str, ...] = quantity(_NOTES, column=None, objects=True, default=())
 
     @property
     def query(self) -> Query:
@@ -89,7 +104,7 @@ class ReadoutOutcome(Outcome):
 
 
 @record
-class Prediction(ReadoutOutcome):
+class Prediction(Solved, ReadoutOutcome):
     """An outcome predicted by theory.
 
     Its notes warn of a query that turns away from the signal, or is so blunt that attention is
@@ -114,10 +129,6 @@ class Prediction(ReadoutOutcome):
         "by these; twice the error covers 95%.",
         suffix="_se",
     )
-    numerical_error: Numbers = quantity("That of `test_error`.")
-    residual: Numbers = quantity("Norm of the last Newton step, relative to the unknowns.")
-    iterations: Numbers = quantity("Newton steps in all.")
-    status: Status = quantity("How the computation ended, at each point.")
     cosine: Numbers = quantity("Of the query; None for a model without one.", default=None)
     sharpness: Numbers = quantity("Of the query; None for a model without one.", default=None)
     spread: Numbers = quantity(
@@ -125,7 +136,6 @@ class Prediction(ReadoutOutcome):
         "mean over them. None in the limit.",
         default=None,
     )
-    notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
 
     @property
     def query(self) -> Query | None:
@@ -141,8 +151,8 @@ class Capacity(Record):
     numerical_error: Numbers = quantity("Error of the capacity; twice it covers 95%.")
     residual: Numbers = quantity("Norm of the last Newton step, relative to the unknowns.")
     iterations: Numbers = quantity("Newton steps in all.")
-    status: Status = quantity("How the computation ended, at each point.")
-    notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
+    status: Status = quantity(_STATUS, objects=True)
+    notes: tuple[str, ...] = quantity(_NOTES, column=None, objects=True, default=())
 
 
 def norms_of(gram: np.ndarray) -> np.ndarray:
@@ -176,6 +186,14 @@ class Weights(Record):
     directions: tuple[str, ...] = quantity(
         "Names of the signals; that of a `SparseTokenProblem` has the name ''.", column=None
     )
+
+    @classmethod
+    def of_columns(
+        cls, overlaps: np.ndarray, gram: np.ndarray, c: np.ndarray, *names: Any, **shape: Any
+    ) -> Self:
+        """Return weights with the cosines and norms that follow from overlaps and Gram matrix."""
+        cosines, norms = cosines_of(overlaps, gram), norms_of(gram)
+        return cls(overlaps, cosines, norms, gram, c, *names, **shape)
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return overlaps, cosines and norms of each column, and the further weights, by name."""
@@ -244,7 +262,7 @@ class TaskOutcome(Record):
 
 
 @record
-class TaskPrediction(TaskOutcome):
+class TaskPrediction(Solved, TaskOutcome):
     """An outcome of the four stages on a `Task`, predicted by theory.
 
     See Also
@@ -267,11 +285,6 @@ class TaskPrediction(TaskOutcome):
         "The error of each of these numbers by the nodes; twice the error covers 95%.",
         suffix="_se",
     )
-    numerical_error: Numbers = quantity("That of `test_error`.")
-    residual: Numbers = quantity("Norm of the last Newton step, relative to the unknowns.")
-    iterations: Numbers = quantity("Newton steps in all.")
-    status: Status = quantity("How the computation ended, at each point.")
-    notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
 
 
 @record
@@ -326,8 +339,10 @@ class Course(NetworkPath):
     )
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
     replicas: Numbers = quantity("The number of replicas followed.", without=("step",))
-    status: Status = quantity("How each course ended.", without=("step",))
-    notes: tuple[str, ...] = quantity(NOTES, column=None, default=(), without=("step",))
+    status: Status = quantity("How each course ended.", objects=True, without=("step",))
+    notes: tuple[str, ...] = quantity(
+        _NOTES, column=None, objects=True, default=(), without=("step",)
+    )
 
 
 @record
@@ -341,7 +356,7 @@ class MinimumOutcome(Record):
 
 
 @record
-class MinimumPrediction(MinimumOutcome):
+class MinimumPrediction(Solved, MinimumOutcome):
     """The joint minimum of a network on a task, predicted by theory.
 
     See Also
@@ -364,7 +379,6 @@ class MinimumPrediction(MinimumOutcome):
         "95%.",
         suffix="_se",
     )
-    numerical_error: Numbers = quantity("That of `test_error`.")
     susceptibility: Numbers = quantity("V, with axes for columns; no column of a table.")
     replicon: Numbers = quantity("Replica symmetry is stable below 1.")
     replicon_error: Numbers = quantity("That of `replicon` over scrambles.")
@@ -375,11 +389,10 @@ class MinimumPrediction(MinimumOutcome):
     jumps_error: Numbers = quantity("That of `jumps` over scrambles.")
     residual: Numbers = quantity("By which the equations are not solved, at most.")
     iterations: Numbers = quantity("Of all starts and scrambles.")
-    status: Status = quantity("How the computation ended, at each point.")
-    notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
     branches: Any = quantity(
         "Distinct solutions of the equations, this one first; a tuple of results at each point.",
         column=None,
+        objects=True,
         default=(),
     )
 

@@ -31,15 +31,16 @@ def quantity(
     without: tuple[str, ...] = (),
     column: str | None = "",
     suffix: str = "",
+    objects: bool = False,
     **default: Any,
 ) -> Any:
     """Return a field that holds numbers or a record, with its text for the docstring.
 
     It may lack dimensions of its record, and have another name in tables, or none if it is no
-    column. The names of the columns of a record get the suffix.
+    column. The names of the columns of a record get the suffix. Some hold an object at each point.
     """
     metadata = {"text": text, "without": without, "column": column, "suffix": suffix}
-    return dataclasses.field(metadata=metadata, **default)
+    return dataclasses.field(metadata=metadata | {"objects": objects}, **default)
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(quantity,))
@@ -51,11 +52,6 @@ def record(kind: type[Kind]) -> type[Kind]:
     head, title, rest = (inspect.cleandoc(kind.__doc__ or "")).partition("\nSee Also\n")
     made.__doc__ = "\n".join([head, "", "Attributes", "-" * 10, *texts, title + rest])
     return made
-
-
-def fields_of(record: Record) -> dict[str, Any]:
-    """Return the fields of a record that are columns, to make another of them."""
-    return {field.name: getattr(record, field.name) for field in record.quantities}
 
 
 @record
@@ -101,6 +97,12 @@ class Record(Shown):
             value = getattr(self, field.name)
             if value is not None and not isinstance(value, (Record, Status)):
                 object.__setattr__(self, field.name, np.asarray(value)[()])
+
+    @classmethod
+    def of(cls, other: Record, **more: Any) -> Self:
+        """Return a record with the numbers and dimensions of another one, and more numbers."""
+        numbers = {field.name: getattr(other, field.name) for field in other.quantities}
+        return cls(**numbers, **more, dims=other.dims, coords=other.coords)
 
     def _dims_of(self, field: dataclasses.Field[Any]) -> tuple[str, ...]:
         lacking = field.metadata["without"]
@@ -346,9 +348,7 @@ def stacked(rows: Sequence[AnyRecord], grid: Broadcast) -> AnyRecord:
         values: list[Any] = [getattr(row, field.name) for row in rows]
         if isinstance(values[0], Record):
             changes[field.name] = stacked(values, grid)
-        elif field.name in ("status", "notes", "branches") and not isinstance(
-            values[0], np.ndarray
-        ):
+        elif field.metadata["objects"] and not isinstance(values[0], np.ndarray):
             changes[field.name] = as_objects(values, grid.shape)
         elif field.metadata["column"] is not None and values[0] is not None:
             array = np.stack(values)

@@ -46,7 +46,9 @@ class Simulation(Record, Generic[Of]):
     """
 
     trials: Of = quantity("The outcomes, over a dimension trial.")
-    status: Status = quantity("Whether the trials are valid, at each point.", without=("step",))
+    status: Status = quantity(
+        "Whether the trials are valid, at each point.", objects=True, without=("step",)
+    )
 
     @property
     def shape(self) -> tuple[int, ...]:

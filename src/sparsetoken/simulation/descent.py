@@ -21,7 +21,6 @@ from sparsetoken.model.training import Training, training_of
 from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import NetworkPath, Simulation, Status, StatusCode, Weights
-from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.simulation.descent_data import TokenData
 from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.network_scores import NewBags
@@ -102,9 +101,8 @@ class DescentPlan:
             if self.at is None or t in self.at:
                 counted[t] = bags.counted(training.network, at, state.c)
         steps: dict[str, Any] = {"dims": ("step",), "coords": {"step": np.arange(shape)}}
-        derived = cosines_of(overlaps, gram), norms_of(gram)
         names = training.columns, training.weights, training.task.directions
-        weights = Weights(overlaps, *derived, gram, c, *names, **steps)
+        weights = Weights.of_columns(overlaps, gram, c, *names, **steps)
         return NetworkPath(counted[:, 0], loss, counted[:, 1], weights, **steps)
 
 

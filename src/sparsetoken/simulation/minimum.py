@@ -27,7 +27,6 @@ from sparsetoken.model.training import Training, training_of
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import MinimumOutcome, Simulation, Status, StatusCode, Weights
-from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.simulation.descent_data import TokenData
 from sparsetoken.simulation.network_scores import NewBags
 from sparsetoken.simulation.parallel import Trial, simulated
@@ -126,10 +125,9 @@ class MinimumPlan:
         bags = NewBags(self.training.task, m, count, stream(seed, Stream.TEST))
         at, loss = data.moments(U), data.gradient(U, c, 0).loss
         error, _ = bags.counted(found.network, at, c)
-        gram = at.gram
         names = found.columns, found.weights, found.task.directions
-        derived = cosines_of(at.overlaps, gram), norms_of(gram)
-        return MinimumOutcome(error, loss, value, Weights(at.overlaps, *derived, gram, c, *names))
+        weights = Weights.of_columns(at.overlaps, at.gram, c, *names)
+        return MinimumOutcome(error, loss, value, weights)
 
 
 def minimize(

@@ -15,7 +15,7 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Prediction
-from sparsetoken.results.record import fields_of, over_rows
+from sparsetoken.results.record import over_rows
 from sparsetoken.theory.alignment.draws import drawn_queries
 from sparsetoken.theory.features import allowed_errors
 from sparsetoken.theory.predictor import Predictor, outcome_of
@@ -92,8 +92,8 @@ def _mean(draws: Sequence[Prediction], tolerance: float) -> Prediction:
     asked = allowed_errors(outcome, tolerance)
     allowed = {name: max(asked[name], _SHARE * spread.columns()[name]) for name in asked}
     accuracy = Accuracy.of(allowed, errors.columns())
-    return Prediction(
-        **fields_of(outcome),
+    return Prediction.of(
+        outcome,
         errors=errors,
         numerical_error=errors.test_error,
         residual=max(one.residual for one in draws),

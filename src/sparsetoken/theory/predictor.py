@@ -20,7 +20,6 @@ from sparsetoken.results import (
     StatusCode,
     TaskPrediction,
 )
-from sparsetoken.results.record import fields_of
 from sparsetoken.theory.alignment.directions import limit_status
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import model_features
@@ -135,8 +134,8 @@ class Predictor:
         pi, tested, ridge = self.problem.positive_rate, self.tested.positive_rate, readout.ridge
         susceptibility = self._features.noise / (ridge * readout.alpha1) if ridge > 0 else math.inf
         outcome = outcome_without_features(readout.loss, pi, tested, susceptibility)
-        return Prediction(
-            **fields_of(outcome),
+        return Prediction.of(
+            outcome,
             errors=errors_of([outcome]),
             numerical_error=0.0,
             residual=0.0,
@@ -155,8 +154,8 @@ def _predicted(point: SolvedPoint) -> Prediction:
     saddle = point.saddle
     if not saddle.converged:
         return without_readout(point.status, saddle.residual, saddle.iterations)
-    return Prediction(
-        **fields_of(point.outcome),
+    return Prediction.of(
+        point.outcome,
         errors=point.errors,
         numerical_error=point.errors.test_error,
         residual=saddle.residual,
@@ -169,8 +168,8 @@ def without_readout(status: Status, residual: float = math.nan, iterations: int 
     """Return the prediction where there is no solution, for the reason that the status tells."""
     nan = math.nan
     unknown = ReadoutOutcome(nan, nan, nan, nan, Overlaps(nan, nan, nan, nan), nan)
-    return Prediction(
-        **fields_of(unknown),
+    return Prediction.of(
+        unknown,
         errors=unknown,
         numerical_error=nan,
         residual=residual,

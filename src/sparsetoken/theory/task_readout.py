@@ -21,8 +21,6 @@ from sparsetoken.model.stages import Readout, query_cosines
 from sparsetoken.model.tokens import isotropic_only
 from sparsetoken.numerics.backend import compiled
 from sparsetoken.results import TaskOutcome, TaskPrediction, Weights
-from sparsetoken.results.outcomes import cosines_of, norms_of
-from sparsetoken.results.record import fields_of
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.features import Features, isotropic
 from sparsetoken.theory.laws.task import Bags, bags_of
@@ -73,8 +71,8 @@ def _predicted(features: TaskFeatures, point: SolvedPoint) -> TaskPrediction:
     saddle, outcome, errors = point.saddle, point.outcome, point.errors
     if not saddle.converged:
         outcome = errors = features.unknown()
-    return TaskPrediction(
-        **fields_of(outcome),
+    return TaskPrediction.of(
+        outcome,
         errors=errors,
         numerical_error=errors.test_error,
         residual=saddle.residual,
@@ -188,8 +186,7 @@ class TaskFeatures(Features):
         self, error: float, loss: float, overlaps: np.ndarray, gram: np.ndarray, b: np.ndarray
     ) -> TaskOutcome:
         names, directions = ("q", "w")[-len(gram) :], self._law.directions
-        cosines, norms = cosines_of(overlaps, gram), norms_of(gram)
-        weights = Weights(overlaps, cosines, norms, gram, b, names, ("b",), directions)
+        weights = Weights.of_columns(overlaps, gram, b, names, ("b",), directions)
         return TaskOutcome(error, loss, weights)
 
     def unknown(self) -> TaskOutcome:

@@ -17,7 +17,7 @@ from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import Course, NetworkPath, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
-from sparsetoken.results.record import fields_of, stacked
+from sparsetoken.results.record import stacked
 from sparsetoken.theory.dynamics.follow import Trajectory, follow
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome
 from sparsetoken.theory.dynamics.plan import plan_of
@@ -140,15 +140,13 @@ def _course_of(trajectory: Trajectory) -> Course:
     """Return the course of a network."""
     loss, loss_error = trajectory.training_loss
     own = _path(trajectory, trajectory.outcome, loss, lambda of: of(trajectory.states))
-    return Course(
-        **fields_of(own),
+    return Course.of(
+        own,
         errors=_path(trajectory, trajectory.outcome_error, loss_error, trajectory.error),
         numerical_error=float(trajectory.outcome_error.test_error.max()),
         replicas=trajectory.replicas,
         status=trajectory.status,
         notes=trajectory.notes,
-        dims=own.dims,
-        coords=own.coords,
     )
 
 

@@ -15,14 +15,7 @@ from jaxtyping import Float
 from sparsetoken.model.minimum import Minimization, start_of
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.numerics.threads import one_thread
-from sparsetoken.results import Status, StatusCode
-from sparsetoken.results.outcomes import (
-    MinimumOutcome,
-    MinimumPrediction,
-    Weights,
-    cosines_of,
-    norms_of,
-)
+from sparsetoken.results import MinimumOutcome, MinimumPrediction, Status, StatusCode, Weights
 from sparsetoken.results.record import over_rows
 from sparsetoken.theory.dynamics.outcomes import network_outcome
 from sparsetoken.theory.dynamics.replica import States
@@ -290,16 +283,8 @@ def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
             for i in range(count)
         ]
         error = float(np.mean([one.test_error[0] for one in tests]))
-    weights = Weights(
-        order.M,
-        cosines_of(order.M, gram),
-        norms_of(gram),
-        gram,
-        c,
-        problem.columns,
-        problem.weights,
-        problem.task.directions,
-    )
+    names = problem.columns, problem.weights, problem.task.directions
+    weights = Weights.of_columns(order.M, gram, c, *names)
     outcome = MinimumOutcome(error, loss, loss + penalty_of(problem, solution), weights)
     replicon, jumps = math.nan, np.zeros_like(gram)
     if not solution.ran_away:
@@ -327,11 +312,8 @@ def _ended(problem: Minimization, found: list[_Found], tolerance: float) -> _Ref
     mean, errors = _means(found)
     replicon, jumps = _stability(found)
     status, undecided = _status(found, errors, (replicon, jumps), tolerance)
-    prediction = MinimumPrediction(
-        test_error=mean.test_error,
-        training_loss=mean.training_loss,
-        objective=mean.objective,
-        weights=mean.weights,
+    prediction = MinimumPrediction.of(
+        mean,
         errors=errors,
         numerical_error=float(errors.test_error),
         susceptibility=np.mean([one.solution.order.V for one in found], axis=0),
