@@ -71,6 +71,9 @@ class Model:
 
     def check_test_problem(self, problem: SparseTokenProblem, tested: SparseTokenProblem) -> None:
         """Raise `InvalidInput` unless a model trained on one problem can be tested on another."""
+        if tested.tokens != problem.tokens:
+            legal = "those of the problem"
+            raise InvalidInput("tokens of the test problem", legal, tested.tokens)
 
 
 @value
@@ -125,7 +128,8 @@ class Vectorized(Model):
         return length
 
     def check_test_problem(self, problem: SparseTokenProblem, tested: SparseTokenProblem) -> None:
-        """Raise `InvalidInput` if the lengths differ: weights belong to positions."""
+        """Raise `InvalidInput` if the lengths differ too: weights belong to positions."""
+        super().check_test_problem(problem, tested)
         L, length = problem.length, tested.length
         if length != L:
             remedy = "Each weight of vectorized belongs to a position."

@@ -191,6 +191,14 @@ def check_signals(law: TokenLaw, names: tuple[str, ...]) -> None:
         raise InvalidInput("signal of the tokens", legal, f"shape {law.signal.shape}", remedy)
 
 
+def require_varying(width: float) -> None:
+    """Raise `InvalidInput` unless tokens vary along a query, with this standard deviation."""
+    if width <= 0:
+        remedy = "Add a little to the diagonal of the within covariance, or turn the query."
+        legal = "a direction in which the tokens of a sample vary"
+        raise InvalidInput("query", legal, "q^T S q = 0", remedy)
+
+
 def check_dimension(law: TokenLaw, dimension: int) -> None:
     """Raise `InvalidInput` unless the law has tokens of this dimension."""
     if law.dimension not in (None, dimension):

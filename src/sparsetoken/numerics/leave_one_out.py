@@ -188,8 +188,6 @@ def _checked(features: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.n
     F, y = np.asarray(features, dtype=float), np.asarray(labels, dtype=float)
     if F.ndim != 2 or len(F) < 2 or F.shape[1] == 0:
         raise InvalidInput("features", "an (n, m) array, n >= 2, m >= 1", F.shape)
-    if not np.isfinite(F).all():
-        raise InvalidInput("features", "finite", "nan or infinity")
     if y.shape != F.shape[:1] or not np.all(np.abs(y) == 1):
         raise InvalidInput("labels", f"{len(F)} values in {{-1, +1}}", labels)
     return F, y

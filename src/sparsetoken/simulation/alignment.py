@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps, require_steps
 from sparsetoken.model.tokens import check_dimension
 from sparsetoken.model.values import broadcast
@@ -24,8 +24,6 @@ class AlignmentPlan:
     setting: Setting
 
     def __post_init__(self) -> None:
-        require_problem(self.problem)
-        require_steps(self.steps)
         check_dimension(self.problem.tokens, self.setting.dimension)
         numbers = self.setting.query_numbers(self.problem, self.steps)
         require_size(numbers, self.setting.dimension, self.problem.length, "alpha0")
@@ -82,6 +80,7 @@ def align(
     >>> bool(0 < found.standard_error.cosine < found.mean.cosine)
     True
     """
+    require_steps(steps)
     setting = Setting(dimension_of(problem, dimension), seed, engine)
     grid = broadcast(problem, steps)
     plans = [AlignmentPlan(at, of, setting) for at, of in grid.points]

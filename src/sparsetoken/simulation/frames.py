@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.stages import Query
-from sparsetoken.model.tokens import TokenCovariance, TokenLaw
+from sparsetoken.model.tokens import TokenCovariance, TokenLaw, require_varying
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,10 +157,7 @@ class TokenFrame:
                 raise InvalidInput("cosine", "-1 or 1 at dimension 1", s)
             direction = s * xi + np.sqrt(1 - s**2) * _beside(rng.standard_normal(len(xi)), self)
         width = self.along(direction).width
-        if width == 0:
-            remedy = "Add a little to the diagonal of the within covariance, or turn the query."
-            legal = "a direction in which the tokens of a sample vary"
-            raise InvalidInput("query", legal, "q^T S q = 0", remedy)
+        require_varying(width)
         return self._at(direction, query, k / width)
 
     def _at(self, direction: np.ndarray, query: Query, norm: float) -> TrainedQuery:

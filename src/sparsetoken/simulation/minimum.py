@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.base.validation import integer
 from sparsetoken.model.base import Problem, check_problem
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.minimum import (
-    STARTS,
     Minimization,
     Minimum,
     minimization_of,
@@ -183,9 +182,6 @@ def minimize(
     >>> found.trials.dims, found.status
     (('trial',), 'converged')
     """
-    if not isinstance(start, Mapping) and start not in STARTS:
-        legal = f"{', '.join(STARTS)}, or overlaps by the names of columns"
-        raise InvalidInput("start", legal, start)
     require_minimum(minimum)
     grid = broadcast(problem, minimum)
     first = grid.points[0][0]

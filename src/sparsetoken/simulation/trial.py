@@ -11,7 +11,7 @@ import numpy as np
 
 from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.models import Model, require_model
-from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import (
     Query,
     Readout,
@@ -50,7 +50,6 @@ class TrialPlan:
     test_problem: SparseTokenProblem | None = None
 
     def __post_init__(self) -> None:
-        require_problem(self.problem)
         require_model(self.model)
         require_readout(self.readout)
         require_numbers(self.problem, self.model, self.readout, self.test_problem)
@@ -59,9 +58,6 @@ class TrialPlan:
             raise InvalidInput("test_problem", "a SparseTokenProblem or None", self.test_problem)
         self.model.check_test_problem(self.problem, self.tested)
         check_dimension(self.problem.tokens, self.setting.dimension)
-        if self.tested.tokens != self.problem.tokens:
-            legal = "those of the problem"
-            raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
         self._check_given_query()
         self._check_size()
 

@@ -107,6 +107,7 @@ def capacity(
     >>> print(f"{st.capacity(problem, st.Pooled()).capacity:.2f}")
     2.95
     """
+    require_problem(problem)
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     grid = broadcast(problem, model)
     rows = solved(
@@ -128,7 +129,6 @@ def _capacities(
     """Return the capacity at each point."""
     rows = []
     for problem, model in points:
-        require_problem(problem)
         query = working_query(problem, model)
         result = capacity_of(problem, model, query, tolerance)
         rows.append(dataclasses.replace(result, notes=advice_on(problem, model, query)))

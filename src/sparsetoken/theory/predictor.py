@@ -53,9 +53,6 @@ class Predictor:
     ) -> None:
         self.problem, self.model = problem, model
         self.tested = problem if test_problem is None else test_problem
-        if self.tested.tokens != problem.tokens:
-            legal = "those of the problem"
-            raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
         model.check_test_problem(problem, self.tested)
         self.query = working_query(problem, model)
         self.advice = advice_on(problem, model, self.query)

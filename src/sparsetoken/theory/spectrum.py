@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput
-from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.theory.readout.covariances import (
     LEAST_EIGENVALUE,
@@ -57,8 +57,7 @@ class TokenSpectrum:
 
 
 def spectrum_of(problem: SparseTokenProblem) -> TokenSpectrum:
-    """Return the spectrum of the tokens of a problem, or raise `InvalidInput` if it is none."""
-    require_problem(problem)
+    """Return the spectrum of the tokens of a problem."""
     return spectrum_of_tokens(problem.tokens)
 
 
@@ -116,7 +115,6 @@ def whitened(problem: SparseTokenProblem) -> SparseTokenProblem:
     InvalidInput
         If the tokens of a sample share an effect, or S_w has no inverse.
     """
-    require_problem(problem)
     between = getattr(problem.tokens, "between", None)
     if between is not None and between.any():
         legal = "without an effect shared by a sample (between=None) here"

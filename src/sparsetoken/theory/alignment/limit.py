@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, TwoSteps, query_cosines
+from sparsetoken.model.tokens import require_varying
 from sparsetoken.theory.spectrum import TokenSpectrum, spectrum_of
 
 
@@ -61,10 +61,7 @@ def query_law(problem: SparseTokenProblem, query: Query | TwoSteps) -> QueryLaw:
     else:  # a unit vector, whose rest is uniform beside the signal
         xi = spectrum.signal
         law = QueryLaw(s * xi, (1 - s**2) * (1 - xi**2) / (len(xi) - 1), query.sharpness)
-    if law.width(spectrum) <= 0:
-        remedy = "Add a little to the diagonal of the within covariance, or turn the query."
-        legal = "a direction in which the tokens of a sample vary"
-        raise InvalidInput("query", legal, "q^T S q = 0", remedy)
+    require_varying(law.width(spectrum))
     return law
 
 

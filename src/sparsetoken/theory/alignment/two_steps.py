@@ -78,6 +78,8 @@ def align(
     >>> print(f"{st.align(problem, st.TwoSteps(alpha0=1.0)).cosine:.2f}")
     0.88
     """
+    require_problem(problem)
+    require_steps(steps)
     grid = broadcast(problem, steps)
     rows = solved(
         functools.partial(_alignments, dimension=dimension),
@@ -110,8 +112,6 @@ def alignment_of(
     problem: SparseTokenProblem, steps: TwoSteps, dimension: int | None = None
 ) -> Alignment:
     """Return the alignment at a single point, without advice."""
-    require_problem(problem)
-    require_steps(steps)
     return _limit(problem, steps) if dimension is None else align_at(problem, steps, dimension)
 
 
