@@ -54,8 +54,8 @@ from sparsetoken.studies.compare import (
     outlying_trials,
     scale_of,
 )
-from sparsetoken.theory import predict, predict_readouts, task_readout, token_features
-from sparsetoken.theory.separability import drawn_law
+from sparsetoken.theory import predict, predict_readouts, predict_task
+from sparsetoken.theory.laws import importance, tokens
 
 SHIFTS = Path(__file__).parents[1] / "src/sparsetoken/studies/shifts.json"
 Row = dict[str, Any]
@@ -343,15 +343,15 @@ FINER = 4  # times the tolerance is what a reference has
 @contextlib.contextmanager
 def other_nodes() -> Iterator[None]:
     """Draw all nodes of predictions from other random numbers."""
-    seeds = [(token_features, "SEED"), (drawn_law, "_SEED"), (task_readout, "_SEED")]
+    seeds = [(tokens, "SEED"), (importance, "_SEED"), (predict_task, "_SEED")]
     kept = [getattr(module, name) for module, name in seeds]
-    token_features._kept_tokens.cache_clear()
+    tokens._kept_tokens.cache_clear()
     for module, name in seeds:
         setattr(module, name, 7)
     try:
         yield
     finally:
-        token_features._kept_tokens.cache_clear()
+        tokens._kept_tokens.cache_clear()
         for (module, name), seed in zip(seeds, kept, strict=True):
             setattr(module, name, seed)
 

@@ -24,7 +24,7 @@ from sparsetoken import (
 from sparsetoken.model import ConceptProblem, HardAttention
 from sparsetoken.model.models import Model, make_model
 from sparsetoken.model.training import stem_of
-from sparsetoken.theory.alignment.draws import drawn_queries
+from sparsetoken.theory.query.finite_dimension import drawn_queries
 
 
 class Setting(NamedTuple):

@@ -14,7 +14,7 @@ from sparsetoken.losses import Loss
 from sparsetoken.losses.gaussian_means import smoothed_at
 from sparsetoken.model.models import Model
 from sparsetoken.theory import FeatureLaw
-from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.laws.of_model import feature_law
 
 TEST_SAMPLES = 10_000
 MOST_ITERATIONS = 20_000

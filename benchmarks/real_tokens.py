@@ -22,17 +22,17 @@ from sklearn.datasets import load_digits, load_sample_image
 
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
-from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.readout.covariances import (
+from sparsetoken.theory.laws.feature_law import FeatureLaw
+from sparsetoken.theory.outcome.measured import scores_on
+from sparsetoken.theory.saddle.covariances import (
     Covariances,
     Directions,
     Pull,
     Response,
     assembled,
 )
-from sparsetoken.theory.readout.equations import Load, SaddleEquations
-from sparsetoken.theory.readout.outcome import scores_on
-from sparsetoken.theory.readout.solve import solve_readout
+from sparsetoken.theory.saddle.equations import Load, SaddleEquations
+from sparsetoken.theory.saddle.solve import solve_readout
 
 DIGIT, PATCHES = 9, 5000  # the digit that is looked for, and patches of each photograph
 BAGS = (("digits", 5), ("digits", 20), ("digits", 50), ("textures", 20))

@@ -96,6 +96,22 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
+def test_no_folders_of_the_theory_import_each_other_in_a_circle() -> None:
+    """A file that stands in no folder is one by itself."""
+    above: dict[str, set[str]] = {}
+    for module in INSIDE:
+        if _part(module) == "theory":
+            files = {file for file in _files(module) if _part(file) == "theory"}
+            folders = {_folder(file) for file in files} - {_folder(module), "theory"}
+            above.setdefault(_folder(module), set()).update(folders)
+    assert {"laws", "query", "saddle", "outcome", "readout"} <= above.keys()
+    graphlib.TopologicalSorter(above).prepare()  # raises CycleError, which names the circle
+
+
+def _folder(module: str) -> str:
+    return ".".join(module.split(".")[2:3]) or "theory"
+
+
 @pytest.mark.parametrize(("one", "other"), [("theory", "simulation"), ("simulation", "theory")])
 def test_theory_and_simulation_never_reach_each_other(one: str, other: str) -> None:
     reached = [module for module in INSIDE if _part(module) == one]

@@ -21,7 +21,7 @@ from sparsetoken.studies.references import (
     standing,
 )
 from sparsetoken.studies.representation import best_law, score
-from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.laws.of_model import feature_law
 
 PROBLEM = st.SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 

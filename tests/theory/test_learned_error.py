@@ -234,8 +234,8 @@ def test_custom_loss_agrees_with_the_built_in():
 
 def test_scores_follow_the_law():
     """AUC and ROC against draws of the predicted scores."""
-    from sparsetoken.theory.laws import feature_law
-    from sparsetoken.theory.score_law import ScoreLaw
+    from sparsetoken.theory.laws.of_model import feature_law
+    from sparsetoken.theory.outcome.scores import ScoreLaw
 
     problem = SparseTokenProblem(8, 2, 2.5, 0.3)
     law = feature_law(Attention(), problem, Query(0.8, 1.0), 2048)

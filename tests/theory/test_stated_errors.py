@@ -8,8 +8,9 @@ from scipy.special import ndtr
 
 import sparsetoken as st
 from sparsetoken.model import HardAttention
-from sparsetoken.theory import task_readout, token_features
-from sparsetoken.theory.readout.accuracy import allowed_error
+from sparsetoken.theory import predict_task
+from sparsetoken.theory.accuracy import allowed_error
+from sparsetoken.theory.laws import tokens
 
 RARE = [
     ((10, 1, 6.0, 0.5), st.Query(0.95, 2.0), "logistic", 1e-3),
@@ -109,12 +110,12 @@ def test_other_nodes_give_the_same_numbers_within_their_errors(
 ):
     pairs = []
     for seed in range(5):
-        token_features._kept_tokens.cache_clear()
-        monkeypatch.setattr(token_features, "SEED", 100 + seed)
+        tokens._kept_tokens.cache_clear()
+        monkeypatch.setattr(tokens, "SEED", 100 + seed)
         found = st.predict(st.SparseTokenProblem(*letters), model, readout, tolerance=1e-3)
         assert found.converged
         pairs.append(_numbers(found))
-    token_features._kept_tokens.cache_clear()
+    tokens._kept_tokens.cache_clear()
     # Twice a stated error covers 95%: of 5 seeds and ten numbers one is beyond 4.5 once in 1e3
     # such tests. AUC and training loss are among them.
     assert np.abs(_apart(pairs)).max() < 4.5
@@ -138,7 +139,7 @@ def test_a_task_with_rare_positives_over_seeds(monkeypatch):
     )
     found = []
     for seed in range(5):
-        monkeypatch.setattr(task_readout, "_SEED", 20251127 + seed)
+        monkeypatch.setattr(predict_task, "_SEED", 20251127 + seed)
         found.append(st.predict(task, model, readout))
     assert all(one.converged for one in found)
     for one in found:  # 100 and 10 times the tolerance of 1e-3

@@ -243,7 +243,7 @@ def simulate(
 
 def _advice(options: o.Values, model: str) -> list[str]:
     """Return advice about the query that the theory finds at a single setting."""
-    from sparsetoken.theory.query import advice_on, working_query
+    from sparsetoken.theory.query.working import advice_on, working_query
 
     problem, trained = options.of(SparseTokenProblem), model_of(options, model)
     return with_options(advice_on(problem, trained, working_query(problem, trained)))

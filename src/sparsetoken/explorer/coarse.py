@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from sparsetoken.explorer.settings import Settings
-from sparsetoken.theory.features import model_features
-from sparsetoken.theory.query import working_query
-from sparsetoken.theory.readout.equations import Load
-from sparsetoken.theory.readout.outcome import scores_on
-from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, solve_readout
+from sparsetoken.theory.outcome.measured import scores_on
+from sparsetoken.theory.query.working import working_query
+from sparsetoken.theory.readout.model_features import model_features
+from sparsetoken.theory.saddle.equations import Load
+from sparsetoken.theory.saddle.solve import ROUGH_STEP, SaddlePoint, solve_readout
 
 COARSE = ("attention", "pooled", "vectorized")
 COARSE_LOADS = tuple(np.geomspace(0.25, 10, 7).tolist())

@@ -27,7 +27,7 @@ from sparsetoken.simulation.trial import TrialPlan
 from sparsetoken.theory import align, predict
 from sparsetoken.theory import capacity as capacity_of
 from sparsetoken.theory.oracle import LearningError, learning_error
-from sparsetoken.theory.query import advice_on, working_query
+from sparsetoken.theory.query.working import advice_on, working_query
 
 MODELS = ("attention", "pooled", "vectorized", "elementwise", "hard_attention")
 

@@ -35,9 +35,9 @@ from sparsetoken.studies.compare import (
     within,
 )
 from sparsetoken.studies.study import Calls, Run, Size, Sizes, Study, profiles
-from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.score_law import ScoreLaw
+from sparsetoken.theory.laws.feature_law import FeatureLaw
+from sparsetoken.theory.laws.of_model import feature_law
+from sparsetoken.theory.outcome.scores import ScoreLaw
 
 SETTINGS = {
     "balanced": (st.SparseTokenProblem(10, 3, 6.0, 0.5), st.TwoSteps(eta_q=1.0)),

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from sparsetoken.theory.alignment import align, sign_margin, small_step_margin
-from sparsetoken.theory.capacity import capacity
-from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.laws.feature_law import FeatureLaw
 from sparsetoken.theory.predict import predict, predict_readouts
+from sparsetoken.theory.query import align, sign_margin, small_step_margin
+from sparsetoken.theory.separability.capacity import capacity
 
 if TYPE_CHECKING:
     from sparsetoken.theory.dynamics import descend

@@ -20,9 +20,9 @@ from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import Prediction, TaskPrediction
 from sparsetoken.results.record import stacked
-from sparsetoken.theory.finite_query import predict_at
-from sparsetoken.theory.predictor import Predictor
-from sparsetoken.theory.readout.accuracy import TOLERANCE
+from sparsetoken.theory.accuracy import TOLERANCE
+from sparsetoken.theory.predict_at_dimension import predict_at
+from sparsetoken.theory.readout.predictor import Predictor
 from sparsetoken.work import solved
 
 _OF_TASKS = 1e-3  # as of `descend`
@@ -197,7 +197,7 @@ def _predictions(
     problem, model, _ = points[0]
     readouts = [readout for _, _, readout in points]
     if isinstance(problem, (ConceptProblem, Task)):
-        from sparsetoken.theory.task_readout import predict_task  # with JAX
+        from sparsetoken.theory.predict_task import predict_task  # with JAX
 
         yield from predict_task(problem, model, readouts, tolerance=tolerance)
     elif dimension is not None:

@@ -8,14 +8,14 @@ import math
 
 import numpy as np
 from jaxtyping import Float
+from scipy import linalg
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
-from sparsetoken.theory.readout.covariances import (
-    LEAST_EIGENVALUE,
-    common_basis,
-)
+
+LEAST_EIGENVALUE = 1e-12  # relative: a smaller one is none
+_COMMUTE = 1e-12  # relative: below rounding of what a user computes
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -127,3 +127,23 @@ def whitened(problem: SparseTokenProblem) -> SparseTokenProblem:
         remedy = "Raise the eigenvalues of `within` along the signal, or lower the strength."
         raise InvalidInput("signal among whitened tokens", legal, strength, remedy)
     return dataclasses.replace(problem, strength=strength, tokens=Isotropic())
+
+
+def common_basis(G: np.ndarray) -> np.ndarray | None:
+    """Return common eigenvectors as columns, None if the matrices do not commute."""
+    first = G[0]
+    for other in G[1:]:
+        product = first @ other
+        if np.abs(product - product.T).max() > _COMMUTE * len(first) * np.abs(product).max():
+            return None
+    if all(np.array_equal(one, np.diag(np.diagonal(one))) for one in G):
+        return np.eye(len(first))
+    # Any mixture splits the eigenspaces that the single matrices share.
+    mixture = sum(one * (1 + 0.6180339887 * k) / np.trace(one) for k, one in enumerate(G))
+    basis = linalg.eigh(mixture, check_finite=False)[1]
+    for one in G[1:]:
+        inside = basis.T @ one @ basis
+        outside = inside - np.diag(np.diagonal(inside))
+        if np.abs(outside).max() > 1e-9 * np.abs(inside).max():
+            return None
+    return np.asarray(basis)

@@ -24,8 +24,8 @@ from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Readout, TwoSteps, require_readout
 from sparsetoken.model.values import require_numbers
 from sparsetoken.results import CONVERGED, Prediction, Status, StatusCode
-from sparsetoken.theory.alignment.two_steps import align
 from sparsetoken.theory.predict import predict_readouts
+from sparsetoken.theory.query.two_steps import align
 
 __all__ = ["BestTraining", "best_training"]
 __dir__ = __all__.copy

@@ -17,8 +17,8 @@ from sparsetoken.theory import (
     sign_margin,
     small_step_margin,
 )
-from sparsetoken.theory.predictor import Predictor
-from sparsetoken.theory.readout.accuracy import TOLERANCE
+from sparsetoken.theory.accuracy import TOLERANCE
+from sparsetoken.theory.readout.predictor import Predictor
 
 D = 200
 J = np.arange(D)

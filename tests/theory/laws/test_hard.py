@@ -13,7 +13,7 @@ from sparsetoken.model.models import Attention, HardAttention, Pooled
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import align, capacity, predict
-from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.laws.of_model import feature_law
 
 SETTINGS = [
     ((6, 2, 2.0, 0.3), 0.7),

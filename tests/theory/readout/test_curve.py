@@ -11,10 +11,10 @@ from sparsetoken.model.models import Attention, Elementwise, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
 from sparsetoken.theory import predict, predict_readouts
-from sparsetoken.theory.features import IsotropicFeatures
+from sparsetoken.theory.accuracy import allowed_error
 from sparsetoken.theory.readout import curve
-from sparsetoken.theory.readout.accuracy import allowed_error
 from sparsetoken.theory.readout.curve import LearningCurve
+from sparsetoken.theory.readout.model_features import IsotropicFeatures
 
 LOSSES = ["square", "logistic", "hinge", "squared_hinge"]
 PROBLEM, QUERY = SparseTokenProblem(8, 2, 3.0, 0.4), Query(0.8, 1.2)

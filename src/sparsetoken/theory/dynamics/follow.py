@@ -17,11 +17,11 @@ from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.model.training import Training
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.theory.alignment.directions import LEAST_DIRECTIONS
+from sparsetoken.theory.accuracy import Accuracy, allowed_error
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
 from sparsetoken.theory.dynamics.plan import ATOMS, Plan, atoms_of, plan_of
 from sparsetoken.theory.dynamics.replica import Replica, States, course, grouped, run_replica
-from sparsetoken.theory.readout.accuracy import Accuracy, allowed_error
+from sparsetoken.theory.query.directions import LEAST_DIRECTIONS
 from sparsetoken.theory.spectrum import spectrum_of_tokens
 from sparsetoken.work import solved
 

@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query
 from sparsetoken.numerics.quadrature import composite_legendre, normal_density
-from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.laws.feature_law import FeatureLaw
 
 _REACH = 8.5  # of normals; the largest of L has a tail of L times 1e-17 beyond
 _PANELS, _PER_PANEL = 24, 14

@@ -17,11 +17,11 @@ from sparsetoken.numerics.errors import stated_error
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import MinimumOutcome, MinimumPrediction, Status, StatusCode, Weights
 from sparsetoken.results.record import over_rows
+from sparsetoken.theory.accuracy import Accuracy
 from sparsetoken.theory.dynamics.outcomes import network_outcome
 from sparsetoken.theory.dynamics.replica import States
 from sparsetoken.theory.minimum.equations import Equations, State
 from sparsetoken.theory.minimum.solve import Solution, jumps_of, lowest, packed, solve
-from sparsetoken.theory.readout.accuracy import Accuracy
 
 _COARSE, _FINE = 128, (512, 2048, 8192)  # bags of a kind, as the tolerance asks
 _SCRAMBLES = 8

@@ -16,9 +16,9 @@ from sparsetoken.numerics.errors import stated_error
 from sparsetoken.numerics.quadrature import even_uniforms
 from sparsetoken.results import CONVERGED, Record, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
+from sparsetoken.theory.laws.tokens import largest_of
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, error_of_sum
 from sparsetoken.theory.spectrum import whitened
-from sparsetoken.theory.token_features import largest_of
 
 MORE_POINTS = "Take more points."
 SCRAMBLES = 8

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from sparsetoken.losses import Loss
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.features import Features
-from sparsetoken.theory.readout.accuracy import Accuracy, allowed_error
-from sparsetoken.theory.readout.equations import Load, SaddleEquations
-from sparsetoken.theory.readout.outcome import Measured
+from sparsetoken.theory.accuracy import Accuracy, allowed_error
+from sparsetoken.theory.laws.feature_law import FeatureLaw
+from sparsetoken.theory.outcome.measured import Measured
+from sparsetoken.theory.readout.features import Features
 from sparsetoken.theory.readout.rare import nodes_where_wrong
-from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, solve_readout
-from sparsetoken.theory.readout.warm_starts import SolvedLoads
+from sparsetoken.theory.saddle.equations import Load, SaddleEquations
+from sparsetoken.theory.saddle.solve import ROUGH_STEP, SaddlePoint, solve_readout
+from sparsetoken.theory.saddle.warm_starts import SolvedLoads
 
 _MORE = 4  # times as many points where they are not enough
 _NODES_APART = 1e-2  # relative: how far solutions with few and with more nodes are apart

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.features import Features
-from sparsetoken.theory.readout.outcome import Solution
-from sparsetoken.theory.separability.drawn_law import drawn_law
-from sparsetoken.theory.separability.proposal import (
+from sparsetoken.theory.laws.feature_law import FeatureLaw
+from sparsetoken.theory.laws.importance import drawn_law
+from sparsetoken.theory.laws.proposal import (
     LABELS,
     Proposal,
     by_label,
     effective_share,
     refitted,
 )
+from sparsetoken.theory.outcome.measured import Solution
+from sparsetoken.theory.readout.features import Features
 
 _ROUNDS, _PILOT = 6, 256  # nodes for each class and scramble
 _MOST_POINTS = 2**13

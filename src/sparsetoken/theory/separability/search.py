@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from sparsetoken.theory.separability.drawn_law import drawn_law
-from sparsetoken.theory.separability.proposal import LABELS, Proposal, by_label, refitted
+from sparsetoken.theory.laws.importance import drawn_law
+from sparsetoken.theory.laws.proposal import LABELS, Proposal, by_label, refitted
+from sparsetoken.theory.laws.tokens import TokenFeatures
 from sparsetoken.theory.separability.violation import (
     Separation,
     least_violation,
     squared_violation,
 )
-from sparsetoken.theory.token_features import TokenFeatures
 
 _FIRST, _SOME, _MANY, _LAST = 64, 256, 1024, 2**17  # nodes for each class and scramble
 _MORE = 4  # times as many, at most, where they are not enough

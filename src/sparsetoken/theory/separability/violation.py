@@ -12,8 +12,8 @@ from jaxtyping import Float
 from sparsetoken.losses import Smoothed, get_loss
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
-from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.separability.proposal import by_label, effective_share
+from sparsetoken.theory.laws.feature_law import FeatureLaw
+from sparsetoken.theory.laws.proposal import by_label, effective_share
 
 _LOSS = get_loss("squared_hinge")
 # Row and column of the six entries of a symmetric matrix of size three.

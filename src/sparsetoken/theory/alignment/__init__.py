@@ -1,6 +1,0 @@
-"""The query after two gradient steps, and the sign of its cosine."""
-
-from sparsetoken.theory.alignment.sign import sign_margin, small_step_margin
-from sparsetoken.theory.alignment.two_steps import align
-
-__all__ = ["align", "sign_margin", "small_step_margin"]

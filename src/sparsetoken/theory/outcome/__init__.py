@@ -1,0 +1,1 @@
+"""The numbers of a readout that is solved, from the distribution of its scores."""
