@@ -40,8 +40,8 @@ class Broadcast(NamedTuple):
     def model(self) -> str:
         """The name of the model of the points, or of the network of a descent; "" without one."""
         _, trained, *_ = (*(self.points[0] if self.points else ()), None, None)
-        network = getattr(trained, "network", None)
-        return getattr(trained, "name", "") if network is None else type(network).__name__
+        name, network = getattr(trained, "name", ""), getattr(trained, "network", None)
+        return name or ("" if network is None else type(network).__name__)
 
 
 def broadcast(*values: Any) -> Broadcast:
