@@ -24,9 +24,9 @@ from sparsetoken.theory.minimum.equations import Equations, State
 from sparsetoken.theory.minimum.solve import Solution, jumps_of, lowest, packed, solve
 
 _COARSE, _FINE = 128, (512, 2048, 8192)  # bags of a kind, as the tolerance asks
-_SCRAMBLES = 8
+_SCRAMBLES = (4, 8)  # at first, and where more bags may decide
 _DECIDING = 2048  # bags of a kind, with which what is undecided stays so
-_ROUGH, _NEAR, _SOLVED = 1e-3, 1e-4, 1e-5  # residual of a solution
+_ROUGH, _SOLVED = 1e-3, 1e-4  # residual of a solution
 _ALIKE = 0.01  # relative, of solutions on the same few bags
 _GUARDS, _MOST = 2, 60  # restarts of the proximal operator, and iterations of each
 _TESTS = 4  # scrambles of new bags, for the fewest bags of a solution
@@ -62,6 +62,11 @@ class _Bounded(NamedTuple):
         """Whether it is shown to be below."""
         return self.value + 2 * self.error < self.most
 
+    @property
+    def decidable(self) -> bool:
+        """Whether half the error would decide, if the value stays."""
+        return abs(self.value - self.most) > self.error
+
     def __str__(self) -> str:
         return f"{self.text} is {self.value:.2f} ± {self.error:.2f}, and must be below {self.most}"
 
@@ -71,7 +76,7 @@ class _Refined(NamedTuple):
 
     found: list[_Found]
     prediction: MinimumPrediction
-    undecided: bool
+    open: bool  # whether more bags may give another status
 
     @property
     def unsolved(self) -> bool:
@@ -182,8 +187,7 @@ def _lowest(
     known.sort(key=lambda one: (one.unsolved, one.prediction.replicon > 1, one.objective))
     best, *others = known
     for size in _FINE[1:]:
-        undecided = best.undecided and size <= _DECIDING
-        if not undecided and best.prediction.status != "tolerance_not_reached":
+        if not best.open or (best.prediction.status == "approximate" and size > _DECIDING):
             break
         best = _refined(problem, best.found[-1].solution.state, size, tolerance)
     branches = (best.prediction, *(one.prediction for one in others))
@@ -231,14 +235,18 @@ def _refined(
 ) -> _Refined:
     """Return a solution on scrambles of many bags; slowly where there are others to leap to."""
     found: list[_Found] = []
-    for scramble in range(_SCRAMBLES):
-        equations = Equations(problem, size, scramble)
-        solution = _guarded(equations, state, slow)
-        found.append(_outcome(equations, solution, scramble))
-        state = solution.state
-        if solution.ran_away:
+    for count in _SCRAMBLES:
+        for scramble in range(len(found), count):
+            equations = Equations(problem, size, scramble)
+            solution = _guarded(equations, state, slow)
+            found.append(_outcome(equations, solution, scramble))
+            state = solution.state
+            if solution.ran_away:
+                return _ended(problem, found, tolerance)
+        result = _ended(problem, found, tolerance)
+        if not result.open:
             break
-    return _ended(problem, found, tolerance)
+    return result
 
 
 def _guarded(equations: Equations, state: State, slow: bool) -> Solution:
@@ -311,7 +319,7 @@ def _ended(problem: Minimization, found: list[_Found], tolerance: float) -> _Ref
     """Return the result of a start, with its status."""
     mean, errors = _means(found)
     replicon, jumps = _stability(found)
-    status, undecided = _status(found, errors, (replicon, jumps), tolerance)
+    status, more = _status(found, errors, (replicon, jumps), tolerance)
     prediction = MinimumPrediction.of(
         mean,
         errors=errors,
@@ -325,7 +333,7 @@ def _ended(problem: Minimization, found: list[_Found], tolerance: float) -> _Ref
         iterations=sum(one.solution.iterations for one in found),
         status=status,
     )
-    return _Refined(found, prediction, undecided)
+    return _Refined(found, prediction, more)
 
 
 def _stability(found: Sequence[_Found]) -> tuple[_Bounded, _Bounded]:
@@ -348,7 +356,7 @@ def _status(
     stability: Sequence[_Bounded],
     tolerance: float,
 ) -> tuple[Status, bool]:
-    """Return a status, and whether more bags may decide if the theory is exact."""
+    """Return a status, and whether more bags may give another one."""
     if any(one.solution.ran_away for one in found):
         remedy = (
             "The weights run away. Give the further weights a ridge (ridge_c), or larger ridges."
@@ -356,8 +364,8 @@ def _status(
         return Status(StatusCode.NO_LIMIT, remedy), False
     residual = max(one.solution.residual for one in found)
     # Few bags near the end of a minimum may leave no solution closer than by their weight.
-    unknown = stated_error(np.array([packed(one.solution.state) for one in found])).max()
-    if not residual < max(_NEAR, min(unknown, _ROUGH)):
+    noise = stated_error(np.array([packed(one.solution.state) for one in found])).max()
+    if not residual < max(_SOLVED, min(noise, _ROUGH)):
         remedy = f"The equations are not solved (residual {residual:.1e}). Try another start."
         return Status(StatusCode.MAX_ITERATIONS, remedy), False
     remedy = "Real tokens decide: sparsetoken.simulation.minimize."
@@ -365,10 +373,11 @@ def _status(
         reasons = " and ".join(str(one) for one in stability if one.exceeds)
         text = f"The theory is not exact here: {reasons}. {remedy}"
         return Status(StatusCode.APPROXIMATE, text), False
-    if not all(one.shown for one in stability):
-        reasons = " and ".join(str(one) for one in stability if not one.shown)
+    if unknown := [one for one in stability if not one.shown]:
+        reasons = " and ".join(map(str, unknown))
         text = f"Whether the theory is exact here is not known: {reasons}. {remedy}"
-        return Status(StatusCode.APPROXIMATE, text), True
+        return Status(StatusCode.APPROXIMATE, text), all(one.decidable for one in unknown)
     accuracy = Accuracy("test error", float(errors.test_error), tolerance)
     bags = sum(len(one.solution.means.x) for one in found)
-    return accuracy.status(tolerance, f" with {bags} bags"), False
+    status = accuracy.status(tolerance, f" with {bags} bags")
+    return status, status.code is StatusCode.TOLERANCE_NOT_REACHED

@@ -24,7 +24,7 @@ from sparsetoken.numerics.backend import compiled
 from sparsetoken.theory.laws.task import bags_of
 
 _SEED = 20261127  # any fixed number: the same bags in every run
-_CHUNK = 128  # bags in one compiled call: one compilation for all numbers of nodes
+_CHUNK, _FEW = 128, 16  # bags in one compiled call; fewer of those that are slow
 _STEPS, _ROUNDS = 2, 8  # of the proximal operator: steps of a round, after which bags may leave
 _SMALL = 1e-8  # slope at which a bag leaves
 _HELD, _HELD_STEP = 40, 0.3  # steps with weights held, and their size
@@ -293,8 +293,9 @@ class Equations:
         x, left = x.copy(), np.arange(len(x))
         value, damping, slope = np.zeros((3, len(x)))
         for _ in range(_ROUNDS):
-            for first in range(0, len(left), _CHUNK):
-                j = np.resize(left[first : first + _CHUNK], _CHUNK)  # the last ones repeat
+            chunk = _CHUNK if len(left) > _CHUNK // 2 else _FEW
+            for first in range(0, len(left), chunk):
+                j = np.resize(left[first : first + chunk], chunk)  # the last ones repeat
                 some = (x[j], damping[j], omega[j], n.scale[j], n.y[j])
                 at = c, order.gram, root
                 x[j], damping[j], value[j], slope[j] = self._compiled.prox(*some, *at)
