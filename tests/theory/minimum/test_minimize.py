@@ -155,15 +155,21 @@ def test_so_it_is_on_other_tasks_and_networks(task, network, more):
 
 
 @pytest.mark.slow
-def test_so_it_is_in_two_layers():
-    """The Gram matrix of the columns is found, too: the first layer marks the token of the key."""
+def test_so_it_is_in_two_layers(monkeypatch):
+    """The Gram matrix of the columns is found, too: the first layer marks the token of the key.
+
+    The share of jumps is too near its limit to be decided, which more bags do not change.
+    """
+    monkeypatch.setattr(branches, "_FINE", (512,))
     task, network = st.tasks.lookup(6, strengths=4.0), st.networks.Transformer(layers=2)
     minimum = st.Minimum(network, alpha=8.0, ridge=0.1)
     hop = {"Q": {"key": 1.0}, "K": {"mark": 1.0}, "V": {"key": 1.0}, "O": {"mark": -0.5}}
     hop |= {"q": {"mark": -0.5}, "w": {"value": 1.0}}
     theory = st.minimize(task, minimum, starts=[hop])
     own = st.simulation.minimize(task, minimum, dimension=150, trials=12, start=hop)
-    assert theory.status == "converged"
+    assert theory.status == "approximate"
+    assert abs(theory.jumps - branches._JUMPS) < 2 * theory.jumps_error
+    assert theory.replicon + 2 * theory.replicon_error < 1
     assert theory.weights.gram[3, 4] > 0.5  # of O and q: the layer is read
     good = agrees(theory, own, 150)
     assert all(good.values()), good
