@@ -21,7 +21,7 @@ from sparsetoken.theory import descend
 from sparsetoken.theory.dynamics import follow
 from sparsetoken.theory.dynamics.outcomes import network_outcome
 from sparsetoken.theory.dynamics.plan import ATOMS, atoms_of, plan_of
-from sparsetoken.theory.dynamics.replica import States, run_replica
+from sparsetoken.theory.dynamics.replica import run_replica
 
 PROBLEM = st.SparseTokenProblem(length=5, informative=1, strength=4.0)
 BOTH = {
@@ -112,15 +112,16 @@ def test_reference_courses(name):
 
 
 def states(overlaps, gram, c, between=None):
+    """What new bags see of one state of isotropic tokens."""
     gram = np.asarray(gram, dtype=float)
     shared = np.zeros_like(gram) if between is None else np.asarray(between, dtype=float)
-    arrays = (0.0, np.asarray(overlaps, dtype=float), gram, gram, shared, np.asarray(c, float), [])
-    return States(*(np.asarray(x)[None] for x in arrays))
+    overlaps, c = np.asarray(overlaps, dtype=float), np.asarray(c, dtype=float)
+    return overlaps[None], (gram[None], gram[None], shared[None]), c[None]
 
 
 def test_error_of_pooling_is_a_normal_tail():
     theta, L, overlap, length, b = 4.0, 5, 0.4, 0.7, 0.3
-    found = network_outcome(networks.Pooled(), PROBLEM, states([[overlap]], [[length**2]], [b]))
+    found = network_outcome(networks.Pooled(), PROBLEM, *states([[overlap]], [[length**2]], [b]))
     sd = length / math.sqrt(L)
     positive = special.ndtr(-(theta * overlap / L + b) / sd)
     assert found.test_error[0] == pytest.approx((positive + special.ndtr(b / sd)) / 2, abs=1e-12)
@@ -129,7 +130,7 @@ def test_error_of_pooling_is_a_normal_tail():
 def test_effects_of_bags_are_shared_by_all_tokens():
     L, length, b, between = 5, 0.7, 0.3, 0.25
     at = states([[0.0]], [[length**2]], [b], [[between]])
-    found = network_outcome(networks.Pooled(), PROBLEM, at)
+    found = network_outcome(networks.Pooled(), PROBLEM, *at)
     sd = math.sqrt(length**2 / L + between)
     tails = special.ndtr(-b / sd) + special.ndtr(b / sd)
     assert found.test_error[0] == pytest.approx(tails / 2, abs=1e-12)
@@ -140,16 +141,18 @@ def test_attended_share_of_two_tokens_is_a_normal_tail():
     problem = st.SparseTokenProblem(length=2, informative=1, strength=3.0)
     overlap, length = 0.5, 0.8
     at = states([[overlap], [0.0]], np.diag([length**2, 0.0]), [0.0])
-    found = network_outcome(networks.Softmax(), problem, at)
+    found = network_outcome(networks.Softmax(), problem, *at)
     expected = special.ndtr(3.0 * overlap / (math.sqrt(2) * length))
     assert found.attended[0] == pytest.approx(expected, abs=3e-3)  # 512 nodes, a step function
 
 
 def test_tokens_that_are_attended_alike_count_their_part():
     at = states([[0.0], [1.0]], np.diag([0.0, 1.0]), [0.0])
-    assert network_outcome(networks.Softmax(), PROBLEM, at).attended[0] == pytest.approx(1 / 5)
+    assert network_outcome(networks.Softmax(), PROBLEM, *at).attended[0] == pytest.approx(1 / 5)
     assert math.isnan(
-        network_outcome(networks.DeepSets(1), PROBLEM, states([[0.0]], [[1.0]], [0, 1])).attended[0]
+        network_outcome(networks.DeepSets(1), PROBLEM, *states([[0.0]], [[1.0]], [0, 1])).attended[
+            0
+        ]
     )
 
 
@@ -158,7 +161,7 @@ def test_error_of_three_classes_is_that_of_normal_scores():
     M, L = np.array([[-0.1, -0.2], [0.9, 0.1], [0.0, 0.8]]), CLASSES.length
     root = np.array([[0.6, 0.0, 0.0], [0.2, 0.7, 0.0], [-0.1, 0.3, 0.5]])
     gram, c = root @ root.T, np.array([0.2, 0.0, -0.1])
-    found = network_outcome(networks.Pooled(), CLASSES, states(M, gram, c)).test_error[0]
+    found = network_outcome(networks.Pooled(), CLASSES, *states(M, gram, c)).test_error[0]
     expected = 0.0
     for k, rate in enumerate(CLASSES.rates):
         signal = 4.0 * np.array(CLASSES.patterns[k])

@@ -147,7 +147,7 @@ def _group_outcomes(training: Training, groups: States) -> NetworkOutcome:
     """Return the outcomes of groups of replicas, all on the same nodes."""
     count, known = groups.loss.shape
     flat = groups.each(lambda x: x.reshape(count * known, *x.shape[2:]))
-    outcome = network_outcome(training.network, training.task, flat)
+    outcome = network_outcome(training.network, training.task, *flat.weights)
     return outcome.each(lambda x: x.reshape(count, known))
 
 
@@ -159,7 +159,9 @@ def _on_nodes(training: Training, states: States, tolerance: float, most: int) -
     scrambles: list[NetworkOutcome] = []
     while True:
         numbers = range(len(scrambles), max(2 * len(scrambles), SCRAMBLES))
-        scrambles += [network_outcome(training.network, training.task, states, i) for i in numbers]
+        scrambles += [
+            network_outcome(training.network, training.task, *states.weights, i) for i in numbers
+        ]
         outcomes = NetworkOutcome(*map(np.array, zip(*scrambles, strict=True)))
         errors = outcomes.test_error
         excess = _accuracy(errors.mean(axis=0), stated_error(errors), tolerance).excess
@@ -311,7 +313,8 @@ def _test_errors(plan: Plan, change: np.ndarray | None = None) -> np.ndarray:
         start = training.start.copy()
         start[: len(change)] += change
         plan = plan._replace(training=training._replace(start=start))
-    return network_outcome(training.network, training.task, course(plan, 0, (0,))).test_error
+    states = course(plan, 0, (0,))
+    return network_outcome(training.network, training.task, *states.weights).test_error
 
 
 def silent_layers(plan: Plan) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,6 @@ from sparsetoken.model.architectures.base import Architecture, attention_of, sco
 from sparsetoken.model.base import Problem
 from sparsetoken.model.network_checks import is_symmetric, sample_loss
 from sparsetoken.numerics.backend import compiled
-from sparsetoken.theory.dynamics.replica import States
 from sparsetoken.theory.laws.task import bags_of
 
 POINTS = 512  # of each kind of bag
@@ -54,36 +53,43 @@ class _Nodes(NamedTuple):
 
 
 def network_outcome(
-    network: Architecture, task: Problem, states: States, scramble: int = 0
+    network: Architecture,
+    task: Problem,
+    overlaps: Float[np.ndarray, "n m P"],
+    grams: Sequence[Float[np.ndarray, "n k k"]],
+    c: Float[np.ndarray, "n C"],
+    scramble: int = 0,
 ) -> NetworkOutcome:
     """Return test error and attention of the weights of some states on new bags.
 
     Equation: network-error. New bags have H = s M^T + noise, where M = U^T xi, the noise of a token
-    has the covariance U^T S_w U, and that of what the tokens of a bag share U^T S_b U. Where
-    targets see the noise along xi, it is drawn first. In readouts the scores are affine, so given
-    the projections on all other columns they are Gaussian: the chance of a wrong class follows from
-    their mean and covariance, the mean of a metric of one score from nodes along it, and only the
-    other columns are drawn, on the nodes of a scramble. States have one axis before those of
-    columns.
+    has the covariance U^T S_w U, and that of what the tokens of a bag share U^T S_b U. These follow
+    U^T U in `grams`; without the last, the tokens of a bag share nothing. Where targets see the
+    noise along xi, rows of xi come before those of U, and it is drawn first. In readouts the scores
+    are affine, so given the projections on all other columns they are Gaussian: the chance of a
+    wrong class follows from their mean and covariance, the mean of a metric of one score from nodes
+    along it, and only the other columns are drawn, on the nodes of a scramble. States have one axis
+    before those of columns.
     """
     own = len(task.directions) if task.sees_noise else 0
-    K, columns = task.outputs, range(states.overlaps.shape[1])
+    K, columns = task.outputs, range(overlaps.shape[1])
     readouts = network.readouts(K) if K == 1 or task.metric == "error" else ()
     order = [*(j for j in columns if j not in readouts), *readouts]
     places = [*range(own), *(own + j for j in order)]
     drawn = len(places) - len(readouts)
-    has_effect = bool(states.between.any())
-    grams = (states.within, states.between) if has_effect else (states.within,)
-    roots = [np.array([_triangular(S) for S in gram[:, places][..., places]]) for gram in grams]
+    gram, within, *between = grams
+    has_effect = any(S.any() for S in between)
+    noises = (within, *between) if has_effect else (within,)
+    roots = [np.array([_triangular(S) for S in noise[:, places][..., places]]) for noise in noises]
     # Of xi alone it is the same in all states, apart from rounding.
     along = tuple(tuple(map(tuple, root[0, :own, :own].round(12).tolist())) for root in roots)
     mixed = task.shuffled and not is_symmetric(network, task.length, K)
     nodes = _nodes(task, task.length + has_effect, drawn, scramble, mixed, along)
-    parts, count = [], len(states.loss)
+    parts, count = [], len(overlaps)
     for first in range(0, count, _STATES):
         some = np.minimum(np.arange(first, first + _STATES), count - 1)
         rows = [root[some][:, own:] for root in roots]
-        at = (states.overlaps[some][:, order], rows, states.c[some], states.gram[some])
+        at = (overlaps[some][:, order], rows, c[some], gram[some])
         parts.append(_outcomes(at, nodes, network, task, tuple(order), drawn))
     return NetworkOutcome(*(np.concatenate(x)[:count] for x in zip(*parts, strict=True)))
 

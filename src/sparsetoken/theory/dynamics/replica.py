@@ -45,6 +45,11 @@ class States(NamedTuple):
         """Return a function of each array."""
         return States(*map(function, self))
 
+    @property
+    def weights(self) -> tuple[np.ndarray, tuple[np.ndarray, ...], np.ndarray]:
+        """What new bags see of the weights: overlaps, inner products, further weights."""
+        return self.overlaps, (self.gram, self.within, self.between), self.c
+
 
 class Replica(NamedTuple):
     """The course of a replica; its error of order 1/n, where halves of its samples say that."""

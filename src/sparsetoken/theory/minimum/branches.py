@@ -19,7 +19,6 @@ from sparsetoken.results import MinimumOutcome, MinimumPrediction, Status, Statu
 from sparsetoken.results.record import over_rows
 from sparsetoken.theory.accuracy import Accuracy
 from sparsetoken.theory.dynamics.outcomes import network_outcome
-from sparsetoken.theory.dynamics.replica import States
 from sparsetoken.theory.minimum.equations import Equations, State
 from sparsetoken.theory.minimum.solve import Solution, jumps_of, lowest, packed, solve
 
@@ -81,7 +80,7 @@ class _Refined(NamedTuple):
     @property
     def unsolved(self) -> bool:
         """Whether it comes last."""
-        return self.prediction.status == "max_iterations"
+        return self.prediction.status.code is StatusCode.MAX_ITERATIONS
 
     @property
     def objective(self) -> float:
@@ -89,7 +88,7 @@ class _Refined(NamedTuple):
         return float(self.prediction.objective)
 
 
-_UNKNOWN_OBJECTIVE = ("approximate", "max_iterations")
+_UNKNOWN_OBJECTIVE = (StatusCode.APPROXIMATE, StatusCode.MAX_ITERATIONS)
 _UNSETTLED = Status(
     StatusCode.MAX_ITERATIONS,
     "This is a solution on some bags and none on others: whether it exists is not known.",
@@ -187,12 +186,13 @@ def _lowest(
     known.sort(key=lambda one: (one.unsolved, one.prediction.replicon > 1, one.objective))
     best, *others = known
     for size in _FINE[1:]:
-        if not best.open or (best.prediction.status == "approximate" and size > _DECIDING):
+        code = best.prediction.status.code
+        if not best.open or (code is StatusCode.APPROXIMATE and size > _DECIDING):
             break
         best = _refined(problem, best.found[-1].solution.state, size, tolerance)
     branches = (best.prediction, *(one.prediction for one in others))
     prediction = best.prediction
-    if others and prediction.status in ("converged", "approximate"):
+    if others and prediction.status.code in (StatusCode.CONVERGED, StatusCode.APPROXIMATE):
         prediction = dataclasses.replace(prediction, status=_of_branches(branches))
     return dataclasses.replace(prediction, branches=branches)
 
@@ -208,7 +208,7 @@ def _of_branches(branches: Sequence[MinimumPrediction]) -> Status:
     first, second = branches[:2]
     apart = second.objective - first.objective
     unknown = 2 * math.hypot(first.errors.objective, second.errors.objective)
-    if apart > unknown and not any(one.status in _UNKNOWN_OBJECTIVE for one in branches):
+    if apart > unknown and not any(one.status.code in _UNKNOWN_OBJECTIVE for one in branches):
         remedy += f" This one is the lowest, by {apart:.2g}."
     else:
         remedy += " Which of them is the lowest is not known."
@@ -270,35 +270,29 @@ def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
     """Return what weights at a solution do on new bags, and what decides if it is exact."""
     problem, order, c = equations.problem, solution.order, solution.state.c
     gram, loss = solution.gram, float(solution.means.of["loss"])
-    own = len(order.M.T) if problem.task.sees_noise else 0
-    m = len(gram)
-    within = np.zeros((1, own + m, own + m))
-    within[0, own:, own:] = gram
-    if own:
-        within[0, :own, :own] = np.eye(own)
-        within[0, own:, :own], within[0, :own, own:] = order.M, order.M.T
-    without = np.zeros_like(within)
-    states = States(
-        np.zeros(1), order.M[None], gram[None], within, without, c[None], np.zeros((1, m))
-    )
-    if solution.ran_away:
-        error = math.nan
-    else:
-        # As many new bags as the solution has, or a few times more.
-        count = _TESTS * max(equations.size // _FINE[0], 1)
-        tests = [
-            network_outcome(problem.network, problem.task, states, count * scramble + i)
-            for i in range(count)
-        ]
-        error = float(np.mean([one.test_error[0] for one in tests]))
     names = problem.columns, problem.weights, problem.task.directions
     weights = Weights.of_columns(order.M, gram, c, *names)
-    outcome = MinimumOutcome(error, loss, loss + penalty_of(problem, solution), weights)
-    replicon, jumps = math.nan, np.zeros_like(gram)
+    error, replicon, jumps = math.nan, math.nan, np.zeros_like(gram)
     if not solution.ran_away:
+        error = _test_error(equations, solution, scramble)
         replicon = equations.replicon(solution.means)
         jumps = jumps if problem.convex else jumps_of(equations, solution)
+    outcome = MinimumOutcome(error, loss, loss + penalty_of(problem, solution), weights)
     return _Found(solution, outcome, replicon, jumps)
+
+
+def _test_error(equations: Equations, solution: Solution, scramble: int) -> float:
+    """Return the error on as many new bags as the solution has, or a few times more."""
+    problem, M, gram = equations.problem, solution.order.M, solution.gram
+    along = [[np.eye(len(M.T)), M.T], [M, gram]]  # with rows of xi
+    within = np.block(along) if problem.task.sees_noise else gram
+    at = M[None], (gram[None], within[None]), solution.state.c[None]
+    count = _TESTS * max(equations.size // _FINE[0], 1)
+    tests = [
+        network_outcome(problem.network, problem.task, *at, count * scramble + i)
+        for i in range(count)
+    ]
+    return float(np.mean([one.test_error[0] for one in tests]))
 
 
 def penalty_of(problem: Minimization, solution: Solution) -> float:

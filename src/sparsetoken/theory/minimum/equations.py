@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.model.architectures.base import Architecture, scores_of
 from sparsetoken.model.base import Problem
 from sparsetoken.model.minimum import Minimization
-from sparsetoken.model.network_checks import sample_loss
 from sparsetoken.model.tokens import symmetric_root
-from sparsetoken.numerics.backend import compiled
 from sparsetoken.theory.laws.task import bags_of
+from sparsetoken.theory.minimum.prox import Bags, Shared, bag_loss
 
 _SEED = 20261127  # any fixed number: the same bags in every run
 _CHUNK, _FEW = 128, 16  # bags in one compiled call; fewer of those that are slow
-_STEPS, _ROUNDS = 2, 8  # of the proximal operator: steps of a round, after which bags may leave
+_ROUNDS = 8  # of the proximal operator: calls, after each of which bags may leave
 _SMALL = 1e-8  # slope at which a bag leaves
 _HELD, _HELD_STEP = 40, 0.3  # steps with weights held, and their size
+_LEAST_CURVATURE = 1e-3  # of a Newton step in M and c
 
 
 class Nodes(NamedTuple):
@@ -108,9 +106,7 @@ class Equations:
         kinds = max(len(problem.task.rates), 2)
         each = 2 ** int(math.log2(2 * size / kinds))
         self.nodes = nodes_of(problem.task, len(problem.columns), each, scramble)
-        self._compiled = _compiled(
-            problem.network, problem.loss, problem.task.outputs, *self.nodes.g.shape[1:]
-        )
+        self._loss = bag_loss(problem.network, problem.loss, problem.task.outputs)
 
     @property
     def _free(self) -> np.ndarray:
@@ -179,27 +175,29 @@ class Equations:
             R[inside] += follow @ own @ follow.T
         return Order(M, V, R)
 
-    def _root(self, order: Order) -> Float[np.ndarray, "m f"]:
-        """Return V^(1/2) by the columns that are trained."""
-        return symmetric_root(order.V)[:, self._free]
-
     def no_move(self) -> Float[np.ndarray, "n Lf"]:
         """Return a start of the proximal operator: the weights without the bag."""
         n, L, _ = self.nodes.g.shape
         return np.zeros((n, L * len(self._free)))
 
-    def omega(self, order: Order, g: np.ndarray | None = None) -> Float[np.ndarray, "n Lm"]:
-        """Return the projections on weights that were trained without the bag."""
+    def _bags(self, order: Order, g: np.ndarray) -> Bags:
+        """Return the bags with normals g."""
         n = self.nodes
-        noise = (n.g if g is None else g) @ symmetric_root(order.R)
-        omega = n.Z @ order.M.T + n.scale[..., None] * noise
-        return omega.reshape(len(n.weights), -1)
+        omega = n.Z @ order.M.T + self._along(order, g)
+        return Bags(omega.reshape(len(g), -1), n.scale, n.y, n.Z)
+
+    def _along(self, order: Order, g: np.ndarray) -> Float[np.ndarray, "n L m"]:
+        return self.nodes.scale[..., None] * (g @ symmetric_root(order.R))
+
+    def _shared(self, order: Order, c: np.ndarray) -> Shared:
+        """Return what all bags share, V^(1/2) by the columns that are trained."""
+        return Shared(c, order.gram, symmetric_root(order.V)[:, self._free])
 
     def prox(
         self, order: Order, c: np.ndarray, x: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the proximal operator of all bags from a start, its values and its error."""
-        return self._solved(self.omega(order), order, c, x)
+        return self._solved(self._bags(order, self.nodes.g), self._shared(order, c), x)
 
     @property
     def _chunks(self) -> list[slice]:
@@ -214,12 +212,12 @@ class Equations:
         return self._means_at(self.order(state), state.c, x)
 
     def _means_at(self, order: Order, c: np.ndarray, x: np.ndarray) -> Means:
-        n = self.nodes
-        x, values, error = self.prox(order, c, x)
-        omega, root, found = self.omega(order), self._root(order), dict[str, Any]()
+        n, found = self.nodes, dict[str, Any]()
+        bags, shared = self._bags(order, n.g), self._shared(order, c)
+        x, values, error = self._solved(bags, shared, x)
         for j in self._chunks:
-            some = (x[j], omega[j], n.scale[j], n.y[j], n.Z[j], n.weights[j])
-            for name, part in self._compiled.means(*some, c, order.gram, root).items():
+            some = self._loss.means(x[j], bags.at(j), n.weights[j], shared)
+            for name, part in some.items():
                 found[name] = found.get(name, 0.0) + np.asarray(part)
         return Means(order, x, values, error, found)
 
@@ -259,9 +257,9 @@ class Equations:
 
         It is the lower one of what x and the weights without the bag lead to.
         """
-        omega = self.omega(order, g)
+        bags, shared = self._bags(order, g), self._shared(order, c)
         (near, value, _), (far, other, _) = (
-            self._solved(omega, order, c, start) for start in (x, 0 * x)
+            self._solved(bags, shared, start) for start in (x, 0 * x)
         )
         lower = other < value - 1e-9 * (1 + np.abs(value))
         return np.where(lower[:, None], far, near)
@@ -273,138 +271,28 @@ class Equations:
 
         The change is to first order.
         """
-        n, root, omega = self.nodes, self._root(order), self.omega(order, g)
-        moved = (n.scale[..., None] * (move @ symmetric_root(order.R))).reshape(len(x), -1)
-        parts = [
-            self._compiled.pulls(x[j], omega[j], n.scale[j], n.y[j], c, order.gram, root, moved[j])
-            for j in self._chunks
-        ]
+        bags, shared = self._bags(order, g), self._shared(order, c)
+        moved = self._along(order, move).reshape(len(x), -1)
+        parts = [self._loss.pulls(x[j], moved[j], bags.at(j), shared) for j in self._chunks]
         pulls, changes = (np.concatenate(part) for part in zip(*parts, strict=True))
         return pulls, changes
 
     def _solved(
-        self, omega: np.ndarray, order: Order, c: np.ndarray, x: np.ndarray
+        self, bags: Bags, shared: Shared, x: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return where Newton's method ends, its values and the largest slope.
 
         Bags whose slope is small leave, so that a few slow ones do not hold up all others.
         """
-        n, root = self.nodes, self._root(order)
         x, left = x.copy(), np.arange(len(x))
         value, damping, slope = np.zeros((3, len(x)))
         for _ in range(_ROUNDS):
             chunk = _CHUNK if len(left) > _CHUNK // 2 else _FEW
             for first in range(0, len(left), chunk):
                 j = np.resize(left[first : first + chunk], chunk)  # the last ones repeat
-                some = (x[j], damping[j], omega[j], n.scale[j], n.y[j])
-                at = c, order.gram, root
-                x[j], damping[j], value[j], slope[j] = self._compiled.prox(*some, *at)
+                found = self._loss.prox(x[j], damping[j], bags.at(j), shared)
+                x[j], damping[j], value[j], slope[j] = found
             left = left[~(slope[left] < _SMALL)]
             if not len(left):
                 break
         return x, value, float(slope.max())
-
-
-_LEAST_CURVATURE = 1e-3
-
-
-class _Functions(NamedTuple):
-    prox: Callable[..., Any]
-    means: Callable[..., Any]
-    pulls: Callable[..., Any]
-
-
-@functools.lru_cache(maxsize=64)
-def _compiled(network: Architecture, loss: Any, outputs: int, L: int, m: int) -> _Functions:
-    """Return compiled functions of all bags at once."""
-    import jax
-    import jax.numpy as jnp
-
-    of_sample, size = sample_loss(loss, outputs), L * m
-
-    def one(h: Any, y: Any, c: Any, gram: Any) -> Any:
-        return of_sample(scores_of(network, h.reshape(L, m), c, gram, outputs), y)
-
-    def penalised(x: Any, omega: Any, D: Any, y: Any, *at: Any) -> Any:
-        return 0.5 * x @ x + one(omega + D @ x, y, *at)
-
-    slope = jax.grad(penalised)
-
-    def curvature(x: Any, omega: Any, D: Any, y: Any, *at: Any) -> Any:
-        return jnp.eye(len(x)) + D.T @ jax.hessian(one)(omega + D @ x, y, *at) @ D
-
-    def blocks(scale: Any, root: Any) -> Any:
-        return jax.scipy.linalg.block_diag(*[scale[token] * root for token in range(L)])
-
-    def prox_of(
-        x: Any, damping: Any, omega: Any, scale: Any, y: Any, c: Any, gram: Any, root: Any
-    ) -> tuple[Any, ...]:
-        """Newton's method with Levenberg's term, which grows until a step lowers the value."""
-        D, at = blocks(scale, root), (y, c, gram)
-
-        def step(carry: Any, _: Any) -> tuple[Any, None]:
-            x, value, damping = carry
-            matrix = curvature(x, omega, D, *at) + damping * jnp.eye(len(x))
-            new = x - jnp.linalg.solve(matrix, slope(x, omega, D, *at))
-            lower = penalised(new, omega, D, *at)
-            good = lower <= value + 1e-13 * jnp.abs(value)
-            less = jnp.where(damping < 1e-3, 0.0, damping / 6)
-            damping = jnp.where(good, less, jnp.maximum(4 * damping, 0.5))
-            return (jnp.where(good, new, x), jnp.where(good, lower, value), damping), None
-
-        start = (x, penalised(x, omega, D, *at), damping)
-        (x, value, damping), _ = jax.lax.scan(step, start, None, length=_STEPS)
-        return x, damping, value, jnp.abs(slope(x, omega, D, *at)).max()
-
-    prox = compiled()(jax.vmap(prox_of, in_axes=(0, 0, 0, 0, 0, None, None, None)))
-
-    def of_bag(x: Any, omega: Any, scale: Any, y: Any, Z: Any, c: Any, gram: Any, root: Any) -> Any:
-        D = blocks(scale, root)
-        h = omega + D @ x
-        at = h, y, c, gram
-        loss, (G, by_c, by_gram) = jax.value_and_grad(one, (0, 2, 3))(*at)
-        of_h = jax.hessian(one)(*at)
-        mixed = jax.jacfwd(jax.grad(one, 0), 2)(*at)
-        V = D @ D.T
-        inverse = jnp.linalg.inv(jnp.eye(size) + of_h @ V)
-        J = (inverse @ of_h).reshape(L, m, L, m)
-        by_cc = jax.hessian(one, 2)(*at) - mixed.T @ (V @ inverse) @ mixed
-        G, square = G.reshape(L, m), scale**2
-        return {
-            "S": jnp.einsum("l,li,lj->ij", square, G, G),
-            "K": jnp.einsum("l,lilj->ij", square, J),
-            "pull": by_gram + by_gram.T,
-            "GZ": G.T @ Z,
-            "by_c": by_c,
-            "by_cc": by_cc,
-            "loss": loss,
-            "T": jnp.einsum("l,k,likj,lpkq->ipjq", square, square, J, J),
-            "ZJZ": jnp.einsum("lp,likj,kq->ipjq", Z, J, Z),
-            "ZJc": jnp.einsum("lp,lic->ipc", Z, (inverse @ mixed).reshape(L, m, -1)),
-        }
-
-    @compiled()
-    def means(
-        x: Any, omega: Any, scale: Any, y: Any, Z: Any, weights: Any, c: Any, gram: Any, root: Any
-    ) -> Any:
-        def own(x: Any, omega: Any, scale: Any, y: Any, Z: Any) -> Any:
-            return of_bag(x, omega, scale, y, Z, c, gram, root)
-
-        found = jax.vmap(own)(x, omega, scale, y, Z)
-        result = {name: jnp.tensordot(weights, part, axes=1) for name, part in found.items()}
-        return result | {"K": 0.5 * (result["K"] + result["K"].T)}
-
-    @compiled()
-    def pulls(
-        x: Any, omega: Any, scale: Any, y: Any, c: Any, gram: Any, root: Any, move: Any
-    ) -> Any:
-        def own(x: Any, omega: Any, scale: Any, y: Any, move: Any) -> Any:
-            D = blocks(scale, root)
-            h = omega + D @ x
-            of_h = jax.hessian(one)(h, y, c, gram)
-            change = jnp.linalg.solve(jnp.eye(size) + of_h @ (D @ D.T), of_h @ move)
-            return jax.grad(one, 0)(h, y, c, gram).reshape(L, m), change.reshape(L, m)
-
-        return jax.vmap(own)(x, omega, scale, y, move)
-
-    return _Functions(prox, means, pulls)

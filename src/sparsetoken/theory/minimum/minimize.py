@@ -14,7 +14,6 @@ from sparsetoken.model.minimum import STARTS, Minimum, minimization_of, start_of
 from sparsetoken.model.values import broadcast
 from sparsetoken.results.outcomes import MinimumPrediction
 from sparsetoken.results.record import stacked
-from sparsetoken.theory.minimum.branches import minima
 from sparsetoken.work import solved
 
 TOLERANCE = 1e-2
@@ -119,6 +118,8 @@ def _each(
     points: Sequence[tuple[Any, ...]], starts: Sequence[Any], tolerance: float
 ) -> Iterator[MinimumPrediction]:
     """Yield the minimum at each point, which differ in the load alone."""
+    from sparsetoken.theory.minimum.branches import minima  # on first use: it imports JAX
+
     (task, minimum, loads), *_ = points
     every = [dataclasses.replace(minimum, alpha=load) for load in loads]
     wanted = [loads.index(own.alpha) for _, own, _ in points]
