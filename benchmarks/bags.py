@@ -247,8 +247,8 @@ def main() -> None:
     show(pd.DataFrame([row for rows in found for row in rows]))
     for name in chosen:
         if name in MODELS:
-            floor, known = bayes_errors(name)
-            print(f"{name}: Bayes-optimal error {floor:.3f}, with the signal known {known:.3f}")
+            bayes, known = bayes_errors(name)
+            print(f"{name}: Bayes-optimal error {bayes:.3f}, with the signal known {known:.3f}")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ curves["descent"] = [course.test_error.min() for course in courses]
 
 pooled = st.Readout("logistic", ridge=0.05, alpha1=alpha)
 curves["mean pooling"] = st.predict(problem, st.Pooled(), pooled).test_error
-floor = [st.oracle.learning_error(problem, load).test_error for load in alpha]
+bayes = st.oracle.learning_error(problem, alpha).test_error
 
 # %%
 # With few samples the minimum has the least error of the three, and the descent
@@ -62,8 +62,8 @@ fig, ax = plt.subplots(layout="constrained")
 for name, curve in curves.items():
     ax.plot(alpha, curve, "o-", label=name)
     print(f"{name:26}", np.round(curve, 4))
-ax.plot(alpha, floor, "-.", color="0.4", label="Bayes-optimal learner")
-print(f"{'Bayes-optimal learner':26}", np.round(floor, 4))
+ax.plot(alpha, bayes, "-.", color="0.4", label="Bayes-optimal learner")
+print(f"{'Bayes-optimal learner':26}", np.round(bayes, 4))
 ax.set(xlabel="samples per dimension", ylabel="test error", ylim=(0, None))
 ax.set_xscale("log")
 ax.set_xticks(alpha, [f"{load:g}" for load in alpha])

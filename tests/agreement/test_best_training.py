@@ -1,6 +1,6 @@
 """The best trainings, by theory and with real tokens, beside the Bayes-optimal error.
 
-Equations: learning-floor, best-training.
+Equations: bayes-learner, best-training.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def off(measured, name, limit, d):
 
 
 @pytest.fixture(scope="module")
-def floor():
+def bayes():
     return st.oracle.learning_error(PROBLEM, ALPHA)
 
 
@@ -32,16 +32,16 @@ def best():
     return st.tuning.best_training(PROBLEM, STAGES, READOUT, ALPHA, **SEARCH)
 
 
-def test_most_excess_of_the_four_stages_is_due_to_their_training(floor):
+def test_most_excess_of_the_four_stages_is_due_to_their_training(bayes):
     """The Bayes-optimal learner has less than half of it, in theory and by message passing."""
     d = 400
     best = st.tuning.best_training(PROBLEM, STAGES, READOUT, ALPHA, free=["share"], tolerance=1e-3)
-    half = (best.prediction.test_error + floor.oracle_error) / 2
+    half = (best.prediction.test_error + bayes.oracle_error) / 2
     passed = st.simulation.pass_messages(PROBLEM, ALPHA, dimension=d, trials=8, seed=1)
     assert passed.status.converged
-    assert off(passed, "test_error", floor.test_error, d) < 1
+    assert off(passed, "test_error", bayes.test_error, d) < 1
     assert off(passed, "test_error", half, d) > 2
-    assert floor.test_error < half
+    assert bayes.test_error < half
 
 
 def test_the_best_stages_attain_their_predicted_error_with_real_tokens():
@@ -68,7 +68,7 @@ def _descent(q, w, c, momentum, decay):
     )
 
 
-def test_one_descent_on_all_samples_comes_closer_to_the_floor(best, floor):
+def test_one_descent_on_all_samples_comes_closer_to_the_bayes_optimal_error(best, bayes):
     """Constant steps beat a query that is trained in one step, and both beat the four stages.
 
     COBYQA found both descents, by 16 values of the theory each for factors of the rates, the
@@ -81,5 +81,5 @@ def test_one_descent_on_all_samples_comes_closer_to_the_floor(best, floor):
     steady, rests = (st.descend(PROBLEM, each, replicas=4) for each in (constant, resting))
     last, then = steady.test_error[-3:].max(), rests.test_error[-3:].min()
     errors = steady.numerical_error, rests.numerical_error
-    assert floor.test_error < last + 3 * errors[0] < then - 3 * errors[1]
+    assert bayes.test_error < last + 3 * errors[0] < then - 3 * errors[1]
     assert then + 3 * errors[1] < best.prediction.test_error

@@ -31,7 +31,7 @@ QUICK = {
     "simulate": ["pooled", "--dimension", "20", "--trials", "2"],
     "descend": ["--steps", "2", "--tolerance", "0.1"],
     "minimize": ["--length", "2", "--tolerance", "0.5"],
-    "floor": [],
+    "bayes": [],
     "represent": ["--lengths", "2,4"],
     "reproduce": ["no such study"],
     "bags forecast": ["missing.npz"],

@@ -51,7 +51,7 @@ def test_points_are_the_answers_one_by_one_with_the_options_that_vary():
         (["align"], "--length", ["4", "8"]),
         (["align"], "--loss", ["square", "logistic"]),
         (["predict", "pooled", *TASK], "--alpha1", ["1", "inf"]),
-        (["floor"], "--alpha", ["1", "2.5"]),
+        (["bayes"], "--alpha", ["1", "2.5"]),
         (["simulate", "pooled", "--trials", "2", *TASK], "--dimension", ["20", "30"]),
         pytest.param(
             *(["descend", "--steps", "1", "--tolerance", "0.1"], "--strength", ["1", "2"]),

@@ -1,4 +1,4 @@
-"""The commands descend and floor: keys, exit codes, bad input."""
+"""The commands descend and bayes: keys, exit codes, bad input."""
 
 import json
 
@@ -7,6 +7,7 @@ import pytest
 from attention_descent import attention_descent
 from command_line import invoke as run
 from sparsetoken import SparseTokenProblem, theory
+from sparsetoken.theory.oracle import learning
 
 TASK = ["--length", "4", "--strength", "2"]
 KEYS = [
@@ -63,12 +64,21 @@ def test_a_descent_that_diverges_says_so():
     assert "diverges at step" in found.stderr
 
 
-def test_floor_keys():
-    found = run("floor", "--strength", 3, "--alpha", 1, "--json")
+def test_bayes_keys():
+    found = run("bayes", "--strength", 3, "--alpha", 1, "--json")
     assert found.exit_code == 0
     values = json.loads(found.stdout)
     assert values["test_error"] == pytest.approx(0.2049, abs=1e-4)
     assert values["cosine"] == pytest.approx(0.88103, abs=1e-4)
     assert values["oracle_error"] == pytest.approx(0.15744, abs=1e-4)
     assert values["status"] == "converged"
-    assert "oracle error" in run("floor").stdout
+    assert "oracle error" in run("bayes").stdout
+
+
+def test_bayes_keeps_its_results(tmp_path, monkeypatch):
+    command = ["bayes", "--alpha", "1,2", "--workers", 2, "--keep", tmp_path, "--json"]
+    found = run(*command)
+    assert [point["alpha"] for point in json.loads(found.stdout)["points"]] == [1, 2]
+    assert len(list(tmp_path.iterdir())) == 2
+    monkeypatch.setattr(learning, "_of_signal", None)
+    assert run(*command).stdout == found.stdout

@@ -21,9 +21,9 @@ COARSER = """
 import functools
 from sparsetoken.cli import main
 from sparsetoken.explorer import training, views
-views.LOADS, views.FLOOR_LOADS = views.LOADS[::10], views.LOADS[10:11]
+views.LOADS, views.BAYES_LOADS = views.LOADS[::10], views.LOADS[10:11]
 views.MODELS = "attention", "pooled"
-views.PHASE_LOADS, views.FLOOR_POINTS, training.FLOOR_POINTS = views.PHASE_LOADS[::3], 64, 64
+views.PHASE_LOADS, views.BAYES_POINTS, training.BAYES_POINTS = views.PHASE_LOADS[::3], 64, 64
 views.PHASE_AXES = {name: values[::3] for name, values in views.PHASE_AXES.items()}
 views.VIEWS["descent"] = functools.partial(training.descent, replicas=(2,))
 main()

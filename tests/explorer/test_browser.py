@@ -208,7 +208,7 @@ def test_the_title_of_a_saved_picture_is_in_lines_of_its_width(page, address):
 
 def told_of_curves(page, said):
     assert "for the readout and a given query, attention" in said
-    assert {row["model"] for row in table(page)} == {"attention", "pooled", "floor"}
+    assert {row["model"] for row in table(page)} == {"attention", "pooled", "bayes"}
 
 
 def told_of_phase(page, said):

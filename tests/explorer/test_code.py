@@ -19,11 +19,11 @@ def shown(name, values, **options):
 
 def test_curves(monkeypatch):
     monkeypatch.setattr(views, "LOADS", (0.25, 1.0))
-    monkeypatch.setattr(views, "FLOOR_LOADS", (0.25,))
+    monkeypatch.setattr(views, "BAYES_LOADS", (0.25,))
     names, events = shown("curves", {"loss": "square", "alpha1": 3.0, "ridge": 0.5})
     curves = {event["model"]: event["rows"] for event in events["curve"]}
-    floor = curves.pop("floor")
-    assert names["floor"] == [row["test_error"] for row in floor]
+    bayes = curves.pop("bayes")
+    assert names["bayes"] == [row["test_error"] for row in bayes]
     assert set(names["errors"]) == set(curves) == set(views.MODELS)
     for model, rows in curves.items():
         # The page solves a few loads at a time: the same equations, from other starts.
@@ -67,7 +67,7 @@ def test_capacity():
 
 
 @pytest.mark.parametrize(
-    ("values", "floor"),
+    ("values", "bayes"),
     [
         ({"length": 3, "network": "gated", "network_hidden": 1}, True),
         pytest.param(
@@ -83,15 +83,15 @@ def test_capacity():
         ),
     ],
 )
-def test_descent(monkeypatch, values, floor):
+def test_descent(monkeypatch, values, bayes):
     few = {"settings": Settings({**values, "descent_steps": 2}), "replicas": (2,)}
     monkeypatch.setitem(views.VIEWS, "descent", lambda _: training.descent(**few))
     names, events = shown("descent", {})
     for errors, course in zip(names["errors"], events["course"], strict=True):
         assert errors == pytest.approx(course["test_error"])
-    assert ("floor" in names) == ("floor" in events) == floor
-    if floor:
-        assert names["floor"] == pytest.approx(events["floor"][0]["test_error"])
+    assert ("bayes" in names) == ("bayes" in events) == bayes
+    if bayes:
+        assert names["bayes"] == pytest.approx(events["bayes"][0]["test_error"])
     assert names["problem"] == few["settings"].task()
 
 

@@ -67,7 +67,7 @@ def test_a_point_holds_the_results_of_the_theory(sheets):
     labels = [settings["alpha0"] + load for load in LOADS]
     least = [learning_error(problem, n, points=256).test_error for n in labels]
     # Between points a factor of 2.5 apart the curve bends by a few thousandths.
-    assert point["floor"] == pytest.approx(least, abs=4e-3)
+    assert point["bayes"] == pytest.approx(least, abs=4e-3)
     (pooled,) = (c for c in point["capacity"] if c["model"] == "pooled")
     exact = capacity(problem, settings.model("pooled"), tolerance=1e-2)
     assert pooled["capacity"] == pytest.approx(exact.capacity)
@@ -93,13 +93,13 @@ def test_courses_are_those_of_the_theory(sheets):
     sheet = sheets["overfit"]
     assert sheet["fixed"]["descent_steps"] == 20
     point = sheet["points"][str(sheet["axes"]["strength"].index(5.0))]
-    floor, *courses = point["descent"][sheet["axes"]["alpha1"].index(4.0)]
+    bayes, *courses = point["descent"][sheet["axes"]["alpha1"].index(4.0)]
     settings = settings_of("overfit", alpha1=4.0)
     assert [course["network"] for course in courses] == ["softmax", "pooled"]
     for course in courses:
         exact = rough(settings.problem(), settings.descents()[course["network"]])
         assert course["test_error"] == pytest.approx(exact.test_error, abs=1e-5)  # as rounded
-        assert 0 < floor["test_error"] < min(course["test_error"])
+        assert 0 < bayes["test_error"] < min(course["test_error"])
     assert sheets["networks"]["axes"]["network"] == ["gated", "heads", "softmax"]
     courses = sheets["tasks"]["points"]["0"]["descent"][0]
     assert [event["kind"] for event in courses] == ["course"] * 2  # no error is known to be least

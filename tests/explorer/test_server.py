@@ -189,7 +189,7 @@ def test_forms_of_other_sites_and_unknown_views_are_refused(client):
 
 def test_exact_curves_are_those_of_predict(client, monkeypatch):
     monkeypatch.setattr(views, "LOADS", (0.25, 4.0))
-    monkeypatch.setattr(views, "FLOOR_LOADS", (0.25, 4.0))
+    monkeypatch.setattr(views, "BAYES_LOADS", (0.25, 4.0))
     found = events(
         client.post("/api/view/curves", json={"settings": {"strength": 4.0, "alpha1": 3.0}})
     )
@@ -200,18 +200,18 @@ def test_exact_curves_are_those_of_predict(client, monkeypatch):
         "vectorized",
         "elementwise",
         "hard_attention",
-        "floor",
+        "bayes",
     }
     (here,) = (row for row in curves["attention"] if row["alpha"] == 3.0)
     problem = st.SparseTokenProblem(strength=4.0)
     model = st.Attention(st.TwoSteps(alpha0=1.0))
     exact = st.predict(problem, model, st.Readout(ridge=1e-2, alpha1=3.0)).test_error
     assert here["test_error"] == pytest.approx(exact, abs=1e-3)  # the tolerance of the page
-    for row in curves["floor"]:
+    for row in curves["bayes"]:
         others = [r for name in ("pooled", "vectorized") for r in curves[name]]
         same = [r["test_error"] for r in others if r["alpha"] == row["alpha"]]
         assert all(error > row["test_error"] - 1e-3 for error in same)
-    first = curves["floor"][0]
+    first = curves["bayes"][0]
     labels = first["alpha"] + 1.0  # of readout and query
     least = st.oracle.learning_error(problem, labels, points=256).test_error
     assert first["test_error"] == pytest.approx(least)
@@ -248,20 +248,20 @@ def test_loads_around_a_peak_are_on_the_axis_and_few_where_each_takes_seconds():
 
 @pytest.mark.slow
 def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
-    for name in ("LOADS", "FLOOR_LOADS"):
+    for name in ("LOADS", "BAYES_LOADS"):
         monkeypatch.setattr(views, name, (1.0,))
     monkeypatch.setattr(views, "MODELS", ("attention", "pooled"))
     values = {"bag_effect": 1.0, "alpha1": 0.25, "length": 4}
     found = events(client.post("/api/view/curves", json={"settings": values}))
     (refused,) = (event for event in found if event["kind"] == "refused")
-    assert refused["model"] == "floor"
+    assert refused["model"] == "bayes"
     assert refused["message"] == (
         "effect shared by a bag $c$ must be 0 for this curve; got 1.0. Beside a shared effect this "
         "error is not known."
     )
     monkeypatch.setattr(views, "MODELS", ("pooled",))
     steep = events(client.post("/api/view/curves", json={"settings": values | {"spectrum": 1.0}}))
-    assert {e["model"] for e in steep if e["kind"] == "refused"} == {"floor"}
+    assert {e["model"] for e in steep if e["kind"] == "refused"} == {"bayes"}
     found = events(client.post("/api/view/capacity", json={"settings": values}))
     told = {e["model"]: e["message"] for e in found if e["capacity"] is None}
     assert set(told) == {"hard_attention", "attention"}
@@ -343,7 +343,7 @@ def few_replicas(monkeypatch):
 def test_courses_of_a_network_and_mean_pooling_are_those_of_descend(client, few_replicas):
     values = {"network": "gated", "length": 3, "descent_steps": 2, "network_hidden": 1}
     values |= {"descent_start": 2.0, "descent_eta_w": 1.0}
-    floor, gated, pooled = events(client.post("/api/view/descent", json={"settings": values}))
+    bayes, gated, pooled = events(client.post("/api/view/descent", json={"settings": values}))
     assert (gated["network"], pooled["network"]) == ("gated", "pooled")
     problem = st.SparseTokenProblem(length=3)
     rates = {"v": 1.5, "g": 1.5, "w": 1.0}
@@ -357,7 +357,7 @@ def test_courses_of_a_network_and_mean_pooling_are_those_of_descend(client, few_
     descent = st.Descent(st.networks.Pooled(), alpha=2.0, steps=2, rates=1.0, start=0.6)
     assert pooled["test_error"] == st.descend(problem, descent, replicas=2).test_error.tolist()
     least = st.oracle.learning_error(problem, 2.0, points=256).test_error
-    assert floor["test_error"] == pytest.approx(least)
+    assert bayes["test_error"] == pytest.approx(least)
 
 
 def test_courses_on_another_task_are_those_of_descend(client, few_replicas):
@@ -389,7 +389,7 @@ def test_a_course_is_quick_first_and_exact_in_the_end(client, monkeypatch):
     "network",
     [pytest.param(name, marks=() if name == "softmax" else pytest.mark.slow) for name in NETWORKS],
 )
-def test_networks_that_diverge_say_so_and_steep_spectra_have_no_floor(
+def test_networks_that_diverge_say_so_and_steep_spectra_have_no_bayes_error(
     client, few_replicas, network
 ):
     values = {"descent_eta_w": 10.0, "descent_eta_q": 10.0, "descent_start": 10.0}

@@ -69,6 +69,6 @@ def test_the_page_has_words_for_each_task_and_no_letters_spelt_out():
 def test_presets_are_legal_and_models_look_as_in_the_figures():
     for preset in PRESETS:
         Settings(preset["settings"])
-    assert set(LOOK) - {"floor"} <= set(MODELS)
+    assert set(LOOK) - {"bayes"} <= set(MODELS)
     for name in set(LOOK) & set(COLOURS):
         assert LOOK[name][1] == COLOURS[name]

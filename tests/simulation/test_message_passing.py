@@ -1,6 +1,6 @@
-"""Message passing against its definitions, and against the floor that it reaches.
+"""Message passing against its definitions, and against the Bayes-optimal error that it reaches.
 
-Equations: learning-floor, position-overlap.
+Equations: bayes-learner, position-overlap.
 """
 
 import math
@@ -28,15 +28,15 @@ def test_chances_by_all_sets_of_positions(L, R):
     ("letters", "alpha"),
     [((10, 1, 3.0, 0.5), 1.0), ((8, 2, 2.5, 0.2), 2.0), ((4, 4, 1.0, 0.5), 2.0)],
 )
-def test_message_passing_reaches_the_floor(letters, alpha):
+def test_message_passing_reaches_the_bayes_error(letters, alpha):
     """Within 4 standard errors and the finite-size correction, of order 1/d."""
     problem, d = SparseTokenProblem(*letters), 200
-    floor = learning_error(problem, alpha)
+    bayes = learning_error(problem, alpha)
     found = pass_messages(problem, alpha, dimension=d, trials=8, seed=3)
     assert found.status.converged
     for name in ("cosine", "test_error"):
         allowance = 4 * getattr(found.standard_error, name) + 2 / d
-        assert getattr(found.mean, name) == pytest.approx(getattr(floor, name), abs=allowance)
+        assert getattr(found.mean, name) == pytest.approx(getattr(bayes, name), abs=allowance)
     assert found.trials.iterations.shape == (8,)
 
 

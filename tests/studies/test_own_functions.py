@@ -156,22 +156,22 @@ def test_counts_without_a_fall_or_with_a_sudden_one_do_not_converge(counts):
     assert not fit_threshold(LOADS, counts, 50).converged
 
 
-def test_the_references_are_in_order_and_the_floor_has_the_samples_of_both_stages():
+def test_the_references_are_in_order_and_the_bayes_optimal_learner_has_the_samples_of_both_stages():
     steps, readout = st.TwoSteps(2.0, eta_q=25.0), st.Readout(alpha1=2.0)
     calls = reference_calls(PROBLEM, steps, readout, load=4.0)
     errors = reference_errors({name: call() for name, call in calls.items()})
-    in_order = [errors[name].value for name in ("bayes", "floor", "attention", "pooled")]
+    in_order = [errors[name].value for name in ("oracle", "bayes", "attention", "pooled")]
     assert in_order == sorted(in_order)
     assert all(one.converged for one in errors.values())
-    floor = predicted(st.oracle.learning_error(PROBLEM, 4.0), "test_error")
-    assert errors["floor"] == floor
+    bayes = predicted(st.oracle.learning_error(PROBLEM, 4.0), "test_error")
+    assert errors["bayes"] == bayes
     more = st.predict(PROBLEM, st.Pooled(), st.Readout(alpha1=4.0), tolerance=1e-4)
     assert errors["pooled"].value == more.test_error
 
 
 @pytest.mark.parametrize(("error", "share"), [(0.4, "0.0"), (0.1, "100.0"), (0.25, "50.0")])
 def test_the_share_of_the_gap(error, share):
-    levels = {"pooled": 0.4, "attention": 0.15, "floor": 0.12, "bayes": 0.1}
+    levels = {"pooled": 0.4, "attention": 0.15, "bayes": 0.12, "oracle": 0.1}
     errors = {name: Number(value) for name, value in levels.items()}
     assert standing(errors, Number(error, 0.03)) == (
         f"{error:.4f} ± 0.0300, which closes {share} ± 10.0 % of the gap from pooled to Bayes"

@@ -124,7 +124,7 @@ WRONG = {
     "steps-set-sharpness-only": _moved,
     "shared-effects": lambda run: _swapped(run, "pooled", "attention"),
     "whitening": lambda run: _swapped(run, "whitened", "attention"),
-    "bayes-is-the-floor": _beaten,
+    "bayes-is-the-least": _beaten,
     "reuse-or-splitting": _once_worse,
     "same-law": lambda run: run._replace(
         simulated={p: 0 if p[0] == "tensors" else n for p, n in run.simulated.items()}

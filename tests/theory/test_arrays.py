@@ -17,7 +17,7 @@ from sparsetoken.theory import (
     sign_margin,
     small_step_margin,
 )
-from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength
+from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength, learning_error
 from sparsetoken.theory.tuning import best_training
 
 LOADS = [0.5, 2.0, 2.1, 8.0, math.inf]
@@ -82,6 +82,14 @@ def test_fields_of_problem_model_and_readout_broadcast_together():
         alone = predict(PROBLEM, Attention(steps), Readout(alpha1=alpha1), tolerance=1e-2)
         assert_same(found[i, j], alone)
         assert found[i, j].query == align(PROBLEM, steps).query
+
+
+def test_bayes_optimal_errors_over_arrays():
+    problem = SparseTokenProblem(6, 1, strength=[[2.0], [4.0]])
+    found = learning_error(problem, [0.5, 2.0, 8.0], points=64)
+    assert found.cosine.shape == (2, 3)
+    for (i, strength), (j, alpha) in pairs([2.0, 4.0], [0.5, 2.0, 8.0]):
+        assert found[i, j] == learning_error(SparseTokenProblem(6, 1, strength), alpha, points=64)
 
 
 def test_new_data_of_another_law_go_with_arrays():

@@ -28,7 +28,7 @@ GROUPS = {
         "capacity": "theory",
         "descend": "descend",
         "minimize": "minimize",
-        "floor": "theory",
+        "bayes": "theory",
         "represent": "theory",
     },
     "Experiments at finite dimension": {"simulate": "theory", "reproduce": "reproduce"},
@@ -53,7 +53,7 @@ NARROWEST, WIDEST = 40, 1000
 UNREADABLE = "Error reading persistent compilation cache"
 """How JAX begins its warning of a damaged file of compiled code."""
 
-SMALL = ("align", "predict", "capacity", "descend", "minimize", "floor", "represent")
+SMALL = ("align", "predict", "capacity", "descend", "minimize", "bayes", "represent")
 """Commands whose arrays are small: more threads of the linear algebra only wait for one another."""
 
 HELP = (

@@ -33,7 +33,7 @@ _OF_QUERY = Parameter(
     Range(least=2),
     whole=True,
 )
-_ALPHA = Parameter("alpha", "samples per dimension, n/d", "", 2.0, LOADS, arrays=False)
+_ALPHA = Parameter("alpha", "samples per dimension", r"\alpha = n/d", 2.0, LOADS)
 
 
 @o.of(SparseTokenProblem, TwoSteps, dimension=_OF_QUERY)
@@ -66,7 +66,7 @@ class Simulating(o.Values):
 
 @o.of(SparseTokenProblem, alpha=_ALPHA)
 class Learning(o.Values):
-    """The options of floor."""
+    """The options of bayes."""
 
 
 def with_options(advice: Sequence[str]) -> list[str]:
@@ -250,15 +250,16 @@ def _advice(options: o.Values, model: str) -> list[str]:
 
 
 @command
-def floor(*, options: Learning = Learning(), grid: o.Grid = o.Grid()) -> Answer:
+def bayes(*, options: Learning = Learning(), grid: o.Grid = o.Grid()) -> Answer:
     """Compute the Bayes-optimal error: the smallest test error of any learner with n samples.
 
-    Example: sparsetoken floor --strength 3 --alpha 0.5:4:8
+    Example: sparsetoken bayes --strength 3 --alpha 0.5:4:8
     """
-    from sparsetoken.theory import oracle
 
     def call(at: Any, model: str) -> Any:
-        return oracle.learning_error(at.of(SparseTokenProblem), at.alpha)
+        from sparsetoken.theory import oracle
+
+        return oracle.learning_error(at.of(SparseTokenProblem), at.alpha, **grid.work)
 
     def shown(found: Any, words: Words) -> Answer:
         names = ("test_error", "cosine", "oracle_error", "reachable_cosine", "numerical_error")

@@ -7,7 +7,7 @@ from typing import Any
 
 Events = Iterator[dict[str, Any]]
 """A stream is a generator: when its reader stops, nothing more is computed."""
-FLOOR_POINTS = 256
+BAYES_POINTS = 256
 """Of the Bayes-optimal error."""
 
 

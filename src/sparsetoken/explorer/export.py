@@ -13,7 +13,7 @@ from scipy.interpolate import PchipInterpolator
 
 from sparsetoken.base.files import require_place, write_whole
 from sparsetoken.base.progress import progress_of
-from sparsetoken.explorer.events import FLOOR_POINTS
+from sparsetoken.explorer.events import BAYES_POINTS
 from sparsetoken.explorer.page import page
 from sparsetoken.explorer.settings import PRESETS, Settings
 from sparsetoken.explorer.training import descent
@@ -28,7 +28,7 @@ from sparsetoken.theory.oracle import learning_error
 Axes = Mapping[str, Sequence[float]]
 
 LOADS = (0.25, 0.4, 0.6, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
-MODELS = ("attention", "pooled", "vectorized", "floor")
+MODELS = ("attention", "pooled", "vectorized", "bayes")
 TOLERANCE, REPLICAS = 2e-3, 3
 UNKEPT = ("working", "code")
 """Events that are not for the page; code of what lies on a grid of its own would say less."""
@@ -92,7 +92,7 @@ def _point(settings: Settings, sheet: Mapping[str, Any]) -> dict[str, Any]:
     for name in MODELS[:3]:
         point[name] = _errors(settings.problem(), settings.model(name), readout)
     labels = np.array(sheet["loads"]) + settings["alpha0"]
-    point["floor"] = _floor(settings.problem())(np.log(labels)).round(5)
+    point["bayes"] = _bayes(settings.problem())(np.log(labels)).round(5)
     point["query"] = _rounded(next(query(settings)))
     point["capacity"] = [event for event in capacity(settings) if event["kind"] not in UNKEPT]
     if sheet["view"] == "descent":  # which takes seconds for a setting and load
@@ -113,11 +113,11 @@ def _errors(problem: SparseTokenProblem, model: Model, readout: Readout) -> np.n
 
 
 @functools.cache
-def _floor(problem: SparseTokenProblem) -> Callable[[np.ndarray], np.ndarray]:
+def _bayes(problem: SparseTokenProblem) -> Callable[[np.ndarray], np.ndarray]:
     """Return the Bayes-optimal error over the logarithm of the labels."""
     if not isinstance(problem.tokens, Isotropic):
         return lambda labels: np.full(len(labels), np.nan)
-    errors = [learning_error(problem, n, points=FLOOR_POINTS).test_error for n in LABELS.tolist()]
+    errors = [learning_error(problem, n, points=BAYES_POINTS).test_error for n in LABELS.tolist()]
     return PchipInterpolator(np.log(LABELS), errors)
 
 

@@ -25,7 +25,7 @@ _WORDS = {
     "vectorized": "concatenated tokens",
     "elementwise": "elementwise attention",
     "hard_attention": "attention to the top token",
-    "floor": "Bayes-optimal error",
+    "bayes": "Bayes-optimal error",
 }
 LOOK = {model: (words, COLOURS[model]) for model, words in _WORDS.items()}
 """Words and colour of each curve; dark pages draw the grey lighter."""

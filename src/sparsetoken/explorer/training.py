@@ -13,7 +13,7 @@ import numpy as np
 
 from sparsetoken.base.progress import showing
 from sparsetoken.explorer.code import code_of
-from sparsetoken.explorer.events import FLOOR_POINTS, Events, named
+from sparsetoken.explorer.events import BAYES_POINTS, Events, named
 from sparsetoken.explorer.film import bags_in_training
 from sparsetoken.explorer.settings import SPARSE_TOKEN, Settings
 from sparsetoken.explorer.words import worded
@@ -38,13 +38,13 @@ def descent(settings: Settings, replicas: tuple[int, ...] = REPLICAS) -> Events:
     results = {"errors": f"[{call}.test_error for descent in descents]"}
     known = settings["task"] == SPARSE_TOKEN and settings.isotropic
     if known:
-        floor = f"st.oracle.learning_error(problem, {alpha}, points={FLOOR_POINTS})"
-        results["floor"] = f"{floor}.test_error"
+        bayes = f"st.oracle.learning_error(problem, {alpha}, points={BAYES_POINTS})"
+        results["bayes"] = f"{bayes}.test_error"
     values = {"problem": problem, "descents": tuple(descents.values())}
     yield code_of(settings, values, results)
     if known:
-        least = learning_error(settings.problem(), alpha, points=FLOOR_POINTS)
-        yield {"kind": "floor", **named(least, "test_error", "status")}
+        least = learning_error(settings.problem(), alpha, points=BAYES_POINTS)
+        yield {"kind": "bayes", **named(least, "test_error", "status")}
     yield from _courses(problem, descents, replicas)
 
 

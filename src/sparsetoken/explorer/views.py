@@ -14,7 +14,7 @@ import numpy as np
 from sparsetoken.base.validation import LARGEST_LOAD, InvalidInput, choice, integer
 from sparsetoken.explorer.coarse import COARSE
 from sparsetoken.explorer.code import code_of
-from sparsetoken.explorer.events import FLOOR_POINTS, Events, named
+from sparsetoken.explorer.events import BAYES_POINTS, Events, named
 from sparsetoken.explorer.settings import DIMENSION, Settings
 from sparsetoken.explorer.training import descent
 from sparsetoken.explorer.words import refusal, worded
@@ -44,7 +44,7 @@ AROUND = (0.95, 0.975, 0.99, 0.997, 1.0, 1.003, 1.01, 1.025, 1.05)
 SMALL_RIDGE = 0.05  # from it on a peak is as wide as the distance of the other loads
 CHUNK = 3  # loads at a time: between chunks a stream can be left; one where a query is random
 TOLERANCE = 1e-3
-FLOOR_LOADS = LOADS[::5]
+BAYES_LOADS = LOADS[::5]
 PHASE_TOLERANCE, CELLS = 5e-3, 12
 PHASE_LOADS = _rounded(np.geomspace(0.25, 10, CELLS))
 PHASE_AXES: dict[str, tuple[float, ...]] = {
@@ -97,13 +97,13 @@ def curves(settings: Settings) -> Events:
     values = _values(settings, MODELS) | {"readout": settings.readout(loads)}
     results = {"errors": _of_models("predict", "test_error", TOLERANCE, "readout")}
     if settings.isotropic and settings["query"] == "two_steps":
-        labels = f"alpha + {settings['alpha0']} for alpha in {FLOOR_LOADS}"
-        least = f"st.oracle.learning_error(problem, n, points={FLOOR_POINTS}).test_error"
-        results["floor"] = f"[{least} for n in ({labels})]"
+        labels = f"alpha + {settings['alpha0']} for alpha in {BAYES_LOADS}"
+        least = f"st.oracle.learning_error(problem, n, points={BAYES_POINTS}).test_error"
+        results["bayes"] = f"[{least} for n in ({labels})]"
     yield code_of(settings, values, results)
     yield from query(settings)
-    floor = functools.partial(floors, settings)
-    parts: list[Any] = [("floor", FLOOR_LOADS, 1, floor)]
+    bayes = functools.partial(bayes_errors, settings)
+    parts: list[Any] = [("bayes", BAYES_LOADS, 1, bayes)]
     for name in reversed(MODELS):
         solve = functools.partial(predictions, settings, name, tolerance=TOLERANCE)
         parts.insert(0, (name, loads, CHUNK if settings.isotropic else 1, solve))
@@ -141,7 +141,7 @@ def _curve(
         yield {"kind": "refused", "model": name, "message": refusal(error)}
 
 
-def floors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
+def bayes_errors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
     """Return the Bayes-optimal error with the labels of query and readout.
 
     It is not known beside an effect shared by a bag, nor of learners that see a spectrum. A given
@@ -153,13 +153,13 @@ def floors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
         remedy = "Beside a shared effect this error is not known."
         raise InvalidInput("effect shared by a bag $c$", legal, settings["bag_effect"], remedy)
     if settings["query"] == "given":
-        oracle = learning_error(problem, LARGEST_LOAD, points=FLOOR_POINTS)
+        oracle = learning_error(problem, LARGEST_LOAD, points=BAYES_POINTS)
         return [dataclasses.replace(oracle, test_error=oracle.oracle_error)] * len(loads)
     if settings["spectrum"] > 0:
         remedy = "A signal along large directions of a covariance may be learned faster."
         raise InvalidInput("decay of the spectrum $a$", legal, settings["spectrum"], remedy)
     labels = [alpha1 + settings["alpha0"] for alpha1 in loads]
-    return [learning_error(problem, alpha, points=FLOOR_POINTS) for alpha in labels]
+    return [learning_error(problem, alpha, points=BAYES_POINTS) for alpha in labels]
 
 
 def phase(settings: Settings, axis: str = "strength") -> Events:

@@ -25,8 +25,8 @@ COLOURS = {
     "vectorized": GREEN,
     "elementwise": PURPLE,
     "hard_attention": VERMILION,
-    "bayes": BLACK,
-    "floor": "#666666",
+    "bayes": "#666666",
+    "oracle": BLACK,
     "cosine": BLUE,
     "readout_cosine": VERMILION,
 }

@@ -164,7 +164,8 @@ def pass_messages(
 ) -> Simulation[MessagePassing]:
     """Learn the signal by approximate message passing, which attains the Bayes-optimal error.
 
-    It does where the floor's equation has one solution; otherwise it may end at a lesser one.
+    It does where the equation of the Bayes-optimal learner has one solution; otherwise it may end
+    at a lesser one.
 
     Parameters
     ----------

@@ -263,7 +263,7 @@ class GrowingLength(Study):
         figure, (left, middle, right) = plot.panels(3, 11.0, 4.2)
         lengths, trend = self._lengths(run.at), self._trend(run.at)
         errors = {arm: [self._errors(run, arm, L) for L in lengths] for arm in ARMS}
-        draw_references(left, lengths, errors["growing"], ("pooled", "floor", "bayes"))
+        draw_references(left, lengths, errors["growing"], ("pooled", "bayes", "oracle"))
         for arm, name in ARMS.items():
             given = COLOURS[arm], f"attention, {name}, theory"
             plot.curve(left, lengths, [some["attention"] for some in errors[arm]], *given)

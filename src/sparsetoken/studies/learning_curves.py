@@ -130,7 +130,7 @@ class LearningCurves(Study):
                     given = setting(name, loss, xs)
                     calls[key, loss, name] = partial(st.predict, *given, tolerance=tolerance)
         for alpha1 in at.loads:
-            calls["floor", alpha1] = partial(learning_error, PROBLEM, ALPHA0 + alpha1)
+            calls["bayes", alpha1] = partial(learning_error, PROBLEM, ALPHA0 + alpha1)
         calls["cosine"] = partial(st.align, PROBLEM, STEPS)
         return calls | {"errors": partial(st.predict, *FINITE)}
 
@@ -281,8 +281,8 @@ class LearningCurves(Study):
         tensors = run.measured(("tensors", loss), quantity)
         plot.curve(axes, [at.tensors[0]], [tensors], COLOURS["attention"], "attention")
         if quantity == "test_error":
-            floor = [predicted(run.theory["floor", a], quantity) for a in at.loads]
-            plot.curve(axes, at.loads, floor, COLOURS["floor"], "Bayes-optimal learner", "-.")
+            bayes = [predicted(run.theory["bayes", a], quantity) for a in at.loads]
+            plot.curve(axes, at.loads, bayes, COLOURS["bayes"], "Bayes-optimal learner", "-.")
         log_axis(axes.xaxis, [t for t in TICKS if at.loads[0] <= t <= at.loads[-1]])
         if quantity == "training_loss" and loss == "logistic":  # never reaching 0
             axes.set_yscale("log")

@@ -19,8 +19,8 @@ from sparsetoken.studies.words import pm
 REFERENCES = {
     "pooled": ("pooled, theory", "--"),
     "attention": ("two-step attention, theory", "-"),
-    "floor": ("Bayes-optimal learner, theory", "-."),
-    "bayes": ("Bayes, signal known", ":"),
+    "bayes": ("Bayes-optimal learner, theory", "-."),
+    "oracle": ("Bayes, signal known", ":"),
 }
 """The label and the line of each."""
 
@@ -31,14 +31,15 @@ def reference_calls(
     """Return the calls of the theory, by the names of `REFERENCES`.
 
     Pooled has the loss and the ridge of the readout of attention; the load, its samples over the
-    dimension, is by default that of the readout. The floor has the samples of both stages.
+    dimension, is by default that of the readout. The Bayes-optimal learner has the samples of both
+    stages.
     """
     own = readout if load is None else dataclasses.replace(readout, alpha1=load)
     return {
         "pooled": partial(st.predict, problem, st.Pooled(), own, tolerance=1e-4),
         "attention": partial(st.predict, problem, st.Attention(steps), readout, tolerance=1e-4),
-        "floor": partial(st.oracle.learning_error, problem, steps.alpha0 + readout.alpha1),
-        "bayes": partial(st.oracle.bayes_error, problem),
+        "bayes": partial(st.oracle.learning_error, problem, steps.alpha0 + readout.alpha1),
+        "oracle": partial(st.oracle.bayes_error, problem),
     }
 
 
@@ -49,18 +50,18 @@ def reference_errors(results: Mapping[str, Any]) -> dict[str, Number]:
 
 def known(errors: Mapping[str, Number]) -> str:
     """Return the references in words."""
-    pooled, attention, floor, bayes = (errors[name].value for name in REFERENCES)
-    closed = 100 * (pooled - attention) / (pooled - bayes)
+    pooled, attention, bayes, oracle = (errors[name].value for name in REFERENCES)
+    closed = 100 * (pooled - attention) / (pooled - oracle)
     return (
         f"pooled {pooled:.4f}, two-step attention {attention:.4f} ({closed:.1f} % of the gap), "
-        f"the Bayes-optimal learner {floor:.4f}, the Bayes test with known signal {bayes:.4f}"
+        f"the Bayes-optimal learner {bayes:.4f}, the Bayes test with known signal {oracle:.4f}"
     )
 
 
 def standing(errors: Mapping[str, Number], measured: Number) -> str:
     """Return in words how a measured test error compares with the references."""
-    pooled, bayes = errors["pooled"].value, errors["bayes"].value
-    closed, error = (100 * x / (pooled - bayes) for x in (pooled - measured.value, measured.error))
+    pooled, oracle = errors["pooled"].value, errors["oracle"].value
+    closed, error = (100 * x / (pooled - oracle) for x in (pooled - measured.value, measured.error))
     return (
         f"{pm(measured, 4)}, which closes {closed:.1f} ± {abs(error):.1f} % of the gap from "
         "pooled to Bayes"

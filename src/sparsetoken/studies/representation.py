@@ -210,7 +210,7 @@ class Representation(Study):
             "and needs L^{1/4}; with exp it keeps the law of attention.",
             "Proposition 4, with another exponent",
         ),
-        Claim("bayes-is-the-floor", "The Bayes test is never worse than the best weights."),
+        Claim("bayes-is-the-least", "The Bayes test is never worse than the best weights."),
         Claim(
             "oracle-error",
             "The predicted errors of the best weights and of the Bayes test agree with those on "
@@ -316,7 +316,7 @@ class Representation(Study):
         for name in POWERS:
             law = "√(2 log L)" if name == "elementwise_exp" else "L^{1/4}"
             yield self._growth(run, name, law)
-        yield from self._floor(run)
+        yield from self._least(run)
         for names, (L, R, theta) in self._chosen(run.at):
             for name in names:
                 where = f"L = {L}, R = {R}, θ = {theta:g}"
@@ -387,7 +387,7 @@ class Representation(Study):
         place["where"] = "largest ratio of critical strengths over all L"
         return within(claim, "ratio", Number(largest, converged=sound), 1.0, most, **place)
 
-    def _floor(self, run: Run) -> Iterator[Comparison]:
+    def _least(self, run: Run) -> Iterator[Comparison]:
         """Judge that no curve is below that of the Bayes test by three errors."""
         strengths, errors, measured = (dict[Any, Number]() for _ in range(3))
         for kind, name, *place in run.theory:
@@ -414,7 +414,7 @@ class Representation(Study):
             if numbers is measured:
                 where = f"measured, {where}, within three standard errors"
             place = {"curve": "bayes", "where": where, "key": numbers is errors}
-            yield all_true("bayes-is-the-floor", quantity, true, numbers.values(), **place)
+            yield all_true("bayes-is-the-least", quantity, true, numbers.values(), **place)
 
     def setting(self, at: Sizes) -> str:
         return (

@@ -207,7 +207,7 @@ class Sensitivity(Study):
                 calls["best", panel, y] = partial(search, tolerance=MAP, progress=False)
         problem = setting("split", 0.5, 1.0)[0]
         return calls | {
-            ("floor", total): partial(st.oracle.learning_error, problem, total)
+            ("bayes", total): partial(st.oracle.learning_error, problem, total)
             for total in at.totals
         }
 
@@ -358,8 +358,8 @@ class Sensitivity(Study):
             x = [x for x, y in self._spots(run.at, "split") if y == total]
             found = [run.measured(("split", share, total), "test_error") for share in x]
             plot.curve(axes, x, found, colour, label)
-            floor = predicted(run.theory["floor", total], "test_error")
-            plot.curve(axes, shares[[0, -1]], [floor] * 2, colour, f"_Bayes, {label}", "-.")
+            bayes = predicted(run.theory["bayes", total], "test_error")
+            plot.curve(axes, shares[[0, -1]], [bayes] * 2, colour, f"_Bayes, {label}", "-.")
             best = run.theory["best", "split", total].prediction
             place = (self._best(run, "split", total), float(best.test_error))
             look: dict[str, Any] = {"ha": "center", "va": "center", "color": colour}

@@ -1,4 +1,4 @@
-"""Queries against slow formulas and differences, folds, and the distance from the floor.
+"""Queries against slow formulas and differences, folds, and how near to the Bayes error.
 
 Equations: likelihood-pooling.
 """
@@ -124,10 +124,10 @@ def test_log_mean_exp_stands_large_scores() -> None:
     np.testing.assert_allclose(found, [1e4 + np.log(2 / 3), 3.0], rtol=1e-14)
 
 
-def test_many_bags_per_dimension_come_near_the_floor() -> None:
+def test_many_bags_per_dimension_come_near_the_bayes_error() -> None:
     """With 12 bags per dimension the best ridge is not the weakest one."""
     problem = SparseTokenProblem(length=10, informative=3, strength=2.0)
-    floor = learning_error(problem, 12).test_error
+    bayes = learning_error(problem, 12).test_error
     errors = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -135,5 +135,6 @@ def test_many_bags_per_dimension_come_near_the_floor() -> None:
         X, y = problem.sample(300 + 2000, xi / np.linalg.norm(xi), rng)
         model = AttentionClassifier(random_state=seed).fit(X[:300], y[:300])
         errors.append(1 - model.score(X[300:], y[300:]))
-    # 0.116 here, the floor is 0.113 and the standard error 0.003; the weakest ridge has 0.125.
-    assert floor - 0.009 < np.mean(errors) < floor + 0.009
+    # 0.116 here, the Bayes error is 0.113 and the standard error 0.003; the weakest ridge
+    # has 0.125.
+    assert bayes - 0.009 < np.mean(errors) < bayes + 0.009

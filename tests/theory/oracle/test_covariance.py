@@ -1,4 +1,4 @@
-"""The Bayes error and the floor among tokens of a covariance, against densities and tensors.
+"""Bayes-optimal errors among tokens of a covariance, against densities and tensors.
 
 Equations: covariance-bayes-test.
 """
@@ -95,10 +95,10 @@ def test_a_signal_that_vanishes_in_long_bags_teaches_nothing(theta):
     assert found.test_error == pytest.approx(0.5, abs=theta)
 
 
-def test_whitened_message_passing_reaches_the_floor():
+def test_whitened_message_passing_reaches_the_bayes_error():
     """On real tokens of a steep covariance, within 4 standard errors and a correction of order 1/d.
 
-    The floor at the strength of unwhitened tokens has a cosine lower by 0.04.
+    The Bayes-optimal learner at the strength of unwhitened tokens has a cosine lower by 0.04.
     """
     d, trials, alpha = 200, 8, 1.0
     within = (1.0 + np.arange(d)) ** -0.5
@@ -119,10 +119,10 @@ def test_whitened_message_passing_reaches_the_floor():
         assert estimate.settled
         length = np.linalg.norm(estimate.signal) * np.linalg.norm(whitened)
         cosines.append(estimate.signal @ whitened / length)
-    floor = learning_error(problem, alpha)
-    assert floor.status.converged
+    bayes = learning_error(problem, alpha)
+    assert bayes.status.converged
     error = np.std(cosines, ddof=1) / math.sqrt(trials)
-    assert np.mean(cosines) == pytest.approx(floor.cosine, abs=4 * error + 2 / d)
+    assert np.mean(cosines) == pytest.approx(bayes.cosine, abs=4 * error + 2 / d)
     plain = learning_error(dataclasses.replace(problem, tokens=st.model.Isotropic()), alpha)
-    assert abs(floor.cosine - plain.cosine) > 4 * error + 2 / d
-    assert floor.test_error > floor.oracle_error == bayes_error(problem).test_error
+    assert abs(bayes.cosine - plain.cosine) > 4 * error + 2 / d
+    assert bayes.test_error > bayes.oracle_error == bayes_error(problem).test_error

@@ -70,10 +70,10 @@ def test_no_sharpness_and_threshold_do_better_on_a_sample(model, length, informa
 )
 def test_bayes_is_never_above(model, length, informative, strength, rate):
     problem = SparseTokenProblem(length, informative, strength, rate)
-    floor = bayes_error(problem, points=1024)
+    bayes = bayes_error(problem, points=1024)
     found = best_error(problem, model)
-    slack = 3 * math.hypot(floor.numerical_error, found.numerical_error)
-    assert floor.test_error <= found.test_error + slack + 1e-4 * found.test_error
+    slack = 3 * math.hypot(bayes.numerical_error, found.numerical_error)
+    assert bayes.test_error <= found.test_error + slack + 1e-4 * found.test_error
 
 
 @pytest.mark.parametrize("length", [1, 5])

@@ -1,6 +1,6 @@
-"""The floor under every learner of a task.
+"""The Bayes-optimal error of a task.
 
-Equations: task-learning-floor.
+Equations: task-bayes-learner.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ def first_fast(settings, count):
 def test_one_signal_by_its_own_equation(setting):
     *letters, alpha = setting
     problem = st.SparseTokenProblem(*letters)
-    floor = st.oracle.learning_error(problem, alpha)
+    bayes = st.oracle.learning_error(problem, alpha)
     nodes = scrambles(problem, 1024)
     known = np.array([learning._solution(problem, alpha, one, lambda _: None)[0] for one in nodes])
     rng = np.random.default_rng(5)
@@ -52,9 +52,9 @@ def test_one_signal_by_its_own_equation(setting):
     Q = np.array([one.overlap[0, 0] for one in found])
     errors = np.array([one.test_error for one in found])
     combined = math.hypot(stated_error(Q), stated_error(known))
-    assert Q.mean() == pytest.approx(floor.cosine**2, abs=3 * combined)
-    combined = math.hypot(stated_error(errors), floor.numerical_error)
-    assert errors.mean() == pytest.approx(floor.test_error, abs=3 * combined)
+    assert Q.mean() == pytest.approx(bayes.cosine**2, abs=3 * combined)
+    combined = math.hypot(stated_error(errors), bayes.numerical_error)
+    assert errors.mean() == pytest.approx(bayes.test_error, abs=3 * combined)
 
 
 @pytest.mark.parametrize("name", first_fast(list(SETTINGS), 1))
@@ -63,9 +63,9 @@ def test_gibbs_sampling_at_finite_dimension(name, request):
     slow = request.node.get_closest_marker("slow") is not None
     size = {"d": 100, "count": 48, "tests": 2000} if slow else {"d": 50, "count": 12, "tests": 500}
     values, errors = extrapolated(law, task, alpha, **size, seed=1)
-    floor = st.oracle.learning_error(task, alpha, points=1024 if slow else 256)
-    found = np.append(np.square(floor.cosine), floor.test_error)
-    combined = np.hypot(errors, floor.numerical_error)
+    bayes = st.oracle.learning_error(task, alpha, points=1024 if slow else 256)
+    found = np.append(np.square(bayes.cosine), bayes.test_error)
+    combined = np.hypot(errors, bayes.numerical_error)
     # Twelve data sets know their spread badly: four such errors are as rare as three of 48.
     assert (np.abs(values - found) < (3 if slow else 4) * combined).all()
 
@@ -86,7 +86,7 @@ def test_a_place_that_scales_show_is_a_linear_regression():
     assert found.cosine[1] == pytest.approx(math.sqrt(1 - x), abs=0.01)
 
 
-def test_floors_of_three_classes_lie_between_the_oracle_and_chance():
+def test_bayes_errors_of_three_classes_lie_between_the_oracle_and_chance():
     found = [
         st.oracle.learning_error(THREE_CLASSES, alpha, points=256) for alpha in (0.2, 2.0, 50.0)
     ]
@@ -101,13 +101,13 @@ def test_floors_of_three_classes_lie_between_the_oracle_and_chance():
 def test_of_several_solutions_the_posterior_takes_the_likeliest(alpha, large):
     """As the equation of one signal does: message passing ends where nearly nothing is known."""
     problem = st.SparseTokenProblem(300, 1, 5.0)
-    floor = st.oracle.learning_error(problem, alpha, points=256)
+    bayes = st.oracle.learning_error(problem, alpha, points=256)
     rng = np.random.default_rng(3)
     found = learning.solve(problem, alpha, 512, rng, lambda _: None)
-    assert floor.reachable_cosine < 0.2
-    assert (floor.cosine > 0.8) == large
-    assert found.reachable[0, 0] == pytest.approx(floor.reachable_cosine**2, abs=0.03)
-    assert found.overlap[0, 0] == pytest.approx(floor.cosine**2, abs=0.03)
+    assert bayes.reachable_cosine < 0.2
+    assert (bayes.cosine > 0.8) == large
+    assert found.reachable[0, 0] == pytest.approx(bayes.reachable_cosine**2, abs=0.03)
+    assert found.overlap[0, 0] == pytest.approx(bayes.cosine**2, abs=0.03)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,9 +139,9 @@ def test_hypotheses_far_from_a_bag_do_not_count_against_it():
 
 def test_tokens_without_noise_and_signal_do_not_matter():
     found = st.oracle.learning_error(Padded(2).task(), 1.0, points=256)
-    floor = st.oracle.learning_error(st.SparseTokenProblem(2, 1, 2.5), 1.0)
-    assert found.test_error == pytest.approx(floor.test_error, abs=3 * found.numerical_error)
-    assert found.cosine == pytest.approx(floor.cosine, abs=5e-3)
+    bayes = st.oracle.learning_error(st.SparseTokenProblem(2, 1, 2.5), 1.0)
+    assert found.test_error == pytest.approx(bayes.test_error, abs=3 * found.numerical_error)
+    assert found.cosine == pytest.approx(bayes.cosine, abs=5e-3)
 
 
 def test_cosines_have_the_names_of_directions():

@@ -18,7 +18,7 @@ export class Descent extends View {
 
   event(event) {
     super.event(event);
-    if (event.kind === "floor") this.floor = event.test_error;
+    if (event.kind === "bayes") this.bayes = event.test_error;
     if (event.kind !== "course") return;
     const before = this.courses.findIndex((course) => course.network === event.network);
     this.courses.splice(before < 0 ? this.courses.length : before, 1, event);
@@ -60,9 +60,9 @@ export class Descent extends View {
     }
     const lines = this.courses.map((course) => this.line(course, "test_error", NETWORKS[course.network], course === this.chosen ? BLUE : ORANGE));
     if (this.chosen) lines.splice(1, 0, this.line(this.chosen, "training_loss", "its training loss", GREEN));
-    if (this.floor !== undefined) {
+    if (this.bayes !== undefined) {
       const xs = [0, this.state.settings.descent_steps];
-      lines.push({ name: name("floor"), colour: paint("floor"), dash: [2, 3], xs, ys: xs.map(() => this.floor) });
+      lines.push({ name: name("bayes"), colour: paint("bayes"), dash: [2, 3], xs, ys: xs.map(() => this.bayes) });
     }
     return lines;
   }

@@ -107,7 +107,7 @@ export class Curves extends View {
       const rough = !this.exact[model];
       series.push({
         name: name(model), colour: paint(model), smooth: true,
-        dash: rough ? [7, 5] : model === "floor" ? [2, 3] : undefined,
+        dash: rough ? [7, 5] : model === "bayes" ? [2, 3] : undefined,
         xs: rows.map((row) => row.alpha), ys: rows.map((row) => row.test_error),
       });
     }

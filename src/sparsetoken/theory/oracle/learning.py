@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import scipy
 
+from sparsetoken.base.parameters import LOADS, parameter, value
 from sparsetoken.base.progress import progress_of
-from sparsetoken.base.validation import LARGEST_LOAD, integer, real
+from sparsetoken.base.validation import Reals, integer
 from sparsetoken.model.base import Problem, check_problem
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.tokens import isotropic_only
-from sparsetoken.model.values import require_numbers
+from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import CONVERGED, Record, Status, StatusCode
-from sparsetoken.results.record import Numbers, quantity, record
+from sparsetoken.results.record import Numbers, quantity, record, stacked
 from sparsetoken.theory.oracle.bayes import (
     MORE_POINTS,
     MOST_POINTS,
@@ -32,6 +35,7 @@ from sparsetoken.theory.oracle.bayes import (
 from sparsetoken.theory.oracle.task_learning import check_metric, solve
 from sparsetoken.theory.oracle.token_sums import check_length
 from sparsetoken.theory.spectrum import whitened
+from sparsetoken.work import solved
 
 _APART = 0.1  # squared cosines of scrambles that take different solutions for the likeliest
 _MOST_TASK_POINTS = 2**14  # for a task: all pairs of bags and hypotheses are held in part
@@ -68,16 +72,30 @@ class LearningError(Record):
     def columns(self) -> dict[str, np.ndarray]:
         """Return the quantities by their names in tables, the cosines by direction."""
         columns: dict[str, np.ndarray] = {}
-        for name, value in super().columns().items():
+        for name, numbers in super().columns().items():
             if len(self.directions) > 1 and name in ("cosine", "reachable_cosine"):
-                columns |= {f"{name}_{d}": value[..., p] for p, d in enumerate(self.directions)}
+                columns |= {f"{name}_{d}": numbers[..., p] for p, d in enumerate(self.directions)}
             else:
-                columns[name] = value
+                columns[name] = numbers
         return columns
 
 
-@np.errstate(under="ignore")
-def learning_error(problem: Problem, alpha: float, *, points: int = 1024) -> LearningError:
+@value
+class _Samples:
+    """What the learner sees."""
+
+    alpha: Reals = parameter("samples per dimension", r"\alpha = n/d", range=LOADS)
+
+
+def learning_error(
+    problem: Problem,
+    alpha: Reals,
+    *,
+    points: int = 1024,
+    workers: int = 1,
+    keep: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> LearningError:
     """Return the Bayes-optimal error of learning from alpha d samples, as n, d -> infinity.
 
     Positives are a spiked matrix with R ones in each block of L rows; negatives carry no
@@ -87,16 +105,16 @@ def learning_error(problem: Problem, alpha: float, *, points: int = 1024) -> Lea
     Q/(1 - Q)) / 2``, is that of the posterior. A new sample is then classified as with xi known, at
     the strength ``theta sqrt(Q)``.
 
-    Equation: learning-floor.
+    Equation: bayes-learner.
 
     Tokens of a covariance S_w are isotropic once whitened, with the strength
-    ``D = theta |S_w^(-1/2) xi|``. The floor is then that of learners that know S_w and for which
+    ``D = theta |S_w^(-1/2) xi|``. The error is then that of learners that know S_w and for which
     every whitened direction is equally likely beforehand: xi proportional to S_w^(1/2) times a
     uniform direction. It is also the least worst case over all xi of one whitened norm. Who
     expects the signal where the covariance is large, as a plain ridge does, may do better on
     such a signal.
 
-    Equation task-learning-floor is for a `ConceptProblem` or a `Task`. Its learner knows the task
+    Equation task-bayes-learner is for a `ConceptProblem` or a `Task`. Its learner knows the task
     but not the directions, the latent variables or the order of the tokens, as networks that treat
     tokens alike. It sees their scales, which |X_l|^2 / d shows. For targets that are numbers the
     error is the mean squared one, and the task needs a `likelihood`. The reachable cosines are
@@ -109,23 +127,30 @@ def learning_error(problem: Problem, alpha: float, *, points: int = 1024) -> Lea
     problem : SparseTokenProblem, ConceptProblem or Task
         Positions are uniform, and the tokens of a sample share no effect. The tokens of a
         `ConceptProblem` or a `Task` are isotropic.
-    alpha : float
+    alpha : float or array
         n / d in (0, 1e9].
     points : int
         Nodes for each scramble, a power of two, at most 2^20. For a `ConceptProblem` or a `Task`
         they are the hypotheses on a bag for each scramble, from 64 to 2^14, and the time grows with
         their square.
+    workers : int >= 1
+        Processes that compute points. In a `joblib.parallel_config`, 1 leaves the choice to it.
+    keep : path, optional
+        A folder that keeps the result of each point as it ends, and from which the same call takes
+        what earlier runs have kept. Functions and classes of your own need a version.
+    progress : bool
+        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------
     LearningError
-        Use it only if ``status.converged``.
+        Use it only if ``converged``.
 
     Raises
     ------
     InvalidInput
-        If a value is outside its range, L above 2^20, R < L above 512, a field of the problem
-        holds an array, S_w has no inverse, or the tokens of a sample share an effect. For a task,
+        If a value is outside its range, L above 2^20, R < L above 512, S_w has no
+        inverse, or the tokens of a sample share an effect. For a task,
         if its tokens are not isotropic, its metric is neither "error" nor the squared error, a
         number as the target has no `likelihood`, a token with a coefficient has the scale 0, or
         too few bags have the same scales.
@@ -151,10 +176,32 @@ def learning_error(problem: Problem, alpha: float, *, points: int = 1024) -> Lea
     """
     if not isinstance(problem, SparseTokenProblem):
         check_problem(problem)
-        return _of_task(problem, alpha, points)
-    require_numbers(problem)
+    grid = broadcast(problem, _Samples(alpha))
+    rows = solved(
+        functools.partial(_errors, nodes=points),
+        grid.points,
+        call=["learning_error", points],
+        workers=workers,
+        keep=keep,
+        what="Bayes-optimal errors",
+        progress=progress,
+    )
+    return stacked(rows, grid)
+
+
+@np.errstate(under="ignore")
+def _errors(points: Sequence[tuple[Problem, _Samples]], nodes: int) -> Iterator[LearningError]:
+    """Yield the error at each point."""
+    for problem, samples in points:
+        if isinstance(problem, SparseTokenProblem):
+            yield _of_signal(problem, samples.alpha, nodes)
+        else:
+            yield _of_task(problem, samples.alpha, nodes)
+
+
+def _of_signal(problem: SparseTokenProblem, alpha: float, points: int) -> LearningError:
+    """Return the Bayes-optimal error of sparse tokens."""
     check_length(problem.length)
-    alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
     integer("points", points, 1, MOST_POINTS)
     oracle = bayes_error(problem)
     problem = whitened(problem)
@@ -168,13 +215,13 @@ def learning_error(problem: Problem, alpha: float, *, points: int = 1024) -> Lea
     def seen(Q: float) -> SparseTokenProblem:
         return dataclasses.replace(problem, strength=problem.strength * math.sqrt(Q))
 
-    floor, moved = bayes_error(seen(Q)), bayes_error(seen(max(Q - error, 0.0)))
-    numerical = math.hypot(floor.numerical_error, moved.test_error - floor.test_error)
-    status = accuracy_status(floor.test_error, numerical)
+    least, moved = bayes_error(seen(Q)), bayes_error(seen(max(Q - error, 0.0)))
+    numerical = math.hypot(least.numerical_error, moved.test_error - least.test_error)
+    status = accuracy_status(least.test_error, numerical)
     if max(np.ptp(best), np.ptp(reached)) > _APART:
         status = Status(StatusCode.TOLERANCE_NOT_REACHED, MORE_POINTS)
     return LearningError(
-        test_error=floor.test_error,
+        test_error=least.test_error,
         cosine=math.sqrt(Q),
         oracle_error=oracle.test_error,
         reachable_cosine=math.sqrt(reached.mean()),
@@ -187,7 +234,6 @@ def _of_task(task: Problem, alpha: float, points: int) -> LearningError:
     """Return the Bayes-optimal error of a task, by importance sampling."""
     isotropic_only(task.tokens, "The Bayes-optimal error of a task")
     check_metric(task)
-    alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
     integer("points", points, _FEWEST_TASK_POINTS, _MOST_TASK_POINTS)
     rng = np.random.default_rng(_SEED)
     with progress_of("scrambles of bags", SCRAMBLES) as done:

@@ -70,7 +70,7 @@ def solve(
 ) -> Solution:
     """Return the solution by the draws of one scramble.
 
-    Equation: task-learning-floor.
+    Equation: task-bayes-learner.
     """
     coarse, learner = _Learner(task, points // _COARSE, rng), _Learner(task, points, rng)
     unit = np.eye(len(task.directions))

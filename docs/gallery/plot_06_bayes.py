@@ -21,10 +21,7 @@ alpha = np.geomspace(0.25, 8, 8)
 readout = st.Readout("logistic", ridge=1e-2, alpha1=alpha / 2)
 attention = st.Attention(st.TwoSteps(alpha0=alpha / 2))
 trained = st.predict(problem, attention, readout, tolerance=2e-3)
-floor = [
-    st.oracle.learning_error(problem, load, points=256).test_error
-    for load in alpha
-]
+bayes = st.oracle.learning_error(problem, alpha, points=256).test_error
 oracle = st.oracle.bayes_error(problem).test_error
 
 # %%
@@ -33,7 +30,7 @@ oracle = st.oracle.bayes_error(problem).test_error
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot(alpha, trained.test_error, label="attention, half of the labels each")
-ax.plot(alpha, floor, "-.", color="0.4", label="Bayes-optimal learner")
+ax.plot(alpha, bayes, "-.", color="0.4", label="Bayes-optimal learner")
 ax.axhline(oracle, color="black", linestyle=":", label="the direction is known")
 ax.set(xlabel="all labels per dimension", ylabel="test error", ylim=(0, None))
 ax.set_xscale("log")
