@@ -46,16 +46,6 @@ def test_a_message_without_standard_error_does_not_go_to_the_output():
     assert (done.returncode, done.stdout) == (2, "")
 
 
-def test_a_removed_working_folder_is_named(tmp_path):
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    command = " ".join([*COMMAND, "reproduce", "alignment"])
-    script = ["sh", "-c", f"cd {gone} && rmdir {gone} && {command}"]
-    done = subprocess.run(script, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("Error: the working folder does not exist")
-
-
 @pytest.mark.parametrize("columns", ["0", "1"])
 def test_the_help_ends_in_any_width(columns):
     command, environ = [*COMMAND, "align", "--help"], {**os.environ, "COLUMNS": columns}

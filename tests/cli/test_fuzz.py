@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from command_line import invoke
-from sparsetoken.cli.app import BAGS, COMMANDS, application
+from sparsetoken.cli.application import application
+from sparsetoken.cli.commands import BAGS, COMMANDS
 from sparsetoken.theory.oracle import strength
 
 CASES = int(os.environ.get("FUZZ_CASES", "8"))

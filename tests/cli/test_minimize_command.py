@@ -32,4 +32,4 @@ def test_bad_input():
     for option, value in (("--ridge-w", 0), ("--alpha", -1), ("--loss", "hinge")):
         found = run("minimize", *TASK, option, value)
         assert found.exit_code == 2
-        assert option.lstrip("-") in found.stderr
+        assert option.lstrip("-").replace("-", "_") in found.stderr

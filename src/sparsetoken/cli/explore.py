@@ -12,26 +12,24 @@ from cyclopts import Parameter as Option
 
 from sparsetoken.base.files import path_of
 from sparsetoken.base.validation import InvalidInput, choice, integer
-from sparsetoken.cli.command import command
-from sparsetoken.cli.options import Json, several
+from sparsetoken.cli.options import Common, number
 from sparsetoken.cli.output import Answer
 
 SWITCH = 1e-4  # seconds between threads
 _LOOPBACK = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": socket.AF_INET6}
 
 
-@command
 def explore(
     *,
     host: Annotated[str, Option(help="127.0.0.1, localhost or ::1.")] = "127.0.0.1",
-    port: Annotated[int, several("0 picks a free port.")] = 8765,
+    port: Annotated[int, number("0 picks a free port.")] = 8765,
     browser: Annotated[
         bool, Option("--open", negative="--no-open", help="Open the page in the browser.")
     ] = False,
     export: Annotated[
         str | None, Option(help="Write a page that needs no server to this folder.")
     ] = None,
-    json: Json = False,
+    common: Common = Common(),
 ) -> Answer:
     """Open an interactive page of the theory on this computer.
 
@@ -68,8 +66,8 @@ def _exported(folder: str) -> Answer:
 def _bound(host: str, port: int) -> socket.socket:
     """Return a socket that only this computer can reach."""
     remedy = "Only this computer can reach the explorer; use a tunnel from another."
-    family = _LOOPBACK[choice("--host", host, _LOOPBACK, remedy)]
-    integer("--port", port, 0, 65535)
+    family = _LOOPBACK[choice("host", host, _LOOPBACK, remedy)]
+    integer("port", port, 0, 65535)
     listening = socket.socket(family)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -78,7 +76,7 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         remedy = f"{error.strerror}. Choose another, or 0 for a free port."
-        raise InvalidInput("--port", "one that can be bound", port, remedy) from None
+        raise InvalidInput("port", "one that can be bound", port, remedy) from None
     return listening
 
 

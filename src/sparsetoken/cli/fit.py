@@ -14,7 +14,6 @@ from cyclopts import Parameter as Option
 from sparsetoken.cli import options as o
 from sparsetoken.cli.bag_options import File, LabelledSource
 from sparsetoken.cli.bags import columns_told, separating
-from sparsetoken.cli.command import command
 from sparsetoken.cli.operating import prior_given, threshold_given
 from sparsetoken.cli.output import Answer, not_written, pairs, table
 
@@ -37,7 +36,6 @@ _ESTIMATORS = {
 }
 
 
-@command
 def fit(
     file: File,
     /,
@@ -49,7 +47,7 @@ def fit(
     ] = False,
     folds: Annotated[
         int | None,
-        o.several(
+        o.number(
             "Folds of the cross-validation, at least 2. By default 10, or as many as the "
             "rarest class has bags. A class of one bag does not count."
         ),
@@ -78,7 +76,7 @@ def fit(
         ),
     ] = None,
     seed: o.Seed = 0,
-    json: o.Json = False,
+    common: o.Common = o.Common(),
 ) -> Answer:
     """Fit a classifier to bags, and cross-validate it against mean pooling; or fit numbers.
 

@@ -1,147 +1,201 @@
-"""The settings of a command: their results as one answer, as files and as a picture."""
+"""The settings of a command: their results, as one answer, as files and as a picture."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import io
+import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparsetoken.base.files import (
-    require_place,
-    write_whole,
-)
+from sparsetoken.base.files import require_place, write_whole
 from sparsetoken.base.machine import needed
+from sparsetoken.base.parameters import parameters_of
 from sparsetoken.base.progress import progress_of
-from sparsetoken.base.validation import InvalidInput, choice, require_points
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.cli.cluster import on_cluster
-from sparsetoken.cli.options import Grid, Values
-from sparsetoken.cli.output import Answer, not_written, together
-from sparsetoken.model.models import MODELS
+from sparsetoken.cli.options import Grid
+from sparsetoken.cli.output import Answer, not_written, table
 
 if TYPE_CHECKING:
-    from sparsetoken.model.values import Broadcast
     from sparsetoken.results import Record
 
 TABLES, ARRAYS, PICTURES = (".csv", ".parquet"), (".nc",), (".svg", ".png", ".pdf")
 _INNER = {"step", "trial"}  # dimensions within a point
 
-Words = dict[str, Any]
-Found = Sequence[tuple[Words, "Record"]]
+Found = Sequence[tuple[dict[str, Any], "Record"]]
+"""The results by the words that vary."""
 
 
-def answered(
-    options: Values,
+def options(*values: Any, **more: Any) -> dict[str, Any]:
+    """Return the options of dataclasses, and others, by name."""
+    return {name: given for value in values for name, given in vars(value).items()} | more
+
+
+def made(kind: Any, at: Mapping[str, Any]) -> Any:
+    """Return the value of a class from the options that are its fields."""
+    return kind(**{name: at[name] for name in parameters_of(kind) if name in at})
+
+
+def computed(
+    given: Mapping[str, Any],
     grid: Grid,
-    call: Callable[[Values, str], Record],
-    shown: Callable[[Record, Words], Answer],
-    models: Sequence[str] = ("",),
+    call: Callable[[dict[str, Any]], Callable[[], Record]],
+    loops: Sequence[str] = (),
     inner: Sequence[str] = (),
-) -> Answer:
-    """Return the answer of a command at all its settings.
+) -> Found:
+    """Return the results at all combinations of options that are several.
 
     Parameters
     ----------
-    options : Values
+    given : mapping
+        The options by name; those that are several are tuples.
     grid : Grid
     call : callable
-        Returns the results of options, whose numbers may be arrays, for the name of a model.
-    shown : callable
-        Returns the answer at a single point from its result and the words that vary.
-    models : sequence of str
+        Takes the options at a setting, in which numbers may be arrays with an axis for each that is
+        several, and returns the call that computes it: what is illegal is refused before any is.
+    loops : sequence of str
+        Options that are single in each call: words, and numbers that it takes no array of.
     inner : sequence of str
         Dimensions of the result at a point, over which curves are drawn.
     """
-    for name in filter(None, models):
-        choice("model", name, MODELS)
-    check_files(options, grid, inner)
-    sizes = [len(getattr(options, name)) for name in options.several]
-    require_points("the number of points", len(models) * math.prod(sizes))
-    wanted = [(model, *setting) for model in models for setting in options.settings()]
-    with on_cluster(grid.cluster), progress_of("settings", len(wanted)) as done:
-        rows = []
-        for model, words, numbers, at in wanted:
-            own = {"model": model} if len(models) > 1 else {}
-            rows.append(({**own, **words}, numbers, call(at, model)))
-            done()
-    found = list(_stacked(rows))
-    points = [
-        (words | place, shown(part, words)) for words, one in found for place, part in _points(one)
-    ]
-    (_, first), *more = points
-    answer = together(*zip(*points, strict=True)) if more else first
-    for name, path, write in (("out", grid.out, _write), ("plot", grid.plot, _draw)):
-        if path is not None:
-            write_to = functools.partial(write, found)
-            answer = _with_file(answer, name, path, write_to, grid.keep)
-    return answer
-
-
-def _with_file(
-    answer: Answer, name: str, path: Path, write: Callable[[Path], None], keep: Path | None
-) -> Answer:
-    """Write a file, and return the answer with its path; or with why it was not written."""
-    try:
-        write(path)
-    except OSError as error:
-        return answer._replace(
-            values={**answer.values, name: None},
-            advice=[*answer.advice, *filter(None, [answer.shortfall])],
-            shortfall=not_written(name, path, error, keep),
-            code=1,
-        )
-    lines = [*answer.shown, f"Wrote {path}"]
-    return answer._replace(values={**answer.values, name: str(path)}, lines=lines)
-
-
-def _stacked(
-    rows: Iterable[tuple[Words, Mapping[str, Any], Record]],
-) -> Iterator[tuple[Words, Record]]:
-    """Yield the results of each combination of words, with an axis for each number that varies."""
+    from sparsetoken.model.values import Broadcast
     from sparsetoken.results.record import stacked
 
-    groups: dict[tuple[tuple[str, Any], ...], list[tuple[Mapping[str, Any], Record]]] = {}
-    for words, numbers, record in rows:
-        groups.setdefault(tuple(words.items()), []).append((numbers, record))
-    for own, some in groups.items():
-        places, records = zip(*some, strict=True)
-        first = records[0]
-        if places[0]:
-            axes = {name: list(dict.fromkeys(p[name] for p in places)) for name in places[0]}
-            yield (
-                dict(words),
-                dataclasses.replace(stacked(records, _broadcast(axes)), model=first.model),
-            )
-        else:
-            yield dict(own), first
+    several = {name: values for name, values in given.items() if isinstance(values, tuple)}
+    words = {name: values for name, values in several.items() if isinstance(values[0], str)}
+    check_files(grid, [*(name for name in several if name not in words), *inner])
+    numbers = {n: values for n, values in several.items() if n in loops and n not in words}
+    axes = {name: values for name, values in several.items() if name not in {*words, *numbers}}
+    shared = {**given, **_on_axes(axes)}
+    places, settings = _combinations(numbers), _combinations(words)
+    calls = [[call({**shared, **own, **place}) for place in places] for own in settings]
+    outer = Broadcast([], tuple(map(len, numbers.values())), tuple(numbers), _on_axes(numbers))
+    found = []
+    with on_cluster(grid.cluster), progress_of("settings", len(places) * len(calls)) as done:
+        for own, some in zip(settings, calls, strict=True):
+            records = []
+            for compute in some:
+                records.append(compute())
+                done()
+            whole = stacked(records, outer)  # along the numbers that are looped over
+            found.append((own, dataclasses.replace(whole, model=records[0].model)))
+    return found
 
 
-def _broadcast(axes: Mapping[str, list[Any]]) -> Broadcast:
+def _combinations(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(values, own, strict=True)) for own in itertools.product(*values.values())]
+
+
+def _on_axes(axes: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Return an array for each, along an axis of its own."""
     import numpy as np
 
-    from sparsetoken.model.values import Broadcast
-
-    coords = {
+    return {
         name: np.reshape(values, [-1 if name == other else 1 for other in axes])
         for name, values in axes.items()
     }
-    return Broadcast([], tuple(map(len, axes.values())), tuple(axes), coords)
 
 
-def _points(record: Record) -> Iterator[tuple[dict[str, Any], Record]]:
+def points_of(found: Found) -> Iterator[tuple[dict[str, Any], Record]]:
     """Yield the result at each point, with the parameters that vary."""
-    if record.dims and record.dims[0] not in _INNER:
-        for part in record:
-            yield from _points(part)
-        return
-    yield {n: c.item() for n, c in record.coords.items() if n not in _INNER}, record
+    for words, record in found:
+        if record.dims and record.dims[0] not in _INNER:
+            yield from points_of([(words, part) for part in record])
+        else:
+            outer = {n: c.item() for n, c in record.coords.items() if n not in _INNER}
+            yield words | outer, record
 
 
-def check_files(options: Values, grid: Grid, inner: Sequence[str] = ()) -> None:
-    """Raise `InvalidInput` unless the results can be written and drawn."""
+def answered(
+    title: str,
+    found: Found,
+    grid: Grid,
+    few: Sequence[str],
+    values: Callable[[Any], dict[str, Any]],
+    advice: Sequence[str] = (),
+) -> Answer:
+    """Return results as one answer, and write their files.
+
+    Parameters
+    ----------
+    title : str
+    found : sequence
+    grid : Grid
+    few : sequence of str
+        The columns of the table without ``--all``, beside those of the settings and the status.
+    values : callable
+        Returns the JSON of the result at a point.
+    advice : sequence of str
+    """
+    points = [(at, values(part)) for at, part in points_of(found)]
+    (_, first), *more = points
+    if more:
+        states = (str(one["status"]) for _, one in points)
+        first = {
+            "points": [{**_typed(at), **one} for at, one in points],
+            "status": next((state for state in states if state != "converged"), "converged"),
+        }
+    notes, fallen = _said(found)
+    lines = table(title, _rows(found, () if grid.all else (*few, "status")))
+    answer = Answer(title, first, lines, [*advice, *notes], " ".join(fallen))
+    for name, path, write in (("out", grid.out, _write), ("plot", grid.plot, _draw)):
+        if path is None:
+            continue
+        try:
+            write(found, path)
+        except OSError as error:
+            failure = not_written(name, path, error, grid.keep)
+            said = [*answer.advice, *filter(None, [answer.shortfall])]
+            lost = {**answer.values, name: None}
+            answer = answer._replace(values=lost, advice=said, shortfall=failure)
+        else:
+            lines = [*answer.lines, f"Wrote {path}"]
+            answer = answer._replace(values={**answer.values, name: str(path)}, lines=lines)
+    return answer
+
+
+def _typed(at: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a setting as typed: JSON has no infinity."""
+    return {name: "inf" if value == math.inf else value for name, value in at.items()}
+
+
+def _rows(found: Found, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of a table, with columns of these names, or all; none after a divergence."""
+    rows = []
+    for words, record in found:
+        kept = {*names, *(f"{name}_se" for name in names), *record.coords, *record.dims}
+        for row in record.records():
+            if "step" in record.dims and row["step"] and not math.isfinite(row["training_loss"]):
+                continue
+            rows.append(words | {n: one for n, one in row.items() if not names or n in kept})
+    return rows
+
+
+def _said(found: Found) -> tuple[list[str], list[str]]:
+    """Return the advice of results, and why points among them did not converge."""
+    import numpy as np
+
+    from sparsetoken.results import CONVERGED
+
+    notes: list[str] = []
+    fallen: list[str] = []
+    for words, record in found:
+        at = "".join(f"At {name} = {word}: " for name, word in words.items())
+        notes += [f"{at}{note}" for note in record.advice]
+        given: Any = getattr(record, "status", CONVERGED)
+        states: Any = np.asarray(given, dtype=object).ravel()
+        short = [one for one in states if not one.converged]
+        for one in dict.fromkeys(short):
+            some = f" at {short.count(one)} of {len(states)} points" if len(states) > 1 else ""
+            fallen.append(f"{at}Not converged ({one.code}){some}. {one.remedy}".rstrip())
+    return notes, fallen
+
+
+def check_files(grid: Grid, several: Sequence[str]) -> None:
+    """Raise `InvalidInput` unless the results can be written, and drawn over what is several."""
     for name, path, endings in (
         ("--out", grid.out, (*TABLES, *ARRAYS)),
         ("--plot", grid.plot, PICTURES),
@@ -150,11 +204,10 @@ def check_files(options: Values, grid: Grid, inner: Sequence[str] = ()) -> None:
             continue
         if path.suffix.lower() not in endings:
             raise InvalidInput(name, f"a path that ends in {', '.join(endings)}", str(path))
-        require_place(name, path)
+        require_place(name, path, *([] if grid.keep is None else [Path(grid.keep)]))
     if grid.plot is not None:
-        several = [name for name in options.several if options.declared[name].number]
-        if not 1 <= len([*several, *inner]) <= 2:
-            got = ", ".join([*several, *inner]) or "none"
+        if not 1 <= len(several) <= 2:
+            got = ", ".join(several) or "none"
             raise InvalidInput("--plot", "given with one or two numbers that are several", got)
         needed("matplotlib", "to draw", "app")
     if grid.out is not None:
@@ -167,25 +220,20 @@ def _write(found: Found, path: Path) -> None:
     if ending in TABLES:
         import pandas as pd
 
-        parts = []
-        for words, record in found:
-            frame = record.to_frame()
-            for place, (name, word) in enumerate(words.items()):
-                frame.insert(place, name, word)
-            parts.append(frame)
-        table = pd.concat(parts, ignore_index=True)
+        parts = [pd.DataFrame([words | row for row in one.records()]) for words, one in found]
+        frame = pd.concat(parts, ignore_index=True)
         if ending == ".csv":
-            write_whole(path, table.to_csv(index=False, lineterminator="\n").encode())
+            write_whole(path, frame.to_csv(index=False, lineterminator="\n").encode())
         else:
-            texts = {name: str for name in table if table[name].dtype == object}
-            write_whole(path, table.astype(texts).to_parquet(index=False))
+            texts = {name: str for name in frame if frame[name].dtype == object}
+            write_whole(path, frame.astype(texts).to_parquet(index=False))
         return
     import xarray
 
-    parts = [
+    arrays = [
         record.to_xarray().assign_coords(words).expand_dims([*words]) for words, record in found
     ]
-    dataset = xarray.merge(parts, join="outer", compat="no_conflicts")
+    dataset = xarray.merge(arrays, join="outer", compat="no_conflicts")
     dataset = dataset.map(lambda one: one.astype(str) if one.dtype == object else one)
     write_whole(path, dataset.to_netcdf(engine="scipy", format="NETCDF3_64BIT"))
 

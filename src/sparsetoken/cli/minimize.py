@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any
 
-from sparsetoken.base.parameters import POSITIVE, Parameter, parameters_of
+from sparsetoken.base.validation import LARGEST_VALUE, real
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import command
-from sparsetoken.cli.grid import Words, answered
-from sparsetoken.cli.output import Answer, shortfall, table
+from sparsetoken.cli.grid import answered, computed, made, options
+from sparsetoken.cli.output import Answer
 from sparsetoken.model.minimum import Minimum
 from sparsetoken.model.networks import Softmax
 from sparsetoken.model.problem import SparseTokenProblem
 
-_OWN = parameters_of(Minimum)
 _NUMBERS = ("test_error", "training_loss", "objective")
+LOOPS = ("loss", "ridge_w", "ridge_q")
 
 
-def _ridge(what: str) -> Parameter:
-    text = f"ridge of {what}, above 0"
-    return Parameter(f"ridge_{what[0]}", text, "", 0.05, POSITIVE, arrays=False)
-
-
-@o.of(
-    SparseTokenProblem,
-    alpha=_OWN["alpha"],
-    loss=_OWN["loss"],
-    ridge_w=_ridge("w, the readout"),
-    ridge_q=_ridge("q, the query"),
-)
-class Minimizing(o.Values):
-    """The options of minimize."""
-
-
-@command
 def minimize(
     *,
-    options: Minimizing = Minimizing(),
+    task: o.Task = o.Task(),
+    alpha: Annotated[o.Numbers, o.declared(Minimum, "alpha", o.TRAINING)] = Minimum.alpha,
+    loss: o.Loss = "logistic",
+    ridge_w: Annotated[o.Numbers, o.number("ridge of w, the readout, above 0.", o.TRAINING)] = 0.05,
+    ridge_q: Annotated[o.Numbers, o.number("ridge of q, the query, above 0.", o.TRAINING)] = 0.05,
     tolerance: Annotated[
-        float, o.several("Tolerance: an upper bound on twice the error of the test error.")
+        float, o.number("Tolerance: an upper bound on twice the error of the test error.")
     ] = 1e-2,
     grid: o.Grid = o.Grid(),
 ) -> Answer:
@@ -49,27 +36,29 @@ def minimize(
     Example: sparsetoken minimize --strength 4 --alpha 2,4,8
     """
 
-    def call(at: Any, model: str) -> Any:
+    def call(at: dict[str, Any]) -> Any:
+        problem = made(SparseTokenProblem, at)
+        ridge = {
+            name: real(f"ridge_{name}", at[f"ridge_{name}"], 0.0, LARGEST_VALUE, open_low=True)
+            for name in "wq"
+        }
+        minimum = Minimum(Softmax(), alpha=at["alpha"], ridge=ridge, loss=at["loss"])
         from sparsetoken import theory
 
-        ridge = {"w": at.ridge_w, "q": at.ridge_q}
-        minimum = Minimum(Softmax(), alpha=at.alpha, ridge=ridge, loss=at.loss)
-        problem = at.of(SparseTokenProblem)
-        return theory.minimize(problem, minimum, tolerance=tolerance, **grid.work)
+        more = {"tolerance": tolerance, **grid.work}
+        return functools.partial(theory.minimize, problem, minimum, **more)
 
-    return answered(options, grid, call, _minimum)
+    given = options(task, alpha=alpha, loss=loss, ridge_w=ridge_w, ridge_q=ridge_q)
+    found = computed(given, grid, call, LOOPS)
+    few = ("test_error", "training_loss", "cosine_q", "replicon")
+    return answered("Minimum over all weights", found, grid, few, _values)
 
 
-def _minimum(found: Any, words: Words) -> Answer:
+def _values(found: Any) -> dict[str, Any]:
     weights = found.weights.columns()
     numbers = {name: getattr(found, name) for name in _NUMBERS}
-    for name in ("overlap_w", "overlap_q", "norm_w", "norm_q"):
-        numbers[name] = weights[name]
+    numbers |= {name: weights[name] for name in ("overlap_w", "overlap_q", "norm_w", "norm_q")}
     numbers["bias"] = weights["weight_b"]
-    stability = {name: getattr(found, name) for name in ("replicon", "jumps", "numerical_error")}
     others = [{name: getattr(one, name) for name in _NUMBERS} for one in found.branches[1:]]
-    values = numbers | stability | {"status": found.status, "other_minima": others}
-    lines = table("Minimum over all weights", numbers | stability)
-    if others:
-        lines += table("Other solutions", others)
-    return Answer("", values, lines, shortfall=shortfall(found.status))
+    stability = {name: getattr(found, name) for name in ("replicon", "jumps", "numerical_error")}
+    return numbers | stability | {"status": found.status, "other_minima": others}

@@ -9,14 +9,12 @@ from cyclopts import Parameter as Option
 from sparsetoken.base.validation import integer
 from sparsetoken.cli import options as o
 from sparsetoken.cli.cluster import on_cluster
-from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, table
 
 if TYPE_CHECKING:
     from sparsetoken.studies import Reproduction
 
 
-@command
 def reproduce(
     names: Annotated[
         tuple[str, ...],
@@ -26,10 +24,10 @@ def reproduce(
     *,
     profile: Annotated[str, Option(help="quick (minutes) or paper (the full sizes).")] = "quick",
     out: Annotated[str, Option(help="Folder of the report.")] = "results",
-    seed: Annotated[int, o.several("Seed of all studies.")] = 0,
-    workers: Annotated[int, o.several("Processes.")] = 2,
+    seed: Annotated[int, o.number("Seed of all studies.")] = 0,
+    workers: Annotated[int, o.number("Processes.")] = 2,
     cluster: o.Cluster = "",
-    json: o.Json = False,
+    common: o.Common = o.Common(),
 ) -> Answer:
     """Run the studies, theory against simulation, and write report.html.
 

@@ -2,89 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
-import re
+import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from cyclopts import Parameter as Option
-
-from sparsetoken.base.parameters import LOADS, Parameter, Range
+from sparsetoken.base.validation import choice
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import command
-from sparsetoken.cli.grid import Words, answered
-from sparsetoken.cli.output import Answer, pairs, shortfall, table
-from sparsetoken.model.models import MODELS, Elementwise, make_model
+from sparsetoken.cli.grid import answered, computed, made, options, points_of
+from sparsetoken.cli.output import Answer, pairs
+from sparsetoken.model.models import MODELS, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 
-if TYPE_CHECKING:
-    from sparsetoken.theory.oracle.strength import CriticalStrength
-
-_INTERNAL = {"susceptibility", "residual", "iterations", "rate", "message"}
 OUTCOME = ("test_error", "training_loss", "training_error", "auc")
-
-_DIMENSION = Parameter("dimension", "embedding dimension", "d", 1000, Range(least=1), whole=True)
-_OF_QUERY = Parameter(
-    "dimension",
-    "dimension at which the query is found by two steps; without it the limit",
-    "d",
-    None,
-    Range(least=2),
-    whole=True,
-)
-_ALPHA = Parameter("alpha", "samples per dimension", r"\alpha = n/d", 2.0, LOADS)
-
-
-@o.of(SparseTokenProblem, TwoSteps, dimension=_OF_QUERY)
-class Aligning(o.Values):
-    """The options of align."""
-
-
-@o.of(
-    *(SparseTokenProblem, Query, TwoSteps, Readout, Elementwise),
-    optional=(Query,),
-    dimension=_OF_QUERY,
-)
-class Predicting(o.Values):
-    """The options of predict."""
-
-
-@o.of(SparseTokenProblem, Query, TwoSteps, Elementwise, optional=(Query,))
-class Separating(o.Values):
-    """The options of capacity."""
-
-
-@o.of(
-    *(SparseTokenProblem, Query, TwoSteps, Readout, Elementwise),
-    optional=(Query,),
-    dimension=_DIMENSION,
-)
-class Simulating(o.Values):
-    """The options of simulate."""
-
-
-@o.of(SparseTokenProblem, alpha=_ALPHA)
-class Learning(o.Values):
-    """The options of bayes."""
-
-
-def with_options(advice: Sequence[str]) -> list[str]:
-    """Return advice about query and ridge with the names of the options."""
-    fields = r"\b(eta_b|eta_q|positive_rate|alpha0|beta)\b"
-    return [f"Advice: {re.sub(fields, lambda m: o.option_name(m[0]), text)}" for text in advice]
-
-
-def answer(title: str, result: Any, names: Sequence[str], advice: Sequence[str] = ()) -> Answer:
-    """Return the answer with these quantities of a result at one point, and its status."""
-    values = record_values(result, (*names, "status"))
-    fallen = shortfall(result.status)
-    return Answer(title, values, columns=columns(result), advice=advice, shortfall=fallen)
-
-
-def columns(result: Any) -> dict[str, Any]:
-    """Return the columns of a result that a person reads."""
-    return {n: one for n, one in result.to_dict().items() if n.removesuffix("_se") not in _INTERNAL}
+FEW = ("test_error", "training_loss", "auc")
+LOOPS = ("model", "loss", "activation", "dimension")
+DIMENSION = "d, dimension at which two steps find the query; without it the limit."
 
 
 def record_values(record: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -97,38 +30,62 @@ def record_values(record: Any, names: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def model_of(options: Any, name: str) -> Any:
-    """Return the model of a name, with the query of the options."""
-    return make_model(name, options.query(), activation=options.activation)
+def models_of(given: Any) -> dict[str, Any]:
+    """Return the option MODEL."""
+    names = [*MODELS] if given == "all" else o.listed(given)
+    for name in names:
+        choice("model", name, MODELS)
+    return {"model": tuple(names) if len(names) > 1 else names[0]}
 
 
-@command
-def align(*, options: Aligning = Aligning(), grid: o.Grid = o.Grid()) -> Answer:
+def model_of(at: dict[str, Any]) -> Any:
+    """Return the model of options, with the query that is given, or the steps that find it."""
+    known = {name: at[name] for name in ("cosine", "sharpness") if at[name] is not None}
+    query = Query(**known) if known else made(TwoSteps, at)
+    return make_model(at["model"], query, activation=at["activation"])
+
+
+def align(
+    *,
+    task: o.Task = o.Task(),
+    steps: o.Steps = o.Steps(),
+    loss: o.Loss = "logistic",
+    dimension: Annotated[o.Numbers | None, o.number(DIMENSION)] = None,
+    grid: o.Grid = o.Grid(),
+) -> Answer:
     """Predict the query found by two gradient steps.
 
     Example: sparsetoken align --informative 3 --positive-rate 0.2 --strength 4:8:5
     """
 
-    def call(at: Any, model: str) -> Any:
+    def call(at: dict[str, Any]) -> Any:
+        problem, found_by = made(SparseTokenProblem, at), made(TwoSteps, at)
         from sparsetoken import theory
 
-        problem, steps = at.of(SparseTokenProblem), at.of(TwoSteps)
-        return theory.align(problem, steps, dimension=at.dimension, **grid.work)
+        more = {"dimension": at["dimension"], **grid.work}
+        return functools.partial(theory.align, problem, found_by, **more)
 
-    def shown(found: Any, words: Words) -> Answer:
+    def values(found: Any) -> dict[str, Any]:
         spread = () if found.spread is None else ("spread", "anti_aligned")
-        names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine", *spread)
-        return answer("Query after two gradient steps", found, names, with_options(found.advice))
+        names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine", *spread, "status")
+        return record_values(found, names)
 
-    return answered(options, grid, call, shown)
+    found = computed(options(task, steps, loss=loss, dimension=dimension), grid, call, LOOPS)
+    few = ("cosine", "sharpness", "spread")
+    return answered("Query after two gradient steps", found, grid, few, values)
 
 
-@command
 def predict(
-    model: o.ModelName = ("attention",),  # type: ignore[assignment]
+    model: o.ModelName = "attention",
     /,
     *,
-    options: Predicting = Predicting(),
+    task: o.Task = o.Task(),
+    steps: o.Steps = o.Steps(),
+    query: o.Given = o.Given(),
+    readout: o.Fitted = o.Fitted(),
+    loss: o.Loss = "logistic",
+    activation: o.Activation = "exp",
+    dimension: Annotated[o.Numbers | None, o.number(DIMENSION)] = None,
     tolerance: o.Tolerance = 1e-4,
     grid: o.Grid = o.Grid(),
 ) -> Answer:
@@ -137,36 +94,35 @@ def predict(
     Example: sparsetoken predict attention,pooled --alpha1 0.5:8:10:log --plot errors.svg
     """
 
-    def call(at: Any, model: str) -> Any:
+    def call(at: dict[str, Any]) -> Any:
+        problem, trained, fitted = made(SparseTokenProblem, at), model_of(at), made(Readout, at)
         from sparsetoken import theory
 
-        problem, trained = at.of(SparseTokenProblem), model_of(at, model)
-        return theory.predict(
-            problem,
-            trained,
-            at.of(Readout),
-            # Models without a query do not depend on it.
-            dimension=None if trained.query is None else at.dimension,
-            tolerance=tolerance,
-            **grid.work,
-        )
+        # Models without a query do not depend on it.
+        own = None if trained.query is None else at["dimension"]
+        more = {"dimension": own, "tolerance": tolerance, **grid.work}
+        return functools.partial(theory.predict, problem, trained, fitted, **more)
 
-    def shown(found: Any, words: Words) -> Answer:
-        query = () if found.query is None else ("cosine", "sharpness")
+    def values(found: Any) -> dict[str, Any]:
+        given = () if found.query is None else ("cosine", "sharpness")
         spread = () if found.spread is None else ("spread",)
-        names = (*OUTCOME, *query, "overlaps", "numerical_error", "errors", *spread)
-        advice = [*options.unused(model), *with_options(found.advice)]
-        return answer(f"Prediction for {found.model}", found, names, advice)
+        names = (*OUTCOME, *given, "overlaps", "numerical_error", "errors", *spread, "status")
+        return record_values(found, names)
 
-    return answered(options, grid, call, shown, model)
+    more = models_of(model) | {"loss": loss, "activation": activation, "dimension": dimension}
+    found = computed(options(task, steps, query, readout, **more), grid, call, LOOPS)
+    return answered(f"Prediction for {_named(more)}", found, grid, FEW, values)
 
 
-@command
 def capacity(
-    model: o.ModelName = tuple(MODELS),  # type: ignore[assignment]
+    model: o.ModelName = "all",
     /,
     *,
-    options: Separating = Separating(),
+    task: o.Task = o.Task(),
+    steps: o.Steps = o.Steps(),
+    query: o.Given = o.Given(),
+    loss: o.Loss = "logistic",
+    activation: o.Activation = "exp",
     tolerance: o.Tolerance = 1e-4,
     grid: o.Grid = o.Grid(),
 ) -> Answer:
@@ -174,34 +130,41 @@ def capacity(
 
     Example: sparsetoken capacity attention,pooled --length 4 --strength 2
     """
+    few = ("capacity", "numerical_error")
 
-    def call(at: Any, model: str) -> Any:
+    def call(at: dict[str, Any]) -> Any:
+        problem, trained = made(SparseTokenProblem, at), model_of(at)
         from sparsetoken import theory
 
-        problem, trained = at.of(SparseTokenProblem), model_of(at, model)
-        return theory.capacity(problem, trained, tolerance=tolerance, **grid.work)
+        more = {"tolerance": tolerance, **grid.work}
+        return functools.partial(theory.capacity, problem, trained, **more)
 
-    def shown(found: Any, words: Words) -> Answer:
-        advice = [*options.unused(model), *with_options(found.advice)]
-        return answer(f"Capacity of {found.model}", found, ("capacity", "numerical_error"), advice)
+    def values(found: Any) -> dict[str, Any]:
+        return record_values(found, (*few, "status"))
 
-    return answered(options, grid, call, shown, model)
+    more = models_of(model) | {"loss": loss, "activation": activation}
+    found = computed(options(task, steps, query, **more), grid, call, LOOPS)
+    return answered(f"Capacity of {_named(more)}", found, grid, few, values)
 
 
-@command
 def simulate(
-    model: o.ModelName = ("attention",),  # type: ignore[assignment]
+    model: o.ModelName = "attention",
     /,
     *,
-    options: Simulating = Simulating(),
+    task: o.Task = o.Task(),
+    steps: o.Steps = o.Steps(),
+    query: o.Given = o.Given(),
+    readout: o.Fitted = o.Fitted(),
+    loss: o.Loss = "logistic",
+    activation: o.Activation = "exp",
+    dimension: Annotated[o.Numbers, o.number("d, embedding dimension.", o.EXPERIMENT)] = 1000,
     trials: o.Trials = 8,
     seed: o.TrialSeed = 0,
     engine: Annotated[
         str,
-        Option(
-            group=o.EXPERIMENT,
-            help="tensors samples the tokens; reduced samples from the same distribution without "
-            "them.",
+        o.word(
+            "tensors samples the tokens; reduced samples from the same distribution without them.",
+            o.EXPERIMENT,
         ),
     ] = "reduced",
     grid: o.Grid = o.Grid(),
@@ -211,132 +174,59 @@ def simulate(
     Example: sparsetoken simulate attention --dimension 500 --trials 4 --alpha1 2
     """
 
-    def call(at: Any, model: str) -> Any:
+    def call(at: dict[str, Any]) -> Any:
+        problem, trained, fitted = made(SparseTokenProblem, at), model_of(at), made(Readout, at)
         from sparsetoken import simulation
 
-        return simulation.simulate(
-            at.of(SparseTokenProblem),
-            model_of(at, model),
-            at.of(Readout),
-            dimension=at.dimension,
-            trials=trials,
-            seed=seed,
-            engine=engine,
-            **grid.work,
-        )
+        more = {"dimension": at["dimension"], "trials": trials, "seed": seed, "engine": engine}
+        run = functools.partial(simulation.simulate, problem, trained, fitted)
+        return functools.partial(run, **more, **grid.work)
 
-    names = (*OUTCOME, "cosine", "sharpness", "readout_cosine", "overlaps")
-
-    def shown(found: Any, words: Words) -> Answer:
+    def values(found: Any) -> dict[str, Any]:
+        names = (*OUTCOME, "cosine", "sharpness", "readout_cosine", "overlaps")
         means, errors = (record_values(one, names) for one in (found.mean, found.standard_error))
-        advice = [] if words or found.coords else _advice(options, model[0])
-        return Answer(
-            f"{found.model}, {trials} trials, {engine} engine",
-            {**pairs(means, errors), "status": found.status},
-            columns=columns(found),
-            advice=[*options.unused(model), *advice],
-            shortfall=shortfall(found.status),
-        )
+        return {**pairs(means, errors), "status": found.status}
 
-    return answered(options, grid, call, shown, model)
+    more = models_of(model) | {"loss": loss, "activation": activation, "dimension": dimension}
+    given = options(task, steps, query, readout, **more)
+    found = computed(given, grid, call, LOOPS)
+    advice = [] if len([*points_of(found)]) > 1 else _advice(given)
+    return answered(f"{_named(more)}, {trials} trials", found, grid, FEW, values, advice)
 
 
-def _advice(options: o.Values, model: str) -> list[str]:
+def _advice(at: dict[str, Any]) -> tuple[str, ...]:
     """Return advice about the query that the theory finds at a single setting."""
     from sparsetoken.theory.query.working import advice_on, working_query
 
-    problem, trained = options.of(SparseTokenProblem), model_of(options, model)
-    return with_options(advice_on(problem, trained, working_query(problem, trained)))
+    problem, trained = made(SparseTokenProblem, at), model_of(at)
+    return advice_on(problem, trained, working_query(problem, trained))
 
 
-@command
-def bayes(*, options: Learning = Learning(), grid: o.Grid = o.Grid()) -> Answer:
+def _named(more: dict[str, Any]) -> str:
+    return ", ".join(o.listed(more["model"]))
+
+
+def bayes(
+    *,
+    task: o.Task = o.Task(),
+    alpha: Annotated[o.Numbers, o.number("α = n/d, samples per dimension, in (0, 1e9].")] = 2.0,
+    grid: o.Grid = o.Grid(),
+) -> Answer:
     """Compute the Bayes-optimal error: the smallest test error of any learner with n samples.
 
     Example: sparsetoken bayes --strength 3 --alpha 0.5:4:8
     """
 
-    def call(at: Any, model: str) -> Any:
+    def call(at: dict[str, Any]) -> Any:
+        problem = made(SparseTokenProblem, at)
         from sparsetoken.theory import oracle
 
-        return oracle.learning_error(at.of(SparseTokenProblem), at.alpha, **grid.work)
+        return functools.partial(oracle.learning_error, problem, at["alpha"], **grid.work)
 
-    def shown(found: Any, words: Words) -> Answer:
+    def values(found: Any) -> dict[str, Any]:
         names = ("test_error", "cosine", "oracle_error", "reachable_cosine", "numerical_error")
-        return answer("Bayes-optimal error", found, names)
+        return record_values(found, (*names, "status"))
 
-    return answered(options, grid, call, shown)
-
-
-@command
-def represent(
-    *,
-    lengths: Annotated[
-        str,
-        Option(
-            help="Lengths L in increasing order, separated by commas.", allow_leading_hyphen=True
-        ),
-    ] = "8,64,512,4096",
-    error_level: Annotated[
-        float, o.several("Target test error, in [1e-4, min(pi, 1 - pi)).")
-    ] = 0.01,
-    informative: Annotated[int, o.several("R, informative tokens.")] = 1,
-    positive_rate: Annotated[float, o.several("π, rate of positives.")] = 0.5,
-    sharpness: Annotated[float, o.several("k of attention with fixed sharpness.")] = 1.0,
-    json: o.Json = False,
-) -> Answer:
-    """Find the signal strength at which the best weights of each model attain a given test error.
-
-    Example: sparsetoken represent --lengths 8,64,512 --error-level 0.01
-    """
-    given = o.numbers("--lengths", lengths, int)
-    from sparsetoken.base.progress import progress_of
-    from sparsetoken.base.validation import InvalidInput, integer, real
-    from sparsetoken.theory.oracle.strength import CURVES, critical_strength
-
-    low = max(2, integer("informative (R)", informative, 1))
-    checked = [integer("length (L)", L, low) for L in given]
-    if any(a >= b for a, b in itertools.pairwise(checked)):
-        raise InvalidInput("lengths", "different lengths in rising order", given)
-    real("sharpness", sharpness, 0.0)  # the curves that do not need it come first
-    curves: dict[str, list[CriticalStrength]] = {name: [] for name in CURVES}
-    with progress_of("critical strengths", len(curves) * len(checked)) as done:
-        for name, curve in CURVES.items():
-            for length in checked:
-                curves[name].append(
-                    critical_strength(
-                        curve.model,
-                        length,
-                        informative=informative,
-                        positive_rate=positive_rate,
-                        error_level=error_level,
-                        sharpness=None if curve.sharpness is None else sharpness,
-                    )
-                )
-                done()
-    values = {
-        "lengths": checked,
-        "error_level": error_level,
-        "informative": informative,
-        "positive_rate": positive_rate,
-        "fixed_sharpness": sharpness,
-        "critical_strength": {n: [f.strength for f in row] for n, row in curves.items()},
-        "status": _status(checked, curves),
-    }
-    fallen = "" if values["status"] == "converged" else f"Not converged: {values['status']}."
-    rows = [
-        {"model": name} | {f"L = {L}": f.strength for L, f in zip(checked, row, strict=True)}
-        for name, row in curves.items()
-    ]
-    title = f"Strength at which the best test error is {error_level:g}"
-    return Answer("", values, table(title, rows), shortfall=fallen)
-
-
-def _status(lengths: list[int], curves: dict[str, list[CriticalStrength]]) -> str:
-    short = [
-        f"{name} at L = {length} ({f.status.code})"
-        for name, row in curves.items()
-        for length, f in zip(lengths, row, strict=True)
-        if not f.status.converged
-    ]
-    return "converged" if not short else "; ".join(short)
+    few = ("test_error", "cosine", "oracle_error")
+    found = computed(options(task, alpha=alpha), grid, call)
+    return answered("Bayes-optimal error", found, grid, few, values)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter as Option
 
-from sparsetoken.cli import options as o
 from sparsetoken.cli.bag_options import PANEL, File, Source
 from sparsetoken.cli.bags import columns_of_model, loaded_model
-from sparsetoken.cli.command import command
+from sparsetoken.cli.options import Common
 from sparsetoken.cli.output import Answer, not_written, printable
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 ENDINGS = (".parquet", ".csv")
 
 
-@command
 def tokens(
     model: Annotated[Path, Option("MODEL", help="A model that `fit --out` saved.")],
     file: File,
@@ -32,7 +30,7 @@ def tokens(
         Option(help="Table to write, .parquet or .csv, with a row for each token.", group=PANEL),
     ] = None,
     source: Source = Source(),
-    json: o.Json = False,
+    common: Common = Common(),
 ) -> Answer:
     """List the tokens of bags: place, coordinates, attention weight, probability for each class.
 
@@ -43,7 +41,7 @@ def tokens(
     from sparsetoken.estimators import token_table
 
     if out is not None:
-        require_place("--out", out, file)
+        require_place("--out", out, file, *filter(None, [source.labels]))
         if out.suffix.lower() not in ENDINGS:
             raise InvalidInput("--out", f"a name that ends in {' or '.join(ENDINGS)}", str(out))
     estimator = loaded_model(model)
