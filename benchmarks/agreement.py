@@ -109,18 +109,18 @@ def readouts(index: int) -> Iterator[Row]:
 def descents(index: int) -> Iterator[Row]:
     """Descents of networks, after half of the steps and after all that have a limit."""
     task, descent, _ = network(index)
-    course = st.theory.descend(task, descent, replicas=8, progress=False)
-    known = int(np.isfinite(course.test_error).sum()) - 1
+    trajectory = st.theory.descend(task, descent, replicas=8, progress=False)
+    known = int(np.isfinite(trajectory.test_error).sum()) - 1
     at = sorted({max(known // 2, 1), known})
     ran = st.simulation.descend(task, descent, dimension=600, trials=12, seed=index, at=at)
     for t in at:
-        names, known_values = _named(course, t)
-        rest = (_named(path, t)[1] for path in (course.errors, ran.mean, ran.standard_error))
+        names, known_values = _named(trajectory, t)
+        rest = (_named(path, t)[1] for path in (trajectory.errors, ran.mean, ran.standard_error))
         trials = np.transpose([_named(ran.trials[i], t)[1] for i in range(12)])
         for name, theory, error, found, se, values in zip(
             names, known_values, *rest, trials, strict=True
         ):
-            extra = course.numerical_error if name == "test_error" else 0.0
+            extra = trajectory.numerical_error if name == "test_error" else 0.0
             yield row(f"{name}, tensors", theory, math.hypot(error, extra), found, se, 12, values)
 
 
@@ -161,15 +161,15 @@ def _of_minimum(outcome: Any) -> dict[str, np.ndarray]:
 def deep_descents(index: int) -> Iterator[Row]:
     """Descents of networks of several layers, after all steps, in two dimensions."""
     task, descent = deep_network(index)
-    course = st.descend(task, descent, replicas=8, progress=False)
-    if course.status == "approximate":  # normalised steps in directions by chance
+    trajectory = st.descend(task, descent, replicas=8, progress=False)
+    if trajectory.status == "approximate":  # normalised steps in directions by chance
         return
-    t = int(np.isfinite(course.test_error).sum()) - 1
+    t = int(np.isfinite(trajectory.test_error).sum()) - 1
     own = getattr(getattr(task, "tokens", None), "dimension", None)
     for d in [own] if own else (400, 800):
         ran = st.simulation.descend(task, descent, dimension=d, trials=16, seed=index, at=[t])
-        names, known = _named(course, t, whole=True)
-        _, errors = _named(course.errors, t, whole=True)
+        names, known = _named(trajectory, t, whole=True)
+        _, errors = _named(trajectory.errors, t, whole=True)
         found, se = (_named(path, t, whole=True)[1] for path in (ran.mean, ran.standard_error))
         trials = np.transpose([_named(ran.trials[i], t, whole=True)[1] for i in range(16)])
         for name, *numbers, values in zip(names, known, errors, found, se, trials, strict=True):

@@ -126,9 +126,9 @@ def least_error(task, network, best, alpha):
             normalised=True,
             **start_of(network, best),
         )
-        course = st.descend(task, descent, replicas=REPLICAS, tolerance=0.5, progress=False)
-        step = int(np.nanargmin(course.test_error + 2 * course.errors.test_error))
-        error, se = float(course.test_error[step]), float(course.errors.test_error[step])
+        trajectory = st.descend(task, descent, replicas=REPLICAS, tolerance=0.5, progress=False)
+        step = int(np.nanargmin(trajectory.test_error + 2 * trajectory.errors.test_error))
+        error, se = float(trajectory.test_error[step]), float(trajectory.errors.test_error[step])
         found.append({"error": error, "error_se": se, "rate": rate, "step": step})
     return min(found, key=lambda one: one["error"] + 2 * one["error_se"])
 

@@ -111,8 +111,8 @@ def descent(network: Any, tolerance: float | None, real: int | None) -> Action:
 
     def act(i: int) -> dict:
         if real is None:
-            course = st.descend(SMALL, trained, progress=False, **asked)
-            error, se = course.test_error[-1], course.numerical_error
+            trajectory = st.descend(SMALL, trained, progress=False, **asked)
+            error, se = trajectory.test_error[-1], trajectory.numerical_error
         else:
             ran = st.simulation.descend(
                 SMALL, trained, trials=real, seed=i, at=[trained.steps], progress=False

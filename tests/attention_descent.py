@@ -1,4 +1,4 @@
-"""Descents of attention with one query, and their courses, by the words of the command line."""
+"""Descents of attention with one query, by the words of the command line."""
 
 import numpy as np
 

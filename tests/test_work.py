@@ -23,7 +23,7 @@ from command_line import limited
 from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.losses import CustomLoss
 from sparsetoken.theory.readout.curve import LearningCurve
-from sparsetoken.work import DamagedResultWarning, WorkerDied, _Sent, solved
+from sparsetoken.work import DamagedResultWarning, WorkerDied, _Sent, map_points
 
 PROBLEM = st.SparseTokenProblem(4, 1, [[2.0], [3.0]])
 LOADS = st.Readout("square", 0.1, [0.5, 1.0, 2.0])
@@ -51,23 +51,23 @@ class Logged:
 def test_results_are_in_order_whoever_computes_them():
     for workers in (1, 2):
         together = {"together": lambda number: number % 2, "workers": workers}
-        assert solved(squares, [3, 1, 2, 5], call=[], **together) == [9, 1, 4, 25]
+        assert map_points(squares, [3, 1, 2, 5], call=[], **together) == [9, 1, 4, 25]
 
 
 def test_what_is_kept_is_not_computed_again_and_the_rest_is(tmp_path):
     call, log = {"call": ["squares"], "keep": tmp_path / "kept"}, tmp_path / "log"
-    assert solved(Logged(log), [1, 2], **call) == [1, 4]
-    assert solved(Logged(log), [2, 1, 3], **call) == [4, 1, 9]
+    assert map_points(Logged(log), [1, 2], **call) == [1, 4]
+    assert map_points(Logged(log), [2, 1, 3], **call) == [4, 1, 9]
     assert log.read_text().split() == ["1", "2", "3"]
-    assert solved(Logged(log), [1], call=["others"], keep=tmp_path / "kept") == [1]
+    assert map_points(Logged(log), [1], call=["others"], keep=tmp_path / "kept") == [1]
     assert log.read_text().split() == ["1", "2", "3", "1"]
 
 
 def test_exceptions_are_results_that_are_not_kept(tmp_path):
     call, log = {"call": [], "keep": tmp_path / "kept"}, tmp_path / "log"
-    first = solved(Logged(log, fails=[2]), [1, 2], **call)
+    first = map_points(Logged(log, fails=[2]), [1, 2], **call)
     assert isinstance(first[1], ValueError)
-    assert solved(Logged(log), [1, 2], **call) == [1, 4]
+    assert map_points(Logged(log), [1, 2], **call) == [1, 4]
     assert log.read_text().split() == ["1", "2", "2"]
 
 
@@ -120,7 +120,7 @@ def test_each_point_is_kept_as_it_ends(tmp_path):
     """Points are solved together; a kill loses the one in flight."""
     options = {"call": ["x"], "keep": tmp_path, "together": lambda x: 0}
     with pytest.raises(ArithmeticError):
-        solved(some_squares, [1, 2, 3, -4, 5], **options)
+        map_points(some_squares, [1, 2, 3, -4, 5], **options)
     assert len(list(tmp_path.iterdir())) == 3
     asked = []
 
@@ -128,7 +128,7 @@ def test_each_point_is_kept_as_it_ends(tmp_path):
         asked.extend(numbers)
         return [x * x for x in numbers]
 
-    assert solved(rest, [1, 2, 3, -4, 5], **options) == [1, 4, 9, 16, 25]
+    assert map_points(rest, [1, 2, 3, -4, 5], **options) == [1, 4, 9, 16, 25]
     assert asked == [-4, 5]
 
 
@@ -140,7 +140,7 @@ def who(numbers):
 
 
 def test_points_that_are_solved_together_are_shared_out():
-    found = solved(who, [*range(8)], call=["x"], together=lambda x: 0, workers=2)
+    found = map_points(who, [*range(8)], call=["x"], together=lambda x: 0, workers=2)
     assert len({*found}) == 2
     assert os.getpid() not in found
 
@@ -164,23 +164,23 @@ def test_a_curve_is_kept_load_by_load(tmp_path, monkeypatch):
 
 
 def test_a_pipe_in_place_of_a_result_is_replaced(tmp_path):
-    assert solved(squares, [2], call=["x"], keep=tmp_path) == [4]
+    assert map_points(squares, [2], call=["x"], keep=tmp_path) == [4]
     (path,) = tmp_path.iterdir()
     path.unlink()
     os.mkfifo(path)
     with writers_of(path) as opened, pytest.warns(DamagedResultWarning, match="^1 kept results"):
-        assert solved(squares, [2], call=["x"], keep=tmp_path) == [4]
+        assert map_points(squares, [2], call=["x"], keep=tmp_path) == [4]
     assert not opened
     assert path.is_file()
 
 
 def test_a_folder_in_place_of_a_result_is_refused(tmp_path):
-    assert solved(squares, [2], call=["x"], keep=tmp_path) == [4]
+    assert map_points(squares, [2], call=["x"], keep=tmp_path) == [4]
     (path,) = tmp_path.iterdir()
     path.unlink()
     path.mkdir()
     with pytest.raises(InvalidInput, match=f"keep must be .*{path.name}'. Remove it"):
-        solved(squares, [2], call=["x"], keep=tmp_path)
+        map_points(squares, [2], call=["x"], keep=tmp_path)
 
 
 def test_a_result_of_another_call_under_its_name_is_none(tmp_path):
@@ -244,10 +244,10 @@ def test_lengths_may_be_several():
 
 def test_after_a_change_of_the_package_all_is_computed_again(tmp_path, monkeypatch):
     call, log = {"call": ["squares"], "keep": tmp_path / "kept"}, tmp_path / "log"
-    solved(Logged(log), [1, 2], **call)
+    map_points(Logged(log), [1, 2], **call)
     monkeypatch.setattr("sparsetoken.work.digest_of_source", lambda: "of another version")
     for _ in range(2):
-        assert solved(Logged(log), [1, 2], **call) == [1, 4]
+        assert map_points(Logged(log), [1, 2], **call) == [1, 4]
     assert log.read_text().split() == ["1", "2", "1", "2"]
 
 
@@ -314,7 +314,7 @@ def test_no_more_workers_start_than_there_are_calls(monkeypatch):
         return parallel(n_jobs=1, **options)
 
     monkeypatch.setattr(joblib, "Parallel", noted)
-    assert solved(squares, [0, 1, 2], call=["x"], workers=100_000) == [0, 1, 4]
+    assert map_points(squares, [0, 1, 2], call=["x"], workers=100_000) == [0, 1, 4]
     assert asked == [3]
 
 
@@ -337,11 +337,11 @@ def test_a_full_disk_is_one_error_and_the_next_run_resumes(tmp_path, workers):
     sizes, call = [10, 20, 10_000, *range(30, 60)], {"call": ["zeros"], "keep": tmp_path}
     told = f"{tmp_path}: File too large. What had ended before is kept there: run it again"
     with limited(4096), pytest.raises(Failure, match=re.escape(told)):
-        solved(zeros, sizes, **call, workers=workers)
+        map_points(zeros, sizes, **call, workers=workers)
     gc.collect()  # what still runs ends without a warning
     saved = len([*tmp_path.iterdir()])
     made = []
-    solved(lambda some: made.extend(some) or zeros(some), sizes, **call)
+    map_points(lambda some: made.extend(some) or zeros(some), sizes, **call)
     assert 0 < saved == len(sizes) - len(made) < len(sizes)
 
 
@@ -358,8 +358,8 @@ def dies(numbers):
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_a_worker_that_dies_is_one_error_and_the_next_run_resumes(tmp_path):
     with pytest.raises(WorkerDied, match="What has ended is kept"):
-        solved(dies, [0, 1, 2, 3], call=["x"], workers=2, keep=tmp_path)
-    assert solved(squares, [0, 1, 2, 3], call=["x"], workers=2, keep=tmp_path) == [0, 1, 4, 9]
+        map_points(dies, [0, 1, 2, 3], call=["x"], workers=2, keep=tmp_path)
+    assert map_points(squares, [0, 1, 2, 3], call=["x"], workers=2, keep=tmp_path) == [0, 1, 4, 9]
 
 
 ORPHAN = """
@@ -451,7 +451,7 @@ def test_a_cluster_whose_worker_is_killed_loses_nothing(dask, tmp_path):
     with distributed.Client(dask, set_as_default=False) as client:
         mark, keep = tmp_path / "mark", tmp_path / "kept"
         with joblib.parallel_config(backend="dask", client=client):
-            found = solved(functools.partial(dies_once, mark), range(12), call=["c"], keep=keep)
+            found = map_points(functools.partial(dies_once, mark), range(12), call=["c"], keep=keep)
     assert mark.exists()
     assert found == squares(range(12))
     assert len([*keep.iterdir()]) == 12

@@ -21,9 +21,9 @@ problem = st.SparseTokenProblem(
 descent = st.Descent(
     st.networks.Softmax(), alpha=3, steps=12, rates={"q": 4, "w": 1}
 )
-course = st.descend(problem, descent, tolerance=1e-2)
+trajectory = st.descend(problem, descent, tolerance=1e-2)
 measured = st.simulation.descend(problem, descent, dimension=200, trials=4)
-print("stop after step", course.best_step)
+print("stop after step", trajectory.best_step)
 
 # %%
 # Lines are theory, points four runs at dimension 200. The test error has a
@@ -32,10 +32,10 @@ print("stop after step", course.best_step)
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for ax, quantity in zip(axes, ("test_error", "training_loss"), strict=True):
-    course.plot(quantity, ax=ax, label="theory")
+    trajectory.plot(quantity, ax=ax, label="theory")
     measured.plot(quantity, ax=ax, label="simulation", color="C0")
 best = st.oracle.learning_error(problem, alpha=3).test_error
 axes[0].axhline(best, color="0.4", linestyle="-.", label="Bayes-optimal learner")
 axes[0].legend()
-axes[0].axvline(course.best_step, color="black", linestyle=":")
+axes[0].axvline(trajectory.best_step, color="black", linestyle=":")
 axes[0].set_ylim(0, None)

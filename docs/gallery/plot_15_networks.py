@@ -61,11 +61,11 @@ def descent(network, overlaps):
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for name, (network, overlaps) in networks.items():
     model = descent(network, overlaps)
-    course = st.theory.descend(task, model, replicas=2)
+    trajectory = st.theory.descend(task, model, replicas=2)
     run = st.simulation.descend(task, model, dimension=200, trials=2)
     for ax, quantity in zip(axes, ("test_error", "attended"), strict=True):
         steps = np.arange(model.steps + 1)
-        (line,) = ax.plot(steps, getattr(course, quantity), label=name)
+        (line,) = ax.plot(steps, getattr(trajectory, quantity), label=name)
         ax.plot(steps, getattr(run.mean, quantity), ".", color=line.get_color())
 axes[0].axhline(0.16, color="black", linestyle=":")
 axes[0].set(xlabel="step", ylabel="test error", ylim=(0, 0.52))

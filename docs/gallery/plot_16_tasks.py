@@ -43,10 +43,10 @@ def descent(alpha):
 shown, steps = ("test_error", "overlap_q_place"), np.arange(13)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for i, alpha in enumerate((1.0, 4.0, math.inf)):
-    course = st.descend(task, descent(alpha), replicas=4, tolerance=0.05)
+    trajectory = st.descend(task, descent(alpha), replicas=4, tolerance=0.05)
     label = "unlimited" if alpha == math.inf else f"n/d = {alpha:g}"
     for ax, name in zip(axes, shown, strict=True):
-        ax.plot(steps, course.columns()[name], color=f"C{i}", label=label)
+        ax.plot(steps, trajectory.columns()[name], color=f"C{i}", label=label)
     if alpha < math.inf:
         run = st.simulation.descend(task, descent(alpha), dimension=400, trials=4)
         for ax, name in zip(axes, shown, strict=True):

@@ -39,7 +39,7 @@ stages = st.predict(
 curves["four stages"] = stages.test_error.min(axis=0)
 
 rates, decay = {"q": 1.5, "w": 1.0}, 0.1
-courses = [
+trajectories = [
     st.descend(
         problem,
         st.Descent(alpha=load, steps=30, rates=rates, rate_c=1.0, decay=decay),
@@ -48,7 +48,7 @@ courses = [
     )
     for load in alpha
 ]
-curves["descent"] = [course.test_error.min() for course in courses]
+curves["descent"] = [trajectory.test_error.min() for trajectory in trajectories]
 
 pooled = st.Readout("logistic", ridge=0.05, alpha1=alpha)
 curves["mean pooling"] = st.predict(problem, st.Pooled(), pooled).test_error

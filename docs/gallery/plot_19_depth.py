@@ -45,7 +45,7 @@ starts = {
 }
 
 
-def course(network, start, alpha):
+def trajectory(network, start, alpha):
     descent = st.Descent(
         network,
         alpha=alpha,
@@ -61,7 +61,7 @@ def course(network, start, alpha):
 figure, axes = plt.subplots(1, 2, sharey=True, layout="constrained")
 for ax, alpha in zip(axes, (2.0, 8.0), strict=True):
     for name, (network, start) in starts.items():
-        found = course(network, start, alpha)
+        found = trajectory(network, start, alpha)
         step = range(len(found.test_error))
         error = 2 * found.errors.test_error
         ax.errorbar(step, found.test_error, error, label=name, capsize=2)

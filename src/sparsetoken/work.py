@@ -52,7 +52,7 @@ class DamagedResultWarning(UserWarning):
     """Kept results that cannot be read, and are computed again."""
 
 
-def solved(
+def map_points(
     function: Callable[[Sequence[Point]], Iterable[Result]],
     points: Sequence[Point],
     *,

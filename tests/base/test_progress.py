@@ -69,7 +69,7 @@ LOADS = st.Readout(alpha1=[0.5, 1.0, 2.0])
         (lambda **more: st.simulation.pass_messages(PROBLEM, 1.0, **SMALL, **more), "trials", 3),
         (
             lambda **more: st.descend(PROBLEM, descent(alpha=[1.0, 2.0]), replicas=3, **more),
-            "courses",
+            "trajectories",
             2,
         ),
     ],

@@ -127,10 +127,10 @@ def test_results_in_place_of_what_was_asked_for():
     found = st.predict(PROBLEM, POOLED, READOUT, tolerance=0.1)
     with pytest.raises(InvalidInput, match="problem must be a SparseTokenProblem"):
         st.predict(found, POOLED)
-    course = st.descend(PROBLEM, st.Descent(steps=1), replicas=2)
+    trajectory = st.descend(PROBLEM, st.Descent(steps=1), replicas=2)
     for call in (st.descend, simulation.descend):
         with pytest.raises(InvalidInput, match="descent must be a Descent"):
-            call(PROBLEM, course)
+            call(PROBLEM, trajectory)
 
 
 @pytest.mark.parametrize("module", [st, st.model, st.networks, st.presets, st.theory])

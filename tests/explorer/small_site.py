@@ -13,13 +13,13 @@ LOADS = (1.0, 2.0, 4.0)
 
 
 @functools.cache
-def _course(problem, trained):
+def _trajectory(problem, trained):
     return descend(problem, trained, replicas=2, tolerance=0.05)
 
 
 def rough(problem, trained, **_):
-    """Return a course that knows what the steps of stories say."""
-    return _course(problem, trained)
+    """Return a trajectory that knows what the steps of stories say."""
+    return _trajectory(problem, trained)
 
 
 def walk(story):

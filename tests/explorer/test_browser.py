@@ -324,12 +324,12 @@ def test_a_bag_in_training_plays_and_can_be_paused(page, address):
     expect(page.locator("#tokens rect title")).not_to_have_text(last)
 
 
-def test_there_is_nothing_to_play_before_the_first_course(page, address):
+def test_there_is_nothing_to_play_before_the_first_trajectory(page, address):
     page.goto(f"{address}#view=descent&length=3&descent_steps=3")
     expect(page.locator("#at")).to_have_text("step 3 of 3")
     page.route("**/api/view/**", lambda route: None)  # never answered
     page.locator("#p-network").select_option("gated")
-    expect(page.locator("#found")).to_contain_text("as soon as the first course is known")
+    expect(page.locator("#found")).to_contain_text("as soon as the first trajectory is known")
     expect(page.locator("#play")).to_be_disabled()
     expect(page.locator("#step")).to_be_disabled()
 

@@ -87,8 +87,8 @@ def test_descent(monkeypatch, values, bayes):
     few = {"settings": Settings({**values, "descent_steps": 2}), "replicas": (2,)}
     monkeypatch.setitem(views.VIEWS, "descent", lambda _: training.descent(**few))
     names, events = shown("descent", {})
-    for errors, course in zip(names["errors"], events["course"], strict=True):
-        assert errors == pytest.approx(course["test_error"])
+    for errors, trajectory in zip(names["errors"], events["trajectory"], strict=True):
+        assert errors == pytest.approx(trajectory["test_error"])
     assert ("bayes" in names) == ("bayes" in events) == bayes
     if bayes:
         assert names["bayes"] == pytest.approx(events["bayes"][0]["test_error"])

@@ -89,20 +89,22 @@ def test_a_sheet_with_peaks_has_loads_around_them(sheets):
     assert errors[place] == max(errors)
 
 
-def test_courses_are_those_of_the_theory(sheets):
+def test_trajectories_are_those_of_the_theory(sheets):
     sheet = sheets["overfit"]
     assert sheet["fixed"]["descent_steps"] == 20
     point = sheet["points"][str(sheet["axes"]["strength"].index(5.0))]
-    bayes, *courses = point["descent"][sheet["axes"]["alpha1"].index(4.0)]
+    bayes, *trajectories = point["descent"][sheet["axes"]["alpha1"].index(4.0)]
     settings = settings_of("overfit", alpha1=4.0)
-    assert [course["network"] for course in courses] == ["softmax", "pooled"]
-    for course in courses:
-        exact = rough(settings.problem(), settings.descents()[course["network"]])
-        assert course["test_error"] == pytest.approx(exact.test_error, abs=1e-5)  # as rounded
-        assert 0 < bayes["test_error"] < min(course["test_error"])
+    assert [trajectory["network"] for trajectory in trajectories] == ["softmax", "pooled"]
+    for trajectory in trajectories:
+        exact = rough(settings.problem(), settings.descents()[trajectory["network"]])
+        assert trajectory["test_error"] == pytest.approx(exact.test_error, abs=1e-5)  # as rounded
+        assert 0 < bayes["test_error"] < min(trajectory["test_error"])
     assert sheets["networks"]["axes"]["network"] == ["gated", "heads", "softmax"]
-    courses = sheets["tasks"]["points"]["0"]["descent"][0]
-    assert [event["kind"] for event in courses] == ["course"] * 2  # no error is known to be least
+    trajectories = sheets["tasks"]["points"]["0"]["descent"][0]
+    assert [event["kind"] for event in trajectories] == [
+        "trajectory"
+    ] * 2  # no error is known to be least
 
 
 def test_a_full_disk_leaves_the_old_page_and_nothing_beside_it(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The bags that are shown in training follow the law of the course."""
+"""The bags that are shown in training follow the law of the trajectory."""
 
 import math
 
@@ -23,25 +23,27 @@ BAGS = 2000
         ),
     ],
 )
-def test_outputs_and_weights_have_the_errors_of_the_course(task, network, loss, monkeypatch):
+def test_outputs_and_weights_have_the_errors_of_the_trajectory(task, network, loss, monkeypatch):
     monkeypatch.setattr(film, "BAGS", BAGS)
     # Columns with large parts along the directions and beside them.
     start = {"start": 1.0, "start_overlaps": 0.8}
     descent = st.Descent(network, alpha=2.0, steps=2, rates=0.3, loss=loss, **start)
-    course = st.descend(task, descent, replicas=2)
-    bags = film.bags_in_training(task, network, course.weights, 4)
+    trajectory = st.descend(task, descent, replicas=2)
+    bags = film.bags_in_training(task, network, trajectory.weights, 4)
     outputs, weights = (np.array([bag[name] for bag in bags]) for name in ("output", "weights"))
-    targets, located = (np.array([bag[name] for bag in bags]) for name in ("target", "located"))
+    targets, informative = (
+        np.array([bag[name] for bag in bags]) for name in ("target", "informative")
+    )
     errors = (outputs - targets[:, None]) ** 2
     if bags[0]["kind"] == "class":
         errors = outputs * targets[:, None] < 0
     known = errors.std(axis=0, ddof=1) / math.sqrt(BAGS)
-    # The course is known to a hundredth of what so many bags tell; 6 comparisons.
-    assert (abs(errors.mean(axis=0) - course.test_error) < 4 * known + 2e-3).all()
+    # The trajectory is known to a hundredth of what so many bags tell; 6 comparisons.
+    assert (abs(errors.mean(axis=0) - trajectory.test_error) < 4 * known + 2e-3).all()
     assert weights.sum(axis=-1) == pytest.approx(1)
-    first = located[np.arange(BAGS)[:, None], weights.argmax(axis=-1)][located.any(axis=1)]
+    first = informative[np.arange(BAGS)[:, None], weights.argmax(axis=-1)][informative.any(axis=1)]
     known = 0.5 / math.sqrt(len(first))
-    assert abs(first.mean(axis=0) - course.attended) == pytest.approx(0, abs=4 * known)
+    assert abs(first.mean(axis=0) - trajectory.attended) == pytest.approx(0, abs=4 * known)
 
 
 def test_tokens_of_a_covariance_have_no_bags():

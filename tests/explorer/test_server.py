@@ -340,7 +340,7 @@ def few_replicas(monkeypatch):
     monkeypatch.setitem(views.VIEWS, "descent", once)
 
 
-def test_courses_of_a_network_and_mean_pooling_are_those_of_descend(client, few_replicas):
+def test_trajectories_of_a_network_and_mean_pooling_are_those_of_descend(client, few_replicas):
     values = {"network": "gated", "length": 3, "descent_steps": 2, "network_hidden": 1}
     values |= {"descent_start": 2.0, "descent_eta_w": 1.0}
     bayes, gated, pooled = events(client.post("/api/view/descent", json={"settings": values}))
@@ -360,7 +360,7 @@ def test_courses_of_a_network_and_mean_pooling_are_those_of_descend(client, few_
     assert bayes["test_error"] == pytest.approx(least)
 
 
-def test_courses_on_another_task_are_those_of_descend(client, few_replicas):
+def test_trajectories_on_another_task_are_those_of_descend(client, few_replicas):
     values = {"task": "meeting_concepts", "descent_steps": 2, "descent_overlap": 0.5}
     softmax, pooled = events(client.post("/api/view/descent", json={"settings": values}))
     overlaps = {"q": [0.5, 0.0], "w": 0.0}
@@ -372,7 +372,7 @@ def test_courses_on_another_task_are_those_of_descend(client, few_replicas):
     assert all(len(bag["weights"]) == 3 for bag in softmax["bags"])
 
 
-def test_a_course_is_quick_first_and_exact_in_the_end(client, monkeypatch):
+def test_a_trajectory_is_quick_first_and_exact_in_the_end(client, monkeypatch):
     twice = functools.partial(training.descent, replicas=(2, 3))
     monkeypatch.setitem(views.VIEWS, "descent", twice)
     values = {"length": 3, "descent_steps": 1}
@@ -396,7 +396,7 @@ def test_networks_that_diverge_say_so_and_steep_spectra_have_no_bayes_error(
     values |= {"network": network, "loss": "square", "length": 3, "network_heads": 2}
     values |= {"descent_steps": 10, "spectrum": 0.5}
     found = events(client.post("/api/view/descent", json={"settings": values}))
-    assert [event["kind"] for event in found] == ["course"] * 2
+    assert [event["kind"] for event in found] == ["trajectory"] * 2
     for event in found:
         kept = len(event["test_error"])
         assert kept < 11

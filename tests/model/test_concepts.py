@@ -87,7 +87,7 @@ def test_two_classes_are_minus_one_and_one():
 def test_a_sparse_problem_has_two_kinds_of_bags():
     sparse = st.SparseTokenProblem(4, 2, 3.0, 0.3)
     latent = sparse.of_each_kind(2, np.random.default_rng(0))
-    assert latent["located"].sum(axis=1).tolist() == [2, 2, 0, 0]
+    assert latent["informative"].sum(axis=1).tolist() == [2, 2, 0, 0]
     assert sparse.targets(latent, np.empty(0)).tolist() == [1, 1, -1, -1]
     assert sparse.rates == pytest.approx((0.3, 0.7), abs=1e-15)
     with pytest.raises(InvalidInput, match="ConceptProblem"):

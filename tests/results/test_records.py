@@ -54,7 +54,7 @@ def trials():
 
 
 @pytest.fixture(scope="module")
-def course():
+def trajectory():
     return descend(PROBLEM, Descent(alpha=[1.0, 3.0], steps=3), replicas=2, tolerance=1e-2)
 
 
@@ -127,20 +127,20 @@ def test_parts_that_are_not_there_are_refused(plane, positions):
         plane[0, 0, 0]
 
 
-def test_parts_of_a_course_with_what_has_no_steps(course):
-    last = course.isel(step=-1)
+def test_parts_of_a_trajectory_with_what_has_no_steps(trajectory):
+    last = trajectory.isel(step=-1)
     assert last.dims == ("alpha",)
-    np.testing.assert_array_equal(last.weights.c, course.weights.c[:, -1])
-    np.testing.assert_array_equal(last.errors.weights.c, course.errors.weights.c[:, -1])
-    np.testing.assert_array_equal(last.numerical_error, course.numerical_error)
+    np.testing.assert_array_equal(last.weights.c, trajectory.weights.c[:, -1])
+    np.testing.assert_array_equal(last.errors.weights.c, trajectory.errors.weights.c[:, -1])
+    np.testing.assert_array_equal(last.numerical_error, trajectory.numerical_error)
     assert last.coords["step"].ravel().tolist() == [3]
-    alone = course[1]
+    alone = trajectory[1]
     assert alone.isel(step=alone.best_step).test_error == alone.test_error.min()
     assert (alone.status, alone.notes) == ("converged", ())
     assert alone[1:].shape == (3,)
 
 
-def test_columns_have_all_dimensions(plane, course):
+def test_columns_have_all_dimensions(plane, trajectory):
     found = plane.columns()
     assert list(found)[:6] == [
         "test_error",
@@ -153,9 +153,9 @@ def test_columns_have_all_dimensions(plane, course):
     np.testing.assert_array_equal(found["noise_overlap"], plane.overlaps.noise)
     np.testing.assert_array_equal(found["bias"], plane.overlaps.bias)
     assert {column.shape for column in found.values()} == {(2, 4)}
-    steps = course.columns()
+    steps = trajectory.columns()
     assert {column.shape for column in steps.values()} == {(2, 4)}
-    np.testing.assert_array_equal(steps["weight_b_se"], course.errors.weights.c[..., 0])
+    np.testing.assert_array_equal(steps["weight_b_se"], trajectory.errors.weights.c[..., 0])
     np.testing.assert_array_equal(steps["replicas"], 2)
     assert "cosine" not in found  # no query
 
@@ -188,7 +188,7 @@ def test_a_single_result_has_a_dict_and_a_frame_of_its_own(curve):
     assert (with_query["cosine"], with_query["sharpness"]) == (0.5, 1.0)
 
 
-def test_a_dataset_has_the_dimensions_and_the_coordinates(plane, course, trials):
+def test_a_dataset_has_the_dimensions_and_the_coordinates(plane, trajectory, trials):
     found = plane.to_xarray()
     assert dict(found.sizes) == {"ridge": 2, "alpha1": 4}
     at = found.sel(ridge=1.0, alpha1=2.0)
@@ -198,7 +198,7 @@ def test_a_dataset_has_the_dimensions_and_the_coordinates(plane, course, trials)
     both = predict(PROBLEM, Pooled(), Readout(alpha1=[1.0, 2.0], ridge=[0.1, 0.2])).to_xarray()
     assert both.test_error.dims == ("point",)
     assert both.alpha1.dims == both.ridge.dims == ("point",)
-    steps = course.to_xarray()
+    steps = trajectory.to_xarray()
     assert steps.weight_b.dims == ("alpha", "step")
     assert steps.step.values.tolist() == [0, 1, 2, 3]
     means = trials.to_xarray()
@@ -258,7 +258,7 @@ def test_advice_sums_up_notes_that_differ_in_numbers_only():
     found = predict(PROBLEM, Attention(Query([0.5, 0.9], 0.01)), tolerance=0.1)
     assert found.notes.shape == (2,)
     (note,) = found.notes[0]
-    assert "blunt" in note
+    assert "far below 1" in note
     assert found.advice == (f"At 2 of 2 points, first: {note}",)
     assert found[0].notes == found[0].advice == (note,)
     assert predict(PROBLEM, Pooled(), Readout(alpha1=LOADS)).advice == ()
@@ -387,8 +387,8 @@ def test_a_notebook_shows_the_points_and_the_advice(plane):
     assert "<td>alpha1</td>" in text
     assert f"<td>{plane.test_error[0, 0]:.4f}</td>" in text
     table = predict(PROBLEM, Attention(Query([0.5, 0.9], 0.01)), tolerance=0.1)
-    assert "blunt" in table._repr_html_()
-    assert "blunt" in table[0]._repr_html_()
+    assert "far below 1" in table._repr_html_()
+    assert "far below 1" in table[0]._repr_html_()
 
 
 def test_text_has_columns_over_points_and_lines_at_one(plane, trials):
@@ -414,7 +414,7 @@ def test_text_has_columns_over_points_and_lines_at_one(plane, trials):
     assert repr(advised).splitlines()[-1] == advised.advice[0]
 
 
-@pytest.mark.parametrize("name", ["curve", "plane", "course", "trials"])
+@pytest.mark.parametrize("name", ["curve", "plane", "trajectory", "trials"])
 def test_a_result_travels_between_processes(name, request):
     found = request.getfixturevalue(name)
     again = pickle.loads(pickle.dumps(found))

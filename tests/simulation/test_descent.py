@@ -155,15 +155,15 @@ def test_theory_predicts_what_is_simulated(problem, descent):
 
 def test_stage_four_after_a_descent():
     descent = alternating(2.0, 2, 0.5, 25.0, 0.5)
-    course = simulated_descent(PROBLEM, descent, dimension=60, trials=2)
-    weights = course.trials.weights
+    trajectory = simulated_descent(PROBLEM, descent, dimension=60, trials=2)
+    weights = trajectory.trials.weights
     found = simulate(PROBLEM, Attention(weights.query(1.0)), Readout(), dimension=60, trials=1)
     np.testing.assert_array_equal(found.mean.cosine, weights.cosines[:, -1, 0, 0])
     np.testing.assert_array_equal(found.mean.sharpness, weights.norms[:, -1, 0])
-    assert isinstance(course, Simulation)
-    assert isinstance(course.trials, NetworkPath)
-    assert len(course.to_frame()) == 3
-    assert course.plot("cosine_q") is not None
+    assert isinstance(trajectory, Simulation)
+    assert isinstance(trajectory.trials, NetworkPath)
+    assert len(trajectory.to_frame()) == 3
+    assert trajectory.plot("cosine_q") is not None
 
 
 @pytest.mark.slow  # `test_work` has a descent in workers, too

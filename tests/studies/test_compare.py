@@ -63,9 +63,9 @@ def test_what_is_predicted_has_its_own_stated_error():
     assert (number.value, number.error) == (readout.test_error, readout.numerical_error)
     assert (number.engine, number.dimension, number.converged) == ("theory", 0, True)
     assert predicted(readout, "auc").error == 0  # none is stated
-    course = st.descend(PROBLEM, st.Descent(steps=3)).isel(step=-1)
-    number = predicted(course, "test_error")
-    assert number.error == course.errors.test_error > 0
+    trajectory = st.descend(PROBLEM, st.Descent(steps=3)).isel(step=-1)
+    number = predicted(trajectory, "test_error")
+    assert number.error == trajectory.errors.test_error > 0
 
 
 def test_what_is_measured_is_a_mean_with_the_values_of_its_trials():

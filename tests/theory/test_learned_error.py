@@ -235,12 +235,12 @@ def test_custom_loss_agrees_with_the_built_in():
 def test_scores_follow_the_law():
     """AUC and ROC against draws of the predicted scores."""
     from sparsetoken.theory.laws.of_model import feature_law
-    from sparsetoken.theory.outcome.scores import ScoreLaw
+    from sparsetoken.theory.outcome.scores import ScoreDistribution
 
     problem = SparseTokenProblem(8, 2, 2.5, 0.3)
     law = feature_law(Attention(), problem, Query(0.8, 1.0), 2048)
     found = prediction("attention", 8, 2, 0.3, 2.5, 0.8, 1.0, 2.0, 1e-2, "logistic")
-    scores = ScoreLaw.of_overlaps(law, found.overlaps)
+    scores = ScoreDistribution.of_overlaps(law, found.overlaps)
     rng = np.random.default_rng(0)
     drawn = scores.mean + scores.width * rng.standard_normal(scores.mean.shape)
     plus, minus = (np.sort(drawn[law.y == y]) for y in (1, -1))

@@ -15,7 +15,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.theory import predict_at_dimension
 from sparsetoken.theory.query import finite_dimension
 from sparsetoken.theory.query.directions import effective_directions, limit_status
-from sparsetoken.theory.query.distribution import query_law
+from sparsetoken.theory.query.distribution import query_distribution
 from sparsetoken.theory.query.finite_dimension import DRAWS, drawn_queries
 
 
@@ -221,7 +221,7 @@ def test_effective_directions():
     assert all(effective_directions(problem(d, 1.5), steps) < 2 for d in (200, 2000, 20000))
     # It tells how widths fluctuate: of 20000 normal queries a variance is known to about 2%.
     of, rng = problem(60, 0.5), np.random.default_rng(0)
-    law = query_law(of, steps)
+    law = query_distribution(of, steps)
     drawn = law.mean + np.sqrt(law.scatter) * rng.standard_normal((20_000, 60))
     squares = drawn**2 @ of.tokens.within
     directions = 2 * squares.mean() ** 2 / squares.var()

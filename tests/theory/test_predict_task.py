@@ -104,7 +104,7 @@ def test_the_query_of_a_descent_has_a_cosine_with_each_direction():
     assert query == st.Query(cosines=cosines, sharpness=weights.norms[1, -1, 0])
     found = st.predict(REGRESSION, st.Attention(query), SQUARE, tolerance=0.05)
     np.testing.assert_allclose(found.weights.cosines[0], list(cosines.values()), rtol=1e-12)
-    with pytest.raises(InvalidInput, match=r"of one point; .*course\[0\]\.weights"):
+    with pytest.raises(InvalidInput, match=r"of one point; .*trajectory\[0\]\.weights"):
         weights.query(1.0)
 
 
@@ -114,7 +114,7 @@ def test_arrays_broadcast():
     found = st.predict(REGRESSION, model, readout, tolerance=0.05)
     assert found.test_error.shape == (3, 2)
     assert (np.diff(found.test_error, axis=0) < 0).all()  # more samples
-    assert (found.test_error[:, 1] < found.test_error[:, 0]).all()  # a blunt query is pooling
+    assert (found.test_error[:, 1] < found.test_error[:, 0]).all()  # low sharpness is pooling
     pooled = st.predict(REGRESSION, st.Pooled(), st.Readout("square", 0.05, 4.0), tolerance=0.05)
     # Without a query the noise along it needs no node: other nodes, within 5 standard errors.
     both = math.hypot(pooled.numerical_error, found.numerical_error[1, 0])

@@ -21,8 +21,8 @@ simulation = st.simulate(problem, attention, readout, dimension=100, trials=2)
 print(simulation.status, simulation.mean.test_error, simulation.standard_error.overlaps.noise)
 print(simulation.trials.cosine, simulation.trials[0].readout_cosine)
 descent = st.Descent(alpha=3.0, steps=4)
-course = st.descend(problem, descent, tolerance=0.05, progress=False)
-print(course.errors.test_error, course.isel(step=course.best_step).weights.cosines)
+trajectory = st.descend(problem, descent, tolerance=0.05, progress=False)
+print(trajectory.errors.test_error, trajectory.isel(step=trajectory.best_step).weights.cosines)
 measured = st.simulation.descend(problem, descent, dimension=50, trials=2)
 print(measured.trials.isel(step=-1).weights.c, measured.mean.training_loss)
 print(st.capacity(problem, st.Vectorized()).capacity)
@@ -44,5 +44,5 @@ for quantity, axes in (("test_error", left), ("training_loss", right)):
     st.simulate(
         problem, st.Pooled(), st.Readout("logistic", alpha1=[1.0, 2.0]), dimension=50, trials=2
     ).plot(quantity, axes)
-course.plot("cosine_q")
+trajectory.plot("cosine_q")
 plt.close("all")

@@ -72,7 +72,7 @@ def descend(
     # What the simulation refuses is refused before the limit is computed, which may take long.
     measured = [] if dimension is None else computed(given, grid, experiment, LOOPS, ["step"])
     found = computed(given, grid, limit, LOOPS, ["step"])
-    answer = answered("Gradient descent on all weights", found, grid, FEW, _course)
+    answer = answered("Gradient descent on all weights", found, grid, FEW, _trajectory)
     if not measured:
         return answer
     plain = o.Grid(all=grid.all)
@@ -106,7 +106,7 @@ def _descent(at: dict[str, Any], steps: int) -> Descent:
     )
 
 
-def _course(path: Any) -> dict[str, Any]:
+def _trajectory(path: Any) -> dict[str, Any]:
     return {
         "steps": _rows(_quantities(path), _states(path.training_loss)),
         "numerical_error": path.numerical_error,
@@ -130,7 +130,7 @@ def _simulation(found: Any) -> dict[str, Any]:
 
 
 def _quantities(path: Any) -> dict[str, Any]:
-    """Return the columns of a course, whose last axis is steps, with the names of the JSON keys."""
+    """Return the columns of a trajectory, whose last axis is steps, by their JSON keys."""
     found = {"test_error": path.test_error, "training_loss": path.training_loss}
     found |= path.weights.columns() | {"product_wq": path.weights.gram[..., 0, 1]}
     found |= {"cosine": found["cosine_q"], "bias": found["weight_b"]}

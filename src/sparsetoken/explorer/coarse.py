@@ -35,7 +35,7 @@ class CoarseCurves:
         features = model_features(model, problem, working_query(problem, model))
         equations = features.equations(features.nodes(problem, NODES), settings.readout(1.0).loss)
         known: dict[str, list[float]] = {"alpha": [], "test_error": []}
-        if equations.nodes.featureless:
+        if equations.nodes.vanishes:
             return known
         last = None  # points of tokens with a covariance take longer: they are fewer
         for alpha in COARSE_LOADS if settings.isotropic else COARSE_LOADS[::3]:

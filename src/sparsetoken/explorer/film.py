@@ -32,10 +32,16 @@ def bags_in_training(
     scale = latent.get("scale", np.ones(shape))[..., None]
     noise = scale * rng.standard_normal((*shape, P + m))
     Z = latent["coefficients"] + noise[..., :P]
-    y, located = task.targets(latent, Z), latent.get("located", np.zeros(shape, bool))
+    y, informative = task.targets(latent, Z), latent.get("informative", np.zeros(shape, bool))
     kind = "class" if np.isin(y, (-1, 1)).all() else "number"
     bags: list[dict[str, Any]] = [
-        {"kind": kind, "target": y[i], "located": located[i].tolist(), "weights": [], "output": []}
+        {
+            "kind": kind,
+            "target": y[i],
+            "informative": informative[i].tolist(),
+            "weights": [],
+            "output": [],
+        }
         for i in range(BAGS)
     ]
     for U, gram, c in zip(

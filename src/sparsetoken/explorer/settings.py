@@ -28,7 +28,7 @@ from sparsetoken.model.models import Model, make_model
 from sparsetoken.model.networks import Architecture, Gated, Pooled, SelfAttention, Softmax
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
-from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
+from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenDistribution
 
 _FILE = Path(__file__).with_name("stories.toml")
 PRESETS: list[dict[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))["story"]
@@ -282,7 +282,7 @@ class Settings:
 
 
 @functools.lru_cache(maxsize=16)
-def _tokens(spectrum: float, bag_effect: float) -> TokenLaw:
+def _tokens(spectrum: float, bag_effect: float) -> TokenDistribution:
     """Return the law of the tokens: eigenvalues j^-a of mean 1, shared by a bag c times."""
     if spectrum == 0 and bag_effect == 0:
         return Isotropic()

@@ -1,4 +1,4 @@
-"""The view of descent: the courses of a network and of mean pooling, and a bag in training."""
+"""The view of descent: the trajectories of a network and of mean pooling, and a bag in training."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from sparsetoken.explorer.settings import SPARSE_TOKEN, Settings
 from sparsetoken.explorer.words import worded
 from sparsetoken.model.base import Problem
 from sparsetoken.model.descent import Descent
-from sparsetoken.results import Course
+from sparsetoken.results import Trajectory
 from sparsetoken.theory import descend
 from sparsetoken.theory.oracle import learning_error
 
 TOLERANCE = 5e-3
 REPLICAS = (2, 8)
-"""First a quick course, then the one that stays; a number, since where symmetries break slowly the
-error falls too slowly to wait for."""
+"""First a quick trajectory, then the one that stays; a number, since where symmetries break slowly
+the error falls too slowly to wait for."""
 PAUSE = 1.0  # seconds between signs that a descent goes on
 _DESCENTS = threading.Lock()  # one at a time: each takes hundreds of MB
 
 
 def descent(settings: Settings, replicas: tuple[int, ...] = REPLICAS) -> Events:
-    """Yield the Bayes-optimal error where it is known, then the courses of both networks."""
+    """Yield the Bayes-optimal error where it is known, then the trajectories of both networks."""
     problem, descents, alpha = settings.task(), settings.descents(), settings["alpha1"]
     call = f"st.descend(problem, descent, tolerance={TOLERANCE}, replicas={replicas[-1]})"
     results = {"errors": f"[{call}.test_error for descent in descents]"}
@@ -45,33 +45,37 @@ def descent(settings: Settings, replicas: tuple[int, ...] = REPLICAS) -> Events:
     if known:
         least = learning_error(settings.problem(), alpha, points=BAYES_POINTS)
         yield {"kind": "bayes", **named(least, "test_error", "status")}
-    yield from _courses(problem, descents, replicas)
+    yield from _trajectories(problem, descents, replicas)
 
 
-def _courses(problem: Problem, descents: dict[str, Descent], replicas: tuple[int, ...]) -> Events:
-    """Yield each course until it diverges, from so many replicas; the last ones are shown."""
+def _trajectories(
+    problem: Problem, descents: dict[str, Descent], replicas: tuple[int, ...]
+) -> Events:
+    """Yield each trajectory until it diverges, from so many replicas; the last ones are shown."""
     plan = list(itertools.product(replicas, descents))
     costs = np.cumsum([count for count, _ in plan]).tolist()
     for i, (count, name) in enumerate(plan):
         trained = descents[name]
         place = {"done": costs[i - 1] if i else 0, "of": costs[-1]}
-        course = yield from _followed(problem, trained, count, place)
-        known = np.isfinite(course.training_loss)
-        weights, readouts = course.weights, trained.network.readouts(outputs=1)
+        trajectory = yield from _followed(problem, trained, count, place)
+        known = np.isfinite(trajectory.training_loss)
+        weights, readouts = trajectory.weights, trained.network.readouts(outputs=1)
         queries = np.delete(weights.cosines[..., 0], readouts, axis=-1)
         one = queries.shape[-1] == 1  # of several the largest, in size
         shown = {
-            **named(course, "test_error", "training_loss", "attended"),
+            **named(trajectory, "test_error", "training_loss", "attended"),
             "cosine": queries[:, 0] if one else np.abs(queries).max(axis=-1, initial=0),
             **{n: x for n, x in weights.columns().items() if n.startswith("overlap")},
         }
         yield {
-            "kind": "course",
+            "kind": "trajectory",
             "network": name,
             "coarse": i + len(descents) < len(plan),
-            "notes": [worded(note) for note in (course.status.remedy, *course.notes) if note],
+            "notes": [
+                worded(note) for note in (trajectory.status.remedy, *trajectory.notes) if note
+            ],
             **{quantity: values[known] for quantity, values in shown.items()},
-            **named(course, "numerical_error", "best_step", "status"),
+            **named(trajectory, "numerical_error", "best_step", "status"),
             "bags": bags_in_training(problem, trained.network, weights, known.sum()),
             "done": costs[i],
             "of": costs[-1],
@@ -79,7 +83,7 @@ def _courses(problem: Problem, descents: dict[str, Descent], replicas: tuple[int
 
 
 class _Watch:
-    """Counts the finished share of a course, and ends the work when nobody reads on."""
+    """Counts the finished share of a trajectory, and ends the work when nobody reads on."""
 
     def __init__(self) -> None:
         self.total: float | None = 1.0
@@ -97,9 +101,9 @@ class _Watch:
 
 def _followed(
     problem: Problem, trained: Descent, count: int, place: dict[str, int]
-) -> Generator[dict[str, Any], None, Course]:
+) -> Generator[dict[str, Any], None, Trajectory]:
     """Follow a descent in a thread, and yield how far it is; when the reader stops, it ends."""
-    watch, future = _Watch(), Future[Course]()
+    watch, future = _Watch(), Future[Trajectory]()
 
     def run() -> None:
         follow = functools.partial(descend, problem, trained, tolerance=TOLERANCE)

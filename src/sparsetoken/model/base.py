@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput, integer
-from sparsetoken.model.tokens import TokenLaw, check_dimension
+from sparsetoken.model.tokens import TokenDistribution, check_dimension
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -31,7 +31,7 @@ class Problem(abc.ABC):
         Tokens in a bag.
     directions : tuple of str
         Their names; "" is that of the only signal.
-    tokens : TokenLaw
+    tokens : TokenDistribution
     outputs : int
         Scores of the network.
     metric : "error", Loss or callable
@@ -48,7 +48,7 @@ class Problem(abc.ABC):
 
     length: int
     directions: tuple[str, ...]
-    tokens: TokenLaw
+    tokens: TokenDistribution
     outputs: int = 1
     metric: Any = "error"
     rates: tuple[float, ...] = (1.0,)

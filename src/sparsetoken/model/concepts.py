@@ -187,7 +187,7 @@ class ConceptProblem(Problem):
     ) -> dict[str, np.ndarray]:
         of_signal = np.diag((*self.strengths, 0.0))[:, :-1]  # the last one of no signal, -1
         y = self.some_targets()[kinds]
-        return {"coefficients": of_signal[held], "located": held >= 0, "y": y}
+        return {"coefficients": of_signal[held], "informative": held >= 0, "y": y}
 
     def targets(self, latent: Latent, Z: np.ndarray) -> np.ndarray:
         """Return the targets, which depend on no projection."""

@@ -126,7 +126,7 @@ class Descent:
     See Also
     --------
     sparsetoken.model.networks.Network : A network from a function.
-    descend : The course of gradient descent in the limit of high dimension.
+    descend : The trajectory of gradient descent in the limit of high dimension.
 
     Examples
     --------

@@ -138,7 +138,7 @@ class Vectorized(Model):
 
 def _query(given: Any) -> Query | TwoSteps:
     if not isinstance(given, Query | TwoSteps):
-        remedy = "That of a descent is course.weights.query(beta), where course = st.descend(...)."
+        remedy = "That of a descent is st.descend(...).weights.query(beta)."
         raise InvalidInput("query", "a Query or TwoSteps", given, remedy)
     return given
 

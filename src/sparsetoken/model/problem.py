@@ -10,7 +10,7 @@ from sparsetoken.base.parameters import SIZES, Linear, Log, Range, parameter, va
 from sparsetoken.base.validation import Integers, InvalidInput, Reals, real
 from sparsetoken.model.base import Latent, Problem
 from sparsetoken.model.concepts import ConceptProblem
-from sparsetoken.model.tokens import Isotropic, TokenLaw, check_signals, token_law
+from sparsetoken.model.tokens import Isotropic, TokenDistribution, check_signals, token_distribution
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -85,10 +85,10 @@ class SparseTokenProblem(Problem):
         slider=Linear(0.02, 0.98),
         remedy="Both classes must occur.",
     )
-    tokens: TokenLaw = parameter(
+    tokens: TokenDistribution = parameter(
         "distribution of the token noise",
         default=Isotropic(),
-        find=token_law,
+        find=token_distribution,
         kind="Isotropic or TokenCovariance",
     )
 

@@ -26,7 +26,7 @@ from sparsetoken.base.validation import (
     real,
     reals,
 )
-from sparsetoken.model.tokens import TokenCovariance, TokenLaw
+from sparsetoken.model.tokens import TokenCovariance, TokenDistribution
 
 if TYPE_CHECKING:
     from sparsetoken.losses import Loss
@@ -261,7 +261,9 @@ class Readout:
     )
 
 
-def query_cosines(query: Any, directions: tuple[str, ...], tokens: TokenLaw) -> tuple[float, ...]:
+def query_cosines(
+    query: Any, directions: tuple[str, ...], tokens: TokenDistribution
+) -> tuple[float, ...]:
     """Return the cosines of a given query with directions, 0 with those that are left out.
 
     A cosine alone is that with the one direction. A vector has cosines among tokens with a

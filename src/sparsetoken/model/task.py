@@ -13,7 +13,7 @@ from sparsetoken.base.parameters import Range, parameter, value, version_of_func
 from sparsetoken.base.validation import InvalidInput, integer, one_line, require_hashable
 from sparsetoken.losses import Loss
 from sparsetoken.model.base import Latent, Problem
-from sparsetoken.model.tokens import Isotropic, TokenLaw, check_signals, token_law
+from sparsetoken.model.tokens import Isotropic, TokenDistribution, check_signals, token_distribution
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -68,12 +68,12 @@ class Task(Problem):
     `draw` and `target` are written with NumPy, for n independent bags at once, and depend on
     nothing but their arguments: where something that they refer to has changed, define them anew,
     and the task. What `draw` returns has ``coefficients`` of shape (n, L, P);
-    ``scale`` of shape (n, L), 1 by default; ``located`` of shape (n, L), true for the tokens that
-    attention should find; and any other arrays whose first axis is the bag.
+    ``scale`` of shape (n, L), 1 by default; ``informative`` of shape (n, L), true for the tokens
+    that attention should find; and any other arrays whose first axis is the bag.
 
     See Also
     --------
-    sparsetoken.descend : The course of gradient descent on a task.
+    sparsetoken.descend : The trajectory of gradient descent on a task.
     sparsetoken.model.ConceptProblem : Several signals and kinds of bags.
     sparsetoken.SparseTokenProblem : The task of the four stages.
 
@@ -125,10 +125,10 @@ class Task(Problem):
     outputs: int = parameter(
         "scores of the network", "K", default=1, whole=True, range=Range(least=1, most=64)
     )
-    tokens: TokenLaw = parameter(
+    tokens: TokenDistribution = parameter(
         "distribution of the noise z_l",
         default=Isotropic(),
-        find=token_law,
+        find=token_distribution,
         kind="Isotropic or TokenCovariance",
     )
     uniforms: int = parameter(
@@ -171,7 +171,7 @@ class Task(Problem):
             raise InvalidInput("what draw of a task returns", legal, given)
         bags, tokens = (n,), (n, self.length)
         shapes = {"coefficients": (*tokens, len(self.directions)), "scale": tokens}
-        shapes["located"] = tokens
+        shapes["informative"] = tokens
         latent = {}
         for name, entry in given.items():
             array = np.asarray(entry)

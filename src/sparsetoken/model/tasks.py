@@ -49,8 +49,13 @@ class _OneToken:
         coefficients[:, 0, 0], scale[:, 0] = self.strength, self.scale
         normal = ndtri(u[:, 0])
         coefficients[:, 0, 1] = self.values * normal
-        located = np.arange(self.length) == np.zeros((n, 1))
-        return {"coefficients": coefficients, "scale": scale, "located": located, "normal": normal}
+        informative = np.arange(self.length) == np.zeros((n, 1))
+        return {
+            "coefficients": coefficients,
+            "scale": scale,
+            "informative": informative,
+            "normal": normal,
+        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,8 +182,8 @@ class _Positions:
         coefficients = np.zeros((len(u), self.length, self.length + 1))
         places = np.arange(self.length)
         coefficients[:, places, places] = self.strength
-        located = np.tile(places == self.told, (len(u), 1))
-        return {"coefficients": coefficients, "located": located, "normal": ndtri(u[:, 0])}
+        informative = np.tile(places == self.told, (len(u), 1))
+        return {"coefficients": coefficients, "informative": informative, "normal": ndtri(u[:, 0])}
 
 
 def position(length: int = 5, *, told: int = 3, strength: float = 3.0, noise: float = 0.2) -> Task:
@@ -278,8 +283,8 @@ class _Lookup:
             coefficients[:, two, hop + 1] = sizes[hop + 1] * signs[:, two]
             place = first + (answers > 0)
             answers = signs[np.arange(len(u)), place]
-        located = np.arange(self.length) == place[:, None]
-        return {"coefficients": coefficients, "located": located, "answers": answers}
+        informative = np.arange(self.length) == place[:, None]
+        return {"coefficients": coefficients, "informative": informative, "answers": answers}
 
 
 def _answers(latent: Latent, Z: np.ndarray) -> np.ndarray:
@@ -291,7 +296,7 @@ def lookup(length: int = 6, hops: int = 2, *, strengths: float | tuple[float, ..
 
     One token carries ``mark`` and a random sign s along ``key``. Two others carry the signs -1 and
     1 along ``key``, and each a random sign along ``value``. The label is the value of the token
-    whose key is s; that token is the located one. All other tokens are noise. One softmax layer
+    whose key is s; that token is the informative one. All other tokens are noise. One softmax layer
     weights each token by itself, and so does not know which key is asked for; of two layers the
     first can mark the token that has it.
 

@@ -14,7 +14,13 @@ from sparsetoken.base.validation import InvalidInput, refuse_masked
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Isotropic", "TokenCovariance", "TokenLaw", "isotropic_only", "token_law"]
+__all__ = [
+    "Isotropic",
+    "TokenCovariance",
+    "TokenDistribution",
+    "isotropic_only",
+    "token_distribution",
+]
 
 _LARGEST = 1e50  # of an entry of a covariance: products of a few stay finite
 _ROUNDING = 1e-8  # relative: asymmetry and negative eigenvalues that rounding makes
@@ -22,7 +28,7 @@ _UNIT = 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenLaw:
+class TokenDistribution:
     """The distribution of the noise of the tokens of a sample."""
 
     @property
@@ -43,7 +49,7 @@ class TokenLaw:
 
 
 @dataclasses.dataclass(frozen=True)
-class Isotropic(TokenLaw):
+class Isotropic(TokenDistribution):
     """Isotropic noise, N(0, I), independent across tokens.
 
     See Also
@@ -59,7 +65,7 @@ class Isotropic(TokenLaw):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class TokenCovariance(TokenLaw):
+class TokenCovariance(TokenDistribution):
     """Noise with a covariance within samples, and an effect shared by the tokens of a sample.
 
     The noise of a token is ``e + Z_l``, with ``Z_l ~ N(0, within)`` independent across tokens and
@@ -167,22 +173,22 @@ class TokenCovariance(TokenLaw):
         return noise
 
 
-def token_law(value: Any) -> TokenLaw:
+def token_distribution(value: Any) -> TokenDistribution:
     """Return a law of tokens, or raise `InvalidInput`."""
-    if not isinstance(value, TokenLaw):
+    if not isinstance(value, TokenDistribution):
         legal = "Isotropic() or TokenCovariance(within, between, signal=...)"
         raise InvalidInput("tokens", legal, value)
     return value
 
 
-def isotropic_only(law: TokenLaw, what: str) -> None:
+def isotropic_only(law: TokenDistribution, what: str) -> None:
     """Raise `InvalidInput` unless the tokens are isotropic, for results known only in that case."""
     if not isinstance(law, Isotropic):
         remedy = f"{what} is known for isotropic tokens only."
         raise InvalidInput("tokens", "Isotropic() here", law, remedy)
 
 
-def check_signals(law: TokenLaw, names: tuple[str, ...]) -> None:
+def check_signals(law: TokenDistribution, names: tuple[str, ...]) -> None:
     """Raise `InvalidInput` unless a covariance has a signal for each direction of a task."""
     if isinstance(law, TokenCovariance) and len(law.signals) != len(names):
         rows = f"of shape ({len(names)}, d), a row for each of {', '.join(names)}"
@@ -199,7 +205,7 @@ def require_varying(width: float) -> None:
         raise InvalidInput("query", legal, "q^T S q = 0", remedy)
 
 
-def check_dimension(law: TokenLaw, dimension: int) -> None:
+def check_dimension(law: TokenDistribution, dimension: int) -> None:
     """Raise `InvalidInput` unless the law has tokens of this dimension."""
     if law.dimension not in (None, dimension):
         remedy = "The covariance fixes the dimension: omit it."

@@ -3,7 +3,6 @@
 from sparsetoken.results.outcomes import (
     Alignment,
     Capacity,
-    Course,
     FoundQuery,
     MinimumOutcome,
     MinimumPrediction,
@@ -14,6 +13,7 @@ from sparsetoken.results.outcomes import (
     ReadoutOutcome,
     TaskOutcome,
     TaskPrediction,
+    Trajectory,
     Weights,
 )
 from sparsetoken.results.record import Record
@@ -24,7 +24,7 @@ __all__ = [
     "CONVERGED",
     "Alignment",
     "Capacity",
-    "Course",
+    "Trajectory",
     "FoundQuery",
     "MinimumOutcome",
     "MinimumPrediction",

@@ -107,8 +107,8 @@ class ReadoutOutcome(Outcome):
 class Prediction(Solved, ReadoutOutcome):
     """An outcome predicted by theory.
 
-    Its notes warn of a query that turns away from the signal, or is so blunt that attention is
-    pooling.
+    Its notes warn of a query that turns away from the signal, or has so low a sharpness that
+    attention is pooling.
 
     See Also
     --------
@@ -226,9 +226,9 @@ class Weights(Record):
         --------
         >>> import sparsetoken as st
         >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-        >>> course = st.descend(problem, st.Descent(alpha=3.0, steps=4), tolerance=0.05)
-        >>> model = st.Attention(course.weights.query(beta=1.0))
-        >>> earlier = st.Attention(course.weights.isel(step=2).query(beta=1.0))
+        >>> trajectory = st.descend(problem, st.Descent(alpha=3.0, steps=4), tolerance=0.05)
+        >>> model = st.Attention(trajectory.weights.query(beta=1.0))
+        >>> earlier = st.Attention(trajectory.weights.isel(step=2).query(beta=1.0))
         >>> earlier.query.sharpness < model.query.sharpness
         True
         """
@@ -244,7 +244,7 @@ class Weights(Record):
         if self.directions == ("",):
             return Query(cosines[..., 0], sharpness)
         if at.dims:
-            remedy = "Take one point, as course[0].weights."
+            remedy = "Take one point, as trajectory[0].weights."
             raise InvalidInput("weights on named signals", "of one point", at.dims, remedy)
         return Query(cosines=dict(zip(self.directions, cosines, strict=True)), sharpness=sharpness)
 
@@ -313,8 +313,8 @@ class NetworkPath(Record):
 
 
 @record
-class Course(NetworkPath):
-    """The course of a network in training, predicted by theory.
+class Trajectory(NetworkPath):
+    """The trajectory of a network in training, predicted by theory.
 
     Its status is NO_LIMIT if the descent diverges: the steps before that are kept.
 
@@ -327,8 +327,8 @@ class Course(NetworkPath):
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> course = st.descend(problem, st.Descent(st.networks.Pooled(), steps=2), replicas=2)
-    >>> course.dims, course.test_error.shape, course.weights.names
+    >>> trajectory = st.descend(problem, st.Descent(st.networks.Pooled(), steps=2), replicas=2)
+    >>> trajectory.dims, trajectory.test_error.shape, trajectory.weights.names
     (('step',), (3,), ('w',))
     """
 
@@ -339,7 +339,7 @@ class Course(NetworkPath):
     )
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
     replicas: Numbers = quantity("The number of replicas followed.", without=("step",))
-    status: Status = quantity("How each course ended.", objects=True, without=("step",))
+    status: Status = quantity("How each trajectory ended.", objects=True, without=("step",))
     notes: tuple[str, ...] = quantity(
         _NOTES, column=None, objects=True, default=(), without=("step",)
     )

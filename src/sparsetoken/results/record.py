@@ -149,7 +149,7 @@ class Record(Shown):
         Parameters
         ----------
         **positions : int or slice
-            By dimension, as in ``course.isel(step=-1)``. An integer drops the dimension.
+            By dimension, as in ``trajectory.isel(step=-1)``. An integer drops the dimension.
 
         Raises
         ------

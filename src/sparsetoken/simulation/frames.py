@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.stages import Query
-from sparsetoken.model.tokens import TokenCovariance, TokenLaw, require_varying
+from sparsetoken.model.tokens import TokenCovariance, TokenDistribution, require_varying
 
 
 @dataclasses.dataclass(frozen=True)
@@ -257,7 +257,7 @@ def _mixed(normals: np.ndarray, factor: np.ndarray) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=4)
-def frame_of(law: TokenLaw) -> TokenFrame | None:
+def frame_of(law: TokenDistribution) -> TokenFrame | None:
     """Return the frame of tokens with a covariance; others look the same in every frame."""
     if not isinstance(law, TokenCovariance):
         return None

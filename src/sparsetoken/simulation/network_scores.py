@@ -161,12 +161,12 @@ class NewBags:
                 total += _wrong(scores, y)
             else:
                 total += float(_metric(scores, y, task.metric, task.outputs))
-            located = latent.get("located", np.zeros((_BAGS, task.length))) != 0
-            there = located.any(axis=1)
+            informative = latent.get("informative", np.zeros((_BAGS, task.length))) != 0
+            there = informative.any(axis=1)
             holding += int(there.sum())
             if weights is not None:
                 most = weights == weights.max(axis=1, keepdims=True)
-                attended += ((most * located).sum(axis=1) / most.sum(axis=1))[there].sum()
+                attended += ((most * informative).sum(axis=1) / most.sum(axis=1))[there].sum()
             else:
                 attended = np.nan
         count = _BAGS * len(self._chunks)

@@ -12,7 +12,7 @@ from sparsetoken.model.values import Broadcast
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import stacked
 from sparsetoken.results.simulation import of_trials
-from sparsetoken.work import solved
+from sparsetoken.work import map_points
 
 Of = TypeVar("Of", bound=Record)
 
@@ -52,7 +52,7 @@ def simulated(
     require_points("trials (times points)", trials * len(plans))
     points = [(plan, number) for plan in plans for number in range(trials)]
 
-    ran = solved(
+    ran = map_points(
         _run,
         points,
         call=call,

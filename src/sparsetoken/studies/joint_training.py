@@ -64,7 +64,7 @@ def descent_of(ratio: float, start: float, steps: int) -> st.Descent:
 
 
 class JointTraining(Study):
-    """Courses of descents from zero and from random weights, with three ratios of step sizes."""
+    """Descents from zero and from random weights, with three ratios of step sizes."""
 
     name, title = "joint-training", "Joint training of all weights"
     claims = (
@@ -207,8 +207,8 @@ class JointTraining(Study):
                 line, marker, start = LOOKS[case[1]]
                 look: dict[str, Any] = {"line": line, "marker": marker}
                 look["label"] = f"$\\eta_q/\\eta_w$ = {case[0]:g}, {start}"
-                course = [self._known(run, case, name, step) for step in range(last + 1)]
-                plot.curve(axes, range(last + 1), course, COLOURS[case[0]], **look)
+                trajectory = [self._known(run, case, name, step) for step in range(last + 1)]
+                plot.curve(axes, range(last + 1), trajectory, COLOURS[case[0]], **look)
                 points = [run.measured(case, QUANTITIES[name], step) for step in run.at.steps]
                 plot.curve(axes, run.at.steps, points, COLOURS[case[0]], **look)
             axes.set(xlabel="steps", title=title)

@@ -37,7 +37,7 @@ from sparsetoken.studies.compare import (
 from sparsetoken.studies.study import Calls, Run, Size, Sizes, Study, profiles
 from sparsetoken.theory.laws.feature_law import FeatureLaw
 from sparsetoken.theory.laws.of_model import feature_law
-from sparsetoken.theory.outcome.scores import ScoreLaw
+from sparsetoken.theory.outcome.scores import ScoreDistribution
 
 SETTINGS = {
     "balanced": (st.SparseTokenProblem(10, 3, 6.0, 0.5), st.TwoSteps(eta_q=1.0)),
@@ -108,7 +108,7 @@ def first_order(law: FeatureLaw) -> float:
     size = weight @ C**2
     moved = -np.linalg.lstsq(H, g1 - H1 @ x)[0] / size
     noise = weight @ (C**2 * ((x @ F - y) ** 2 + x**2 @ spread)) / size**2
-    scores = ScoreLaw.of_overlaps(law, Overlaps(x[0], x[1], 0.0, x[2]))
+    scores = ScoreDistribution.of_overlaps(law, Overlaps(x[0], x[1], 0.0, x[2]))
     mean, width = scores.mean[0], scores.width[0]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = mean / width

@@ -54,7 +54,7 @@ from sparsetoken.studies.compare import (
 )
 from sparsetoken.studies.study import Run, Study
 from sparsetoken.studies.words import FILTERS, maths, paragraphs
-from sparsetoken.work import solved
+from sparsetoken.work import map_points
 
 PROFILES = ("quick", "paper")
 PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib")
@@ -253,7 +253,7 @@ def _run(
     # In an order of its own, the share of the calls that are done is about that of the time.
     order = np.random.default_rng(0).permutation(len(calls)).tolist()
     run = uuid.uuid4().hex  # in front of each result, it tells those of this run from kept ones
-    results = solved(
+    results = map_points(
         functools.partial(_made, run),
         [calls[place] for place in order],
         call=["study"],

@@ -28,7 +28,7 @@ GIVEN, STEPS = st.Query(0.9, 1.0), st.TwoSteps(alpha0=2.0, eta_q=25.0)
 READOUT = st.Readout("logistic", ridge=1e-2, alpha1=2.0)
 READOUTS = ("test_error", "training_loss", "training_error", "auc")
 ACCURACY = 1e-3  # of predictions
-TOLERANCE = 0.5  # of courses, whose stated errors are a part of z
+TOLERANCE = 0.5  # of trajectories, whose stated errors are a part of z
 
 
 @dataclasses.dataclass(frozen=True)

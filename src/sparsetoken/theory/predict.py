@@ -23,7 +23,7 @@ from sparsetoken.results.record import stacked
 from sparsetoken.theory.accuracy import TOLERANCE
 from sparsetoken.theory.predict_at_dimension import predict_at
 from sparsetoken.theory.readout.predictor import Predictor
-from sparsetoken.work import solved
+from sparsetoken.work import map_points
 
 _OF_TASKS = 1e-3  # as of `descend`
 
@@ -73,7 +73,7 @@ def predict(
 
     Any numeric field of problem, model and readout may hold an array; arrays broadcast against one
     another, and the quantities of the result are arrays of their shape. The query that a descent
-    ends with is ``course.weights.query(beta)`` of its course.
+    ends with is ``trajectory.weights.query(beta)`` of its trajectory.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def predict(
     for _, classifier, at in grid.points:
         require_model(classifier)
         require_readout(at)
-    rows = solved(
+    rows = map_points(
         functools.partial(
             _predictions, test_problem=test_problem, tolerance=tolerance, dimension=dimension
         ),

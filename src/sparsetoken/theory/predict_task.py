@@ -30,7 +30,7 @@ from sparsetoken.theory.laws.feature_law import FeatureLaw
 from sparsetoken.theory.laws.task import Bags, bags_of
 from sparsetoken.theory.laws.tokens import SCRAMBLES
 from sparsetoken.theory.outcome.measured import Scored
-from sparsetoken.theory.outcome.scores import ScoreLaw
+from sparsetoken.theory.outcome.scores import ScoreDistribution
 from sparsetoken.theory.readout.curve import LearningCurve, SolvedPoint
 from sparsetoken.theory.readout.features import Features, isotropic
 from sparsetoken.theory.saddle.loss_means import OrderParameters
@@ -161,7 +161,9 @@ class TaskFeatures(Features):
             raise InvalidInput("scale that draw of a task returns", legal, 0.0)
         return FeatureLaw(a, C[..., None], y, weight, np.zeros((a.shape[-1], a.shape[-1])))
 
-    def scores(self, nodes: FeatureLaw, state: OrderParameters, first: int = 0) -> ScoreLaw:
+    def scores(
+        self, nodes: FeatureLaw, state: OrderParameters, first: int = 0
+    ) -> ScoreDistribution:
         """Return the scores of a readout on data with these nodes, with the metric of the task."""
         scores = super().scores(nodes, state)
         if self._law.metric == "error":
@@ -201,7 +203,7 @@ class TaskFeatures(Features):
 
 
 @dataclasses.dataclass(frozen=True)
-class MetricScores(ScoreLaw):
+class MetricScores(ScoreDistribution):
     """Scores whose error is the mean of a metric of one's own."""
 
     metric: Any

@@ -12,7 +12,7 @@ from scipy import linalg
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput
 from sparsetoken.model.problem import SparseTokenProblem
-from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
+from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenDistribution
 
 LEAST_EIGENVALUE = 1e-12  # relative: a smaller one is none
 _COMMUTE = 1e-12  # relative: below rounding of what a user computes
@@ -62,7 +62,7 @@ def spectrum_of(problem: SparseTokenProblem) -> TokenSpectrum:
 
 
 @functools.lru_cache(maxsize=8)
-def spectrum_of_tokens(law: TokenLaw) -> TokenSpectrum:
+def spectrum_of_tokens(law: TokenDistribution) -> TokenSpectrum:
     """Return the spectrum of a law of tokens.
 
     Raises

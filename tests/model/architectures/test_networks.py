@@ -177,9 +177,9 @@ def test_further_weights_hide_nothing_in_tables():
     names = ["alpha", "step", "test_error", "norm_q"]
     network = st.networks.Network(lambda H, c: H[:, 0].mean() + c.sum(), ["q"], names)
     descent = st.Descent(network, alpha=[1.0], steps=1)
-    course = st.descend(st.SparseTokenProblem(3, 1, 2.0), descent, tolerance=0.1, replicas=2)
-    frame = course.to_frame()
+    trajectory = st.descend(st.SparseTokenProblem(3, 1, 2.0), descent, tolerance=0.1, replicas=2)
+    frame = trajectory.to_frame()
     assert frame.columns.is_unique
     for j, name in enumerate(names):
-        np.testing.assert_array_equal(frame[f"weight_{name}"], course.weights.c[0, :, j])
-    np.testing.assert_array_equal(frame["test_error"], course.test_error[0])
+        np.testing.assert_array_equal(frame[f"weight_{name}"], trajectory.weights.c[0, :, j])
+    np.testing.assert_array_equal(frame["test_error"], trajectory.test_error[0])

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.results import Course, Prediction, StatusCode
+from sparsetoken.results import Prediction, StatusCode, Trajectory
 from sparsetoken.theory import descend
 
 matplotlib.use("agg")
@@ -27,7 +27,7 @@ def plane():
 
 
 def test_each_point_is_what_it_is_alone(plane):
-    assert isinstance(plane, Course)
+    assert isinstance(plane, Trajectory)
     assert plane.shape == plane.test_error.shape == (2, 3, STEPS + 1)
     assert plane.dims == ("alpha", "rate_c", "step")
     assert set(plane.coords) == {"alpha", "rate_c", "step"}
@@ -89,8 +89,8 @@ def test_a_point_that_diverges_leaves_the_others():
 
 
 def test_a_readout_afterwards_is_a_prediction():
-    course = st.descend(PROBLEM, _descent(alpha=[1.0, 3.0], steps=2), replicas=2)
-    model = st.Attention(course.weights.query(beta=1.0))
+    trajectory = st.descend(PROBLEM, _descent(alpha=[1.0, 3.0], steps=2), replicas=2)
+    model = st.Attention(trajectory.weights.query(beta=1.0))
     found = st.predict(PROBLEM, model, st.Readout(alpha1=2.0), tolerance=1e-2)
     assert isinstance(found, Prediction)
     assert found.shape == (2,)

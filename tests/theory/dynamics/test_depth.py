@@ -249,7 +249,7 @@ def test_a_key_is_looked_up():
     np.testing.assert_array_equal(np.abs(asked), 1)
     answers = np.array([v[1:][k[1:] == s][0] for s, k, v in zip(asked, key, value, strict=True)])
     np.testing.assert_array_equal(LOOKUP.targets(latent, np.empty((500, 6, 3))), answers)
-    np.testing.assert_array_equal((latent["located"] * value).sum(axis=1), answers)
+    np.testing.assert_array_equal((latent["informative"] * value).sum(axis=1), answers)
     assert abs(answers.mean()) < 0.15  # 3.4 standard errors
     with pytest.raises(InvalidInput, match="one for each of mark, key, value"):
         st.tasks.lookup(6, strengths=(1.0, 2.0))
@@ -261,7 +261,7 @@ def test_each_hop_follows_the_key_that_the_last_one_found(hops):
     u = np.random.default_rng(1).random((400, 2 * hops - 1))
     latent = task.latent(400, np.random.default_rng(0), u)
     bags, found = latent["coefficients"] / 3.0, []
-    for bag, place in zip(bags, latent["located"], strict=True):
+    for bag, place in zip(bags, latent["informative"], strict=True):
         sign = bag[bag[:, 0] == 1, 1][0]
         token = bag[:, 0] == 1
         for key in range(1, hops):
@@ -386,7 +386,7 @@ DESCENTS = {
 @pytest.mark.parametrize("name", DESCENTS)
 def test_theory_predicts_what_is_simulated(name):
     task, descent = DESCENTS[name]
-    course = st.descend(task, descent, replicas=4)
+    trajectory = st.descend(task, descent, replicas=4)
     found = st.simulation.descend(task, descent, dimension=400, trials=12, at=[descent.steps])
     for of in (
         lambda one: one.training_loss,
@@ -396,7 +396,7 @@ def test_theory_predicts_what_is_simulated(name):
     ):
         theory, error, mean, se = (
             np.asarray(of(one))[-1]
-            for one in (course, course.errors, found.mean, found.standard_error)
+            for one in (trajectory, trajectory.errors, found.mean, found.standard_error)
         )
         # 4.5 standard errors of 12 trials at each of up to 120 numbers, as for tasks; the entries
         # that a sphere or the start keeps are those of the start, to rounding.

@@ -57,8 +57,8 @@ def test_alternating_steps_from_zero_are_the_alignment(problem, steps):
     descent = alternating(
         steps.alpha0, 2, steps.eta_w, steps.eta_q, steps.eta_b, beta=steps.beta, loss=steps.loss
     )
-    course, expected = descend(problem, descent, replicas=16), align(problem, steps)
-    found, errors = quantities(course), quantities(course.errors)
+    trajectory, expected = descend(problem, descent, replicas=16), align(problem, steps)
+    found, errors = quantities(trajectory), quantities(trajectory.errors)
     pairs = [
         (found["cosine"][2], expected.cosine, errors["cosine"][2]),
         (found["overlap_q"][2], expected.overlap, errors["overlap_q"][2]),
@@ -93,7 +93,7 @@ def test_the_error_of_order_one_over_n_is_gone():
     spread = np.hypot(*(x.std(axis=0, ddof=1) / math.sqrt(len(x)) for x in (small, large)))
     distance = np.abs(small.mean(axis=0) - large.mean(axis=0))
     assert (distance <= 4 * spread + 1e-12).all()
-    raw = np.array([rows(replicas.course(plans[0], i, (0,))) for i in range(48)])
+    raw = np.array([rows(replicas.trajectory(plans[0], i, (0,))) for i in range(48)])
     bias = raw.mean(axis=0) - large.mean(axis=0)
     assert bias[-1, 0] < -3 * spread[-1, 0]  # of the training loss
 
@@ -164,11 +164,11 @@ def test_momentum_and_decay_have_closed_forms_without_data():
     problem = SparseTokenProblem(3, 1, 0.0, 0.5)
 
     def lengths(rate, start):
-        now, before, course = start, start, [start]
+        now, before, trajectory = start, start, [start]
         for _ in range(3):
             now, before = now - rate * now + 0.5 * (now - before), now
-            course.append(now)
-        return course
+            trajectory.append(now)
+        return trajectory
 
     options = {"momentum": 0.5, "decay_w": 1.0, "decay_q": 2.0, "loss": "square"}
     moved = attention_descent(1e6, 3, 0.1, 0.0, 0.0, start_w=1.0, **options)
@@ -227,15 +227,15 @@ def test_steps_that_diverge_are_said_and_what_came_before_is_kept():
 
 def test_the_query_of_a_descent_is_frozen_by_two_calls():
     descent = alternating([2.0, 3.0], 4, 1.0, 8.0, 0.5, beta=1.2)
-    courses = descend(PROBLEM, descent, replicas=2)
-    weights = courses.weights
+    trajectories = descend(PROBLEM, descent, replicas=2)
+    weights = trajectories.weights
     queries = weights.query(1.2)
     assert queries == Query(weights.cosines[:, -1, 0, 0], 1.2 * weights.norms[:, -1, 0])
     assert weights[0].isel(step=2).query(0.0) == Query(weights.cosines[0, 2, 0, 0], 0.0)
     found = predict(PROBLEM, Attention(queries), Readout(alpha1=2.0), tolerance=0.05)
     assert found.cosine.tolist() == weights.cosines[:, -1, 0, 0].tolist()
     with pytest.raises(
-        InvalidInput, match=r"a Query or TwoSteps; .*course\.weights\.query\(beta\)"
+        InvalidInput, match=r"a Query or TwoSteps; .*trajectory\.weights\.query\(beta\)"
     ):
         Attention(descent)
 
@@ -244,9 +244,9 @@ def test_the_query_of_a_descent_is_frozen_by_two_calls():
     "network", [networks.Softmax(heads=2), networks.Gated(1), networks.Pooled()]
 )
 def test_a_query_is_that_of_a_network_with_one(network):
-    course = descend(PROBLEM, Descent(network, steps=1), replicas=2)
+    trajectory = descend(PROBLEM, Descent(network, steps=1), replicas=2)
     with pytest.raises(InvalidInput, match="whose first column is its one query q; got"):
-        course.weights.query(1.0)
+        trajectory.weights.query(1.0)
 
 
 def test_bad_values():
@@ -260,6 +260,6 @@ def test_bad_values():
 
 def test_a_long_descent_is_known_to_its_end():
     """Near its end slopes differ by little, of which rounding must not make directions."""
-    course = descend(settings.PROBLEM, settings.one_data_set(1.0), replicas=3, tolerance=0.9)
-    assert course.status == "converged"
-    assert course.training_loss[-1] == pytest.approx(course.training_loss[-8], rel=0.05)
+    trajectory = descend(settings.PROBLEM, settings.one_data_set(1.0), replicas=3, tolerance=0.9)
+    assert trajectory.status == "converged"
+    assert trajectory.training_loss[-1] == pytest.approx(trajectory.training_loss[-8], rel=0.05)

@@ -1,4 +1,4 @@
-"""Descent of any network: reference courses, closed forms of test errors, what is said of a course.
+"""Descent of any network: reference trajectories, closed forms of test errors, and notes.
 
 Equations: joint-descent, network-error.
 """
@@ -100,7 +100,7 @@ REFERENCES = {
         for name in REFERENCES
     ],
 )
-def test_reference_courses(name):
+def test_reference_trajectories(name):
     task, descent, (step, loss, loss_error, error, error_error) = REFERENCES[name]
     found = descend(task, descent, replicas=4)
     for value, own, reference, theirs in (
@@ -311,13 +311,13 @@ def test_eigenvalues_that_differ_by_rounding_are_one():
 def test_a_network_without_further_weights_and_readouts():
     """Scores that are squares of one column; c has no entries."""
     square = networks.Network(lambda H, c: (H[:, 0] ** 2).sum() - 6.0, columns=1)
-    course = descend(
+    trajectory = descend(
         st.SparseTokenProblem(5, 1, 4.0),
         st.Descent(square, alpha=2.0, steps=2, rates=0.01),
         replicas=2,
     )
-    assert course.weights.c.shape == (3, 0)
-    assert np.isfinite(course.test_error).all()
+    assert trajectory.weights.c.shape == (3, 0)
+    assert np.isfinite(trajectory.test_error).all()
 
 
 @pytest.mark.slow

@@ -154,8 +154,8 @@ def test_test_errors_are_as_recorded(name, plain):
 
 
 def test_a_readout_after_a_descent_is_as_recorded(plain):
-    course = st.descend(PROBLEM, SETTINGS["erf"][1], replicas=2)
-    elementwise = st.Elementwise(course.weights.query(beta=1.0), "erf")
+    trajectory = st.descend(PROBLEM, SETTINGS["erf"][1], replicas=2)
+    elementwise = st.Elementwise(trajectory.weights.query(beta=1.0), "erf")
     found = st.predict(PROBLEM, elementwise, st.Readout(alpha1=1.0))
     # Recorded with the 32 replicas that a tolerance asked for; two of them move it by some 1e-4.
     assert abs(found.test_error - 0.1713458334121885) < 1e-3

@@ -116,13 +116,13 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_theory_predicts_what_is_simulated(name):
     task, descent = CASES[name]
-    course = st.descend(task, descent, replicas=8)
+    trajectory = st.descend(task, descent, replicas=8)
     dimension, last = None if task.tokens.dimension else 600, [descent.steps]
     found = simulation.descend(task, descent, dimension=dimension, trials=12, at=last)
     for quantity in ("test_error", "training_loss", "weights.overlaps"):
         theory, error, mean, se = (
             np.asarray(_of(one, quantity))[-1]
-            for one in (course, course.errors, found.mean, found.standard_error)
+            for one in (trajectory, trajectory.errors, found.mean, found.standard_error)
         )
         # 4.5 standard errors of 12 trials at each of up to 10 numbers; 1/d shifts at d = 600.
         allowed = 4.5 * np.hypot(error, se) + 3 / 600 * np.maximum(np.abs(theory), 0.2)
@@ -195,15 +195,17 @@ def test_the_population_limit_on_the_sphere_follows_a_closed_form():
         start_overlaps={"k": {"place": kappa}, "v": {"value": nu}},
         sphere=True,
     )
-    course = st.descend(task, descent, replicas=8)
+    trajectory = st.descend(task, descent, replicas=8)
     expected = _closed_form(kappa, nu, 0.06, 16, 2.0, 0.8)
-    at = np.stack([course.weights.overlaps[:, 0, 0], course.weights.overlaps[:, 1, 1]], axis=1)
-    errors = course.errors.weights.overlaps
+    at = np.stack(
+        [trajectory.weights.overlaps[:, 0, 0], trajectory.weights.overlaps[:, 1, 1]], axis=1
+    )
+    errors = trajectory.errors.weights.overlaps
     error = np.stack([errors[:, 0, 0], errors[:, 1, 1]], axis=1)
     assert error.max() < 0.01
     assert expected[-1].min() > 0.5  # the query has turned, so that a wrong step would show
     assert np.all(np.abs(at - expected) < 4.5 * error + 1e-9)
-    assert np.allclose(course.weights.norms, 1.0, atol=1e-3)  # means over replicas and halves
+    assert np.allclose(trajectory.weights.norms, 1.0, atol=1e-3)  # means over replicas and halves
 
 
 @pytest.mark.slow
@@ -251,11 +253,11 @@ def test_columns_on_a_sphere_keep_their_norms():
 def test_the_population_limit_goes_on_where_columns_lie_along_the_signals():
     start = {"start": 0.0, "start_overlaps": {"q": {"needle": 0.5}, "w": {"value": 0.3}}}
     descent = st.Descent(alpha=math.inf, steps=4, **start)
-    course = st.descend(st.tasks.needle_with_value(), descent, replicas=4)
-    assert np.isfinite(course.test_error).all()
-    table = course.to_dict()
-    assert table["overlap_q_needle"] == course.weights.overlaps[:, 0, 0].tolist()
-    assert table["cosine_w_value_se"] == course.errors.weights.cosines[:, 1, 1].tolist()
+    trajectory = st.descend(st.tasks.needle_with_value(), descent, replicas=4)
+    assert np.isfinite(trajectory.test_error).all()
+    table = trajectory.to_dict()
+    assert table["overlap_q_needle"] == trajectory.weights.overlaps[:, 0, 0].tolist()
+    assert table["cosine_w_value_se"] == trajectory.errors.weights.cosines[:, 1, 1].tolist()
     sparse = st.Descent(alpha=math.inf, steps=4, start=0.0, start_overlaps={"q": 0.5, "w": 0.3})
     assert np.isfinite(st.descend(st.SparseTokenProblem(5), sparse, replicas=4).test_error).all()
 
@@ -265,13 +267,13 @@ def test_the_squared_error_of_pooling_in_closed_form():
     L, theta, scale = 4, 2.0, math.sqrt(0.5)
     task = st.tasks.single_location_regression(L, strength=theta)
     descent = st.Descent(networks.Pooled(), alpha=4.0, steps=3, rates=0.5, loss="square")
-    course = st.descend(task, descent, replicas=2)
-    weights = course.weights
+    trajectory = st.descend(task, descent, replicas=2)
+    weights = trajectory.weights
     (place, value), norm, c = weights.overlaps[:, 0].T, weights.norms[:, 0], weights.c[:, 0]
     squares = (theta * place / L + c) ** 2 + norm**2 * (L - 1 + scale**2) / L**2
     expected = squares - 2 * scale**2 * value / L + scale**2 + 0.1**2
     # The bags have errors of 1e-4, and means over two replicas move squares by less.
-    np.testing.assert_allclose(course.test_error, expected, rtol=1e-3)
+    np.testing.assert_allclose(trajectory.test_error, expected, rtol=1e-3)
 
 
 @pytest.mark.slow
@@ -291,15 +293,19 @@ def test_a_metric_with_a_jump_has_the_value_of_the_error():
 
 @dataclasses.dataclass(frozen=True)
 class _Located:
-    """A frozen value with a tuple, whose located token is not the first."""
+    """A frozen value with a tuple, whose informative token is not the first."""
 
     strengths: tuple[float, ...] = (3.0, 1.0)
 
     def __call__(self, n, rng):
-        located = np.arange(4) == rng.integers(4, size=(n, 1))
+        informative = np.arange(4) == rng.integers(4, size=(n, 1))
         coefficients = np.zeros((n, 4, 2))
-        coefficients[located] = self.strengths
-        return {"coefficients": coefficients, "located": located, "place": located.argmax(axis=1)}
+        coefficients[informative] = self.strengths
+        return {
+            "coefficients": coefficients,
+            "informative": informative,
+            "place": informative.argmax(axis=1),
+        }
 
 
 def _located_value(latent, Z):
@@ -310,13 +316,13 @@ def _located_value(latent, Z):
 def test_tokens_are_located_anywhere():
     task = st.Task(4, ["place", "value"], _Located(), _located_value)
     descent = st.Descent(alpha=4.0, steps=4, loss="square", rates={"q": 1.0, "w": 0.3}, **START)
-    course = st.descend(task, descent, replicas=8)
-    assert course.dims == ("step",)
+    trajectory = st.descend(task, descent, replicas=8)
+    assert trajectory.dims == ("step",)
     found = simulation.descend(task, descent, dimension=400, trials=8, at=[4])
     # 4.5 standard errors of 8 trials, and shifts of order 1/d = 1/400.
-    gap = abs(found.mean.test_error[-1] - course.test_error[-1])
-    assert gap < 4.5 * found.standard_error.test_error[-1] + 0.01 * course.test_error[-1]
-    gap = abs(found.mean.attended[-1] - course.attended[-1])
+    gap = abs(found.mean.test_error[-1] - trajectory.test_error[-1])
+    assert gap < 4.5 * found.standard_error.test_error[-1] + 0.01 * trajectory.test_error[-1]
+    gap = abs(found.mean.attended[-1] - trajectory.attended[-1])
     assert gap < 4.5 * found.standard_error.attended[-1] + 0.01
 
 

@@ -12,7 +12,7 @@ from sparsetoken.model.training import training_of
 from sparsetoken.simulation.descent import followed
 from sparsetoken.simulation.setting import Setting
 from sparsetoken.theory.dynamics.plan import plan_of
-from sparsetoken.theory.dynamics.replica import course
+from sparsetoken.theory.dynamics.replica import trajectory
 
 PROBLEM = st.SparseTokenProblem(5, 1, 4.0)
 RATES = {"Q": 0.3, "K": 0.3, "V": 0.3, "O": 0.3, "q": 0.3, "w": 0.2}
@@ -23,7 +23,7 @@ START = {"q": 0.3, "w": 0.2}
 def moved(descent):
     """Return the lengths of the steps of each column, in theory and with tensors."""
     plan = plan_of(PROBLEM, descent)
-    states = course(plan, 0, (0,))
+    states = trajectory(plan, 0, (0,))
     data = Setting(40, 0, "tensors").start(PROBLEM, 0, "descent").descent_data(plan.training)
     weights = [state.U for state in followed(data, plan.training)]
     lengths = [np.linalg.norm(b - a, axis=0) for a, b in itertools.pairwise(weights)]
@@ -132,9 +132,9 @@ def test_a_normalised_step_along_a_gradient_of_zero_is_by_chance():
     """Without overlaps nothing reads the first layer but by chance: its gradients are noise."""
     network = st.networks.Transformer(2)
     descent = st.Descent(network, steps=2, rates=0.1, normalised=True)
-    course = st.descend(PROBLEM, descent, replicas=8)
-    assert course.status == "approximate"
-    assert "At step 0 the gradients" in course.status.remedy
-    assert np.isfinite(course.test_error).all()
+    trajectory = st.descend(PROBLEM, descent, replicas=8)
+    assert trajectory.status == "approximate"
+    assert "At step 0 the gradients" in trajectory.status.remedy
+    assert np.isfinite(trajectory.test_error).all()
     descent = dataclasses.replace(descent, normalised="w")
     assert st.descend(PROBLEM, descent, replicas=8).status != "approximate"

@@ -285,7 +285,7 @@ def test_weights_that_run_away_have_no_limit_and_a_ridge_holds_them():
         minimization_of(PROBLEM, st.Minimum(st.networks.Pooled(), alpha=2.0, ridge=0.1)), 128, 0
     )
     state = equations.start(np.full((1, 1), 1e5), 1.0, np.zeros(1))
-    assert solve(equations, state, tolerance=1e-6).ran_away
+    assert solve(equations, state, tolerance=1e-6).diverged
 
 
 def test_arrays_are_curves():

@@ -85,7 +85,7 @@ def test_with_all_tokens_informative_all_are_pooled(length):
         assert best_error(problem, model).test_error == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_blunt_query_pools():
+def test_a_query_of_low_sharpness_pools():
     problem = SparseTokenProblem(20, 4, 2.0, 0.4)
     pooled = best_error(problem, Pooled())
     assert best_error(problem, Attention(), sharpness=0.0).test_error == pooled.test_error

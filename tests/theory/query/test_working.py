@@ -1,4 +1,4 @@
-"""What a prediction says of its query: that it turns away, or is blunt."""
+"""What a prediction says of its query: that it turns away, or has a low sharpness."""
 
 import dataclasses
 
@@ -54,7 +54,7 @@ def test_steps_that_are_too_large_are_to_be_lowered(pi, strength, given, remedy)
 
 
 @pytest.mark.parametrize(("query", "remedy"), [(Query(0.9, 0.05), "sharpness"), (None, "eta_q")])
-def test_a_blunt_query_is_said(query, remedy):
+def test_a_low_sharpness_is_said(query, remedy):
     query = dataclasses.replace(STEPS, eta_q=1.0) if query is None else query
     found = predict(GOOD, Attention(query), READOUT, tolerance=0.1)
     (text,) = found.advice
@@ -64,7 +64,7 @@ def test_a_blunt_query_is_said(query, remedy):
     assert f"Raise {remedy}" in text or f"Raise the {remedy}" in text
 
 
-def test_the_remedy_of_a_blunt_query_names_what_the_query_has():
+def test_the_remedy_of_a_low_sharpness_names_what_the_query_has():
     query = Query(vector=[1.0, 0.0], sharpness=0.1)
     (text,) = advice_on(GOOD, Attention(query), Query(0.9, 0.1))
     assert text.endswith("Raise the sharpness.")
@@ -81,10 +81,10 @@ def test_nothing_is_said_of_good_given_or_unused_queries():
 
 
 def test_a_table_says_the_same_of_many_points_once():
-    blunt, sharp = dataclasses.replace(STEPS, eta_q=1.0), dataclasses.replace(STEPS, eta_q=10.0)
+    flat, sharp = dataclasses.replace(STEPS, eta_q=1.0), dataclasses.replace(STEPS, eta_q=10.0)
     readout = Readout("square", alpha1=[1.0, 2.0, 4.0])
-    (first,) = advice(GOOD, blunt)
-    assert advice(GOOD, blunt, readout=readout) == (f"At 3 of 3 points, first: {first}",)
+    (first,) = advice(GOOD, flat)
+    assert advice(GOOD, flat, readout=readout) == (f"At 3 of 3 points, first: {first}",)
     assert advice(GOOD, sharp, readout=readout) == ()
     steps = dataclasses.replace(STEPS, eta_q=np.array([1.0, 1.1, 10.0]))
     assert advice(GOOD, steps) == (f"At 2 of 3 points, first: {first}",)

@@ -20,7 +20,7 @@ LOSSES = ["square", "logistic", "hinge", "squared_hinge"]
 PROBLEM, QUERY = SparseTokenProblem(8, 2, 3.0, 0.4), Query(0.8, 1.2)
 
 
-def solved(
+def map_points(
     loads,
     loss="logistic",
     tolerance=1e-3,
@@ -41,8 +41,8 @@ def numbers(point):
 
 
 def check_each_by_itself(loads, loss, **options):
-    for load, found in zip(loads, solved(loads, loss, **options), strict=True):
-        (alone,) = solved([load], loss, **options)
+    for load, found in zip(loads, map_points(loads, loss, **options), strict=True):
+        (alone,) = map_points([load], loss, **options)
         assert found.equations.nodes.y.size == alone.equations.nodes.y.size
         # the last Newton step is below 1e-6, and the error of the order of its square
         np.testing.assert_allclose(numbers(found), numbers(alone), rtol=1e-9, atol=1e-12)
@@ -59,7 +59,7 @@ def test_a_point_does_not_depend_on_its_neighbours(loss):
 
 def test_neither_does_its_number_of_nodes():
     loads = [(float(a), 1e-2) for a in np.geomspace(0.5, 20, 6)]
-    points = solved(loads, tolerance=4e-4)
+    points = map_points(loads, tolerance=4e-4)
     assert len({point.equations.nodes.y.size for point in points}) > 1
     check_each_by_itself(loads, "logistic", tolerance=4e-4)
 
@@ -75,14 +75,14 @@ def test_order_and_repetition_do_not_matter():
 def test_infinite_data_with_a_test_law_of_its_own():
     shifted = SparseTokenProblem(8, 1, 3.0, 0.4)
     check_each_by_itself([(1.0, 1e-2), (math.inf, 1e-2)], "logistic", tested=shifted)
-    ((plain,), (other,)) = (solved([(1.0, 1e-2)], tested=tested) for tested in (None, shifted))
+    ((plain,), (other,)) = (map_points([(1.0, 1e-2)], tested=tested) for tested in (None, shifted))
     assert other.outcome.training_loss == plain.outcome.training_loss
     assert other.outcome.test_error > plain.outcome.test_error
 
 
 def test_neighbours_save_newton_steps():
     loads = [(float(a), 1e-2) for a in np.geomspace(0.5, 5, 30)]
-    steps = [point.saddle.iterations for point in solved(loads)]
+    steps = [point.saddle.iterations for point in map_points(loads)]
     # a polynomial through six neighbours is nearer than the last step may be long
     assert np.mean(steps[10:]) < 2
     assert steps[0] > 4
@@ -96,7 +96,7 @@ def test_a_law_is_made_once_for_each_number_of_nodes(monkeypatch):
         return make(self, problem, points)
 
     monkeypatch.setattr(IsotropicFeatures, "_nodes", counted)
-    solved([(a, 1e-2) for a in (1.0, 1.5, 2.0)], "square", 2e-4)
+    map_points([(a, 1e-2) for a in (1.0, 1.5, 2.0)], "square", 2e-4)
     assert sorted(made) == sorted(set(made))
 
 
@@ -131,7 +131,7 @@ def test_rare_errors_are_within_the_numerical_error(loss, tolerance):
     """Attention looks at a wrong token in 1e-4 of the positives, which few nodes show."""
     problem, query = SparseTokenProblem(5, 1, 9.66, 0.32), Query(0.564, 10.74)
     loads = [(6.52, 9.7e-4)]
-    (point,) = solved(loads, loss, tolerance, problem=problem, query=query)
+    (point,) = map_points(loads, loss, tolerance, problem=problem, query=query)
     assert 2 * point.errors.test_error <= allowed_error(point.outcome.test_error, tolerance)
     error, noise = conditional_errors(problem, query, point.outcome.overlaps, 400_000, 0)
     assert abs(point.outcome.test_error - error) <= 2 * math.hypot(point.errors.test_error, noise)
@@ -139,14 +139,14 @@ def test_rare_errors_are_within_the_numerical_error(loss, tolerance):
 
 def test_errors_that_no_plain_node_has_seen():
     problem, query = SparseTokenProblem(19, 3, 13.55, 0.7), Query(0.572, 19.0)
-    (point,) = solved([(2.94, 4.9e-4)], "hinge", 1e-3, problem=problem, query=query)
+    (point,) = map_points([(2.94, 4.9e-4)], "hinge", 1e-3, problem=problem, query=query)
     assert point.outcome.test_error < 1e-10
     assert 2 * point.errors.test_error <= 0.1 * point.outcome.test_error
 
 
 SMALL = {
     "softmax": ((10, 1, 8.0, 0.5), Query(0.9, 1.0), (4.0, 1e-2)),
-    "softmax, blunt": ((20, 4, 7.0, 0.3), Query(0.9, 0.3), (4.0, 1e-2)),
+    "softmax, flat": ((20, 4, 7.0, 0.3), Query(0.9, 0.3), (4.0, 1e-2)),
     "softmax, sharp": ((10, 1, 6.0, 0.5), Query(0.95, 3.0), (10.0, 1e-3)),
     "erf": ((5, 2, 6.0, 0.5), Query(0.95, 0.6), (8.0, 1e-2)),
     "exp": ((6, 2, 5.0, 0.4), Query(0.9, 1.0), (6.0, 1e-2)),
@@ -157,7 +157,7 @@ SMALL = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name in ("softmax, blunt", "exp") else ())
+        pytest.param(name, marks=pytest.mark.slow if name in ("softmax, flat", "exp") else ())
         for name in SMALL
     ],
 )
@@ -170,7 +170,7 @@ def test_small_errors_are_known_relatively(name, monkeypatch):
     monkeypatch.setattr(
         curve, "nodes_where_wrong", lambda *of: drawn.append(draw(*of)) or drawn[-1]
     )
-    (point,) = solved([load], tolerance=1e-4, problem=problem, query=query, model=model)
+    (point,) = map_points([load], tolerance=1e-4, problem=problem, query=query, model=model)
     assert 2 * point.errors.test_error <= 1e-2 * point.outcome.test_error
     assert point.equations.nodes is drawn[-1]
     error, noise = conditional_errors(problem, query, point.outcome.overlaps, 400_000, 0, model)

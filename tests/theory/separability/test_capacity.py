@@ -173,7 +173,7 @@ def test_the_error_is_that_of_scrambles():
 def test_well_separated_classes():
     """s = .98 and k = .037 at theta = 7.4: a margin is violated once in 10^19 samples.
 
-    At so blunt a query attention is close to pooling, whose law is exact.
+    At so low a sharpness attention is close to pooling, whose law is exact.
     """
     found = load("attention", 13, 8, 0.33, 7.39, 0.98, 1e-4)
     pooled = load("pooled", 13, 8, 0.33, 7.39)

@@ -20,7 +20,7 @@ from sparsetoken.estimators.fitting.queries import (
 )
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.task import Task
-from sparsetoken.numerics.descents import descend_together
+from sparsetoken.numerics.lbfgs import descend_together
 
 LEAST = 1e-12  # of the sum of the hazards of a bag
 

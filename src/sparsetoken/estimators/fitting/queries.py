@@ -19,8 +19,8 @@ from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
-from sparsetoken.numerics.descents import descend_together
 from sparsetoken.numerics.erm import FeatureMatrix
+from sparsetoken.numerics.lbfgs import descend_together
 
 Subsets = Sequence[Bool[np.ndarray, " n"]]
 STEP = 0.5  # size of the gradient step on readout and bias

@@ -15,11 +15,11 @@ let tell; // what else follows its step
 export function show(view, follow) {
   const fresh = shown !== view;
   if (fresh) pause();
-  $("play").disabled = $("step").disabled = !view.courses.length;
-  if (!view.courses.length) {
+  $("play").disabled = $("step").disabled = !view.trajectories.length;
+  if (!view.trajectories.length) {
     shown = undefined;
     $("tokens").replaceChildren();
-    $("found").textContent = "The bag is shown as soon as the first course is known.";
+    $("found").textContent = "The bag is shown as soon as the first trajectory is known.";
     return;
   }
   [shown, tell] = [view, follow];

@@ -12,53 +12,53 @@ const TIE = 0.05; // relative: a smaller difference names no winner
 const PALETTE = [BLUE, VERMILION, GREEN, ORANGE, ...Object.keys(boot.look).slice(3).map(paint)];
 
 export class Descent extends View {
-  courses = [];
+  trajectories = [];
   step = 0; // of the bag
   number = 0; // of the bag
 
   event(event) {
     super.event(event);
     if (event.kind === "bayes") this.bayes = event.test_error;
-    if (event.kind !== "course") return;
-    const before = this.courses.findIndex((course) => course.network === event.network);
-    this.courses.splice(before < 0 ? this.courses.length : before, 1, event);
-    this.notes = this.courses.filter((course) => !course.coarse)
-      .flatMap((course) => course.notes.map((note) => `${NETWORKS[course.network]}: ${note}`));
+    if (event.kind !== "trajectory") return;
+    const before = this.trajectories.findIndex((trajectory) => trajectory.network === event.network);
+    this.trajectories.splice(before < 0 ? this.trajectories.length : before, 1, event);
+    this.notes = this.trajectories.filter((trajectory) => !trajectory.coarse)
+      .flatMap((trajectory) => trajectory.notes.map((note) => `${NETWORKS[trajectory.network]}: ${note}`));
   }
 
   get task() {
     return TASKS[this.state.settings.task];
   }
 
-  /** Return the course of the chosen network. */
+  /** Return the trajectory of the chosen network. */
   get chosen() {
-    return this.courses.find((course) => course.network !== "pooled");
+    return this.trajectories.find((trajectory) => trajectory.network !== "pooled");
   }
 
   /** Return the last step that is known. */
   get last() {
-    return Math.max(0, ...this.courses.map((course) => course.test_error.length - 1));
+    return Math.max(0, ...this.trajectories.map((trajectory) => trajectory.test_error.length - 1));
   }
 
   /** Return each network by name, with its new bag. */
   shown() {
-    return this.courses.filter((course) => course.bags.length)
-      .map((course) => ({ words: NETWORKS[course.network], bag: course.bags[this.number % course.bags.length] }));
+    return this.trajectories.filter((trajectory) => trajectory.bags.length)
+      .map((trajectory) => ({ words: NETWORKS[trajectory.network], bag: trajectory.bags[this.number % trajectory.bags.length] }));
   }
 
-  line(course, quantity, words, colour) {
-    const ys = course[quantity];
-    return { name: words, colour, dash: course.coarse ? QUICK : undefined, xs: ys.map((_, i) => i), ys };
+  line(trajectory, quantity, words, colour) {
+    const ys = trajectory[quantity];
+    return { name: words, colour, dash: trajectory.coarse ? QUICK : undefined, xs: ys.map((_, i) => i), ys };
   }
 
   lines() {
     const { quantity } = this.state;
     if (quantity === "overlaps") return this.overlaps();
     if (quantity !== "errors") {
-      return this.courses.filter((course) => course[quantity].every((value) => value !== null))
-        .map((course) => this.line(course, quantity, NETWORKS[course.network], course === this.chosen ? BLUE : ORANGE));
+      return this.trajectories.filter((trajectory) => trajectory[quantity].every((value) => value !== null))
+        .map((trajectory) => this.line(trajectory, quantity, NETWORKS[trajectory.network], trajectory === this.chosen ? BLUE : ORANGE));
     }
-    const lines = this.courses.map((course) => this.line(course, "test_error", NETWORKS[course.network], course === this.chosen ? BLUE : ORANGE));
+    const lines = this.trajectories.map((trajectory) => this.line(trajectory, "test_error", NETWORKS[trajectory.network], trajectory === this.chosen ? BLUE : ORANGE));
     if (this.chosen) lines.splice(1, 0, this.line(this.chosen, "training_loss", "its training loss", GREEN));
     if (this.bayes !== undefined) {
       const xs = [0, this.state.settings.descent_steps];
@@ -69,12 +69,12 @@ export class Descent extends View {
 
   /** Return the overlaps that matter, by the names of column and direction. */
   overlaps() {
-    const course = this.chosen;
-    const size = (key) => Math.max(...course[key].map(Math.abs));
-    const keys = course ? Object.keys(course).filter((key) => key.startsWith("overlap_")) : [];
+    const trajectory = this.chosen;
+    const size = (key) => Math.max(...trajectory[key].map(Math.abs));
+    const keys = trajectory ? Object.keys(trajectory).filter((key) => key.startsWith("overlap_")) : [];
     const largest = Math.max(...keys.map(size));
     return keys.filter((key) => size(key) > SMALL * largest)
-      .map((key, i) => this.line(course, key, key.split("_").slice(1).join(" · "), PALETTE[i % PALETTE.length]));
+      .map((key, i) => this.line(trajectory, key, key.split("_").slice(1).join(" · "), PALETTE[i % PALETTE.length]));
   }
 
   figure() {
@@ -94,10 +94,10 @@ export class Descent extends View {
   }
 
   headline() {
-    const [chosen, pooled] = [this.chosen, this.courses.find(({ network }) => network === "pooled")];
+    const [chosen, pooled] = [this.chosen, this.trajectories.find(({ network }) => network === "pooled")];
     if (!chosen || !pooled) return undefined;
     const { quantity, settings } = this.state;
-    const quick = this.courses.some((course) => course.coarse) ? " (quick)" : "";
+    const quick = this.trajectories.some((trajectory) => trajectory.coarse) ? " (quick)" : "";
     const words = `${this.task.words}, all weights trained together on ${bags(settings.alpha1)}: `;
     const who = NETWORKS[chosen.network];
     if (quantity === "attended" || quantity === "cosine") {
@@ -105,7 +105,7 @@ export class Descent extends View {
     }
     const { squared } = this.task;
     const value = (error) => (squared ? error.toFixed(2) : percent(error));
-    const [a, b] = [chosen, pooled].map((course) => course.test_error[course.best_step]);
+    const [a, b] = [chosen, pooled].map((trajectory) => trajectory.test_error[trajectory.best_step]);
     const end = Math.abs(a - b) <= TIE * Math.max(a, b) ? "nearly a tie." : `${a < b ? who : name("pooled")} wins.`;
     const error = squared ? "mean squared error" : "test error";
     return [`${words}the ${error} of ${who} is least after step ${chosen.best_step}, ${value(a)}${after(chosen, value)}; mean pooling has ${value(b)} at best: `, end, quick];
@@ -113,24 +113,24 @@ export class Descent extends View {
 
   /** Say what the columns of softmax attention point to on a task with several directions. */
   summary() {
-    const course = this.chosen;
-    if (course?.network !== "softmax" || this.state.settings.task === SPARSE_TOKEN) return "";
+    const trajectory = this.chosen;
+    if (trajectory?.network !== "softmax" || this.state.settings.task === SPARSE_TOKEN) return "";
     const most = ["q", "w"].map((column) => {
-      const keys = Object.keys(course).filter((key) => key.startsWith(`overlap_${column}_`) || key === `overlap_${column}`);
-      const [best] = keys.sort((one, other) => Math.abs(course[other].at(-1)) - Math.abs(course[one].at(-1)));
-      return `with ${best.split("_").at(2)} (${course[best].at(-1).toFixed(2)})`;
+      const keys = Object.keys(trajectory).filter((key) => key.startsWith(`overlap_${column}_`) || key === `overlap_${column}`);
+      const [best] = keys.sort((one, other) => Math.abs(trajectory[other].at(-1)) - Math.abs(trajectory[one].at(-1)));
+      return `with ${best.split("_").at(2)} (${trajectory[best].at(-1).toFixed(2)})`;
     });
     return `After the last step the query has its largest overlap ${most[0]}, the readout ${most[1]}.`;
   }
 
   table() {
-    const names = [...new Set(this.courses.flatMap((course) => Object.keys(course).filter((key) => Array.isArray(course[key]) && !["notes", "bags"].includes(key))))];
-    const rows = this.courses.flatMap((course) => course.test_error.map((_, i) => [course.network, i, ...names.map((quantity) => course[quantity]?.[i])]));
+    const names = [...new Set(this.trajectories.flatMap((trajectory) => Object.keys(trajectory).filter((key) => Array.isArray(trajectory[key]) && !["notes", "bags"].includes(key))))];
+    const rows = this.trajectories.flatMap((trajectory) => trajectory.test_error.map((_, i) => [trajectory.network, i, ...names.map((quantity) => trajectory[quantity]?.[i])]));
     return { columns: ["network", "step", ...names], rows };
   }
 }
 
-/** Say how a course goes on after its best step. */
+/** Say how a trajectory goes on after its best step. */
 function after({ test_error: errors, best_step: best }, value) {
   if (best === errors.length - 1) return " (the last step shown)";
   const [least, last] = [errors[best], errors.at(-1)].map(value);

@@ -1,4 +1,4 @@
-"""The course of joint gradient descent on all weights in high dimension."""
+"""The trajectory of joint gradient descent on all weights in high dimension."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sparsetoken.model.base import Problem
 from sparsetoken.model.descent import Descent, require_descent
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.threads import one_thread
-from sparsetoken.results import Course, NetworkPath, Weights
+from sparsetoken.results import NetworkPath, Trajectory, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.results.record import stacked
-from sparsetoken.theory.dynamics.follow import Trajectory, follow
+from sparsetoken.theory.dynamics.follow import FollowedDescent, follow
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import States
-from sparsetoken.work import solved
+from sparsetoken.work import map_points
 
 TOLERANCE = 1e-3
 """Of twice the error of the test error."""
@@ -38,13 +38,13 @@ def descend(
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
     progress: bool = True,
-) -> Course:
-    """Return the course of joint gradient descent on all weights, as n, d -> infinity.
+) -> Trajectory:
+    """Return the trajectory of joint gradient descent on all weights, as n, d -> infinity.
 
     The samples are followed in independent replicas, of up to 4096 samples each; replicas are
     added until twice the error of the test error is allowed at every step.
     The limit is that of many directions. Where few of them carry the covariance of a
-    `TokenCovariance`, a course at its dimension may differ from the limit and vary between data
+    `TokenCovariance`, a trajectory at its dimension may differ from the limit and vary between data
     sets: a note says so, and `sparsetoken.simulation.descend` follows the descent there.
     Fields of the problem and of the descent may hold arrays, which broadcast against one another.
     All descents draw the same samples, so that the differences between them are known better
@@ -72,13 +72,13 @@ def descend(
 
     Returns
     -------
-    Course
+    Trajectory
         The start and each step, along the last dimension. Its status is NO_LIMIT if the
         weights grow beyond 1e6 or are no numbers any more: the steps before that are kept. Where
-        replicas differ too much, or a covariance of projections is not positive, the course is cut
-        with the status TOLERANCE_NOT_REACHED. The training loss of a built-in loss is at least 0.
-        The notes of a course say where small overlaps of the start would change it: the limit
-        keeps symmetries that are broken at every finite dimension.
+        replicas differ too much, or a covariance of projections is not positive, the trajectory is
+        cut with the status TOLERANCE_NOT_REACHED. The training loss of a built-in loss is at
+        least 0. The notes of a trajectory say where small overlaps of the start would change it:
+        the limit keeps symmetries that are broken at every finite dimension.
 
     Raises
     ------
@@ -97,15 +97,15 @@ def descend(
     >>> from sparsetoken.theory import descend
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> descent = st.Descent(alpha=3.0, steps=4, rates={"q": 4.0, "w": 1.0})
-    >>> course = descend(problem, descent, tolerance=0.05)
-    >>> bool(course.test_error[-1] < course.test_error[0])
+    >>> trajectory = descend(problem, descent, tolerance=0.05)
+    >>> bool(trajectory.test_error[-1] < trajectory.test_error[0])
     True
 
     Gated attention:
 
     >>> gated = st.Descent(st.networks.Gated(hidden=2), alpha=2.0, steps=4)
-    >>> course = descend(problem, gated, tolerance=0.05)
-    >>> course.weights.names
+    >>> trajectory = descend(problem, gated, tolerance=0.05)
+    >>> trajectory.weights.names
     ('v1', 'v2', 'g1', 'g2', 'w')
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
@@ -115,32 +115,32 @@ def descend(
     for point in grid.points:
         plan_of(*point)  # a point that cannot be followed is refused before any is
     one = len(grid.points) == 1
-    rows = solved(
+    rows = map_points(
         functools.partial(
-            _courses, tolerance=tolerance, count=count, workers=workers if one else 1
+            _trajectories, tolerance=tolerance, count=count, workers=workers if one else 1
         ),
         grid.points,
         call=["descend", tolerance, count],
         workers=workers,
         keep=keep,
-        what="courses",
+        what="trajectories",
         progress=progress,
     )
     return stacked(rows, grid)
 
 
-def _courses(
+def _trajectories(
     points: Sequence[tuple[Problem, Descent]], tolerance: float, count: int | None, workers: int
-) -> list[Course]:
-    """Return the course of each descent."""
-    return [_course_of(follow(*point, tolerance, count, workers)) for point in points]
+) -> list[Trajectory]:
+    """Return the trajectory of each descent."""
+    return [_trajectory_of(follow(*point, tolerance, count, workers)) for point in points]
 
 
-def _course_of(trajectory: Trajectory) -> Course:
-    """Return the course of a network."""
+def _trajectory_of(trajectory: FollowedDescent) -> Trajectory:
+    """Return the trajectory of a network."""
     loss, loss_error = trajectory.training_loss
     own = _path(trajectory, trajectory.outcome, loss, lambda of: of(trajectory.states))
-    return Course.of(
+    return Trajectory.of(
         own,
         errors=_path(trajectory, trajectory.outcome_error, loss_error, trajectory.error),
         numerical_error=float(trajectory.outcome_error.test_error.max()),
@@ -150,7 +150,7 @@ def _course_of(trajectory: Trajectory) -> Course:
     )
 
 
-def _to_all_steps(trajectory: Trajectory, values: np.ndarray) -> np.ndarray:
+def _to_all_steps(trajectory: FollowedDescent, values: np.ndarray) -> np.ndarray:
     """Return values of all steps, nan after a divergence."""
     missing = trajectory.plan.training.steps + 1 - len(values)
     widths = [(0, missing), *[(0, 0)] * (values.ndim - 1)]
@@ -158,7 +158,7 @@ def _to_all_steps(trajectory: Trajectory, values: np.ndarray) -> np.ndarray:
 
 
 def _path(
-    trajectory: Trajectory,
+    trajectory: FollowedDescent,
     outcome: NetworkOutcome,
     loss: np.ndarray,
     of: Callable[[Callable[[States], np.ndarray]], np.ndarray],

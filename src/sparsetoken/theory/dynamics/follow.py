@@ -20,10 +20,10 @@ from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.accuracy import Accuracy, allowed_error
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
 from sparsetoken.theory.dynamics.plan import ATOMS, Plan, atoms_of, plan_of
-from sparsetoken.theory.dynamics.replica import Replica, States, course, grouped, run_replica
+from sparsetoken.theory.dynamics.replica import Replica, States, grouped, run_replica, trajectory
 from sparsetoken.theory.query.directions import LEAST_DIRECTIONS
 from sparsetoken.theory.spectrum import spectrum_of_tokens
-from sparsetoken.work import solved
+from sparsetoken.work import map_points
 
 FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the errors
@@ -31,7 +31,7 @@ _OF_HALVES = 8  # one replica of so many of a group is followed by halves too, t
 SCRAMBLES, MOST_SCRAMBLES = 16, 128  # of the nodes of the test error
 _OF_NODES = 0.5  # of what twice an error may be, as a root of squares; replicas have the rest
 _EXPECTED = 0.8  # of the replicas that few ask for, which state larger errors than more of them
-_LEAST_KNOWN = 0.3  # relative standard error of a squared norm above which a course is cut
+_LEAST_KNOWN = 0.3  # relative standard error of a squared norm above which a trajectory is cut
 _ERRORS = 4.0  # standard errors, to which an eigenvalue of the population limit is known
 _ROUNDING = 1e-9  # of the largest squared norm: less may be missing from positivity
 # Overlaps of a start that may break a symmetry; their effect falls as one over the dimension.
@@ -41,7 +41,7 @@ _SEED = 20250932  # any fixed number: the same overlaps in every run
 
 
 @dataclasses.dataclass(frozen=True)
-class Trajectory:
+class FollowedDescent:
     """A descent as far as it is known.
 
     States are means over replicas, and `groups` means over groups of replicas, with an axis for
@@ -85,12 +85,12 @@ class Trajectory:
 
 def follow(
     task: Problem, trained: Descent, tolerance: float, count: int | None, workers: int = 1
-) -> Trajectory:
+) -> FollowedDescent:
     """Return a descent, from as many replicas as a tolerance needs, or from a given number.
 
-    A plan says what replicas have in common. Each is a course of `run_replica`; `_followed` takes
-    their means, test errors on new bags, and errors from their differences, and `_wanted` says how
-    many replicas the tolerance needs, which decides the status in any case.
+    A plan says what replicas have in common. Each is a trajectory of `run_replica`; `_followed`
+    takes their means, test errors on new bags, and errors from their differences, and `_wanted`
+    says how many replicas the tolerance needs, which decides the status in any case.
     """
     plan = plan_of(task, trained)
     broken = _broken_symmetry(plan, tolerance)
@@ -112,12 +112,12 @@ def _ran(plan: Plan, numbers: range, workers: int) -> list[Replica]:
     def run(some: Sequence[int]) -> list[Replica]:
         return [run_replica(plan, i, i // _GROUPS % _OF_HALVES == 0) for i in some]
 
-    return solved(run, numbers, call=[], workers=workers, what="replicas")
+    return map_points(run, numbers, call=[], workers=workers, what="replicas")
 
 
 def _followed(
     plan: Plan, replicas: list[Replica], tolerance: float, most: int = MOST_SCRAMBLES
-) -> Trajectory:
+) -> FollowedDescent:
     """Return what replicas tell together, with at most so many scrambles of nodes."""
     training, groups = plan.training, grouped(replicas, min(_GROUPS, len(replicas)))
     reached = groups.loss.shape[1]
@@ -125,7 +125,7 @@ def _followed(
     groups = groups.each(lambda x: x[:, :known])
     states = grouped(replicas, 1).each(lambda x: x[0, :known])
     on_nodes = _on_nodes(training, states, tolerance, most)
-    trajectory = Trajectory(
+    trajectory = FollowedDescent(
         plan,
         len(replicas),
         states,
@@ -204,9 +204,9 @@ def _by_chance(training: Training, chance: Bool[np.ndarray, "steps m"]) -> Statu
 def _known(groups: States, training: Training) -> int:
     """Return how many states are known.
 
-    A course that nears a divergence differs from replica to replica. What it has no longer is the
-    mean of anything: twice a whole less its halves is then no covariance of the projections. The
-    population limit adds no noise to the columns, which may all lie along few directions: an
+    A trajectory that nears a divergence differs from replica to replica. What it has no longer is
+    the mean of anything: twice a whole less its halves is then no covariance of the projections.
+    The population limit adds no noise to the columns, which may all lie along few directions: an
     eigenvalue is then 0, and known to its standard error only.
     """
     bad = np.zeros(groups.loss.shape[1], dtype=bool)
@@ -227,8 +227,8 @@ def _known(groups: States, training: Training) -> int:
     return int(bad.argmax()) if bad.any() else len(bad)
 
 
-def _status(trajectory: Trajectory, diverges: bool, tolerance: float) -> Status:
-    """Return how a course ended, which diverges after its last state or not."""
+def _status(trajectory: FollowedDescent, diverges: bool, tolerance: float) -> Status:
+    """Return how a trajectory ended, which diverges after its last state or not."""
     steps, known = trajectory.plan.training.steps, len(trajectory.states.loss)
     if diverges:
         what = f"The descent diverges at step {known}; the steps before it are kept."
@@ -255,7 +255,7 @@ def _accuracy(test_error: np.ndarray, errors: np.ndarray, tolerance: float) -> A
     return Accuracy.of(allowed, dict(zip(allowed, errors, strict=True)))
 
 
-def _wanted(trajectory: Trajectory, tolerance: float) -> int:
+def _wanted(trajectory: FollowedDescent, tolerance: float) -> int:
     """Return how many replicas the tolerance needs."""
     if trajectory.status.code is not StatusCode.TOLERANCE_NOT_REACHED:
         return trajectory.replicas
@@ -313,7 +313,7 @@ def _test_errors(plan: Plan, change: np.ndarray | None = None) -> np.ndarray:
         start = training.start.copy()
         start[: len(change)] += change
         plan = plan._replace(training=training._replace(start=start))
-    states = course(plan, 0, (0,))
+    states = trajectory(plan, 0, (0,))
     return network_outcome(training.network, training.task, *states.weights).test_error
 
 
@@ -331,7 +331,7 @@ def silent_layers(plan: Plan) -> tuple[str, ...]:
     quiet = [j for j in training.writers if not start[j].any()]
     if not quiet:
         return ()
-    gram = course(plan, 0, (0,)).gram
+    gram = trajectory(plan, 0, (0,)).gram
     sizes = np.sqrt(np.maximum(np.diagonal(gram, axis1=1, axis2=2), 1e-300))
     largest = np.abs(gram / (sizes[:, :, None] * sizes[:, None, :]) - np.eye(len(columns))).max(
         axis=(0, 1)
@@ -368,8 +368,8 @@ def _notes_on_spectrum(plan: Plan) -> tuple[str, ...]:
     directions = float(squares.sum() ** 2 / (squares @ squares))
     if directions < LEAST_DIRECTIONS:
         notes.append(
-            f"About {directions:.2g} directions carry the covariance of the tokens, and the course "
-            f"is the limit of many. At d = {task.tokens.dimension} it may differ and vary between "
-            "data sets: sparsetoken.simulation.descend follows it there."
+            f"About {directions:.2g} directions carry the covariance of the tokens, and the "
+            f"trajectory is the limit of many. At d = {task.tokens.dimension} it may differ and "
+            "vary between data sets: sparsetoken.simulation.descend follows it there."
         )
     return tuple(notes)

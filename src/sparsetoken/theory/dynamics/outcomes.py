@@ -45,7 +45,7 @@ class _Nodes(NamedTuple):
 
     coefficients: Float[np.ndarray, "n L P"]
     scale: Float[np.ndarray, "n L"]
-    located: Float[np.ndarray, "n L"]
+    informative: Float[np.ndarray, "n L"]
     y: np.ndarray
     normals: Float[np.ndarray, "n entries drawn"]
     uniforms: Float[np.ndarray, "n more"]
@@ -132,14 +132,14 @@ def _nodes(
             noise = noise + bags.normals[:, L:, : len(root)] @ root.T
     _, y = bags.seen(noise)
     coefficients = bags.latent["coefficients"]
-    located = bags.latent.get("located", np.zeros(bags.scale.shape))
-    located = (located != 0).astype(float)
+    informative = bags.latent.get("informative", np.zeros(bags.scale.shape))
+    informative = (informative != 0).astype(float)
     if mixed:
-        orders = rng.random(located.shape).argsort(axis=1)
+        orders = rng.random(informative.shape).argsort(axis=1)
         coefficients = np.take_along_axis(coefficients, orders[..., None], axis=1)
-        located = np.take_along_axis(located, orders, axis=1)
+        informative = np.take_along_axis(informative, orders, axis=1)
     of_bags = bags.normals, bags.uniforms, bags.weights
-    return _Nodes(coefficients, bags.scale, located, y, *of_bags)
+    return _Nodes(coefficients, bags.scale, informative, y, *of_bags)
 
 
 @compiled("network", "task", "order", "drawn")
@@ -190,14 +190,14 @@ def _outcomes(
         if weights is None:
             return value, jnp.nan
         most = weights >= weights.max()
-        return value, jnp.where(most, bag.located, 0.0).sum() / jnp.where(most, 1.0, 0.0).sum()
+        return value, jnp.where(most, bag.informative, 0.0).sum() / jnp.where(most, 1.0, 0.0).sum()
 
     def of_state(state: Any, nodes: _Nodes) -> tuple[Any, Any]:
         def of_block(bags: _Nodes) -> tuple[Any, Any]:
             values, attended = jax.vmap(functools.partial(of_bag, state))(bags)
-            return bags.weights @ values, (bags.weights * bags.located.max(axis=1)) @ attended
+            return bags.weights @ values, (bags.weights * bags.informative.max(axis=1)) @ attended
 
-        there = (nodes.weights * nodes.located.max(axis=2)).sum()
+        there = (nodes.weights * nodes.informative.max(axis=2)).sum()
         value, attended = (x.sum() for x in jax.lax.map(of_block, nodes))
         return value, attended / there
 

@@ -52,7 +52,7 @@ class States(NamedTuple):
 
 
 class Replica(NamedTuple):
-    """The course of a replica; its error of order 1/n, where halves of its samples say that."""
+    """The trajectory of a replica; its error of order 1/n, where halves of its samples say that."""
 
     whole: States
     bias: States | None = None
@@ -62,7 +62,7 @@ def grouped(replicas: Sequence[Replica], groups: int) -> States:
     """Return means over groups of replicas along an axis in front, without the error of order 1/n.
 
     Replicas belong to the groups in turn, and the first of each group has a bias. Means go as far
-    as all courses do.
+    as all trajectories do.
     """
     parts = [one.whole for one in replicas], [one.bias for one in replicas if one.bias]
     known = min(len(one.loss) for part in parts for one in part)
@@ -76,7 +76,7 @@ def grouped(replicas: Sequence[Replica], groups: int) -> States:
 
 
 def run_replica(plan: Plan, replica: int, halves: bool = True) -> Replica:
-    """Return the course of a replica, and its bias if its halves are followed too.
+    """Return the trajectory of a replica, and its bias if its halves are followed too.
 
     A mean over n samples has an error of order 1/n in what follows from it. The two halves of
     the samples have it twice: what their mean has more than the whole is the error. It varies far
@@ -84,18 +84,20 @@ def run_replica(plan: Plan, replica: int, halves: bool = True) -> Replica:
     than steps.
     """
     if not halves:
-        return Replica(course(plan, replica, (0, 1)))
-    courses: Iterable[Iterable[States]] = (_states(plan, replica, i) for i in ((0, 1), (0,), (1,)))
+        return Replica(trajectory(plan, replica, (0, 1)))
+    trajectories: Iterable[Iterable[States]] = (
+        _states(plan, replica, i) for i in ((0, 1), (0,), (1,))
+    )
     if plan.training.alpha < math.inf:  # one after the other, for the memory that each keeps
-        courses = map(list, courses)
-    three = list(zip(*courses, strict=False))  # as far as all of them go
+        trajectories = map(list, trajectories)
+    three = list(zip(*trajectories, strict=False))  # as far as all of them go
     return Replica(
         _stacked(whole for whole, _, _ in three),
         _stacked(States(*(0.5 * (x + y) - w for w, x, y in zip(*at, strict=True))) for at in three),
     )
 
 
-def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
+def trajectory(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
     """Follow the descent on some halves of the samples of a replica.
 
     Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d. At alpha = inf each step has
@@ -215,7 +217,7 @@ class _Population:
     def _order(self, latent: Latent) -> Int[np.ndarray, "L n"] | None:
         """Return the order in which the tokens of each sample are followed.
 
-        To a symmetric network all orders are alike: the located tokens are then the first ones,
+        To a symmetric network all orders are alike: the informative tokens are then the first ones,
         whose noise is spread evenly with them.
         """
         training, task = self._training, self._training.task
@@ -223,9 +225,9 @@ class _Population:
             if not task.shuffled:
                 return None
             return np.concatenate([half.order(task.length) for half in self._normals], axis=1)
-        if task.shuffled or "located" not in latent:
+        if task.shuffled or "informative" not in latent:
             return None
-        return np.argsort(latent["located"].T == 0, axis=0, kind="stable")
+        return np.argsort(latent["informative"].T == 0, axis=0, kind="stable")
 
     def _projections(
         self,

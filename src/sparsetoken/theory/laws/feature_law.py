@@ -70,7 +70,7 @@ class FeatureLaw:
         return cls(amounts, amplitudes, labels, weights / weights.sum(), none, exact=True)
 
     @property
-    def featureless(self) -> bool:
+    def vanishes(self) -> bool:
         """Whether all features vanish."""
         return not self.C.any() and not self.a.any()
 

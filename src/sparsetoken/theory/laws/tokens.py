@@ -174,7 +174,7 @@ class Layout:
     Sharp weights depend on the few largest tokens. Drawn as order statistics, taking
     turns between the groups, those stand in the first and best dimensions of a
     Sobol sequence: its error falls 10 to 100 times against one dimension per token.
-    The sums over small tokens, which rule blunt weights, come after the largest token.
+    The sums over small tokens, which rule nearly equal weights, come after the largest token.
 
     All tokens of a group of up to `most` are drawn. The columns of each group are those of the
     tokens, then those of the sums.

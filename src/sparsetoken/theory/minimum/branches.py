@@ -144,7 +144,7 @@ def _add(known: list[Solution], found: Solution) -> None:
     """Add a solution unless it is known, or is none while another is one."""
 
     def holds(one: Solution) -> bool:
-        return not one.ran_away and one.residual < _ROUGH
+        return not one.diverged and one.residual < _ROUGH
 
     if not holds(found) and known:
         return
@@ -198,7 +198,7 @@ def _lowest(
 
 
 def _rank(problem: Minimization, rough: Solution) -> tuple[bool, float]:
-    unstable = not rough.ran_away and Equations(problem, _COARSE, 0).replicon(rough.means) > 1
+    unstable = not rough.diverged and Equations(problem, _COARSE, 0).replicon(rough.means) > 1
     return unstable, float(rough.means.of["loss"]) + penalty_of(problem, rough)
 
 
@@ -241,7 +241,7 @@ def _refined(
             solution = _guarded(equations, state, slow)
             found.append(_outcome(equations, solution, scramble))
             state = solution.state
-            if solution.ran_away:
+            if solution.diverged:
                 return _ended(problem, found, tolerance)
         result = _ended(problem, found, tolerance)
         if not result.open:
@@ -257,10 +257,10 @@ def _guarded(equations: Equations, state: State, slow: bool) -> Solution:
     wait = 6 if slow else 1
     solution = solve(equations, state, tolerance=_SOLVED, wait=wait, slow=slow)
     for _ in range(0 if equations.problem.convex else _GUARDS):
-        if solution.ran_away or (x := lowest(equations, solution)) is None:
+        if solution.diverged or (x := lowest(equations, solution)) is None:
             break
         again = solve(equations, solution.state, x, tolerance=_SOLVED, most=_MOST, wait=1)
-        if again.ran_away or again.residual > _SOLVED:
+        if again.diverged or again.residual > _SOLVED:
             break
         solution = again
     return solution
@@ -273,7 +273,7 @@ def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
     names = problem.columns, problem.weights, problem.task.directions
     weights = Weights.of_columns(order.M, gram, c, *names)
     error, replicon, jumps = math.nan, math.nan, np.zeros_like(gram)
-    if not solution.ran_away:
+    if not solution.diverged:
         error = _test_error(equations, solution, scramble)
         replicon = equations.replicon(solution.means)
         jumps = jumps if problem.convex else jumps_of(equations, solution)
@@ -351,7 +351,7 @@ def _status(
     tolerance: float,
 ) -> tuple[Status, bool]:
     """Return a status, and whether more bags may give another one."""
-    if any(one.solution.ran_away for one in found):
+    if any(one.solution.diverged for one in found):
         remedy = (
             "The weights run away. Give the further weights a ridge (ridge_c), or larger ridges."
         )

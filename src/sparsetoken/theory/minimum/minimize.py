@@ -14,7 +14,7 @@ from sparsetoken.model.minimum import STARTS, Minimum, minimization_of, start_of
 from sparsetoken.model.values import broadcast
 from sparsetoken.results.outcomes import MinimumPrediction
 from sparsetoken.results.record import stacked
-from sparsetoken.work import solved
+from sparsetoken.work import map_points
 
 TOLERANCE = 1e-2
 
@@ -96,7 +96,7 @@ def minimize(
         loads.setdefault(_of_all_loads((task, own)), []).append(own.alpha)
     # What is found at one load starts the search at its neighbours: all of them are the call.
     points = [(*point, tuple(loads[_of_all_loads(point)])) for point in grid.points]
-    rows = solved(
+    rows = map_points(
         functools.partial(_each, starts=tuple(starts), tolerance=tolerance),
         points,
         call=["minimize", [*starts], tolerance],

@@ -30,7 +30,7 @@ class Solution(NamedTuple):
     means: Means
     residual: float
     iterations: int
-    ran_away: bool
+    diverged: bool
 
     @property
     def order(self) -> Order:

@@ -35,7 +35,7 @@ from sparsetoken.theory.oracle.bayes import (
 from sparsetoken.theory.oracle.task_learning import check_metric, solve
 from sparsetoken.theory.oracle.token_sums import check_length
 from sparsetoken.theory.spectrum import whitened
-from sparsetoken.work import solved
+from sparsetoken.work import map_points
 
 _APART = 0.1  # squared cosines of scrambles that take different solutions for the likeliest
 _MOST_TASK_POINTS = 2**14  # for a task: all pairs of bags and hypotheses are held in part
@@ -177,7 +177,7 @@ def learning_error(
     if not isinstance(problem, SparseTokenProblem):
         check_problem(problem)
     grid = broadcast(problem, _Samples(alpha))
-    rows = solved(
+    rows = map_points(
         functools.partial(_errors, nodes=points),
         grid.points,
         call=["learning_error", points],

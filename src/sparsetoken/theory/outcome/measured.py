@@ -16,7 +16,7 @@ from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Record
 from sparsetoken.results.record import over_rows
 from sparsetoken.theory.laws.feature_law import FeatureLaw
-from sparsetoken.theory.outcome.scores import ScoreLaw
+from sparsetoken.theory.outcome.scores import ScoreDistribution
 from sparsetoken.theory.saddle.covariances import Pull
 from sparsetoken.theory.saddle.equations import Load, SaddleEquations
 from sparsetoken.theory.saddle.loss_means import Means, OrderParameters
@@ -65,9 +65,9 @@ def solutions(equations: SaddleEquations, saddle: SaddlePoint) -> tuple[Solution
     return common, own
 
 
-def scores_on(nodes: FeatureLaw, state: OrderParameters) -> ScoreLaw:
+def scores_on(nodes: FeatureLaw, state: OrderParameters) -> ScoreDistribution:
     """Return the scores of a readout on data with the directions and covariances of the nodes."""
-    return ScoreLaw.of(nodes, state.p, state.b, state.q)
+    return ScoreDistribution.of(nodes, state.p, state.b, state.q)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -80,12 +80,12 @@ class Scored:
     solution: Solution
     loss: Loss
     nodes: FeatureLaw
-    fitted: ScoreLaw
-    new: ScoreLaw
+    fitted: ScoreDistribution
+    new: ScoreDistribution
     known_auc: float | None = None
 
     @functools.cached_property
-    def after_fit(self) -> ScoreLaw:
+    def after_fit(self) -> ScoreDistribution:
         """Scores whose sign is that of fitted samples, from those of new data like them.
 
         Equation: learned-error. y z* < 0 where the score of a new sample is beyond the point that
@@ -157,7 +157,7 @@ class Measured:
         values = np.array([one.new.test_error() for one in self._scrambles])
         return math.hypot(float(stated_error(values)), self._unseen(self._whole.new, self.tested))
 
-    def _unseen(self, scores: ScoreLaw, law: FeatureLaw) -> float:
+    def _unseen(self, scores: ScoreDistribution, law: FeatureLaw) -> float:
         return 0.0 if self.drawn or law.exact else scores.unseen_error()
 
     @functools.cached_property

@@ -25,7 +25,7 @@ _VALUES = 2**15  # of densities at a time: they stay in the cache
 
 
 @dataclasses.dataclass(frozen=True)
-class ScoreLaw:
+class ScoreDistribution:
     """A mixture of normals for each class: score | node ~ N(mean, width^2).
 
     Equation: score-law. The law of the features may differ from the one the readout was
@@ -49,14 +49,14 @@ class ScoreLaw:
     @classmethod
     def of(
         cls, law: FeatureLaw, p: Float[np.ndarray, " J"], b: float, q: Float[np.ndarray, " K"]
-    ) -> ScoreLaw:
+    ) -> ScoreDistribution:
         """Return the scores on features of a law; p, b and q are as of `OrderParameters`."""
         variance = float(p @ law.covariance @ p) + law.C**2 @ q
         width = np.sqrt(np.maximum(variance, 0.0))
         return cls(law.a @ p + b, width, law.y, law.weight, exact=law.exact)
 
     @classmethod
-    def of_overlaps(cls, law: FeatureLaw, w: Overlaps) -> ScoreLaw:
+    def of_overlaps(cls, law: FeatureLaw, w: Overlaps) -> ScoreDistribution:
         """Return the scores of readout w on features of isotropic tokens."""
         q = np.array([w.orthogonal**2 + w.noise**2])
         return cls.of(law, np.array([w.query, w.orthogonal]), w.bias, q)
@@ -140,7 +140,7 @@ class ScoreLaw:
         fine, rough = np.trapezoid(true, false), np.trapezoid(true[::2], false[::2])
         return float(fine + (fine - rough) / 3)
 
-    def _first_nodes(self) -> ScoreLaw:
+    def _first_nodes(self) -> ScoreDistribution:
         """Return a quarter of the nodes of each class and scramble, or as many as are enough."""
         classes = [np.flatnonzero(self.y[0] == label) for label in (1, -1)]
         counts = [max(_NODES_FOR_AUC, len(at) // 4) for at in classes]
@@ -148,7 +148,7 @@ class ScoreLaw:
             return self
         few = np.concatenate([at[:count] for at, count in zip(classes, counts, strict=True)])
         parts = (x[:, few] for x in (self.mean, self.width, self.y, self.weight))
-        return ScoreLaw(*parts)
+        return ScoreDistribution(*parts)
 
     def _smooth_area(self) -> float | None:
         """Return the area from both densities on evenly spaced scores, None if that takes many.

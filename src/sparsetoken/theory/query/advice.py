@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparsetoken.model.problem import SparseTokenProblem
 
-_BLUNT = 0.2  # of the sharpness: the weights of two tokens then seldom differ by a half
+_LOW = 0.2  # of the sharpness: the weights of two tokens then seldom differ by a half
 
 
 def turning_away(problem: SparseTokenProblem, cosine: float) -> str:
@@ -18,12 +18,12 @@ def turning_away(problem: SparseTokenProblem, cosine: float) -> str:
     return f"{text} {remedy}"
 
 
-def blunt(problem: SparseTokenProblem, sharpness: float, remedy: str) -> str:
+def low_sharpness(problem: SparseTokenProblem, sharpness: float, remedy: str) -> str:
     """Return advice about a query of softmax attention of this sharpness; "" if it is large."""
-    if problem.length == 1 or sharpness >= _BLUNT:
+    if problem.length == 1 or sharpness >= _LOW:
         return ""
     return (
-        f"The query is blunt: its sharpness {sharpness:.3g} is far below 1, so that all "
+        f"The sharpness of the query, {sharpness:.3g}, is far below 1, so that all "
         "tokens have nearly equal weights and attention is close to mean pooling. "
         f"Raise {remedy}."
     )

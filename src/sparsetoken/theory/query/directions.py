@@ -10,7 +10,7 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, TwoSteps
 from sparsetoken.model.tokens import Isotropic
 from sparsetoken.results import CONVERGED, Status, StatusCode
-from sparsetoken.theory.query.distribution import query_law
+from sparsetoken.theory.query.distribution import query_distribution
 from sparsetoken.theory.spectrum import spectrum_of
 
 LEAST_DIRECTIONS = 50.0
@@ -60,7 +60,7 @@ def effective_directions(problem: SparseTokenProblem, query: TwoSteps | Query) -
     if isinstance(query, Query):
         mean, variance = _moments_beside(S, xi, query.cosine)
         return 2 * mean**2 / variance if variance > 0 else math.inf
-    law = query_law(problem, query)
+    law = query_distribution(problem, query)
     Q, m = law.scatter, law.mean
     mean = float(S @ (m**2 + Q))
     variance = 2 * float(np.sum((S * Q) ** 2)) + 4 * float(Q @ (S * m) ** 2)

@@ -17,7 +17,7 @@ from sparsetoken.theory.spectrum import TokenSpectrum, spectrum_of
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class QueryLaw:
+class QueryDistribution:
     """A query q ~ N(mean, scatter), in the coordinates of a `TokenSpectrum`.
 
     The scatter, by its diagonal, is that of a random direction, or the noise of
@@ -43,7 +43,7 @@ class QueryLaw:
         return float(self.mean @ spectrum.signal)
 
 
-def query_law(problem: SparseTokenProblem, query: Query | TwoSteps) -> QueryLaw:
+def query_distribution(problem: SparseTokenProblem, query: Query | TwoSteps) -> QueryDistribution:
     """Return the law of the query of a model.
 
     Raises
@@ -57,10 +57,10 @@ def query_law(problem: SparseTokenProblem, query: Query | TwoSteps) -> QueryLaw:
     spectrum = spectrum_of(problem)
     if query.vector is not None:
         q = spectrum.turned(np.array(query.vector))
-        law = QueryLaw(q, np.zeros(len(q)), query.sharpness)
+        law = QueryDistribution(q, np.zeros(len(q)), query.sharpness)
     else:  # a unit vector, whose rest is uniform beside the signal
         xi = spectrum.signal
-        law = QueryLaw(s * xi, (1 - s**2) * (1 - xi**2) / (len(xi) - 1), query.sharpness)
+        law = QueryDistribution(s * xi, (1 - s**2) * (1 - xi**2) / (len(xi) - 1), query.sharpness)
     require_varying(law.width(spectrum))
     return law
 
@@ -142,7 +142,7 @@ def second_step(
     return (along + pulled * first.along * S) * mu, scatter
 
 
-def trained_law(problem: SparseTokenProblem, steps: TwoSteps) -> tuple[QueryLaw, float]:
+def trained_law(problem: SparseTokenProblem, steps: TwoSteps) -> tuple[QueryDistribution, float]:
     """Return the law of the query after two gradient steps, and the cosine of w1.
 
     The query is in units of its step eta_q beta, of which squares may underflow.
@@ -151,7 +151,7 @@ def trained_law(problem: SparseTokenProblem, steps: TwoSteps) -> tuple[QueryLaw,
     mean, scatter = second_step(problem, steps, first)
     step = steps.eta_q * steps.beta
     moved = float(step > 0)
-    law = QueryLaw(moved * mean, moved * scatter / first.samples, 0.0)
+    law = QueryDistribution(moved * mean, moved * scatter / first.samples, 0.0)
     sharpness = steps.beta * step * law.width(spectrum_of(problem))
     law = dataclasses.replace(law, sharpness=sharpness)
     return law, first.along * problem.strength / first.norm if first.norm > 0 else 0.0

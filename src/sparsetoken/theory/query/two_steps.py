@@ -14,12 +14,12 @@ from sparsetoken.model.tokens import Isotropic
 from sparsetoken.model.values import broadcast
 from sparsetoken.results import Alignment
 from sparsetoken.results.record import stacked
-from sparsetoken.theory.query.advice import blunt, turning_away
+from sparsetoken.theory.query.advice import low_sharpness, turning_away
 from sparsetoken.theory.query.directions import limit_status
 from sparsetoken.theory.query.distribution import first_step, second_step, trained_law
 from sparsetoken.theory.query.finite_dimension import align_at
 from sparsetoken.theory.spectrum import spectrum_of
-from sparsetoken.work import solved
+from sparsetoken.work import map_points
 
 
 def align(
@@ -81,7 +81,7 @@ def align(
     require_problem(problem)
     require_steps(steps)
     grid = broadcast(problem, steps)
-    rows = solved(
+    rows = map_points(
         functools.partial(_alignments, dimension=dimension),
         grid.points,
         call=["align", dimension],
@@ -102,7 +102,7 @@ def _alignments(
         found = alignment_of(problem, steps, dimension)
         advice = (
             turning_away(problem, float(found.cosine)),
-            blunt(problem, float(found.sharpness), "eta_q or beta"),
+            low_sharpness(problem, float(found.sharpness), "eta_q or beta"),
         )
         rows.append(dataclasses.replace(found, notes=(*found.notes, *filter(None, advice))))
     return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sparsetoken.model.models import Attention, Model, require_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, TwoSteps, query_cosines
-from sparsetoken.theory.query.advice import blunt, turning_away
+from sparsetoken.theory.query.advice import low_sharpness, turning_away
 from sparsetoken.theory.query.two_steps import alignment_of
 
 
@@ -36,5 +36,5 @@ def advice_on(problem: SparseTokenProblem, model: Model, query: Query | None) ->
     found = isinstance(model.query, TwoSteps)
     away = turning_away(problem, query.cosine) if found else ""
     remedy = "eta_q or beta" if found else "the sharpness"
-    pools = blunt(problem, query.sharpness, remedy) if isinstance(model, Attention) else ""
+    pools = low_sharpness(problem, query.sharpness, remedy) if isinstance(model, Attention) else ""
     return tuple(filter(None, (away, pools)))

@@ -11,7 +11,7 @@ from sparsetoken.losses import Loss
 from sparsetoken.theory.laws.feature_law import FeatureLaw
 from sparsetoken.theory.laws.tokens import TokenFeatures
 from sparsetoken.theory.outcome.measured import Scored, Solution, scores_on
-from sparsetoken.theory.outcome.scores import ScoreLaw
+from sparsetoken.theory.outcome.scores import ScoreDistribution
 from sparsetoken.theory.saddle.covariances import Covariances, Directions
 from sparsetoken.theory.saddle.equations import SaddleEquations
 from sparsetoken.theory.saddle.loss_means import OrderParameters
@@ -59,7 +59,9 @@ class Features(abc.ABC):
         """Return the number of samples of these equations at a load n1/d."""
         return alpha * self._dimension
 
-    def scores(self, nodes: FeatureLaw, state: OrderParameters, first: int = 0) -> ScoreLaw:
+    def scores(
+        self, nodes: FeatureLaw, state: OrderParameters, first: int = 0
+    ) -> ScoreDistribution:
         """Return the scores of a readout on data with these nodes, from the `first` scramble on."""
         return scores_on(nodes, state)
 

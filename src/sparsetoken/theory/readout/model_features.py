@@ -23,7 +23,7 @@ from sparsetoken.theory.laws.feature_law import FeatureLaw
 from sparsetoken.theory.laws.of_model import feature_law, features_of
 from sparsetoken.theory.laws.tokens import TokenFeatures
 from sparsetoken.theory.outcome.measured import Scored, Solution
-from sparsetoken.theory.query.distribution import QueryLaw, query_law
+from sparsetoken.theory.query.distribution import QueryDistribution, query_distribution
 from sparsetoken.theory.readout.features import Features, isotropic
 from sparsetoken.theory.saddle.covariances import Covariances, Directions
 from sparsetoken.theory.saddle.loss_means import OrderParameters
@@ -193,7 +193,7 @@ class QueriedFeatures(ModelFeatures):
             remedy = "Simulate it with st.simulate, or leave between out."
             legal = f"without a between covariance for {type(model).__name__}, whose weights see it"
             raise InvalidInput("tokens", legal, problem.tokens, remedy)
-        self._query = query_law(problem, model.query)
+        self._query = query_distribution(problem, model.query)
         self._width = self._query.width(self.spectrum)
         S, B = self.spectrum.within, self.spectrum.between
         directions = _directions(self._query, self.spectrum.signal, S, self._width)
@@ -233,7 +233,9 @@ class QueriedFeatures(ModelFeatures):
         return Overlaps(float(w_1), float(w_2), rest, solution.state.b)
 
 
-def _directions(query: QueryLaw, xi: np.ndarray, S: np.ndarray, width: float) -> Directions:
+def _directions(
+    query: QueryDistribution, xi: np.ndarray, S: np.ndarray, width: float
+) -> Directions:
     """Return (xi, S q/sigma, q/|q|).
 
     The last is asked for, but no feature moves along it. A part is 0 where sigma or |q| is 0.

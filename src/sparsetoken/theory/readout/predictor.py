@@ -84,7 +84,7 @@ class Predictor:
         self._like = None  # a chain of predictors would keep them all
 
     def _prediction(self, readout: Readout, tolerance: float) -> Prediction:
-        if self._first.featureless:
+        if self._first.vanishes:
             return self._with_query(self._without_features(readout))
         stage = self._stage(readout)
         if not stage.status.converged:

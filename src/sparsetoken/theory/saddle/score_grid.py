@@ -18,7 +18,7 @@ from sparsetoken.losses import Loss
 from sparsetoken.losses.base import Smoothed
 from sparsetoken.losses.gaussian_means import smoothed_rows
 
-_SHAPES = ((16, 8), (32, 16), (64, 32))  # points in m and in log C; blunt queries need few
+_SHAPES = ((16, 8), (32, 16), (64, 32))  # points in m and in log C; low sharpness needs few
 # Shares of the largest coefficient: of the last ones at most, and of those that are left out.
 # Errors of means over nodes are far smaller, since those at the nodes have either sign.
 _RESOLVED, _NEGLIGIBLE = 1e-6, 1e-7

@@ -23,12 +23,12 @@ from sparsetoken.theory.accuracy import Accuracy
 from sparsetoken.theory.laws.feature_law import FeatureLaw
 from sparsetoken.theory.laws.of_model import features_of
 from sparsetoken.theory.query.directions import limit_status
-from sparsetoken.theory.query.distribution import query_law
+from sparsetoken.theory.query.distribution import query_distribution
 from sparsetoken.theory.query.working import advice_on, working_query
 from sparsetoken.theory.separability.search import separation_of
 from sparsetoken.theory.separability.violation import Separation, least_violation
 from sparsetoken.theory.spectrum import gain, spectrum_of
-from sparsetoken.work import solved
+from sparsetoken.work import map_points
 
 _NOT_SOLVED = Status(
     StatusCode.MAX_ITERATIONS,
@@ -110,7 +110,7 @@ def capacity(
     require_problem(problem)
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     grid = broadcast(problem, model)
-    rows = solved(
+    rows = map_points(
         functools.partial(_capacities, tolerance=tolerance),
         grid.points,
         call=["capacity", tolerance],
@@ -163,7 +163,7 @@ def capacity_of(
     stronger = gain(spectrum.within, spectrum.signal)  # refuses an S_w without an inverse
     if spectrum.has_effect:
         return _no_limit(_SHARED_EFFECT)
-    law = query_law(problem, model.query)
+    law = query_distribution(problem, model.query)
     width = law.width(spectrum)
     cosine = law.overlap(spectrum) / (width * stronger) if width > 0 else 0.0
     turned = Query(max(-1.0, min(1.0, cosine)), law.sharpness)
@@ -179,7 +179,7 @@ def _of_one(
     """Return the capacity of the features of isotropic tokens with a known query."""
     found = features_of(model, problem, query)
     if isinstance(found, FeatureLaw):
-        if found.featureless:
+        if found.vanishes:
             return Capacity(0.0, 0.0, 0.0, 0, CONVERGED)
         separation = least_violation(found)
     elif found.network.sees_mean:

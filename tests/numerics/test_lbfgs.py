@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsetoken.numerics.descents import descend_together
+from sparsetoken.numerics.lbfgs import descend_together
 
 
 def test_descents_find_the_minima_of_several_functions() -> None:

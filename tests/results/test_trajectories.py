@@ -1,4 +1,4 @@
-"""Tables of courses of networks."""
+"""Tables of trajectories of networks."""
 
 import numpy as np
 import pytest
