@@ -377,7 +377,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(
-    ("place", "own"), [("tasks", set()), ("networks", {"Architecture", "Network"})]
+    ("place", "own"), [("tasks", set()), ("networks", {"Architecture", "Network", "QueryNetwork"})]
 )
 def test_every_task_and_network_with_every_argument_is_tried(place, own):
     made = getattr(st, place)

@@ -84,12 +84,8 @@ def execute(arguments: Sequence[str]) -> int:
         message(f"Error: {error}")
         return 2
     except CycloptsError as error:
-        given_words = [first, second] if known is BAGS else [first]
-        words = [
-            "sparsetoken",
-            *(word for word in given_words if word in {*known, "bags"}),
-            "--help",
-        ]
+        names = [first, second] if known is BAGS else [first] * (first in known)
+        words = ["sparsetoken", *(name for name in names if name[:1] not in ("", "-")), "--help"]
         message(f"Error: {error} See {' '.join(words)}.")
         return 2
     except Failure as error:

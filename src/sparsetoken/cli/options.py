@@ -71,13 +71,13 @@ def number(help: str, group: Any = None, **more: Any) -> Option:
     """Return an option for numbers."""
     if group is not None:  # a group of None would hide the option in the help
         more["group"] = group
-    look = {"metavar": "NUMBER"} | more
-    return Option(help=help, converter=_read, allow_leading_hyphen=True, **look)
+    look: dict[str, Any] = {"metavar": "NUMBER", "allow_leading_hyphen": True} | more
+    return Option(help=help, converter=_read, **look)
 
 
 def word(help: str, group: Any = None, **more: Any) -> Option:
     """Return an option for words."""
-    return number(help, group, metavar="WORD", **more)
+    return number(help, group, metavar="WORD", allow_leading_hyphen=False, **more)
 
 
 def declared(kind: Any, name: str, group: Any = None) -> Option:
