@@ -414,7 +414,7 @@ def test_the_digest_of_the_source_is_that_of_its_files_wherever_they_are(tmp_pat
     assert digest_of_files(copy) == digest_of_source()
     (copy / "theory" / "predict.pyc").write_bytes(b"compiled")
     assert digest_of_files(copy) == digest_of_source()
-    file = copy / "theory" / "readout" / "equations.py"
+    file = copy / "theory" / "saddle" / "equations.py"
     content = file.read_bytes()
     file.write_bytes(content.replace(b"0", b"1", 1))
     assert digest_of_files(copy) != digest_of_source()

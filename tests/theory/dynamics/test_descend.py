@@ -235,7 +235,7 @@ def test_the_query_of_a_descent_is_frozen_by_two_calls():
     found = predict(PROBLEM, Attention(queries), Readout(alpha1=2.0), tolerance=0.05)
     assert found.cosine.tolist() == weights.cosines[:, -1, 0, 0].tolist()
     with pytest.raises(
-        InvalidInput, match=r"a Query or TwoSteps; .*trajectory\.weights\.query\(beta\)"
+        InvalidInput, match=r"a Query or TwoSteps; .*descend\(\.\.\.\)\.weights\.query\(beta\)"
     ):
         Attention(descent)
 

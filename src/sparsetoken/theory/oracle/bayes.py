@@ -40,7 +40,7 @@ class BayesError(Record):
         "The change from half the lattice where sums of tokens have a law on a lattice (R = 1), "
         "the error over 8 scrambles where tokens are drawn, 0 for R = L."
     )
-    status: Status = quantity("How the computation ended.")
+    status: Status = quantity("How the computation ended.", objects=True)
 
 
 @np.errstate(under="ignore")

@@ -64,7 +64,7 @@ class LearningError(Record):
         "equation has several solutions."
     )
     numerical_error: Numbers = quantity("Of `test_error`.")
-    status: Status = quantity("How the computation ended.")
+    status: Status = quantity("How the computation ended.", objects=True)
     directions: tuple[str, ...] = quantity(
         "Names of the directions of a task; empty for a single signal.", column=None, default=()
     )

@@ -63,7 +63,7 @@ class Representation(Record):
     numerical_error: Numbers = quantity(
         "Change of the test error from half the lattice; 0 in closed form."
     )
-    status: Status = quantity("How the computation ended.")
+    status: Status = quantity("How the computation ended.", objects=True)
 
 
 @np.errstate(under="ignore")

@@ -63,7 +63,7 @@ class CriticalStrength(Record):
     numerical_error: Numbers = quantity(
         "Of the strength: that of the test error, divided by its slope in theta."
     )
-    status: Status = quantity("How the computation ended.")
+    status: Status = quantity("How the computation ended.", objects=True)
 
 
 @np.errstate(under="ignore")
