@@ -11,7 +11,7 @@ from scipy import linalg
 
 from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.numerics.conjugate import ConjugateDirections
-from sparsetoken.numerics.newton_readout import Iterate, Pointwise, newton
+from sparsetoken.numerics.newton_readout import NewtonIterate, Pointwise, newton
 
 MAX_NEWTON = 200
 MAX_OUTER = 100
@@ -23,7 +23,7 @@ FAR = 500.0  # exp(-FAR) is still above zero in float64
 _GRID = np.concatenate([-np.geomspace(1e3, 1e-3, 30), [0.0], np.geomspace(1e-3, 1e3, 30)])
 
 
-Solution = tuple[Iterate, float, int]
+Solution = tuple[NewtonIterate, float, int]
 """A point, its residual, and the steps that led there."""
 
 
@@ -226,7 +226,7 @@ def _least_squares(F: np.ndarray, y: np.ndarray, loss: ConvexLoss) -> Solution:
     scale = max(float(linalg.norm(F) * linalg.norm(first)), 1e-300)
     level = max(float(np.abs(first).mean()), 1e-300)
     residual = max(linalg.norm(F.T @ p) / scale, abs(p.mean()) / level)
-    return Iterate(w, b, z), float(residual), 1
+    return NewtonIterate(w, b, z), float(residual), 1
 
 
 def _tall_least_squares(F: np.ndarray, goal: np.ndarray) -> np.ndarray | None:
@@ -259,7 +259,9 @@ def _smooth(
 ) -> Solution:
     """Newton by conjugate gradients; where the features are too ill-conditioned, by factors."""
 
-    def solve(F: np.ndarray, start: Iterate, conjugate: ConjugateDirections | None) -> Solution:
+    def solve(
+        F: np.ndarray, start: NewtonIterate, conjugate: ConjugateDirections | None
+    ) -> Solution:
         return newton(
             F,
             lambda z: loss.slope(y, z),
@@ -272,7 +274,7 @@ def _smooth(
         )
 
     F = matrix.moved
-    point, done = Iterate.origin(F), 0
+    point, done = NewtonIterate.origin(F), 0
     if min(F.shape) >= LARGE and loss.curvature(y, np.zeros_like(y)).all():
         point, residual, done = solve(F, point, ConjugateDirections(F, ridge))
         if residual <= tolerance:
@@ -295,7 +297,7 @@ def _rotated(F: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     return np.ascontiguousarray(R.T), Q
 
 
-def _unrotated(point: Iterate, basis: np.ndarray | None) -> Iterate:
+def _unrotated(point: NewtonIterate, basis: np.ndarray | None) -> NewtonIterate:
     return point if basis is None else point._replace(w=basis @ point.w)
 
 
@@ -311,7 +313,7 @@ def _kinked(
     the inner problem is not solved: its slopes are rounded to about 1e-16 |z| / v.
     """
     F, basis = _rotated(F)
-    point, p, total, last, agreed = Iterate.origin(F), np.zeros(len(y)), 0, np.inf, 0
+    point, p, total, last, agreed = NewtonIterate.origin(F), np.zeros(len(y)), 0, np.inf, 0
     v = _first_width(F, ridge)
     for _ in range(MAX_OUTER):
         slope, bend = _envelope_slopes(loss, y, p, v)

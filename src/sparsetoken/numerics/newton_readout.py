@@ -18,7 +18,7 @@ ROUNDING = 1e-14  # keeps the Newton matrix positive where rounding would not
 Pointwise = Callable[[np.ndarray], np.ndarray]
 
 
-class Iterate(NamedTuple):
+class NewtonIterate(NamedTuple):
     """A readout and its scores z = F w + b."""
 
     w: np.ndarray
@@ -26,13 +26,13 @@ class Iterate(NamedTuple):
     z: np.ndarray
 
     @classmethod
-    def origin(cls, F: np.ndarray) -> Iterate:
+    def origin(cls, F: np.ndarray) -> NewtonIterate:
         """Return w = 0, b = 0."""
         return cls(np.zeros(F.shape[1]), 0.0, np.zeros(len(F)))
 
-    def moved(self, step: Iterate, t: float) -> Iterate:
+    def moved(self, step: NewtonIterate, t: float) -> NewtonIterate:
         """Return the point t steps further."""
-        return Iterate(self.w + t * step.w, self.b + t * step.b, self.z + t * step.z)
+        return NewtonIterate(self.w + t * step.w, self.b + t * step.b, self.z + t * step.z)
 
 
 def newton(
@@ -40,11 +40,11 @@ def newton(
     slope: Pointwise,
     curvature: Pointwise,
     ridge: float,
-    start: Iterate,
+    start: NewtonIterate,
     tolerance: float,
     max_steps: int,
     conjugate: ConjugateDirections | None = None,
-) -> tuple[Iterate, float, int]:
+) -> tuple[NewtonIterate, float, int]:
     """Minimise ``mean_i l_i(F_i w + b) + (ridge/2) |w|^2``, ridge > 0, from `start`.
 
     Slope and curvature map scores (n,) to l_i' and l_i'' >= 0. The Newton systems are solved by
@@ -69,7 +69,7 @@ def newton(
             direction = conjugate.solve(bend, grad_w, grad_b, ACCURACY)
             if direction is None:
                 break
-            step = Iterate(*direction, F @ direction[0] + direction[1])
+            step = NewtonIterate(*direction, F @ direction[0] + direction[1])
         t = _line_search(here, step, p, slope, ridge)
         here = here.moved(step, t)
         if steps % 10 == 9:  # rounding adds up in updated scores
@@ -88,7 +88,7 @@ def _residual(
 
 def _direction(
     F: np.ndarray, bend: np.ndarray, ridge: float, grad_w: np.ndarray, grad_b: float
-) -> Iterate:
+) -> NewtonIterate:
     """Solve the Newton system by elimination of w.
 
     The bias has no ridge, and its curvature vanishes where no l_i'' is positive. A floor
@@ -105,7 +105,7 @@ def _direction(
     schur = max(D.sum() - cross @ both[:, 1], 0.01 * abs(grad_b))
     db = -(grad_b - cross @ both[:, 0]) / schur if schur > 0 else 0.0
     dw = -both[:, 0] - db * both[:, 1]
-    return Iterate(dw, db, F @ dw + db)
+    return NewtonIterate(dw, db, F @ dw + db)
 
 
 def gram(F: np.ndarray, D: np.ndarray) -> np.ndarray:
@@ -120,7 +120,7 @@ def gram(F: np.ndarray, D: np.ndarray) -> np.ndarray:
 
 
 def _line_search(
-    here: Iterate, step: Iterate, p: np.ndarray, slope: Pointwise, ridge: float
+    here: NewtonIterate, step: NewtonIterate, p: np.ndarray, slope: Pointwise, ridge: float
 ) -> float:
     """Return t > 0 where the derivative along the step has lost 90% of its size.
 

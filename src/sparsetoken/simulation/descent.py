@@ -35,7 +35,7 @@ LARGEST = 10**9
 DIMENSION = 1000
 
 
-class State(NamedTuple):
+class DescentState(NamedTuple):
     """Weights, and the mean loss of the training set."""
 
     U: Float[np.ndarray, "d m"]
@@ -111,7 +111,7 @@ def _new_bags(dimension: int) -> int:
     return 2 * draws_for(dimension)
 
 
-def followed(data: TokenData, training: Training) -> Iterator[State]:
+def followed(data: TokenData, training: Training) -> Iterator[DescentState]:
     """Yield the weights at the start and after each step."""
     now = Iterate.start([data.start()], training.start_c)
     for t in range(training.steps + 1):
@@ -120,7 +120,7 @@ def followed(data: TokenData, training: Training) -> Iterator[State]:
         if not largest <= LARGEST_VALUE:
             return
         loss, by_U, by_c = data.gradient(U, c, t)
-        yield State(U, c, loss)
+        yield DescentState(U, c, loss)
         if t < training.steps:
             now = gradient_step(training, t, now, [by_U], by_c)
 

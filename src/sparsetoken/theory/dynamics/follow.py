@@ -19,7 +19,7 @@ from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.accuracy import Accuracy, allowed_error
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
-from sparsetoken.theory.dynamics.plan import ATOMS, Plan, atoms_of, plan_of
+from sparsetoken.theory.dynamics.plan import ATOMS, ReplicaPlan, atoms_of, plan_of
 from sparsetoken.theory.dynamics.replica import Replica, States, grouped, run_replica, trajectory
 from sparsetoken.theory.query.directions import LEAST_DIRECTIONS
 from sparsetoken.theory.spectrum import spectrum_of_tokens
@@ -50,7 +50,7 @@ class FollowedDescent:
     few directions carry.
     """
 
-    plan: Plan
+    plan: ReplicaPlan
     replicas: int
     states: States
     groups: States
@@ -106,7 +106,7 @@ def follow(
     return dataclasses.replace(_followed(plan, replicas, tolerance), notes=notes)
 
 
-def _ran(plan: Plan, numbers: range, workers: int) -> list[Replica]:
+def _ran(plan: ReplicaPlan, numbers: range, workers: int) -> list[Replica]:
     """Return replicas."""
 
     def run(some: Sequence[int]) -> list[Replica]:
@@ -116,7 +116,7 @@ def _ran(plan: Plan, numbers: range, workers: int) -> list[Replica]:
 
 
 def _followed(
-    plan: Plan, replicas: list[Replica], tolerance: float, most: int = MOST_SCRAMBLES
+    plan: ReplicaPlan, replicas: list[Replica], tolerance: float, most: int = MOST_SCRAMBLES
 ) -> FollowedDescent:
     """Return what replicas tell together, with at most so many scrambles of nodes."""
     training, groups = plan.training, grouped(replicas, min(_GROUPS, len(replicas)))
@@ -270,7 +270,7 @@ def _wanted(trajectory: FollowedDescent, tolerance: float) -> int:
     return min(MOST_REPLICAS, _GROUPS * math.ceil(wanted / _GROUPS))
 
 
-def _broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
+def _broken_symmetry(plan: ReplicaPlan, tolerance: float) -> tuple[str, ...]:
     """Return what random overlaps of the start would change, if that is above a tolerance.
 
     Random columns have overlaps of order 1/sqrt(d) with the signals, which the limit leaves out.
@@ -307,7 +307,7 @@ def _broken_symmetry(plan: Plan, tolerance: float) -> tuple[str, ...]:
     )
 
 
-def _test_errors(plan: Plan, change: np.ndarray | None = None) -> np.ndarray:
+def _test_errors(plan: ReplicaPlan, change: np.ndarray | None = None) -> np.ndarray:
     training = plan.training
     if change is not None:
         start = training.start.copy()
@@ -317,7 +317,7 @@ def _test_errors(plan: Plan, change: np.ndarray | None = None) -> np.ndarray:
     return network_outcome(training.network, training.task, *states.weights).test_error
 
 
-def silent_layers(plan: Plan) -> tuple[str, ...]:
+def silent_layers(plan: ReplicaPlan) -> tuple[str, ...]:
     """Return which layers no other layer reads from the start to the end, if any.
 
     What is written along a column has projections on others in proportion to their inner products.
@@ -348,7 +348,7 @@ def silent_layers(plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _notes_on_spectrum(plan: Plan) -> tuple[str, ...]:
+def _notes_on_spectrum(plan: ReplicaPlan) -> tuple[str, ...]:
     """Return that eigenvalues are gathered, or few directions carry the covariance, if so.
 
     Gradients bring noise x ~ N(0, S), S = S_w + S_b, whose form x^T S x the limit replaces by its

@@ -59,7 +59,7 @@ class Atoms(NamedTuple):
         return bool(self.between.any())
 
 
-class Plan(NamedTuple):
+class ReplicaPlan(NamedTuple):
     """All that replicas have in common.
 
     The size is the number of samples of each kind in half a replica.
@@ -70,7 +70,7 @@ class Plan(NamedTuple):
     size: int
 
 
-def plan_of(task: Problem, trained: Descent) -> Plan:
+def plan_of(task: Problem, trained: Descent) -> ReplicaPlan:
     """Return the plan of a descent.
 
     Raises
@@ -93,7 +93,7 @@ def plan_of(task: Problem, trained: Descent) -> Plan:
             if training.batches > size:
                 legal = f"at most {size}, the samples of each kind of bag that are followed"
                 raise InvalidInput("batches of a descent", legal, training.batches, "Or simulate.")
-            return Plan(training, spectrum, size)
+            return ReplicaPlan(training, spectrum, size)
     rows_of_all = _BYTES // (2 * sizes[-1] * kinds * 4)
     remedy = "Memory grows as L times the steps and the columns that they move; take fewer steps, "
     columns, parts = len(training.columns), len(spectrum.shares)

@@ -15,7 +15,7 @@ from sparsetoken.model.descent_step import Iterate, gradient_step, tangent
 from sparsetoken.model.network_checks import is_symmetric
 from sparsetoken.numerics.products import few_rows
 from sparsetoken.theory.dynamics.frame import Frame
-from sparsetoken.theory.dynamics.plan import Plan
+from sparsetoken.theory.dynamics.plan import ReplicaPlan
 from sparsetoken.theory.dynamics.samples import EVEN_ROWS, Normals, Samples, Slopes, slopes_of
 
 WHITENED = 64  # samples for each row, of which normals are whitened
@@ -75,7 +75,7 @@ def grouped(replicas: Sequence[Replica], groups: int) -> States:
     return States(*map(means, zip(*parts[0], strict=True), zip(*parts[1], strict=True)))
 
 
-def run_replica(plan: Plan, replica: int, halves: bool = True) -> Replica:
+def run_replica(plan: ReplicaPlan, replica: int, halves: bool = True) -> Replica:
     """Return the trajectory of a replica, and its bias if its halves are followed too.
 
     A mean over n samples has an error of order 1/n in what follows from it. The two halves of
@@ -97,7 +97,7 @@ def run_replica(plan: Plan, replica: int, halves: bool = True) -> Replica:
     )
 
 
-def trajectory(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
+def trajectory(plan: ReplicaPlan, replica: int, halves: tuple[int, ...]) -> States:
     """Follow the descent on some halves of the samples of a replica.
 
     Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d. At alpha = inf each step has
@@ -110,7 +110,7 @@ def _stacked(states: Iterable[States]) -> States:
     return States(*(np.array(part) for part in zip(*states, strict=True)))
 
 
-def _states(plan: Plan, replica: int, halves: tuple[int, ...]) -> Iterator[States]:
+def _states(plan: ReplicaPlan, replica: int, halves: tuple[int, ...]) -> Iterator[States]:
     """Yield the states of a descent, at the start and after each step."""
     training = plan.training
     fresh = training.alpha == math.inf
@@ -168,7 +168,7 @@ class _Population:
     """The samples, and the projections of their tokens on the frames of the weights."""
 
     def __init__(
-        self, plan: Plan, replica: int, halves: tuple[int, ...], step: int | None = None
+        self, plan: ReplicaPlan, replica: int, halves: tuple[int, ...], step: int | None = None
     ) -> None:
         training, atoms, size = plan
         task = training.task

@@ -40,7 +40,7 @@ _LINE = 17  # points of the free energy between two solutions
 _TRIED = ((0.0, 1.0), (0.3, -1.0), (-2.0, 0.5), (3.0, 3.0))  # outputs and targets
 
 
-class Solution(NamedTuple):
+class LearnerState(NamedTuple):
     """What the draws of one scramble give."""
 
     overlap: Float[np.ndarray, "P P"]
@@ -67,7 +67,7 @@ def solve(
     points: int,
     rng: np.random.Generator,
     done: Callable[[float], None],
-) -> Solution:
+) -> LearnerState:
     """Return the solution by the draws of one scramble.
 
     Equation: task-bayes-learner.
@@ -87,7 +87,7 @@ def solve(
     error, oracle = learner.test_error(best), learner.test_error(unit)
     change = error - coarse.test_error(rough)
     done(0.1)
-    return Solution(best, low, error, change, oracle, all(ended for _, ended in found))
+    return LearnerState(best, low, error, change, oracle, all(ended for _, ended in found))
 
 
 def _iterate(

@@ -25,7 +25,7 @@ from sparsetoken.theory.saddle.solve import SaddlePoint, solve_readout
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
-class Solution(NamedTuple):
+class SolvedReadout(NamedTuple):
     """A readout, and what the samples that it was fitted to do to it.
 
     Its mean loss over them is that at the scores after the fit. A readout that fits exactly has
@@ -40,7 +40,9 @@ class Solution(NamedTuple):
     fits_exactly: bool
 
 
-def solutions(equations: SaddleEquations, saddle: SaddlePoint) -> tuple[Solution, list[Solution]]:
+def solutions(
+    equations: SaddleEquations, saddle: SaddlePoint
+) -> tuple[SolvedReadout, list[SolvedReadout]]:
     """Return the solution of all nodes, and that of each scramble, a Newton step away.
 
     l(y, z*) is the envelope less V p^2/2, whose mean is chi times the gradient in chi.
@@ -48,10 +50,10 @@ def solutions(equations: SaddleEquations, saddle: SaddlePoint) -> tuple[Solution
     load, mu = saddle.load, saddle.smoothing
     exactly = isinstance(equations.loss, ExactFit)
 
-    def of(state: OrderParameters, means: Means) -> Solution:
+    def of(state: OrderParameters, means: Means) -> SolvedReadout:
         gradient = means.gradient.mean(axis=0)
         loss = 0.0 if exactly else float(means.value.mean() + gradient[equations.chi] @ state.chi)
-        return Solution(load, mu, state, equations.pull_of(state, gradient), loss, exactly)
+        return SolvedReadout(load, mu, state, equations.pull_of(state, gradient), loss, exactly)
 
     means = equations.means.at(saddle.state, mu)
     common = of(saddle.state, means)
@@ -77,7 +79,7 @@ class Scored:
     An AUC that is known is not computed again.
     """
 
-    solution: Solution
+    solution: SolvedReadout
     loss: Loss
     nodes: FeatureLaw
     fitted: ScoreDistribution
@@ -121,7 +123,7 @@ class Measured:
     drawn: bool = False
 
     @functools.cached_property
-    def solutions(self) -> tuple[Solution, list[Solution]]:
+    def solutions(self) -> tuple[SolvedReadout, list[SolvedReadout]]:
         """The solution of all nodes, and that of each scramble."""
         return solutions(self.equations, self.saddle)
 
@@ -138,7 +140,9 @@ class Measured:
             for n in range(count)
         ]
 
-    def _scored(self, one: Solution, fitted: FeatureLaw, new: FeatureLaw, first: int = 0) -> Scored:
+    def _scored(
+        self, one: SolvedReadout, fitted: FeatureLaw, new: FeatureLaw, first: int = 0
+    ) -> Scored:
         features, loss = self.features, self.equations.loss
         scores = features.scores(fitted, one.state, first)
         if self.problem == features.problem:

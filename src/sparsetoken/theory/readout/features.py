@@ -10,7 +10,7 @@ import numpy as np
 from sparsetoken.losses import Loss
 from sparsetoken.theory.laws.feature_law import FeatureLaw
 from sparsetoken.theory.laws.tokens import TokenFeatures
-from sparsetoken.theory.outcome.measured import Scored, Solution, scores_on
+from sparsetoken.theory.outcome.measured import Scored, SolvedReadout, scores_on
 from sparsetoken.theory.outcome.scores import ScoreDistribution
 from sparsetoken.theory.saddle.covariances import Covariances, Directions
 from sparsetoken.theory.saddle.equations import SaddleEquations
@@ -65,7 +65,7 @@ class Features(abc.ABC):
         """Return the scores of a readout on data with these nodes, from the `first` scramble on."""
         return scores_on(nodes, state)
 
-    def state_on(self, problem: Any, solution: Solution) -> OrderParameters:
+    def state_on(self, problem: Any, solution: SolvedReadout) -> OrderParameters:
         """Return what the scores of a readout on new data of a problem depend on."""
         return solution.state
 
@@ -85,12 +85,12 @@ class Features(abc.ABC):
         """Return the nodes of the features for those of isotropic tokens with the same scores."""
         return law
 
-    def _norms(self, solution: Solution, others: np.ndarray) -> np.ndarray:
+    def _norms(self, solution: SolvedReadout, others: np.ndarray) -> np.ndarray:
         """Return w^T G w for other covariances."""
         load = solution.load
         return self.covariances.norms(solution.pull, load.ridge, load.samples, others)
 
-    def squared_norm(self, solution: Solution) -> float:
+    def squared_norm(self, solution: SolvedReadout) -> float:
         """Return |w|^2."""
         ones = np.ones((1, self.covariances.dimension))
         return float(self._norms(solution, ones)[0])

@@ -22,7 +22,7 @@ from sparsetoken.theory.accuracy import (
 from sparsetoken.theory.laws.feature_law import FeatureLaw
 from sparsetoken.theory.laws.of_model import feature_law, features_of
 from sparsetoken.theory.laws.tokens import TokenFeatures
-from sparsetoken.theory.outcome.measured import Scored, Solution
+from sparsetoken.theory.outcome.measured import Scored, SolvedReadout
 from sparsetoken.theory.query.distribution import QueryDistribution, query_distribution
 from sparsetoken.theory.readout.features import Features, isotropic
 from sparsetoken.theory.saddle.covariances import Covariances, Directions
@@ -64,7 +64,7 @@ class ModelFeatures(Features):
         """Return a problem and a query of isotropic tokens with the same scores."""
 
     @abc.abstractmethod
-    def overlaps(self, solution: Solution) -> Overlaps:
+    def overlaps(self, solution: SolvedReadout) -> Overlaps:
         """Return a readout in the frame of query and signal."""
 
     def outcome(self, scored: Scored) -> ReadoutOutcome:
@@ -120,7 +120,7 @@ class IsotropicFeatures(ModelFeatures):
         """Return the samples over the number of weights."""
         return alpha / self.weights_per_dimension
 
-    def overlaps(self, solution: Solution) -> Overlaps:
+    def overlaps(self, solution: SolvedReadout) -> Overlaps:
         """Return a readout in the frame of query and signal."""
         _, (kappa,), (rho,) = solution.pull
         noise = math.sqrt(rho / solution.load.samples) / (solution.load.ridge + kappa)
@@ -158,13 +158,13 @@ class LinearFeatures(ModelFeatures):
         """Return the nodes of the features."""
         return law.turned(_ACROSS)
 
-    def overlaps(self, solution: Solution) -> Overlaps:
+    def overlaps(self, solution: SolvedReadout) -> Overlaps:
         """Return a readout in the frame of query and signal."""
         along = float(solution.state.p[0])
         rest = math.sqrt(max(self.squared_norm(solution) - along**2, 0.0))
         return Overlaps(0.0, along, rest, solution.state.b)
 
-    def state_on(self, problem: SparseTokenProblem, solution: Solution) -> OrderParameters:
+    def state_on(self, problem: SparseTokenProblem, solution: SolvedReadout) -> OrderParameters:
         """Return the state; the mean of another number of tokens has another covariance."""
         if problem.length == self.problem.length:
             return solution.state
@@ -222,7 +222,7 @@ class QueriedFeatures(ModelFeatures):
         like = SparseTokenProblem(L, R, theta, pi, tokens=Isotropic())
         return like, Query(tau / theta, self._query.sharpness)
 
-    def overlaps(self, solution: Solution) -> Overlaps:
+    def overlaps(self, solution: SolvedReadout) -> Overlaps:
         """Return a readout in the frame of query and signal."""
         signal, *_, w_1 = self.covariances.overlaps(solution.pull, solution.load.ridge)
         norm = self._query.norm

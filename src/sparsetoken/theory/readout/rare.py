@@ -13,7 +13,7 @@ from sparsetoken.theory.laws.proposal import (
     effective_share,
     refitted,
 )
-from sparsetoken.theory.outcome.measured import Solution
+from sparsetoken.theory.outcome.measured import SolvedReadout
 from sparsetoken.theory.readout.features import Features
 
 _ROUNDS, _PILOT = 6, 256  # nodes for each class and scramble
@@ -23,7 +23,7 @@ _EVENLY = 0.1  # effective share of nodes from which a proposal is where errors 
 
 
 def nodes_where_wrong(
-    features: Features, problem: Any, solution: Solution, points: int
+    features: Features, problem: Any, solution: SolvedReadout, points: int
 ) -> FeatureLaw | None:
     """Return nodes of new data of a problem, drawn where a readout is wrong.
 
