@@ -10,7 +10,7 @@ import pytest
 
 import small_fits
 from sparsetoken import BagClassifier
-from sparsetoken.bags import Bags, LeakWarning, as_bags, from_frame, from_long, to_frame
+from sparsetoken.bags import Bags, as_bags, from_frame, from_long, to_frame
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledLinearClassifier, TokenNormalScores
 
@@ -85,9 +85,6 @@ def test_columns_named_by_numbers_or_of_several_kinds_are_aligned(
     # Numbers from 0 are places: arrays are the same without a warning.
     model = PooledLinearClassifier().fit([pd.DataFrame(bag) for bag in X], y)
     np.testing.assert_array_equal(model.decision_function(X), model.decision_function(as_bags(X)))
-    place = pd.DataFrame(X[0]).assign(x=1.0, y=2.0)
-    with pytest.warns(LeakWarning, match="named as places are"):
-        from_long(pd.concat([place, place + 1]), [0] * 4 + [1] * 4)
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsetoken.bags import from_long, separating_columns, to_frame
+from sparsetoken.bags import from_long, to_frame
 from sparsetoken.bags.keys import read_keys
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledLinearClassifier
@@ -86,7 +86,6 @@ def test_lists_that_numpy_would_merge_are_refused(values: list[Any]) -> None:
         lambda: from_long(np.eye(3), [0, 1, 2], labels=by_id),
         lambda: to_frame(X[:3], values),
         lambda: PooledLinearClassifier().fit(X, values * 4),
-        lambda: separating_columns(X, values * 4),
     ):
         with pytest.raises(InvalidInput, match=r"must be of .*; got .*\. Give "):
             act()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsetoken.bags import LeakWarning, from_frame, from_long, pack, read
+from sparsetoken.bags import from_frame, from_long, pack, read
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledLinearClassifier
 
@@ -181,27 +181,8 @@ def test_labels_that_do_not_fit(labels: Any, message: str) -> None:
 
 
 def test_a_column_of_labels_left_among_tokens_is_noticed() -> None:
-    with pytest.warns(LeakWarning, match=r"one value in each bag.*: sick\. labels="):
-        from_frame(_frame(), "slide")
-    with pytest.warns(LeakWarning, match=r"one value in each bag.*: sick\. labels="):
-        from_frame(_frame(), "slide", labels=SICK)
     with pytest.raises(InvalidInput, match='labels="y" takes it as labels'):
         from_frame(_frame().rename(columns={"sick": "y"}), "slide")
-
-
-def test_leaks_are_told_of_files_and_arrays(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    y = np.arange(20) % 2
-    X = rng.standard_normal((20, 5, 3))
-    X[y == 1, 2, 0] += 20  # a signal in one token is none
-    np.savez(tmp_path / "signal.npz", X=X, y=y)
-    assert read(tmp_path / "signal.npz").leaks() == ""
-    X[..., 1] += 20 * y[:, None]
-    np.savez(tmp_path / "leak.npz", X=X, y=y)
-    with pytest.warns(LeakWarning, match=r"apart: 1 \(balanced error 0\.00\)"):
-        read(tmp_path / "leak.npz")
-    with pytest.warns(LeakWarning, match=r"apart: 1 \(balanced error 0\.00\)"):
-        from_long(X.reshape(-1, 3), np.repeat(np.arange(20), 5), labels=y)
 
 
 def test_every_reader_takes_groups(tmp_path: Path) -> None:
@@ -228,18 +209,6 @@ def test_every_reader_takes_groups(tmp_path: Path) -> None:
     assert read(tmp_path / "named.npz", labels=None, groups=None).groups is None
     with pytest.raises(InvalidInput, match="two groups in bag b"):
         from_long(X, ids, groups=["P1", "P2"] * 3)
-
-
-def test_the_number_of_a_patient_is_no_feature_silently(tmp_path: Path) -> None:
-    X = np.random.default_rng(0).standard_normal((20, 3, 2))
-    patient = np.repeat(np.arange(10), 2)
-    X[:, :, 1] = patient[:, None]
-    ids, y = np.repeat(np.arange(20), 3), np.arange(20) % 2
-    np.savez(tmp_path / "bags.npz", X=X, y=y)
-    with pytest.warns(LeakWarning, match="one value in each bag.*: 1\\."):
-        from_long(X.reshape(-1, 2), ids, labels=y)
-    with pytest.warns(LeakWarning, match="one value in each bag"):
-        read(tmp_path / "bags.npz")
 
 
 def test_a_path_is_no_label_of_arrays() -> None:

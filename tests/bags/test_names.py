@@ -1,14 +1,12 @@
 """Names decide which array is the tokens, and which columns are places of tokens."""
 
-import itertools
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sparsetoken.bags import LeakWarning, from_frame, from_long, pack, read
-from sparsetoken.bags.names import is_of_tokens, is_place, places
+from sparsetoken.bags import pack, read
+from sparsetoken.bags.names import is_of_tokens, is_place
 from sparsetoken.base.validation import InvalidInput
 
 TOKENS = np.random.default_rng(0).standard_normal((5, 6))
@@ -76,52 +74,6 @@ def test_words_of_names() -> None:
         assert not is_place(name), name
     for name in ("features", "feats", "uni_features", "level0/Embeddings", "coords/tokens"):
         assert is_of_tokens(name), name
-    assert places(["x", "f"]) == []
-    assert places(["x", "f"], ["y"]) == ["x"]
-    assert places(["X", "Y", "row", "pos"]) == ["X", "Y", "pos"]
-
-
-@pytest.mark.parametrize("names", [("coord_x", "coord_y"), ("X", "Y"), ("row", "col")])
-def test_places_among_columns_are_told(tmp_path: Path, names: tuple[str, str]) -> None:
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    frame = pandas.DataFrame(np.random.default_rng(1).standard_normal((12, 4)))
-    frame.columns = [*names, "f0", "f1"]
-    rows, ids = frame.copy(), np.repeat(np.arange(4), 3)
-    frame["bag"], frame["label"] = ids, np.repeat([0, 1, 0, 1], 3)
-    frame.to_parquet(tmp_path / "rows.parquet")
-    told = f"named as places.*: {names[0]}, {names[1]}\\. columns= names"
-    for reader in (
-        lambda **more: from_frame(frame, labels="label", **more),
-        lambda **more: read(tmp_path / "rows.parquet", **more),
-    ):
-        with pytest.warns(LeakWarning, match=told):
-            reader()
-        for asked in (["f0", "f1"], [*names, "f0"]):  # whoever asks for them gets them
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                assert reader(columns=asked).columns == asked
-    with pytest.warns(LeakWarning, match=told):
-        from_long(rows, ids)
-
-
-def test_a_place_beside_a_label(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    values = np.random.default_rng(2).standard_normal((12, 3))
-    frame = pandas.DataFrame(values, columns=["x", "y", "f0"])
-    frame["bag"], frame["label"] = np.repeat(np.arange(4), 3), np.repeat([0, 1, 0, 1], 3)
-    frame.to_parquet(tmp_path / "rows.parquet")
-    with pytest.warns(LeakWarning, match=r"named as places.*: x\. columns="):
-        found = read(tmp_path / "rows.parquet", labels="label")
-    assert found.left_out == ["y"]
-    with pytest.raises(InvalidInput, match="it looks like a place, beside one named x"):
-        from_frame(frame, labels="label")
-    # Of one axis nothing is known, and y is a common name of labels.
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        frame["y"] = frame.pop("label")
-        assert from_frame(frame, labels="y").columns == ["x", "f0"]
 
 
 def test_coordinates_in_lists(tmp_path: Path) -> None:
@@ -138,29 +90,3 @@ def test_coordinates_in_lists(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.bags.tokens, TOKENS[:4])
     assert found.left_out == []
     np.testing.assert_array_equal(found.bags.coordinates, [[1, 2], [3, 4], [5, 6], [7, 8]])
-
-
-def test_columns_of_one_value_in_each_bag_are_told_by_every_reader(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    rng = np.random.default_rng(3)
-    ids, y = np.repeat(np.arange(12), 3), np.arange(12) % 2
-    X = np.column_stack([rng.standard_normal((36, 2)), rng.standard_normal(12)[ids]])
-    frame = pandas.DataFrame(X, columns=["a", "b", "age"]).assign(bag=ids, label=y[ids])
-    frame.to_parquet(tmp_path / "rows.parquet")
-    np.savez(tmp_path / "long.npz", X=X, bag=ids, y=y)
-    np.savez(tmp_path / "cube.npz", X=X.reshape(12, 3, 3), y=y)
-    (tmp_path / "slides").mkdir()
-    for i, bag in itertools.product(range(12), [X.reshape(12, 3, 3)]):
-        np.save(tmp_path / "slides" / f"{i:02}.npy", bag[i])
-    packed = pack(tmp_path / "slides", tmp_path / "packed", labels=y)
-    for reader in (
-        lambda: from_long(X, ids, labels=y),
-        lambda: from_frame(frame, labels="label"),
-        lambda: read(tmp_path / "rows.parquet"),
-        lambda: read(tmp_path / "long.npz"),
-        lambda: read(tmp_path / "cube.npz"),
-        lambda: read(packed),
-    ):
-        with pytest.warns(LeakWarning, match=r"one value in each bag.*: (2|age)\."):
-            reader()

@@ -93,7 +93,6 @@ def test_other_values_are_refused_by_name(call, message):
 
 def test_what_takes_bags_takes_any_form_of_them():
     listed = list(X)
-    assert bags.separating_columns(listed, Y) == bags.separating_columns(bags.as_bags(X), Y)
     pytest.importorskip("pandas")
     assert bags.to_frame(listed).shape == (24, 4)
 

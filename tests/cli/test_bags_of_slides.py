@@ -164,12 +164,6 @@ def test_a_table_is_packed(tmp_path: Path) -> None:
     bags, y, ids = read(tmp_path / "packed")
     assert (bags.feature_names, y.tolist(), ids.tolist()) == (("v",), [0, 1], ["a", "b"])
     assert bags[1].ravel().tolist() == [0.5, 1.5, 2.5]
-    words = ["--bag", "slide", "--label", "grade", "--out", tmp_path / "all"]
-    (tmp_path / "leak.csv").write_text("\n".join(["slide,u,xy,grade", *rows]))
-    told = run("pack", tmp_path / "leak.csv", *words).stderr.splitlines()
-    assert [line.startswith("Warning: ") and "are named as places" in line for line in told] == [
-        True
-    ]
 
 
 def test_tokens_as_json(slides: Path, model: Path) -> None:

@@ -47,7 +47,7 @@ def _quick_fits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.TableWarning")
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
-@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.GroupWarning")  # of repeated rows
+@pytest.mark.filterwarnings("ignore::sparsetoken.bags.LeakWarning")  # of repeated rows
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.EstimatorCheckFailedWarning")
 @pytest.mark.parametrize("estimator", REPRESENTATIVES, ids=str)
 def test_scikit_learn_finds_nothing_wrong(estimator: BaseEstimator) -> None:

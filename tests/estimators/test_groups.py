@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sparsetoken import AttentionClassifier, BagClassifier, BagRegressor
+from sparsetoken.bags import LeakWarning
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
-    GroupWarning,
     NoisyOrClassifier,
     PooledForestClassifier,
     PooledLinearClassifier,
@@ -20,7 +20,6 @@ from sparsetoken.estimators import (
     QueryWarning,
     TokenTransformer,
 )
-from sparsetoken.estimators.fitting.likeness import neighbours_pvalue
 from sparsetoken.estimators.fitting.linear_fit import fit_linear, gain
 from sparsetoken.estimators.fitting.stacking import LossRisk, fold_numbers, shrunk_weights
 from sparsetoken.estimators.fitting.targets import Samples
@@ -145,7 +144,7 @@ def test_groups_are_names_of_any_one_kind():
         assert np.array_equal(model.fit(bags, y, groups=names).left_out_scores_, expected)
     alone = model.fit(bags, y, groups=np.arange(len(y))).left_out_scores_
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GroupWarning)
+        warnings.simplefilter("ignore", LeakWarning)
         assert np.array_equal(model.fit(bags, y).left_out_scores_, alone)
 
 
@@ -199,28 +198,3 @@ def test_scikit_learn_routes_groups():
             parts = [set(part.tolist()) for part in seen]
             assert sorted(map(len, parts)) == [20, 20, 20]
             assert set.union(*parts) == set(range(30))
-
-
-def test_patients_beside_one_another_are_noticed():
-    bags, y, patient = patients()
-    with pytest.warns(GroupWarning, match="more alike than chance allows"):
-        PooledLinearClassifier().fit(bags, y)
-    PooledLinearClassifier().fit(bags, y, groups=patient)
-    order = np.random.default_rng(1).permutation(len(y))  # whoever shuffles is not told
-    PooledLinearClassifier().fit(bags[order], y[order])
-
-
-@pytest.mark.parametrize("law", ["normal", "heavy", "kinds"])
-def test_independent_bags_are_seldom_taken_for_patients(law):
-    """The p-value is exact, whatever the law of a bag: below .05 in .05 of 400 sets."""
-    below = 0
-    for seed in range(400):
-        rng = np.random.default_rng(seed)
-        y = np.sort(rng.integers(2, size=40))  # labels sorted, and with a signal
-        means = rng.standard_normal((40, 6)) + 3 * y[:, None]
-        if law == "heavy":
-            means = rng.standard_cauchy((40, 6))
-        if law == "kinds":
-            means += 5 * rng.standard_normal((3, 6))[rng.integers(3, size=40)]
-        below += neighbours_pvalue(means, y) <= 0.05
-    assert abs(below - 20) < 3 * np.sqrt(400 * 0.05 * 0.95)

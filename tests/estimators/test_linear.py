@@ -172,6 +172,7 @@ def test_more_classes_are_one_against_the_rest(draw: Draw) -> None:
     assert model.score(bags, names) > 0.7  # a third by chance
 
 
+@pytest.mark.filterwarnings("ignore::sparsetoken.bags.LeakWarning")  # it separates them
 def test_ten_separable_classes_are_sure() -> None:
     rng = np.random.default_rng(0)
     y = np.arange(200) % 10

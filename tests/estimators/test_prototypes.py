@@ -91,6 +91,7 @@ def test_prototypes_of_a_fold_are_left_out_with_its_bags() -> None:
         np.testing.assert_allclose(fit.left_out_scores[~rest], expected, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore::sparsetoken.bags.LeakWarning")  # it separates them
 def test_bags_without_another_token_and_copies() -> None:
     """A prototype that is all of its bag is far from it; equal tokens have a distance of 0."""
     assert bandwidth_of(np.full((3, 2), np.inf)) == 1

@@ -78,7 +78,7 @@ def test_the_number_of_tokens_is_found() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
-@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.GroupWarning")  # of repeated bags
+@pytest.mark.filterwarnings("ignore::sparsetoken.bags.LeakWarning")  # of repeated bags
 def test_where_the_class_rate_has_all_weight_all_tokens_have_the_rate() -> None:
     """As for labels of which bags that are alike have both."""
     X, y = np.random.default_rng(0).standard_normal((60, 6, 5)), np.arange(60) % 3 == 0

@@ -89,7 +89,7 @@ def test_with_three_classes_weights_enter_the_fits() -> None:
     assert model.predict_proba(X)[:, 2].mean() > plain[:, 2].mean() + 0.1
 
 
-@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.GroupWarning")  # the odd bags are alike
+@pytest.mark.filterwarnings("ignore::sparsetoken.bags.LeakWarning")  # the odd bags are alike
 @pytest.mark.parametrize("model", [AttentionClassifier(), BagClassifier()], ids=str)
 def test_bags_of_tiny_weight_are_as_good_as_absent(model: BaseEstimator) -> None:
     rng = np.random.default_rng(0)

@@ -8,9 +8,9 @@ bags. Inside, `Bags` hold one flat array and offsets.
 from sparsetoken.bags.container import Bags, Padded
 from sparsetoken.bags.convert import as_bags
 from sparsetoken.bags.files import read
-from sparsetoken.bags.labelled import LabelledBags, LeakWarning
+from sparsetoken.bags.labelled import LabelledBags
+from sparsetoken.bags.leaks import LeakWarning, find_leaks
 from sparsetoken.bags.packed import pack
-from sparsetoken.bags.separation import SeparatingColumn, separating_columns
 from sparsetoken.bags.tables import from_frame, from_long, to_frame
 
 __all__ = [
@@ -18,13 +18,12 @@ __all__ = [
     "LabelledBags",
     "LeakWarning",
     "Padded",
-    "SeparatingColumn",
     "as_bags",
+    "find_leaks",
     "from_frame",
     "from_long",
     "pack",
     "read",
-    "separating_columns",
     "to_frame",
 ]
 __dir__ = __all__.copy

@@ -106,13 +106,6 @@ def read(
     LabelledBags
         ``bags, y, ids``, in the order in which ids first appear; ``bags, ids`` without labels.
 
-    Warns
-    -----
-    LeakWarning
-        If one column, or the number of tokens, gives the labels away: see `separating_columns`; or
-        if a column has one value in each bag, as labels and ids have, or, where no columns are
-        given, the name of a place.
-
     Raises
     ------
     InvalidInput
@@ -150,7 +143,7 @@ def read(
     >>> ids.tolist(), y.tolist()
     ([5, 7], ['no', 'yes'])
     """
-    found = loaded(
+    return loaded(
         path,
         labels=labels,
         label=label,
@@ -163,7 +156,6 @@ def read(
         merge_groups=merge_groups,
         partial=partial,
     )
-    return found.warned()
 
 
 def loaded(
@@ -182,7 +174,7 @@ def loaded(
     dataset: str = "",
     coordinates: Any = "",
 ) -> LabelledBags:
-    """Read bags as `read`, without a look for leaks.
+    """Read bags as `read`.
 
     Labels are read only if `labelled`; bags are without a token only where `empty` allows it.
     """

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,13 +12,7 @@ from jaxtyping import Float, Int, Shaped
 from sparsetoken.bags.container import Bags, offsets_of
 from sparsetoken.bags.keys import refuse_alike
 from sparsetoken.bags.labels import labels_of, some
-from sparsetoken.bags.segments import segment_max, segment_min
-from sparsetoken.bags.separation import SeparatingColumn, separating_columns
 from sparsetoken.base.validation import InvalidInput
-
-
-class LeakWarning(UserWarning):
-    """A column of the tokens, or their number, gives labels or bags away, or is a place."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -44,8 +36,6 @@ class LabelledBags:
         Columns of a file that are neither tokens nor ids, labels nor groups.
     groups : array of shape (n,), optional
         Of which patient, author or place each bag is: ``fit(bags, y, groups=found.groups)``.
-    places : list of str
-        Columns of the tokens whose names are those of coordinates, and that nobody asked for.
 
     See Also
     --------
@@ -68,7 +58,6 @@ class LabelledBags:
     columns: list[str]
     left_out: list[str] = dataclasses.field(default_factory=list)
     groups: Shaped[np.ndarray, " n"] | None = None
-    places: list[str] = dataclasses.field(default_factory=list)
 
     @classmethod
     def of(
@@ -108,26 +97,6 @@ class LabelledBags:
     def classes(self) -> list[str]:
         """The labels as text, each once and in order."""
         return sorted({str(label) for label in self.y.tolist()})
-
-    @functools.cached_property
-    def separating(self) -> list[SeparatingColumn]:
-        """What gives the labels away: see `separating_columns`; nothing of numbers."""
-        numbers = self.y.dtype.kind == "f" and (self.y != np.round(self.y)).any()
-        return [] if numbers or len(self.classes) < 2 else separating_columns(self.bags, self.y)
-
-    @functools.cached_property
-    def constant(self) -> list[str]:
-        """Columns with one value in each bag, as labels and numbers of patients have.
-
-        They differ between bags, of which most must have two tokens or more.
-        """
-        several = self.bags.sizes > 1
-        if 2 * several.sum() <= len(self.bags):
-            return []
-        least = segment_min(self.bags.tokens, self.bags.offsets)[several]
-        most = segment_max(self.bags.tokens, self.bags.offsets)[several]
-        alike = (least == most).all(axis=0) & (most != most[:1]).any(axis=0)
-        return [self.columns[k] for k in np.flatnonzero(alike).tolist()]
 
     def with_groups(self, groups: Any, name: str = "groups", index: Any = None) -> LabelledBags:
         """Give bags their groups, in any form that labels have; None leaves them without."""
@@ -193,45 +162,6 @@ class LabelledBags:
         ids = found.groups[first]  # type: ignore[index]
         y = y[first] if len(y) else y
         return dataclasses.replace(found, bags=whole, ids=ids, y=y, groups=None)
-
-    def leaks(self) -> str:
-        """Return which columns give labels or bags away, in words; "" if none does."""
-        told = []
-        if self.constant:
-            told.append(
-                "Columns with one value in each bag, as labels, ids and numbers of patients have, "
-                f"are among those of the tokens: {some(self.constant)}. labels= and groups= name "
-                "such columns, columns= those of tokens."
-            )
-        if self.places:
-            told.append(
-                "Columns of the tokens are named as places are, which are seldom features: "
-                f"{some(self.places)}. columns= names those of tokens."
-            )
-        if separating := self._separating_told():
-            told.append(separating)
-        return " ".join(told)
-
-    def _separating_told(self) -> str:
-        """Return what gives the labels away in words; "" if nothing does."""
-        least: dict[str, float] = {}
-        for one in self.separating:
-            name = "the number of tokens" if one.column is None else self.columns[one.column]
-            least.setdefault(name, one.error)
-        leaks = [f"{name} (balanced error {error:.2f})" for name, error in least.items()]
-        if not leaks:
-            return ""
-        return (
-            f"Each of these alone, in every token, tells the classes apart: {some(leaks)}. If one "
-            "is a label, an id, a time or an order of collection, it leaks the label: leave it "
-            "out."
-        )
-
-    def warned(self) -> LabelledBags:
-        """Warn the caller of the calling function if labels or bags are given away."""
-        if leaks := self.leaks():
-            warnings.warn(leaks, LeakWarning, stacklevel=3)
-        return self
 
     def only(self, columns: Sequence[str]) -> LabelledBags:
         """Return the bags with some of their columns."""

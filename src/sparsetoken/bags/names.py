@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
 TOKENS, OFFSETS, IDS, LABEL, GROUPS = "tokens", "offsets", "ids", "y", "groups"
 COORDINATES, COLUMNS = "coordinates", "columns"
@@ -14,7 +13,6 @@ _PLACE = re.compile(
     r"|pixels?|px|bbox(es)?)"
 )
 _TOKENS = re.compile(r"(features?|feats?|embeddings?|embeds?|emb|tokens?|instances?)")
-_AXES = ({"x", "y"}, {"row", "col"}, {"row", "column"}, {"i", "j"})
 
 
 def _words(name: str) -> list[str]:
@@ -36,13 +34,3 @@ def is_of_tokens(name: str) -> bool:
     """Whether a name is that of embeddings; of an array in groups the last part counts."""
     last = name.rsplit("/", 1)[-1]
     return any(_TOKENS.fullmatch(word) for word in _words(last)) and not is_place(last)
-
-
-def places(used: Collection[str], beside: Collection[str] = ()) -> list[str]:
-    """Return the used columns that say where a token lies, of all that a table has beside them.
-
-    One named x alone may be any number; one with a column y is an axis.
-    """
-    every = {name.lower() for name in (*used, *beside)}
-    axes = set().union(*(pair for pair in _AXES if pair <= every))
-    return [name for name in used if name.lower() in axes or is_place(name)]

@@ -87,11 +87,6 @@ def pack(
         ``coordinates.npy`` (N, k) and ``columns.npy`` (d,). Float16 becomes float32,
         integers float64.
 
-    Warns
-    -----
-    LeakWarning
-        Of a table, as in `read`.
-
     Raises
     ------
     InvalidInput
@@ -127,7 +122,7 @@ def pack(
     if isinstance(files, str | Path) and is_rows(Path(files)):
         names = {"label": label, "id": id, "bag": bag, "groups": groups}
         more = {"columns": columns, "dataset": dataset, "coordinates": coordinates}
-        found = loaded(files, labels=labels, partial=partial, **names, **more).warned()
+        found = loaded(files, labels=labels, partial=partial, **names, **more)
         return _written(
             folder, found.bags.dtype, _held(found), [found.bags.tokens], found.bags.dimension
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import numbers
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from sparsetoken.bags.convert import (
 from sparsetoken.bags.keys import of_one_kind, read_keys
 from sparsetoken.bags.labelled import LabelledBags
 from sparsetoken.bags.labels import is_series, some
-from sparsetoken.bags.names import is_place, places
+from sparsetoken.bags.names import is_place
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
 
@@ -59,12 +58,6 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
         ``bags, ids``, or ``bags, y, ids`` with labels: in the order in which ids first appear;
         tokens of a bag keep theirs.
 
-    Warns
-    -----
-    LeakWarning
-        If one column, or the number of tokens, gives the labels away: see `separating_columns`; or
-        if a column has one value in each bag, as labels and ids have, or the name of a place.
-
     Raises
     ------
     InvalidInput
@@ -86,8 +79,7 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
     index = bag_ids.index if is_series(bag_ids) else None
     check_columns("tokens", tokens)
     names = names_of_columns(tokens) or ()
-    found = grouped(tokens, bag_ids, labels, columns=names).with_groups(groups, index=index)
-    return dataclasses.replace(found, places=places(names)).warned()
+    return grouped(tokens, bag_ids, labels, columns=names).with_groups(groups, index=index)
 
 
 def from_frame(
@@ -118,12 +110,6 @@ def from_frame(
     LabelledBags
         ``bags, ids``, or ``bags, y, ids`` with labels.
 
-    Warns
-    -----
-    LeakWarning
-        If one column, or the number of tokens, gives the labels away, or a column has one value in
-        each bag, as labels and ids have, or, where no columns are given, the name of a place.
-
     Raises
     ------
     InvalidInput
@@ -151,7 +137,7 @@ def from_frame(
     if not hasattr(frame, "columns"):
         remedy = "from_long takes arrays, read a file."
         raise InvalidInput("frame", "of pandas, polars or pyarrow", type(frame).__name__, remedy)
-    return from_rows("frame", frame, bag, labels, groups, columns, _all_but_labels).warned()
+    return from_rows("frame", frame, bag, labels, groups, columns, _all_but_labels)
 
 
 def to_frame(
@@ -263,13 +249,11 @@ def from_rows(
         used = default(frame, [name for name in others if name != ROW_NAMES])
     else:
         used = chosen(columns, others)
-    where = places(used, others) if columns is None else []
     left_out = [name for name in others if name not in used]
     source = "labels"
     if isinstance(labels, str):
         labels, source = frame[labels].to_numpy(), f"column {labels}"
     found = grouped(_tokens(frame, used), frame[bag], labels, source, used, left_out)
-    found = dataclasses.replace(found, places=where)
     if lie:
         found = found.with_coordinates(_tokens(frame, lie))
     if isinstance(groups, str):
@@ -324,10 +308,6 @@ def _all_but_labels(frame: Any, names: list[str]) -> list[str]:
     for name in names:
         if name in LABELS:
             remedy = f'labels="{name}" takes it as labels, columns= names those of tokens.'
-            if name in places(names):
-                remedy = (
-                    "columns= names those of tokens; it looks like a place, beside one named x."
-                )
             raise InvalidInput("columns", "those of the tokens", f"one named {name}", remedy)
     return names
 

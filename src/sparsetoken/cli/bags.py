@@ -56,23 +56,6 @@ def columns_told(data: LabelledBags) -> str:
     return used + (f"; unused: {some(data.left_out)}" if data.left_out else "")
 
 
-def separating(data: LabelledBags) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the columns that separate the classes on their own, with a warning about them.
-
-    The column None is the bag size.
-    """
-    columns = [
-        {
-            **dataclasses.asdict(one),
-            "label": str(one.label),
-            "column": None if one.column is None else data.columns[one.column],
-        }
-        for one in data.separating
-    ]
-    leaks = data.leaks()
-    return columns, [f"Warning: {leaks} (--columns names those to keep.)"] if leaks else []
-
-
 def pack(
     source: Annotated[
         Path,
@@ -103,22 +86,20 @@ def pack(
     from sparsetoken import bags
 
     places = names(coordinates) or [""]
-    with _told(bags.LeakWarning) as told:
-        folder = bags.pack(
-            source,
-            out,
-            labels=labels or "",
-            label=label,
-            id=id,
-            bag=bag,
-            groups=groups,
-            partial=partial,
-            columns=names(columns),
-            dataset=dataset,
-            coordinates=places if len(places) > 1 else places[0],
-        )
-    values = {"path": str(folder), "status": "converged"}
-    return Answer("", values, [f"Wrote {folder}"], advice=told)
+    folder = bags.pack(
+        source,
+        out,
+        labels=labels or "",
+        label=label,
+        id=id,
+        bag=bag,
+        groups=groups,
+        partial=partial,
+        columns=names(columns),
+        dataset=dataset,
+        coordinates=places if len(places) > 1 else places[0],
+    )
+    return Answer("", {"path": str(folder), "status": "converged"}, [f"Wrote {folder}"])
 
 
 def forecast(
@@ -148,10 +129,9 @@ def forecast(
     forecasts = forecasting.forecast(
         data.bags, data.y, wanted, groups=data.groups, random_state=seed
     )
-    _, warnings = separating(data)
     plain = str(dataclasses.replace(forecasts, advice=()))
     lines = [columns_told(data), *plain.splitlines()]
-    return Answer("", forecasts.to_dict(), lines, advice=[*warnings, *forecasts.advice])
+    return Answer("", forecasts.to_dict(), lines, advice=list(forecasts.advice))
 
 
 def score(

@@ -13,7 +13,7 @@ from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
 from sparsetoken.cli.bag_options import File, LabelledSource
-from sparsetoken.cli.bags import columns_told, separating
+from sparsetoken.cli.bags import columns_told
 from sparsetoken.cli.operating import prior_given, threshold_given
 from sparsetoken.cli.output import Answer, not_written, pairs, table
 
@@ -98,12 +98,12 @@ def fit(
     """
     import numpy as np
 
+    from sparsetoken.bags import LeakWarning, find_leaks
     from sparsetoken.base.files import require_place
     from sparsetoken.base.progress import progress_of
     from sparsetoken.base.validation import InvalidInput, choice, integer
-    from sparsetoken.estimators import GroupWarning, QueryWarning
+    from sparsetoken.estimators import QueryWarning
     from sparsetoken.estimators.fitting.targets import read_classes, read_numbers
-    from sparsetoken.estimators.inputs import told_alike
     from sparsetoken.estimators.operating import AUTO
     from sparsetoken.estimators.saving import check_savable, save
 
@@ -134,7 +134,7 @@ def fit(
     models = dict.fromkeys((model,) if numbers else (model, "pooled"))
     score = _number_scores if numbers else _scores
     with progress_of("fits", 1 + len(models) * len(splits)) as done, warnings.catch_warnings():
-        for kind in (QueryWarning, GroupWarning):  # told below
+        for kind in (QueryWarning, LeakWarning):  # of all bags, told below
             warnings.simplefilter("ignore", kind)
         made = {name: _estimator(name, seed, numbers) for name in models}
         made[model].set_params(**own)
@@ -149,9 +149,8 @@ def fit(
             save(fitted, out)
         except OSError as error:
             failure = not_written("out", out, error)
-    leaks, leaking = separating(data)
-    if alike := told_alike(data.bags, targets):
-        leaking.append(f"Warning: {alike} (--groups names their column.)")
+    leaks = find_leaks(data.bags, None if numbers else targets.given, targets.groups)
+    leaking = [f"Warning: {one}" for one in leaks]
     if isnan(scores[model].get("auc", {"mean": 0.0})["mean"]):
         leaking.append("No AUC and average precision: no fold has bags of all classes.")
     if isnan(scores[model].get("r2", {"mean": 0.0})["mean"]):
@@ -174,9 +173,11 @@ def fit(
         "saved": str(out) if out is not None and not failure else None,
         "columns": data.columns,
         "left_out": data.left_out,
-        "separating": leaks,
+        "leaks": leaks,
     }
     lines = [columns_told(data), *_lines(values)]
+    if data.groups is None:
+        lines.append("Bags are taken as independent; --groups says which are of one patient.")
     return Answer("", values, lines, leaking, failure, code=1 if failure else 0)
 
 

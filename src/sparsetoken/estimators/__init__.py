@@ -13,7 +13,6 @@ from sparsetoken.estimators.bag_regressor import BagRegressor
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.inputs import (
     EmptyBagWarning,
-    GroupWarning,
     PaddingWarning,
     QueryWarning,
     TableWarning,
@@ -37,7 +36,6 @@ __all__ = [
     "BagPooling",
     "BagRegressor",
     "EmptyBagWarning",
-    "GroupWarning",
     "MaxPooledClassifier",
     "NoisyOrClassifier",
     "PaddingWarning",

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sparsetoken.bags import Bags, as_bags
+from sparsetoken.bags import Bags, LeakWarning, as_bags, find_leaks
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.bags.keys import read_labels
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, real
@@ -24,7 +24,6 @@ from sparsetoken.estimators.fitting.targets import Targets, read_classes, read_n
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.inputs import (
     EmptyBagWarning,
-    GroupWarning,
     PaddingWarning,
     QueryWarning,
     TableWarning,
@@ -33,7 +32,6 @@ from sparsetoken.estimators.inputs import (
     check_magnitude,
     is_table,
     read_bags,
-    told_alike,
     told_padding,
     told_table,
 )
@@ -92,15 +90,17 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
         groups : array of shape (n,), optional
             Of which patient, author or place each bag is: bags of one group may resemble each
             other, and new bags are of new groups. All that the fit chooses by bags that are left
-            out, and all that it says of them, then leaves whole groups out.
+            out, and all that it says of them, then leaves whole groups out. By default bags are
+            taken as independent of one another.
         mask : bool array of shape (n, L), optional
             True where there is a token and False where there is padding, for an array of shape
             (n, L, d).
 
         Warns
         -----
-        GroupWarning
-            If bags of one label that stand beside one another are alike, and no groups are given.
+        LeakWarning
+            Of columns that give labels or bags away, and of bags of different groups that are
+            nearly the same: see `sparsetoken.bags.find_leaks`.
         PaddingWarning
             If bags of one size seem to be filled up with tokens of zeros.
         TableWarning
@@ -125,8 +125,9 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
         if not targets.used.all():
             bags = bags[targets.used]
         check_magnitude(bags)
-        if alike := told_alike(bags, targets):
-            warnings.warn(alike, GroupWarning, stacklevel=3)
+        labels = None if targets.numbers else targets.given
+        for leak in find_leaks(bags, labels, targets.groups):
+            warnings.warn(leak, LeakWarning, stacklevel=3)
         # Products go chunk by chunk: too small to be shared among threads.
         with one_thread():
             doubts = self._fit(bags, targets)

@@ -16,11 +16,8 @@ from sklearn.utils.validation import validate_data
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.convert import is_list_of_bags, refuse_others
 from sparsetoken.bags.keys import listed
-from sparsetoken.bags.segments import segment_mean
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.estimators.declared import MISSING
-from sparsetoken.estimators.fitting.likeness import PERMUTATIONS, neighbours_pvalue
-from sparsetoken.estimators.fitting.targets import Targets
 
 P = ParamSpec("P")
 Fitted = TypeVar("Fitted", bound=BaseEstimator)
@@ -50,13 +47,6 @@ class PaddingWarning(UserWarning):
     """Bags seem to be filled up with zeros, which count as tokens.
 
     Give a mask, or silence it with ``warnings.simplefilter("ignore", PaddingWarning)``.
-    """
-
-
-class GroupWarning(UserWarning):
-    """Bags that stand together are alike, as those of one patient are, and no groups are given.
-
-    Give ``groups=``, or silence it with ``warnings.simplefilter("ignore", GroupWarning)``.
     """
 
 
@@ -254,24 +244,6 @@ def told_padding(bags: Bags) -> str:
     return (
         f"{count} of {len(bags)} bags end in tokens of zeros, which count as tokens. If they are "
         "padding, give mask=, True where there is a token."
-    )
-
-
-def told_alike(bags: Bags, targets: Targets) -> str:
-    """Return what to say of bags of one label that are like those beside them; "" if none are.
-
-    They are more alike than in any of 999 other orders, so that one set in a thousand of
-    independent bags is told so.
-    """
-    if targets.numbers or targets.groups is not None or len(bags) < 3:
-        return ""
-    means = segment_mean(bags.tokens, bags.offsets)
-    if neighbours_pvalue(means.astype(np.float64), targets.number) > 1 / (PERMUTATIONS + 1):
-        return ""
-    return (
-        "Bags of one label that stand beside one another are more alike than chance allows. If "
-        "they are of one patient, author or place, scores on bags that are left out are better "
-        "than those on new patients: give groups=, the patient of each bag."
     )
 
 

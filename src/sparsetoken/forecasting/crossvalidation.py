@@ -10,12 +10,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from sklearn.model_selection import RepeatedStratifiedKFold
 
-from sparsetoken.bags import Bags
+from sparsetoken.bags import Bags, LeakWarning
 from sparsetoken.base.progress import progress_of
 from sparsetoken.estimators import (
     AttentionClassifier,
     BagClassifier,
-    GroupWarning,
     PooledLinearClassifier,
     QueryWarning,
 )
@@ -240,7 +239,7 @@ def _mean_size(trains: list[Bool[np.ndarray, " n"]]) -> float:
 
 def _fit(classifier: _Classifier, part: Labelled) -> _Classifier:
     with warnings.catch_warnings():  # of parts of the bags
-        for kind in (QueryWarning, GroupWarning):
+        for kind in (QueryWarning, LeakWarning):
             warnings.simplefilter("ignore", kind)
         return classifier.fit(part.bags, part.positive, groups=part.groups)
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sparsetoken.bags import Bags, as_bags
+from sparsetoken.bags import Bags, as_bags, find_leaks
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import counts_of_classes, read_classes
-from sparsetoken.estimators.inputs import told_alike
 
 LEAST_BAGS = 10  # or groups, of each class: two in each of five folds
 _SAFE = 1e-6  # of the largest value whose square is finite, so that sums of squares are too
@@ -22,14 +21,13 @@ _SAFE = 1e-6  # of the largest value whose square is finite, so that sums of squ
 class Labelled:
     """Bags of two classes, which are in order: the second is the positive one.
 
-    Groups, by number, are None where none are given; what bags that stand together then have in
-    common is told.
+    Groups, by number, are None where none are given. `leaks` are those of `find_leaks`.
     """
 
     bags: Bags
     positive: Bool[np.ndarray, " n"]
     groups: Int[np.ndarray, " n"] | None = None
-    alike: str = ""
+    leaks: tuple[str, ...] = ()
 
 
 def read_labelled(bags: Any, y: Any, groups: Any = None) -> Labelled:
@@ -54,7 +52,8 @@ def read_labelled(bags: Any, y: Any, groups: Any = None) -> Labelled:
         raise InvalidInput(what, f"at least {LEAST_BAGS} of each class", got, remedy)
     if (read.tokens == read.tokens[0]).all():
         raise InvalidInput("bags", "of tokens that are not all equal", "equal tokens")
-    return Labelled(read, targets.number == 1, targets.groups, told_alike(read, targets))
+    leaks = find_leaks(read, targets.number, targets.groups)
+    return Labelled(read, targets.number == 1, targets.groups, tuple(leaks))
 
 
 LONGEST = 200  # longer bags count as so long: the curves hardly change, their time does

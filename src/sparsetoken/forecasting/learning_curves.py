@@ -24,6 +24,7 @@ _MULTIPLES = (1, 2, 4)
 _LARGEST = 10**9  # bags
 _BEYOND_NOISE = 0.005  # chance to either side of a measurement from which a curve disagrees
 _TAIL = 0.05
+INDEPENDENT = "Bags are taken as independent; groups= says which are of one patient or author."
 
 
 def forecast(
@@ -75,6 +76,7 @@ def forecast(
     groups : array of shape (n,), optional
         Of which patient, author or place each bag is, at least 10 with bags of each class. Errors
         are those of bags of new groups, and more bags are of more groups, each with as many.
+        By default bags are taken as independent of one another.
     random_state : int, RandomState or None
         Of folds and fits; an int gives those of ``sparsetoken bags fit --seed``.
     progress : bool
@@ -180,6 +182,7 @@ def assembled(
         model: tuple(ForecastPoint(n, *at[n][model], *areas[n][model]) for n in sizes)
         for model in MODELS
     }
+    independent = () if data.groups is not None else (INDEPENDENT,)
     return Forecast(
         n=n,
         curves=curves,
@@ -190,7 +193,7 @@ def assembled(
         informative=posterior.informative,
         guess=guess,
         status=status,
-        advice=(*_advice(n, sizes, measured, guess, status), *filter(None, [data.alike])),
+        advice=(*_advice(n, sizes, measured, guess, status), *data.leaks, *independent),
     )
 
 

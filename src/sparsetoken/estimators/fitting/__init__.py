@@ -3,5 +3,5 @@
 Nothing here warns or is a scikit-learn estimator; that is the part of `sparsetoken.estimators`,
 which are shells over these functions. In the order in which a fit uses them: `targets` (labels,
 numbers and weights, checked), `standard_tokens` (mean tokens and column maxima), `linear_fit`
-(readout and ridge), `task`, `queries`, `attention`, `tokens`, `stacking`, and `signal_test`.
+(readout and ridge), `task`, `queries`, `attention`, `tokens` and `stacking`.
 """
