@@ -30,7 +30,7 @@ MEMBERS: dict[str, tuple[dict[str, bytes], str]] = {
     "no type": ({"X": npy(PLAIN.replace("<f8", ",") % "(1,)")}, "SyntaxError"),
     "record": (
         {"y": npy(PLAIN.replace("'<f8'", "[('a', '<U1')]") % "(12,)", b"a\0\0\0" * 12)},
-        "y",
+        "array y must be of texts",
     ),
     "more numbers than there are": ({"X": npy(PLAIN % "(1000,)")}, "EOF"),
 }

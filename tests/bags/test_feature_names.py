@@ -54,48 +54,30 @@ def test_bags_keep_names(drawn: tuple[np.ndarray, np.ndarray]) -> None:
         bags.only(["z"])
 
 
-def test_frames_of_one_list_are_aligned(drawn: tuple[np.ndarray, np.ndarray]) -> None:
-    X, _ = drawn
-    plain, turned = frames(X), frames(X, "cadb")
-    mixed = [plain[0], *turned[1:]]
-    assert as_bags(mixed).equals(as_bags(plain))
-    arrays = as_bags([*mixed[:40], *X[40:]])  # which have no names
+def test_frames_of_one_list_have_the_same_columns(drawn: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = drawn
+    plain = frames(X)
+    arrays = as_bags([*plain[:40], *X[40:]])  # which have no names
     assert arrays.equals(as_bags(plain))
     assert arrays.feature_names is None
-    empty = as_bags([plain[0], [], *turned[1:]], empty=True)
+    empty = as_bags([plain[0], [], *plain[1:]], empty=True)
     assert tuple(empty.feature_names) == tuple(NAMES)
-    with pytest.raises(InvalidInput, match="bag 1 must be of the columns of bag 0; got 'others: d"):
-        as_bags([plain[0], plain[1].rename(columns={"d": "e"})])
-    with pytest.raises(InvalidInput, match="bag 1 must be with columns of different names"):
-        as_bags([plain[0], plain[1].set_axis([1, 1, 2, 3], axis=1)])
-
-
-def test_columns_named_by_numbers_or_of_several_kinds_are_aligned(
-    drawn: tuple[np.ndarray, np.ndarray],
-) -> None:
-    X, y = drawn
-    for names in ([0, 1, 2, 3], [10, 20, 30, 40], ["a", 1, "c", "d"]):
-        plain = [pd.DataFrame(bag, columns=names) for bag in X]
-        turned = [one[names[::-1]] for one in plain]
-        assert as_bags([plain[0], *turned[1:]]).equals(as_bags(X))
-        model = PooledLinearClassifier().fit(plain, y)
-        np.testing.assert_array_equal(
-            model.decision_function(turned), model.decision_function(plain)
-        )
+    for others in (frames(X, "cadb")[1:], [plain[1].rename(columns={"d": "e"})]):
+        with pytest.raises(InvalidInput, match="bag 1 must be of the columns a, b, c, d, in this"):
+            as_bags([plain[0], *others])
     # Numbers from 0 are places: arrays are the same without a warning.
     model = PooledLinearClassifier().fit([pd.DataFrame(bag) for bag in X], y)
     np.testing.assert_array_equal(model.decision_function(X), model.decision_function(as_bags(X)))
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
-def test_frames_of_other_libraries_are_aligned(
+def test_frames_of_other_libraries_have_names(
     library: str, drawn: tuple[np.ndarray, np.ndarray]
 ) -> None:
     X, _ = drawn
     module = pytest.importorskip(library, reason=f"{library} is not installed")
     make = module.Table.from_pandas if library == "pyarrow" else module.from_pandas
-    mixed = [make(frames(X)[0]), *map(make, frames(X, "dcba")[1:])]
-    bags = as_bags(mixed)
+    bags = as_bags(list(map(make, frames(X))))
     assert bags.equals(as_bags(X))
     assert tuple(bags.feature_names) == tuple(NAMES)
 

@@ -37,7 +37,7 @@ def test_both_kinds_of_files(kind: str, request: pytest.FixtureRequest) -> None:
     path = request.getfixturevalue(kind)
     found = read(str(path), columns=[2, 0])
     assert found.bags.equals(as_bags(TOKENS[:, [2, 0]].reshape(3, 2, 2)))
-    assert (found.y.tolist(), found.ids.tolist()) == (["a", "b", "c"], [2, 5, 9])
+    assert (found.y.tolist(), found.ids.tolist()) == (["a", "b", "c"], ["2", "5", "9"])
     assert found.columns == ["2", "0"]
     assert found.left_out == ([] if kind == "arrays" else ["1", "note"])
     bare = read(path, labels=None)
@@ -45,19 +45,12 @@ def test_both_kinds_of_files(kind: str, request: pytest.FixtureRequest) -> None:
     assert len(bare.y) == 0
 
 
-def test_one_label_against_the_rest(arrays: Path) -> None:
-    found = read(arrays)
-    with pytest.raises(InvalidInput, match="positive=LABEL compares one of them"):
-        found.check_two_classes()
-    two = found.against_rest("b")
-    assert two.y.tolist() == [False, True, False]
-    two.check_two_classes()
-    with pytest.raises(InvalidInput, match="positive must be one of the labels a, b, c"):
-        found.against_rest("d")
-
-
 def test_messages_name_the_keywords(arrays: Path) -> None:
-    with pytest.raises(InvalidInput, match="labels= and bag= name the arrays"):
+    with pytest.raises(
+        InvalidInput, match=r"with the array z; got 'arrays X, bag, y'\. label= nam"
+    ):
+        read(arrays, label="z")
+    with pytest.raises(InvalidInput, match=r"the sheet z must be a file.*label= names a column"):
         read(arrays, labels="z")
     with pytest.raises(InvalidInput, match="columns must be different ones of 0, 1, 2"):
         read(arrays, columns=[3])
@@ -65,9 +58,12 @@ def test_messages_name_the_keywords(arrays: Path) -> None:
 
 def test_labels_may_lack_where_they_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "bags.npz"
-    np.savez(path, X=TOKENS, bag=IDS[::-1], y=np.zeros(1), label=np.zeros(1))
-    assert read(path, labels=None).ids.tolist() == [9, 5, 2]
-    with pytest.raises(InvalidInput, match="one of label and y"):
+    np.savez(path, X=TOKENS, bag=IDS[::-1], y=np.zeros(1))
+    assert read(path, labels=None).ids.tolist() == ["9", "5", "2"]
+    with pytest.raises(InvalidInput, match=r"array y must be one for each of 3 bags or 6 tokens"):
+        read(path)
+    np.savez(path, X=TOKENS, bag=IDS[::-1], y=Y)
+    with pytest.raises(InvalidInput, match="array y must be a mapping from ids, where these do no"):
         read(path)
 
 
@@ -120,8 +116,8 @@ def test_columns_may_have_numbers_as_names(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = tmp_path / "bags.parquet"
     pandas.DataFrame({0: IDS, 1: np.repeat(Y, 2), 2: TOKENS[:, 0]}).to_parquet(path)
-    found = read(path, bag="0", labels="1")
-    assert (found.ids.tolist(), found.y.tolist()) == ([2, 5, 9], Y.tolist())
+    found = read(path, bag="0", label="1")
+    assert (found.ids.tolist(), found.y.tolist()) == (["2", "5", "9"], Y.tolist())
 
 
 @pytest.mark.parametrize("kind", ["arrays", "rows"])

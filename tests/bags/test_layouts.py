@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy
 
 from sparsetoken.bags import Bags, pack, read
 from sparsetoken.base.validation import InvalidInput
@@ -73,7 +72,7 @@ def npy(folder: Path) -> dict[str, Any]:
 
 def npz(folder: Path) -> dict[str, Any]:
     def write(path: Path, name: str) -> None:
-        np.savez(f"{path}.npz", embedding=BAGS[name], xy=PLACES[name])
+        np.savez(f"{path}.npz", feats=BAGS[name], coords=PLACES[name])
 
     return folder_of(folder, write)
 
@@ -137,126 +136,56 @@ def tokens_and_sheet(folder: Path) -> dict[str, Any]:
     return {"path": folder / "tokens.csv", "bag": "slide", **given}
 
 
-def numbers(rows: np.ndarray) -> list[str]:
-    return [",".join(map(repr, row)) for row in rows.astype(float).tolist()]
-
-
-def arff(folder: Path) -> dict[str, Any]:
-    """As WEKA writes it: an id, a relation, and the class."""
-    named = ",".join(SIZES)
-    head = ["@relation slides", f"@attribute slide {{{named}}}", "@attribute bag relational"]
-    head += [f"  @attribute f{k} numeric" for k in range(D)]
-    head += ["@end bag", "@attribute class {normal,tumour}", "", "@data"]
-    for (name, bag), y in zip(BAGS.items(), LABELS, strict=True):
-        lines = "\\n".join(numbers(bag))
-        head.append(f'{name},"{lines}",{y}')
-    (folder / "slides.arff").write_text("\n".join(head))
-    return {"path": folder / "slides.arff"}
-
-
-def flat_arff(folder: Path) -> dict[str, Any]:
-    head = ["@RELATION x", "@ATTRIBUTE 'the slide' string"]
-    head += [f"@ATTRIBUTE f{k} REAL" for k in range(D)] + ["@ATTRIBUTE y {normal,tumour}", "@DATA"]
-    for name, row, y in zip(OWNER, numbers(TOKENS), np.array(LABELS)[NUMBER], strict=True):
-        head.append(f"'{name}',{row},{y}")
-    (folder / "rows.arff").write_text("% a comment\n" + "\n".join(head))
-    return {"path": folder / "rows.arff", "bag": "the slide", "label": "y"}
-
-
-def uci(folder: Path) -> dict[str, Any]:
-    """As Musk: the name of the molecule, that of a conformation, numbers, the class."""
-    rows = zip(OWNER, numbers(TOKENS), ONE[NUMBER], strict=True)
-    text = "\n".join(f"{name},{name}_{i}+1,{row},{y}." for i, (name, row, y) in enumerate(rows))
-    (folder / "musk.data").write_text(text + "\n")
-    return {"path": folder / "musk.data"}
-
-
-def mat(**arrays: Any) -> Callable[[Path], dict[str, Any]]:
-    def written(folder: Path) -> dict[str, Any]:
-        scipy.io.savemat(folder / "set.mat", arrays)
-        return {"path": folder / "set.mat"}
-
-    return written
-
-
-def mat73(**arrays: Any) -> Callable[[Path], dict[str, Any]]:
-    """As version 7.3 lays them out in HDF5: axes reversed, cells as references, texts as codes."""
-
-    def written(folder: Path) -> dict[str, Any]:
-        h5py = pytest.importorskip("h5py", reason=MISSING)
-        with h5py.File(folder / "set.mat", "w", userblock_size=512) as file:
-            refs = file.create_group("#refs#")
-
-            def put(group: Any, name: str, value: Any) -> Any:
-                if scipy.sparse.issparse(value):
-                    value, one = scipy.sparse.csc_matrix(value), group.create_group(name)
-                    one.attrs["MATLAB_sparse"] = np.uint64(value.shape[0])
-                    parts = {"data": value.data, "ir": value.indices, "jc": value.indptr}
-                    for part, entries in parts.items():
-                        one[part] = entries
-                    return one
-                if isinstance(value, dict):
-                    one = group.create_group(name)
-                    for field, inner in value.items():
-                        put(one, field, inner)
-                    return one
-                value = np.atleast_2d(np.asarray(value))
-                if value.dtype.names:
-                    return put(group, name, {field: value[field] for field in value.dtype.names})
-                if value.dtype == object:
-                    held = np.empty(value.T.shape, h5py.ref_dtype)
-                    for place, inner in np.ndenumerate(value.T):
-                        held[place] = put(refs, f"r{len(refs)}", inner).ref
-                    return group.create_dataset(name, data=held)
-                if value.dtype.kind == "U":
-                    codes = np.array([[ord(letter)] for letter in value.item()], np.uint16)
-                    one = group.create_dataset(name, data=codes)
-                    one.attrs["MATLAB_class"] = np.bytes_("char")
-                    return one
-                return group.create_dataset(name, data=value.T)
-
-            for name, value in arrays.items():
-                put(file, name, value)
-        with (folder / "set.mat").open("r+b") as file:
-            file.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM")
-        return {"path": folder / "set.mat"}
-
-    return written
-
-
-def cells(of: list[Any]) -> np.ndarray:
-    column = np.empty((len(of), 1), object)
-    column[:, 0] = of
-    return column
-
-
-def any_names(folder: Path) -> dict[str, Any]:
-    y = np.array(LABELS)[NUMBER]
-    np.savez(folder / "set.npz", emb=TOKENS, bag_ids=OWNER, labels=y, coords=WHERE)
+def npz_of_bags(folder: Path) -> dict[str, Any]:
+    np.savez(folder / "set.npz", X=TOKENS, bag=OWNER, y=LABELS, coordinates=WHERE, groups=PATIENTS)
     return {"path": folder / "set.npz"}
 
 
-def an_array_for_each_bag(folder: Path) -> dict[str, Any]:
-    np.savez(folder / "set.npz", **BAGS)
-    given = {"labels": sheet(folder), "label": "diagnosis", "groups": "case_id"}
-    return {"path": folder / "set.npz", **given}
+def npz_of_bounds(folder: Path) -> dict[str, Any]:
+    bounds = np.cumsum([0, *SIZES.values()])
+    arrays = {"bag": list(SIZES), "y": LABELS, "coordinates": WHERE, "patient": PATIENTS}
+    np.savez(folder / "set.npz", X=TOKENS, offsets=bounds, **arrays)
+    return {"path": folder / "set.npz", "groups": "patient"}
 
 
-TOOLBOX = {"data": TOKENS, "nlab": ONE[NUMBER][:, None] + 1, "ident": {"milbag": NUMBER[:, None]}}
-SIGNS = scipy.sparse.csc_matrix(2.0 * ONE[NUMBER] - 1)
-ANDREWS = {"features": scipy.sparse.csc_matrix(TOKENS), "bag_ids": NUMBER[None], "labels": SIGNS}
-BESIDE = np.concatenate([cells(list(BAGS.values())), cells(ONE.tolist())], axis=1)
+def npz_padded(folder: Path) -> dict[str, Any]:
+    X, where, mask = np.full((3, 4, D), np.nan, "f4"), np.zeros((3, 4, 2)), np.zeros((3, 4), bool)
+    for k, name in enumerate(SIZES):
+        rows = slice(SIZES[name])
+        X[k, rows], where[k, rows], mask[k, rows] = BAGS[name], PLACES[name], True
+    arrays = {"bag": list(SIZES), "y": LABELS, "coordinates": where}
+    np.savez(folder / "set.npz", X=X, mask=mask, **arrays)
+    return {"path": folder / "set.npz"}
 
-FIELDS = [("name", object), ("instance", object), ("label", object)]
-STRUCTS = np.array(list(zip(BAGS, BAGS.values(), LABELS, strict=True)), FIELDS)
 
-MATLAB: dict[str, dict[str, Any]] = {
-    "MIL toolbox": {"x": TOOLBOX},
-    "Andrews": ANDREWS,
-    "cells": {"bags": cells(list(BAGS.values())), "labels": ONE[:, None]},
-    "cells beside labels": {"data": BESIDE, "labels": ONE[:, None]},
-    "structs": {"bags": STRUCTS},
-}
+def nested(folder: Path) -> dict[str, Any]:
+    """A folder for each patient, of which the sheet does not speak."""
+    given = npy(folder)
+    for name, patient in zip(SIZES, PATIENTS, strict=True):
+        (folder / "slides" / patient).mkdir(exist_ok=True)
+        (folder / "slides" / f"{name}.npy").rename(folder / "slides" / patient / f"{name}.npy")
+    return given
+
+
+def pattern(folder: Path) -> dict[str, Any]:
+    given = npy(folder)
+    (folder / "slides" / "s_007.pt").touch()  # as CLAM writes both
+    return {**given, "path": str(folder / "slides" / "*.npy")}
+
+
+def paths(folder: Path) -> dict[str, Any]:
+    given = npy(folder)
+    return {**given, "path": [folder / "slides" / f"{name}.npy" for name in SIZES]}
+
+
+def european(table: Any, path: Path) -> None:
+    table.to_csv(path, index=False, sep=";", decimal=",")
+
+
+def semicolons(table: Any, path: Path) -> None:
+    table.to_csv(path, index=False, sep=";")
+
+
 LAYOUTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "folder of npy": npy,
     "folder of npz": npz,
@@ -276,57 +205,54 @@ LAYOUTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "parquet of lists": table("rows.parquet", lists),
     "excel": table("rows.xlsx", excel),
     "csv and a sheet": tokens_and_sheet,
-    "WEKA": arff,
-    "WEKA, a row for each token": flat_arff,
-    "UCI": uci,
-    "npz of any names": any_names,
-    "npz with an array for each bag": an_array_for_each_bag,
-    **{f"MATLAB, {name}": mat(**arrays) for name, arrays in MATLAB.items()},
-    **{f"MATLAB 7.3, {name}": mat73(**arrays) for name, arrays in MATLAB.items()},
+    "csv of Europe": table("rows.csv", european),
+    "csv with semicolons": table("rows.csv", semicolons),
+    "npz with ids": npz_of_bags,
+    "npz with bounds": npz_of_bounds,
+    "npz padded": npz_padded,
+    "nested folders": nested,
+    "pattern": pattern,
+    "list of paths": paths,
 }
-NAMED = {"1": "tumour", "0": "normal", "2": "tumour", "-1": "normal"}
 WITH_PLACES = ("h5", "npz", "packed", "coordinates", "lists", "dict")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_layout_is_read_in_one_call(layout: str, tmp_path: Path) -> None:
     given = LAYOUTS[layout](tmp_path)
-    found = read(**given)
-    assert found.bags.sizes.tolist() == list(SIZES.values())
-    # Texts and MATLAB's sparse matrices keep all digits of float32.
-    np.testing.assert_array_equal(found.bags.tokens.astype(np.float32), TOKENS)
-    labels = [NAMED.get(str(y), str(y)) for y in found.y.tolist()]
-    if layout.endswith("MIL toolbox"):  # 1 and 2
-        labels = [["normal", "tumour"][y - 1] for y in found.y.tolist()]
-    assert labels == LABELS
-    if not layout.startswith("MATLAB"):
-        assert found.ids.tolist() == list(SIZES)
-    if "groups" in given:
+    found = read(given.pop("path"), **given)
+    own = dict(zip((one.split("/")[-1] for one in found.ids.tolist()), found.bags, strict=True))
+    assert set(own) == set(SIZES)
+    for name, bag in own.items():  # texts keep all digits of float32
+        np.testing.assert_array_equal(bag.astype(np.float32), BAGS[name])
+    order = [list(SIZES).index(name) for name in own]
+    assert found.y.tolist() == [LABELS[i] for i in order]
+    if "groups" in given or layout == "npz with ids":
         assert found.groups is not None
-        assert found.groups.tolist() == PATIENTS
+        assert found.groups.tolist() == [PATIENTS[i] for i in order]
+    if layout == "nested folders":
+        assert found.ids.tolist() == ["001/s_007", "001/s_1", "002/s_012"]
     places = found.bags.coordinates
-    known = any(word in layout for word in WITH_PLACES) and "each bag" not in layout
-    assert (places is not None) == known
+    assert (places is not None) == any(word in layout for word in WITH_PLACES)
     if places is not None:
         np.testing.assert_array_equal(places, WHERE)
 
 
-TABLES = [name for name in LAYOUTS if name.startswith(("csv", "tsv", "parquet", "excel", "WEKA"))]
+PACKED = [name for name in LAYOUTS if name != "packed"]
 
 
-@pytest.mark.parametrize("layout", [*TABLES, "UCI"])
-def test_a_table_is_packed_as_it_is_read(layout: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("layout", PACKED)
+def test_a_layout_is_packed_as_it_is_read(layout: str, tmp_path: Path) -> None:
     given = LAYOUTS[layout](tmp_path)
-    expected, path = read(**given), given.pop("path")
-    if isinstance(given.get("labels"), str):  # a column, which pack calls label
-        given["label"] = given.pop("labels")
+    path = given.pop("path")
+    expected = read(path, **given)
     found = read(pack(path, tmp_path / "packed", **given))
     assert found.bags.equals(expected.bags)
     assert found.bags.feature_names == expected.bags.feature_names
     for name in ("y", "ids", "groups"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     both = found.bags.coordinates, expected.bags.coordinates
-    assert (both[0] is None) == (both[1] is None) == ("coord" not in layout and "li" not in layout)
+    assert (both[0] is None) == (both[1] is None)
     if both[0] is not None:
         np.testing.assert_array_equal(*both)
 
@@ -334,28 +260,13 @@ def test_a_table_is_packed_as_it_is_read(layout: str, tmp_path: Path) -> None:
 def test_a_table_without_labels_is_packed_if_that_is_said(tmp_path: Path) -> None:
     table = frame().drop(columns="diagnosis")
     table.to_csv(tmp_path / "rows.csv", index=False)
-    given = {"files": tmp_path / "rows.csv", "to": tmp_path / "packed", "bag": "slide"}
-    with pytest.raises(InvalidInput, match="with the column label"):
+    given = {"source": tmp_path / "rows.csv", "to": tmp_path / "packed", "bag": "slide"}
+    with pytest.raises(InvalidInput, match="with a column label or y"):
         pack(**given)
     assert not (tmp_path / "packed").exists()
     found = read(pack(**given, labels=None, columns=["f3", "f1"]), labels=None)
     assert (found.ids.tolist(), found.columns) == (list(SIZES), ["f3", "f1"])
     np.testing.assert_array_equal(found.bags.tokens.astype(np.float32), TOKENS[:, [3, 1]])
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"label": "diagnosis"}, "left out where no sheet has the labels; got 'diagnosis'"),
-        ({"partial": True}, "left out where no sheet has the labels; got True"),
-        ({"columns": ["f1"]}, "columns must be left out where each file is a bag"),
-    ],
-)
-def test_what_files_of_one_bag_have_no_use_for(
-    given: dict[str, Any], told: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InvalidInput, match=told):
-        pack(npy(tmp_path)["path"], tmp_path / "packed", **given)
 
 
 def test_coordinates_travel_with_the_bags() -> None:
@@ -371,41 +282,38 @@ def test_coordinates_travel_with_the_bags() -> None:
 
 def test_a_slide_without_coordinates_has_none_that_are_known(tmp_path: Path) -> None:
     given = npz(tmp_path)
-    np.savez(given["path"] / "s_012.npz", embedding=BAGS["s_012"])
-    places = read(**given).bags.coordinates
+    path = given.pop("path")
+    np.savez(path / "s_012.npz", feats=BAGS["s_012"])
+    places = read(path, **given).bags.coordinates
     assert places is not None
     assert np.isnan(places).all(axis=1).tolist() == [False] * 3 + [True] + [False] * 4
-    assert read(**given, coordinates=None).bags.coordinates is None
-    np.savez(given["path"] / "s_1.npz", embedding=BAGS["s_1"], xy=np.ones((4, 3)))
-    with pytest.raises(InvalidInput, match=r"s_1\.npz must be with 2 coordinates for each token"):
-        read(**given)
-
-
-@pytest.mark.parametrize(("name", "rows"), [("coords", 3), ("coords", 1), ("xy", 3)])
-def test_coordinates_of_another_length_are_refused(name: str, rows: int, tmp_path: Path) -> None:
-    given, places = npz(tmp_path), {name: np.ones((rows, 2))}
-    np.savez(given["path"] / "s_1.npz", embedding=BAGS["s_1"], **places)
-    told = rf"s_1\.npz must be with a row of {name} for each of 4 tokens; got '{rows} rows"
-    with pytest.raises(InvalidInput, match=told + ".*coordinates= names another"):
-        read(**given)
-    assert read(**given, coordinates=None).bags.coordinates is None
-    arrays = {"X": TOKENS[:4], "bag": [0, 1, 1, 1], "y": [0, 1]}
-    np.savez(tmp_path / "bags.npz", **arrays, **places)
-    with pytest.raises(InvalidInput, match=r"bags\.npz must be with a row of .*; got '\d rows"):
+    assert read(path, **given, coordinates=None).bags.coordinates is None
+    np.savez(path / "s_1.npz", feats=BAGS["s_1"], coords=np.ones((4, 3)))
+    with pytest.raises(InvalidInput, match=r"s_1\.npz must be with coordinates of d = 2"):
+        read(path, **given)
+    np.savez(path / "s_1.npz", feats=BAGS["s_1"], coords=np.ones((3, 2)))
+    with pytest.raises(InvalidInput, match=r"s_1\.npz must be with coords of shape \(4, k\)"):
+        read(path, **given)
+    np.savez(tmp_path / "bags.npz", X=TOKENS, bag=OWNER, y=LABELS, coordinates=WHERE[1:])
+    with pytest.raises(InvalidInput, match="coordinates must be numbers of shape"):
         read(tmp_path / "bags.npz")
 
 
-def test_places_of_whole_bags_are_no_coordinates(tmp_path: Path) -> None:
-    """Nor are those of the patches behind the one embedding of a slide."""
-    given = npz(tmp_path)
-    np.savez(given["path"] / "s_1.npz", embedding=BAGS["s_1"], center=np.ones((1, 2)))
-    np.savez(given["path"] / "s_012.npz", embedding=BAGS["s_012"], coords=np.ones((9, 2)))
-    places = read(**given).bags.coordinates
-    assert places is not None
-    assert np.isnan(places).all(axis=1).tolist() == [False] * 3 + [True] * 5
-    arrays = {"X": TOKENS[:4], "bag": [0, 1, 1, 1], "y": [0, 1], "center": np.ones((2, 2))}
-    np.savez(tmp_path / "bags.npz", **arrays)
-    assert read(tmp_path / "bags.npz").bags.coordinates is None
+def test_names_tell_the_tokens(tmp_path: Path) -> None:
+    others = {"imgs": np.zeros((4, 2, 2)), "coords": PLACES["s_1"]}
+    taken = [{"features": BAGS["s_1"], **others}, {"feats": BAGS["s_1"]}, {"any": BAGS["s_1"]}]
+    refused = [others, {"coords": PLACES["s_1"]}, {"a": BAGS["s_1"], "b": BAGS["s_1"]}]
+    refused.append({"features": BAGS["s_1"], "feats": BAGS["s_1"]})
+    for k, arrays in enumerate([*taken, *refused]):
+        path = tmp_path / f"{k}.npz"
+        np.savez(path, **arrays)
+        if arrays in taken:
+            np.testing.assert_array_equal(read([path], labels=None).bags.tokens, BAGS["s_1"])
+            continue
+        with pytest.raises(InvalidInput, match=r"dataset= names the array|real numbers of shape"):
+            read([path], labels=None)
+        if arrays is not others and len(arrays) == 2:
+            read([path], labels=None, dataset=next(iter(arrays)))
 
 
 def test_one_file_is_one_bag(tmp_path: Path) -> None:
@@ -419,15 +327,11 @@ def test_one_file_is_one_bag(tmp_path: Path) -> None:
     [
         ({}, "a sheet or a mapping from ids"),
         ({"labels": None, "groups": "case_id"}, "a sheet or a mapping from ids"),
-        ({"labels": None, "id": "slide"}, "id must be left out where no sheet"),
-        (
-            {"labels": None, "dataset": "uni"},
-            "with the array uni; got 'embedding, xy'. dataset= na",
-        ),
-        (
-            {"labels": None, "coordinates": "at"},
-            "the array at of coordinates, of shape .* got 'emb",
-        ),
+        ({"labels": None, "id": "slide"}, "labels must be a sheet where id or partial is given"),
+        ({"label": "diagnosis"}, "a sheet or a mapping from ids"),
+        ({"labels": None, "columns": ["f1"]}, "columns must be None where each file is a bag"),
+        ({"labels": None, "dataset": "uni"}, "array uni; got 'coords .*, feats .*dataset= na"),
+        ({"labels": None, "coordinates": "at"}, "with at of shape .*; got 'coords"),
         ({"labels": "none.csv"}, "sheet none.csv must be a file that is there"),
         (
             {"labels": Path("labels.json")},
@@ -442,10 +346,12 @@ def test_a_folder_of_slides_is_refused_with_what_helps(
         read(npz(tmp_path)["path"], **given)
 
 
-def test_a_folder_of_folders_says_which(tmp_path: Path) -> None:
-    """CLAM writes h5_files and pt_files into one folder."""
-    (tmp_path / "features" / "h5_files").mkdir(parents=True)
-    with pytest.raises(InvalidInput, match=r"got 'the folder .* with h5_files'.*Give the folder"):
+def test_files_of_two_kinds_are_not_read_as_one(tmp_path: Path) -> None:
+    """CLAM writes h5_files and pt_files into one folder, with each slide in both."""
+    for kind in ("h5", "pt"):
+        (tmp_path / "features" / f"{kind}_files").mkdir(parents=True)
+        (tmp_path / "features" / f"{kind}_files" / f"s.{kind}").touch()
+    with pytest.raises(InvalidInput, match=r"got 'files \.h5, \.pt'\. Give \".*/\*\*/\*\.h5"):
         read(tmp_path / "features", labels=None)
 
 
@@ -499,11 +405,3 @@ def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.npy")
     with pytest.raises(InvalidInput, match="a regular file"):
         read(tmp_path, labels=None)
-
-
-@pytest.mark.parametrize("name", ["bags.npz", "bags.mat"])
-def test_one_file_that_may_hold_many_bags_is_not_packed(name: str, tmp_path: Path) -> None:
-    np.savez(tmp_path / "bags.npz", X=np.zeros((4, 2)), bag=[0, 0, 1, 1], y=[0, 1])
-    with pytest.raises(InvalidInput, match=r"files must be a folder or a list of files.*as it is"):
-        pack(tmp_path / name, tmp_path / "packed")
-    assert not (tmp_path / "packed").exists()

@@ -15,7 +15,6 @@ from sparsetoken.bags import (
     to_frame,
 )
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import PooledLinearClassifier
 
 pandas = pytest.importorskip("pandas", reason="the extra `data` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `data` is not installed")
@@ -46,7 +45,7 @@ def test_every_form_comes_back(dtype: type, kind: str, tmp_path: Path) -> None:
     }
     for way, found in ways.items():
         assert found.bags.equals(bags), way
-        assert (found.ids == ids).all(), way
+        assert found.ids.tolist() == ids.astype(str).tolist(), way
 
 
 def test_rows_are_not_copied() -> None:
@@ -137,10 +136,10 @@ def test_without_the_extra_the_message_names_it(
 
 @pytest.mark.parametrize("kind", [int, str])
 def test_ids_in_any_order(kind: type) -> None:
-    ids = [kind(x) for x in (7, 3, 7, 9, 3, 7)]
+    ids = [kind(x) for x in (7, 3, 7, 9, 3, 7)]  # texts, whatever they were
     tokens = np.arange(6.0)[:, None]
     found = from_long(tokens, ids)
-    assert found.ids.tolist() == [kind(7), kind(3), kind(9)]
+    assert found.ids.tolist() == ["7", "3", "9"]
     assert [bag[:, 0].tolist() for bag in found.bags] == [[0, 2, 5], [1, 4], [3]]
     np.testing.assert_array_equal(found.bags.tokens, tokens[found.rows])
 
@@ -152,15 +151,6 @@ def test_frames_of_polars() -> None:
     assert found.ids.tolist() == ["a", "b"]
     assert found.bags[0].tolist() == [[1, 4], [3, 6]]
     assert from_frame(frame.to_arrow(), bag="slide").bags.equals(found.bags)
-    for act in (
-        lambda lazy: from_frame(lazy, bag="slide"),
-        lambda lazy: from_frame(frame, bag="slide", labels=lazy),
-        lambda lazy: as_bags(lazy),
-        lambda lazy: PooledLinearClassifier().fit(lazy, [0, 1, 0]),
-        lambda lazy: PooledLinearClassifier().fit(np.ones((3, 2, 1)), lazy),
-    ):
-        with pytest.raises(InvalidInput, match=r"must be a frame with its rows.* Give .*collect"):
-            act(frame.lazy())
 
 
 def test_a_missing_number_of_a_nullable_column_is_placed() -> None:
@@ -169,29 +159,17 @@ def test_a_missing_number_of_a_nullable_column_is_placed() -> None:
         from_frame(frame.convert_dtypes())
 
 
-def test_a_column_of_bags_is_given_as_a_list() -> None:
-    bags = pandas.Series([np.ones((2, 2)), np.zeros((3, 2))])
-    for act in (as_bags, lambda X: PooledLinearClassifier().fit(X, [0, 1])):
-        with pytest.raises(InvalidInput, match=r"got 'a Series'\. Give list\(X\)"):
-            act(bags)
-    assert as_bags(list(bags)).sizes.tolist() == [2, 3]
-
-
 @pytest.mark.parametrize("twice", ["bag", "x", "label"])
 def test_columns_of_one_name_are_refused(twice: str) -> None:
     columns = {"bag": [0, 0, 1], "x": [1.0, 2.0, 3.0], "label": [0, 0, 1], twice + "2": [1, 2, 3]}
     frame = pandas.DataFrame(columns).rename(columns={twice + "2": twice})
-    for act in (
-        lambda: from_frame(frame, labels="label"),
-        lambda: PooledLinearClassifier().fit(frame, [0, 1, 0]),
-    ):
-        with pytest.raises(InvalidInput, match=f"of different names; got 'several named {twice}"):
-            act()
+    with pytest.raises(InvalidInput, match=f"of different names; got 'several named {twice}"):
+        from_frame(frame, labels="label")
 
 
 def test_ids_that_are_masked_are_refused():
     ids = np.ma.array(["a", "b", "a"], mask=[False, True, False])
-    with pytest.raises(InvalidInput, match=r"without masked values.*rows without an id"):
+    with pytest.raises(InvalidInput, match=r"bag_ids must be without masked values"):
         from_long(np.eye(3), ids)
-    with pytest.raises(InvalidInput, match="ids must be an array without masked values"):
+    with pytest.raises(InvalidInput, match="ids must be without masked values"):
         to_frame(np.ones((3, 1, 2)), ids)

@@ -1,69 +1,75 @@
-"""Bags as other tools keep them: cells, relational attributes, batches of one, numbered columns."""
+"""Bags as other tools keep them: batches of one, numbered columns, the recipes for classic sets."""
 
-import io
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy.io import arff, loadmat, savemat
+import scipy
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 
+from classic_sets import SETS, needs_sets
 from sparsetoken.bags import as_bags, from_frame, pack, read
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledLinearClassifier
 
-RELATIONAL = """@relation musk
-@attribute id {a,b}
-@attribute bag relational
-@attribute f1 numeric
-@attribute f2 numeric
-@end bag
-@attribute class {0,1}
-@data
-a,"1,2\\n3,4",0
-b,"5,6",1
-"""
+PAGE = Path(__file__).parents[2] / "docs" / "slides.md"
 
 
-def test_relational_attributes() -> None:
-    pandas = pytest.importorskip("pandas")
-    data, _ = arff.loadarff(io.StringIO(RELATIONAL))
-    found = as_bags(data["bag"])
-    assert [bag.tolist() for bag in found] == [[[1, 2], [3, 4]], [[5, 6]]]
-    with pytest.raises(InvalidInput, match="Take the field of the bags, of id, bag, class"):
-        as_bags(data)
-    frame = pandas.DataFrame(data)
-    assert as_bags(list(frame["bag"])).equals(found)
-    with pytest.raises(InvalidInput, match=r"column bag holds arrays.*Give list\(X\['bag'\]\)"):
-        PooledLinearClassifier().fit(frame[["bag"]], [0, 1])
-    with pytest.raises(InvalidInput, match=r"as_bags\(list\(frame\['bag'\]\)\)"):
-        from_frame(frame, "id", labels="class")
+def recipe(ending: str) -> str:
+    """Return the program of the page that reads such a file."""
+    if not PAGE.exists():
+        pytest.skip("installed without the documentation")
+    programs = re.findall(r"```py\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    (found,) = [program for program in programs if f".{ending}" in program]
+    return found
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_cells_of_matlab(tmp_path: Path, turned: bool) -> None:
-    rng = np.random.default_rng(0)
-    bags = [rng.standard_normal((2 + i % 3, 3)) for i in range(20)]
-    cells = np.empty((20, 1), dtype=object)
-    cells[:, 0] = bags
-    savemat(tmp_path / "bags.mat", {"bags": cells.T if turned else cells})
-    given = loadmat(tmp_path / "bags.mat")["bags"]
-    assert as_bags(given).equals(as_bags(bags))
-    y = np.arange(20) % 2
-    scores = PooledLinearClassifier().fit(bags, y).decision_function(bags)
-    model = PooledLinearClassifier().fit(given, y)
-    np.testing.assert_array_equal(model.decision_function(given), scores)
-    with pytest.raises(InvalidInput, match=r"got 'ndarray of arrays or lists'\. Bags are a list"):
-        as_bags(np.concatenate([cells, cells], axis=1))
+def run(ending: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(folder)
+    names: dict[str, Any] = {}
+    exec(recipe(ending), names)
+    return names["found"]
 
 
-def test_labels_that_are_arrays() -> None:
-    labels = np.empty(4, dtype=object)
-    for i in range(4):
-        labels[i] = np.array([[i % 2]])
-    with pytest.raises(InvalidInput, match="all of one kind; got 'ndarray"):
-        PooledLinearClassifier().fit(np.ones((4, 2, 3)), labels)
+@pytest.mark.parametrize("set_of_people", ["", pytest.param("musk1", marks=needs_sets)])
+def test_the_recipe_for_musk(
+    set_of_people: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pandas")
+    X, bag, y = np.array([[42.0, -7.0], [5.0, 3.0], [1.0, 0.5]]), np.array([0, 0, 1]), [1, 0]
+    if set_of_people:
+        with np.load(SETS / f"{set_of_people}.npz") as file:
+            X, bag, y = file["X"], file["bag"], file["y"].tolist()
+    rows = [
+        f"MUSK-{i},{i}_{k}+1,{','.join(map(repr, row))},{y[i]}."
+        for k, (i, row) in enumerate(zip(bag.tolist(), X.tolist(), strict=True))
+    ]
+    (tmp_path / "clean1.data").write_text("\n".join(rows) + "\n")
+    found = run("data", tmp_path, monkeypatch)
+    np.testing.assert_array_equal(found.bags.tokens, X)
+    assert (found.y.tolist(), found.ids[0]) == (y, "MUSK-0")
+
+
+def test_the_recipe_for_weka(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = "@relation musk\n@attribute molecule {a,b}\n@attribute bag relational\n"
+    head += "@attribute f1 numeric\n@attribute f2 numeric\n@end bag\n@attribute class {0,1}\n@data"
+    (tmp_path / "musk1.arff").write_text(f'{head}\na,"1,2\\n3,4",0\nb,"5,6",1\n')
+    found = run("arff", tmp_path, monkeypatch)
+    assert [bag.tolist() for bag in found.bags] == [[[1, 2], [3, 4]], [[5, 6]]]
+    assert (found.ids.tolist(), found.y.tolist()) == (["a", "b"], ["0", "1"])
+
+
+def test_the_recipe_for_matlab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, bag = np.random.default_rng(0).standard_normal((5, 3)), np.array([[1, 1, 2, 2, 2]])
+    signs = scipy.sparse.csc_matrix([[1.0, 1.0, -1.0, -1.0, -1.0]])
+    arrays = {"features": scipy.sparse.csc_matrix(X), "bag_ids": bag, "labels": signs}
+    scipy.io.savemat(tmp_path / "tiger_100x100_matlab.mat", arrays)
+    found = run("mat", tmp_path, monkeypatch)
+    np.testing.assert_array_equal(found.bags.tokens, X)
+    assert (found.ids.tolist(), found.y.tolist()) == (["1", "2"], [1, -1])
 
 
 def test_columns_with_numbers_for_names(tmp_path: Path) -> None:
@@ -72,12 +78,12 @@ def test_columns_with_numbers_for_names(tmp_path: Path) -> None:
     frame[2], frame[3] = np.repeat([7, 8, 9, 5], 3), np.repeat([0, 1, 0, 1], 3)
     for bag, labels in ((2, 3), (np.int64(2), np.int64(3)), ("2", "3")):
         found = from_frame(frame, bag, labels=labels)
-        assert (found.columns, found.ids.tolist()) == (["0", "1"], [7, 8, 9, 5])
+        assert (found.columns, found.ids.tolist()) == (["0", "1"], ["7", "8", "9", "5"])
         assert found.y.tolist() == [0, 1, 0, 1]
     assert from_frame(frame, 2, labels=3, columns=1).columns == ["1"]
     frame.columns = [str(name) for name in frame.columns]
     frame.to_parquet(tmp_path / "rows.parquet")
-    found = read(tmp_path / "rows.parquet", bag=2, labels=3)
+    found = read(tmp_path / "rows.parquet", bag=2, label=3)
     assert (found.columns, found.y.tolist()) == (["0", "1"], [0, 1, 0, 1])
 
 
@@ -97,12 +103,12 @@ def _h5(path: Path, array: np.ndarray) -> Path:
 def test_a_batch_of_one_and_a_slide_without_a_token(tmp_path: Path, write) -> None:
     X = np.random.default_rng(0).standard_normal((5, 3))
     files = [write(tmp_path / "s1", X[None]), write(tmp_path / "s2", X[:2])]
-    found = read(pack(files, tmp_path / "packed"), labels=None)
+    found = read(pack(files, tmp_path / "packed", labels=None), labels=None)
     assert found.bags.equals(as_bags([X[None], X[:2]]))
     assert found.bags.equals(as_bags([X, X[:2]]))
     files.append(write(tmp_path / "s3", X[:0]))
-    with pytest.raises(InvalidInput, match=r"s3.* must be of at least one token.*Leave slides"):
-        pack(files, tmp_path / "more")
+    with pytest.raises(InvalidInput, match=r"1 of 3 bags without a token.*: s3.*skip_invalid=Tr"):
+        pack(files, tmp_path / "more", labels=None)
 
 
 @pytest.mark.parametrize("wrapper", [OneVsOneClassifier, ClassifierChain])

@@ -75,11 +75,6 @@ X, Y, RAGGED = np.random.default_rng(0).standard_normal((6, 4, 3)), np.arange(6)
             lambda: bags.from_frame({"bag": [1], "x": [1.0]}),
             "frame must be of pandas, polars or pyarrow",
         ),
-        (lambda: bags.as_bags(bags.from_long(np.eye(3), [0, 1, 1])), r"Give X\.bags"),
-        (
-            lambda: st.BagClassifier().fit(bags.from_long(np.eye(3), [0, 1, 1]), [0, 1]),
-            r"Give X\.bags",
-        ),
         (lambda: CustomLoss("mine", lambda z: z * z), "loss value must be a function of"),
         (lambda: CustomLoss("mine", lambda y, z: np.ones(3) * z), r"one float for each \(y, z\)"),
         (lambda: simulation.is_separable(np.full((2, 2), np.nan), [1, -1]), "must be finite"),
@@ -89,6 +84,12 @@ X, Y, RAGGED = np.random.default_rng(0).standard_normal((6, 4, 3)), np.arange(6)
 def test_other_values_are_refused_by_name(call, message):
     with pytest.raises(InvalidInput, match=message):
         call()
+
+
+def test_bags_with_ids_are_no_bags():
+    for call in (bags.as_bags, lambda X: st.BagClassifier().fit(X, [0, 1])):
+        with pytest.raises(TypeError, match=r"give found\.bags"):
+            call(bags.from_long(np.eye(3), [0, 1, 1]))
 
 
 def test_what_takes_bags_takes_any_form_of_them():

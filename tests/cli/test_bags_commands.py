@@ -242,15 +242,20 @@ SPREAD = np.tile(np.arange(24), 2)
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"y": Y}, ["one array of tokens", "y (24,)"]),
-        ({"X": X}, ["array y", "labels="]),
-        ({"X": ROWS, "y": Y}, ["array bag", "bag="]),
-        ({"X": ROWS, "bag": SPREAD[::-1], "y": Y}, ["ids that rise", "sort the tokens"]),
-        ({"X": X, "y": Y, "label": Y}, ["one of label and y", "both", "labels="]),
+        ({"y": Y}, ["with the array X", "arrays y"]),
+        ({"X": X}, ["array y", "--label"]),
+        ({"X": ROWS, "y": Y}, ["array bag", "--bag"]),
+        (
+            {"X": ROWS, "bag": SPREAD[::-1], "y": Y},
+            ["these do not rise", "sort the tokens"],
+        ),
         ({"X": X, "y": Y[:20]}, ["array y", "24 bags", "20"]),
         ({"X": X, "y": np.zeros(24)}, ["two classes"]),
         ({"X": X, "y": Y, "mask": np.ones((24, 5), bool)}, ["mask", "(24, 2)"]),
-        ({"X": np.where(X == 3, np.inf, X), "y": Y}, ["inf", "bag 3, token 0"]),
+        (
+            {"X": np.where(X == 3, np.inf, X), "y": Y},
+            ["infinity: 3", "--skip-invalid"],
+        ),
     ],
 )
 def test_a_file_that_does_not_fit_is_one_message(arrays, words, tmp_path):
@@ -279,9 +284,12 @@ def test_a_file_that_cannot_be_read(name, word, tmp_path):
     ("change", "words"),
     [
         (lambda f: f.drop(columns="label"), ["column label", "columns bag"]),
-        (lambda f: f.drop(columns="bag"), ["column bag", "labels= and bag= name"]),
-        (lambda f: f.set_index("bag"), ["index of the table is bag; save", "reset_index()"]),
-        (lambda f: f.assign(label=f["label"].mask(f.index == 7, "no")), ["bag1", "row 7"]),
+        (lambda f: f.drop(columns="bag"), ["column bag", "--bag names"]),
+        (lambda f: f.set_index("bag"), ["and the index bag"]),
+        (
+            lambda f: f.assign(label=f["label"].mask(f.index == 7, "no")),
+            ["two in bag bag1: yes"],
+        ),
         (lambda f: f.assign(label=f["label"].mask(f["bag"] == "bag1")), ["missing", "bag1"]),
         (lambda f: f.iloc[::-2], None),
         (lambda f: f[["bag", "label"]].assign(note="text"), ["numbers: none; vectors: none"]),

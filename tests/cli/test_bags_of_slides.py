@@ -119,10 +119,10 @@ def test_refusals_name_what_helps(slides: Path, sheet: list[Any], tmp_path: Path
     assert "with the column stage" in told
     assert "label= names it" in told
     told = run("fit", slides / "slides", *sheet, "--dataset", "feats").stderr
-    assert "dataset= names it" in told
+    assert "--dataset names the array" in told
     told = run("fit", slides / "slides", "--label", "grade").stderr
-    assert "the labels of a folder must be a sheet" in told
-    assert "labels=" in told
+    assert "labels and groups must be a sheet" in told
+    assert "Give --labels the path" in told
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
@@ -169,7 +169,7 @@ def test_a_table_is_packed(tmp_path: Path) -> None:
 def test_tokens_as_json(slides: Path, model: Path) -> None:
     """Of a slide that the model has not seen."""
     new = slides / "new.npz"
-    np.savez(new, X=np.ones((3, D)), bag=["n"] * 3, coords=[[1, 2], [3, 4], [5, 6]])
+    np.savez(new, X=np.ones((3, D)), bag=["n"] * 3, coordinates=[[1, 2], [3, 4], [5, 6]])
     found = json.loads(run("tokens", model, new, "--json").stdout)
     assert len(found["tokens"]) == 3
     assert set(found["tokens"][0]) == {"bag", "place", "attention", "probability", "coordinates"}

@@ -215,14 +215,14 @@ def test_bad_numbers() -> None:
         (odd, r"y must be of magnitude at most 1e\+100; got '1e\+200'. Take other units"),
         (1e-200 * y, "y must be all the same, or apart by at least 1e-100"),
         (["a"] * 20, "y must be an array of real numbers"),
-        (np.ma.array(y, mask=np.arange(20) == 3), "y must be an array without masked values"),
+        (np.ma.array(y, mask=np.arange(20) == 3), "y must be without masked values"),
         (y[:-1], "inconsistent numbers of samples"),
         (np.stack([y, y], axis=1), "y should be a 1d array"),
         (None, "requires y to be passed"),
     ):
         with pytest.raises(ValueError, match=message):
             clone(model).fit(X, given)
-    with pytest.raises(InvalidInput, match="y must be an array without masked values"):
+    with pytest.raises(InvalidInput, match="y must be without masked values"):
         clone(model).fit(X, y).score(X, np.ma.array(y, mask=np.arange(20) == 3))
     # A number without weight is none.
     with pytest.raises(ValueError, match=r"non-zero number|at least one bag"):

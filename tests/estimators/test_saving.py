@@ -64,7 +64,7 @@ def test_a_model_of_packed_bags_comes_back(tmp_path):
         tokens[0, 0] += 3 * (i % 2)
         np.save(tmp_path / "slides" / f"s{i:02d}.npy", tokens)
     labels = {f"s{i:02d}": i % 2 for i in range(40)}
-    packed, y, _ = read(pack(tmp_path / "slides", tmp_path / "packed"), labels=labels)
+    packed, y, _ = read(pack(tmp_path / "slides", tmp_path / "packed", labels=labels))
     assert is_mapped(packed.tokens)
     for kind in (BagClassifier, PooledForestClassifier):
         fitted = kind().fit(packed, y)

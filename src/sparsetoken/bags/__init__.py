@@ -7,7 +7,7 @@ bags. Inside, `Bags` hold one flat array and offsets.
 
 from sparsetoken.bags.container import Bags, Padded
 from sparsetoken.bags.convert import as_bags
-from sparsetoken.bags.files import read
+from sparsetoken.bags.files import SkippedWarning, read
 from sparsetoken.bags.labelled import LabelledBags
 from sparsetoken.bags.leaks import LeakWarning, find_leaks
 from sparsetoken.bags.packed import pack
@@ -18,6 +18,7 @@ __all__ = [
     "LabelledBags",
     "LeakWarning",
     "Padded",
+    "SkippedWarning",
     "as_bags",
     "find_leaks",
     "from_frame",

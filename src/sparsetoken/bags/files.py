@@ -1,30 +1,27 @@
-"""Bags and labels from files and folders of all kinds: the table of what reads which."""
+"""Bags and labels from files and folders."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+import dataclasses
+import glob
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sparsetoken.bags import frames
-from sparsetoken.bags.convert import as_bags, check_nonempty
+from sparsetoken.bags.array_files import ARRAYS, COORDINATES, LEGAL
 from sparsetoken.bags.labelled import LabelledBags
-from sparsetoken.bags.named_arrays import Names, from_matlab, from_npz, from_packed
-from sparsetoken.bags.names import GROUPS, LABEL, TOKENS, is_place
-from sparsetoken.bags.sheets import is_sheet, sheet_of
-from sparsetoken.bags.slides import ENDINGS as OF_ONE_BAG
+from sparsetoken.bags.labels import labels_of, some
+from sparsetoken.bags.npz import TOKENS, Names, from_npz, from_packed
+from sparsetoken.bags.sheets import LABELS, is_sheet, joined
 from sparsetoken.bags.slides import Slides, files_of
+from sparsetoken.bags.table_files import TABLES, UNTYPED, frame_of, typed
 from sparsetoken.bags.tables import (
-    LABELS,
     Columns,
-    check_present,
-    chosen,
     column_name,
     from_rows,
-    label_name,
     numbers_or_vectors,
     of_vectors,
 )
@@ -32,19 +29,24 @@ from sparsetoken.base.files import path_of, require_regular, unreadable
 from sparsetoken.base.validation import InvalidInput
 
 
+class SkippedWarning(UserWarning):
+    """Bags without a token, or with NaN or infinity, were left out."""
+
+
 def read(
-    path: str | Path,
+    source: str | Path | Sequence[str | Path],
     *,
     labels: Any = "",
     label: str | int = "",
     id: str = "",
-    bag: str | int = "bag",
+    bag: str | int = "",
     groups: Any = "",
     columns: Columns = None,
     dataset: str = "",
     coordinates: Any = "",
     merge_groups: bool = False,
     partial: bool = False,
+    skip_invalid: bool = False,
 ) -> LabelledBags:
     """Read bags and their labels from a file, or from a folder with a file for each bag.
 
@@ -53,65 +55,68 @@ def read(
 
     Parameters
     ----------
-    path : path
-        - A folder of .npy, .npz, .h5 (as of CLAM, TRIDENT and STAMP), .pt or .mat files with
-          tokens (L_i, d) or (1, L_i, d), and coordinates (L_i, k) where they have them; or one
-          such file. The name without the ending is the id. Large ones are read into a temporary
-          file; see `pack`.
+    source : path, or list of paths
+        - A folder of .h5, .pt, .npy or .npz files with a bag each, also in folders of its own, such
+          as one for each patient; a pattern such as ``"slides/**/*.h5"``; or a list of files. The
+          path below the folder that all are in is the id, without the ending: ``P7/scan1``. A file
+          has tokens (L_i, d) or (1, L_i, d) in an array named features or feats, as files of CLAM,
+          TRIDENT and STAMP, or alone, and coordinates (L_i, k) in coords or coordinates, if any.
+          Large ones are read into a temporary file; see `pack`.
         - A folder that `pack` wrote, as a memory map.
         - A table with a row for each token, a column of bag ids, and those of the embedding: .csv,
-          .tsv, .parquet, .pq, .xlsx. Damage is seen by checksums, which a Parquet file has if
-          it was written with ``write_page_checksum=True``.
-        - WEKA's .arff with a relational attribute, or a row for each token; UCI's .data, without
-          names: the bag is in the first column, the label in the last one, and texts between are
-          names of instances.
-        - An .npz file, or a .mat file of a classic set, with X (tokens, d), ids of bags and labels,
-          or X (n, L, d) with mask if bags are padded, or cells, or an array for each bag.
-    labels : path, pandas.DataFrame, str, mapping, pandas.Series, array or None
-        A sheet with a row for each bag, as a frame or a path that ends in .csv, .tsv, .parquet,
-        .pq or .xlsx: see Notes. Else the array or column of the labels; the default, "", is y, or
-        label in a table; a file with both needs a name, and the other one is left out. None reads
-        no labels; else labels as in `from_long`.
+          .tsv, .parquet, .xlsx; a .csv may have semicolons, with decimal commas or points.
+        - An .npz file with X (tokens, d), y, and ids of bags in bag or bounds in offsets; or with
+          X (n, L, d), y, and mask (n, L) if bags are padded; also groups and coordinates, if any.
+    labels : path, pandas.DataFrame, mapping, pandas.Series, array or None
+        A sheet with a row for each bag, as a frame or the path of a table: see Notes. Or labels as
+        in `from_long`. The default, "", is those in the data; None reads none.
     label : str
-        The column of labels of the sheet; by default label, y or labels. Without a sheet it is that
-        of the data.
+        The column of labels, of the sheet if there is one, else column or array of the data. The
+        default is label or y, in an .npz file and a packed folder y.
     id : str
-        The column of ids of the sheet; by default bag, id, bag_id, slide_id, slide, filename, file
-        or wsi, in letters of any size.
+        The column of ids of the sheet; by default bag, id, slide_id, slide or filename, in letters
+        of any size.
     bag : str
-        The array or column of bag ids in the data.
+        The column or array of bag ids in the data, by default bag.
     groups : str, mapping, pandas.Series, array or None
-        The column of the sheet, if there is one, else the array or column of the data with groups,
-        such as patients. The default, "", is ``groups``, if it is there. None reads no groups;
+        The column of the sheet, if there is one, else the column or array of the data with groups,
+        such as patients. The default, "", is groups, if it is there. None reads no groups;
         else groups as in `from_long`.
     columns : list of str or int, optional
         The columns of the embedding, or the one column of a table that holds it as a list. The
-        default is all columns of numbers, or the one of lists, without ids, labels,
-        groups and lists of coordinates, and without a first one that has no name, as R and pandas
-        write names of rows. A column with numbers in most of its cells must have them
-        in all; others are texts, and left out.
+        default is all columns of numbers, or the one of lists, without ids, labels and groups, and
+        without a first one that has no name, as R and pandas write names of rows. A column with
+        numbers in most of its cells must have them in all; others are texts, and left out.
     dataset : str
-        The array of tokens in files with several, such as ``feats``. The default is the one that is
-        named as features, embeddings or tokens are, or the only one.
+        The array of tokens, where it has another name.
     coordinates : str, list of str or None
-        The array of coordinates, or their columns in a table. The default is the array, or the
-        column of lists, that is named so. None reads none.
+        The array of coordinates, where it has another name, or their columns in a table; there the
+        default is the column of lists that is named so. None reads none.
     merge_groups : bool
         Whether all bags of a group become one bag, whose id is the group.
     partial : bool
         Whether bags without a row in the sheet, and rows without a bag, are left out.
+    skip_invalid : bool
+        Whether bags without a token, or with NaN or infinity, are left out, with a warning, and
+        named in `LabelledBags.skipped`.
 
     Returns
     -------
     LabelledBags
         ``bags, y, ids``, in the order in which ids first appear; ``bags, ids`` without labels.
 
+    Warns
+    -----
+    SkippedWarning
+        Of bags that are left out by `skip_invalid`.
+
     Raises
     ------
     InvalidInput
         If the file is missing, damaged or of another kind, lacks an array or a column, or does not
-        hold bags with one label each; if bags and rows of the sheet are not the same ones; or if a
-        package that reads the file is not installed.
+        hold bags with one label each; if bags and rows of the sheet are not the same ones; if a bag
+        is without a token, or has NaN or infinity; or if a package that reads the file is not
+        installed.
 
     See Also
     --------
@@ -121,14 +126,14 @@ def read(
 
     Notes
     -----
-    A sheet is joined by ids, as texts, so that leading zeros count. An id is equal to that of a
-    bag, or its name is, without folder and ending: ``slides/007.svs`` is the row of ``007.h5``. Two
-    rows of a bag must agree. Cells of a .csv, .tsv or .xlsx sheet that are empty or NA, N/A, #N/A,
-    NaN, nan or null have no value.
+    Ids are texts: 7 is "7", and two ids that are one text are refused. A sheet is joined by ids, so
+    that leading zeros count. An id is equal to that of a bag, or the name is, without folder and
+    ending: ``slides/007.svs`` is the row of ``007.h5``. Two rows of a bag must agree. Cells of a
+    sheet that are empty or NA, N/A, #N/A, NaN, nan or null have no value.
 
-    Labels in a sheet, a .csv or a .tsv file are numbers if all are written as numbers are, without
-    leading zeros; else they are texts, so that 01 and 1 are two classes. Ids and groups of such
-    files are texts.
+    Labels in a sheet, a .csv or a .tsv file are numbers or truth values if all are written as these
+    are, without leading zeros; else they are texts, so that 01 and 1 are two classes. Groups of
+    such files are texts.
 
     Examples
     --------
@@ -141,10 +146,10 @@ def read(
     >>> bags
     Bags(2 bags of 2 tokens, d = 1, float64)
     >>> ids.tolist(), y.tolist()
-    ([5, 7], ['no', 'yes'])
+    (['5', '7'], ['no', 'yes'])
     """
     return loaded(
-        path,
+        source,
         labels=labels,
         label=label,
         id=id,
@@ -155,195 +160,175 @@ def read(
         coordinates=coordinates,
         merge_groups=merge_groups,
         partial=partial,
+        skip_invalid=skip_invalid,
     )
 
 
 def loaded(
-    path: str | Path,
+    source: Any,
     *,
     labels: Any = "",
     label: str | int = "",
     id: str = "",
+    bag: str | int = "",
     groups: Any = "",
-    merge_groups: bool = False,
-    partial: bool = False,
-    labelled: bool = True,
-    empty: bool = False,
-    bag: str | int = "bag",
     columns: Columns = None,
     dataset: str = "",
     coordinates: Any = "",
+    merge_groups: bool = False,
+    partial: bool = False,
+    skip_invalid: bool = False,
+    labelled: bool = True,
+    empty: bool = False,
+    into: Path | None = None,
 ) -> LabelledBags:
     """Read bags as `read`.
 
-    Labels are read only if `labelled`; bags are without a token only where `empty` allows it.
+    Labels are read only if `labelled`; bags are without a token only where `empty` allows it. The
+    tokens of files with a bag each are written to `tokens.npy` in the folder `into`, if given.
     """
-    path, sheet = path_of("FILE", path), None
-    bag, label, groups = (column_name(value) for value in (bag, label, groups))
-    if is_sheet(labels):
-        name = str(label) if labelled else None
-        sheet = sheet_of(labels, id=id, label=name, groups=groups, partial=partial)
-        labels = None
-        if GROUPS in sheet.names or (isinstance(groups, str) and groups == ""):
-            groups = None
-    else:
-        _refuse_without_sheet(id, partial)
-        if label and isinstance(labels, str) and labels == "":
-            labels = label
-        labels = column_name(labels) if labelled else None
-    found = _found(path, Names(labels, str(bag), groups, columns, dataset, coordinates))
-    if not empty:
-        check_nonempty(found.bags)
-    if sheet is not None:
-        kept, known = sheet.of_bags(found.ids.tolist())
-        found = found.with_labels(kept, known.get(LABEL), known.get(GROUPS))
-    return found.merged() if merge_groups else found
-
-
-def _refuse_without_sheet(id: str, partial: bool) -> None:
-    for name, given in (("id", id), ("partial", partial)):
-        if given:
-            legal = "left out where no sheet has the labels"
-            raise InvalidInput(name, legal, given, "labels is then the path of a table.")
-
-
-def _found(path: Path, names: Names) -> LabelledBags:
-    ending = path.suffix.lower()
-    reader: Callable[[Path, Names], LabelledBags] = from_packed
-    if path.is_dir() and not (path / f"{TOKENS}.npy").is_file():
-        reader = _from_slides
-    elif not path.is_dir():
-        if ending not in READERS:
-            legal = f"a folder, or a path that ends in {', '.join(READERS)}"
-            remedy = "Write arrays with numpy.savez, tables as CSV or Parquet."
-            raise InvalidInput("FILE", legal, str(path), remedy)
-        if not path.exists():
-            raise InvalidInput("FILE", "a file that is there", str(path))
-        require_regular("FILE", path)
-        reader = READERS[ending]
+    sheet = labels if is_sheet(labels) else None
+    if sheet is None and (id or partial):
+        got = f"id {id!r} and partial {partial}"
+        raise InvalidInput("labels", "a sheet where id or partial is given", got)
+    if not isinstance(source, list | tuple):
+        source = path_of("FILE", source)
+    own = Names(
+        bag=str(bag),
+        label=str(label) if labelled and sheet is None and isinstance(labels, str) else None,
+        groups=column_name(groups) if isinstance(groups, str | int) else None,
+        columns=columns,
+        dataset=dataset,
+        coordinates=coordinates,
+    )
+    if sheet is not None and own.groups:  # it is then a column of the sheet
+        own = own._replace(groups=None)
+    reader = _reader_of(source)
     try:
-        return reader(path, names)
+        found = reader(source, own)
     except InvalidInput:
         raise
     except (MemoryError, RuntimeError, TypeError, ValueError) as error:  # of odd values
-        raise unreadable("FILE", frames.LEGAL, path, error) from None
-
-
-def _from_slides(path: Path, names: Names) -> LabelledBags:
-    """Return the bags of a folder with a file for each, or of one such file."""
-    slides = Slides.of(files_of(path, "FILE"), names.dataset, names.coordinates)
-    labels = names.labels
-    if isinstance(labels, str) or (isinstance(names.groups, str) and names.groups):
-        legal = "a sheet or a mapping from ids, where each file is a bag"
-        got = labels or names.groups or "none"
-        remedy = (
-            "Give the path of a table with ids and labels: in Python labels=PATH, or labels=None "
-            "to read bags alone, in a command --labels PATH."
+        raise unreadable("FILE", LEGAL, Path(str(source)), error) from None
+    found = _with(found, labels if labelled and sheet is None else "", groups)
+    if sheet is not None:
+        values: Any
+        kept, values = joined(
+            sheet,
+            found.ids.tolist(),
+            id=id,
+            label=str(label) if labelled else None,
+            groups=groups if isinstance(groups, str) else None,
+            partial=partial,
         )
-        raise InvalidInput("the labels of a folder", legal, got, remedy)
-    groups = None if isinstance(names.groups, str) else names.groups
-    found = LabelledBags.of(slides.read(), slides.ids, labels).with_groups(groups)
-    return found if names.columns is None else found.only(chosen(names.columns, found.columns))
+        found = dataclasses.replace(found.take(kept), **values)
+    if reader is not from_packed:  # whose tokens were checked once
+        found = _valid(found, skip_invalid, empty)
+    found = found.by_group() if merge_groups else found
+    if isinstance(found.bags, Slides):
+        bags = found.bags.read(into)
+        numbers = [str(k) for k in range(bags.dimension)]
+        found = dataclasses.replace(found, bags=bags, columns=numbers)
+    return found.merged() if merge_groups else found
+
+
+def _reader_of(source: Any) -> Callable[[Any, Names], LabelledBags]:
+    """Return what reads a source."""
+    if isinstance(source, list | tuple):
+        return _from_slides
+    if source.is_dir():
+        return from_packed if (source / f"{TOKENS}.npy").is_file() else _from_slides
+    if not source.exists() and glob.has_magic(str(source)):
+        return _from_slides
+    ending = source.suffix.lower()
+    if ending not in READERS:
+        legal = f"a folder, or a path that ends in {', '.join(READERS)}"
+        remedy = "Write arrays with numpy.savez, tables as CSV or Parquet."
+        raise InvalidInput("FILE", legal, str(source), remedy)
+    if not source.exists():
+        raise InvalidInput("FILE", "a file that is there", str(source))
+    require_regular("FILE", source)
+    return READERS[ending]
+
+
+def _with(found: LabelledBags, labels: Any, groups: Any) -> LabelledBags:
+    """Give bags labels and groups that are no texts, as of `from_long`."""
+    ordered = found.rows is None or bool((found.ids[1:] > found.ids[:-1]).all())
+    for name, field, given in (("labels", "y", labels), ("groups", "groups", groups)):
+        if given is not None and not isinstance(given, str | int):
+            where = (found.bags.offsets, found.ids, found.rows)
+            known: Any = {field: labels_of(given, *where, name, ordered)}
+            found = dataclasses.replace(found, **known)
+    return found
+
+
+def _valid(found: LabelledBags, skip: bool, empty: bool) -> LabelledBags:
+    """Leave out bags without a token, or with NaN or infinity, or raise `InvalidInput`.
+
+    Files with a bag each are read for it only to leave some out: else what is not finite is met
+    later, when they are.
+    """
+    bags, ids = found.bags, found.ids
+    bad = np.zeros(len(ids), bool) if empty else bags.sizes == 0
+    if isinstance(bags, Slides):
+        bad |= ~bags.finite if skip else False
+    elif not np.isfinite(bags.extremes).all():
+        bad |= [not np.isfinite(bag).all() for bag in bags]
+    if not bad.any():
+        return found
+    skipped = ids[bad].tolist()
+    told = f"{len(skipped)} of {len(ids)} bags without a token, or with NaN or infinity: "
+    if not skip or bad.all():
+        legal = "of bags of finite tokens, one or more in each"
+        remedy = "{} leaves such out."
+        raise InvalidInput("FILE", legal, told + some(skipped), remedy, "skip_invalid=True")
+    warnings.warn(f"Left out {told}{some(skipped)}.", SkippedWarning, stacklevel=4)
+    return dataclasses.replace(found.take(np.flatnonzero(~bad).tolist()), skipped=skipped)
+
+
+def _from_slides(source: Any, names: Names) -> LabelledBags:
+    """Return the bags of files with one each, whose tokens are not read yet."""
+    if names.label is not None or names.groups:
+        legal = "a sheet or a mapping from ids, where each file is a bag"
+        remedy = "Give {} the path of a table with ids and labels; None reads bags alone."
+        raise InvalidInput("labels and groups", legal, "no sheet", remedy, "labels=")
+    if names.columns is not None:
+        raise InvalidInput("columns", "None where each file is a bag", names.columns)
+    paths, ids = files_of(source)
+    slides: Any = Slides.of(paths, names.dataset, names.coordinates)
+    return LabelledBags(slides, np.empty(0), ids, [])
 
 
 def _from_table(path: Path, names: Names) -> LabelledBags:
     """Return the bags of a table with a row for each token."""
-    texts, labels = _texts(names), []
-    if path.suffix.lower() in frames.UNTYPED:
-        labels = [name for name in (*LABELS, names.labels) if isinstance(name, str)]
-    frame = frames.frame_of(path, texts | dict.fromkeys(labels, str))
-    for name in set(labels) & set(frame.columns) - texts.keys():
-        frame[name] = frames.typed_column(frame[name])
-    return _of_frame(path, frame, names)
-
-
-def _texts(names: Names, bag: str = "") -> dict[str, type[str]]:
-    """Return the columns that are read as texts, in which leading zeros count: ids and groups."""
-    groups = [names.groups or GROUPS] if isinstance(names.groups, str) else []
-    return dict.fromkeys([bag or names.bag, *groups], str)
-
-
-def _of_frame(path: Path, frame: Any, names: Names) -> LabelledBags:
-    labels, groups = names.labels, names.groups
+    bag, groups = names.bag or "bag", names.groups
+    label = names.label
+    texts = {bag, groups or "groups"}
+    labels = {label} if label else set(LABELS)
+    untyped = path.suffix.lower() in UNTYPED
+    frame = frame_of(path, texts | (labels if untyped else set()))
     columns = [str(name) for name in frame.columns]
-    if isinstance(labels, str):
-        default = next((name for name in LABELS if name in columns), "label")
-        labels = label_name(path, columns, labels, default)
-    if isinstance(groups, str) and groups == "":
-        groups = GROUPS if GROUPS in columns else None
+    for name in labels.intersection(columns) - texts if untyped else ():
+        frame[name] = typed(frame[name].to_list())
+    if label == "":
+        here = [name for name in LABELS if name in columns]
+        if len(here) != 1:
+            legal, got = f"with a column {' or '.join(LABELS)}", f"columns {some(columns)}"
+            raise InvalidInput(f"FILE {path.name}", legal, got, "{} names another.", "label=")
+        label = here[0]
+    if groups == "":
+        groups = "groups" if "groups" in columns else None
     places = names.coordinates
-    if places == "" and names.columns is None:
-        places = next((n for n in columns if is_place(n) and of_vectors(frame[n])), None)
-    own = (names.bag, labels, groups, names.columns)
-    picked = functools.partial(numbers_or_vectors, declared=path.suffix.lower() == ".arff")
-    return from_rows(f"FILE {path.name}", frame, *own, picked, places)
+    if places == "":
+        lists = [name for name in COORDINATES if name in columns and of_vectors(frame[name])]
+        places = lists[:1] or None
+    what, of_tokens = f"FILE {path.name}", (names.columns, numbers_or_vectors, places)
+    return from_rows(what, frame, bag, label, groups, *of_tokens)
 
 
-def _from_uci(path: Path, names: Names) -> LabelledBags:
-    """Return the bags of a table without names, whose first and last columns are ids and labels."""
-    bag = "0" if names.bag == "bag" else names.bag
-    frame = frames.frame_of(path, _texts(names, bag))
-    label, last = names.labels, str(frame.columns[-1])
-    if label is None or label == "":
-        label = last if label == "" else None
-        frame = frame.drop(columns=last) if label is None else frame
-    return _of_frame(path, frame, names._replace(bag=bag, labels=label))
-
-
-def _from_arff(path: Path, names: Names) -> LabelledBags:
-    """Return the bags of a relational attribute, or of a table with a row for each token.
-
-    Beside the relation the first attribute has the ids, unless one has their name, and the last of
-    the others the labels, as in WEKA.
-    """
-    frame = frames.frame_of(path, _texts(names))
-    if not len(frame):
-        raise InvalidInput(f"FILE {path.name}", "with at least one row", "none")
-    held = [name for name in frame.columns if hasattr(frame[name].iloc[0], "columns")]
-    if not held:
-        return _of_frame(path, frame, names)
-    relation, beside = held[0], [name for name in frame.columns if name not in held]
-    key = names.bag if names.bag in beside else next(iter(beside[:-1]), "")
-    if names.columns is not None:
-        raise InvalidInput("columns", "None for a relational attribute", names.columns)
-    labels, groups, source = names.labels, names.groups, "labels"
-    grouped = (groups or GROUPS) if isinstance(groups, str) else ""
-    if isinstance(groups, str):
-        if groups:
-            check_present(f"FILE {path.name}", "column", groups, beside, of_groups=True)
-        groups = frame[grouped].tolist() if grouped in beside else None
-    if isinstance(labels, str):
-        others = [name for name in beside if name not in (key, grouped)]
-        label = label_name(path, beside, labels, others[-1] if others else "class")
-        check_present(f"FILE {path.name}", "column", label, beside)
-        if label == key:
-            raise InvalidInput("labels", "another column than that of the bag ids", label)
-        labels, source = frame[label].tolist(), f"column {label}"
-    bags = as_bags(list(frame[relation]), empty=True)
-    ids = np.arange(len(bags))
-    if key:
-        ids = frame[key].to_numpy()
-        whole = ids.dtype.kind == "f" and np.isfinite(ids).all() and (ids == ids.round()).all()
-        ids = (ids.astype(np.int64) if whole else ids).astype(str)  # 7, not 7.0
-    if len(set(ids.tolist())) < len(ids):
-        raise InvalidInput(f"FILE {path.name}", "with one row for each bag", f"ids {key}")
-    if isinstance(labels, list):
-        labels = dict(zip(ids.tolist(), labels, strict=True))
-    found = LabelledBags.of(bags, ids, labels, source, columns=bags.feature_names or ())
-    return found.with_groups(groups)
-
-
-READERS: dict[str, Callable[[Path, Names], LabelledBags]] = {
-    **dict.fromkeys(OF_ONE_BAG, _from_slides),
+READERS: dict[str, Callable[[Any, Names], LabelledBags]] = {
+    **dict.fromkeys(TABLES, _from_table),
+    **dict.fromkeys(ARRAYS, _from_slides),
     ".npz": from_npz,
-    ".mat": from_matlab,
-    **dict.fromkeys(frames.SHEETS, _from_table),
-    ".data": _from_uci,
-    ".arff": _from_arff,
 }
 """What reads a file, by the ending of its name."""
-
-
-def is_rows(path: Path) -> bool:
-    """Whether a path is that of a table, with a row for each token or a relation for each bag."""
-    return path.suffix.lower() in (*frames.SHEETS, ".data", ".arff") and not path.is_dir()

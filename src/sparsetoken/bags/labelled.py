@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Int, Shaped
 
 from sparsetoken.bags.container import Bags, offsets_of
-from sparsetoken.bags.keys import refuse_alike
-from sparsetoken.bags.labels import labels_of, some
+from sparsetoken.bags.labels import some
 from sparsetoken.base.validation import InvalidInput
 
 
@@ -26,16 +25,18 @@ class LabelledBags:
     bags : Bags
     y : array of shape (n,)
         Empty if there are no labels.
-    ids : array of shape (n,)
+    ids : array of n str
         In the order in which they first appear; numbers from 0 where a file has no ids.
-    rows : int array of shape (N,)
-        The row that each token of the bags has in the table given.
     columns : list of d str
         Names of the columns of the tokens; numbers from 0 where they have none.
-    left_out : list of str
-        Columns of a file that are neither tokens nor ids, labels nor groups.
+    rows : int array of shape (N,), optional
+        The row that each token of the bags has in the table given.
     groups : array of shape (n,), optional
         Of which patient, author or place each bag is: ``fit(bags, y, groups=found.groups)``.
+    left_out : list of str
+        Columns of a table that are neither tokens nor ids, labels nor groups.
+    skipped : list of str
+        Ids of bags without a token, or with NaN or infinity, that were left out.
 
     See Also
     --------
@@ -47,44 +48,16 @@ class LabelledBags:
     >>> found = from_long([[1.0], [2.0], [3.0], [4.0]], ["a", "b", "a", "c"], labels=list("uvuw"))
     >>> found.ids.tolist(), found.rows.tolist()
     (['a', 'b', 'c'], [0, 2, 1, 3])
-    >>> found.against_rest("v").y.tolist()
-    [False, True, False]
     """
 
     bags: Bags
     y: Shaped[np.ndarray, " n"]
     ids: Shaped[np.ndarray, " n"]
-    rows: Int[np.ndarray, " N"]
     columns: list[str]
-    left_out: list[str] = dataclasses.field(default_factory=list)
+    rows: Int[np.ndarray, " N"] | None = None
     groups: Shaped[np.ndarray, " n"] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        bags: Bags,
-        ids: Shaped[np.ndarray, " n"],
-        labels: Any,
-        name: str = "labels",
-        rows: Int[np.ndarray, " N"] | None = None,
-        columns: Sequence[str] = (),
-        left_out: Sequence[str] = (),
-        index: Any = None,
-    ) -> LabelledBags:
-        """Give bags their labels, in any form that `from_long` takes; None for no labels.
-
-        Without columns these are numbered, with one that holds vectors its entries are.
-        """
-        rows, d = np.arange(len(bags.tokens)) if rows is None else rows, bags.dimension
-        y = np.empty(0)
-        refuse_alike(ids.tolist(), "ids")
-        if labels is not None:
-            y = labels_of(labels, bags.offsets, ids, rows, name, index)
-        if columns and len(columns) == d:
-            bags = bags.with_tokens(bags.tokens, columns)
-        else:
-            columns = [f"{columns[0]}[{i}]" if columns else str(i) for i in range(d)]
-        return cls(bags, y, ids, rows, list(columns), list(left_out))
+    left_out: list[str] = dataclasses.field(default_factory=list)
+    skipped: list[str] = dataclasses.field(default_factory=list)
 
     def __repr__(self) -> str:
         labels = f"labels {some(self.classes)}" if len(self.y) else "no labels"
@@ -93,48 +66,34 @@ class LabelledBags:
     def __iter__(self) -> Iterator[Any]:
         return iter((self.bags, self.y, self.ids) if len(self.y) else (self.bags, self.ids))
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        raise TypeError("LabelledBags are bags with ids and labels: give found.bags, found.y.")
+
     @property
     def classes(self) -> list[str]:
         """The labels as text, each once and in order."""
         return sorted({str(label) for label in self.y.tolist()})
 
-    def with_groups(self, groups: Any, name: str = "groups", index: Any = None) -> LabelledBags:
-        """Give bags their groups, in any form that labels have; None leaves them without."""
-        if groups is None:
-            return self
-        known = labels_of(groups, self.bags.offsets, self.ids, self.rows, name, index, "group")
-        return dataclasses.replace(self, groups=known)
-
-    def with_coordinates(self, coordinates: Float[np.ndarray, "N k"]) -> LabelledBags:
-        """Give the tokens of the bags their coordinates, in the order of the rows of the table."""
-        bags = self.bags
-        placed = Bags(bags.tokens, bags.offsets, bags.feature_names, coordinates[self.rows])
-        return dataclasses.replace(self, bags=placed)
-
-    def with_labels(
-        self, kept: list[int], y: Shaped[np.ndarray, " n"] | None, groups: Any
-    ) -> LabelledBags:
-        """Return some of the bags, with labels and groups in their order; None changes none."""
-        found = self._some(kept)
-        found = found if y is None else dataclasses.replace(found, y=y)
-        return found if groups is None else dataclasses.replace(found, groups=groups)
-
-    def _some(self, kept: list[int]) -> LabelledBags:
+    def take(self, kept: Sequence[int]) -> LabelledBags:
+        """Return some of the bags, in the order of these places."""
+        kept = list(kept)
         if kept == list(range(len(self.ids))):
             return self
-        bounds = self.bags.offsets
-        rows = [self.rows[bounds[i] : bounds[i + 1]] for i in kept]
+        rows = None
+        if self.rows is not None:
+            parts = np.split(self.rows, self.bags.offsets[1:-1])
+            rows = np.concatenate([self.rows[:0], *(parts[i] for i in kept)])
         return dataclasses.replace(
             self,
             bags=self.bags[kept],
             ids=self.ids[kept],
             y=self.y[kept] if len(self.y) else self.y,
             groups=None if self.groups is None else self.groups[kept],
-            rows=np.concatenate([self.rows[:0], *rows]),
+            rows=rows,
         )
 
-    def merged(self) -> LabelledBags:
-        """Return one bag for each group, with all tokens of its bags; its id is the group.
+    def by_group(self) -> LabelledBags:
+        """Return the bags of each group together, in the order in which groups first appear.
 
         Raises
         ------
@@ -144,24 +103,27 @@ class LabelledBags:
         if self.groups is None:
             remedy = "{} names the column of the patients."
             raise InvalidInput("groups", "given to merge their bags", None, remedy, "groups=")
-        number: dict[Any, int] = {}
-        codes = [number.setdefault(one, len(number)) for one in self.groups.tolist()]
-        found = self._some(np.argsort(codes, kind="stable").tolist())
-        sizes = np.bincount(np.sort(codes), found.bags.sizes).astype(np.int64)
-        first = np.searchsorted(np.sort(codes), np.arange(len(number)))
-        y = found.y
-        if len(y) and (differ := y != y[first][np.sort(codes)]).any():
-            place = int(differ.argmax())
-            group = found.groups[place]  # type: ignore[index]
-            got = f"{y[first][np.sort(codes)[place]]} and {y[place]} in group {group}"
-            remedy = "{} without merging keeps such bags apart."
-            legal = "the same in all bags of a group that is merged"
-            raise InvalidInput("labels", legal, got, remedy, "groups=")
-        bags = found.bags
-        whole = Bags(bags.tokens, offsets_of(sizes), bags.feature_names, bags.coordinates)
-        ids = found.groups[first]  # type: ignore[index]
-        y = y[first] if len(y) else y
-        return dataclasses.replace(found, bags=whole, ids=ids, y=y, groups=None)
+        first = {one: i for i, one in reversed(list(enumerate(self.groups.tolist())))}
+        own = np.array([first[one] for one in self.groups.tolist()])
+        if len(self.y) and (differs := self.y != self.y[own]).any():
+            at = int(differs.argmax())
+            got = f"{self.y[own[at]]} and {self.y[at]} in group {self.groups[at]}"
+            raise InvalidInput("labels", "the same in all bags of a group that is merged", got)
+        return self.take(np.argsort(own, kind="stable").tolist())
+
+    def merged(self) -> LabelledBags:
+        """Return one bag for each group, with all tokens of its bags; its id is the group."""
+        found, bags = self.by_group(), self.by_group().bags
+        groups: Any = found.groups
+        start = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
+        offsets = offsets_of(np.add.reduceat(bags.sizes, start))
+        return dataclasses.replace(
+            found,
+            bags=Bags(bags.tokens, offsets, bags.feature_names, bags.coordinates),
+            ids=groups[start].astype(str),
+            y=found.y[start] if len(found.y) else found.y,
+            groups=None,
+        )
 
     def only(self, columns: Sequence[str]) -> LabelledBags:
         """Return the bags with some of their columns."""
@@ -169,23 +131,3 @@ class LabelledBags:
         kept = None if self.bags.feature_names is None else columns
         bags = self.bags.with_tokens(self.bags.tokens.take(places, axis=1), kept)
         return dataclasses.replace(self, bags=bags, columns=list(columns))
-
-    def against_rest(self, positive: str) -> LabelledBags:
-        """Return the bags with labels that are True for one label and False for the rest.
-
-        Raises
-        ------
-        InvalidInput
-            If no bag has this label.
-        """
-        if positive not in self.classes:
-            raise InvalidInput("positive", f"one of the labels {some(self.classes)}", positive)
-        y = np.array([str(label) == positive for label in self.y.tolist()])
-        return dataclasses.replace(self, y=y)
-
-    def check_two_classes(self) -> None:
-        """Raise `InvalidInput` if there are labels of more than two classes."""
-        if len(self.classes) > 2:
-            remedy = "{} compares one of them with the rest."
-            legal = "of two classes"
-            raise InvalidInput("labels", legal, some(self.classes), remedy, "positive=LABEL")

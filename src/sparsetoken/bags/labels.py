@@ -1,26 +1,19 @@
-"""Labels and groups in any form, in the order of the bags."""
+"""Ids, which are texts, and labels and groups, which are values of one kind: one for each bag."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import numbers
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 
-from sparsetoken.bags.convert import refuse_masked
-from sparsetoken.bags.keys import (
-    all_composed,
-    composed,
-    listed,
-    read_labels,
-    refuse_alike,
-    refuse_missing,
-)
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput, refuse_masked
 
 SHOWN = 8  # names in a message
+_LEGAL = "of texts, of truth values or of finite numbers, all of one kind"
 
 
 def some(names: Sequence[Any]) -> str:
@@ -29,106 +22,200 @@ def some(names: Sequence[Any]) -> str:
     return ", ".join(map(str, names[:SHOWN])) + more
 
 
+def id_texts(values: Any, name: str = "ids") -> Shaped[np.ndarray, " n"]:
+    """Return ids as texts, without blanks around them: 7, and 7.0 of a column with a gap, are "7".
+
+    Letters with marks are one character: macOS splits them in names of files.
+
+    Raises
+    ------
+    InvalidInput
+        If an id is missing, or two different ones are one text, such as 1 and "1".
+
+    Examples
+    --------
+    >>> from sparsetoken.bags.labels import id_texts
+    >>> id_texts([12, 7, 12]).tolist()
+    ['12', '7', '12']
+    >>> id_texts(["1", 1])
+    Traceback (most recent call last):
+        ...
+    sparsetoken.base.validation.InvalidInput: ids must be different as texts, ...
+    """
+    array = listed(values, name)
+    refuse_missing(array, name)
+    if array.dtype.kind not in "biufUMO":
+        raise InvalidInput(name, "texts or integers", f"dtype {array.dtype}")
+    given = (array.astype(str) if array.dtype.kind == "M" else array).ravel().tolist()
+    texts, known = [_text(one) for one in given], dict[str, Any]()
+    for text, one in zip(texts, given, strict=True):
+        first = known.setdefault(text, one)
+        if first is not one and (first != one or _kind(first) != _kind(one)):
+            raise InvalidInput(name, "different as texts, or the same", f"{first!a} and {one!a}")
+    if "" in known:
+        raise InvalidInput(name, "without missing values", f"'' in row {texts.index('')}")
+    return np.array(texts, dtype=str).reshape(array.shape)
+
+
+def composed(text: str) -> str:
+    """Return a text in which a letter with its marks is one character."""
+    return unicodedata.normalize("NFC", text)
+
+
+def read_labels(values: Any, name: str = "y") -> np.ndarray:
+    """Return labels or groups as an array of texts, truth values or numbers.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is missing or not finite, they are of several kinds, of which NumPy would make
+        one, or NumPy does not hold one as it is.
+    """
+    array = listed(values, name)
+    refuse_missing(array, name, int)
+    if array.dtype == object:
+        given = array.ravel().tolist()
+        kinds = set(map(_kind, given))
+        if kinds not in ({str}, {bool}, {int}, {float}, {int, float}) and given:
+            examples = {type(one).__name__: one for one in given[::-1]}
+            got = " and ".join(f"{kind} {one!r}" for kind, one in sorted(examples.items())[:3])
+            raise InvalidInput(name, _LEGAL, got, "Give all of one kind, such as texts.")
+        array = np.array(given).reshape(array.shape)
+        if array.tolist() != given and array.ravel().tolist() != given:
+            remedy = "Give other texts, or smaller numbers."
+            raise InvalidInput(name, "of values that NumPy holds as they are", given[0], remedy)
+    finite = array.dtype.kind != "f" or np.isfinite(array).all()
+    if array.dtype.kind not in "biufU" or not finite:
+        got = f"dtype {array.dtype}" if finite else "infinity"
+        raise InvalidInput(name, _LEGAL, got, "Give labels as texts.")
+    return array
+
+
+def listed(values: Any, name: str) -> np.ndarray:
+    """Return values as an array, of objects where NumPy would have to find a common type."""
+    refuse_masked(name, values)
+    try:
+        array = np.asarray(values, None if hasattr(values, "__array__") else object)
+    except ValueError:
+        raise InvalidInput(name, "a list or an array", "rows of different lengths") from None
+    return array.astype(object) if array.dtype.kind == "T" else array  # StringDType
+
+
+def refuse_missing(values: np.ndarray, name: str, of: Callable[[int], Any] | None = None) -> None:
+    """Raise `InvalidInput` for None, NaN, NaT or NA; `of` names the bag of a place."""
+    gone = _missing(values)
+    if gone.any():
+        at = int(gone.argmax())
+        got = f"{values.flat[at]} " + (f"in row {at}" if of is None else f"for bag {of(at)}")
+        raise InvalidInput(name, "without missing values", got, "Leave such bags out.")
+
+
+def _missing(values: np.ndarray) -> Bool[np.ndarray, " m"]:
+    if values.dtype != object:
+        return (values != values).ravel()  # NaN and NaT differ from themselves
+    return np.array([is_missing(value) for value in values.flat], dtype=bool)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or NA."""
+    if value is None or isinstance(value, str | int):
+        return value is None
+    same = value == value
+    return not isinstance(same, np.ndarray) and (
+        not isinstance(same, bool | np.bool_) or not bool(same)
+    )
+
+
+def is_by_id(labels: Any) -> bool:
+    """Whether labels are a mapping, or a Series of pandas, whose index has the ids."""
+    return isinstance(labels, Mapping) or (hasattr(labels, "index") and hasattr(labels, "to_dict"))
+
+
 def labels_of(
     labels: Any,
     offsets: Int[np.ndarray, " bounds"],
     ids: Shaped[np.ndarray, " n"],
-    rows: Int[np.ndarray, " N"],
+    rows: Int[np.ndarray, " N"] | None = None,
     name: str = "labels",
-    index: Any = None,
-    word: str = "label",
+    ordered: bool = True,
 ) -> Shaped[np.ndarray, " n"]:
-    """Return labels, in any form that `from_long` takes, in the order of the bags.
+    """Return labels in the order of the bags.
 
-    Bags begin at `offsets`, and their tokens are the `rows` of the table given, whose index is 0
-    to N - 1 by default; messages call the labels by `name`, and each by the `word`.
+    Parameters
+    ----------
+    labels : mapping, pandas.Series or array
+        By id; or one for each bag, or for each token, the same in all of a bag.
+    offsets : int array of shape (n + 1,)
+    ids : array of texts
+    rows : int array of shape (N,), optional
+        The places of the tokens of the bags among those given.
+    name : str
+        What messages call the labels.
+    ordered : bool
+        Whether the order of the bags is known to whoever gave an array with one label for each.
 
     Raises
     ------
     InvalidInput
         If a bag has no label or two, or it cannot be known which label is of which bag.
     """
-    refuse_masked(name, labels)
-    n, N = len(ids), len(rows)
-    if isinstance(labels, str | Path):
-        remedy = "read and pack take the path of a sheet."
-        raise InvalidInput(name, "a mapping from ids, or one for each bag", str(labels), remedy)
-    if hasattr(labels, "columns"):
-        remedy = 'Give table.set_index("ID")["LABEL"], by the names of its columns.'
-        raise InvalidInput(name, "a column, a mapping or an array", "a table", remedy)
-    if is_series(labels):
-        labels = _of_series(labels, ids.tolist(), range(N) if index is None else index, name)
-    if isinstance(labels, Mapping):
-        labels = _by_id(labels, ids.tolist(), name)
-    elif (given := listed(labels, name)).shape == (N,):
-        return _one_of_each(given[rows], offsets, ids, rows, name, word)
-    elif given.shape != (n,):
+    n, N = len(ids), int(offsets[-1])
+    if is_by_id(labels):
+        y = _by_id(labels, ids.tolist(), name, N)
+    elif (y := listed(labels, name)).shape == (N,):
+        y = y if rows is None else y[rows]
+        owner = np.repeat(np.arange(n), np.diff(offsets))
+        refuse_missing(y, name, lambda token: ids[owner[token]])
+        if (differs := y != y[offsets[:-1]][owner]).any():
+            token = int(np.argmax(differs))
+            got = f"two in bag {ids[owner[token]]}: {y[offsets[owner[token]]]} and {y[token]}"
+            raise InvalidInput(name, "the same in all tokens of a bag", got)
+        y = y[offsets[:-1]]
+    elif y.shape != (n,):
         legal = f"one for each of {n} bags or {N} tokens, or a mapping from ids"
-        raise InvalidInput(name, legal, f"shape {given.shape}")
-    elif not (ids[1:] > ids[:-1]).all():
-        legal = "a mapping from ids, or of bags with ids that rise"
-        got = f"one for each bag in an unknown order; ids first appear as {some(ids.tolist())}"
+        raise InvalidInput(name, legal, f"shape {y.shape}")
+    elif not ordered:
+        got = f"one for each bag, where ids first appear as {some(ids.tolist())}"
         remedy = "Use dict(zip(ids, labels)), or sort the tokens by id."
-        raise InvalidInput(name, legal, got, remedy)
-    y = all_composed(read_labels(labels, name, ids.__getitem__))
-    if y.shape != (n,):
-        raise InvalidInput(name, "one for each bag", f"shape {y.shape}")
-    return y
+        raise InvalidInput(name, "a mapping from ids, where these do not rise", got, remedy)
+    refuse_missing(y, name, ids.__getitem__)
+    y = read_labels(y, name)
+    return np.array([composed(one) for one in y.tolist()]) if y.dtype.kind == "U" else y
 
 
-def is_series(values: Any) -> bool:
-    """Whether values are a pandas Series, which has an index."""
-    return hasattr(values, "index") and hasattr(values, "to_dict")
+def _by_id(labels: Any, ids: list[str], name: str, N: int) -> np.ndarray:
+    series = not isinstance(labels, Mapping)
+    keys, given = (labels.index.tolist(), labels) if series else (list(labels), labels.values())
+    if series and len(keys) == N > len(ids):
+        remedy = "labels.to_numpy() goes by place; a Series goes by its index, of ids."
+        raise InvalidInput(name, "one for each bag", "a Series with one for each token", remedy)
+    texts = id_texts(keys, f"the ids of {name}").tolist()
+    known = dict(zip(texts, given, strict=True))
+    if len(known) < len(texts):
+        twice = next(one for one in texts if texts.count(one) > 1)
+        raise InvalidInput(name, "one for each bag", f"two for {twice}")
+    if absent := [one for one in ids if one not in known]:
+        got = f"none for {some(absent)}; those given are for {some(texts)}"
+        raise InvalidInput(name, "one for each bag", got, "dict(zip(ids, labels)) is by id.")
+    values = np.empty(len(ids), object)
+    values[:] = [known[one] for one in ids]
+    return values
 
 
-def _of_series(labels: Any, ids: list[Any], index: Any, name: str) -> Any:
-    """Return a Series as a column of the table if its index is that of the rows, else by id."""
-    keys = labels.index.tolist()
-    if len(keys) == len(index) and keys == list(index):
-        if len(keys) == len(ids) and keys != ids and set(keys) == set(ids):
-            got = "a Series with a label for each bag and for each token"
-            remedy = "labels.to_dict() has ids for keys, labels.to_numpy() stands by rows."
-            raise InvalidInput(name, "of one possible order", got, remedy)
-        return labels.to_numpy()
-    if len(keys) == len(index) > len(ids):
-        got = "a Series with a label for each token, and another index than the tokens"
-        remedy = "labels.to_numpy() stands by rows."
-        raise InvalidInput(name, "a column of the table, or by id", got, remedy)
-    if not labels.index.is_unique and set(ids) <= set(keys):
-        twice = labels.index[labels.index.duplicated()][0]
-        raise InvalidInput(name, "one for each bag", f"two for {twice!r}", "Leave one out.")
-    return labels.to_dict()
+def _text(one: Any) -> str:
+    if isinstance(one, float | np.floating) and one.is_integer():
+        one = int(one)
+    return composed(str(one).strip()).rstrip("\0")  # which NumPy drops
 
 
-def _by_id(labels: Mapping, ids: list[Any], name: str) -> list[Any]:
-    refuse_alike(labels, f"the keys of {name}")
-    known = {composed(key): value for key, value in labels.items()}
-    absent = [one for one in ids if composed(one) not in known]
-    if absent:
-        remedy = (
-            f"Ids are such as {ids[0]!r}, the keys given such as {next(iter(labels), None)!r}. "
-            'A Series is by id as table.set_index("ID")["LABEL"], other labels are as '
-            "dict(zip(ids, labels))."
-        )
-        raise InvalidInput(name, "one for each bag", f"none for bag {absent[0]}", remedy)
-    return [known[composed(one)] for one in ids]
-
-
-def _one_of_each(
-    labels: np.ndarray,
-    offsets: np.ndarray,
-    ids: np.ndarray,
-    rows: np.ndarray,
-    name: str,
-    word: str,
-) -> np.ndarray:
-    """Return the label of each bag, which all of its tokens have."""
-    owner = np.repeat(np.arange(len(ids)), np.diff(offsets))
-    y = labels[offsets[:-1]]
-    refuse_missing(labels, name, lambda token: ids[owner[token]])
-    differs = labels != y[owner]
-    if differs.any():
-        token = int(np.argmax(differs))
-        got = f"two {word}s in bag {ids[owner[token]]}, the second in row {rows[token]}"
-        raise InvalidInput(name, f"one {word} for each bag", got)
-    return all_composed(read_labels(y, name))
+def _kind(value: Any) -> type:
+    """Return str, bool, int or float, else the type of a value."""
+    for kind, known in (
+        (str, str),
+        (bool, bool | np.bool_),
+        (int, numbers.Integral),
+        (float, numbers.Real),
+    ):
+        if isinstance(value, known):
+            return kind
+    return type(value)

@@ -6,78 +6,36 @@ speed of the disk, or from the cache of the system, and are never in memory as a
 
 from __future__ import annotations
 
-import io
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sparsetoken.bags.files import is_rows, loaded
+from sparsetoken.bags.files import loaded
 from sparsetoken.bags.labelled import LabelledBags
-from sparsetoken.bags.labels import labels_of
-from sparsetoken.bags.names import COLUMNS, COORDINATES, GROUPS, IDS, LABEL, OFFSETS, TOKENS
-from sparsetoken.bags.sheets import is_sheet, sheet_of
-from sparsetoken.bags.slides import Slides, files_of
-from sparsetoken.bags.tables import Columns
+from sparsetoken.bags.npz import TOKENS
+from sparsetoken.bags.slides import npy
 from sparsetoken.base.files import path_of, write_file
 from sparsetoken.base.validation import InvalidInput
 
 
-def pack(
-    files: str | Path | Iterable[str | Path],
-    to: str | Path,
-    *,
-    labels: Any = "",
-    label: str = "",
-    id: str = "",
-    bag: str = "bag",
-    groups: Any = "",
-    columns: Columns = None,
-    dataset: str = "",
-    coordinates: Any = "",
-    partial: bool = False,
-) -> Path:
+def pack(source: str | Path | Sequence[str | Path], to: str | Path, **options: Any) -> Path:
     """Concatenate the tokens of many files in a folder that `read` opens as a memory map.
 
-    Each file is a bag and its name without the ending is the id. One file is in memory at a
-    time. Shapes are compared before anything is written; the folder takes its place when it is
-    complete, and an error leaves nothing. A table with a row for each token is read as by `read`,
-    which has it in memory. Load models and data only from people you trust.
+    Of files with a bag each one is in memory at a time. Shapes are compared before anything is
+    written; the folder takes its place when it is complete, and an error leaves nothing.
 
     Parameters
     ----------
-    files : path or sequence of paths
-        A folder, all of whose files that end in .npy, .npz, .h5, .hdf5, .pt or .mat are
-        taken in the order of their names; or such files in the order that the bags shall have. Each
-        holds an array of shape (L_i, d) or (1, L_i, d). Or a table: .csv, .tsv, .parquet, .pq,
-        .xlsx, .arff or .data. One .npz or .mat file, which may hold many bags, is refused; a list
-        of it is one bag.
+    source : path, or list of paths
+        As of `read`; a table or an .npz file is in memory once.
     to : path
         The folder to write, which must not be there yet. It takes as much disk as the tokens.
-    labels : path, pandas.DataFrame, mapping, pandas.Series or array, optional
-        A sheet with a row for each file, as in `read`; else from ids to labels, where a Series has
-        ids as its index; or one for each bag, if ids are sorted. They are kept with the tokens.
-        The default, "", is none, and in a table the column label or y. None keeps none.
-    label, id : str, optional
-        The columns of labels and of ids in the sheet, as in `read`.
-    bag, columns : str, list of str or int
-        Of a table, the columns of the bag ids and of the tokens, as in `read`.
-    groups : str, mapping, pandas.Series or array, optional
-        Of which patient, author or place each bag is: a column of the sheet, or in the forms of
-        labels; also kept.
-    dataset : str, optional
-        The name of the array of tokens in files that hold several. The default is the one of this
-        shape that is named as features, embeddings or tokens are, or else the only one, where no
-        array of pictures stands beside it. It is never one of coordinates. In an .h5 file it is
-        looked for in the file and in its groups.
-    coordinates : str or None, optional
-        The name of the array of coordinates, of shape (L_i, k) with k <= 4. The default is the one
-        of this shape that is named so, if any; None keeps none. Of a table as in `read`.
-    partial : bool
-        Whether files without a row in the sheet, and rows without a file, are left out.
+    **options
+        The parameters of `read`. Where each file is a bag, ``labels=None`` packs no labels.
 
     Returns
     -------
@@ -90,9 +48,7 @@ def pack(
     Raises
     ------
     InvalidInput
-        If there is no file, one holds no such array or one of another d or dtype, a value is NaN
-        or infinite, a bag has no label, the folder is there already, the disk is too small, or a
-        package that reads the files is not installed.
+        As `read`; or if the folder is there already, or the disk is too small.
 
     See Also
     --------
@@ -119,84 +75,14 @@ def pack(
     parent = folder.resolve().parent
     if not parent.is_dir():
         raise InvalidInput("to", "in a folder that is there", str(folder))
-    if isinstance(files, str | Path) and is_rows(Path(files)):
-        names = {"label": label, "id": id, "bag": bag, "groups": groups}
-        more = {"columns": columns, "dataset": dataset, "coordinates": coordinates}
-        found = loaded(files, labels=labels, partial=partial, **names, **more)
-        return _written(
-            folder, found.bags.dtype, _held(found), [found.bags.tokens], found.bags.dimension
-        )
-    if isinstance(files, str | Path) and Path(files).suffix.lower() in (".npz", ".mat"):
-        legal = "a folder or a list of files, one a bag, or a table"  # these may hold many bags
-        remedy = "`read` and the commands take it as it is; a list of it is one bag."
-        raise InvalidInput("files", legal, str(files), remedy)
-    if columns is not None:
-        raise InvalidInput("columns", "left out where each file is a bag", columns)
-    paths = files_of(files)
-    known: dict[str, np.ndarray] = {}
-    if is_sheet(labels):
-        sheet = sheet_of(labels, id=id, label=label, groups=groups, partial=partial)
-        kept, known = sheet.of_bags([path.stem for path in paths])
-        paths = [paths[place] for place in kept]
-    else:
-        for name, given in (("label", label), ("id", id), ("partial", partial)):
-            if given:
-                legal, remedy = "left out where no sheet has the labels", "labels is then its path."
-                raise InvalidInput(name, legal, given, remedy)
-    slides = Slides.of(paths, dataset, coordinates)
-    ids, offsets = slides.ids, slides.offsets
-    rows = np.arange(offsets[-1])
-    for array, values, name in ((LABEL, labels, "labels"), (GROUPS, groups, "groups")):
-        given = values is not None and not (isinstance(values, str) and values == "")
-        if given and array not in known:
-            known[array] = labels_of(values, offsets, ids, rows, name)
-    arrays = {OFFSETS: offsets, IDS: ids, **known}
-    if slides.axes:
-        arrays[COORDINATES] = np.empty((len(rows), slides.axes))
-
-    def each() -> Iterator[np.ndarray]:
-        for start, (tokens, where) in zip(offsets.tolist(), slides.each(), strict=False):
-            if slides.axes:
-                arrays[COORDINATES][start : start + len(where)] = where
-            yield tokens
-
-    return _written(folder, slides.dtype, arrays, each(), slides.dimension)
-
-
-def _held(found: LabelledBags) -> dict[str, np.ndarray]:
-    """Return what a folder keeps of labelled bags beside the tokens."""
-    bags = found.bags
-    names = None if bags.feature_names is None else np.array(bags.feature_names)
-    every = {
-        OFFSETS: bags.offsets,
-        IDS: found.ids,
-        LABEL: found.y if len(found.y) else None,
-        GROUPS: found.groups,
-        COORDINATES: bags.coordinates,
-        COLUMNS: names,
-    }
-    return {name: one for name, one in every.items() if one is not None}
-
-
-def _written(
-    folder: Path,
-    dtype: np.dtype,
-    arrays: dict[str, np.ndarray],
-    parts: Iterable[np.ndarray],
-    d: int,
-) -> Path:
-    """Write parts of the tokens one by one, then the other arrays; they may change until then."""
-    parent, N = folder.resolve().parent, int(arrays[OFFSETS][-1])
-    size, free = N * d * dtype.itemsize, shutil.disk_usage(parent).free
-    if size > free:
-        legal = f"on a disk with {size / 1e9:.3g} GB free, the size of the tokens"
-        raise InvalidInput("to", legal, f"{free / 1e9:.3g} GB at {folder}")
     aside = parent / f".{folder.name}.{secrets.token_hex(4)}"
     try:
         aside.mkdir()
-        write_file(aside / f"{TOKENS}.npy", _npy(dtype, (N, d), parts))
-        for name, values in arrays.items():
-            write_file(aside / f"{name}.npy", _npy(values.dtype, values.shape, [values]))
+        found = loaded(source, into=aside, **options)
+        for name, values in _arrays(found).items():
+            if not (aside / f"{name}.npy").exists():
+                write_file(aside / f"{name}.npy", npy(values.shape, values.dtype, [values]))
+        del found  # and its map
         aside.rename(folder)
     except OSError as error:
         remedy = f"{error.strerror or error}: nothing was written."
@@ -206,13 +92,16 @@ def _written(
     return folder
 
 
-def _npy(
-    dtype: np.dtype, shape: tuple[int, ...], parts: Iterable[np.ndarray]
-) -> Iterator[bytes | memoryview]:
-    """Yield a .npy file of an array that is given in parts: `np.save` would not tell all errors."""
-    kind, header = np.lib.format.dtype_to_descr(dtype), io.BytesIO()
-    words = {"descr": kind, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(header, words)
-    yield header.getvalue()
-    for part in parts:
-        yield np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
+def _arrays(found: LabelledBags) -> dict[str, np.ndarray]:
+    """Return what a folder keeps of labelled bags, by the names of its files."""
+    bags = found.bags
+    every = {
+        TOKENS: bags.tokens,
+        "offsets": bags.offsets,
+        "ids": found.ids,
+        "y": found.y if len(found.y) else None,
+        "groups": found.groups,
+        "coordinates": bags.coordinates,
+        "columns": None if bags.feature_names is None else np.array(bags.feature_names),
+    }
+    return {name: one for name, one in every.items() if one is not None}

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
+import dataclasses
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparsetoken.bags.array_files import COORDINATES
 from sparsetoken.bags.container import Bags, offsets_of
-from sparsetoken.bags.convert import (
-    as_bags,
-    as_floats,
-    check_columns,
-    check_finite,
-    names_of_columns,
-    refuse_masked,
-)
-from sparsetoken.bags.keys import of_one_kind, read_keys
+from sparsetoken.bags.convert import as_bags, as_floats, check_finite, names_of_columns
 from sparsetoken.bags.labelled import LabelledBags
-from sparsetoken.bags.labels import is_series, some
-from sparsetoken.bags.names import is_place
+from sparsetoken.bags.labels import id_texts, labels_of, listed, refuse_missing, some
+from sparsetoken.bags.sheets import LABELS
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
 
 if TYPE_CHECKING:
     import pandas
 
-Columns = Sequence[str | int] | None
+Columns = Sequence[str | int] | str | None
 
-LABELS = ("label", "y")  # names that a column of labels has by default
 ROW_NAMES = "Unnamed: 0"
 """What pandas calls a first column without a name, in which R and pandas write names of rows."""
 
@@ -42,13 +33,12 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
     ----------
     tokens : array of shape (N, d)
     bag_ids : array of shape (N,)
-        Integers or texts, all of one kind, in any order. Where the rows of a bag do not stand
+        Texts or integers, which become texts, in any order. Where the rows of a bag do not stand
         together, tokens are copied, sorted once; `LabelledBags.rows` says where each was.
     labels : mapping, pandas.Series or array, optional
-        From ids to labels, where a Series has ids as its index; or an array of shape (N,), or a
-        Series with the index of `bag_ids`, alike in all rows of a bag. An array of shape (n,) is
-        taken only where ids first appear in sorted order: else it cannot be known which label is
-        of which bag.
+        From ids to labels, where a Series has ids as its index; or an array of shape (N,), alike
+        in all rows of a bag, or (n,). The latter is taken only where ids first appear in sorted
+        order: else it cannot be known which label is of which bag.
     groups : mapping, pandas.Series or array, optional
         Of which patient, author or place each bag is, in the forms of labels.
 
@@ -76,10 +66,9 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
     >>> ids.tolist(), y.tolist(), bags[0].shape
     (['b', 'a'], [1, 0], (2, 3))
     """
-    index = bag_ids.index if is_series(bag_ids) else None
-    check_columns("tokens", tokens)
-    names = names_of_columns(tokens) or ()
-    return grouped(tokens, bag_ids, labels, columns=names).with_groups(groups, index=index)
+    found = grouped(tokens, bag_ids, labels, groups, names_of_columns(tokens))
+    check_finite(found.bags)
+    return found
 
 
 def from_frame(
@@ -114,7 +103,7 @@ def from_frame(
     ------
     InvalidInput
         If a column is not there or not of numbers, two have one name, one named label or y is left
-        among those of the tokens, the frame is lazy, and as `from_long`.
+        among those of the tokens, and as `from_long`.
 
     See Also
     --------
@@ -131,13 +120,14 @@ def from_frame(
     >>> ids.tolist(), y.tolist()
     (['s7', 's2'], [1, 0])
     """
-    refuse_masked("frame", frame)
     if hasattr(frame, "to_pandas"):  # of polars and pyarrow
         frame = frame.to_pandas()
-    if not hasattr(frame, "columns"):
+    if not hasattr(frame, "iloc"):
         remedy = "from_long takes arrays, read a file."
         raise InvalidInput("frame", "of pandas, polars or pyarrow", type(frame).__name__, remedy)
-    return from_rows("frame", frame, bag, labels, groups, columns, _all_but_labels)
+    found = from_rows("frame", frame, bag, labels, groups, columns, _all_but_labels)
+    check_finite(found.bags)
+    return found
 
 
 def to_frame(
@@ -149,7 +139,7 @@ def to_frame(
     ----------
     bags : any form of bags
     ids : array of shape (n,), optional
-        The default is 0 to n - 1.
+        The default is 0 to n - 1; others are texts.
     bag : str
         Name of the column of ids, the first.
     columns : list of d str, optional
@@ -177,12 +167,12 @@ def to_frame(
     names = list(known if columns is None else columns)
     if len(names) != d or len({bag, *names}) != d + 1:
         raise InvalidInput("columns", f"{d} different names other than {bag}", names)
-    own = np.arange(len(bags)) if ids is None else read_keys(ids, "ids")
+    own = np.arange(len(bags)) if ids is None else id_texts(ids)
     if own.shape != (len(bags),) or len(set(own.tolist())) < len(bags):
         got = f"shape {own.shape}, {len(set(own.ravel().tolist()))} different ids"
         raise InvalidInput("ids", f"{len(bags)} different values, one for each bag", got)
     frame = pandas.DataFrame(bags.tokens, columns=names)
-    frame.insert(0, bag, np.repeat(own, bags.sizes))
+    frame.insert(0, bag, np.repeat(own.astype(object) if ids is not None else own, bags.sizes))
     return frame
 
 
@@ -190,117 +180,147 @@ def grouped(
     tokens: Any,
     bag_ids: Any,
     labels: Any,
+    groups: Any,
+    columns: Sequence[str] | None = None,
     name: str = "labels",
-    columns: Sequence[str] = (),
-    left_out: Sequence[str] = (),
 ) -> LabelledBags:
     """Return bags of the rows of each id, in the order in which ids first appear.
 
-    All tables end here; the name is that of the labels in messages.
+    All rows with ids end here, whatever they are read from; values may be NaN. The name is that of
+    the labels in messages.
     """
-    refuse_masked("bag_ids", bag_ids, "Leave out rows without an id.")
-    tokens, ids = as_floats(tokens, name="tokens"), of_one_kind(bag_ids, "bag_ids")
+    tokens, ids = as_floats(tokens, name="tokens"), listed(bag_ids, "bag_ids")
+    given = ids
     if tokens.ndim != 2 or not tokens.size:
         raise InvalidInput("tokens", "an array of shape (N, d), not empty", f"shape {tokens.shape}")
     if ids.shape != tokens.shape[:1]:
         raise InvalidInput("bag_ids", f"one for each of {len(tokens)} tokens", f"shape {ids.shape}")
+    refuse_missing(ids, "bag_ids")
+    if ids.dtype == object:  # of numbers and texts, in which 1 and "1" may stand
+        ids = id_texts(ids, "bag_ids")
     runs = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))  # where another id begins
     number: dict[Any, int] = {}
     codes = [number.setdefault(one, len(number)) for one in ids[runs].tolist()]
     code = np.repeat(codes, np.diff(np.append(runs, len(ids))))
     rows = np.argsort(code, kind="stable")
     bags = Bags(tokens if len(number) == len(runs) else tokens[rows], offsets_of(np.bincount(code)))
-    check_finite(bags)
-    ids = read_keys(ids[rows[bags.offsets[:-1]]], "bag_ids")
-    index = bag_ids.index if is_series(bag_ids) else None
-    return LabelledBags.of(bags, ids, labels, name, rows, columns, left_out, index)
+    first = rows[bags.offsets[:-1]]
+    own, ordered = id_texts(ids[first], "bag_ids"), _rises(given[first])
+    return labelled_bags(bags, own, labels, groups, columns, rows, name, ordered)
+
+
+def _rises(ids: np.ndarray) -> bool:
+    try:
+        return bool((ids[1:] > ids[:-1]).all())
+    except TypeError:  # of texts and numbers
+        return False
+
+
+def labelled_bags(
+    bags: Bags,
+    ids: np.ndarray,
+    labels: Any,
+    groups: Any,
+    columns: Sequence[str] | None = None,
+    rows: np.ndarray | None = None,
+    name: str = "labels",
+    ordered: bool = True,
+) -> LabelledBags:
+    """Give bags their labels and groups, in the forms that `from_long` takes, or None.
+
+    Without columns these are numbered; with one that holds vectors its entries are.
+    """
+    given = (ids, rows)
+    known = [
+        None if one is None else labels_of(one, bags.offsets, *given, of, ordered)
+        for one, of in ((labels, name), (groups, "groups"))
+    ]
+    d = bags.dimension
+    if columns and len(columns) == d:
+        bags = bags.with_tokens(bags.tokens, columns)
+    else:
+        columns = [f"{columns[0]}[{i}]" if columns else str(i) for i in range(d)]
+    y = np.empty(0) if known[0] is None else known[0]
+    return LabelledBags(bags, y, ids, list(columns), rows, known[1])
 
 
 def from_rows(
     what: str,
     frame: Any,
-    bag: str | int,
+    bag: Any,
     labels: Any,
     groups: Any,
     columns: Columns,
     default: Callable[[Any, list[str]], list[str]],
-    coordinates: Columns = None,
+    coordinates: Any = None,
 ) -> LabelledBags:
     """Return bags of a pandas frame with one row for each token.
 
-    Messages call it `what`. Labels or groups that are a text name a column. Where no columns of the
-    tokens are given, `default` picks them among the others. The columns of coordinates hold
-    numbers, or one of them vectors.
+    Messages call it `what`. Labels or groups that are a text or an integer name a column. Where no
+    columns of the tokens are given, `default` picks them among the others. The columns of
+    coordinates hold numbers, or one of them vectors.
     """
-    bag, labels, groups = (column_name(value) for value in (bag, labels, groups))
-    check_columns(what, frame)
     names = [str(name) for name in frame.columns]
-    frame = frame[:]  # a view
-    frame.columns = names
-    given = [bag, *(name for name in (labels, groups) if isinstance(name, str))]
-    for name in given:
-        check_present(what, "column", str(name), names, _of_index(frame), name is groups)
-    if bag in given[1:]:
-        what = "labels" if labels == bag else "groups"
-        raise InvalidInput(what, "another column than that of the bag ids", bag)
-    lie = [] if not coordinates else chosen(coordinates, [n for n in names if n not in given])
-    others = [name for name in names if name not in (*given, *lie)]
+    frame = frame.set_axis(names, axis=1)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidInput(what, "with columns of different names", f"several named {twice}")
+    bag, labels, groups = (column_name(value) for value in (bag, labels, groups))
+    label = "labels=" if what == "frame" else "label="
+    named = {"bag=": bag, label: labels, "groups=": groups}
+    given = {option: name for option, name in named.items() if isinstance(name, str)}
+    for option, name in given.items():
+        if name not in names:
+            index = [one for one in frame.index.names if one is not None]
+            got = f"columns {some(names)}" + f" and the index {some(index)}" * bool(index)
+            raise InvalidInput(what, f"with the column {name}", got, "{} names another.", option)
+    if len(set(given.values())) < len(given):
+        raise InvalidInput(what, "with a column each for ids, labels and groups", given)
+    lie = [] if coordinates is None else _chosen("coordinates", coordinates, names)
+    others = [name for name in names if name not in (*given.values(), *lie)]
     if columns is None:
         used = default(frame, [name for name in others if name != ROW_NAMES])
     else:
         used = chosen(columns, others)
-    left_out = [name for name in others if name not in used]
-    source = "labels"
-    if isinstance(labels, str):
-        labels, source = frame[labels].to_numpy(), f"column {labels}"
-    found = grouped(_tokens(frame, used), frame[bag], labels, source, used, left_out)
+    source = f"column {labels}" if isinstance(labels, str) else "labels"
+    labels, groups = (
+        frame[one].to_numpy() if isinstance(one, str) else one for one in (labels, groups)
+    )
+    found = grouped(_tokens(frame, used), frame[bag], labels, groups, used, source)
+    found.left_out.extend(name for name in others if name not in used)
     if lie:
-        found = found.with_coordinates(_tokens(frame, lie))
-    if isinstance(groups, str):
-        return found.with_groups(frame[groups].to_numpy(), f"column {groups}")
-    return found.with_groups(groups, index=frame.index)
+        return with_coordinates(found, _tokens(frame, lie))
+    return found
+
+
+def with_coordinates(found: LabelledBags, coordinates: np.ndarray) -> LabelledBags:
+    """Give the tokens of bags their coordinates, in the order of the rows of the table."""
+    bags, rows = found.bags, slice(None) if found.rows is None else found.rows
+    if coordinates.shape[:1] != bags.tokens.shape[:1]:
+        legal = f"numbers of shape ({len(bags.tokens)}, k), a row for each token"
+        raise InvalidInput("coordinates", legal, f"shape {coordinates.shape}")
+    placed = Bags(bags.tokens, bags.offsets, bags.feature_names, coordinates[rows])
+    return dataclasses.replace(found, bags=placed)
 
 
 def column_name(value: Any) -> Any:
     """Return the text that names the column of an integer, and all else as it is."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return str(value) if whole else value
 
 
-def check_present(
-    what: str,
-    kind: str,
-    name: str,
-    names: Collection[str],
-    remedy: str = "",
-    of_groups: bool = False,
-) -> None:
-    """Raise `InvalidInput` if a table has no array or column of a name."""
-    if name not in names:
-        got = f"{kind}s " + ", ".join(list(names)[:20])
-        keywords = () if remedy else ("groups=",) if of_groups else ("labels=", "bag=")
-        told = f"{{}} and {{}} name the {kind}s of labels and bag ids."
-        remedy = remedy or (f"{{}} names the {kind} of the groups." if of_groups else told)
-        raise InvalidInput(what, f"with the {kind} {name}", got, remedy, *keywords)
-
-
-def label_name(path: Path, names: Collection[str], labels: str, default: str) -> str:
-    """Return the name of the array or column of labels."""
-    if labels == "" and all(name in names for name in LABELS):
-        remedy = "{} says which holds the labels; the other is left out."
-        legal = "with one of label and y"
-        raise InvalidInput(f"FILE {path.name}", legal, "both", remedy, "labels=")
-    return labels or default
-
-
-def chosen(columns: Sequence[str | int], names: Sequence[str]) -> list[str]:
+def chosen(columns: Any, names: Sequence[str]) -> list[str]:
     """Return the columns of the tokens that are asked for, or raise `InvalidInput`."""
+    return _chosen("columns", columns, names)
+
+
+def _chosen(what: str, columns: Any, names: Sequence[str]) -> list[str]:
     columns = column_name(columns)
     wanted = [columns] if isinstance(columns, str) else [str(column) for column in columns]
     lacking = [name for name in wanted if name not in names]
     if not wanted or len(set(wanted)) < len(wanted) or lacking:
         legal, remedy = f"different ones of {some(names)}", f"There is no {some(lacking)}."
-        raise InvalidInput("columns", legal, ", ".join(wanted), remedy if lacking else "")
+        raise InvalidInput(what, legal, ", ".join(wanted), remedy if lacking else "")
     return wanted
 
 
@@ -312,16 +332,14 @@ def _all_but_labels(frame: Any, names: list[str]) -> list[str]:
     return names
 
 
-def numbers_or_vectors(frame: Any, names: list[str], declared: bool = False) -> list[str]:
+def numbers_or_vectors(frame: Any, names: list[str]) -> list[str]:
     """Return the columns of numbers, or the one of vectors; never a second label or coordinates.
 
-    Texts are left out. Where most cells of a column are numbers, one that is none is a mistake, or
-    a missing value, unless the file has declared which columns are texts.
+    Texts are left out. Where most cells of a column are numbers, one that is none is a mistake.
     """
     names = [name for name in names if name not in LABELS]
-    names = [name for name in names if not (of_vectors(frame[name]) and is_place(name))]
-    vectors = [name for name in names if of_vectors(frame[name])]
-    for name in [] if vectors or declared else names:
+    vectors = [name for name in names if of_vectors(frame[name]) and name not in COORDINATES]
+    for name in [] if vectors else names:
         odd, share = _odd_cell(frame[name])
         if odd and share > 0.5:
             remedy = "Rows count from 0. Mend the cell, or name the columns of the tokens in {}."
@@ -337,12 +355,8 @@ def numbers_or_vectors(frame: Any, names: list[str], declared: bool = False) -> 
 def _tokens(frame: Any, used: list[str]) -> np.ndarray:
     """Return the tokens: of columns of numbers, or of the one column that holds vectors."""
     if len(used) == 1 and of_vectors(frame[used[0]]):
-        rows = frame[used[0]].to_list()
-        if any(np.ndim(one) > 1 or getattr(one, "dtype", np.dtype(float)).names for one in rows):
-            remedy = f"Where each row is a bag, they are as_bags(list(frame[{used[0]!r}]))."
-            raise InvalidInput(f"column {used[0]}", "of a vector for each token", "tables", remedy)
         try:
-            return np.stack(rows)
+            return as_floats(np.stack(frame[used[0]].to_list()))
         except (ValueError, TypeError) as error:
             legal = "of vectors of one dimension"
             raise InvalidInput(f"column {used[0]}", legal, f"others ({error})") from None
@@ -377,9 +391,3 @@ def _odd_cell(column: Any) -> tuple[str, float]:
     odd = known[~of_numbers]
     got = f"{odd.iloc[0]!r} in row {odd.index[0]}" if len(odd) else ""
     return got, float(of_numbers.mean()) if len(known) else 1.0
-
-
-def _of_index(frame: Any) -> str:
-    """Return the remedy for columns that stand in the index of a frame, "" if none does."""
-    named = [str(name) for name in frame.index.names if name is not None]
-    return f"The index of the table is {some(named)}; save it with reset_index()." * bool(named)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter as Option
 
@@ -16,10 +16,9 @@ File = Annotated[
     Path,
     Option(
         "FILE",
-        help="A folder with a file for each bag (.npy, .npz, .h5, .pt, .mat), or one that "
-        "pack wrote; a table with a row for each token (.csv, .tsv, .parquet, .xlsx, .arff, UCI's "
-        ".data); or .npz and .mat files with X (tokens, d), bag (ids) and y (labels), or X "
-        "(n, L, d) and y.",
+        help="A folder, or a pattern in quotes, of files with a bag each (.h5, .pt, .npy, .npz); a "
+        "folder that pack wrote; a table with a row for each token (.csv, .tsv, .parquet, .xlsx); "
+        "or an .npz file with X (tokens, d), bag (ids) and y (labels), or X (n, L, d) and y.",
     ),
 ]
 Labels = Annotated[
@@ -35,15 +34,15 @@ LabelColumn = Annotated[
     Option(
         group=PANEL,
         help="Column of the labels in the sheet, else array or column of the data; by default "
-        "label or y. Required where both are there; the other is ignored.",
+        "label or y.",
     ),
 ]
 IdColumn = Annotated[
     str,
     Option(
         group=PANEL,
-        help="Column of the ids in the sheet; by default bag, id, slide_id, slide, filename or the "
-        "like. Folders and endings of files do not count.",
+        help="Column of the ids in the sheet; by default bag, id, slide_id, slide or filename. "
+        "Folders and endings of files do not count.",
     ),
 ]
 Partial = Annotated[
@@ -52,6 +51,14 @@ Partial = Annotated[
         group=PANEL,
         negative="",
         help="Leave out bags without a row in the sheet, and rows without a bag.",
+    ),
+]
+SkipInvalid = Annotated[
+    bool,
+    Option(
+        group=PANEL,
+        negative="",
+        help="Leave out bags without a token, or with NaN or infinity, and name them.",
     ),
 ]
 BagColumn = Annotated[str, Option(group=PANEL, help="Array or column of the bag ids in the data.")]
@@ -78,8 +85,8 @@ Dataset = Annotated[
     str,
     Option(
         group=PANEL,
-        help="Array of the tokens in files with several; by default the one named as features or "
-        "embeddings are, or the only one.",
+        help="Array of the tokens in files with several; by default features or feats, or the only "
+        "one, and X in an .npz file of many bags.",
     ),
 ]
 Coordinates = Annotated[
@@ -87,7 +94,7 @@ Coordinates = Annotated[
     Option(
         group=PANEL,
         help="Array of the coordinates of tokens, or their columns, separated by commas; by "
-        "default the array that is named so.",
+        "default coords or coordinates.",
     ),
 ]
 Positive = Annotated[
@@ -108,14 +115,32 @@ class Source:
     label: LabelColumn = ""
     id: IdColumn = ""
     partial: Partial = False
-    bag: BagColumn = "bag"
+    skip_invalid: SkipInvalid = False
+    bag: BagColumn = ""
     groups: Groups = ""
     merge_groups: MergeGroups = False
     columns: Columns = ""
     dataset: Dataset = ""
     coordinates: Coordinates = ""
 
-    def loaded(self, file: Path, columns: list[str] | None = None, **more: bool) -> LabelledBags:
+    def options(self) -> dict[str, Any]:
+        """Return the parameters of `sparsetoken.bags.read`."""
+        places = names(self.coordinates) or [""]
+        return {
+            "labels": self.labels or "",
+            "label": self.label,
+            "id": self.id,
+            "partial": self.partial,
+            "skip_invalid": self.skip_invalid,
+            "bag": self.bag,
+            "groups": self.groups,
+            "merge_groups": self.merge_groups,
+            "columns": names(self.columns),
+            "dataset": self.dataset,
+            "coordinates": places if len(places) > 1 else places[0],
+        }
+
+    def loaded(self, file: Path, columns: list[str] | None = None, **more: Any) -> LabelledBags:
         """Read bags, with labels unless `labelled` is false.
 
         Columns are those of the options, else the given ones, of a model. Bags may be without a
@@ -124,22 +149,10 @@ class Source:
         from sparsetoken.bags.files import loaded
         from sparsetoken.base.validation import InvalidInput
 
-        places, own = names(self.coordinates) or [""], names(self.columns)
+        options = self.options()
+        own = options.pop("columns")
         try:
-            return loaded(
-                file,
-                labels=self.labels or "",
-                label=self.label,
-                id=self.id,
-                partial=self.partial,
-                bag=self.bag,
-                groups=self.groups,
-                merge_groups=self.merge_groups,
-                columns=own or columns,
-                dataset=self.dataset,
-                coordinates=places if len(places) > 1 else places[0],
-                **more,
-            )
+            return loaded(file, columns=own or columns, **options, **more)
         except InvalidInput as error:
             name, legal, _, remedy = error.args[:4]
             if own or not columns or name != "columns":
@@ -160,8 +173,16 @@ class LabelledSource(Source):
         self, file: Path, columns: list[str] | None = None, *, empty: bool = False
     ) -> LabelledBags:
         """Read bags and labels, which are True or False if one label is the positive one."""
+        from sparsetoken.bags.labels import some
+        from sparsetoken.base.validation import InvalidInput
+
         data = self.loaded(file, columns, empty=empty)
-        return data.against_rest(self.positive) if self.positive else data
+        if not self.positive:
+            return data
+        if self.positive not in data.classes:
+            got = self.positive
+            raise InvalidInput("positive", f"one of the labels {some(data.classes)}", got)
+        return dataclasses.replace(data, y=data.y.astype(str) == self.positive)
 
 
 def names(text: str) -> list[str] | None:

@@ -16,19 +16,9 @@ from cyclopts import Parameter as Option
 from sparsetoken.cli import options as o
 from sparsetoken.cli.bag_options import (
     PANEL,
-    BagColumn,
-    Columns,
-    Coordinates,
-    Dataset,
     File,
-    Groups,
-    IdColumn,
-    LabelColumn,
     LabelledSource,
-    Labels,
-    Partial,
     Source,
-    names,
 )
 from sparsetoken.cli.output import Answer, printable
 
@@ -57,26 +47,11 @@ def columns_told(data: LabelledBags) -> str:
 
 
 def pack(
-    source: Annotated[
-        Path,
-        Option(
-            "SOURCE",
-            help="A folder of .npy, .npz, .h5, .pt or .mat files, one a bag; or a table "
-            "with a row for each token (.csv, .tsv, .parquet, .xlsx, .arff, .data) and labels.",
-        ),
-    ],
+    file: File,
     /,
     *,
     out: Annotated[Path, Option(help="The folder to write, which must not be there yet.")],
-    labels: Labels = None,
-    label: LabelColumn = "",
-    id: IdColumn = "",
-    bag: BagColumn = "bag",
-    groups: Groups = "",
-    partial: Partial = False,
-    columns: Columns = "",
-    dataset: Dataset = "",
-    coordinates: Coordinates = "",
+    source: Source = Source(),
     common: o.Common = o.Common(),
 ) -> Answer:
     """Put the tokens of many files, or of a table, into one folder that the other commands read.
@@ -84,21 +59,12 @@ def pack(
     Example: sparsetoken bags pack slides/ --labels labels.csv --out slides.bags
     """
     from sparsetoken import bags
+    from sparsetoken.bags.table_files import TABLES
 
-    places = names(coordinates) or [""]
-    folder = bags.pack(
-        source,
-        out,
-        labels=labels or "",
-        label=label,
-        id=id,
-        bag=bag,
-        groups=groups,
-        partial=partial,
-        columns=names(columns),
-        dataset=dataset,
-        coordinates=places if len(places) > 1 else places[0],
-    )
+    options = source.options()
+    if not source.labels and file.suffix.lower() not in (*TABLES, ".npz"):
+        options["labels"] = None  # they may come later
+    folder = bags.pack(file, out, **options)
     return Answer("", {"path": str(folder), "status": "converged"}, [f"Wrote {folder}"])
 
 
@@ -125,7 +91,6 @@ def forecast(
     wanted = None if sizes is None else o.listed(sizes)
     seed = o.random_state(seed)
     data = source.read(file)
-    data.check_two_classes()
     forecasts = forecasting.forecast(
         data.bags, data.y, wanted, groups=data.groups, random_state=seed
     )
@@ -280,10 +245,10 @@ def predict(
 
 def columns_of_model(estimator: Any, file: Path) -> list[str] | None:
     """Return the columns of a table that `fit` fitted the model to, whatever their order now."""
-    from sparsetoken.bags.frames import is_table
+    from sparsetoken.bags.table_files import TABLES
 
     known = getattr(estimator, "feature_names_in_", None)
-    return known.tolist() if known is not None and is_table(file) else None
+    return known.tolist() if known is not None and file.suffix.lower() in TABLES else None
 
 
 def loaded_model(path: Path) -> Any:

@@ -62,7 +62,6 @@ def tokens(
 
 def _records(table: dict[str, np.ndarray]) -> list[dict[str, Any]]:
     """Return a mapping for each token: coordinates in a list, what is of classes by class."""
-    from sparsetoken.bags.names import COORDINATES
     from sparsetoken.estimators.token_table import AXES
 
     kept = {name: one.tolist() for name, one in table.items()}
@@ -75,7 +74,7 @@ def _records(table: dict[str, np.ndarray]) -> list[dict[str, Any]]:
             if of:
                 row.setdefault(kind, {})[one] = cell
             elif name in AXES:
-                row.setdefault(COORDINATES, []).append(cell)
+                row.setdefault("coordinates", []).append(cell)
             else:
                 row[name] = cell
         rows.append(row)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags, LeakWarning, as_bags, find_leaks
 from sparsetoken.bags.convert import as_floats
-from sparsetoken.bags.keys import read_labels
+from sparsetoken.bags.labels import read_labels
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, real
 from sparsetoken.estimators.fitting.linear_fit import LinearFit
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens

@@ -14,8 +14,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.bags.convert import is_list_of_bags, refuse_others
-from sparsetoken.bags.keys import listed
+from sparsetoken.bags.convert import is_list_of_bags
+from sparsetoken.bags.labels import listed
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.estimators.declared import MISSING
 
@@ -143,7 +143,6 @@ def read_bags(
         As scikit-learn for tables, as `as_bags` else; for another d than in fit, and for a table
         after bags.
     """
-    refuse_others(X)
     if X is None:
         raise InvalidInput("X", "bags", None)
     if n_tokens is not None:

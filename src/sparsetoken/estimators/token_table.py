@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.bags.keys import read_keys
+from sparsetoken.bags.labels import id_texts
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.inputs import QueryWarning
 
@@ -64,7 +64,7 @@ def token_table(model: Any, X: Any, ids: Any = None) -> Columns:
         legal = "fitted with attention: a BagClassifier, BagRegressor or AttentionClassifier"
         raise InvalidInput("MODEL", legal, type(model).__name__)
     bags = model._read(X)
-    own = np.arange(len(bags)) if ids is None else read_keys(ids, "ids")
+    own = np.arange(len(bags)) if ids is None else id_texts(ids)
     if own.shape != (len(bags),):
         raise InvalidInput("ids", f"one for each of {len(bags)} bags", f"shape {own.shape}")
     starts = np.repeat(bags.offsets[:-1], bags.sizes)

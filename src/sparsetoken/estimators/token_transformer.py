@@ -18,7 +18,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from sparsetoken.bags import Bags
-from sparsetoken.bags.keys import read_keys
+from sparsetoken.bags.labels import read_labels
 from sparsetoken.base.validation import InvalidInput, choice, integer
 from sparsetoken.estimators.base import RandomState
 from sparsetoken.estimators.declared import MISSING
@@ -174,7 +174,7 @@ class TokenTransformer(  # type: ignore[call-arg]
         labels = None
         if y is not None:
             bag_of_row = np.searchsorted(bags.offsets, rows, side="right") - 1
-            labels = column_or_1d(read_keys(y, "y"))[bag_of_row]
+            labels = column_or_1d(read_labels(y))[bag_of_row]
         self.transformer_ = clone(self.transformer).fit(bags.tokens[rows], labels)
         self._n_features_out = self._made(bags.tokens[:1]).shape[1]
         return self

@@ -42,7 +42,7 @@ def read_labelled(bags: Any, y: Any, groups: Any = None) -> Labelled:
         raise InvalidInput("bags", legal, f"{largest:.3g}", "Scale the columns.")
     targets = read_classes(read, y, None, None, groups)
     if len(targets.classes) != 2:
-        remedy = "Compare one class with the rest: y == label."
+        remedy = "Compare one class with the rest: y == label, --positive on the command line."
         raise InvalidInput("y", "of two classes", f"{len(targets.classes)} classes", remedy)
     counts = counts_of_classes(targets.number, targets.groups)
     if counts.min() < LEAST_BAGS:

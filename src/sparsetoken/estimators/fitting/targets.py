@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.convert import as_floats
-from sparsetoken.bags.keys import read_keys, read_labels, refuse_missing
+from sparsetoken.bags.labels import read_labels, refuse_missing
 from sparsetoken.base.validation import InvalidInput
 
 LARGEST_TARGET = 1e100  # squares stay finite
@@ -249,7 +249,7 @@ def read_numbers(bags: Bags, y: Any, sample_weight: Any, groups: Any = None) -> 
         raise ValueError("This regressor requires y to be passed, but the target y is None.")
     y = column_or_1d(as_floats(y, np.float64, "y"), warn=True)
     check_consistent_length(bags, y)
-    refuse_missing(y)
+    refuse_missing(y, "y", int)
     assert_all_finite(y, input_name="y")
     if np.abs(y).max() > LARGEST_TARGET:
         legal = f"of magnitude at most {LARGEST_TARGET:g}"
@@ -283,7 +283,7 @@ def read_groups(
     """
     if groups is None:
         return None
-    named = read_keys(groups, "groups")
+    named = read_labels(groups, "groups")
     if named.shape != used.shape:
         legal = f"one for each of {len(bags)} bags"
         raise InvalidInput("groups", legal, f"shape {named.shape}")
