@@ -166,6 +166,24 @@ def test_a_table_is_packed(tmp_path: Path) -> None:
     assert bags[1].ravel().tolist() == [0.5, 1.5, 2.5]
 
 
+def test_slides_that_are_left_out_are_named(
+    slides: Path, sheet: list[Any], model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "slides").mkdir()
+    for path in (slides / "slides").iterdir():
+        (tmp_path / "slides" / path.name).symlink_to(path)
+    (tmp_path / "slides" / "000a.npz").unlink()
+    np.savez(tmp_path / "slides" / "000a.npz", features=np.full((2, D), np.nan, np.float32))
+    told = "Warning: Left out 1 of 48 bags without a token, or with NaN or infinity: 000a.\n"
+    words = [tmp_path / "slides", *sheet, "--skip-invalid"]
+    assert run("pack", *words, "--out", tmp_path / "packed").stderr == told
+    found = run("score", model, *words, "--json")
+    assert (found.stderr, json.loads(found.stdout)["bags"]) == (told, 47)
+    refused = run("score", model, *words[:-1]).stderr
+    assert "NaN or infinity in 000a.npz" in refused
+    assert "--skip-invalid leaves such out" in refused
+
+
 def test_tokens_as_json(slides: Path, model: Path) -> None:
     """Of a slide that the model has not seen."""
     new = slides / "new.npz"

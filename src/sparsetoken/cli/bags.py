@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import dataclasses
 import io
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +16,7 @@ from sparsetoken.cli.bag_options import (
     File,
     LabelledSource,
     Source,
+    warnings_of,
 )
 from sparsetoken.cli.output import Answer, printable
 
@@ -64,8 +62,10 @@ def pack(
     options = source.options()
     if not source.labels and file.suffix.lower() not in (*TABLES, ".npz"):
         options["labels"] = None  # they may come later
-    folder = bags.pack(file, out, **options)
-    return Answer("", {"path": str(folder), "status": "converged"}, [f"Wrote {folder}"])
+    with warnings_of(bags.SkippedWarning) as told:
+        folder = bags.pack(file, out, **options)
+    values = {"path": str(folder), "status": "converged"}
+    return Answer("", values, [f"Wrote {folder}"], advice=told)
 
 
 def forecast(
@@ -123,19 +123,9 @@ def score(
     estimator = loaded_model(model)
     data = source.read(file, columns_of_model(estimator, file), empty=not refuse_empty)
     scores = _class_scores if hasattr(estimator, "classes_") else _number_scores
-    with _told(EmptyBagWarning) as told:
+    with warnings_of(EmptyBagWarning) as told:
         values, why = scores(estimator, data)
     return Answer(f"Score of {model}", values, advice=[*told, *why])
-
-
-@contextlib.contextmanager
-def _told(kind: type[Warning]) -> Iterator[list[str]]:
-    """Collect warnings of a kind, as what is to be said."""
-    told: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", kind)
-        yield told
-    told += dict.fromkeys(f"Warning: {one.message}" for one in caught)
 
 
 def _number_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], list[str]]:
@@ -225,7 +215,7 @@ def predict(
     bags = data.bags
     classes = [str(one) for one in getattr(estimator, "classes_", ())]
     kind, form = ("label", "{}") if classes else ("number", "{:.6g}")
-    with _told(EmptyBagWarning) as told:
+    with warnings_of(EmptyBagWarning) as told:
         predicted = estimator.predict(bags).tolist()
         probable = classes if hasattr(estimator, "predict_proba") else []
         chances = estimator.predict_proba(bags).tolist() if probable else [[]] * len(bags)
