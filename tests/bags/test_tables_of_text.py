@@ -52,6 +52,10 @@ def test_tables_of_europe(tmp_path: Path) -> None:
     assert read(table(tmp_path, *points), groups="patient").bags.equals(expected.bags)
     sheet = table(tmp_path, "bag;label", "s1;0", "s2;1", name="sheet.csv")
     assert read(tmp_path / "rows.csv", labels=sheet).y.tolist() == [0, 1]
+    sheet = table(tmp_path, "bag;label", "s1;0,5", "s2;1", name="sheet.csv")
+    assert read(tmp_path / "rows.csv", labels=sheet).y.tolist() == [0.5, 1.0]
+    numbers = table(tmp_path, "bag;a;label", "s1;0,1;1,5", "s2;0,2;2", name="numbers.csv")
+    assert read(numbers).y.tolist() == [1.5, 2.0]
     bad = [*points, "s3;p1;1.234,5;0,5;no"]
     with pytest.raises(InvalidInput, match=r"column a must be of numbers or of texts; .*1\.234,5"):
         read(table(tmp_path, *bad))

@@ -56,11 +56,17 @@ def _separated(by: str, path: Path, texts: Collection[str] | None) -> Any:
         # In parts a column could have several types.
         options |= {"low_memory": False, "encoding": "utf-8-sig", "index_col": False}
         frame = pandas.read_csv(path, **options, **_options(texts))
-    for name in frame.columns if european and texts is not None else ():
-        if name not in (texts or ()) and frame[name].dtype.kind not in "biuf":
-            numbers = pandas.to_numeric(frame[name], errors="coerce")  # with decimal points
-            if numbers.notna().equals(frame[name].notna()):
-                frame[name] = numbers
+    for name in frame.columns if european else ():
+        column = frame[name]
+        if column.dtype.kind in "biuf":
+            continue
+        if texts is None or name in texts:  # numbers as labels
+            if column.dropna().str.fullmatch(r"\s*[+-]?\d+(,\d+)?\s*").all():
+                frame[name] = column.str.replace(",", ".")
+            continue
+        numbers = pandas.to_numeric(column, errors="coerce")  # with decimal points
+        if numbers.notna().equals(column.notna()):
+            frame[name] = numbers
     return frame
 
 
