@@ -243,8 +243,8 @@ SPREAD = np.tile(np.arange(24), 2)
     ("arrays", "words"),
     [
         ({"y": Y}, ["with the array X", "arrays y"]),
-        ({"X": X}, ["array y", "--label"]),
-        ({"X": ROWS, "y": Y}, ["array bag", "--bag"]),
+        ({"X": X}, ["array y", "label="]),
+        ({"X": ROWS, "y": Y}, ["array bag", "bag="]),
         (
             {"X": ROWS, "bag": SPREAD[::-1], "y": Y},
             ["these do not rise", "sort the tokens"],
@@ -254,7 +254,7 @@ SPREAD = np.tile(np.arange(24), 2)
         ({"X": X, "y": Y, "mask": np.ones((24, 5), bool)}, ["mask", "(24, 2)"]),
         (
             {"X": np.where(X == 3, np.inf, X), "y": Y},
-            ["infinity: 3", "--skip-invalid"],
+            ["infinity: 3", "skip_invalid=True"],
         ),
     ],
 )
@@ -284,7 +284,7 @@ def test_a_file_that_cannot_be_read(name, word, tmp_path):
     ("change", "words"),
     [
         (lambda f: f.drop(columns="label"), ["column label", "columns bag"]),
-        (lambda f: f.drop(columns="bag"), ["column bag", "--bag names"]),
+        (lambda f: f.drop(columns="bag"), ["column bag", "bag= names"]),
         (lambda f: f.set_index("bag"), ["and the index bag"]),
         (
             lambda f: f.assign(label=f["label"].mask(f.index == 7, "no")),
