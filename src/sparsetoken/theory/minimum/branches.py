@@ -26,7 +26,7 @@ _COARSE, _FINE = 128, (512, 2048, 8192)  # bags of a kind, as the tolerance asks
 _SCRAMBLES = (4, 8)  # at first, and where more bags may decide
 _DECIDING = 2048  # bags of a kind, with which what is undecided stays so
 _ROUGH, _SOLVED = 1e-3, 1e-4  # residual of a solution
-_ALIKE = 0.01  # relative, of solutions on the same few bags
+_ALIKE, _NEAR = 0.01, 0.3  # relative, of solutions that are one on the same bags, on others
 _GUARDS, _MOST = 2, 60  # restarts of the proximal operator, and iterations of each
 _TESTS = 4  # scrambles of new bags, for the fewest bags of a solution
 _STABLE = 1.0  # replicons below it
@@ -60,11 +60,6 @@ class _Bounded(NamedTuple):
     def shown(self) -> bool:
         """Whether it is shown to be below."""
         return self.value + 2 * self.error < self.most
-
-    @property
-    def decidable(self) -> bool:
-        """Whether half the error would decide, if the value stays."""
-        return abs(self.value - self.most) > self.error
 
     def __str__(self) -> str:
         return f"{self.text} is {self.value:.2f} ± {self.error:.2f}, and must be below {self.most}"
@@ -154,10 +149,10 @@ def _add(known: list[Solution], found: Solution) -> None:
         known.append(found)
 
 
-def _same(first: Solution, second: Solution) -> bool:
-    """Whether two solutions on the same bags are one."""
+def _same(first: Solution, second: Solution, within: float = _ALIKE) -> bool:
+    """Whether two solutions are one, to 1% on the same bags."""
     numbers = np.array([_invariants(one) for one in (first, second)])
-    return bool((np.abs(np.diff(numbers, axis=0)) <= _ALIKE * (0.1 + numbers[0])).all())
+    return bool((np.abs(np.diff(numbers, axis=0)) <= within * (0.1 + numbers[0])).all())
 
 
 def _invariants(solution: Solution) -> tuple[float, ...]:
@@ -177,7 +172,7 @@ def _lowest(
     """
     known: list[_Refined] = []
     for solution in sorted(rough, key=lambda one: _rank(problem, one)):
-        one = _refined(problem, solution.state, _FINE[0], tolerance, slow=len(rough) > 1)
+        one = _refined(problem, solution, _FINE[0], tolerance, slow=len(rough) > 1)
         if any(_alike(one.prediction, other.prediction) for other in known):
             continue
         if any(_coincide(one, other) for other in known):
@@ -189,7 +184,7 @@ def _lowest(
         code = best.prediction.status.code
         if not best.open or (code is StatusCode.APPROXIMATE and size > _DECIDING):
             break
-        best = _refined(problem, best.found[-1].solution.state, size, tolerance)
+        best = _refined(problem, best.found[-1].solution, size, tolerance)
     branches = (best.prediction, *(one.prediction for one in others))
     prediction = best.prediction
     if others and prediction.status.code in (StatusCode.CONVERGED, StatusCode.APPROXIMATE):
@@ -231,17 +226,16 @@ def _coincide(first: _Refined, second: _Refined) -> bool:
 
 
 def _refined(
-    problem: Minimization, state: State, size: int, tolerance: float, slow: bool = False
+    problem: Minimization, start: Solution, size: int, tolerance: float, slow: bool = False
 ) -> _Refined:
     """Return a solution on scrambles of many bags; slowly where there are others to leap to."""
     found: list[_Found] = []
     for count in _SCRAMBLES:
         for scramble in range(len(found), count):
             equations = Equations(problem, size, scramble)
-            solution = _guarded(equations, state, slow)
-            found.append(_outcome(equations, solution, scramble))
-            state = solution.state
-            if solution.diverged:
+            start = _guarded(equations, start, slow)
+            found.append(_outcome(equations, start, scramble))
+            if start.diverged:
                 return _ended(problem, found, tolerance)
         result = _ended(problem, found, tolerance)
         if not result.open:
@@ -249,13 +243,12 @@ def _refined(
     return result
 
 
-def _guarded(equations: Equations, state: State, slow: bool) -> Solution:
+def _guarded(equations: Equations, start: Solution, slow: bool) -> Solution:
     """Return a solution with the proximal operator at its lowest minima.
 
     Where there is none, it is where the proximal operator follows from the start.
     """
-    wait = 6 if slow else 1
-    solution = solve(equations, state, tolerance=_SOLVED, wait=wait, slow=slow)
+    solution = _near(equations, start, slow)
     for _ in range(0 if equations.problem.convex else _GUARDS):
         if solution.diverged or (x := lowest(equations, solution)) is None:
             break
@@ -264,6 +257,15 @@ def _guarded(equations: Equations, state: State, slow: bool) -> Solution:
             break
         solution = again
     return solution
+
+
+def _near(equations: Equations, start: Solution, slow: bool) -> Solution:
+    """Return the solution near that of other bags; slowly if steps leap to another one."""
+    if not slow:
+        solution = solve(equations, start.state, tolerance=_SOLVED, wait=1)
+        if _same(start, solution, _NEAR):
+            return solution
+    return solve(equations, start.state, tolerance=_SOLVED, slow=True)
 
 
 def _outcome(equations: Equations, solution: Solution, scramble: int) -> _Found:
@@ -370,8 +372,14 @@ def _status(
     if unknown := [one for one in stability if not one.shown]:
         reasons = " and ".join(map(str, unknown))
         text = f"Whether the theory is exact here is not known: {reasons}. {remedy}"
-        return Status(StatusCode.APPROXIMATE, text), all(one.decidable for one in unknown)
+        return Status(StatusCode.APPROXIMATE, text), _would_decide(stability)
     accuracy = Accuracy("test error", float(errors.test_error), tolerance)
     bags = sum(len(one.solution.means.x) for one in found)
     status = accuracy.status(tolerance, f" with {bags} bags")
     return status, status.code is StatusCode.TOLERANCE_NOT_REACHED
+
+
+def _would_decide(stability: Sequence[_Bounded]) -> bool:
+    """Return whether half the errors would decide if the theory is exact, at these values."""
+    halved = [one._replace(error=one.error / 2) for one in stability]
+    return any(one.exceeds for one in halved) or all(one.shown for one in halved)

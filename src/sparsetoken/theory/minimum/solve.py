@@ -14,8 +14,7 @@ from sparsetoken.theory.minimum.equations import Equations, Means, Order, State
 _DAMPING, _LEAST_DAMPING = 0.5, 0.1  # of steps; smaller ones where weights run away
 _PATIENCE = 30  # iterations, after which the damping is larger where the residual has not halved
 _FIRST_MOVE, _GROWTH = 0.02, 1.05  # of the largest move of M in a step, where it starts slowly
-_TERMS = 10  # of Anderson mixing
-_LEAP = 0.3  # of an unknown, at most: a larger step might end at another solution
+_TERMS = 5  # of Anderson mixing
 _NEAR = 0.15  # the residual from which on it is used
 _RUNAWAY = 1e4  # of a number of the state
 _SHIFT, _RESTARTS = 2.0, 3  # of the proximal operator from other starts
@@ -139,9 +138,9 @@ def _next(
         changes = np.array([residual - one for _, one in before]).T
         moves = np.array([v - one for one, _ in before]).T
         share = np.linalg.lstsq(changes, residual, rcond=1e-10)[0]
-        move = residual - (moves + changes) @ share
-        mix = v + move * min(1.0, _LEAP / np.abs(move).max())
-        if _legal(equations, mix, like):
+        mix = v + residual - (moves + changes) @ share
+        near = np.abs(mix - v).max() < 2 * (1 + np.abs(v).max())
+        if near and _legal(equations, mix, like):
             return mix
     while not _legal(equations, step := v + damping * residual, like) and damping > 1e-4:
         damping /= 3
