@@ -31,7 +31,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import sparsetoken as st
 from bag_sets import MODELS, Split, bayes_errors, sets
 from sparsetoken.bags import Bags
-from sparsetoken.estimators import BagPooling, PooledLinearClassifier, QueryWarning
+from sparsetoken.estimators import BagPooling, PooledClassifier, QueryWarning
 
 MEASURES = ("accuracy", "auc", "log_loss")
 BINS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)  # of probabilities of tokens
@@ -73,7 +73,7 @@ def forest(random_state: int) -> Pipeline:
 METHODS: dict[str, Callable[[int], Any]] = {
     "bag": lambda seed: st.BagClassifier(random_state=seed, progress=False),
     "attention": lambda seed: st.AttentionClassifier(random_state=seed, progress=False),
-    "pooled": lambda seed: PooledLinearClassifier(),
+    "pooled": lambda seed: PooledClassifier(),
     "mean, logistic": functools.partial(logistic, "mean"),
     "max, logistic": functools.partial(logistic, "max"),
     "mean and max, logistic": functools.partial(logistic, "mean and max"),

@@ -34,7 +34,7 @@ import sparsetoken as st
 from bag_sets import MADE, TEST, Setting, made_bags, real_names, real_set
 from sparsetoken import BagClassifier
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
+from sparsetoken.estimators import PooledClassifier, QueryWarning
 
 PILOTS = {60: 2, 100: 1, 150: 1}  # number of pilots of so many bags
 PATIENTS, EACH, OF_PATIENTS = 30, 4, 6  # patients of a pilot, bags of one; number of pilots
@@ -42,7 +42,7 @@ FOLDS = (2, 3, 10)  # of the cross-validations of a power law
 DRAWS = {"real": 6, "made": 3, "patients": 3}
 NORMAL = 1.645  # standard deviations of a 90% interval
 TRULY, SURELY = 0.03, 2.0  # a difference of errors that counts, and its standard errors
-CLASSIFIERS = {"pooled": PooledLinearClassifier, "bag": lambda: BagClassifier(progress=False)}
+CLASSIFIERS = {"pooled": PooledClassifier, "bag": lambda: BagClassifier(progress=False)}
 PLACE = ["group", "set", "n", "at", "model"]
 TRUTHS = ["truth", "auc_truth", "truth_error", "auc_truth_error"]
 SIGNALS = {"no signal": 0.0, "a weak signal": 0.7, "a signal": 1.5}

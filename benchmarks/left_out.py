@@ -27,12 +27,12 @@ from sklearn.model_selection import (
 
 import sparsetoken as st
 from bag_sets import MADE, made_bags
-from sparsetoken.estimators import AttentionClassifier, PooledLinearClassifier
+from sparsetoken.estimators import AttentionClassifier, PooledClassifier
 
 Drawn = tuple[np.ndarray, np.ndarray]
 DRAWS, BAGS, NEW = 4, 200, 4000
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
-    "pooled": PooledLinearClassifier,
+    "pooled": PooledClassifier,
     "attention": lambda: AttentionClassifier(progress=False),
     "bag": lambda: st.BagClassifier(progress=False),
 }

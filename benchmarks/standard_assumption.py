@@ -20,8 +20,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import sparsetoken as st
-from sparsetoken import estimators
-from sparsetoken.estimators import NoisyOrClassifier, QueryWarning, TokenTransformer
+from sparsetoken.estimators import (
+    NoisyOrClassifier,
+    PooledClassifier,
+    PooledForestClassifier,
+    PrototypeClassifier,
+    QueryWarning,
+    TokenTransformer,
+)
 
 D, BAGS, DRAWS = 16, 400, 8
 Bag = Callable[[np.random.Generator, bool, bool], list[np.ndarray]]
@@ -75,7 +81,13 @@ def with_squares(X: np.ndarray) -> np.ndarray:
 
 
 TESTS = (single_concept, multiple_concepts, false_frequency)
-KINDS = ("Prototype", "PooledStatistics", "PooledForest", "MaxPooled", "PooledLinear")
+OTHERS = (
+    PrototypeClassifier(),
+    PooledClassifier("statistics"),
+    PooledForestClassifier(),
+    PooledClassifier("max"),
+    PooledClassifier(),
+)
 
 
 def main() -> None:
@@ -85,7 +97,7 @@ def main() -> None:
         "NoisyOrClassifier, squares beside the tokens": make_pipeline(
             TokenTransformer(FunctionTransformer(with_squares)), NoisyOrClassifier()
         ),
-        **{f"{kind}Classifier": getattr(estimators, f"{kind}Classifier")() for kind in KINDS},
+        **{str(model): model for model in OTHERS},
         "AttentionClassifier": st.AttentionClassifier(progress=False),
         "BagClassifier": st.BagClassifier(progress=False),
     }

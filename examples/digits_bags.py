@@ -19,7 +19,7 @@ from sklearn.decomposition import PCA
 import sparsetoken as st
 from sparsetoken import AttentionClassifier, SparseTokenProblem
 from sparsetoken.estimators import (
-    PooledLinearClassifier,
+    PooledClassifier,
     TokenTransformer,
     VectorizedLinearClassifier,
 )
@@ -28,7 +28,7 @@ from sparsetoken.figures.style import COLOURS, styled
 # Tokens are white already: scaled once more, the columns that carry the signal would shrink.
 CLASSIFIERS = {
     "attention": AttentionClassifier(standardize=False, random_state=0),
-    "pooled": PooledLinearClassifier(standardize=False),
+    "pooled": PooledClassifier(standardize=False),
     "vectorized": VectorizedLinearClassifier(standardize=False),
 }
 

@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from sparsetoken import BagClassifier
 from sparsetoken.bags import from_long
-from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
+from sparsetoken.estimators import PooledClassifier, QueryWarning
 from sparsetoken.figures import AttentionDisplay
 
 DATA = "../shared/data/mil/ng_*.npz"
@@ -59,7 +59,7 @@ def cross_validate(bags, y, truth, args):
         folds = StratifiedKFold(args.folds, shuffle=True, random_state=repeat)
         for train, test in folds.split(y, y):
             attention = BagClassifier().fit(bags[train], y[train])
-            pooled = PooledLinearClassifier().fit(bags[train], y[train])
+            pooled = PooledClassifier().fit(bags[train], y[train])
             accuracies.append([m.score(bags[test], y[test]) for m in (attention, pooled)])
             # A few positive bags have no true token: nothing there could be found.
             known = [i for i in test if y[i] == 1 and truth[i].any()]

@@ -29,7 +29,7 @@ CLASSES_OF_A_FILE = """
 import contextlib, io
 from sparsetoken.cli.app import execute
 from sparsetoken.estimators.saving import save
-save(st.estimators.PooledLinearClassifier().fit(X, y), "model.skops")
+save(st.estimators.PooledClassifier().fit(X, y), "model.skops")
 np.savez("bags.npz", X=X, y=y)
 with contextlib.redirect_stdout(io.StringIO()) as said:
     assert execute(["bags", "predict", "model.skops", "bags.npz"]) == 0

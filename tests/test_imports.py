@@ -132,7 +132,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["model.HardAttention", "theory.sign_margin", "estimators.PooledLinearClassifier"]
+    "place", ["model.HardAttention", "theory.sign_margin", "estimators.PooledClassifier"]
 )
 def test_a_name_of_a_part_is_an_attribute_error_that_says_where_it_is(place: str) -> None:
     with pytest.raises(AttributeError, match=f"st.{place}"):

@@ -24,7 +24,7 @@ shifted = labels == 1
 bags[shifted, places[shifted], 0] += 5.0
 
 model = st.BagClassifier().fit(bags[:300], labels[:300])
-pooled = st.estimators.PooledLinearClassifier().fit(bags[:300], labels[:300])
+pooled = st.estimators.PooledClassifier().fit(bags[:300], labels[:300])
 print("bag classifier", model.score(bags[300:], labels[300:]))
 print("mean pooling  ", pooled.score(bags[300:], labels[300:]))
 

@@ -31,7 +31,7 @@ bags[labels == 1, 2] *= 3.0
 
 kernel = make_pipeline(
     TokenTransformer(Nystroem(gamma=0.1, n_components=200, random_state=0)),
-    st.estimators.PooledLinearClassifier(),
+    st.estimators.PooledClassifier(),
 )
 models = {
     "tokens as they are": st.BagClassifier(),

@@ -12,7 +12,7 @@ import small_fits
 from sparsetoken import BagClassifier
 from sparsetoken.bags import Bags, as_bags, from_frame, from_long, to_frame
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import PooledLinearClassifier, TokenNormalScores
+from sparsetoken.estimators import PooledClassifier, TokenNormalScores
 
 NAMES = list("abcd")
 
@@ -66,7 +66,7 @@ def test_frames_of_one_list_have_the_same_columns(drawn: tuple[np.ndarray, np.nd
         with pytest.raises(InvalidInput, match="bag 1 must be of the columns a, b, c, d, in this"):
             as_bags([plain[0], *others])
     # Numbers from 0 are places: arrays are the same without a warning.
-    model = PooledLinearClassifier().fit([pd.DataFrame(bag) for bag in X], y)
+    model = PooledClassifier().fit([pd.DataFrame(bag) for bag in X], y)
     np.testing.assert_array_equal(model.decision_function(X), model.decision_function(as_bags(X)))
 
 
@@ -82,7 +82,7 @@ def test_frames_of_other_libraries_have_names(
     assert tuple(bags.feature_names) == tuple(NAMES)
 
 
-@pytest.mark.parametrize("kind", [PooledLinearClassifier, BagClassifier])
+@pytest.mark.parametrize("kind", [PooledClassifier, BagClassifier])
 def test_columns_are_found_by_name(kind: type, drawn: tuple[np.ndarray, np.ndarray]) -> None:
     X, y = drawn
     model = kind().fit(frames(X), y)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sparsetoken.bags import from_long, to_frame
 from sparsetoken.bags.labels import id_texts, read_labels
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import PooledLinearClassifier
+from sparsetoken.estimators import PooledClassifier
 
 NEAR = [0, 1, 2**53, 2**53 + 1, 2**63, 2**64, -1, 0.5, 1.0, 2.0**53, True, False, "True", "1", ""]
 NEAR += ["1.0", "a", "a\0", " a", "é", "e\u0301", b"a", np.str_("a"), np.int8(1)]
@@ -94,7 +94,7 @@ def test_labels_that_numpy_would_merge_are_refused(values: list[Any]) -> None:
         lambda: from_long(np.eye(3), [0, 1, 2], labels=values),
         lambda: from_long(np.eye(3), [0, 1, 2], labels=dict(enumerate(values))),
         lambda: from_long(np.eye(3), [0, 1, 2], groups=values),
-        lambda: PooledLinearClassifier().fit(X, values * 4),
+        lambda: PooledClassifier().fit(X, values * 4),
     ):
         with pytest.raises(InvalidInput, match=r"must be of .*; got .*\. Give "):
             act()
@@ -128,7 +128,7 @@ def test_arrays_of_every_library_are_read(form: str) -> None:
     values = _arrays()[form]
     no, yes, _ = np.asarray(values, object).tolist()
     X = np.random.default_rng(0).standard_normal((3, 2, 2))
-    fitted = PooledLinearClassifier().fit(X, values)
+    fitted = PooledClassifier().fit(X, values)
     assert fitted.classes_.tolist() == [no, yes]
     assert fitted.score(X, values) in (0, 1 / 3, 2 / 3, 1)
     assert from_long(np.eye(3), values).ids.tolist() == [str(no), str(yes)]

@@ -9,7 +9,7 @@ import pytest
 
 from sparsetoken.bags import from_frame, from_long, pack, read
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import PooledLinearClassifier
+from sparsetoken.estimators import PooledClassifier
 
 pandas = pytest.importorskip("pandas", reason="the extra `data` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `data` is not installed")
@@ -57,7 +57,7 @@ def test_each_bag_has_its_own_label(way: str, tmp_path: Path) -> None:
 def test_ids_are_no_weights() -> None:
     found = from_frame(_frame(), "slide", labels="sick", columns=list("abcd"))
     with pytest.raises(TypeError, match="positional"):
-        PooledLinearClassifier().fit(*found)
+        PooledClassifier().fit(*found)
 
 
 def test_a_series_is_by_id_alone() -> None:

@@ -7,7 +7,7 @@ from classic_sets import SETS, needs_sets
 from sparsetoken import BagRegressor, forecast
 from sparsetoken.bags import LeakWarning, as_bags, find_leaks, from_long
 from sparsetoken.bags.leaks import _errors_above, _twins
-from sparsetoken.estimators import PooledLinearClassifier
+from sparsetoken.estimators import PooledClassifier
 
 LABELS = np.arange(60) % 2
 APART, TWINS = "Each of these alone tells the classes apart: ", "Bags that are nearly the same: "
@@ -99,7 +99,7 @@ def test_columns_of_one_value_in_each_bag_are_named() -> None:
     assert _told([bag.assign(batch=1.0) for bag in bags]) == ""  # the same in all
     assert _told([bag.iloc[:1] for bag in named]) == ""  # of one token all columns are such
     with pytest.warns(LeakWarning, match="patient"):
-        PooledLinearClassifier().fit(named, LABELS)
+        PooledClassifier().fit(named, LABELS)
     y = np.array([bag["f"].mean() for bag in named])
     with pytest.warns(LeakWarning, match="patient"):
         BagRegressor(progress=False).fit(named, y)
@@ -129,7 +129,7 @@ def test_scans_let_labels_by_chance_be_guessed_and_the_fit_says_so() -> None:
     """What the warning is for: with the scans in one group nothing is found."""
     X, slide = _slides(2.0)
     y = np.random.default_rng(2).permutation(np.arange(40) % 2)[slide]
-    model = PooledLinearClassifier()
+    model = PooledClassifier()
     with pytest.warns(LeakWarning, match=TWINS):
         model.fit(X, y)
     losses = [np.logaddexp(0, -(2 * y - 1) * model.left_out_scores_[:, 0]).mean()]

@@ -13,7 +13,7 @@ from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from classic_sets import SETS, needs_sets
 from sparsetoken.bags import as_bags, from_frame, pack, read
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import PooledLinearClassifier
+from sparsetoken.estimators import PooledClassifier
 
 PAGE = Path(__file__).parents[2] / "docs" / "slides.md"
 
@@ -119,10 +119,10 @@ def test_what_works_on_numbers_says_so(wrapper: type, form: str) -> None:
     y = np.arange(30) % 3
     several = np.stack([y > 0, y > 1], axis=1).astype(int)
     given = bags if form == "Bags" else bags.to_column()
-    model = wrapper(PooledLinearClassifier())
+    model = wrapper(PooledClassifier())
     with pytest.raises(TypeError, match="OneVsRestClassifier, MultiOutputClassifier and"):
         model.fit(given, several if wrapper is ClassifierChain else y)
     # What the message recommends.
-    assert OneVsRestClassifier(PooledLinearClassifier()).fit(given, y).predict(given).shape == (30,)
-    both = MultiOutputClassifier(PooledLinearClassifier()).fit(given, several)
+    assert OneVsRestClassifier(PooledClassifier()).fit(given, y).predict(given).shape == (30,)
+    both = MultiOutputClassifier(PooledClassifier()).fit(given, several)
     assert both.predict(given).shape == (30, 2)

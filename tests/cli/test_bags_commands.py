@@ -12,7 +12,7 @@ import small_fits
 from command_line import invoke, limited
 from sparsetoken import forecast, forecasting
 from sparsetoken.bags import as_bags, from_frame, to_frame
-from sparsetoken.estimators import BagRegressor, PooledLinearClassifier
+from sparsetoken.estimators import BagRegressor, PooledClassifier
 from sparsetoken.estimators.saving import load, save
 from sparsetoken.forecasting.crossvalidation import _ROUNDS  # before `few_fits` replaces them
 
@@ -158,11 +158,11 @@ def test_scores_are_those_of_scikit_learn(long, data):
     found = json.loads(run("fit", long, "--model", "pooled", "--json", "--seed", 3).stdout)
     folds = StratifiedKFold(10, shuffle=True, random_state=3)
     for scoring, name in (("roc_auc", "auc"), ("average_precision", "average_precision")):
-        scores = cross_val_score(PooledLinearClassifier(), *data, cv=folds, scoring=scoring)
+        scores = cross_val_score(PooledClassifier(), *data, cv=folds, scoring=scoring)
         given = found["scores"]["pooled"][name]
         assert given["mean"] == pytest.approx(scores.mean())
         assert given["standard_error"] == pytest.approx(scores.std(ddof=1) / np.sqrt(10))
-    predicted = cross_val_predict(PooledLinearClassifier(), *data, cv=folds)
+    predicted = cross_val_predict(PooledClassifier(), *data, cv=folds)
     given = found["scores"]["pooled"]["balanced_accuracy"]
     assert given["mean"] == pytest.approx(balanced_accuracy_score(data[1], predicted))
     recalls = [np.mean(predicted[data[1] == c] == c) for c in (0, 1)]
@@ -401,7 +401,7 @@ def test_a_saved_model_is_scored_and_predicts(data, dense, tmp_path):
 def test_predictions_are_a_table_whatever_the_ids(tmp_path):
     X, y = np.random.default_rng(0).standard_normal((6, 2, 3)), np.array(["a,b", 'c"d'] * 3)
     ids = ["s,1", 's"2', '"s"', "s 4", "s;5", "s'6"]
-    save(PooledLinearClassifier().fit(X, y), tmp_path / "m.skops")
+    save(PooledClassifier().fit(X, y), tmp_path / "m.skops")
     np.savez(tmp_path / "new.npz", X=X.reshape(12, 3), bag=np.repeat(ids, 2))
     found = run("predict", tmp_path / "m.skops", tmp_path / "new.npz")
     rows = list(csv.reader(found.stdout.splitlines()))

@@ -15,7 +15,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
     BagClassifier,
     BagRegressor,
-    PooledLinearClassifier,
+    PooledClassifier,
     token_table,
 )
 from sparsetoken.estimators.saving import load, save
@@ -219,7 +219,7 @@ def test_tokens_have_a_column_for_each_of_three_classes(tmp_path: Path) -> None:
 def test_what_has_no_tokens_to_tell_of(slides: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((30, 3, D)), np.arange(30) % 2
-    save(PooledLinearClassifier().fit(X, y), tmp_path / "pooled.skops")
+    save(PooledClassifier().fit(X, y), tmp_path / "pooled.skops")
     told = run("tokens", tmp_path / "pooled.skops", slides / "slides").stderr
     assert "MODEL must be fitted with attention" in told
     for out in ("tokens.txt", "none/tokens.csv"):

@@ -12,7 +12,7 @@ from command_line import invoke
 from sparsetoken import BagClassifier
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.cli.operating import prior_given, threshold_given
-from sparsetoken.estimators import PooledLinearClassifier
+from sparsetoken.estimators import PooledClassifier
 from sparsetoken.estimators.saving import load
 
 CLASSES = np.array(["no", "yes"])
@@ -107,7 +107,7 @@ def test_fit_draws_the_line_where_the_classifier_does(weak, tmp_path):
     np.testing.assert_array_equal(fitted.predict_proba(X), own.predict_proba(X))
     np.testing.assert_array_equal(fitted.predict(X), own.predict(X))
     folds = StratifiedKFold(2, shuffle=True, random_state=0)
-    for name, model in (("bag", own), ("pooled", PooledLinearClassifier())):
+    for name, model in (("bag", own), ("pooled", PooledClassifier())):
         predicted = cross_val_predict(model, X, y, cv=folds)
         for label, share in zip(CLASSES, ("specificity", "sensitivity"), strict=True):
             given = values["scores"][name][share]

@@ -9,7 +9,7 @@ from command_line import refused
 from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps
 from sparsetoken.base.parameters import parameters_of
 from sparsetoken.cli.commands import GROUPS
-from sparsetoken.estimators import PooledLinearClassifier
+from sparsetoken.estimators import PooledClassifier
 from sparsetoken.estimators.saving import save
 
 MODEL = {name: ["attention"] for name in ("predict", "capacity", "simulate")}
@@ -152,7 +152,7 @@ def odd_places(tmp_path_factory):
         (folder / f"loop{ending}").symlink_to(f"loop{ending}")
         (folder / f"folder{ending}").mkdir()
         os.mkfifo(folder / f"pipe{ending}")
-    save(PooledLinearClassifier().fit(np.zeros((4, 2, 1)), [0, 1, 0, 1]), folder / "m")
+    save(PooledClassifier().fit(np.zeros((4, 2, 1)), [0, 1, 0, 1]), folder / "m")
     return folder
 
 

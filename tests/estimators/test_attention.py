@@ -9,8 +9,8 @@ from scipy.special import logsumexp, softmax
 
 from sparsetoken import AttentionClassifier
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
-from sparsetoken.estimators.bag_regressor import AttentionRegressor, MeanRegressor
+from sparsetoken.estimators import PooledClassifier, QueryWarning
+from sparsetoken.estimators.bag_regressor import AttentionRegressor, PooledRegressor
 from sparsetoken.figures import AttentionDisplay
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
@@ -39,17 +39,16 @@ def test_the_score_is_the_formula_and_weights_are_its_slopes(
     bags, y = draw(120, sizes=(2, 9))
     model = AttentionClassifier(temperature).fit(bags, y == holder)
     assert np.sign(model.exponent_[0]) == 2 * holder - 1
-    score, w, b, s = written_out(model), model.coef_[0], model.intercept_[0], model.exponent_[0]
+    score, w, s = written_out(model), model.coef_[0], model.exponent_[0]
     np.testing.assert_allclose(
         model.decision_function(bags), [score(bag) for bag in bags], rtol=1e-10, atol=1e-10
     )
-    logits, weights = model.token_logits(bags), model.attention_weights(bags)
+    weights = model.attention_weights(bags)
     tokens = bags.tokens @ w
     assert (s * tokens).std() == pytest.approx(model.sharpness_[0], rel=1e-9)
     np.testing.assert_allclose(model.token_range_[:, 0], [tokens.min(), tokens.max()])
     h = 1e-5
-    for bag, u, a in zip(bags[:4], logits, weights, strict=False):
-        np.testing.assert_allclose(u, bag @ w + b, atol=1e-12)
+    for bag, a in zip(bags[:4], weights, strict=False):
         np.testing.assert_allclose(a, softmax(s * (bag @ w)), rtol=1e-10)
         for place in range(len(bag)):
             for j, e in enumerate(h * np.eye(4)):
@@ -91,7 +90,7 @@ def test_a_token_of_the_first_class_is_found_whatever_the_classes_are_called() -
         top = np.array([one[0] for one in model.top_tokens(test[truth == "cancer"])])
         assert (top == 0).mean() > 0.9  # four deviations above twenty tokens
     assert np.mean(found[0] == found[1]) > 0.95  # other folds: labels are in another order
-    pooled = PooledLinearClassifier().fit(X, y).score(test, truth)
+    pooled = PooledClassifier().fit(X, y).score(test, truth)
     # A standard deviation of 0.01 each, and pooling is right in about 0.8.
     assert np.mean(found[0] == (truth == "cancer")) > pooled + 0.04
 
@@ -135,7 +134,7 @@ def test_attention_that_is_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         model = AttentionClassifier().fit(X, y)
     assert model.sharpness_.tolist() == model.exponent_.tolist() == model.gain_.tolist() == [0]
     assert model.summary() == "Class 1: attention is off, its weights are equal."
-    pooled = PooledLinearClassifier().fit(X, y)
+    pooled = PooledClassifier().fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), pooled.decision_function(X), atol=1e-12)
     np.testing.assert_allclose(np.stack(model.attention_weights(X)), 1 / 3, rtol=1e-12)
     with pytest.warns(QueryWarning, match="attention is off"):
@@ -148,8 +147,8 @@ def test_bags_of_one_token_are_mean_pooling() -> None:
     rng, y = np.random.default_rng(0), np.arange(60) % 2
     X = rng.standard_normal((60, 1, 3)) + y[:, None, None]
     pairs = (
-        (AttentionClassifier, PooledLinearClassifier, y),
-        (AttentionRegressor, MeanRegressor, X[:, 0, 0] + rng.standard_normal(60)),
+        (AttentionClassifier, PooledClassifier, y),
+        (AttentionRegressor, PooledRegressor, X[:, 0, 0] + rng.standard_normal(60)),
     )
     for kind, pooling, target in pairs:
         model = kind().fit(X, target)  # nothing to warn of
@@ -182,5 +181,5 @@ def test_a_regression_is_the_formula_and_finds_the_token() -> None:
     assert model.exponent_[0] < 0
     top = np.array([one[0] for one in model.top_tokens(X[200:][y[200:] < -1])])
     assert (top == 4).mean() > 0.9  # three deviations and more, against ten tokens
-    pooled = MeanRegressor().fit(X[:200], y[:200])
+    pooled = PooledRegressor().fit(X[:200], y[:200])
     assert model.score(X[200:], y[200:]) > pooled.score(X[200:], y[200:]) + 0.2

@@ -18,8 +18,8 @@ from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
     PaddingWarning,
+    PooledClassifier,
     PooledForestClassifier,
-    PooledLinearClassifier,
     QueryWarning,
     TableWarning,
     VectorizedLinearClassifier,
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings(
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 Cube = tuple[np.ndarray, np.ndarray]
 EVERY = [
-    PooledLinearClassifier(),
+    PooledClassifier(),
     VectorizedLinearClassifier(),
     AttentionClassifier(),
     BagClassifier(),  # its members are the other classifiers
@@ -102,6 +102,7 @@ def test_what_is_refused(cube: Cube, model: BaseEstimator) -> None:
 
 
 ILLEGAL: dict[str, dict[object, str]] = {
+    "pool": {"median": "pool must be one of"},
     "ridge": {
         0.0: "ridge must be a finite number in (0, 1e+06]; got 0.0. Or 'auto'.",
         "best": "ridge must be a finite number",
@@ -136,7 +137,7 @@ ILLEGAL: dict[str, dict[object, str]] = {
         ("own",): "members must be pairs of a name",
         (("own", None),): "members must be pairs of a name",
         (("mean", AttentionClassifier()),): "Names that are taken: constant, size, forest, mean",
-        ((1, PooledLinearClassifier()),): "members must be pairs of a name",
+        ((1, PooledClassifier()),): "members must be pairs of a name",
     },
     "threshold": {
         "best": "threshold must be 'auto', a probability",
@@ -161,7 +162,7 @@ def test_illegal_values_of_every_parameter(cube: Cube, model: BaseEstimator) -> 
 
 
 def test_a_class_weight_of_one_class_is_enough(cube: Cube) -> None:
-    PooledLinearClassifier(class_weight={1: 9.0}).fit(*cube)
+    PooledClassifier(class_weight={1: 9.0}).fit(*cube)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +185,7 @@ def test_what_is_no_array(X: object) -> None:
 def test_one_bag_is_no_table_of_bags() -> None:
     X = np.random.default_rng(0).standard_normal((20, 8, 10))
     X[::2] += 1
-    fitted = PooledLinearClassifier().fit(X, np.arange(20) % 2)
+    fitted = PooledClassifier().fit(X, np.arange(20) % 2)
     with pytest.raises(InvalidInput, match=r"of several tokens.*\(8, 10\), 8 bags.*X\[None\]"):
         fitted.predict(X[0])
     assert fitted.predict(X[0][None]) == fitted.predict(X)[:1]
@@ -203,12 +204,12 @@ def test_a_table_of_tokens_is_told_from_a_table_of_bags() -> None:
     with pytest.raises(InvalidInput, match=r"a table of 6 rows and 3 labels.*from_long"):
         AttentionClassifier().fit(np.ones((6, 2)), [0, 1, 0])
     with pytest.warns(TableWarning, match=r"shape \(4, 2\) is taken as 4 bags of one token each"):
-        fitted = PooledLinearClassifier().fit([[1, 2], [3, 1], [2, 5], [4, 2]], [0, 1, 0, 1])
+        fitted = PooledClassifier().fit([[1, 2], [3, 1], [2, 5], [4, 2]], [0, 1, 0, 1])
     assert fitted.predict(np.ones((3, 2))).shape == (3,)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        flat = PooledLinearClassifier(n_tokens=2).fit(1 + np.eye(4), [0, 1, 0, 1])
-        fitted = PooledLinearClassifier().fit(1 + np.eye(4)[:, None], [0, 1, 0, 1])
+        flat = PooledClassifier(n_tokens=2).fit(1 + np.eye(4), [0, 1, 0, 1])
+        fitted = PooledClassifier().fit(1 + np.eye(4)[:, None], [0, 1, 0, 1])
     assert flat.predict(np.ones((3, 4))).shape == fitted.predict(np.ones((3, 4))).shape == (3,)
     with pytest.raises(InvalidInput, match="mask must be None for a table"):
         AttentionClassifier().fit(np.ones((4, 2)), [0, 1, 0, 1], mask=np.ones((4, 2), bool))
@@ -234,17 +235,17 @@ def test_zero_padding_is_told() -> None:
     X, y = rng.standard_normal((20, 4, 3)), np.arange(20) % 2
     X[3:9, 2:] = 0
     with pytest.warns(PaddingWarning, match="6 of 20 bags end in tokens of zeros.*mask="):
-        PooledLinearClassifier().fit(X, y)
+        PooledClassifier().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        PooledLinearClassifier().fit(X, y, mask=X.any(axis=2))
-        PooledLinearClassifier().fit(list(X[:, :2]), y)
+        PooledClassifier().fit(X, y, mask=X.any(axis=2))
+        PooledClassifier().fit(list(X[:, :2]), y)
         data = X.copy()
         data[0, 1] = 0  # a token of zeros that another one follows: zeros are data
-        PooledLinearClassifier().fit(data, y)
+        PooledClassifier().fit(data, y)
     X[:, 3] = 0
     with pytest.warns(PaddingWarning, match="20 of 20 bags end in tokens of zeros"):
-        PooledLinearClassifier().fit(X, y)
+        PooledClassifier().fit(X, y)
 
 
 BAD_FITS = {
@@ -272,7 +273,7 @@ def failed(model: BaseEstimator, cube: Cube, bad_fit: str) -> BaseEstimator:
 @by_model
 def test_what_has_no_fit_says_so(cube: Cube, model: BaseEstimator) -> None:
     asked = "predict predict_proba decision_function score top_tokens attention_weights"
-    asked += " token_logits predict_token_proba member_scores contributions summary"
+    asked += " predict_token_proba member_scores contributions summary"
     for bad_fit in BAD_FITS:
         unfitted = failed(clone(model), cube, bad_fit)
         for name in asked.split():
@@ -295,7 +296,7 @@ def test_a_fit_that_fails_leaves_the_one_before(cube: Cube, model: BaseEstimator
 def test_warnings_of_a_fit_name_the_line_that_called_it(cube: Cube) -> None:
     X, y = cube
     with pytest.warns(PaddingWarning) as padded:
-        PooledLinearClassifier().fit(_padded(X), y)
+        PooledClassifier().fit(_padded(X), y)
     noise = np.random.default_rng(1).standard_normal(X.shape)
     assert {one.filename for one in padded} == {__file__}
     for model in (AttentionClassifier(), BagClassifier()):
@@ -321,7 +322,7 @@ def test_another_dimension(cube: Cube, model: BaseEstimator) -> None:
 
 def test_ragged_bags_have_no_positions(draw: Draw) -> None:
     bags, y = draw(20)
-    remedy = "take PooledLinearClassifier or AttentionClassifier"
+    remedy = "take PooledClassifier or AttentionClassifier"
     with pytest.raises(InvalidInput, match=f"the same number of tokens.*{remedy}"):
         VectorizedLinearClassifier().fit(bags, y)
     even, _ = draw(20, sizes=(3, 3))
@@ -336,11 +337,11 @@ def test_ragged_bags_have_no_positions(draw: Draw) -> None:
 def test_losses_that_some_choices_exclude(cube: Cube) -> None:
     needs = "loss must be a smooth loss"
     with pytest.raises(InvalidInput, match=f"{needs}.*to choose ridge or temperature"):
-        PooledLinearClassifier(loss="hinge").fit(*cube)
+        PooledClassifier(loss="hinge").fit(*cube)
     for given in ({"ridge": 0.1}, {"ridge": 0.1, "temperature": 1.0}, {}):
         with pytest.raises(InvalidInput, match=needs):
             AttentionClassifier(loss="hinge", **given).fit(*cube)
-    fitted = PooledLinearClassifier(loss="square").fit(*cube)
+    fitted = PooledClassifier(loss="square").fit(*cube)
     with pytest.raises(AttributeError, match="predict_proba"):
         fitted.predict_proba(cube[0])
 

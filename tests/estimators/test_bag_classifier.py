@@ -21,9 +21,8 @@ from sparsetoken.bags import Bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
     BagPooling,
-    MaxPooledClassifier,
+    PooledClassifier,
     PooledForestClassifier,
-    PooledLinearClassifier,
     QueryWarning,
 )
 from sparsetoken.estimators.fitting.stacking import (
@@ -91,7 +90,7 @@ def test_the_score_is_made_of_its_members(ragged: Fitted) -> None:
     expected = parts.sum(axis=1) + model.intercept_[0]
     np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-12)
     np.testing.assert_allclose(parts, model.member_scores(bags) * model.weights_[:, 0], atol=1e-12)
-    for place, alone in enumerate((PooledLinearClassifier(), MaxPooledClassifier()), 3):
+    for place, alone in enumerate((PooledClassifier(), PooledClassifier("max")), 3):
         scores = alone.fit(bags, y).decision_function(bags)
         np.testing.assert_allclose(model.member_scores(bags)[:, place], scores, atol=1e-8)
         one = model.members_[model.member_names_[place]]
@@ -103,15 +102,15 @@ def test_the_score_is_made_of_its_members(ragged: Fitted) -> None:
 
 def test_maxima_are_a_linear_classifier_of_means_and_maxima(draw: Draw) -> None:
     bags, y = draw(150)
-    model = MaxPooledClassifier(ridge=0.1, standardize=False).fit(bags, y)
+    model = PooledClassifier("max", ridge=0.1, standardize=False).fit(bags, y)
     F = np.stack([np.concatenate([X.mean(axis=0), X.max(axis=0)]) for X in bags])
     oracle = LogisticRegression(C=1 / (0.1 * 150), tol=1e-10).fit(F, y)
     np.testing.assert_allclose(
         model.decision_function(bags), oracle.decision_function(F), atol=1e-4
     )
     far = bags.with_tokens(bags.tokens * 1e6)
-    limits = model.largest_range_[:, 0]
-    rest = np.stack([X.mean(axis=0) for X in far]) @ model.coef_[0] + model.intercept_[0]
+    limits = model.range_[:, 0, 0]
+    rest = np.stack([X.mean(axis=0) for X in far]) @ model.coef_[0, :4] + model.intercept_[0]
     added = model.decision_function(far) - rest
     assert limits[0] - 1e-6 * np.abs(rest).max() <= added.min()
     assert added.max() <= limits[1] + 1e-6 * np.abs(rest).max()

@@ -15,14 +15,12 @@ from sparsetoken.bags import as_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import QueryWarning
 from sparsetoken.estimators.bag_regressor import (
-    MaximaRegressor,
-    MeanRegressor,
+    PooledRegressor,
     PrototypeRegressor,
-    StatisticsRegressor,
 )
 from sparsetoken.estimators.fitting.targets import read_numbers
 
-by_kind = pytest.mark.parametrize("kind", [MeanRegressor, MaximaRegressor])
+by_pool = pytest.mark.parametrize("pool", ["mean", "max"])
 
 
 def drawn(seed: int, n: int, column: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -33,16 +31,16 @@ def drawn(seed: int, n: int, column: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def given(kind: type, ridge: float, standardize: bool = True) -> BaseEstimator:
+def given(pool: str, ridge: float, standardize: bool = True) -> BaseEstimator:
     """Return a regressor with other parameters than those of the members of `BagRegressor`."""
-    model = kind()
+    model = PooledRegressor(pool)
     model.ridge, model.standardize = ridge, standardize
     return model
 
 
 def test_one_token_that_carries_y_is_worth_more_than_the_mean_token() -> None:
     (X, y), (test, truth) = drawn(0, 300), drawn(1, 1000)
-    model, pooled = BagRegressor().fit(X, y), MeanRegressor().fit(X, y)
+    model, pooled = BagRegressor().fit(X, y), PooledRegressor().fit(X, y)
     # Here .89 and .58, with standard errors of .03.
     assert model.score(test, truth) > pooled.score(test, truth) + 0.15
     assert model.score(test, truth) == pytest.approx(r2_score(truth, model.predict(test)))
@@ -59,9 +57,9 @@ def test_the_prediction_is_made_of_its_members() -> None:
     model = BagRegressor().fit(X, y)
     parts = model.contributions(X)
     np.testing.assert_allclose(parts.sum(axis=1) + model.intercept_[0], model.predict(X))
-    kinds = {"mean": MeanRegressor, "maxima": MaximaRegressor, "statistics": StatisticsRegressor}
-    for name, kind in kinds.items():
-        place, alone = model.member_names_.index(name), kind().fit(X, y)
+    pools = {"mean": "mean", "maxima": "max", "statistics": "statistics"}
+    for name, pool in pools.items():
+        place, alone = model.member_names_.index(name), PooledRegressor(pool).fit(X, y)
         np.testing.assert_allclose(model.member_scores(X)[:, place], alone.predict(X), atol=1e-8)
         np.testing.assert_allclose(model.members_[name].predict(X), alone.predict(X), atol=1e-8)
         losses = (alone.left_out_scores_[:, 0] - y) ** 2 / (2 * y.var())
@@ -140,7 +138,7 @@ def test_prototypes_see_where_tokens_are() -> None:
     (X, y), (test, truth) = diagonals(0, 300), diagonals(1, 500)
     alone = PrototypeRegressor().fit(X, y)
     assert alone.score(test, truth) > 0.6
-    assert MaximaRegressor().fit(X, y).score(test, truth) < 0.2
+    assert PooledRegressor("max").fit(X, y).score(test, truth) < 0.2
     model = BagRegressor().fit(X, y)
     assert model.weights_[model.member_names_.index("prototypes"), 0] > 0.2
     # Left-out scores are of prototypes that have not seen the bag: they say what new bags will.
@@ -154,8 +152,8 @@ def test_deviations_within_bags_are_seen() -> None:
     y = rng.uniform(size=1160)
     X = rng.standard_normal((1160, 8, 4)) * (1 + 3 * y)[:, None, None]
     errors = [
-        np.square(kind().fit(X[:160], y[:160]).predict(X[160:]) - y[160:])
-        for kind in (StatisticsRegressor, MaximaRegressor, MeanRegressor)
+        np.square(PooledRegressor(pool).fit(X[:160], y[:160]).predict(X[160:]) - y[160:])
+        for pool in ("statistics", "max", "mean")
     ]
     statistics, maxima, mean = errors
     gains = maxima - statistics
@@ -167,7 +165,7 @@ def test_deviations_within_bags_are_seen() -> None:
 def test_pooling_is_ridge_regression_on_mean_tokens(standardize: bool) -> None:
     X, y = drawn(0, 80)
     weight = np.random.default_rng(2).uniform(0.2, 2, 80)
-    model = given(MeanRegressor, 0.1, standardize).fit(X, y, sample_weight=weight)
+    model = given("mean", 0.1, standardize).fit(X, y, sample_weight=weight)
     share = np.repeat(weight, 10)
     tokens = X.reshape(-1, 6)
     mean = np.average(tokens, axis=0, weights=share)
@@ -177,12 +175,12 @@ def test_pooling_is_ridge_regression_on_mean_tokens(standardize: bool) -> None:
     np.testing.assert_allclose(model.predict(X), slow.predict(F), atol=1e-8)
 
 
-@by_kind
-def test_left_out_predictions_have_not_seen_their_number(kind: type) -> None:
+@by_pool
+def test_left_out_predictions_have_not_seen_their_number(pool: str) -> None:
     X, y = drawn(0, 60)
-    model, rest = given(kind, 0.1, False).fit(X, y), np.arange(60) != 7
+    model, rest = given(pool, 0.1, False).fit(X, y), np.arange(60) != 7
     # The losses of the other 59 are 59/60 of the mean, and the penalty is as it was.
-    left_out = given(kind, 0.1 * 60 / 59, False).fit(X[rest], y[rest]).predict(X[7:8])
+    left_out = given(pool, 0.1 * 60 / 59, False).fit(X[rest], y[rest]).predict(X[7:8])
     np.testing.assert_allclose(model.left_out_scores_[7], left_out, atol=1e-7)
 
 

@@ -13,7 +13,7 @@ from sparsetoken.estimators import (
     BagClassifier,
     BagPooling,
     BagRegressor,
-    PooledLinearClassifier,
+    PooledClassifier,
     TokenNormalScores,
     TokenTransformer,
 )
@@ -23,8 +23,8 @@ KINDS = [one for one in NAMED if isinstance(one, type)]
 
 # One of each way to read and to fit: the members of `BagClassifier` are the other classifiers.
 REPRESENTATIVES = [
-    PooledLinearClassifier(),
-    PooledLinearClassifier(ridge=0.1, loss="hinge", class_weight="balanced"),
+    PooledClassifier(),
+    PooledClassifier(ridge=0.1, loss="hinge", class_weight="balanced"),
     AttentionClassifier(2.0, loss="square", standardize=False, class_weight="balanced"),
     pytest.param(BagClassifier(), marks=pytest.mark.slow),
     pytest.param(BagRegressor(), marks=pytest.mark.slow),

@@ -12,7 +12,7 @@ from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
     EmptyBagWarning,
-    PooledLinearClassifier,
+    PooledClassifier,
     TokenNormalScores,
     TokenTransformer,
 )
@@ -81,7 +81,7 @@ def test_a_mask_without_a_token(draw) -> None:
 
 def test_through_a_pipeline_and_refused(draw) -> None:
     bags, y = draw(60)
-    steps = (TokenTransformer(StandardScaler()), TokenNormalScores(), PooledLinearClassifier())
+    steps = (TokenTransformer(StandardScaler()), TokenNormalScores(), PooledClassifier())
     model = make_pipeline(*steps).fit(bags, y)
     with pytest.warns(EmptyBagWarning):
         assert len(model.predict([EMPTY, bags[0]])) == 2

@@ -14,8 +14,8 @@ from sparsetoken.bags import LeakWarning
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
     NoisyOrClassifier,
+    PooledClassifier,
     PooledForestClassifier,
-    PooledLinearClassifier,
     PrototypeClassifier,
     QueryWarning,
     TokenTransformer,
@@ -44,7 +44,7 @@ def patients(seed=0, P=30, shift=1.0, each=4):
     [
         BagClassifier,  # of which the others are members
         AttentionClassifier,
-        PooledLinearClassifier,
+        PooledClassifier,
         PrototypeClassifier,
         NoisyOrClassifier,
         pytest.param(PooledForestClassifier, marks=pytest.mark.slow),
@@ -138,7 +138,7 @@ def test_numbers_of_new_groups():
 
 def test_groups_are_names_of_any_one_kind():
     bags, y, patient = patients()
-    model = PooledLinearClassifier()
+    model = PooledClassifier()
     expected = model.fit(bags, y, groups=patient).left_out_scores_
     for names in (list(map(str, patient)), patient.astype(object)):
         assert np.array_equal(model.fit(bags, y, groups=names).left_out_scores_, expected)
@@ -160,7 +160,7 @@ def test_groups_are_names_of_any_one_kind():
 def test_groups_that_do_not_fit(groups, message):
     bags, y, _ = patients()
     with pytest.raises(InvalidInput, match=message):
-        PooledLinearClassifier().fit(bags, y, groups=groups)
+        PooledClassifier().fit(bags, y, groups=groups)
 
 
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
@@ -174,9 +174,9 @@ def test_a_class_of_one_group_trains():
 def test_weights_of_zero_take_their_groups_along():
     bags, y, patient = patients()
     weight = (patient < 20).astype(float)
-    fitted = PooledLinearClassifier().fit(bags, y, sample_weight=weight, groups=patient)
+    fitted = PooledClassifier().fit(bags, y, sample_weight=weight, groups=patient)
     part = patient < 20
-    alone = PooledLinearClassifier().fit(bags[part], y[part], groups=patient[part])
+    alone = PooledClassifier().fit(bags[part], y[part], groups=patient[part])
     assert np.array_equal(fitted.left_out_scores_, alone.left_out_scores_)
 
 
@@ -185,7 +185,7 @@ def test_scikit_learn_routes_groups():
     bags, y, patient = patients()
     seen = []
 
-    class Spy(PooledLinearClassifier):
+    class Spy(PooledClassifier):
         def fit(self, X, y, *, sample_weight=None, groups=None, mask=None):
             seen.append(groups)
             return super().fit(X, y, sample_weight=sample_weight, groups=groups, mask=mask)

@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from sparsetoken import AttentionClassifier
-from sparsetoken.estimators import PooledLinearClassifier
+from sparsetoken.estimators import PooledClassifier
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated
 from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.losses import get_loss
@@ -88,7 +88,7 @@ def test_bags_of_the_class_that_varies_more_are_not_missed() -> None:
             X = rng.standard_normal((n, 8, 200)) + (effects + y[:, None] * direction)[:, None]
             return X, y
 
-        model = PooledLinearClassifier().fit(*drawn(60))
+        model = PooledClassifier().fit(*drawn(60))
         X, y = drawn(1000)
         scores = model.decision_function(X)
         best = min(np.mean((scores > t) != y) for t in np.quantile(scores, np.linspace(0, 1, 101)))
@@ -96,8 +96,8 @@ def test_bags_of_the_class_that_varies_more_are_not_missed() -> None:
         assert 1 - model.score(X, y) < best + 0.03
 
 
-@pytest.mark.parametrize("model", [PooledLinearClassifier(), AttentionClassifier()], ids=str)
-def test_no_probability_is_below_what_n_bags_can_tell(model: PooledLinearClassifier) -> None:
+@pytest.mark.parametrize("model", [PooledClassifier(), AttentionClassifier()], ids=str)
+def test_no_probability_is_below_what_n_bags_can_tell(model: PooledClassifier) -> None:
     X, y = signal(0)
     model.fit(X, y)
     assert model.n_bags_ == 80

@@ -12,16 +12,15 @@ from sklearn.base import BaseEstimator, clone
 from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags, as_bags, from_long
 from sparsetoken.estimators import (
-    MaxPooledClassifier,
-    PooledLinearClassifier,
+    PooledClassifier,
     VectorizedLinearClassifier,
 )
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 EVERY = [BagClassifier(), AttentionClassifier(2.0, 0.1), VectorizedLinearClassifier()]
 READOUTS = [
-    PooledLinearClassifier(),
-    MaxPooledClassifier(),
+    PooledClassifier(),
+    PooledClassifier("max"),
     AttentionClassifier(),
     VectorizedLinearClassifier(),
 ]
@@ -136,8 +135,7 @@ def test_float32_is_kept(draw: Draw, model: BaseEstimator) -> None:
     assert fitted.predict_proba(bags).dtype == np.float32
     if isinstance(fitted, AttentionClassifier):
         assert fitted.exponent_.dtype == np.float32
-        for told in (fitted.attention_weights, fitted.token_logits):
-            assert {one.dtype for one in told(bags)} == {np.dtype(np.float32)}
+        assert {one.dtype for one in fitted.attention_weights(bags)} == {np.dtype(np.float32)}
 
 
 def test_an_average_for_float32_bags_scores_them_in_float32(draw: Draw) -> None:

@@ -13,7 +13,7 @@ from sparsetoken import (
     TwoSteps,
     predict,
 )
-from sparsetoken.estimators import PooledLinearClassifier, VectorizedLinearClassifier
+from sparsetoken.estimators import PooledClassifier, VectorizedLinearClassifier
 from sparsetoken.model.models import make_model
 
 # At d = 200 the error differs from its limit by less than the standard error of 6 trials:
@@ -51,7 +51,7 @@ def _agrees(errors: np.ndarray, expected: float) -> bool:
 @pytest.mark.parametrize(
     ("name", "model"),
     [
-        ("pooled", PooledLinearClassifier(0.1, standardize=False)),
+        ("pooled", PooledClassifier(ridge=0.1, standardize=False)),
         ("vectorized", VectorizedLinearClassifier(0.1, standardize=False)),
     ],
 )

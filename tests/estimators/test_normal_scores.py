@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import PooledLinearClassifier, TokenNormalScores
+from sparsetoken.estimators import PooledClassifier, TokenNormalScores
 from sparsetoken.estimators.stack import TAKEN
 
 DTYPES = (np.float32, np.float64)
@@ -156,7 +156,7 @@ def test_members_take_tokens_where_their_size_matters() -> None:
     model = BagClassifier().fit(X, y)
     given = [i for i, name in enumerate(model.member_names_) if "normal" not in name]
     assert model.weights_[given].sum() > 0.5
-    forced = make_pipeline(TokenNormalScores(random_state=0), PooledLinearClassifier()).fit(X, y)
+    forced = make_pipeline(TokenNormalScores(random_state=0), PooledClassifier()).fit(X, y)
     # Outliers decide the sum: errors are about .03 and .15, known to .01.
     assert model.score(test, truth) > forced.score(test, truth) + 0.05
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sparsetoken import BagClassifier
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import PooledLinearClassifier, PrototypeClassifier
+from sparsetoken.estimators import PooledClassifier, PrototypeClassifier
 from sparsetoken.estimators.fitting import prototypes
 from sparsetoken.estimators.fitting.prototypes import Similarities, bandwidth_of, nearest
 from sparsetoken.estimators.fitting.targets import Samples
@@ -36,7 +36,7 @@ def corners(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def test_evidence_that_is_nonlinear_in_tokens_is_seen() -> None:
     X, y = corners(300)
-    fits = [kind().fit(X[:150], y[:150]) for kind in (PrototypeClassifier, PooledLinearClassifier)]
+    fits = [kind().fit(X[:150], y[:150]) for kind in (PrototypeClassifier, PooledClassifier)]
     prototype, linear = (fit.score(X[150:], y[150:]) for fit in fits)
     assert prototype > 0.9 > 0.65 > linear
     left_out = fits[0].left_out_scores_[:, 0] > 0

@@ -12,7 +12,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from sparsetoken import AttentionClassifier, BagClassifier
-from sparsetoken.estimators import MaxPooledClassifier, PooledLinearClassifier
+from sparsetoken.estimators import PooledClassifier
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from tasks_of_bags import task_of
 
@@ -61,10 +61,10 @@ def in_folds(kind: Callable, X: np.ndarray, y: np.ndarray) -> float:
 @pytest.mark.parametrize(
     ("kind", "made"),
     [
-        (PooledLinearClassifier, rare),
-        (MaxPooledClassifier, rare),
+        (PooledClassifier, rare),
+        (lambda: PooledClassifier("max"), rare),
         (AttentionClassifier, rare),
-        (PooledLinearClassifier, counts),
+        (PooledClassifier, counts),
         (AttentionClassifier, heavy),
     ],
 )
@@ -75,7 +75,7 @@ def test_left_out_losses_are_those_of_folds(kind: Callable, made: Callable) -> N
     assert abs(log_loss(model.left_out_scores_[:, 0], y) - in_folds(kind, X, y)) < 0.04
 
 
-@pytest.mark.parametrize("kind", [PooledLinearClassifier, BagClassifier])
+@pytest.mark.parametrize("kind", [PooledClassifier, BagClassifier])
 def test_rare_columns_count_as_they_are_given_where_that_surely_gains(kind: Callable) -> None:
     (X, y), (test, truth) = rare(200, 0), rare(2000, 100)
     # 0.65 where all columns count alike; the error of each number is 0.01.
@@ -83,7 +83,7 @@ def test_rare_columns_count_as_they_are_given_where_that_surely_gains(kind: Call
     # Where units tell nothing they are not taken.
     rng = np.random.default_rng(1)
     units = np.exp(2 * rng.standard_normal(800))
-    alike, other = (PooledLinearClassifier().fit(X * u, y) for u in (units, units[::-1]))
+    alike, other = (PooledClassifier().fit(X * u, y) for u in (units, units[::-1]))
     near = np.corrcoef(alike.decision_function(X * units), other.decision_function(X * units[::-1]))
     assert near[0, 1] > 1 - 1e-6
 

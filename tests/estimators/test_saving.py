@@ -19,8 +19,8 @@ from sparsetoken.bags.container import is_mapped
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
     BagPooling,
+    PooledClassifier,
     PooledForestClassifier,
-    PooledLinearClassifier,
     TokenTransformer,
 )
 from sparsetoken.estimators.saving import load, save
@@ -84,7 +84,7 @@ def test_a_model_of_groups_comes_back(bags, tmp_path):
 @pytest.mark.parametrize("name", ["m.onnx", "m.joblib", "m.skops.zip"])
 def test_other_endings_are_refused(name, bags, tmp_path):
     with pytest.raises(InvalidInput, match=r"ends in \.skops, or has no ending"):
-        save(PooledLinearClassifier().fit(*bags), tmp_path / name)
+        save(PooledClassifier().fit(*bags), tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
@@ -92,7 +92,7 @@ def test_a_full_disk_leaves_the_old_model(bags, tmp_path):
     path = tmp_path / "m.skops"
     path.write_text("old")
     with limited(100), pytest.raises(OSError, match="File too large") as caught:
-        save(PooledLinearClassifier().fit(*bags), path)
+        save(PooledClassifier().fit(*bags), path)
     assert caught.value.filename == str(path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -116,7 +116,7 @@ def test_a_pickle_is_not_loaded(tmp_path):
 
 def test_a_cut_file_is_refused(bags, tmp_path):
     path = tmp_path / "m.skops"
-    save(PooledLinearClassifier().fit(*bags), path)
+    save(PooledClassifier().fit(*bags), path)
     for one in cut(path):
         with pytest.raises(InvalidInput, match="MODEL must be"):
             load(one)
@@ -126,7 +126,7 @@ def test_a_cut_file_is_refused(bags, tmp_path):
 
 
 def test_checksums_are_compared(bags, tmp_path):
-    model, path = PooledLinearClassifier().fit(*bags), tmp_path / "m.skops"
+    model, path = PooledClassifier().fit(*bags), tmp_path / "m.skops"
     save(model, path)
     with pytest.raises(InvalidInput, match="CRC"):
         load(flipped(path, model.coef_))
@@ -136,12 +136,10 @@ def test_strange_types_are_named_and_not_loaded(tmp_path):
     import skops.io
 
     path = tmp_path / "m.skops"
-    path.write_bytes(
-        skops.io.dumps({"a": PooledLinearClassifier(), "b": BagPooling(), "c": Strange()})
-    )
+    path.write_bytes(skops.io.dumps({"a": PooledClassifier(), "b": BagPooling(), "c": Strange()}))
     with pytest.raises(InvalidInput, match="Strange") as error:
         load(path)
-    assert "PooledLinear" not in str(error.value)
+    assert "PooledClassifier" not in str(error.value)
 
 
 class Strange:

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators import (
-    PooledLinearClassifier,
+    PooledClassifier,
     TokenTransformer,
     VectorizedLinearClassifier,
 )
@@ -136,7 +136,7 @@ def test_a_column_is_the_bags(draw: Draw) -> None:
 def test_a_mask_in_score(draw: Draw) -> None:
     bags, y = draw()
     wide, mask = bags.to_array(fill=7.0)
-    model = PooledLinearClassifier().fit(wide, y, mask=mask)
+    model = PooledClassifier().fit(wide, y, mask=mask)
     assert model.score(wide, y, mask=mask) == accuracy_score(y, model.predict(bags))
     weight = np.arange(len(y))
     expected = accuracy_score(y, model.predict(bags), sample_weight=weight)

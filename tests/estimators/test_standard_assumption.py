@@ -11,10 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sparsetoken.estimators import (
-    MaxPooledClassifier,
     NoisyOrClassifier,
-    PooledLinearClassifier,
-    PooledStatisticsClassifier,
+    PooledClassifier,
     PrototypeClassifier,
     TokenTransformer,
 )
@@ -45,9 +43,9 @@ def test_noisy_or_is_not_misled_by_negative_evidence(raff: Any) -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        PooledLinearClassifier(),
-        MaxPooledClassifier(),
-        PooledStatisticsClassifier(),
+        PooledClassifier(),
+        PooledClassifier("max"),
+        PooledClassifier("statistics"),
         PrototypeClassifier(),
     ],
     ids=lambda one: type(one).__name__,

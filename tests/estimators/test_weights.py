@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags
-from sparsetoken.estimators import PooledLinearClassifier
+from sparsetoken.estimators import PooledClassifier
 from sparsetoken.estimators.fitting.queries import unit_queries
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import Samples
@@ -51,14 +51,14 @@ def test_a_bag_is_left_out_with_all_its_copies(draw: Draw) -> None:
     """At a ridge that is given; for the square loss left-out scores are exact."""
     bags, y = draw(30, sizes=(3, 3))
     weight = np.random.default_rng(0).integers(1, 4, 30).astype(float)
-    model = PooledLinearClassifier(0.3, "square", standardize=False).fit(
+    model = PooledClassifier(ridge=0.3, loss="square", standardize=False).fit(
         bags, y, sample_weight=weight
     )
     for i in (0, 7, 20):
         rest = np.arange(30) != i
         # The losses of the others keep their size beside the penalty.
         ridge = 0.3 * weight.sum() / weight[rest].sum()
-        others = PooledLinearClassifier(ridge, "square", standardize=False)
+        others = PooledClassifier(ridge=ridge, loss="square", standardize=False)
         others.fit(bags[rest], y[rest], sample_weight=weight[rest])
         expected = others.decision_function(bags[[i]])
         np.testing.assert_allclose(model.left_out_scores_[i], expected, atol=1e-6)
@@ -110,7 +110,7 @@ def test_bags_of_tiny_weight_are_as_good_as_absent(model: BaseEstimator) -> None
 def test_balanced_counts_positives_like_the_rest(draw: Draw, rates: tuple[int, ...]) -> None:
     bags, _ = draw(90)
     y = np.resize(np.repeat([0, 1, 2], rates), 90)
-    model = PooledLinearClassifier(0.1, standardize=False, class_weight="balanced").fit(bags, y)
+    model = PooledClassifier(ridge=0.1, standardize=False, class_weight="balanced").fit(bags, y)
     F = np.stack([bag.mean(axis=0) for bag in bags])
     oracle = LogisticRegression(
         C=1 / (0.1 * 90), tol=1e-10, solver="newton-cholesky", class_weight="balanced"
@@ -118,5 +118,5 @@ def test_balanced_counts_positives_like_the_rest(draw: Draw, rates: tuple[int, .
     expected = np.stack([oracle.fit(F, y == c).decision_function(F) for c in range(3)], axis=1)
     # Both stop at a relative gradient of 1e-8.
     np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-6)
-    plain = PooledLinearClassifier(0.1, standardize=False).fit(bags, y)
+    plain = PooledClassifier(ridge=0.1, standardize=False).fit(bags, y)
     assert np.abs(plain.decision_function(bags) - expected).min() > 0.1

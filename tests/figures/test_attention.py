@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sparsetoken import AttentionClassifier, BagRegressor
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import PooledLinearClassifier, TokenTransformer
+from sparsetoken.estimators import PooledClassifier, TokenTransformer
 from sparsetoken.figures import AttentionDisplay
 from sparsetoken.figures.style import COLOURS
 
@@ -142,8 +142,8 @@ def test_estimators_without_attention_are_refused(ragged):
     bags, labels = ragged
     with pytest.raises(NotFittedError):
         AttentionDisplay.from_estimator(AttentionClassifier(), bags)
-    pooled = PooledLinearClassifier().fit(bags, labels)
-    with pytest.raises(InvalidInput, match=r"attention_weights.*PooledLinearClassifier"):
+    pooled = PooledClassifier().fit(bags, labels)
+    with pytest.raises(InvalidInput, match=r"attention_weights.*PooledClassifier"):
         AttentionDisplay.from_estimator(pooled, bags[:2])
     model = AttentionClassifier(random_state=0).fit(bags, labels)
     with pytest.raises(InvalidInput, match=r"k must be an integer >= 0"):

@@ -130,7 +130,7 @@ def test_a_perfect_direction_errs_as_drawn_bags_do(informative, between):
 def test_the_curves_are_those_of_the_classifiers(draw):
     """The parameters of the sparse-token model give what its classifiers measure."""
     from sparsetoken import BagClassifier
-    from sparsetoken.estimators import PooledLinearClassifier
+    from sparsetoken.estimators import PooledClassifier
 
     L, d, n, theta = 10, 40, 240, 5.0
     test, truth = draw(L, 1, theta, 0.5, d, 2000, 0)
@@ -138,7 +138,7 @@ def test_the_curves_are_those_of_the_classifiers(draw):
     rows = np.random.default_rng(1).permutation(2000)[:n]
     rest = np.setdiff1d(np.arange(2000), rows)
     for model, predicted in (
-        (PooledLinearClassifier(), expected["pooled"][0]),
+        (PooledClassifier(), expected["pooled"][0]),
         (BagClassifier(), expected["bag"][0]),
     ):
         model.fit(test[rows], truth[rows])

@@ -78,13 +78,13 @@ def test_shown_as_text_table_and_picture(clear):
 def test_a_sparse_signal_is_forecast(clear, draw):
     """Against fits to 320 bags, with the interval that the forecast itself gives."""
     from sparsetoken import BagClassifier
-    from sparsetoken.estimators import PooledLinearClassifier
+    from sparsetoken.estimators import PooledClassifier
 
     bags, y = draw(8, 1, 4.0, 0.5, 20, 2000, 0)
     rows = np.random.default_rng(3).permutation(2000)
     train, test = rows[:320], rows[320:]
     for name, model in (
-        ("pooled", PooledLinearClassifier()),
+        ("pooled", PooledClassifier()),
         ("bag", BagClassifier()),
     ):
         error = np.mean(model.fit(bags[train], y[train]).predict(bags[test]) != y[test])

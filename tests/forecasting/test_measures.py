@@ -6,7 +6,7 @@ from scipy.special import ndtr
 from sklearn.metrics import roc_auc_score
 
 from sparsetoken.bags import as_bags
-from sparsetoken.estimators import PooledLinearClassifier
+from sparsetoken.estimators import PooledClassifier
 from sparsetoken.forecasting.measures import (
     auc,
     excess,
@@ -59,7 +59,7 @@ def test_the_excess_is_that_of_the_informative_tokens(informative):
     y = np.arange(2000) % 2
     bags = rng.standard_normal((2000, 8, 3)) + np.sqrt(0.2) * rng.standard_normal((2000, 1, 3))
     bags[y == 1, :informative, 0] += 2.0
-    model = PooledLinearClassifier().fit(bags[:50], y[:50])
+    model = PooledClassifier().fit(bags[:50], y[:50])
     model.coef_ = np.array([[1.0, 0.0, 0.0]])
     found = excess(spreads(model, as_bags(bags[y == 0]), as_bags(bags))[None], y == 1)
     expected = excess_of(np.array([2.0]), np.array([informative]), 8)[0]
@@ -70,7 +70,7 @@ def test_the_excess_is_that_of_the_informative_tokens(informative):
 def test_nothing_is_measured_in_bags_of_one_token():
     bags = np.random.default_rng(1).standard_normal((40, 1, 3))
     y = np.arange(40) % 2
-    model = PooledLinearClassifier().fit(bags, y)
+    model = PooledClassifier().fit(bags, y)
     found = spreads(model, as_bags(bags[y == 0]), as_bags(bags))
     assert np.isnan(found).all()
     assert excess(found[None], y == 1).standard_error == np.inf

@@ -15,7 +15,7 @@ from sparsetoken.results import CONVERGED
 def test_pooling_where_all_tokens_carry_the_signal(draw):
     found = forecast(*draw(4, 4, 1.0, 0.5, 10, 100, 1), [100])
     assert found.recommended == "pooled"
-    assert "use PooledLinearClassifier" in str(found)
+    assert "use PooledClassifier" in str(found)
 
 
 @pytest.mark.usefixtures("few_fits")
@@ -55,7 +55,7 @@ def test_the_model_of_less_forecast_error_is_recommended():
     assert [found.better(n) for n in found.sizes] == ["pooled", "bag", "bag"]
     assert found.recommended == "bag"
     assert found.to_dict()["recommended_at"] == {"50": "pooled", "100": "bag", "200": "bag"}
-    assert "At 50 bags, use PooledLinearClassifier." in str(found)
+    assert "At 50 bags, use PooledClassifier." in str(found)
     assert "0.016 of bags, BagClassifier in 0.018; it is not recommended, because" in str(found)
     plain = dataclasses.replace(found, curves={**found.curves, "attention": points((0.3,) * 3)})
     assert "At 200 bags, use BagClassifier." in str(plain)

@@ -31,7 +31,7 @@ FITTED = ("ridge", "sharpness", "gain")
 """The reported values of a fitted model for each class, if any; an attribute ends in _."""
 _ESTIMATORS = {
     "attention": "AttentionClassifier",
-    "pooled": "PooledLinearClassifier",
+    "pooled": "PooledClassifier",
     "vectorized": "VectorizedLinearClassifier",
 }
 

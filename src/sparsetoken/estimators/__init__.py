@@ -17,12 +17,7 @@ from sparsetoken.estimators.inputs import (
     QueryWarning,
     TableWarning,
 )
-from sparsetoken.estimators.linear import (
-    MaxPooledClassifier,
-    PooledLinearClassifier,
-    PooledStatisticsClassifier,
-    VectorizedLinearClassifier,
-)
+from sparsetoken.estimators.linear import PooledClassifier, VectorizedLinearClassifier
 from sparsetoken.estimators.noisy_or import NoisyOrClassifier
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.estimators.pooling import BagPooling
@@ -36,12 +31,10 @@ __all__ = [
     "BagPooling",
     "BagRegressor",
     "EmptyBagWarning",
-    "MaxPooledClassifier",
     "NoisyOrClassifier",
     "PaddingWarning",
+    "PooledClassifier",
     "PooledForestClassifier",
-    "PooledLinearClassifier",
-    "PooledStatisticsClassifier",
     "PrototypeClassifier",
     "QueryWarning",
     "TableWarning",

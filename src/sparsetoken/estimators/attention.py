@@ -140,11 +140,6 @@ class Attention(TokenOrder, ReadoutEstimator):
         columns = self._token_scores(bags).T
         return np.stack([segment_softmax(scores, bags.offsets) for scores in columns], axis=1)
 
-    def token_logits(self, X: Any) -> list[np.ndarray]:
-        """Return the score of each token as a bag of its own: <x_l, w> + b."""
-        bags = self._read(X)
-        return self._per_bag(self._moved(self._products(bags), bags), bags)
-
     def summary(self) -> str:
         """Say in a line for each class how sharp attention is, and what it gains."""
         check_is_fitted(self)
@@ -190,7 +185,7 @@ class AttentionClassifier(Attention, BaseBagClassifier):
     n_folds : int
         Folds of the cross-fitting; fewer if a class has fewer bags.
     standardize, class_weight, n_tokens
-        As for `PooledLinearClassifier`.
+        As for `PooledClassifier`.
     random_state : int, RandomState or None
         Of the folds. Two fits with the default are equal.
     progress : bool
@@ -209,7 +204,7 @@ class AttentionClassifier(Attention, BaseBagClassifier):
     token_range_ : array of shape (2, K)
         Least and largest <x, w> of training tokens; new ones are cut to it.
     classes_, intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
-        As for `PooledLinearClassifier`.
+        As for `PooledClassifier`.
 
     See Also
     --------

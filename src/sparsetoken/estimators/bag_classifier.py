@@ -20,11 +20,7 @@ from sparsetoken.estimators.fitting.targets import Targets, effective_weights, o
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.estimators.forest import PooledForestClassifier
-from sparsetoken.estimators.linear import (
-    MaxPooledClassifier,
-    PooledLinearClassifier,
-    PooledStatisticsClassifier,
-)
+from sparsetoken.estimators.linear import PooledClassifier
 from sparsetoken.estimators.operating import (
     Prior,
     Threshold,
@@ -42,9 +38,9 @@ class BagClassifier(BagStack, BaseBagClassifier):
     """An average of classifiers of bags, weighted by how well they predict held-out bags.
 
     The members are the class rate (``constant``), logistic regression on the logarithm of the size
-    of a bag where sizes differ, `PooledForestClassifier`, `PooledStatisticsClassifier`,
-    `PrototypeClassifier`, and `PooledLinearClassifier`, `MaxPooledClassifier` and
-    `AttentionClassifier`, these three fitted to the tokens and, where columns have heavy tails, to
+    of a bag where sizes differ, `PooledForestClassifier`, `PrototypeClassifier`, and
+    `PooledClassifier` of mean (``mean``), max (``maxima``) and ``statistics``. These of mean and
+    max, and `AttentionClassifier`, are fitted to the tokens and, where columns have heavy tails, to
     their normal scores (`TokenNormalScores`). The score of a bag is
     sum_m weights_[m] score_m + intercept_, of log odds of two classes, of logarithms of the class
     probabilities of more, whose softmax are then the probabilities. The weights are >= 0, have the
@@ -118,12 +114,12 @@ class BagClassifier(BagStack, BaseBagClassifier):
     normal_scores_ : TokenNormalScores or None
         What makes the normal scores; None if no column has heavy tails.
     classes_, left_out_scores_, n_bags_, n_features_in_
-        As for `PooledLinearClassifier`; left-out scores are averages with these weights.
+        As for `PooledClassifier`; left-out scores are averages with these weights.
 
     See Also
     --------
     AttentionClassifier : One of its members, by itself.
-    sparsetoken.estimators.PooledLinearClassifier : Mean pooling by itself.
+    sparsetoken.estimators.PooledClassifier : Mean pooling by itself.
     BagRegressor : For numbers in place of labels.
 
     Examples
@@ -144,12 +140,10 @@ class BagClassifier(BagStack, BaseBagClassifier):
     token_rate_: Float[np.ndarray, " K"]
     threshold_: Annotated[float, NOT_FINITE]
     _kinds = Kinds(
-        PooledLinearClassifier,
-        MaxPooledClassifier,
+        PooledClassifier,
         AttentionClassifier,
         PooledForestClassifier,
         DummyClassifier,
-        PooledStatisticsClassifier,
         PrototypeClassifier,
     )
     _method = "predict_proba"

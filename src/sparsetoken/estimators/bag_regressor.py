@@ -13,9 +13,9 @@ from sparsetoken.bags import Bags
 from sparsetoken.estimators.attention import Attention
 from sparsetoken.estimators.base import Auto, BaseBagRegressor, RandomState
 from sparsetoken.estimators.fitting.targets import Targets
-from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.fitting.task import Pool, Task
 from sparsetoken.estimators.forest import PooledForest
-from sparsetoken.estimators.linear import MaxPooled, MeanPooled, StatisticsPooled
+from sparsetoken.estimators.linear import Pooled
 from sparsetoken.estimators.prototypes import Prototypes
 from sparsetoken.estimators.stack import BagStack, Found, Kinds, best_form
 
@@ -32,12 +32,11 @@ class _Part(BaseBagRegressor):
     progress = True
 
 
-class MeanRegressor(MeanPooled, _Part):
-    """Least squares on the mean token."""
+class PooledRegressor(Pooled, _Part):
+    """Least squares on the mean token, on column maxima and on deviations within the bag."""
 
-
-class MaximaRegressor(MaxPooled, _Part):
-    """Least squares on mean token and column maxima."""
+    def __init__(self, pool: Pool = "mean") -> None:
+        self.pool = pool
 
 
 class AttentionRegressor(Attention, _Part):
@@ -46,10 +45,6 @@ class AttentionRegressor(Attention, _Part):
 
 class ForestRegressor(PooledForest, _Part):
     """Trees for numbers; a split takes a third of all features."""
-
-
-class StatisticsRegressor(StatisticsPooled, _Part):
-    """Least squares on mean token, column maxima and deviations within the bag."""
 
 
 class PrototypeRegressor(Prototypes, _Part):
@@ -105,12 +100,10 @@ class BagRegressor(BagStack, BaseBagRegressor):
 
     range_: Float[np.ndarray, " 2"]
     _kinds = Kinds(
-        MeanRegressor,
-        MaximaRegressor,
+        PooledRegressor,
         AttentionRegressor,
         ForestRegressor,
         DummyRegressor,
-        StatisticsRegressor,
         PrototypeRegressor,
     )
     _method = "predict"

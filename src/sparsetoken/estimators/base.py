@@ -326,10 +326,15 @@ class ReadoutEstimator(BagEstimator):
     def _keep_readouts(
         self, fits: list[LinearFit], tokens: StandardTokens, targets: Targets
     ) -> None:
-        """Keep the readouts of standardised tokens as what acts on the tokens given."""
+        """Keep the readouts of standardised features as what acts on the features given.
+
+        They are of mean tokens, then of maxima, which move with the tokens, then of deviations.
+        """
         dtype = tokens.bags.dtype
-        coef = np.stack([tokens.coefficients(fit.w) for fit in fits])
-        intercept = targets.in_units(np.array([fit.b + tokens.offset(fit.w) for fit in fits]))
+        of = [fit.w.reshape(-1, tokens.bags.dimension) for fit in fits]
+        coef = np.stack([tokens.coefficients(parts).ravel() for parts in of])
+        moves = [sum(map(tokens.offset, parts[:2])) for parts in of]
+        intercept = targets.in_units(np.array([fit.b for fit in fits]) + moves)
         self.coef_ = (targets.scale * coef).astype(dtype)
         self.intercept_ = intercept.astype(np.float64 if targets.numbers else dtype)
         self.ridge_ = np.array([fit.ridge for fit in fits])

@@ -156,7 +156,7 @@ class PooledForestClassifier(PooledForest, BaseBagClassifier):
         Trees. Each is fitted to a bootstrap sample of at most 1000 bags, and each split is the
         best of the square root of all features.
     class_weight, n_tokens
-        As for `PooledLinearClassifier`.
+        As for `PooledClassifier`.
     random_state : int, RandomState or None
         Of samples and features. Two fits with the default are equal.
 
@@ -174,7 +174,7 @@ class PooledForestClassifier(PooledForest, BaseBagClassifier):
     left_out_scores_ : array of shape (n, 1) or (n, n_classes)
         Out-of-bag scores of the training bags; with groups, out of folds of whole groups.
     n_bags_, n_features_in_
-        As for `PooledLinearClassifier`.
+        As for `PooledClassifier`.
 
     See Also
     --------

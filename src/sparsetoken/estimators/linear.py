@@ -1,132 +1,87 @@
-"""Linear estimators of bags: of mean tokens, of column maxima, of concatenated tokens."""
+"""Linear estimators of bags: of mean tokens, column maxima and deviations, or of all tokens."""
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from typing import get_args
 
 import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_deviation, segment_max, segment_mean
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.estimators.base import (
     Auto,
     BaseBagClassifier,
     ClassWeight,
     ReadoutEstimator,
 )
-from sparsetoken.estimators.fitting.linear_fit import LinearFit
-from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import Targets
-from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.fitting.task import Pool, Task
 from sparsetoken.losses import Loss
 
 
-class MeanPooled(ReadoutEstimator):
-    """The score is linear in the mean token."""
+class Pooled(ReadoutEstimator):
+    """The score is linear in the mean token, and in column maxima and deviations by `pool`."""
+
+    pool: Pool = "mean"
+    range_: Float[np.ndarray, "2 parts K"]
+
+    def _sizes(self) -> dict[str, int]:
+        sizes, more = super()._sizes(), get_args(Pool).index(self.pool)
+        return sizes | {"m": (1 + more) * sizes["d"], "parts": more}
 
     def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
-        fits = [task.calibrated(task.mean_fit) for task in tasks]
+        choice("pool", self.pool, get_args(Pool))
+        fits = [task.calibrated(task.pooled_fit(self.pool)) for task in tasks]
         self._keep_readouts(fits, tasks[0].tokens, targets)
+        _, *more = self._parts(tasks[0].bags)
+        ends = [[part.min(axis=0), part.max(axis=0)] for part in more]
+        self.range_ = np.array(ends, tasks[0].bags.dtype).reshape(-1, 2, len(fits)).swapaxes(0, 1)
         return []
 
-    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        return self._moved(self._of_means(bags), bags)
-
-    def _of_means(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        """Return the scores of mean tokens, without the intercept."""
-        return segment_mean(bags.tokens @ self._in(bags, self.coef_).T, bags.offsets)
-
-
-class MaxPooled(MeanPooled):
-    """The score is linear in mean token and column maxima."""
-
-    largest_coef_: Float[np.ndarray, "K m"]
-    largest_range_: Float[np.ndarray, "2 K"]
-
-    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
-        self._keep_maxima([task.largest_fit() for task in tasks], tasks[0].tokens, targets)
-        return []
-
-    def _keep_maxima(self, fits: list[LinearFit], tokens: StandardTokens, targets: Targets) -> None:
-        """Keep the readouts of mean token and maxima, the first 2 d weights of fits."""
-        dtype, d = tokens.bags.dtype, tokens.bags.dimension
-        means = [dataclasses.replace(fit, w=fit.w[:d]) for fit in fits]
-        self._keep_readouts(means, tokens, targets)
-        readouts = np.stack([fit.w[d : 2 * d] for fit in fits])
-        self.largest_coef_ = (targets.scale * tokens.coefficients(readouts)).astype(dtype)
-        moved = [targets.scale * tokens.offset(u) for u in readouts]
-        self.intercept_ = self.intercept_ + np.array(moved, self.intercept_.dtype)
-        largest = tokens.largest * tokens.scale + tokens.mean
-        products = largest.astype(dtype) @ self.largest_coef_.T
-        self.largest_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
+    def _parts(self, bags: Bags) -> list[Float[np.ndarray, "n K"]]:
+        """Return what mean tokens, maxima and deviations add to the scores."""
+        tokens, offsets = bags.tokens, bags.offsets
+        of = self._in(bags, self.coef_).reshape(len(self.coef_), -1, bags.dimension).swapaxes(0, 1)
+        parts = [segment_mean(tokens @ of[0].T, offsets)]
+        if self.pool != "mean":
+            parts.append(segment_max(tokens, offsets) @ of[1].T)
+        if self.pool == "statistics":
+            deviations = segment_deviation(tokens, segment_mean(tokens, offsets), offsets)
+            parts.append(deviations.astype(bags.dtype) @ of[2].T)
+        return parts
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        largest = segment_max(bags.tokens, bags.offsets) @ self._in(bags, self.largest_coef_).T
+        mean, *more = self._parts(bags)
         # A bag unlike all of training says no more than the most telling one there.
-        largest = np.clip(largest, *self._in(bags, self.largest_range_))
-        return self._moved(self._of_means(bags) + largest, bags)
+        more = [np.clip(*one) for one in zip(more, *self._in(bags, self.range_), strict=True)]
+        return self._moved(sum(more, mean), bags)
 
 
-class StatisticsPooled(MaxPooled):
-    """The score is linear in mean token, column maxima and standard deviations within the bag."""
+class PooledClassifier(Pooled, BaseBagClassifier):
+    """A linear classifier of what pooling keeps of a bag: sign(<w, xbar> + b) of the mean token.
 
-    deviation_coef_: Float[np.ndarray, "K m"]
-    deviation_range_: Float[np.ndarray, "2 K"]
-
-    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
-        tokens, fits = tasks[0].tokens, [task.statistics_fit() for task in tasks]
-        dtype, d = tokens.bags.dtype, tokens.bags.dimension
-        self._keep_maxima(fits, tokens, targets)
-        readouts = np.stack([fit.w[2 * d :] for fit in fits])
-        self.deviation_coef_ = (targets.scale * tokens.coefficients(readouts)).astype(dtype)
-        products = (tokens.deviations * tokens.scale).astype(dtype) @ self.deviation_coef_.T
-        self.deviation_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
-        return []
-
-    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        means = segment_mean(bags.tokens, bags.offsets)
-        deviations = segment_deviation(bags.tokens, means, bags.offsets).astype(bags.dtype)
-        products = deviations @ self._in(bags, self.deviation_coef_).T
-        return super()._scores(bags) + np.clip(products, *self._in(bags, self.deviation_range_))
-
-
-class _LinearClassifier(BaseBagClassifier, ReadoutEstimator):
-    """Parameters of the linear classifiers."""
-
-    def __init__(
-        self,
-        ridge: float | Auto = "auto",
-        loss: Loss | str = "logistic",
-        standardize: bool = True,
-        class_weight: ClassWeight = None,
-        n_tokens: int | None = None,
-    ) -> None:
-        self.ridge = ridge
-        self.loss = loss
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.n_tokens = n_tokens
-
-
-class PooledLinearClassifier(MeanPooled, _LinearClassifier):
-    """A linear classifier of the mean token: sign(<w, xbar> + b).
-
-    (w, b) minimise the mean loss plus (ridge/2) |w|^2. More than two classes are fitted one
-    against the rest.
+    (w, b) minimise the mean loss plus (ridge/2) |w|^2. Column maxima and standard deviations
+    within the bag are further features with weights of their own. More than two classes are fitted
+    one against the rest.
 
     Parameters
     ----------
+    pool : str
+        ``mean``; ``max`` for mean token and column maxima, <w, mean_l x_l> + <u, max_l x_l> + b: a
+        bag counts as having whatever any of its tokens has, and unlike all else here the scores
+        change if a column changes its sign; ``statistics`` for standard deviations within the bag
+        as well, + <v, std_l x_l>.
     ridge : float or "auto"
         > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss,
-        for which the scales count as learned without the bag, and with `standardize` the best of
-        three scales: mean tokens divided by their own deviations over the bags, by those of tokens,
-        or as given; each must gain more than one standard error over those before it. The scores
-        are then shrunk by the factor of least leave-one-out loss, and their threshold is moved
-        where that gains more than one standard error of this loss, as where bags of one class vary
-        more: `coef_` and `intercept_` are those of the result.
+        for which the scales count as learned without the bag. With `standardize` that is in the
+        scale of the features over the bags, and of the mean token the best of three scales: mean
+        tokens divided by their own deviations over the bags, by those of tokens, or as given; each
+        must gain more than one standard error over those before it. The scores are then shrunk by
+        the factor of least leave-one-out loss, and their threshold is moved where that gains more
+        than one standard error of this loss, as where bags of one class vary more: `coef_` and
+        `intercept_` are those of the result.
     loss : str or Loss
         logistic, square, squared_hinge, or hinge (with a ridge that is a number).
     standardize : bool
@@ -140,15 +95,19 @@ class PooledLinearClassifier(MeanPooled, _LinearClassifier):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-    coef_ : array of shape (1, d), or (n_classes, d) for more than two classes
-    intercept_ : array of shape (1,) or (n_classes,)
-    ridge_ : array of shape (1,) or (n_classes,)
+    coef_ : array of shape (K, m)
+        K = 1 for two classes, else n_classes. w, then u, then v: m = d, 2 d or 3 d.
+    intercept_ : array of shape (K,)
+    range_ : array of shape (2, p, K)
+        Least and largest <u, max_l x_l> and <v, std_l x_l> of training bags, p = 0, 1 or 2 of them.
+        New ones are cut to these ranges.
+    ridge_ : array of shape (K,)
         The ridge in use, in the scale in use.
-    left_out_scores_ : array of shape (n, 1) or (n, n_classes), or None
+    left_out_scores_ : array of shape (n, K), or None
         Score of each training bag when it is left out of the fit; None for a hinge loss.
     n_bags_ : float
         The effective sample size, (sum w)^2 / sum w^2 of the sample weights w; n if they are equal.
-    empty_score_ : array of shape (1,) or (n_classes,)
+    empty_score_ : array of shape (K,)
         The score of a bag without a token: log odds of class rates, or the mean of a regressor.
     n_features_in_ : int
         d, or n_tokens * d.
@@ -163,105 +122,32 @@ class PooledLinearClassifier(MeanPooled, _LinearClassifier):
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> bags = [rng.standard_normal((size, 3)) + size % 2 for size in range(1, 40)]
-    >>> labels = ["odd" if len(bag) % 2 else "even" for bag in bags]
-    >>> PooledLinearClassifier().fit(bags, labels).score(bags, labels) > 0.9
-    True
-    """
-
-    def token_logits(self, X: Any) -> list[np.ndarray]:
-        """Return the score of each token as a bag of its own: arrays (L_i,), or (L_i, K)."""
-        bags = self._read(X)
-        logits = bags.tokens @ self._in(bags, self.coef_).T
-        return self._per_bag(self._moved(logits, bags), bags)
-
-
-class MaxPooledClassifier(MaxPooled, _LinearClassifier):
-    """A linear classifier of mean token and column maxima: sign(<w, xbar> + <u, max_l x_l> + b).
-
-    The maxima are taken over the tokens of a bag, for each column by itself: a bag counts as
-    having whatever any of its tokens has. Unlike all else here they change if a column changes
-    its sign.
-
-    Parameters
-    ----------
-    ridge : float or "auto"
-        > 0, of w and u. ``auto`` takes the least leave-one-out loss, in the scale of the
-        features over the bags; scores are then shrunk and their threshold is moved as in
-        `PooledLinearClassifier`.
-    loss, standardize, class_weight, n_tokens
-        As for `PooledLinearClassifier`.
-
-    Attributes
-    ----------
-    coef_ : array of shape (1, d), or (n_classes, d) for more than two classes
-        w.
-    largest_coef_ : array of the shape of coef_
-        u.
-    largest_range_ : array of shape (2, 1) or (2, n_classes)
-        Least and largest <u, max_l x_l> of training bags. New ones are cut to this range.
-    classes_, intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
-        As for `PooledLinearClassifier`.
-
-    See Also
-    --------
-    sparsetoken.estimators.PooledLinearClassifier : Of the mean token alone.
-    sparsetoken.BagClassifier : An average of several classifiers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
     >>> labels = np.arange(100) % 2
     >>> bags = rng.standard_normal((100, 8, 5))
     >>> bags[labels == 1, 0, 2] += 4  # one token of eight
-    >>> MaxPooledClassifier().fit(bags, labels).score(bags, labels) > 0.9
-    True
+    >>> models = [PooledClassifier(pool).fit(bags, labels) for pool in ("mean", "max")]
+    >>> [model.score(bags, labels) > 0.9 for model in models]
+    [False, True]
     """
 
-
-class PooledStatisticsClassifier(StatisticsPooled, _LinearClassifier):
-    """A linear classifier of mean token, column maxima and standard deviations within the bag.
-
-    The score is <w, mean_l x_l> + <u, max_l x_l> + <v, std_l x_l> + b, column by column.
-
-    Parameters
-    ----------
-    ridge : float or "auto"
-        > 0, of w, u and v. ``auto`` takes the least leave-one-out loss, in the scale of the
-        features over the bags; scores are then shrunk and their threshold is moved as in
-        `PooledLinearClassifier`.
-    loss, standardize, class_weight, n_tokens
-        As for `PooledLinearClassifier`.
-
-    Attributes
-    ----------
-    coef_, largest_coef_, deviation_coef_ : arrays of shape (1, d) or (n_classes, d)
-        w, u and v.
-    largest_range_, deviation_range_ : arrays of shape (2, 1) or (2, n_classes)
-        Least and largest <u, max_l x_l> and <v, std_l x_l> of training bags. New ones are cut to
-        these ranges.
-    classes_, intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
-        As for `PooledLinearClassifier`.
-
-    See Also
-    --------
-    sparsetoken.estimators.MaxPooledClassifier : Without the deviations.
-    sparsetoken.BagClassifier : An average of several classifiers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsetoken.estimators import PooledStatisticsClassifier
-    >>> labels, rng = np.arange(200) % 2, np.random.default_rng(0)
-    >>> bags = rng.standard_normal((200, 8, 5))
-    >>> bags[labels == 1, :, 0] *= 3  # the tokens of one class vary more
-    >>> PooledStatisticsClassifier().fit(bags, labels).score(bags, labels) > 0.9
-    True
-    """
+    def __init__(
+        self,
+        pool: Pool = "mean",
+        ridge: float | Auto = "auto",
+        loss: Loss | str = "logistic",
+        standardize: bool = True,
+        class_weight: ClassWeight = None,
+        n_tokens: int | None = None,
+    ) -> None:
+        self.pool = pool
+        self.ridge = ridge
+        self.loss = loss
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.n_tokens = n_tokens
 
 
-class VectorizedLinearClassifier(MeanPooled, _LinearClassifier):
+class VectorizedLinearClassifier(Pooled, BaseBagClassifier):
     """A linear classifier of concatenated tokens: sign(<W, X> + b), W of shape (L, d).
 
     It has one weight for each position, so that all bags must have the same number of tokens.
@@ -270,11 +156,11 @@ class VectorizedLinearClassifier(MeanPooled, _LinearClassifier):
     ----------
     ridge : float or "auto"
         > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss;
-        the scores are then shrunk and their threshold moved as in `PooledLinearClassifier`.
+        the scores are then shrunk and their threshold moved as in `PooledClassifier`.
     standardize : bool
         Whether each column at each position is scaled to mean 0 and variance 1 for the fit.
     loss, class_weight, n_tokens
-        As for `PooledLinearClassifier`.
+        As for `PooledClassifier`.
 
     Attributes
     ----------
@@ -282,11 +168,11 @@ class VectorizedLinearClassifier(MeanPooled, _LinearClassifier):
     bag_size_ : int
         L.
     classes_, intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
-        As for `PooledLinearClassifier`.
+        As for `PooledClassifier`.
 
     See Also
     --------
-    PooledLinearClassifier : A classifier of the mean token.
+    PooledClassifier : A classifier of the mean token.
     sparsetoken.Vectorized : The model of the theory.
 
     Examples
@@ -302,6 +188,20 @@ class VectorizedLinearClassifier(MeanPooled, _LinearClassifier):
     """
 
     bag_size_: int | None
+
+    def __init__(
+        self,
+        ridge: float | Auto = "auto",
+        loss: Loss | str = "logistic",
+        standardize: bool = True,
+        class_weight: ClassWeight = None,
+        n_tokens: int | None = None,
+    ) -> None:
+        self.ridge = ridge
+        self.loss = loss
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.n_tokens = n_tokens
 
     def _sizes(self) -> dict[str, int]:
         sizes = super()._sizes()
@@ -322,7 +222,7 @@ class VectorizedLinearClassifier(MeanPooled, _LinearClassifier):
             sizes = f"{bags.sizes.min()} to {bags.sizes.max()} tokens"
             remedy = (
                 "The vectorized classifier has one weight for each position and dimension; "
-                "for bags of different sizes take PooledLinearClassifier or AttentionClassifier."
+                "for bags of different sizes take PooledClassifier or AttentionClassifier."
             )
             raise InvalidInput("X", legal, sizes, remedy)
         return Bags(bags.tokens.reshape(len(bags), -1), np.arange(len(bags) + 1))

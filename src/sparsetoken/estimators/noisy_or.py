@@ -28,7 +28,7 @@ class NoisyOrClassifier(CrossFitted, BaseBagClassifier):
     n_folds : int
         Folds of the cross-validation that chooses the ridge and fits a and b.
     class_weight, n_tokens
-        As for `PooledLinearClassifier`.
+        As for `PooledClassifier`.
     random_state : int, RandomState or None
         Of the folds. Two fits with the default are equal.
 
@@ -43,7 +43,7 @@ class NoisyOrClassifier(CrossFitted, BaseBagClassifier):
     slope_, intercept_ : arrays of shape (1,) or (n_classes,)
         a >= 0 and b; a = 0 where the assumption misleads.
     classes_, left_out_scores_, n_bags_, n_features_in_
-        As for `PooledLinearClassifier`; left-out scores are those of folds.
+        As for `PooledClassifier`; left-out scores are those of folds.
 
     See Also
     --------

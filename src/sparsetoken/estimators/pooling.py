@@ -48,7 +48,7 @@ class BagPooling(TakesBags, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
 
     See Also
     --------
-    sparsetoken.estimators.PooledLinearClassifier : Mean pooling for bags of your own.
+    sparsetoken.estimators.PooledClassifier : Mean pooling for bags of your own.
     TokenTransformer : Any transformer of scikit-learn on tokens.
 
     Examples

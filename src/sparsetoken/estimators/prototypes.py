@@ -80,7 +80,7 @@ class PrototypeClassifier(Prototypes, BaseBagClassifier):
         Folds of left-out scores, by which probabilities are calibrated; fewer if a class has fewer
         bags. The prototypes of a fold are left out with its bags.
     class_weight, n_tokens
-        As for `PooledLinearClassifier`.
+        As for `PooledClassifier`.
     random_state : int, RandomState or None
         Of prototypes and folds. Two fits with the default are equal.
 
@@ -96,7 +96,7 @@ class PrototypeClassifier(Prototypes, BaseBagClassifier):
         h.
     coef_ : array of shape (1, P), or (n_classes, P) for more than two classes
     ridge_, intercept_, classes_, left_out_scores_, n_bags_, n_features_in_
-        As for `PooledLinearClassifier`; left-out scores are those of folds.
+        As for `PooledClassifier`; left-out scores are those of folds.
 
     See Also
     --------

@@ -61,10 +61,10 @@ def save(estimator: Any, path: Path | str) -> None:
     Examples
     --------
     >>> import numpy as np, os, tempfile
-    >>> from sparsetoken.estimators import PooledLinearClassifier
+    >>> from sparsetoken.estimators import PooledClassifier
     >>> X, y = np.random.default_rng(0).normal(size=(40, 3, 2)), np.arange(40) % 2
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(PooledLinearClassifier().fit(X, y), folder + "/model.skops")
+    ...     save(PooledClassifier().fit(X, y), folder + "/model.skops")
     ...     os.listdir(folder)
     ['model.skops']
     """
@@ -108,12 +108,12 @@ def load(path: Path | str) -> Any:
     Examples
     --------
     >>> import numpy as np, tempfile
-    >>> from sparsetoken.estimators import PooledLinearClassifier
+    >>> from sparsetoken.estimators import PooledClassifier
     >>> X, y = np.random.default_rng(0).normal(size=(40, 3, 2)), np.arange(40) % 2
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(PooledLinearClassifier().fit(X, y), folder + "/model.skops")
+    ...     save(PooledClassifier().fit(X, y), folder + "/model.skops")
     ...     load(folder + "/model.skops")
-    PooledLinearClassifier()
+    PooledClassifier()
     """
     path = path_of("MODEL", path)
     if not path.is_file():

@@ -42,12 +42,10 @@ Found = list[tuple[Task, AttentionFit]]
 class Kinds(NamedTuple):
     """The estimators that are averaged, and those of scikit-learn for no token at all."""
 
-    mean: type
-    maxima: type
+    pooled: type
     attention: type
     forest: type
     constant: type
-    statistics: Any = None
     prototypes: Any = None
 
 
@@ -162,7 +160,7 @@ class BagStack(TokenOrder):
         yield Member(CONSTANT, "bags", dummy, scores, whole.rows)
         if bags.sizes.min() < bags.sizes.max():
             sizes = whole._replace(tasks=self._tasks(self._formed(bags, "log sizes"), targets))
-            yield self._fitted("size", "log sizes", self._kinds.mean(), sizes)
+            yield self._fitted("size", "log sizes", self._kinds.pooled(), sizes)
         forest = self._kinds.forest()
         forest.random_state = rng.randint(2**31 - 1)
         yield self._fitted("forest", "tokens", forest, whole)
@@ -174,8 +172,7 @@ class BagStack(TokenOrder):
         """
         if whole.tasks[0].bags.sizes.max() == 1:
             return
-        if self._kinds.statistics is not None:
-            yield self._fitted("statistics", "tokens", self._kinds.statistics(), whole)
+        yield self._fitted("statistics", "tokens", self._kinds.pooled("statistics"), whole)
         if self._kinds.prototypes is None:
             return
         prototypes, targets = self._kinds.prototypes(), whole.targets
@@ -189,10 +186,10 @@ class BagStack(TokenOrder):
     def _poolings(self, form: Form, part: _Part, found: Found) -> Iterator[Member]:
         """Return mean pooling, column maxima and attention of one form of the tokens."""
         more = "" if form == "tokens" else NORMAL
-        yield self._fitted(f"mean{more}", form, self._kinds.mean(), part)
+        yield self._fitted(f"mean{more}", form, self._kinds.pooled(), part)
         if part.tasks[0].bags.sizes.max() == 1:
             return
-        yield self._fitted(f"maxima{more}", form, self._kinds.maxima(), part)
+        yield self._fitted(f"maxima{more}", form, self._kinds.pooled("max"), part)
         fits = [fit for _, fit in found]
         yield self._fitted(f"attention{more}", form, self._kinds.attention(), part, fits)
 

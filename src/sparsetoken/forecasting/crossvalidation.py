@@ -15,7 +15,7 @@ from sparsetoken.base.progress import progress_of
 from sparsetoken.estimators import (
     AttentionClassifier,
     BagClassifier,
-    PooledLinearClassifier,
+    PooledClassifier,
     QueryWarning,
 )
 from sparsetoken.estimators.fitting.stacking import fold_numbers
@@ -41,7 +41,7 @@ ORDERED = ("pooled", "attention")
 # how mean pooling learns.
 _ROUNDS = ((2, 4), (3, 2), (5, 1))
 
-_Classifier = TypeVar("_Classifier", BagClassifier, PooledLinearClassifier)
+_Classifier = TypeVar("_Classifier", BagClassifier, PooledClassifier)
 
 
 class Column(NamedTuple):
@@ -177,7 +177,7 @@ def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut
                 by, pooled = _all_scores(part, rest, seed)
                 spread[fold, ~train] = spreads(pooled, part.bags[~part.positive], rest)
             else:
-                by = {"pooled": _fit(PooledLinearClassifier(), part).decision_function(rest)}
+                by = {"pooled": _fit(PooledClassifier(), part).decision_function(rest)}
             for model, scores in by.items():
                 wrong[model][place, ~train] += (scores > 0) != hidden
                 if both:
@@ -246,7 +246,7 @@ def _fit(classifier: _Classifier, part: Labelled) -> _Classifier:
 
 def _all_scores(
     part: Labelled, rest: Bags, seed: int
-) -> tuple[dict[str, Float[np.ndarray, " r"]], PooledLinearClassifier]:
+) -> tuple[dict[str, Float[np.ndarray, " r"]], PooledClassifier]:
     """Return the scores of other bags by each of `MODELS`, and mean pooling."""
     fitted = _fit(BagClassifier(random_state=seed, progress=False), part)
     mean, attention = _places(fitted)

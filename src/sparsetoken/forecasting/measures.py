@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sparsetoken.bags import Bags
-from sparsetoken.estimators import PooledLinearClassifier
+from sparsetoken.estimators import PooledClassifier
 
 
 def placements(
@@ -88,9 +88,7 @@ class Excess:
     standard_error: float
 
 
-def spreads(
-    classifier: PooledLinearClassifier, negative: Bags, bags: Bags
-) -> Float[np.ndarray, " n"]:
+def spreads(classifier: PooledClassifier, negative: Bags, bags: Bags) -> Float[np.ndarray, " n"]:
     """Return the variance of the token scores in each bag; nan for bags of one token.
 
     Negative training bags give its unit.
@@ -100,8 +98,9 @@ def spreads(
     return _variances(classifier, bags) / unit if unit > 0 else np.full(len(bags), np.nan)
 
 
-def _variances(classifier: PooledLinearClassifier, bags: Bags) -> Float[np.ndarray, " n"]:
-    scores = classifier.token_logits(bags)
+def _variances(classifier: PooledClassifier, bags: Bags) -> Float[np.ndarray, " n"]:
+    tokens = Bags(bags.tokens, np.arange(len(bags.tokens) + 1))  # each a bag of its own
+    scores = np.split(classifier.decision_function(tokens), bags.offsets[1:-1])
     return np.array([one.var(ddof=1) if len(one) > 1 else np.nan for one in scores])
 
 

@@ -16,7 +16,7 @@ from sparsetoken.results import Status
 CLASSIFIERS = {
     "bag": "BagClassifier",
     "attention": "AttentionClassifier",
-    "pooled": "PooledLinearClassifier",
+    "pooled": "PooledClassifier",
 }
 """Classifiers by their names in `sparsetoken bags fit --model`, which are those of curves."""
 

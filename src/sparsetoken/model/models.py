@@ -85,7 +85,7 @@ class Pooled(Model, WeightedSum):
     sparsetoken.Attention : Softmax attention.
     sparsetoken.model.networks.DeepSets : A two-layer network on each token, then a mean.
     Vectorized : The concatenated tokens.
-    sparsetoken.estimators.PooledLinearClassifier : Mean pooling for bags of your own.
+    sparsetoken.estimators.PooledClassifier : Mean pooling for bags of your own.
 
     Examples
     --------

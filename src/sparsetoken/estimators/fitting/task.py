@@ -21,6 +21,9 @@ Divisor = Literal["tokens", "bags", "common"]
 number that all columns have in common.
 """
 
+Pool = Literal["mean", "max", "statistics"]
+"""Features of a bag: its mean token, with column maxima, with deviations within the bag as well."""
+
 LOST = 1e-8  # of a variance: what is left of a difference of two such has too few digits
 
 
@@ -85,23 +88,18 @@ class Task:
         """Return a readout with honest probabilities, unless its ridge is given."""
         return calibrated(fit, self.samples, self.loss) if self.ridge == "auto" else fit
 
-    def largest_fit(self) -> LinearFit:
-        """Return the readout of mean token and column maxima, (w, u) of 2 d entries.
+    def pooled_fit(self, pool: Pool) -> LinearFit:
+        """Return the readout of the mean token, of column maxima too, or of deviations as well.
 
-        With `rescale` each of these features is divided by its deviation over the bags. Its
-        probabilities are honest, unless its ridge is given.
+        It has d, 2 d or 3 d weights. With `rescale` each feature is divided by its deviation over
+        the bags; the mean token alone has the best of three scales.
         """
-        both = np.concatenate([self.tokens.means, self.tokens.largest], axis=1)
-        return self.calibrated(self._chosen(both, "bags" if self.rescale else "tokens"))
-
-    def statistics_fit(self) -> LinearFit:
-        """Return the readout of mean token, column maxima and deviations: 3 d entries.
-
-        As `largest_fit` in scales and probabilities.
-        """
+        if pool == "mean":
+            return self.mean_fit
         tokens = self.tokens
-        every = np.concatenate([tokens.means, tokens.largest, tokens.deviations], axis=1)
-        return self.calibrated(self._chosen(every, "bags" if self.rescale else "tokens"))
+        features = [tokens.means, tokens.largest]
+        features += [tokens.deviations] if pool == "statistics" else []
+        return self._chosen(np.concatenate(features, axis=1), "bags" if self.rescale else "tokens")
 
     def _chosen(self, features: Float[np.ndarray, "n m"], by: Divisor) -> LinearFit:
         """Return a readout of scaled features, as weights of the features given.
