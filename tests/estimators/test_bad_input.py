@@ -143,11 +143,6 @@ ILLEGAL: dict[str, dict[object, str]] = {
         "best": "threshold must be 'auto', a probability",
         1.5: "a probability in (0, 1)",
     },
-    "class_prior": {
-        (0.5, 0.6): "class_prior must be a rate > 0",
-        3: "a rate > 0 for each",
-        ("0.5", "0.5"): "a rate > 0",
-    },
     "progress": {},  # any value is true or false
 }
 

@@ -14,7 +14,6 @@ from cyclopts import Parameter as Option
 from sparsetoken.cli import options as o
 from sparsetoken.cli.bag_options import File, LabelledSource
 from sparsetoken.cli.bags import columns_told
-from sparsetoken.cli.operating import prior_given, threshold_given
 from sparsetoken.cli.output import Answer, not_written, pairs, table
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from sparsetoken.bags import LabelledBags
     from sparsetoken.estimators.fitting.targets import Targets
+    from sparsetoken.estimators.thresholds import Threshold
 
 FOLDS, SHOWN_BAGS, SHOWN_TOKENS = 10, 3, 3
 ACCURACIES, AREAS = ("accuracy", "balanced_accuracy"), ("auc", "average_precision")
@@ -56,19 +56,11 @@ def fit(
         str,
         Option(
             help="Of two classes, the probability from which on a bag is predicted to be of the "
-            "second, of labels in order: 0.2, sensitivity:0.95, specificity:0.9 or "
-            "costs:CLASS=COST,CLASS=COST. Only of --model bag; auto is 0.5.",
+            "second, of labels in order: 0.2, or sensitivity:0.95 to find such a share of it. "
+            "Only of --model bag; auto is 0.5.",
             allow_leading_hyphen=True,
         ),
     ] = "auto",
-    class_prior: Annotated[
-        str,
-        Option(
-            help="Rate of each class where the model will be used, CLASS=RATE,CLASS=RATE, if bags "
-            "of a class are the same there. Only of --model bag; by default those of the bags.",
-            allow_leading_hyphen=True,
-        ),
-    ] = "",
     out: Annotated[
         Path | None,
         Option(
@@ -104,40 +96,35 @@ def fit(
     from sparsetoken.base.validation import InvalidInput, choice, integer
     from sparsetoken.estimators import QueryWarning
     from sparsetoken.estimators.fitting.targets import read_classes, read_numbers
-    from sparsetoken.estimators.operating import AUTO
     from sparsetoken.estimators.saving import check_savable, save
+    from sparsetoken.estimators.thresholds import AUTO, check_threshold
 
     choice("model", model, ["bag", *_ESTIMATORS])
     folds, seed = None if folds is None else integer("folds", folds, 2), o.random_state(seed)
     if out is not None:
         require_place("--out", out, file)
         check_savable("--out", out)
-    moved = {"--threshold": threshold != AUTO, "--class-prior": bool(class_prior)}
+    line = _threshold(threshold)
     if numbers:
-        _check_numbers(model, source, moved)
-    elif model != "bag" and any(moved.values()):
-        given = " and ".join(name for name, one in moved.items() if one)
-        raise InvalidInput("model", f"bag with {given}", model, "Leave --model out.")
+        _check_numbers(model, source, line)
+    elif model != "bag" and line != AUTO:
+        raise InvalidInput("model", "bag with --threshold", model, "Leave --model out.")
     data = source.read(file)
     if numbers:
         targets = read_numbers(data.bags, data.y, None, data.groups)
         data = dataclasses.replace(data, y=targets.given)
     else:
         targets = read_classes(data.bags, data.y, None, None, data.groups)
-    own: dict[str, Any] = {}
-    if moved["--threshold"]:
-        own["threshold"] = threshold_given(threshold, targets.classes)
+        check_threshold(line, len(targets.classes))
     splits = _splits(targets, folds, seed)
-    if moved["--class-prior"]:
-        own["class_prior"] = prior_given(class_prior, targets.classes)
-        _check_all_classes(targets, splits)
     models = dict.fromkeys((model,) if numbers else (model, "pooled"))
     score = _number_scores if numbers else _scores
     with progress_of("fits", 1 + len(models) * len(splits)) as done, warnings.catch_warnings():
         for kind in (QueryWarning, LeakWarning):  # of all bags, told below
             warnings.simplefilter("ignore", kind)
         made = {name: _estimator(name, seed, numbers) for name in models}
-        made[model].set_params(**own)
+        if line != AUTO:
+            made[model].set_params(threshold=line)
         fitted = made[model].fit(data.bags, data.y, groups=data.groups)
         done()
         scores = {
@@ -166,7 +153,7 @@ def fit(
             else {"trivial_accuracy": float(np.bincount(targets.number).max() / len(data.y))}
         ),
         **{n: list(found) for n in FITTED if (found := getattr(fitted, f"{n}_", None)) is not None},
-        **({"threshold": fitted.threshold_} if moved["--threshold"] else {}),
+        **({"threshold": fitted.threshold_} if line != AUTO else {}),
         **({"weights": _weights(fitted)} if hasattr(fitted, "weights_") else {}),
         **({"summary": fitted.summary()} if hasattr(fitted, "summary") else {}),
         "top_tokens": _top_tokens(fitted, data),
@@ -189,31 +176,35 @@ def _estimator(model: str, seed: int, numbers: bool) -> Any:
     return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
 
 
-def _check_numbers(model: str, source: LabelledSource, moved: dict[str, bool]) -> None:
+def _threshold(text: str) -> Threshold:
+    """Return a threshold as `BagClassifier` takes it: auto, 0.2 or sensitivity:0.95 in words."""
+    from sparsetoken.base.validation import InvalidInput
+    from sparsetoken.estimators.thresholds import AUTO, check_threshold
+
+    if text == AUTO:
+        return text
+    kind, of_share, share = text.partition(":")
+    try:
+        threshold: Threshold = {kind: float(share)} if of_share else float(text)
+        check_threshold(threshold, 2)
+    except ValueError:
+        legal = "auto, a probability in (0, 1), or sensitivity:SHARE with a share in (0, 1]"
+        raise InvalidInput("threshold", legal, text) from None
+    return threshold
+
+
+def _check_numbers(model: str, source: LabelledSource, threshold: Threshold) -> None:
     """Raise `InvalidInput` for options that numbers have no use for."""
     from sparsetoken.base.validation import InvalidInput
+    from sparsetoken.estimators.thresholds import AUTO
 
     if model != "bag":
         raise InvalidInput("--model", "left out with --numbers", model, "BagRegressor has all.")
     if source.positive:
         raise InvalidInput("--positive", "left out with --numbers", source.positive)
-    for name, given in moved.items():
-        if given:
-            raise InvalidInput(name, "left out with --numbers", "both", "Numbers have no classes.")
-
-
-def _check_all_classes(targets: Targets, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:
-    """Raise `InvalidInput` if a fold holds all bags of a class: the rest has no rate for it."""
-    import numpy as np
-
-    from sparsetoken.base.validation import InvalidInput
-
-    for train, _ in splits:
-        count = np.bincount(targets.number[train], minlength=len(targets.classes))
-        if not count.all():
-            legal = "left out where all bags of a class are in one fold"
-            got = f"those of {targets.classes[count.argmin()]}"
-            raise InvalidInput("class_prior", legal, got, "Each class needs two bags, or groups.")
+    if threshold != AUTO:
+        remedy = "Numbers have no classes."
+        raise InvalidInput("--threshold", "left out with --numbers", "both", remedy)
 
 
 def _splits(targets: Targets, folds: int | None, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:

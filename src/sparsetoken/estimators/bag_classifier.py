@@ -21,15 +21,9 @@ from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.linear import PooledClassifier
-from sparsetoken.estimators.operating import (
-    Prior,
-    Threshold,
-    check_threshold,
-    read_prior,
-    threshold_of,
-)
 from sparsetoken.estimators.prototypes import PrototypeClassifier
 from sparsetoken.estimators.stack import BagStack, Found, Kinds, Member, best_form
+from sparsetoken.estimators.thresholds import Threshold, check_threshold, threshold_of
 
 LEAST = 1e-6  # probability that a member of a user is taken to give at least
 
@@ -64,15 +58,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
     threshold : "auto", float or dict
         Of two classes, the probability of the second one from which on a bag is predicted to be of
         it; ``auto`` is 0.5. ``{"sensitivity": 0.95}`` takes the largest at which such a share of
-        the training bags of the second class, each when it is held out, is found, and
-        ``{"specificity": 0.9}`` the least at which such a share of the first is. ``{"costs": {"no":
-        1, "yes": 10}}`` takes that of least expected cost, where a bag of each class that is not
-        found costs so much.
-    class_prior : dict or array of shape (n_classes,), optional
-        The rate of each class where the model will be used, by class or in the order of
-        ``classes_``; by default those of the training bags. Probabilities are moved as if training
-        bags had had these rates, on the assumption that bags of one class are the same there.
-        Only without `class_weight`, which moves the same.
+        the training bags of the second class, each when it is held out, is found. For other aims
+        there is `sklearn.model_selection.TunedThresholdClassifierCV`.
     n_tokens, progress
         As for `AttentionClassifier`.
     n_folds : int
@@ -157,12 +144,10 @@ class BagClassifier(BagStack, BaseBagClassifier):
         random_state: RandomState = 0,
         progress: bool = True,
         threshold: Threshold = "auto",
-        class_prior: Prior = None,
     ) -> None:
         self.members = members
         self.class_weight = class_weight
         self.threshold = threshold
-        self.class_prior = class_prior
         self.n_folds = n_folds
         self.n_tokens = n_tokens
         self.random_state = random_state
@@ -174,31 +159,14 @@ class BagClassifier(BagStack, BaseBagClassifier):
         return super()._sizes()
 
     def _fit(self, bags: Bags, targets: Targets) -> list[str]:
-        check_threshold(self.threshold, self.classes_)
-        prior = None if self.class_prior is None else read_prior(self.class_prior, self.classes_)
-        if prior is not None and self.class_weight is not None:
-            remedy = "Both move the log odds: give rates of classes alone."
-            raise InvalidInput("class_weight", "None with class_prior", self.class_weight, remedy)
+        check_threshold(self.threshold, len(self.classes_))
         doubts = self._fit_weighted(bags, targets)
-        if prior is not None:
-            self._move_to(prior, targets)
         self.threshold_ = np.nan
         if len(self.classes_) == 2 and self.left_out_scores_ is not None:
-            chances = self._probabilities(self.left_out_scores_)[:, 1]
-            positive = targets.number == 1
-            self.threshold_ = threshold_of(
-                self.threshold, chances, positive, targets.weight, self.classes_
-            )
+            second = targets.number == 1
+            chances = self._probabilities(self.left_out_scores_[second])[:, 1]
+            self.threshold_ = threshold_of(self.threshold, chances, targets.weight[second])
         return doubts
-
-    def _move_to(self, prior: Float[np.ndarray, " K"], targets: Targets) -> None:
-        """Move scores from the rates of the training bags to others (Elkan, 2001)."""
-        rates = np.bincount(targets.number, targets.weight) / targets.weight.sum()
-        moved = np.log(prior) - np.log(rates)
-        moved = moved[1:] - moved[0] if len(prior) == 2 else moved
-        self.intercept_ = self.intercept_ + moved
-        self.left_out_scores_ = self.left_out_scores_ + moved
-        self.empty_score_ = self.empty_score_ + moved
 
     def predict(self, X: Any, mask: Any = None) -> np.ndarray:
         """Return the class of each bag, an array of shape (n,): see `threshold`."""
