@@ -21,7 +21,6 @@ from sparsetoken.estimators import (
     PooledClassifier,
     PooledForestClassifier,
     QueryWarning,
-    TableWarning,
     VectorizedLinearClassifier,
 )
 from sparsetoken.estimators.fitting.targets import read_classes
@@ -114,7 +113,6 @@ ILLEGAL: dict[str, dict[object, str]] = {
     "loss": {"huber": "loss must be one of"},
     "n_folds": {1: "n_folds must be an integer >= 2"},
     "n_estimators": {0: "n_estimators must be an integer >= 1"},
-    "n_tokens": {7: "n_tokens = 7", 0: "n_tokens must be an integer >= 1"},
     "standardize": {"no": "standardize must be True or False"},
     "random_state": {
         "now": "random_state must be None, a numpy.random.RandomState or an int",
@@ -195,45 +193,15 @@ def test_a_transformer_of_tables_in_front_of_bags_is_told_where_to_go() -> None:
         make_pipeline(StandardScaler(), BagClassifier()).fit(bags, [0, 1])
 
 
-def test_a_table_of_tokens_is_told_from_a_table_of_bags() -> None:
-    with pytest.raises(InvalidInput, match=r"a table of 6 rows and 3 labels.*from_long"):
-        AttentionClassifier().fit(np.ones((6, 2)), [0, 1, 0])
-    with pytest.warns(TableWarning, match=r"shape \(4, 2\) is taken as 4 bags of one token each"):
-        fitted = PooledClassifier().fit([[1, 2], [3, 1], [2, 5], [4, 2]], [0, 1, 0, 1])
-    assert fitted.predict(np.ones((3, 2))).shape == (3,)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        flat = PooledClassifier(n_tokens=2).fit(1 + np.eye(4), [0, 1, 0, 1])
-        fitted = PooledClassifier().fit(1 + np.eye(4)[:, None], [0, 1, 0, 1])
-    assert flat.predict(np.ones((3, 4))).shape == fitted.predict(np.ones((3, 4))).shape == (3,)
-    with pytest.raises(InvalidInput, match="mask must be None for a table"):
-        AttentionClassifier().fit(np.ones((4, 2)), [0, 1, 0, 1], mask=np.ones((4, 2), bool))
-
-
-@by_model
-def test_a_mask_in_fit_and_later(cube: Cube, model: BaseEstimator) -> None:
-    X, y = cube
-    mask = np.ones(X.shape[:2], bool)
-    mask[:, 2] = False  # the vectorized classifier needs bags of one size
-    fitted, plain = clone(model), clone(model)
-    fitted.fit(X, y, mask=mask)
-    plain.fit(X[:, :2], y)
-    np.testing.assert_array_equal(
-        fitted.decision_function(X, mask), plain.decision_function(X[:, :2])
-    )
-    np.testing.assert_array_equal(fitted.predict(X, mask=mask), plain.predict(X[:, :2]))
-    np.testing.assert_array_equal(fitted.predict_proba(X, mask), plain.predict_proba(X[:, :2]))
-
-
 def test_zero_padding_is_told() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((20, 4, 3)), np.arange(20) % 2
     X[3:9, 2:] = 0
-    with pytest.warns(PaddingWarning, match="6 of 20 bags end in tokens of zeros.*mask="):
+    with pytest.warns(PaddingWarning, match="6 of 20 bags end in tokens of zeros.*as_bags"):
         PooledClassifier().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        PooledClassifier().fit(X, y, mask=X.any(axis=2))
+        PooledClassifier().fit(as_bags(X, X.any(axis=2)), y)
         PooledClassifier().fit(list(X[:, :2]), y)
         data = X.copy()
         data[0, 1] = 0  # a token of zeros that another one follows: zeros are data
@@ -310,9 +278,6 @@ def test_another_dimension(cube: Cube, model: BaseEstimator) -> None:
         fitted.predict(np.ones((2, 5)))
     with pytest.raises(TypeError, match="Sparse"):
         fitted.predict(csr_array(np.eye(4)))
-    flat = clone(model).set_params(n_tokens=5)
-    with pytest.raises(InvalidInput, match="n_tokens must be a divisor of the 12 columns"):
-        flat.fit(X.reshape(20, 12), y)
 
 
 def test_ragged_bags_have_no_positions(draw: Draw) -> None:

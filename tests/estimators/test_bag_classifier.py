@@ -158,7 +158,6 @@ def test_sizes_and_spreads_are_seen() -> None:
         assert model.score(bags[150:], y[150:]) > 0.75
 
 
-@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.TableWarning")
 def test_trees_that_mislead_have_no_slope() -> None:
     """On noise out-of-bag scores speak against their class in many draws; none is turned round."""
     slopes, y = [], np.arange(30) % 3 == 0

@@ -45,7 +45,6 @@ def _quick_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{fitting}.attention.GRID", (1.0,))
 
 
-@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.TableWarning")
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
 @pytest.mark.filterwarnings("ignore::sparsetoken.bags.LeakWarning")  # of repeated rows
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.EstimatorCheckFailedWarning")

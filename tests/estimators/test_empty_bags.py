@@ -73,10 +73,11 @@ def test_a_mask_without_a_token(draw) -> None:
     mask[3] = False
     weighted = AttentionClassifier(class_weight={0: 1.0, 1: 9.0}, progress=False)
     model = weighted.fit(array.array, y)
+    masked = as_bags(array.array, mask, empty=True)
     with pytest.warns(EmptyBagWarning, match="1 of 60 bags have no token, such as bag 3"):
-        scores = model.decision_function(array.array, mask)
+        scores = model.decision_function(masked)
     assert scores[3] == pytest.approx(np.log(9))
-    assert [len(one) for one in model.attention_weights(array.array, mask)][2:5] == [5, 0, 5]
+    assert [len(one) for one in model.attention_weights(masked)][2:5] == [5, 0, 5]
 
 
 def test_through_a_pipeline_and_refused(draw) -> None:

@@ -186,9 +186,9 @@ def test_scikit_learn_routes_groups():
     seen = []
 
     class Spy(PooledClassifier):
-        def fit(self, X, y, *, sample_weight=None, groups=None, mask=None):
+        def fit(self, X, y, *, sample_weight=None, groups=None):
             seen.append(groups)
-            return super().fit(X, y, sample_weight=sample_weight, groups=groups, mask=mask)
+            return super().fit(X, y, sample_weight=sample_weight, groups=groups)
 
     with sklearn.config_context(enable_metadata_routing=True):
         alone = Spy().set_fit_request(groups=True)

@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators import (
-    PooledClassifier,
     TokenTransformer,
     VectorizedLinearClassifier,
 )
@@ -131,14 +130,3 @@ def test_a_column_is_the_bags(draw: Draw) -> None:
         assert as_bags(column).equals(bags)
         assert as_bags(column[::-2]).equals(bags[::-2])
         assert np.shares_memory(column[3, 0].tokens, bags.tokens)
-
-
-def test_a_mask_in_score(draw: Draw) -> None:
-    bags, y = draw()
-    wide, mask = bags.to_array(fill=7.0)
-    model = PooledClassifier().fit(wide, y, mask=mask)
-    assert model.score(wide, y, mask=mask) == accuracy_score(y, model.predict(bags))
-    weight = np.arange(len(y))
-    expected = accuracy_score(y, model.predict(bags), sample_weight=weight)
-    assert model.score(wide, y, sample_weight=weight, mask=mask) == pytest.approx(expected)
-    assert model.score(as_bags(wide), y) != model.score(wide, y, mask=mask)

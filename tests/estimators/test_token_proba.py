@@ -93,13 +93,12 @@ def test_where_the_class_rate_has_all_weight_all_tokens_have_the_rate() -> None:
     assert model.token_rate_[0] == pytest.approx(float(model.token_count_proba_[0] @ rates), 0.02)
 
 
-def test_they_are_the_formula_for_ragged_bags_and_masks(
+def test_they_are_the_formula_for_ragged_bags(
     ragged: tuple[BagClassifier, Bags, np.ndarray],
 ) -> None:
     model, bags, _ = ragged
-    chances, wide = model.predict_token_proba(bags), bags.to_array(fill=7.0)
-    masked = model.predict_token_proba(*wide)
-    for bag, p, other in zip(bags, chances, masked, strict=True):
+    chances = model.predict_token_proba(bags)
+    for bag, p in zip(bags, chances, strict=True):
         expected = np.zeros(len(bag))
         for count in np.flatnonzero(model.token_count_proba_[0]).tolist():
             slope, intercept = model.token_slope_[0, count], model.token_intercept_[0, count]
@@ -110,10 +109,8 @@ def test_they_are_the_formula_for_ragged_bags_and_masks(
             _, chances_of = CountedTokens(np.array([len(bag)]), count)(odds)
             expected += model.token_count_proba_[0, count] * chances_of
         np.testing.assert_allclose(p, expected, rtol=1e-12)
-        np.testing.assert_array_equal(p, other)
     tops = [one[0] for one in model.top_tokens(bags)]
     assert tops == [p.argmax() for p in chances]
-    assert tops == [one[0] for one in model.top_tokens(wide.array, mask=wide.mask)]
 
 
 def test_tokens_of_the_first_class_are_told_as_those_of_the_second() -> None:

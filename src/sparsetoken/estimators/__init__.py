@@ -1,7 +1,7 @@
 """Estimators in the manner of scikit-learn for bags of embeddings.
 
-Every estimator takes bags in any form that `sparsetoken.bags.as_bags` takes. Classifiers and
-regressors take a mask in fit and predict; elsewhere convert once: ``as_bags(X, mask)``.
+Every estimator takes bags in any form that `sparsetoken.bags.as_bags` takes. Padded arrays are
+converted once, by ``as_bags(X, mask)``, and flattened ones by ``as_bags(X, n_tokens=L)``.
 """
 
 import importlib
@@ -15,7 +15,6 @@ from sparsetoken.estimators.inputs import (
     EmptyBagWarning,
     PaddingWarning,
     QueryWarning,
-    TableWarning,
 )
 from sparsetoken.estimators.linear import PooledClassifier, VectorizedLinearClassifier
 from sparsetoken.estimators.noisy_or import NoisyOrClassifier
@@ -37,7 +36,6 @@ __all__ = [
     "PooledForestClassifier",
     "PrototypeClassifier",
     "QueryWarning",
-    "TableWarning",
     "TokenNormalScores",
     "TokenTransformer",
     "VectorizedLinearClassifier",

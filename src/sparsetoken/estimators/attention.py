@@ -37,7 +37,7 @@ class TokenOrder(CrossFitted):
 
     progress: bool
 
-    def top_tokens(self, X: Any, k: int = 1, mask: Any = None) -> list[np.ndarray]:
+    def top_tokens(self, X: Any, k: int = 1) -> list[np.ndarray]:
         """Return the positions of the k tokens that count most in each bag, the first the most.
 
         Bags of fewer than k tokens give all of them.
@@ -51,7 +51,7 @@ class TokenOrder(CrossFitted):
         QueryWarning
             If attention is off for all classes: the order of tokens tells nothing.
         """
-        k, bags = integer("k", k, 1), self._read(X, mask)
+        k, bags = integer("k", k, 1), self._read(X)
         if self._off():
             warnings.warn(self.summary(), QueryWarning, stacklevel=2)
         scores = self._token_scores(bags)
@@ -131,9 +131,9 @@ class Attention(TokenOrder, ReadoutEstimator):
         pooled = [_pooled(products, s, bags) for products, s in columns]
         return self._moved(np.stack(pooled, axis=1), bags)
 
-    def attention_weights(self, X: Any, mask: Any = None) -> list[np.ndarray]:
+    def attention_weights(self, X: Any) -> list[np.ndarray]:
         """Return the weight of each token, softmax(s <x_l, w>): they add up to 1 in each bag."""
-        bags = self._read(X, mask)
+        bags = self._read(X)
         return self._per_bag(self._weights(bags.nonempty), bags)
 
     def _weights(self, bags: Bags) -> Float[np.ndarray, "N K"]:
@@ -184,7 +184,7 @@ class AttentionClassifier(Attention, BaseBagClassifier):
         A smooth one: logistic, square or squared_hinge.
     n_folds : int
         Folds of the cross-fitting; fewer if a class has fewer bags.
-    standardize, class_weight, n_tokens
+    standardize, class_weight
         As for `PooledClassifier`.
     random_state : int, RandomState or None
         Of the folds. Two fits with the default are equal.
@@ -228,7 +228,6 @@ class AttentionClassifier(Attention, BaseBagClassifier):
         n_folds: int = 8,
         standardize: bool = True,
         class_weight: ClassWeight = None,
-        n_tokens: int | None = None,
         random_state: RandomState = 0,
         progress: bool = True,
     ) -> None:
@@ -238,6 +237,5 @@ class AttentionClassifier(Attention, BaseBagClassifier):
         self.n_folds = n_folds
         self.standardize = standardize
         self.class_weight = class_weight
-        self.n_tokens = n_tokens
         self.random_state = random_state
         self.progress = progress

@@ -60,8 +60,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
         it; ``auto`` is 0.5. ``{"sensitivity": 0.95}`` takes the largest at which such a share of
         the training bags of the second class, each when it is held out, is found. For other aims
         there is `sklearn.model_selection.TunedThresholdClassifierCV`.
-    n_tokens, progress
-        As for `AttentionClassifier`.
+    progress : bool
+        Whether a fit of more than two seconds shows its progress.
     n_folds : int
         Folds for the query of attention and for your own members.
     random_state : int, RandomState or None
@@ -140,7 +140,6 @@ class BagClassifier(BagStack, BaseBagClassifier):
         members: Sequence[tuple[str, Any]] = (),
         class_weight: ClassWeight = None,
         n_folds: int = 8,
-        n_tokens: int | None = None,
         random_state: RandomState = 0,
         progress: bool = True,
         threshold: Threshold = "auto",
@@ -149,7 +148,6 @@ class BagClassifier(BagStack, BaseBagClassifier):
         self.class_weight = class_weight
         self.threshold = threshold
         self.n_folds = n_folds
-        self.n_tokens = n_tokens
         self.random_state = random_state
         self.progress = progress
 
@@ -168,11 +166,11 @@ class BagClassifier(BagStack, BaseBagClassifier):
             self.threshold_ = threshold_of(self.threshold, chances, targets.weight[second])
         return doubts
 
-    def predict(self, X: Any, mask: Any = None) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """Return the class of each bag, an array of shape (n,): see `threshold`."""
         if isinstance(self.threshold, str):
-            return super().predict(X, mask)
-        chances = self.predict_proba(X, mask)[:, 1]
+            return super().predict(X)
+        chances = self.predict_proba(X)[:, 1]
         return self.classes_[(chances >= self.threshold_).astype(int)]
 
     def _fit_weighted(self, bags: Bags, targets: Targets) -> list[str]:
@@ -235,7 +233,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         return super()._scores(bags).astype(bags.dtype, copy=False)
 
-    def predict_token_proba(self, X: Any, mask: Any = None) -> list[np.ndarray]:
+    def predict_token_proba(self, X: Any) -> list[np.ndarray]:
         """Return the probability of each token that it makes its bag one of the second class.
 
         Tokens do so independently, token l with the odds p_l / (1 - p_l), p_l = c / (1 +
@@ -251,7 +249,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         -------
         list of arrays of shape (L_i,), or (L_i, n_classes) for more than two classes
         """
-        bags = self._read(X, mask)
+        bags = self._read(X)
         scores = self._token_scores(bags).astype(np.float64)
         chances = np.zeros_like(scores)
         if not len(scores):  # of bags without a token

@@ -23,7 +23,6 @@ from sparsetoken.estimators.stack import BagStack, Found, Kinds, best_form
 class _Part(BaseBagRegressor):
     """A regressor of one pooling, with the default parameters of the classifier."""
 
-    n_tokens = None
     temperature: float | Auto = "auto"
     n_folds = 8
     n_estimators = 100
@@ -66,7 +65,7 @@ class BagRegressor(BagStack, BaseBagRegressor):
     members : sequence of (name, regressor)
         Regressors of one's own beside these, with `fit` and `predict` for `Bags`, as the members
         of `BagClassifier`.
-    n_folds, n_tokens, random_state, progress
+    n_folds, random_state, progress
         As for `BagClassifier`.
 
     Attributes
@@ -112,13 +111,11 @@ class BagRegressor(BagStack, BaseBagRegressor):
         self,
         members: Sequence[tuple[str, Any]] = (),
         n_folds: int = 8,
-        n_tokens: int | None = None,
         random_state: RandomState = 0,
         progress: bool = True,
     ) -> None:
         self.members = members
         self.n_folds = n_folds
-        self.n_tokens = n_tokens
         self.random_state = random_state
         self.progress = progress
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sparsetoken.bags import Bags, LeakWarning, as_bags, find_leaks
+from sparsetoken.bags import Bags, LeakWarning, find_leaks
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.bags.labels import read_labels
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, real
@@ -26,14 +26,11 @@ from sparsetoken.estimators.inputs import (
     EmptyBagWarning,
     PaddingWarning,
     QueryWarning,
-    TableWarning,
     TakesBags,
     all_or_nothing,
     check_magnitude,
-    is_table,
     read_bags,
     told_padding,
-    told_table,
 )
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.numerics.threads import one_thread
@@ -53,7 +50,6 @@ def auto_or_positive(name: str, value: Any) -> float | Auto:
 class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     """An estimator of one label or number for each bag; the classes below it fit scores."""
 
-    n_tokens: int | None
     n_bags_: float
     empty_score_: Float[np.ndarray, " K"]
     intercept_: Float[np.ndarray, " K"]
@@ -63,18 +59,10 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     standardize: bool = True
 
     def _sizes(self) -> dict[str, int]:
-        return {"d": self.n_features_in_ // (self.n_tokens or 1), "K": len(self._names())}
+        return {"d": self.n_features_in_, "K": len(self._names())}
 
     @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        groups: Any = None,
-        mask: Any = None,
-    ) -> Self:
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit to bags and one label or number each.
 
         Parameters
@@ -92,9 +80,6 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
             other, and new bags are of new groups. All that the fit chooses by bags that are left
             out, and all that it says of them, then leaves whole groups out. By default bags are
             taken as independent of one another.
-        mask : bool array of shape (n, L), optional
-            True where there is a token and False where there is padding, for an array of shape
-            (n, L, d).
 
         Warns
         -----
@@ -103,8 +88,6 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
             nearly the same: see `sparsetoken.bags.find_leaks`.
         PaddingWarning
             If bags of one size seem to be filled up with tokens of zeros.
-        TableWarning
-            If X has shape (n, d) and `n_tokens` is not given.
 
         Raises
         ------
@@ -113,12 +96,9 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
             dimensions or lengths do not match, there is one class only, or a parameter is out
             of range. The estimator is then as it was before.
         """
-        bags = read_bags(self, X, reset=True, n_tokens=self.n_tokens, mask=mask)
+        bags = read_bags(self, X, reset=True)
         if padded := told_padding(bags):
             warnings.warn(padded, PaddingWarning, stacklevel=3)
-        told = told_table(bags, y) if is_table(X) else ""
-        if told and self.n_tokens is None:
-            warnings.warn(told, TableWarning, stacklevel=3)
         targets = self._targets(bags, y, sample_weight, groups)
         self.n_bags_ = float(targets.weight.sum())
         self.empty_score_ = targets.in_units(np.array(targets.constants))
@@ -165,13 +145,13 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
         """Return what each column of scores stands for."""
         return ["y"]
 
-    def _read(self, X: Any, mask: Any = None) -> Bags:
+    def _read(self, X: Any) -> Bags:
         check_is_fitted(self)
-        return read_bags(self, X, reset=False, n_tokens=self.n_tokens, mask=mask, empty=True)
+        return read_bags(self, X, reset=False, empty=True)
 
-    def _scores_of(self, X: Any, mask: Any) -> Float[np.ndarray, "n K"]:
+    def _scores_of(self, X: Any) -> Float[np.ndarray, "n K"]:
         """Return the scores of bags in any form, of which some may be without a token."""
-        return _numbers(self._or_constant(self._read(X, mask), self._scores, self.empty_score_))
+        return _numbers(self._or_constant(self._read(X), self._scores, self.empty_score_))
 
     def _or_constant(
         self, bags: Bags, values_of: Callable[[Bags], np.ndarray], constant: np.ndarray
@@ -250,25 +230,23 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
         names: list[Any] = self.classes_.tolist()
         return names[1:] if len(names) == 2 else names
 
-    def decision_function(self, X: Any, mask: Any = None) -> np.ndarray:
+    def decision_function(self, X: Any) -> np.ndarray:
         """Return scores (n,) of the second class, or (n, n_classes) for more than two."""
-        scores = self._scores_of(X, mask)
+        scores = self._scores_of(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: Any, mask: Any = None) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """Return the class of the largest score, an array of shape (n,)."""
-        scores = self.decision_function(X, mask)
+        scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on bags and labels, a number in [0, 1]."""
         y = read_labels(y)
-        return super().score(
-            X if mask is None else as_bags(X, mask, empty=True), y, _floats(sample_weight)
-        )
+        return super().score(X, y, _floats(sample_weight))
 
     @available_if(_logistic)
-    def predict_proba(self, X: Any, mask: Any = None) -> Float[np.ndarray, "n K"]:
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "n K"]:
         """Return probabilities (n, n_classes), for the logistic loss only.
 
         Of a model of n bags they are (n p + 1) / (n + 2), p = 1 / (1 + exp(-score)): n bags
@@ -276,7 +254,7 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
         of one against the rest, divided by the sum of those of all classes. It is averaged with 1/K
         so that no class is surer than (n + 1) / (n + 2); all others together have 1 / (n + 2).
         """
-        return self._probabilities(self._scores_of(X, mask))
+        return self._probabilities(self._scores_of(X))
 
     def _probabilities(self, scores: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n C"]:
         n, K = self.n_bags_, len(self.classes_)
@@ -301,16 +279,14 @@ class BaseBagRegressor(RegressorMixin, BagEstimator):
     def _targets(self, bags: Bags, y: Any, sample_weight: Any, groups: Any) -> Targets:
         return read_numbers(bags, y, sample_weight, groups)
 
-    def predict(self, X: Any, mask: Any = None) -> Float[np.ndarray, " n"]:
+    def predict(self, X: Any) -> Float[np.ndarray, " n"]:
         """Return the number predicted for each bag, an array of shape (n,)."""
-        return self._scores_of(X, mask)[:, 0]
+        return self._scores_of(X)[:, 0]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 on bags and numbers, at most 1: the share of the variance predicted."""
         y = as_floats(y, np.float64, "y")
-        return super().score(
-            X if mask is None else as_bags(X, mask, empty=True), y, _floats(sample_weight)
-        )
+        return super().score(X, y, _floats(sample_weight))
 
 
 class ReadoutEstimator(BagEstimator):

@@ -155,7 +155,7 @@ class PooledForestClassifier(PooledForest, BaseBagClassifier):
     n_estimators : int
         Trees. Each is fitted to a bootstrap sample of at most 1000 bags, and each split is the
         best of the square root of all features.
-    class_weight, n_tokens
+    class_weight
         As for `PooledClassifier`.
     random_state : int, RandomState or None
         Of samples and features. Two fits with the default are equal.
@@ -200,10 +200,8 @@ class PooledForestClassifier(PooledForest, BaseBagClassifier):
         self,
         n_estimators: int = 100,
         class_weight: ClassWeight = None,
-        n_tokens: int | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.n_estimators = n_estimators
         self.class_weight = class_weight
-        self.n_tokens = n_tokens
         self.random_state = random_state

@@ -15,8 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.convert import is_list_of_bags
-from sparsetoken.bags.labels import listed
-from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.declared import MISSING
 
 P = ParamSpec("P")
@@ -46,7 +45,8 @@ class TakesBags:
 class PaddingWarning(UserWarning):
     """Bags seem to be filled up with zeros, which count as tokens.
 
-    Give a mask, or silence it with ``warnings.simplefilter("ignore", PaddingWarning)``.
+    Give ``as_bags(X, mask)``, or silence it with ``warnings.simplefilter("ignore",
+    PaddingWarning)``.
     """
 
 
@@ -63,28 +63,6 @@ class QueryWarning(UserWarning):
 
     Silence it with ``warnings.simplefilter("ignore", QueryWarning)``.
     """
-
-
-class TableWarning(UserWarning):
-    """An array of shape (n, d) is taken as n bags of one token each.
-
-    Silence it with ``warnings.simplefilter("ignore", TableWarning)``, or give X[:, None, :].
-    """
-
-
-def told_table(bags: Bags, y: Any) -> str:
-    """Return what a table is taken for, or refuse it where it has not as many rows as labels."""
-    n, d = bags.tokens.shape
-    shape = listed(y, "y").shape[:1]
-    if shape and shape[0] != len(bags):
-        got = f"a table of {len(bags)} rows and {shape[0]} labels"
-        remedy = "Rows that are tokens of bags go through from_long(tokens, bag_ids) first."
-        raise InvalidInput("X", "one bag of one token in each row of a table", got, remedy)
-    return (
-        f"X of shape ({n}, {d}) is taken as {n} bags of one token each, among which nothing can "
-        "be pooled. Several tokens are an array (n, L, d), a list of arrays (L_i, d), rows with "
-        "from_long(X, bag_ids), or flattened rows with n_tokens=L."
-    )
 
 
 def all_or_nothing(
@@ -108,15 +86,7 @@ def all_or_nothing(
     return whole
 
 
-def read_bags(
-    estimator: BaseEstimator,
-    X: Any,
-    *,
-    reset: bool,
-    n_tokens: int | None = None,
-    mask: Any = None,
-    empty: bool = False,
-) -> Bags:
+def read_bags(estimator: BaseEstimator, X: Any, *, reset: bool, empty: bool = False) -> Bags:
     """Read the input of an estimator, and set or check ``n_features_in_``.
 
     A table of shape (n, d) is checked as scikit-learn checks tables, names of columns included. All
@@ -130,10 +100,6 @@ def read_bags(
     X : any form of bags
     reset : bool
         True in fit; False later, where another d than that of fit is refused.
-    n_tokens : int, optional
-        Tokens in each row of a table; ``n_features_in_`` is then n_tokens * d.
-    mask : bool array of shape (n, L), optional
-        True where there is a token, for arrays of shape (n, L, d).
     empty : bool
         Whether bags may be without a token.
 
@@ -145,11 +111,7 @@ def read_bags(
     """
     if X is None:
         raise InvalidInput("X", "bags", None)
-    if n_tokens is not None:
-        n_tokens = integer("n_tokens", n_tokens, 1)
     table, name = is_table(X), type(estimator).__name__
-    if table and mask is not None:
-        raise InvalidInput("mask", "None for a table", type(mask).__name__, "X has no tokens.")
     if table:
         kinds = [np.float64, np.float32]
         try:
@@ -157,23 +119,17 @@ def read_bags(
         except OverflowError as error:
             got = f"others: {error}"
             raise InvalidInput("X", "a table of real numbers", got) from None
-        if not reset and n_tokens is None and estimator._fitted_to_many_tokens:
+        if not reset and estimator._fitted_to_many_tokens:
             legal = f"bags of several tokens, as {name} was fitted on"
             got = f"an array of shape {X.shape}, {len(X)} bags of one token each"
             raise InvalidInput("X", legal, got, "One bag is X[None], several with ids from_long.")
-        bags = as_bags(X, n_tokens=n_tokens)
+        bags = as_bags(X)
     else:
-        bags = as_bags(X, mask, empty=empty)
-        if n_tokens is not None and (bags.nonempty.sizes != n_tokens).any():
-            legal = f"bags of n_tokens = {n_tokens} tokens"
-            sizes = f"{bags.sizes.min()} to {bags.sizes.max()} tokens"
-            remedy = "n_tokens is for flattened tables: leave it out."
-            raise InvalidInput("X", legal, sizes, remedy)
-        each = n_tokens or 1
+        bags = as_bags(X, empty=empty)
         if reset:
-            estimator.n_features_in_ = each * bags.dimension
-        elif each * bags.dimension != estimator.n_features_in_:
-            legal = f"bags of d = {estimator.n_features_in_ // each}, as {name} was fitted on"
+            estimator.n_features_in_ = bags.dimension
+        elif bags.dimension != estimator.n_features_in_:
+            legal = f"bags of d = {estimator.n_features_in_}, as {name} was fitted on"
             raise InvalidInput("X", legal, f"d = {bags.dimension}")
         bags = _by_name(estimator, bags, reset)
     if reset:
@@ -195,7 +151,6 @@ def _by_name(estimator: BaseEstimator, bags: Bags, reset: bool) -> Bags:
             estimator.feature_names_in_ = np.array(given, dtype=object)
         return bags
     fitted = list(getattr(estimator, "feature_names_in_", places))
-    fitted = fitted if len(fitted) == len(places) else places  # those of a flattened table
     if bags.feature_names is not None and set(given) == set(fitted):
         return bags.only(fitted)
     name = type(estimator).__name__
@@ -242,7 +197,7 @@ def told_padding(bags: Bags) -> str:
         return ""
     return (
         f"{count} of {len(bags)} bags end in tokens of zeros, which count as tokens. If they are "
-        "padding, give mask=, True where there is a token."
+        "padding, give as_bags(X, mask), with a mask that is True where there is a token."
     )
 
 

@@ -89,8 +89,6 @@ class PooledClassifier(Pooled, BaseBagClassifier):
         ``coef_`` acts on the tokens as given.
     class_weight : dict, "balanced" or None
         Weights of the classes; ``balanced`` lets each class count as much as any other.
-    n_tokens : int, optional
-        Tokens in each row of a 2-D input; by default a row is one token.
 
     Attributes
     ----------
@@ -110,7 +108,7 @@ class PooledClassifier(Pooled, BaseBagClassifier):
     empty_score_ : array of shape (K,)
         The score of a bag without a token: log odds of class rates, or the mean of a regressor.
     n_features_in_ : int
-        d, or n_tokens * d.
+        d.
 
     See Also
     --------
@@ -137,14 +135,12 @@ class PooledClassifier(Pooled, BaseBagClassifier):
         loss: Loss | str = "logistic",
         standardize: bool = True,
         class_weight: ClassWeight = None,
-        n_tokens: int | None = None,
     ) -> None:
         self.pool = pool
         self.ridge = ridge
         self.loss = loss
         self.standardize = standardize
         self.class_weight = class_weight
-        self.n_tokens = n_tokens
 
 
 class VectorizedLinearClassifier(Pooled, BaseBagClassifier):
@@ -159,7 +155,7 @@ class VectorizedLinearClassifier(Pooled, BaseBagClassifier):
         the scores are then shrunk and their threshold moved as in `PooledClassifier`.
     standardize : bool
         Whether each column at each position is scaled to mean 0 and variance 1 for the fit.
-    loss, class_weight, n_tokens
+    loss, class_weight
         As for `PooledClassifier`.
 
     Attributes
@@ -195,13 +191,11 @@ class VectorizedLinearClassifier(Pooled, BaseBagClassifier):
         loss: Loss | str = "logistic",
         standardize: bool = True,
         class_weight: ClassWeight = None,
-        n_tokens: int | None = None,
     ) -> None:
         self.ridge = ridge
         self.loss = loss
         self.standardize = standardize
         self.class_weight = class_weight
-        self.n_tokens = n_tokens
 
     def _sizes(self) -> dict[str, int]:
         sizes = super()._sizes()

@@ -27,7 +27,7 @@ class NoisyOrClassifier(CrossFitted, BaseBagClassifier):
     ----------
     n_folds : int
         Folds of the cross-validation that chooses the ridge and fits a and b.
-    class_weight, n_tokens
+    class_weight
         As for `PooledClassifier`.
     random_state : int, RandomState or None
         Of the folds. Two fits with the default are equal.
@@ -76,12 +76,10 @@ class NoisyOrClassifier(CrossFitted, BaseBagClassifier):
         self,
         n_folds: int = 8,
         class_weight: ClassWeight = None,
-        n_tokens: int | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.n_folds = n_folds
         self.class_weight = class_weight
-        self.n_tokens = n_tokens
         self.random_state = random_state
 
     def _fit_tasks(

@@ -79,7 +79,7 @@ class PrototypeClassifier(Prototypes, BaseBagClassifier):
     n_folds : int
         Folds of left-out scores, by which probabilities are calibrated; fewer if a class has fewer
         bags. The prototypes of a fold are left out with its bags.
-    class_weight, n_tokens
+    class_weight
         As for `PooledClassifier`.
     random_state : int, RandomState or None
         Of prototypes and folds. Two fits with the default are equal.
@@ -126,13 +126,11 @@ class PrototypeClassifier(Prototypes, BaseBagClassifier):
         n_prototypes: int = 200,
         n_folds: int = 8,
         class_weight: ClassWeight = None,
-        n_tokens: int | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.n_prototypes = n_prototypes
         self.n_folds = n_folds
         self.class_weight = class_weight
-        self.n_tokens = n_tokens
         self.random_state = random_state
 
 

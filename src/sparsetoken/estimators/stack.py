@@ -328,7 +328,7 @@ class BagStack(TokenOrder):
             return self.normal_scores_.transform(bags)
         return bags
 
-    def member_scores(self, X: Any, mask: Any = None) -> np.ndarray:
+    def member_scores(self, X: Any) -> np.ndarray:
         """Return the score of each bag by each member, also by those without weight.
 
         Returns
@@ -337,7 +337,7 @@ class BagStack(TokenOrder):
             In the order of `member_names_`: log odds of two classes, logarithms of the
             probabilities of more, predictions of a regressor.
         """
-        every = self._read(X, mask)
+        every = self._read(X)
         names = self.member_names_
         scores = self._or_constant(
             every,
@@ -346,7 +346,7 @@ class BagStack(TokenOrder):
         )
         return scores[:, :, 0] if scores.shape[2] == 1 else scores
 
-    def contributions(self, X: Any, mask: Any = None) -> np.ndarray:
+    def contributions(self, X: Any) -> np.ndarray:
         """Return what each member adds to the score of each bag: its weight times its score.
 
         Returns
@@ -354,18 +354,18 @@ class BagStack(TokenOrder):
         array of shape (n, M), or (n, M, n_classes) for more than two classes
             In the order of `member_names_`. Their sum and `intercept_` are the score.
         """
-        scores = self.member_scores(X, mask)
+        scores = self.member_scores(X)
         weights = self.weights_[:, 0] if scores.ndim == 2 else self.weights_
         # A member without weight may have scores that are not finite.
         return weights * np.where(weights > 0, scores, 0.0)
 
-    def attention_weights(self, X: Any, mask: Any = None) -> list[np.ndarray]:
+    def attention_weights(self, X: Any) -> list[np.ndarray]:
         """Return the weight of each token in its bag: arrays (L_i,), or (L_i, n_classes).
 
         They are those of the member with attention that has most weight. Where none has any, all
         tokens have the same.
         """
-        every = self._read(X, mask)
+        every = self._read(X)
         bags = every.nonempty
         weights = np.repeat(1 / bags.sizes, bags.sizes)[:, None] * np.ones(len(self._names()))
         if name := self._attention():

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import abc
-from typing import Annotated, Any, Literal, Protocol, Self, get_args, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import issparse
-from sklearn import get_config
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -19,9 +18,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.labels import read_labels
-from sparsetoken.base.validation import InvalidInput, choice, integer
+from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.estimators.base import RandomState
-from sparsetoken.estimators.declared import MISSING
 from sparsetoken.estimators.fitting.standard_tokens import chunks
 from sparsetoken.estimators.inputs import (
     TakesBags,
@@ -30,8 +28,6 @@ from sparsetoken.estimators.inputs import (
     is_table,
     read_bags,
 )
-
-Table = Literal["default", "pandas", "polars"]
 
 
 @runtime_checkable
@@ -45,22 +41,6 @@ class Transforming(Protocol):
 class TokenOutput(TakesBags, abc.ABC):
     """A transformer of tokens whose output is `Bags`, or a table if the input was one."""
 
-    _sklearn_output_config: Annotated[dict[str, Table], MISSING]
-
-    def set_output(self, *, transform: Table | None = None) -> Self:
-        """Say what a table comes out as; bags come out as `Bags` whatever is said.
-
-        Parameters
-        ----------
-        transform : str, optional
-            ``default`` for an array, ``pandas`` or ``polars``; None leaves it as it is.
-        """
-        if transform is not None:
-            # The name under which scikit-learn's clone keeps it.
-            kept: Any = choice("transform", transform, get_args(Table))
-            self._sklearn_output_config = {"transform": kept}
-        return self
-
     def transform(self, X: Any) -> Any:
         """Return the bags, or the table, with transformed tokens; float32 tokens stay float32."""
         check_is_fitted(self)
@@ -70,19 +50,7 @@ class TokenOutput(TakesBags, abc.ABC):
             named = bags.feature_names is not None
             names = list(self.get_feature_names_out()) if named else None  # type: ignore[attr-defined]
             return bags.with_tokens(tokens, names)
-        own = getattr(self, "_sklearn_output_config", {})
-        table = own.get("transform", get_config()["transform_output"])
-        if table == "default":
-            return tokens
-        names = list(self.get_feature_names_out())  # type: ignore[attr-defined]
-        if table == "polars":
-            import polars as pl
-
-            return pl.DataFrame(tokens, schema=names, orient="row")
-        import pandas as pd
-
-        index = X.index if isinstance(X, pd.DataFrame) else None
-        return pd.DataFrame(tokens, columns=names, index=index)
+        return tokens
 
     @abc.abstractmethod
     def _transformed(self, tokens: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:
