@@ -72,7 +72,7 @@ def forest(random_state: int) -> Pipeline:
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "bag": lambda seed: st.BagClassifier(random_state=seed, progress=False),
-    "attention": lambda seed: st.AttentionClassifier(random_state=seed, progress=False),
+    "attention": lambda seed: st.AttentionClassifier(random_state=seed),
     "pooled": lambda seed: PooledClassifier(),
     "mean, logistic": functools.partial(logistic, "mean"),
     "max, logistic": functools.partial(logistic, "max"),

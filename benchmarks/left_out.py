@@ -33,7 +33,7 @@ Drawn = tuple[np.ndarray, np.ndarray]
 DRAWS, BAGS, NEW = 4, 200, 4000
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "pooled": PooledClassifier,
-    "attention": lambda: AttentionClassifier(progress=False),
+    "attention": lambda: AttentionClassifier(),
     "bag": lambda: st.BagClassifier(progress=False),
 }
 PATIENTS, EACH = 30, 4

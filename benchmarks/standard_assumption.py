@@ -98,7 +98,7 @@ def main() -> None:
             TokenTransformer(FunctionTransformer(with_squares)), NoisyOrClassifier()
         ),
         **{str(model): model for model in OTHERS},
-        "AttentionClassifier": st.AttentionClassifier(progress=False),
+        "AttentionClassifier": st.AttentionClassifier(),
         "BagClassifier": st.BagClassifier(progress=False),
     }
     rows = []

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparsetoken import BagClassifier, BagRegressor
-from sparsetoken.estimators import PooledForestClassifier
+from sparsetoken.estimators import PooledForestClassifier, bag_classifier
+from sparsetoken.estimators.bag_regressor import ForestRegressor
 
 
 @contextlib.contextmanager
@@ -15,6 +15,6 @@ def few_trees() -> Iterator[None]:
     """A tenth of the trees of an average, which take most of the time of a small fit."""
     few = functools.partial(PooledForestClassifier, n_estimators=10)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BagClassifier, "_kinds", BagClassifier._kinds._replace(forest=few))
-        patch.setattr(BagRegressor._kinds.forest, "n_estimators", 10)
+        patch.setattr(bag_classifier, "PooledForestClassifier", few)
+        patch.setattr(ForestRegressor, "n_estimators", 10)
         yield

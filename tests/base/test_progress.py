@@ -148,10 +148,11 @@ def test_a_terminal_shows_what_takes_longer_than_the_delay(delay, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")  # of noise, rightly
-def test_a_fit_counts_the_fits_of_all_classes(bars):
+def test_a_fit_counts_its_members(bars):
     X, y = np.random.default_rng(0).standard_normal((60, 4, 3)), np.arange(60) % 3
-    st.AttentionClassifier().fit(X, y)
-    st.AttentionClassifier(progress=False).fit(X, y)
+    for progress in (True, False):
+        st.BagClassifier(progress=progress).fit(X, y)
     ((what, total, done),) = counts(bars)
-    assert (what, total) == ("fits", 3)
-    assert done == pytest.approx(3)
+    # Trees, mean tokens, maxima, attention, deviations and prototypes.
+    assert (what, total) == ("fits", 6)
+    assert done == pytest.approx(6)

@@ -27,7 +27,7 @@ def saved(tmp_path_factory):
     y = np.arange(45) % 3
     X = rng.standard_normal((45, 5, 4))
     X[np.arange(45), 2, y] += 2.0
-    model = AttentionClassifier(progress=False).fit(X, names := np.array(list("abc"))[y])
+    model = AttentionClassifier().fit(X, names := np.array(list("abc"))[y])
     save(model, folder / "model.skops")
     np.savez(folder / "bags.npz", X=X, y=names)
     return folder, model, X, names
@@ -56,7 +56,7 @@ def test_the_auc_of_three_classes_is_that_of_scikit_learn(saved):
     assert json.loads(said.stdout)["auc"] is None
     assert "No AUC and average precision" in said.stderr
     assert "there is none of c" in said.stderr
-    save(AttentionClassifier(loss="square", progress=False).fit(X, names), folder / "square.skops")
+    save(AttentionClassifier(loss="square").fit(X, names), folder / "square.skops")
     said = run("score", folder / "square.skops", folder / "bags.npz")
     assert said.exit_code == 0
     assert "of probabilities, which MODEL does not give" in said.stderr

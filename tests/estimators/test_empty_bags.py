@@ -71,7 +71,7 @@ def test_a_mask_without_a_token(draw) -> None:
     array = bags.to_array()
     mask = array.mask.copy()
     mask[3] = False
-    weighted = AttentionClassifier(class_weight={0: 1.0, 1: 9.0}, progress=False)
+    weighted = AttentionClassifier(class_weight={0: 1.0, 1: 9.0})
     model = weighted.fit(array.array, y)
     masked = as_bags(array.array, mask, empty=True)
     with pytest.warns(EmptyBagWarning, match="1 of 60 bags have no token, such as bag 3"):

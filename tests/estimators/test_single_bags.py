@@ -72,7 +72,7 @@ def test_a_class_of_one_bag_trains(counts: tuple[int, ...], grouped: bool) -> No
 
 def test_attention_alone() -> None:
     X, y = _bags((15, 15, 1))
-    model = AttentionClassifier(progress=False).fit(X, y)
+    model = AttentionClassifier().fit(X, y)
     assert model.score(X[y < 2], y[y < 2]) >= 0.9
 
 

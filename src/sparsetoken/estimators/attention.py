@@ -12,30 +12,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_log_mean_exp, segment_mean, segment_softmax
-from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import integer
 from sparsetoken.estimators.base import (
     Auto,
     BaseBagClassifier,
     ClassWeight,
+    CrossFitted,
     RandomState,
     ReadoutEstimator,
     auto_or_positive,
 )
-from sparsetoken.estimators.cross_fitted import CrossFitted
 from sparsetoken.estimators.declared import NOT_FINITE
-from sparsetoken.estimators.fitting.attention import AttentionFit, attend
 from sparsetoken.estimators.fitting.linear_fit import require_smooth
-from sparsetoken.estimators.fitting.targets import Targets
-from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.inputs import QueryWarning
 from sparsetoken.losses import Loss
 
 
 class TokenOrder(CrossFitted):
     """Finds and ranks the tokens of each bag by a score of each token."""
-
-    progress: bool
 
     def top_tokens(self, X: Any, k: int = 1) -> list[np.ndarray]:
         """Return the positions of the k tokens that count most in each bag, the first the most.
@@ -81,31 +76,22 @@ class Attention(TokenOrder, ReadoutEstimator):
     gain_: Annotated[Float[np.ndarray, " K"], NOT_FINITE]
     token_range_: Float[np.ndarray, "2 K"]
 
-    def _fit_tasks(
-        self, tasks: list[Task], targets: Targets, fits: list[AttentionFit] | None = None
-    ) -> list[str]:
-        """Fit, or take the fits that are known."""
-        bags, fits = tasks[0].bags, self._attended(tasks, targets) if fits is None else fits
-        self._keep_readouts([fit.readout for fit in fits], tasks[0].tokens, targets)
-        self.exponent_ = np.array([fit.exponent / targets.scale for fit in fits], bags.dtype)
+    def _fit(self, training: Training) -> list[str]:
+        require_smooth(training.loss)
+        temperature = auto_or_positive("temperature", self.temperature)
+        bags, several = training.bags, bool(training.bags.sizes.max() > 1)
+        training, _, _ = self._in_folds(training, needed=several)
+        given = not isinstance(temperature, str)
+        fits = training.attended(temperature) if given else training.attention
+        self._keep_readouts([fit.readout for fit in fits], training)
+        scale = training.targets.scale
+        self.exponent_ = np.array([fit.exponent / scale for fit in fits], bags.dtype)
         self.sharpness_ = np.array([fit.sharpness for fit in fits])
         self.gain_ = np.array([fit.gain for fit in fits])
         products = bags.tokens @ self.coef_.T
         self.token_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
         gains = zip(self._names(), self.gain_.tolist(), strict=True)
-        several = bags.sizes.max() > 1
         return [self._no_gain(*one) for one in gains if several and not one[1] > 1]
-
-    def _attended(self, tasks: list[Task], targets: Targets) -> list[AttentionFit]:
-        require_smooth(tasks[0].loss)
-        temperature = auto_or_positive("temperature", self.temperature)
-        folds, _ = self._folds(targets, needed=tasks[0].bags.sizes.max() > 1)
-        fits = []
-        with progress_of("fits", len(tasks), self.progress) as done:
-            for task in tasks:
-                fits.append(attend(task, folds, temperature))
-                done()
-        return fits
 
     def _no_gain(self, name: Any, gain: float) -> str:
         return (
@@ -188,8 +174,6 @@ class AttentionClassifier(Attention, BaseBagClassifier):
         As for `PooledClassifier`.
     random_state : int, RandomState or None
         Of the folds. Two fits with the default are equal.
-    progress : bool
-        Whether a fit of more than two seconds shows its progress.
 
     Attributes
     ----------
@@ -229,7 +213,6 @@ class AttentionClassifier(Attention, BaseBagClassifier):
         standardize: bool = True,
         class_weight: ClassWeight = None,
         random_state: RandomState = 0,
-        progress: bool = True,
     ) -> None:
         self.temperature = temperature
         self.ridge = ridge
@@ -238,4 +221,3 @@ class AttentionClassifier(Attention, BaseBagClassifier):
         self.standardize = standardize
         self.class_weight = class_weight
         self.random_state = random_state
-        self.progress = progress

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_expit, log_softmax, softmax
+from scipy.special import softmax
 from sklearn.dummy import DummyClassifier
 
 from sparsetoken.bags import Bags
@@ -15,17 +16,14 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomState
 from sparsetoken.estimators.declared import NOT_FINITE
-from sparsetoken.estimators.fitting.stacking import MultinomialRisk, Risk, temperature
-from sparsetoken.estimators.fitting.targets import Targets, effective_weights, of_classes
-from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.fitting.targets import effective_weights, of_classes
 from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
+from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.linear import PooledClassifier
 from sparsetoken.estimators.prototypes import PrototypeClassifier
-from sparsetoken.estimators.stack import BagStack, Found, Kinds, Member, best_form
+from sparsetoken.estimators.stack import BagStack, best_form
 from sparsetoken.estimators.thresholds import Threshold, check_threshold, threshold_of
-
-LEAST = 1e-6  # probability that a member of a user is taken to give at least
 
 
 class BagClassifier(BagStack, BaseBagClassifier):
@@ -126,14 +124,6 @@ class BagClassifier(BagStack, BaseBagClassifier):
     token_ceiling_: Float[np.ndarray, "K A"]
     token_rate_: Float[np.ndarray, " K"]
     threshold_: Annotated[float, NOT_FINITE]
-    _kinds = Kinds(
-        PooledClassifier,
-        AttentionClassifier,
-        PooledForestClassifier,
-        DummyClassifier,
-        PrototypeClassifier,
-    )
-    _method = "predict_proba"
 
     def __init__(
         self,
@@ -156,15 +146,68 @@ class BagClassifier(BagStack, BaseBagClassifier):
             raise InvalidInput("threshold_ of BagClassifier", "a number", self.threshold_)
         return super()._sizes()
 
-    def _fit(self, bags: Bags, targets: Targets) -> list[str]:
+    def _fit(self, training: Training) -> list[str]:
         check_threshold(self.threshold, len(self.classes_))
-        doubts = self._fit_weighted(bags, targets)
+        targets, plain = training.targets, self._without_weights(training)
+        forms = self._average(
+            plain,
+            {
+                "constant": DummyClassifier(),
+                "size": PooledClassifier(),
+                "forest": PooledForestClassifier(),
+                "mean": PooledClassifier(),
+                "maxima": PooledClassifier("max"),
+                "attention": AttentionClassifier(),
+                "statistics": PooledClassifier("statistics"),
+                "prototypes": PrototypeClassifier(),
+            },
+        )
+        self._keep_tokens(forms)
+        self.intercept_ = np.array(targets.constants) - np.array(plain.targets.constants)
+        left_out = self.left_out_scores_ = self.left_out_scores_ + self.intercept_
         self.threshold_ = np.nan
-        if len(self.classes_) == 2 and self.left_out_scores_ is not None:
+        if len(self.classes_) == 2:
             second = targets.number == 1
-            chances = self._probabilities(self.left_out_scores_[second])[:, 1]
+            chances = self._probabilities(left_out[second])[:, 1]
             self.threshold_ = threshold_of(self.threshold, chances, targets.weight[second])
-        return doubts
+        return self._doubts()
+
+    def _without_weights(self, training: Training) -> Training:
+        """Return a training in which weights of two classes do not count.
+
+        They move the log odds and change nothing else, as other rates would (Elkan, 2001). Of more
+        classes they change what the rest of the classes is made of.
+        """
+        targets, classes, number = training.targets, self.classes_, training.targets.number
+        if len(classes) > 2:
+            return training
+        weight = targets.weight.copy()
+        for c in range(2):
+            weight[number == c] = effective_weights(weight[number == c])
+        rates = of_classes(targets.used, weight, classes, number, np.ones(2), targets.groups)
+        return dataclasses.replace(training, targets=rates)
+
+    def _keep_tokens(self, forms: list[Training]) -> None:
+        """Keep the scores of tokens by attention of the form of least left-out loss."""
+        best = best_form(forms)
+        self.orders_normal_scores_ = best > 0
+        tokens, pairs = (
+            forms[best].tokens,
+            zip(forms[best].tasks, forms[best].attention, strict=True),
+        )
+        fits = [token_fit(*one) for one in pairs]
+        coef = tokens.coefficients(np.stack([fit.w for fit in fits]))
+        self.token_coef_ = coef.astype(tokens.bags.dtype)
+        odds_of = np.zeros((4, len(fits), max(len(fit.odds) for fit in fits)))
+        for k, fit in enumerate(fits):
+            offset = tokens.offset(fit.w)
+            for weight, odds in zip(fit.weights.tolist(), fit.odds, strict=True):
+                a, b = odds.coef[0], odds.intercept + odds.coef[0] * offset
+                odds_of[:, k, odds.count] = weight, a, b, odds.ceiling
+        self.token_count_proba_, self.token_slope_ = odds_of[:2]
+        self.token_intercept_, self.token_ceiling_ = odds_of[2:]
+        self.token_rate_ = np.array([fit.rate for fit in fits])
+        self.side_ = np.array([fit.side for fit in fits])
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each bag, an array of shape (n,): see `threshold`."""
@@ -173,62 +216,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
         chances = self.predict_proba(X)[:, 1]
         return self.classes_[(chances >= self.threshold_).astype(int)]
 
-    def _fit_weighted(self, bags: Bags, targets: Targets) -> list[str]:
-        """Fit; weights of two classes move the log odds and change nothing else."""
-        classes, number = self.classes_, targets.number
-        if len(classes) > 2:  # weights change what the rest of the classes is made of
-            return super()._fit(bags, targets)
-        weight = targets.weight.copy()
-        for c in range(2):
-            weight[number == c] = effective_weights(weight[number == c])
-        rates = of_classes(targets.used, weight, classes, number, np.ones(2), targets.groups)
-        doubts = super()._fit(bags, rates)
-        # So do other rates (Elkan, 2001).
-        self.intercept_ = np.array(targets.constants) - np.array(rates.constants)
-        self.left_out_scores_ = self.left_out_scores_ + self.intercept_
-        return doubts
-
-    def _joint(
-        self, scores: Float[np.ndarray, "n K"], temperature: float = 1.0
-    ) -> Float[np.ndarray, "n K"]:
-        """Return log odds of two classes, or the logarithms of the probabilities of more."""
-        if scores.shape[1] == 1:
-            return scores
-        with np.errstate(invalid="ignore"):  # a member of a user may give scores that are not
-            return np.asarray(log_softmax(log_expit(scores) / temperature, axis=1))  # finite
-
-    def _temper(self, members: list[Member], risk: Risk) -> None:
-        """One against the rest is less sure than the classes together, or surer."""
-        super()._temper(members, risk)
-        if isinstance(risk, MultinomialRisk):
-            found = [temperature(self._joint(one.left_out), risk) for one in members[1:]]
-            self.member_temperature_[1:] = found
-
-    def _risk(self, tasks: list[Task], targets: Targets) -> Risk:
-        return (
-            super()._risk(tasks, targets) if len(tasks) == 1 else MultinomialRisk(targets.jointly)
-        )
-
     def _of_classes(self, scores: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n K"]:
         return np.asarray(softmax(scores, axis=1))
-
-    def _keep_token_scores(self, found: list[Found]) -> int:
-        """Take the form of the tokens in which attention has the least left-out loss."""
-        best = best_form(found)
-        task, best_fits = found[best][0][0], [token_fit(*one) for one in found[best]]
-        coef = task.tokens.coefficients(np.stack([fit.w for fit in best_fits]))
-        self.token_coef_ = coef.astype(task.bags.dtype)
-        odds_of = np.zeros((4, len(best_fits), max(len(fit.odds) for fit in best_fits)))
-        for k, fit in enumerate(best_fits):
-            offset = task.tokens.offset(fit.w)
-            for weight, odds in zip(fit.weights.tolist(), fit.odds, strict=True):
-                a, b = odds.coef[0], odds.intercept + odds.coef[0] * offset
-                odds_of[:, k, odds.count] = weight, a, b, odds.ceiling
-        self.token_count_proba_, self.token_slope_ = odds_of[:2]
-        self.token_intercept_, self.token_ceiling_ = odds_of[2:]
-        self.token_rate_ = np.array([fit.rate for fit in best_fits])
-        self.side_ = np.array([fit.side for fit in best_fits])
-        return best
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         return super()._scores(bags).astype(bags.dtype, copy=False)
@@ -261,18 +250,3 @@ class BagClassifier(BagStack, BaseBagClassifier):
             given_count = odds.probabilities(scores[:, k : k + 1], bags.nonempty.sizes)
             chances[:, k] += self.token_count_proba_[k, count] * given_count
         return self._per_bag(np.where(self._silent(), self.token_rate_, chances), bags)
-
-    def _of_user(self, member: Any, bags: Bags) -> Float[np.ndarray, "n K"]:
-        """Return the log odds of the second class, or of each class against the rest."""
-        given = np.asarray(member.predict_proba(bags), float)
-        chances = np.zeros((len(bags), len(self.classes_)))
-        # A fold may lack a class.
-        known = np.isin(self.classes_, getattr(member, "classes_", self.classes_))
-        if given.shape != (len(bags), known.sum()):
-            legal = f"of shape ({len(bags)}, {known.sum()}), a column for each class"
-            name = f"predict_proba of {type(member).__name__}"
-            raise InvalidInput(name, legal, f"shape {given.shape}")
-        chances[:, known] = given
-        chances = np.clip(chances, LEAST, 1 - LEAST)
-        chances = chances[:, 1:] if chances.shape[1] == 2 else chances
-        return np.log(chances / (1 - chances))

@@ -9,15 +9,14 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.dummy import DummyRegressor
 
-from sparsetoken.bags import Bags
 from sparsetoken.estimators.attention import Attention
 from sparsetoken.estimators.base import Auto, BaseBagRegressor, RandomState
-from sparsetoken.estimators.fitting.targets import Targets
-from sparsetoken.estimators.fitting.task import Pool, Task
+from sparsetoken.estimators.fitting.task import Pool
+from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import PooledForest
 from sparsetoken.estimators.linear import Pooled
 from sparsetoken.estimators.prototypes import Prototypes
-from sparsetoken.estimators.stack import BagStack, Found, Kinds, best_form
+from sparsetoken.estimators.stack import BagStack, best_form
 
 
 class _Part(BaseBagRegressor):
@@ -28,7 +27,6 @@ class _Part(BaseBagRegressor):
     n_estimators = 100
     n_prototypes = 200
     random_state: RandomState = 0
-    progress = True
 
 
 class PooledRegressor(Pooled, _Part):
@@ -48,6 +46,9 @@ class ForestRegressor(PooledForest, _Part):
 
 class PrototypeRegressor(Prototypes, _Part):
     """Least squares on similarities to tokens of training bags."""
+
+
+MEMBERS = (PooledRegressor, AttentionRegressor, ForestRegressor, PrototypeRegressor)
 
 
 class BagRegressor(BagStack, BaseBagRegressor):
@@ -98,14 +99,6 @@ class BagRegressor(BagStack, BaseBagRegressor):
     """
 
     range_: Float[np.ndarray, " 2"]
-    _kinds = Kinds(
-        PooledRegressor,
-        AttentionRegressor,
-        ForestRegressor,
-        DummyRegressor,
-        PrototypeRegressor,
-    )
-    _method = "predict"
 
     def __init__(
         self,
@@ -119,23 +112,26 @@ class BagRegressor(BagStack, BaseBagRegressor):
         self.random_state = random_state
         self.progress = progress
 
-    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
-        y = targets.given
+    def _fit(self, training: Training) -> list[str]:
+        y = training.targets.given
         self.range_ = np.array([2 * y.min() - y.max(), 2 * y.max() - y.min()])
-        return super()._fit_tasks(tasks, targets)
-
-    def _joint(
-        self, scores: Float[np.ndarray, "n K"], temperature: float = 1.0
-    ) -> Float[np.ndarray, "n K"]:
-        return np.clip(scores, *self.range_)
-
-    def _keep_token_scores(self, found: list[Found]) -> int:
-        """Take the attention of least left-out loss."""
-        task, fit = found[best := best_form(found)][0]
-        coef = task.tokens.coefficients(fit.directions[:1])
-        self.token_coef_ = coef.astype(task.bags.dtype)
+        forms = self._average(
+            training,
+            {
+                "constant": DummyRegressor(),
+                "size": PooledRegressor(),
+                "forest": ForestRegressor(),
+                "mean": PooledRegressor(),
+                "maxima": PooledRegressor("max"),
+                "attention": AttentionRegressor(),
+                "statistics": PooledRegressor("statistics"),
+                "prototypes": PrototypeRegressor(),
+            },
+        )
+        best = best_form(forms)
+        (fit,), tokens = forms[best].attention, forms[best].tokens
+        self.orders_normal_scores_ = best > 0
+        coef = tokens.coefficients(fit.directions[:1])
+        self.token_coef_ = coef.astype(tokens.bags.dtype)
         self.side_ = np.array([-1 if fit.exponent < 0 else 1])
-        return best
-
-    def _of_user(self, member: Any, bags: Bags) -> Float[np.ndarray, "n 1"]:
-        return np.asarray(member.predict(bags), dtype=float).reshape(len(bags), 1)
+        return self._doubts()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
@@ -17,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from sparsetoken.bags import Bags, LeakWarning, find_leaks
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.bags.labels import read_labels
-from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, real
+from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
 from sparsetoken.estimators.fitting.linear_fit import LinearFit
-from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.stacking import fold_numbers
 from sparsetoken.estimators.fitting.targets import Targets, read_classes, read_numbers
-from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.inputs import (
     EmptyBagWarning,
     PaddingWarning,
@@ -29,6 +30,7 @@ from sparsetoken.estimators.inputs import (
     TakesBags,
     all_or_nothing,
     check_magnitude,
+    generator_of,
     read_bags,
     told_padding,
 )
@@ -100,20 +102,35 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
         if padded := told_padding(bags):
             warnings.warn(padded, PaddingWarning, stacklevel=3)
         targets = self._targets(bags, y, sample_weight, groups)
-        self.n_bags_ = float(targets.weight.sum())
-        self.empty_score_ = targets.in_units(np.array(targets.constants))
         if not targets.used.all():
             bags = bags[targets.used]
         check_magnitude(bags)
         labels = None if targets.numbers else targets.given
         for leak in find_leaks(bags, labels, targets.groups):
             warnings.warn(leak, LeakWarning, stacklevel=3)
+        loss, ridge = get_loss(self.loss), auto_or_positive("ridge", self.ridge)
         # Products go chunk by chunk: too small to be shared among threads.
         with one_thread():
-            doubts = self._fit(bags, targets)
+            doubts = self.fit_training(Training(bags, targets, loss, ridge, self.standardize))
         for doubt in doubts:
             warnings.warn(doubt, QueryWarning, stacklevel=3)
         return self
+
+    def fit_training(self, training: Training) -> list[str]:
+        """Fit to bags that were read and checked; return what `fit` warns of.
+
+        An average reads once for all of its members. The loss, its ridge and scales are those of
+        the training.
+        """
+        bags, targets = training.bags, training.targets
+        self.n_features_in_ = bags.dimension
+        if bags.feature_names is not None:
+            self.feature_names_in_ = np.array(bags.feature_names, dtype=object)
+        if not targets.numbers:
+            self.classes_ = targets.classes
+        self.n_bags_ = float(targets.weight.sum())
+        self.empty_score_ = targets.in_units(np.array(targets.constants))
+        return self._fit(training)
 
     _kind_of_name = "Class"
 
@@ -121,21 +138,9 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     def _targets(self, bags: Bags, y: Any, sample_weight: Any, groups: Any) -> Targets:
         """Check labels or numbers, weights and groups."""
 
-    def _fit(self, bags: Bags, targets: Targets) -> list[str]:
-        """Set the fitted attributes, and return what to warn of."""
-        return self._fit_tasks(self._tasks(bags, targets), targets)
-
-    def _tasks(self, bags: Bags, targets: Targets) -> list[Task]:
-        """Return what is fitted for each column of scores."""
-        loss, ridge = get_loss(self.loss), auto_or_positive("ridge", self.ridge)
-        tokens = StandardTokens.of(bags, targets.weight, self.standardize)
-        rescale = ridge == "auto" and self.standardize
-        several = len(targets.problems) > 1
-        return [Task(tokens, one, loss, ridge, rescale, several) for one in targets.problems]
-
     @abc.abstractmethod
-    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
-        """Fit one score for each task."""
+    def _fit(self, training: Training) -> list[str]:
+        """Fit one score for each task of the training, and return what to warn of."""
 
     @abc.abstractmethod
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
@@ -222,9 +227,7 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
         return super()._sizes()
 
     def _targets(self, bags: Bags, y: Any, sample_weight: Any, groups: Any) -> Targets:
-        targets = read_classes(bags, y, sample_weight, self.class_weight, groups)
-        self.classes_ = targets.classes
-        return targets
+        return read_classes(bags, y, sample_weight, self.class_weight, groups)
 
     def _names(self) -> Sequence[Any]:
         names: list[Any] = self.classes_.tolist()
@@ -299,14 +302,12 @@ class ReadoutEstimator(BagEstimator):
         sizes = super()._sizes()
         return {"m": sizes["d"], **sizes}
 
-    def _keep_readouts(
-        self, fits: list[LinearFit], tokens: StandardTokens, targets: Targets
-    ) -> None:
+    def _keep_readouts(self, fits: list[LinearFit], training: Training) -> None:
         """Keep the readouts of standardised features as what acts on the features given.
 
         They are of mean tokens, then of maxima, which move with the tokens, then of deviations.
         """
-        dtype = tokens.bags.dtype
+        tokens, targets, dtype = training.tokens, training.targets, training.bags.dtype
         of = [fit.w.reshape(-1, tokens.bags.dimension) for fit in fits]
         coef = np.stack([tokens.coefficients(parts).ravel() for parts in of])
         moves = [sum(map(tokens.offset, parts[:2])) for parts in of]
@@ -317,3 +318,22 @@ class ReadoutEstimator(BagEstimator):
         known = [fit.left_out_scores for fit in fits if fit.left_out_scores is not None]
         whole = len(known) == len(fits)
         self.left_out_scores_ = targets.in_units(np.stack(known, axis=1)) if whole else None
+
+
+class CrossFitted(BagEstimator):
+    """An estimator that scores bags by fits to other folds, which hold whole groups."""
+
+    n_folds: int
+    random_state: RandomState
+
+    def _in_folds(
+        self, training: Training, needed: bool = True
+    ) -> tuple[Training, Int[np.ndarray, " n"], np.random.RandomState]:
+        """Return a training with folds, and these: those given, or one if none are needed."""
+        n_folds, rng = integer("n_folds", self.n_folds, 2), generator_of(self.random_state)
+        if training.folds is not None:
+            return training, training.folds, rng
+        targets, folds = training.targets, np.zeros(len(training.bags), dtype=int)
+        if needed:
+            folds = fold_numbers(targets.strata, n_folds, rng, targets.groups)
+        return dataclasses.replace(training, folds=folds), folds, rng

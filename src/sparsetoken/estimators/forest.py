@@ -24,6 +24,7 @@ from sparsetoken.estimators.fitting.stacking import fold_numbers
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.inputs import generator_of
 
 UNIT = 2.0**20  # parts of the deviation of y to which trees see it
@@ -50,11 +51,12 @@ class PooledForest(BagEstimator):
             raise InvalidInput(f"forest_ of {type(self).__name__}", legal, scores)
         return sizes | {"features": m if m == sizes["d"] else 4 * sizes["d"] + 1}
 
-    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
+    def _fit(self, training: Training) -> list[str]:
         """Fit the trees, and the scale of their scores by out-of-bag predictions."""
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-        numbers, tokens = targets.numbers, tasks[0].tokens
+        targets, tokens = training.targets, training.tokens
+        numbers = targets.numbers
         F = tokens.summary() if tokens.bags.sizes.max() > 1 else tokens.means
         self.column_mean_, self.column_scale_ = tokens.mean, tokens.scale
         self.feature_range_ = np.stack([F.min(axis=0), F.max(axis=0)])
@@ -72,7 +74,7 @@ class PooledForest(BagEstimator):
             warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
             self.forest_.fit(F, y, sample_weight=targets.weight)
         unseen = self._out_of_fold(F, y, targets, rng) if grouped else self._out_of_bag(targets)
-        found = zip(unseen.T, tasks, targets.constants, strict=True)
+        found = zip(unseen.T, training.tasks, targets.constants, strict=True)
         fits = [_calibrated(*one) for one in found]
         self.slope_ = targets.scale * np.array([fit.w[0] for fit in fits])
         self.intercept_ = targets.in_units(np.array([fit.b for fit in fits]))

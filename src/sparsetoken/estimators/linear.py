@@ -16,8 +16,8 @@ from sparsetoken.estimators.base import (
     ClassWeight,
     ReadoutEstimator,
 )
-from sparsetoken.estimators.fitting.targets import Targets
-from sparsetoken.estimators.fitting.task import Pool, Task
+from sparsetoken.estimators.fitting.task import Pool
+from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.losses import Loss
 
 
@@ -31,13 +31,13 @@ class Pooled(ReadoutEstimator):
         sizes, more = super()._sizes(), get_args(Pool).index(self.pool)
         return sizes | {"m": (1 + more) * sizes["d"], "parts": more}
 
-    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
+    def _fit(self, training: Training) -> list[str]:
         choice("pool", self.pool, get_args(Pool))
-        fits = [task.calibrated(task.pooled_fit(self.pool)) for task in tasks]
-        self._keep_readouts(fits, tasks[0].tokens, targets)
-        _, *more = self._parts(tasks[0].bags)
-        ends = [[part.min(axis=0), part.max(axis=0)] for part in more]
-        self.range_ = np.array(ends, tasks[0].bags.dtype).reshape(-1, 2, len(fits)).swapaxes(0, 1)
+        fits = [task.calibrated(task.pooled_fit(self.pool)) for task in training.tasks]
+        self._keep_readouts(fits, training)
+        _, *more = self._parts(training.bags)
+        ends = np.array([[part.min(axis=0), part.max(axis=0)] for part in more], self.coef_.dtype)
+        self.range_ = ends.reshape(-1, 2, len(fits)).swapaxes(0, 1)
         return []
 
     def _parts(self, bags: Bags) -> list[Float[np.ndarray, "n K"]]:
@@ -201,9 +201,9 @@ class VectorizedLinearClassifier(Pooled, BaseBagClassifier):
         sizes = super()._sizes()
         return sizes | {"m": sizes["d"] * (self.bag_size_ or 0)}
 
-    def _fit(self, bags: Bags, targets: Targets) -> list[str]:
-        self.bag_size_ = bags.common_size
-        return super()._fit(self._rows(bags), targets)
+    def _fit(self, training: Training) -> list[str]:
+        self.bag_size_ = training.bags.common_size
+        return super()._fit(training.of(self._rows(training.bags)))
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         return super()._scores(self._rows(bags))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_sum
-from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomState
-from sparsetoken.estimators.cross_fitted import CrossFitted
+from sparsetoken.estimators.base import (
+    BaseBagClassifier,
+    ClassWeight,
+    CrossFitted,
+    RandomState,
+)
 from sparsetoken.estimators.fitting.noisy_or import fit_noisy_or, log_odds
-from sparsetoken.estimators.fitting.targets import Targets
-from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.fitting.training import Training
 
 
 class NoisyOrClassifier(CrossFitted, BaseBagClassifier):
@@ -82,14 +85,10 @@ class NoisyOrClassifier(CrossFitted, BaseBagClassifier):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def _fit_tasks(
-        self, tasks: list[Task], targets: Targets, folds: Int[np.ndarray, " n"] | None = None
-    ) -> list[str]:
-        """Fit, with the folds of the bags if they are known."""
-        if folds is None:
-            folds, _ = self._folds(targets, needed=True)
-        bags, tokens = tasks[0].bags, tasks[0].tokens
-        found = zip(tasks, targets.constants, strict=True)
+    def _fit(self, training: Training) -> list[str]:
+        training, folds, _ = self._in_folds(training)
+        bags, tokens = training.bags, training.tokens
+        found = zip(training.tasks, training.targets.constants, strict=True)
         fits = [fit_noisy_or(task, folds, constant) for task, constant in found]
         v, readouts = np.stack([fit.v for fit in fits]), [fit.readout for fit in fits]
         self.token_coef_ = tokens.coefficients(v).astype(bags.dtype)

@@ -7,11 +7,14 @@ from jaxtyping import Float, Int
 
 from sparsetoken.bags import Bags
 from sparsetoken.base.validation import integer
-from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomState
-from sparsetoken.estimators.cross_fitted import CrossFitted
+from sparsetoken.estimators.base import (
+    BaseBagClassifier,
+    ClassWeight,
+    CrossFitted,
+    RandomState,
+)
 from sparsetoken.estimators.fitting.prototypes import Similarities, bandwidth_of, nearest
-from sparsetoken.estimators.fitting.targets import Targets
-from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.token_transformer import sampled_tokens
 
 
@@ -26,21 +29,18 @@ class Prototypes(CrossFitted):
     coef_: Float[np.ndarray, "K P"]
     ridge_: Float[np.ndarray, " K"]
 
-    def _fit_tasks(
-        self, tasks: list[Task], targets: Targets, folds: Int[np.ndarray, " n"] | None = None
-    ) -> list[str]:
-        """Fit, with the folds of the bags if they are known."""
-        most, bags = integer("n_prototypes", self.n_prototypes, 1), tasks[0].bags
-        own_folds, rng = self._folds(targets, needed=folds is None)
-        folds = own_folds if folds is None else folds
-        rows = _drawn(bags, tasks[0].tokens.scale, most, rng)
-        self.prototypes_, self.column_scale_ = bags.tokens[rows], tasks[0].tokens.scale
+    def _fit(self, training: Training) -> list[str]:
+        most = integer("n_prototypes", self.n_prototypes, 1)
+        training, folds, rng = self._in_folds(training)
+        bags, targets = training.bags, training.targets
+        rows = _drawn(bags, training.tokens.scale, most, rng)
+        self.prototypes_, self.column_scale_ = bags.tokens[rows], training.tokens.scale
         self.prototype_bags_ = np.searchsorted(bags.offsets, rows, side="right") - 1
         distances = nearest(bags, self.prototypes_, self.column_scale_, rows)
         self.bandwidth_ = bandwidth_of(distances)
         F = self._similar(distances)
         similarities = Similarities(F, folds, folds[self.prototype_bags_])
-        found = zip(tasks, targets.constants, strict=True)
+        found = zip(training.tasks, targets.constants, strict=True)
         fits = [
             task.calibrated(
                 similarities.readout(task.samples, task.loss, constant, not task.of_several)

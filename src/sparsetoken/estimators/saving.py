@@ -160,10 +160,9 @@ def _check_fitted(name: str, model: Any, remedy: str) -> None:
 
 def _own_types() -> set[str]:
     from sparsetoken import estimators
+    from sparsetoken.estimators.bag_regressor import MEMBERS
 
-    stacks = (estimators.BagClassifier, estimators.BagRegressor)
-    kinds = [getattr(estimators, name) for name in estimators.__all__]
-    kinds += [kind for stack in stacks for kind in stack._kinds]
+    kinds = [*(getattr(estimators, name) for name in estimators.__all__), *MEMBERS]
     return {f"{kind.__module__}.{kind.__qualname__}" for kind in kinds if isinstance(kind, type)}
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import abc
 import functools
 import math
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from sklearn.base import clone
+from scipy.special import log_expit, log_softmax
+from sklearn.base import RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
@@ -18,60 +18,52 @@ from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.attention import Attention, TokenOrder
 from sparsetoken.estimators.declared import NOT_FINITE
-from sparsetoken.estimators.fitting.attention import AttentionFit, attend
-from sparsetoken.estimators.fitting.stacking import LossRisk, Risk, shrunk_weights
+from sparsetoken.estimators.fitting.stacking import (
+    LossRisk,
+    MultinomialRisk,
+    shrunk_weights,
+    temperature,
+)
 from sparsetoken.estimators.fitting.targets import Targets
-from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import LARGEST_SAMPLE
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 
 VALUES = 1 << 26  # of normal scores that members are fitted to: a copy of 512 MB
 LEAST = 100  # bags that they are fitted to all the same
+LEAST_CHANCE = 1e-6  # probability that a member of a user is taken to give at least
 CONSTANT = "constant"
 NORMAL = " of normal scores"
 POOLED = ("mean", "maxima", "attention")
-TAKEN = ("constant", "size", "forest", *POOLED, "statistics", "prototypes")
+TAKEN = (CONSTANT, "size", "forest", *POOLED, "statistics", "prototypes")
 
 Form = Literal["tokens", "normal scores", "log sizes", "bags"]
 """What a member acts on: the last is for members of a user, by the methods of scikit-learn."""
 
-Found = list[tuple[Task, AttentionFit]]
-"""Attention to the tokens, or to their normal scores, for each column of scores."""
 
+class Part(NamedTuple):
+    """Some of the bags, in one form: which they are, and what is fitted to them."""
 
-class Kinds(NamedTuple):
-    """The estimators that are averaged, and those of scikit-learn for no token at all."""
-
-    pooled: type
-    attention: type
-    forest: type
-    constant: type
-    prototypes: Any = None
+    form: Form
+    rows: Int[np.ndarray, " k"]
+    training: Training
 
 
 class Member(NamedTuple):
-    """A fitted estimator, what it acts on, its bags, and its scores of these when left out."""
+    """A fitted estimator, what it acts on, and its scores of all bags when these are left out."""
 
     name: str
     form: Form
     estimator: Any
-    left_out: Float[np.ndarray, "k K"]
-    rows: Int[np.ndarray, " k"]
-
-
-class _Part(NamedTuple):
-    """Some of the bags: which, what is fitted to them, their targets, and the fold of each."""
-
-    rows: Int[np.ndarray, " k"]
-    tasks: list[Task]
-    targets: Targets
-    folds: Int[np.ndarray, " k"]
+    bags: int
+    left_out: Float[np.ndarray, "n K"]
 
 
 class BagStack(TokenOrder):
     """An average of a constant, linear estimators of bags, trees, and members of a user."""
 
     members: Sequence[tuple[str, Any]]
+    progress: bool
     member_names_: list[str]
     member_losses_: Annotated[Float[np.ndarray, "M 1"], NOT_FINITE]
     member_bags_: Int[np.ndarray, " M"]
@@ -83,15 +75,13 @@ class BagStack(TokenOrder):
     orders_normal_scores_: bool
     normal_scores_: TokenNormalScores | None
     _forms: dict[str, Form]
-    _kinds: ClassVar[Kinds]
-    _method: ClassVar[str]
 
     def _sizes(self) -> dict[str, int]:
         names, sizes, whose = self.member_names_, super()._sizes(), f"of {type(self).__name__}"
         if not names == [*self.members_] == [*self._forms]:
             raise InvalidInput(f"members_ {whose}", f"{names}, with forms", [*self.members_])
         for name, member in self.members_.items():
-            method = self._method if self._forms[name] == "bags" else "_scores"
+            method = self._predicts() if self._forms[name] == "bags" else "_scores"
             if not hasattr(member, method):
                 raise InvalidInput(f"{name} {whose}", f"an estimator with {method}", member)
         one_bag = Bags(np.zeros((1, sizes["d"])), np.arange(2))
@@ -100,188 +90,116 @@ class BagStack(TokenOrder):
             raise InvalidInput(f"{CONSTANT} {whose}", f"of {sizes['K']} finite scores", scores)
         return sizes | {"M": len(names)}
 
-    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> list[str]:
-        own, bags = self._own_members(), tasks[0].bags
-        folds, rng = self._folds(targets, needed=bool(own) or bags.sizes.max() > 1)
-        self.normal_scores_ = _normal_scores(bags, targets, rng)
-        # Members share the fit to the mean token: all take the same tasks.
-        whole = _Part(np.arange(len(bags)), tasks, targets, folds)
-        parts: dict[Form, _Part] = {"tokens": whole}
+    def _average(self, training: Training, kinds: Mapping[str, Any]) -> list[Training]:
+        """Fit members and average them with the weights of least left-out loss.
+
+        Parameters
+        ----------
+        training : Training
+        kinds : mapping
+            An estimator that is not fitted for each name of `TAKEN`.
+
+        Returns
+        -------
+        list of Training
+            What attention is fitted to: the tokens, and their normal scores if members use them.
+        """
+        bags, targets, own = training.bags, training.targets, self._own_members()
+        several = bool(bags.sizes.max() > 1)
+        training, folds, rng = self._in_folds(training, needed=bool(own) or several)
+
+        # What members are fitted to, all of one form to one training: they share its tasks.
+        whole = Part("tokens", np.arange(len(bags)), training)
+        forms = [whole]
+        self.normal_scores_ = _normal_scores(bags, targets, rng) if several else None
         if self.normal_scores_ is not None:
-            parts["normal scores"] = self._of_normal_scores(whole)
-        found: list[Found] = []
-        with progress_of("fits", 1 + len(parts) + len(own), self.progress) as done:
-            members = list(self._alone(whole, rng))
-            done()
-            for form, part in parts.items():
-                found.append([(task, attend(task, part.folds)) for task in part.tasks])
-                members += self._poolings(form, part, found[-1])
-                done()
-            members += self._of_single_tokens(whole, rng)
-            for name, one in own:
-                members.append(self._cross_validated(name, one, bags, targets, folds))
-                done()
-        members = [self._completed(member, bags) for member in members]
-        self.member_names_ = [member.name for member in members]
-        self.member_bags_ = np.array([len(member.rows) for member in members])
-        self.members_ = {member.name: member.estimator for member in members}
-        self._forms = {member.name: member.form for member in members}
-        self.orders_normal_scores_ = self._keep_token_scores(found) > 0
-        self.empty_score_ = self._joint(self.empty_score_[None])[0]
-        self._weigh(members, tasks, targets)
-        if not self._silent():
-            return []
-        return [
-            f"{self._all_of_it()}: no member predicts left-out bags better than the constant, "
-            "which has all weight. Take more bags, or add a member of your own."
-        ]
+            most = max(int(VALUES / bags.tokens.size * len(bags)), LEAST)
+            forms.append(self._part("normal scores", whole, most))
+        planned: list[tuple[str, Any, Part]] = []
+        if bags.sizes.min() < bags.sizes.max():
+            planned.append(("size", kinds["size"], self._part("log sizes", whole)))
+        kinds["forest"].random_state = rng.randint(2**31 - 1)
+        planned.append(("forest", kinds["forest"], whole))
+        for part in forms:
+            more = "" if part is whole else NORMAL
+            names = POOLED if several else POOLED[:1]
+            planned += [(name + more, clone(kinds[name]), part) for name in names]
+        if several:
+            kinds["prototypes"].random_state = rng.randint(2**31 - 1)
+            planned.append(("statistics", kinds["statistics"], whole))
+            sample = self._part("tokens", whole, LARGEST_SAMPLE)
+            planned.append(("prototypes", kinds["prototypes"], sample))
 
-    def _all_of_it(self) -> str:
-        """Return what the weights are of."""
-        names = self._names()
-        return f"{self._kind_of_name} {names[0]}" if len(names) == 1 else f"{len(names)} classes"
-
-    def _of_normal_scores(self, whole: _Part) -> _Part:
-        """Return normal scores of all bags, or of a sample where they would take much memory."""
-        bags, targets = whole.tasks[0].bags, whole.targets
-        rows = targets.sampled(max(int(VALUES / bags.tokens.size * len(bags)), LEAST))
-        if len(rows) == len(bags):
-            return whole._replace(tasks=self._tasks(self._formed(bags, "normal scores"), targets))
-        few = targets.take(rows)
-        tasks = self._tasks(self._formed(bags[rows], "normal scores"), few)
-        return _Part(rows, tasks, few, self._folds(few, needed=True)[0])
-
-    def _alone(self, whole: _Part, rng: np.random.RandomState) -> Iterator[Member]:
-        """Return what is fitted once: the class rate or the mean, size of the bag, and trees."""
-        bags, targets = whole.tasks[0].bags, whole.targets
-        dummy = self._kinds.constant().fit(bags, targets.given, sample_weight=targets.weight)
+        # Members, with scores of bags that they have not seen.
+        constant = kinds[CONSTANT].fit(bags, targets.given, sample_weight=targets.weight)
         # As of the other members, level (and slope) are those of least loss of all bags.
         scores = np.tile(targets.in_units(np.array(targets.constants)), (len(bags), 1))
-        yield Member(CONSTANT, "bags", dummy, scores, whole.rows)
-        if bags.sizes.min() < bags.sizes.max():
-            sizes = whole._replace(tasks=self._tasks(self._formed(bags, "log sizes"), targets))
-            yield self._fitted("size", "log sizes", self._kinds.pooled(), sizes)
-        forest = self._kinds.forest()
-        forest.random_state = rng.randint(2**31 - 1)
-        yield self._fitted("forest", "tokens", forest, whole)
+        members = [Member(CONSTANT, "bags", constant, len(bags), scores)]
+        with progress_of("fits", len(planned) + len(own), self.progress) as done:
+            for name, estimator, part in planned:
+                estimator.fit_training(part.training)
+                scores = self._left_out(estimator, part, bags)
+                members.append(Member(name, part.form, estimator, len(part.rows), scores))
+                done()
+            for name, given in own:
+                fitted, scores = self._cross_validated(given, bags, targets, folds)
+                members.append(Member(name, "bags", fitted, len(bags), scores))
+                done()
+        self.member_names_ = [member.name for member in members]
+        self.member_bags_ = np.array([member.bags for member in members])
+        self.members_ = {member.name: member.estimator for member in members}
+        self._forms = {member.name: member.form for member in members}
 
-    def _of_single_tokens(self, whole: _Part, rng: np.random.RandomState) -> Iterator[Member]:
-        """Return deviations within the bag, and similarities to tokens.
-
-        Of many bags the latter are fitted to a sample, as trees are.
-        """
-        if whole.tasks[0].bags.sizes.max() == 1:
-            return
-        yield self._fitted("statistics", "tokens", self._kinds.pooled("statistics"), whole)
-        if self._kinds.prototypes is None:
-            return
-        prototypes, targets = self._kinds.prototypes(), whole.targets
-        prototypes.random_state = rng.randint(2**31 - 1)
-        rows = targets.sampled(LARGEST_SAMPLE)
-        if len(rows) < len(whole.rows):
-            bags, few = whole.tasks[0].bags[rows], targets.take(rows)
-            whole = _Part(rows, self._tasks(bags, few), few, self._folds(few, needed=True)[0])
-        yield self._fitted("prototypes", "tokens", prototypes, whole, whole.folds)
-
-    def _poolings(self, form: Form, part: _Part, found: Found) -> Iterator[Member]:
-        """Return mean pooling, column maxima and attention of one form of the tokens."""
-        more = "" if form == "tokens" else NORMAL
-        yield self._fitted(f"mean{more}", form, self._kinds.pooled(), part)
-        if part.tasks[0].bags.sizes.max() == 1:
-            return
-        yield self._fitted(f"maxima{more}", form, self._kinds.pooled("max"), part)
-        fits = [fit for _, fit in found]
-        yield self._fitted(f"attention{more}", form, self._kinds.attention(), part, fits)
-
-    def _fitted(self, name: str, form: Form, estimator: Any, part: _Part, *given: Any) -> Member:
-        """Return a member that knows what all have in common, so that it can be used by itself."""
-        bags, targets = part.tasks[0].bags, part.targets
-        estimator.n_bags_, estimator.n_features_in_ = self.n_bags_, bags.dimension
-        if bags.feature_names is not None:
-            estimator.feature_names_in_ = np.array(bags.feature_names, dtype=object)
-        estimator.empty_score_ = targets.in_units(np.array(targets.constants))
-        if hasattr(self, "classes_"):
-            estimator.classes_ = self.classes_
-        estimator._fit_tasks(part.tasks, targets, *given)
-        return Member(name, form, estimator, estimator.left_out_scores_, part.rows)
-
-    def _completed(self, member: Member, bags: Bags) -> Member:
-        """Return a member with the scores of all bags: those outside its sample are unseen."""
-        unseen = np.setdiff1d(np.arange(len(bags)), member.rows)
-        if not len(unseen):
-            return member
-        scores = np.empty((len(bags), member.left_out.shape[1]))
-        scores[member.rows] = member.left_out
-        parts = math.ceil(bags.sizes[unseen].sum() * bags.dimension / VALUES)
-        for some in np.array_split(unseen, min(parts, len(unseen))):
-            scores[some] = member.estimator._scores(self._formed(bags[some], member.form))
-        member.estimator.left_out_scores_ = scores
-        return member._replace(left_out=scores)
-
-    @abc.abstractmethod
-    def _keep_token_scores(self, found: list[Found]) -> int:
-        """Set what orders tokens, and return which of the forms it acts on."""
-
-    def _weigh(self, members: list[Member], tasks: list[Task], targets: Targets) -> None:
-        """Set weights, constants, and what the average says of bags that are left out."""
-        risk = self._risk(tasks, targets)
-        self._temper(members, risk)
+        # Temperatures, weights, and what the average says of bags that are left out.
+        several_classes, M = len(targets.problems) > 1, len(members)
+        risk = (
+            MultinomialRisk(targets.jointly)
+            if several_classes
+            else LossRisk(targets.problems[0], training.loss)
+        )
+        self.member_temperature_ = np.ones(M)
+        if several_classes:  # one against the rest is less sure than the classes together, or surer
+            found = [temperature(self._averaged(one.left_out), risk) for one in members[1:]]
+            self.member_temperature_[1:] = found
         pairs = zip(members, self.member_temperature_.tolist(), strict=True)
-        left_out = np.stack([self._joint(member.left_out, T) for member, T in pairs], axis=2)
+        left_out = np.stack([self._averaged(one.left_out, T) for one, T in pairs], axis=2)
         scores = (left_out - targets.shift) / targets.scale
-        scores = scores[:, 0] if len(tasks) == 1 else scores
+        scores = scores if several_classes else scores[:, 0]
         weights = shrunk_weights(scores, risk)
         with np.errstate(invalid="ignore"):  # of scores that are not finite
-            losses = [risk.mean(scores[..., m]) for m in range(len(members))]
+            losses = [risk.mean(scores[..., m]) for m in range(M)]
         self.weights_, self.member_losses_ = weights[:, None], np.array(losses)[:, None]
-        self.intercept_ = np.zeros(len(tasks))
+        self.intercept_ = np.zeros(len(targets.problems))
         # A member without weight may have scores that are not finite.
         self.left_out_scores_ = left_out[..., weights > 0] @ weights[weights > 0]
+        self.empty_score_ = self._averaged(self.empty_score_[None])[0]
+        return [part.training for part in forms]
 
-    def _temper(self, members: list[Member], risk: Risk) -> None:
-        """Set the temperature of each member."""
-        self.member_temperature_ = np.ones(len(members))
+    def _part(self, form: Form, whole: Part, most: int | None = None) -> Part:
+        """Return the bags in a form, or a sample of about so many with folds of its own."""
+        rows, training = whole.rows, whole.training
+        if most is not None and len(sampled := training.targets.sampled(most)) < len(rows):
+            rows, (training, _, _) = sampled, self._in_folds(training.take(sampled))
+        changed = form != whole.form
+        return Part(
+            form, rows, training.of(self._formed(training.bags, form)) if changed else training
+        )
 
-    def _joint(
-        self, scores: Float[np.ndarray, "n K"], temperature: float = 1.0
-    ) -> Float[np.ndarray, "n K"]:
-        """Return scores of a member as they are averaged."""
+    def _left_out(self, estimator: Any, part: Part, bags: Bags) -> Float[np.ndarray, "n K"]:
+        """Return left-out scores of all bags: those outside a sample are unseen."""
+        unseen = np.setdiff1d(np.arange(len(bags)), part.rows)
+        if not len(unseen):
+            return np.asarray(estimator.left_out_scores_)
+        scores = np.empty((len(bags), len(self._names())))
+        scores[part.rows] = estimator.left_out_scores_
+        runs = math.ceil(bags.sizes[unseen].sum() * bags.dimension / VALUES)
+        for some in np.array_split(unseen, min(runs, len(unseen))):
+            scores[some] = estimator._scores(self._formed(bags[some], part.form))
         return scores
 
-    def _risk(self, tasks: list[Task], targets: Targets) -> Risk:
-        """Return what the weights minimise."""
-        return LossRisk(tasks[0].samples, tasks[0].loss)
-
-    @abc.abstractmethod
-    def _of_user(self, member: Any, bags: Bags) -> Float[np.ndarray, "n K"]:
-        """Return the scores of bags by a fitted member of a user."""
-
-    def _own_members(self) -> list[tuple[str, Any]]:
-        """Return the members that a user adds, or raise `InvalidInput`."""
-        method = self._method
-        legal = f"pairs of a name of its own and an estimator with {method}"
-        try:
-            pairs = [(name, member) for name, member in self.members]
-        except (TypeError, ValueError):
-            raise InvalidInput("members", legal, self.members) from None
-        names = [name for name, _ in pairs]
-        reserved = (*TAKEN, *(name + NORMAL for name in POOLED))
-        if len({*names, *reserved}) < len(names) + len(reserved):
-            taken = f"Names that are taken: {', '.join(reserved)}."
-            raise InvalidInput("members", legal, names, taken)
-        for name, member in pairs:
-            if not isinstance(name, str) or not hasattr(member, method):
-                raise InvalidInput("members", legal, f"{name!r}: {type(member).__name__}")
-        return pairs
-
     def _cross_validated(
-        self,
-        name: str,
-        member: Any,
-        bags: Bags,
-        targets: Targets,
-        folds: Int[np.ndarray, " n"],
-    ) -> Member:
+        self, member: Any, bags: Bags, targets: Targets, folds: Int[np.ndarray, " n"]
+    ) -> tuple[Any, Float[np.ndarray, "n K"]]:
         """Fit a member of a user, with the scores of bags in folds that it has not seen."""
         y, weight = targets.given, targets.weight
         weighted = not (weight == weight[0]).all()
@@ -297,9 +215,60 @@ class BagStack(TokenOrder):
                 left_out[here] = targets.constants
             else:
                 left_out[here] = self._of_user(fitted(rest), bags[here])
-        return Member(
-            name, "bags", fitted(np.ones(len(y), dtype=bool)), left_out, np.arange(len(y))
-        )
+        return fitted(np.ones(len(y), dtype=bool)), left_out
+
+    def _averaged(
+        self, scores: Float[np.ndarray, "n K"], temperature: float = 1.0
+    ) -> Float[np.ndarray, "n K"]:
+        """Return scores of a member as they are averaged.
+
+        They are log odds of two classes as they are, the logarithms of the probabilities of more,
+        and numbers within the range of the training numbers, widened.
+        """
+        if isinstance(self, RegressorMixin):
+            return np.clip(scores, *self.range_)
+        if scores.shape[1] == 1:
+            return scores
+        with np.errstate(invalid="ignore"):  # a member of a user may give scores that are not
+            return np.asarray(log_softmax(log_expit(scores) / temperature, axis=1))  # finite
+
+    def _own_members(self) -> list[tuple[str, Any]]:
+        """Return the members that a user adds, or raise `InvalidInput`."""
+        method = self._predicts()
+        legal = f"pairs of a name of its own and an estimator with {method}"
+        try:
+            pairs = [(name, member) for name, member in self.members]
+        except (TypeError, ValueError):
+            raise InvalidInput("members", legal, self.members) from None
+        names = [name for name, _ in pairs]
+        reserved = (*TAKEN, *(name + NORMAL for name in POOLED))
+        if len({*names, *reserved}) < len(names) + len(reserved):
+            taken = f"Names that are taken: {', '.join(reserved)}."
+            raise InvalidInput("members", legal, names, taken)
+        for name, member in pairs:
+            if not isinstance(name, str) or not hasattr(member, method):
+                raise InvalidInput("members", legal, f"{name!r}: {type(member).__name__}")
+        return pairs
+
+    def _predicts(self) -> str:
+        return "predict" if isinstance(self, RegressorMixin) else "predict_proba"
+
+    def _of_user(self, member: Any, bags: Bags) -> Float[np.ndarray, "n K"]:
+        """Return predictions of a member of a user, or log odds as this average has them."""
+        given = np.asarray(getattr(member, self._predicts())(bags), dtype=float)
+        if isinstance(self, RegressorMixin):
+            return given.reshape(len(bags), 1)
+        classes = np.array(self.classes_)
+        chances = np.zeros((len(bags), len(classes)))
+        known = np.isin(classes, getattr(member, "classes_", classes))  # a fold may lack a class
+        if given.shape != (len(bags), known.sum()):
+            legal = f"of shape ({len(bags)}, {known.sum()}), a column for each class"
+            name = f"predict_proba of {type(member).__name__}"
+            raise InvalidInput(name, legal, f"shape {given.shape}")
+        chances[:, known] = given
+        chances = np.clip(chances, LEAST_CHANCE, 1 - LEAST_CHANCE)
+        chances = chances[:, 1:] if chances.shape[1] == 2 else chances
+        return np.log(chances / (1 - chances))
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         used = np.flatnonzero(self.weights_[:, 0]).tolist()
@@ -317,7 +286,7 @@ class BagStack(TokenOrder):
             own = form == "bags"
             scores = self._of_user(member, bags) if own else member._scores(formed(form))
             place = self.member_names_.index(name)
-            yield self._joint(scores, float(self.member_temperature_[place]))
+            yield self._averaged(scores, float(self.member_temperature_[place]))
 
     def _formed(self, bags: Bags, form: Form) -> Bags:
         """Return what members act on; a logarithm of a size is a bag of one token."""
@@ -393,6 +362,20 @@ class BagStack(TokenOrder):
         form = self._formed(bags, "normal scores" if self.orders_normal_scores_ else "tokens")
         return form.tokens @ self._in(form, self.token_coef_).T
 
+    def _all_of_it(self) -> str:
+        """Return what the weights are of."""
+        names = self._names()
+        return f"{self._kind_of_name} {names[0]}" if len(names) == 1 else f"{len(names)} classes"
+
+    def _doubts(self) -> list[str]:
+        """Return what to warn of."""
+        if not self._silent():
+            return []
+        return [
+            f"{self._all_of_it()}: no member predicts left-out bags better than the constant, "
+            "which has all weight. Take more bags, or add a member of your own."
+        ]
+
     def summary(self) -> str:
         """Say in a line which members have what weight."""
         check_is_fitted(self)
@@ -409,10 +392,14 @@ class BagStack(TokenOrder):
         return "\n".join(lines)
 
 
-def best_form(found: list[Found]) -> int:
+def best_form(forms: list[Training]) -> int:
     """Return the place of the form of the tokens in which attention has the least left-out loss."""
     losses = [
-        sum(fit.readout.left_out_loss(task.samples) for task, fit in of_form) for of_form in found
+        sum(
+            fit.readout.left_out_loss(task.samples)
+            for task, fit in zip(form.tasks, form.attention, strict=True)
+        )
+        for form in forms
     ]
     return int(np.argmin(losses))
 
@@ -421,8 +408,6 @@ def _normal_scores(
     bags: Bags, targets: Targets, rng: np.random.RandomState
 ) -> TokenNormalScores | None:
     """Return the scores that members are fitted to beside the tokens, if any column has them."""
-    if bags.sizes.max() == 1:
-        return None
     scores = TokenNormalScores(random_state=rng.randint(2**31 - 1))
     scores.fit(bags, sample_weight=targets.weight)
     return scores if len(scores.columns_) else None
