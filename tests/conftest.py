@@ -47,4 +47,4 @@ def _annotations_are_executed(request):
 def few_fits(monkeypatch):
     """Forecasts with two thirds of their fits, where only their form is tested."""
     rounds = ((2, 1), (3, 1))
-    monkeypatch.setattr("sparsetoken.forecasting.crossvalidation._ROUNDS", rounds)
+    monkeypatch.setattr("sparsetoken.forecasting.pilot._ROUNDS", rounds)

@@ -5,9 +5,9 @@ import sys
 
 RUNS = """
 import numpy as np
-from sparsetoken.forecasting import crossvalidation
+from sparsetoken.forecasting import pilot
 
-crossvalidation._ROUNDS = ((2, 1),)  # fewer fits: what they import counts
+pilot._ROUNDS = ((2, 1),)  # fewer fits: what they import counts
 problem, model, readout = st.SparseTokenProblem(), st.Attention(), st.Readout("logistic")
 assert st.predict(problem, model, readout).status.converged
 assert st.align(problem, st.TwoSteps()).status.converged

@@ -33,7 +33,7 @@ def draw():
 @pytest.fixture
 def two_fits(monkeypatch):
     """Forecasts from two halves, where not even the errors matter."""
-    monkeypatch.setattr("sparsetoken.forecasting.crossvalidation._ROUNDS", ((2, 1),))
+    monkeypatch.setattr("sparsetoken.forecasting.pilot._ROUNDS", ((2, 1),))
 
 
 @pytest.fixture(scope="package")

@@ -15,17 +15,17 @@ from sparsetoken.bags import as_bags
 from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledForestClassifier
-from sparsetoken.forecasting.crossvalidation import (
+from sparsetoken.forecasting.curves import CurveParameters, errors_at, pooled_shift
+from sparsetoken.forecasting.inputs import BagLaw, Labelled, read_labelled
+from sparsetoken.forecasting.learning_curves import assembled, check_sizes
+from sparsetoken.forecasting.measures import Excess, excess_of, placements
+from sparsetoken.forecasting.pilot import (
     MODELS,
     ORDERED,
     HeldOut,
     held_out_errors,
     splits_of,
 )
-from sparsetoken.forecasting.curves import CurveParameters, errors_at, pooled_shift
-from sparsetoken.forecasting.inputs import BagLaw, Labelled, read_labelled
-from sparsetoken.forecasting.learning_curves import assembled, check_sizes
-from sparsetoken.forecasting.measures import Excess, excess_of, placements
 from sparsetoken.forecasting.posterior import fit_posterior
 from sparsetoken.results import StatusCode
 
@@ -287,7 +287,7 @@ def test_a_forecast_for_new_patients(monkeypatch):
 
     Those of the pilot are told from their other bags, if no groups are given.
     """
-    rounds = "sparsetoken.forecasting.crossvalidation._ROUNDS"
+    rounds = "sparsetoken.forecasting.pilot._ROUNDS"
     monkeypatch.setattr(rounds, ((2, 1), (5, 1)))
     few = functools.partial(PooledForestClassifier, n_estimators=10)
     monkeypatch.setattr(BagClassifier, "_kinds", BagClassifier._kinds._replace(forest=few))

@@ -6,10 +6,10 @@ from scipy import stats
 from scipy.special import expit, logit, ndtr
 
 from sparsetoken.forecasting import posterior
-from sparsetoken.forecasting.crossvalidation import MODELS, ORDERED, Column, HeldOut
 from sparsetoken.forecasting.curves import errors_at, pooled_shift
 from sparsetoken.forecasting.inputs import BagLaw
 from sparsetoken.forecasting.measures import Excess, excess_of
+from sparsetoken.forecasting.pilot import MODELS, ORDERED, Column, HeldOut
 
 pytestmark = pytest.mark.slow
 

@@ -1,270 +1,310 @@
-"""Held-out results of the classifiers on the pilot, at several numbers of training bags."""
+"""Cross-validation of any classifier or regressor of bags, in folds that hold whole groups."""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
-from typing import NamedTuple, TypeVar
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.utils.validation import has_fit_parameter
 
-from sparsetoken.bags import Bags, LeakWarning
+from sparsetoken.bags import Bags, LeakWarning, as_bags
+from sparsetoken.bags.labels import read_labels
+from sparsetoken.base.machine import needed
 from sparsetoken.base.progress import progress_of
-from sparsetoken.estimators import (
-    AttentionClassifier,
-    BagClassifier,
-    PooledClassifier,
-    QueryWarning,
-)
+from sparsetoken.base.tables import Shown
+from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.estimators import QueryWarning
 from sparsetoken.estimators.fitting.stacking import fold_numbers
-from sparsetoken.forecasting.inputs import Labelled
-from sparsetoken.forecasting.measures import (
-    Excess,
-    auc,
-    clustered_covariance,
-    excess,
-    influences,
-    placements,
-    spreads,
+from sparsetoken.estimators.fitting.targets import (
+    Targets,
+    counts_of_classes,
+    read_classes,
+    read_numbers,
 )
+from sparsetoken.estimators.inputs import generator_of
+from sparsetoken.forecasting.measures import filled, placements
+from sparsetoken.forecasting.scores import Bootstrap, Interval, class_scores, number_scores
 
-MODELS = ("bag", "attention", "pooled")
-"""`BagClassifier`, its member with attention alone, and its member with mean pooling."""
-
-ORDERED = ("pooled", "attention")
-"""The models whose AUCs inform forecasts of errors."""
-
-# Folds and repeats. A round of k folds trains on all but one of them: on a half, two thirds and
-# four fifths of the pilot. All models are fitted in the last; the first tell at little cost
-# how mean pooling learns.
-_ROUNDS = ((2, 4), (3, 2), (5, 1))
-
-_Classifier = TypeVar("_Classifier", BagClassifier, PooledClassifier)
+Model = TypeVar("Model")
 
 
-class Column(NamedTuple):
-    """A number that is measured: the error or AUC of a model at a number of training bags."""
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class HeldOutPredictions:
+    """Predictions of bags, or of groups, by fits that have not seen them.
 
-    is_error: bool
-    model: str
-    size: float
+    Attributes
+    ----------
+    names : array of shape (n,)
+        Places of bags, or names of groups.
+    y : array of shape (n,)
+    predicted : array of shape (n,)
+    probability : array of shape (n, n_classes), or None for numbers
+        Of a group it is the mean over its bags.
+    fold : int array of shape (n,)
+    scores : dict from str to (value, low, high)
+        With 90% intervals: accuracy, balanced_accuracy, specificity and sensitivity of two classes,
+        auc and log_loss; r2, root_mean_squared_error and mean_absolute_error of numbers.
 
+    See Also
+    --------
+    CrossValidation : Holds it.
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class HeldOut:
-    """How classifiers that had not seen a bag classify it, and order it among others.
-
-    The sizes are rising numbers of training bags, rounded means over the folds. For each of
-    `MODELS` there is the share of the fits of each size that misclassify each bag; a model with
-    fewer rows was fitted at the largest sizes alone. For each of `ORDERED` each bag is placed: the
-    share of the bags of the other class in its folds that it is on the right side of. The excess
-    is by how much more the tokens of a positive bag differ, along the readout of the mean token.
-    Where bags are of groups only these are independent. Placements by `BagClassifier` are
-    apart from these, as they inform forecasts of AUCs alone.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsetoken as st
+    >>> labels, bags = np.arange(40) % 2, np.random.default_rng(0).standard_normal((40, 3, 2))
+    >>> model = st.estimators.PooledClassifier()
+    >>> found = st.cross_validated(model, bags, labels, groups=np.arange(40) % 8)
+    >>> found.bags.predicted.shape, found.groups.names.tolist()
+    ((40,), [0, 1, 2, 3, 4, 5, 6, 7])
     """
 
-    sizes: Float[np.ndarray, " K"]
-    shares: dict[str, Float[np.ndarray, "_ n"]]
-    placed: dict[str, Float[np.ndarray, "_ n"]]
-    positive: Bool[np.ndarray, " n"]
-    excess: Excess
-    groups: Int[np.ndarray, " n"] | None = None
-    placed_by_bag: Float[np.ndarray, " n"] | None = None
-
-    def auc(self, model: str) -> tuple[float, float]:
-        """Return the AUC at the largest size, and its standard error; nan if it is unknown."""
-        placed = self.placed_by_bag if model == "bag" else self.placed[model][-1]
-        if placed is None:
-            return float("nan"), float("nan")
-        moves = influences(placed, self.positive)
-        return float(auc(placed, self.positive)), self.standard_error(moves)
-
-    @property
-    def with_average(self) -> HeldOut:
-        """The same with the AUC of `BagClassifier` among the columns.
-
-        Members without a curve may raise it far above those of mean pooling and attention.
-        """
-        if self.placed_by_bag is None:
-            return self
-        return dataclasses.replace(self, placed={**self.placed, "bag": self.placed_by_bag[None]})
-
-    def errors(self, model: str) -> Float[np.ndarray, " _"]:
-        """Return the error at each size at which the model was fitted."""
-        return self.shares[model].mean(axis=1)
-
-    @property
-    def independent(self) -> int:
-        """The number of groups, or of bags without groups."""
-        return len(self.positive) if self.groups is None else len(np.unique(self.groups))
-
-    def standard_error(self, values: Float[np.ndarray, " n"]) -> float:
-        """Return the standard error over groups of the mean of one value of each bag."""
-        return float(np.sqrt(clustered_covariance(values[None], self.groups)[0, 0]))
-
-    def tested(self, model: str) -> float:
-        """Return how many independent bags would tell the error of a model as well.
-
-        It is the number of bags without groups, and less where errors are of whole groups.
-        """
-        n, G, error = len(self.positive), self.independent, self.errors(model)[-1]
-        if self.groups is None:
-            return n
-        variance = self.standard_error(self.shares[model][-1]) ** 2
-        # Smoothed by one group, as groups without an error have no spread.
-        factor = (G * variance + 1 / G) / (error * (1 - error) + 1 / G)
-        return float(min(n, G / factor))
-
-    @property
-    def gain_error(self) -> float:
-        """Standard error over groups of how much less often the average errs than mean pooling."""
-        return self.standard_error(self.shares["pooled"][-1] - self.shares["bag"][-1])
-
-    @property
-    def columns(self) -> list[Column]:
-        """What is measured: the errors of each model, then the AUCs."""
-        return [
-            Column(is_error, model, size)
-            for is_error, rows in ((True, self.shares), (False, self.placed))
-            for model, some in rows.items()
-            for size in self.sizes[-len(some) :].tolist()
-        ]
-
-    @property
-    def measured(self) -> Float[np.ndarray, " J"]:
-        """The value of each column."""
-        aucs = [auc(some, self.positive) for some in self.placed.values()]
-        return np.concatenate([*map(self.errors, self.shares), *aucs])
-
-    @property
-    def covariance(self) -> Float[np.ndarray, "J J"]:
-        """The covariance of these numbers over bags, or over groups."""
-        moves = [influences(some, self.positive) for some in self.placed.values()]
-        return clustered_covariance(np.concatenate([*self.shares.values(), *moves]), self.groups)
+    names: Shaped[np.ndarray, " n"]
+    y: Shaped[np.ndarray, " n"]
+    predicted: Shaped[np.ndarray, " n"]
+    probability: Float[np.ndarray, "n C"] | None
+    fold: Int[np.ndarray, " n"]
+    scores: Mapping[str, Interval]
 
 
-def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut:
-    """Fit the classifiers with their default parameters to parts of the bags, and test the rest.
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation(Shown):
+    """Held-out predictions by bag and by group, and their scores.
 
-    The five folds of all classifiers are those of ``sparsetoken bags fit --folds 5`` with this
-    seed.
+    Attributes
+    ----------
+    bags : HeldOutPredictions
+        Intervals of scores are over groups, if bags are of groups: shares of independent bags have
+        Wilson's, and all else has percentiles of bootstrap samples.
+    groups : HeldOutPredictions or None
+        None without groups, or if bags of one group have different labels. The number of a group
+        is the mean of its bags.
+    classes : array of shape (n_classes,)
+        Empty for numbers.
+    folds : int
+
+    See Also
+    --------
+    sparsetoken.cross_validated : The function that returns it.
+    HeldOutPredictions : What it holds of bags, and of groups.
     """
-    n, rounds = len(data.bags), splits_of(data, seed)
-    last = len(rounds) - 1
-    first = {model: 0 if model == "pooled" else last for model in MODELS}
-    shape = len(rounds), n
-    wrong = {model: np.zeros(shape) for model in MODELS}
-    right = {model: np.zeros(shape) for model in MODELS}
-    tested, paired = np.zeros(shape), np.zeros(shape)
-    spread = np.full((len(rounds[-1]), n), np.nan)
-    splits = [
-        (place, fold, train)
-        for place, trains in enumerate(rounds)
-        for fold, train in enumerate(trains)
-    ]
-    with progress_of("fits", len(splits), progress) as done:
-        for place, fold, train in splits:
-            part = Labelled(
-                data.bags[train],
-                data.positive[train],
-                None if data.groups is None else data.groups[train],
-            )
-            rest, hidden = data.bags[~train], data.positive[~train]
-            both = hidden.any() and not hidden.all()  # groups of a fold may be of one class
-            if place == last:
-                by, pooled = _all_scores(part, rest, seed)
-                spread[fold, ~train] = spreads(pooled, part.bags[~part.positive], rest)
+
+    bags: HeldOutPredictions
+    groups: HeldOutPredictions | None
+    classes: Shaped[np.ndarray, " C"]
+    folds: int
+
+    def to_frame(self, by: str = "bags") -> Any:
+        """Return a pandas DataFrame with a row for each of ``bags``, or of ``groups``."""
+        held = {"bags": self.bags, "groups": self.groups}.get(by)
+        if held is None:
+            raise InvalidInput("by", "bags, or groups where they have labels", by)
+        columns = {by[:-1]: held.names, "y": held.y, "predicted": held.predicted, "fold": held.fold}
+        if held.probability is not None:
+            pairs = zip(self.classes.tolist(), held.probability.T, strict=True)
+            columns |= {f"probability_{name}": column for name, column in pairs}
+        return needed("pandas", "to make a table", "data").DataFrame(columns)
+
+    def _shown(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+        rows = []
+        for name, one in self.bags.scores.items():
+            row = {"": name.replace("_", " "), "bags": _told(one)}
+            rows.append(row | ({"groups": _told(self.groups.scores[name])} if self.groups else {}))
+        what = f"Held-out predictions of {len(self.bags.y)} bags in {self.folds} folds"
+        return rows, (f"{what}, with 90% intervals.",)
+
+
+def _told(one: Interval) -> str:
+    return "{:.3f} ({:.3f} to {:.3f})".format(*one)
+
+
+def cross_validated(
+    model: Any,
+    bags: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    folds: int = 5,
+    random_state: Any = 0,
+    progress: bool = True,
+) -> CrossValidation:
+    """Fit a model to all folds but one, and predict the bags of this one, for each fold.
+
+    Parameters
+    ----------
+    model : classifier with predict_proba, or regressor
+        Of this package or of scikit-learn's kind, fitted to `sparsetoken.bags.Bags`. It is cloned.
+    bags : any form of bags
+        See `sparsetoken.bags.as_bags`.
+    y : array of shape (n,)
+        Labels, or numbers for a regressor.
+    groups : array of shape (n,), optional
+        Of which patient, author or place each bag is. Folds hold whole groups, and fits get those
+        of their bags if they take ``groups``.
+    folds : int
+        At least 2; fewer if a class has fewer bags or groups. A class of one does not count.
+    random_state : int, RandomState or None
+        Of the folds; an int gives those of ``sparsetoken bags fit --seed``.
+    progress : bool
+        Whether a call of more than two seconds shows its progress.
+
+    Returns
+    -------
+    CrossValidation
+        ``print`` shows its scores with 90% intervals, by bag and by group.
+
+    Raises
+    ------
+    InvalidInput
+        If the model gives neither probabilities nor numbers, or there are fewer than 2 folds.
+    ValueError
+        If tokens are not finite, a bag is empty, or lengths do not match.
+
+    See Also
+    --------
+    sparsetoken.forecast : The same with more labelled bags.
+
+    Notes
+    -----
+    An AUC is the share of pairs of a bag of the class and another that are in the right order, of
+    bags that are held out together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsetoken as st
+    >>> rng, labels = np.random.default_rng(0), np.arange(80) % 2
+    >>> bags = rng.standard_normal((80, 6, 4))
+    >>> bags[labels == 1, 0] += 2  # one token of six
+    >>> found = st.cross_validated(st.AttentionClassifier(), bags, labels, folds=3)
+    >>> found.bags.scores["auc"].low > 0.8, found.groups
+    (True, None)
+    """
+    numbers = is_regressor(model)
+    if not numbers and not (is_classifier(model) and hasattr(model, "predict_proba")):
+        legal = "a regressor, or a classifier with predict_proba"
+        remedy = "CalibratedClassifierCV of scikit-learn adds probabilities."
+        raise InvalidInput("model", legal, type(model).__name__, remedy)
+    read, seed = as_bags(bags), as_seed(random_state)
+    if numbers:
+        targets = read_numbers(read, y, None, groups)
+    else:
+        targets = read_classes(read, y, None, None, groups)
+    folds = most_folds(targets, integer("folds", folds, 2))
+    trains = training_bags(targets.number, targets.groups, folds, seed)
+    n, classes = len(read), targets.classes
+    fold, predicted = np.zeros(n, int), np.empty(n, float if numbers else int)
+    chances = np.zeros((n, len(classes)))
+    with progress_of("fits", len(trains), progress) as done:
+        for k, train in enumerate(trains):
+            test, fold[~train] = read[~train], k
+            known = np.unique(targets.number[train])
+            if len(known) == 1 and not numbers:  # the only bag of the other class is held out
+                predicted[~train], chances[~train, known] = known[0], 1.0
             else:
-                by = {"pooled": _fit(PooledClassifier(), part).decision_function(rest)}
-            for model, scores in by.items():
-                wrong[model][place, ~train] += (scores > 0) != hidden
-                if both:
-                    right[model][place, ~train] += placements(scores, hidden)
-            tested[place, ~train] += 1
-            paired[place, ~train] += both
+                part = None if targets.groups is None else targets.groups[train]
+                fitted = fitted_to(model, read[train], targets.given[train], part)
+                found = fitted.predict(test)
+                predicted[~train] = found if numbers else np.searchsorted(classes, found)
+                if not numbers:
+                    chances[np.ix_(~train, known)] = fitted.predict_proba(test)
             done()
-    sizes = np.array([_mean_size(trains) for trains in rounds])
-    shares = {m: (counts / tested)[first[m] :] for m, counts in wrong.items()}
-    filled = {m: _filled(sums, paired, data.positive) for m, sums in right.items()}
-    placed = {m: filled[m][first[m] :] for m in ORDERED}
-    more = excess(spread, data.positive, data.groups)
-    by_bag = filled["bag"][-1]
-    return HeldOut(sizes, shares, placed, data.positive, more, data.groups, by_bag)
+    y = targets.given if numbers else targets.number
+    over = Bootstrap(n, targets.groups, seed)
+    by_bag = _scored(np.arange(n), y, predicted, chances, fold, classes, over)
+    by_group = None
+    if targets.groups is not None:
+        names, first = np.unique(read_labels(groups, "groups"), return_index=True)
+        values = np.column_stack([y, predicted, chances])
+        sums = np.stack([np.bincount(targets.groups, one) for one in values.T], axis=1)
+        means = sums / np.bincount(targets.groups)[:, None]
+        labels, guesses, of_groups = means[:, 0], means[:, 1], means[:, 2:]
+        if not numbers:
+            labels, guesses = y[first], of_groups.argmax(axis=1)
+        if numbers or (labels[targets.groups] == y).all():
+            over = Bootstrap(len(names), None, seed)
+            by_group = _scored(names, labels, guesses, of_groups, fold[first], classes, over)
+    return CrossValidation(by_bag, by_group, classes, len(trains))
 
 
-def _filled(
-    sums: Float[np.ndarray, "K n"],
-    counts: Float[np.ndarray, "K n"],
-    positive: Bool[np.ndarray, " n"],
-) -> Float[np.ndarray, "K n"]:
-    """Return mean placements, that of its class for a bag tested with none of the other class."""
-    placed = sums / np.maximum(counts, 1)
-    for known, row in zip(counts > 0, placed, strict=True):
-        for rows in (positive, ~positive):
-            row[rows & ~known] = row[rows & known].mean() if (rows & known).any() else 0.5
-    return placed
+def _scored(
+    names: Shaped[np.ndarray, " n"],
+    y: Shaped[np.ndarray, " n"],
+    predicted: Shaped[np.ndarray, " n"],
+    chances: Float[np.ndarray, "n C"],
+    fold: Int[np.ndarray, " n"],
+    classes: Shaped[np.ndarray, " C"],
+    over: Bootstrap,
+) -> HeldOutPredictions:
+    """Return predictions with their scores; y and predicted are numbers of classes, or numbers."""
+    if not len(classes):
+        scores = number_scores(y, predicted, over)
+        return HeldOutPredictions(names, y, predicted, None, fold, scores)
+    columns = [1] if len(classes) == 2 else range(len(classes))
+    placed = np.stack([_placed(chances[:, k], y == k, fold) for k in columns], axis=1)
+    scores = class_scores(y, predicted, chances, placed, over)
+    return HeldOutPredictions(names, classes[y], classes[predicted], chances, fold, scores)
 
 
-def splits_of(data: Labelled, seed: int) -> list[list[Bool[np.ndarray, " n"]]]:
-    """Return the training bags of each fold of each round, in rounds of rising training sets.
-
-    Folds hold whole groups, and may then be fewer than asked for. A round that trains on no more
-    bags than the one before it, or on as many as the last, would show nothing new.
-    """
-    rounds = [_round(data, folds, repeats, seed) for folds, repeats in _ROUNDS]
-    last, kept, most = _mean_size(rounds[-1]), [], 0.0
-    for trains in rounds[:-1]:
-        if most < _mean_size(trains) < last:
-            kept.append(trains)
-            most = _mean_size(trains)
-    return [*kept, rounds[-1]]
-
-
-def _round(data: Labelled, folds: int, repeats: int, seed: int) -> list[Bool[np.ndarray, " n"]]:
-    n = len(data.bags)
-    if data.groups is None:
-        rounds = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
-        splits = rounds.split(np.empty(n), data.positive)
-        return [np.isin(np.arange(n), train) for train, _ in splits]
-    rng = np.random.RandomState(seed)
-    numbers = [fold_numbers(data.positive, folds, rng, data.groups) for _ in range(repeats)]
-    return [fold != k for fold in numbers for k in range(fold.max() + 1)]
+def _placed(
+    scores: Float[np.ndarray, " n"], positive: Bool[np.ndarray, " n"], fold: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """Return placements among those that are held out together; nan if all folds have one side."""
+    placed, known = np.zeros(len(scores)), np.zeros(len(scores))
+    for k in range(fold.max() + 1):
+        rows = fold == k
+        if positive[rows].any() and not positive[rows].all():
+            placed[rows], known[rows] = placements(scores[rows], positive[rows]), 1
+    if not known.any():
+        return np.full(len(scores), np.nan)
+    return filled(placed[None], known[None], positive)[0]
 
 
-def _mean_size(trains: list[Bool[np.ndarray, " n"]]) -> float:
-    return float(np.round(np.mean([train.sum() for train in trains])))
-
-
-def _fit(classifier: _Classifier, part: Labelled) -> _Classifier:
+def fitted_to(model: Model, bags: Bags, y: Any, groups: Int[np.ndarray, " n"] | None) -> Model:
+    """Return a clone that is fitted to some of the bags, with their groups if it takes them."""
+    given = {"groups": groups} if has_fit_parameter(model, "groups") else {}
     with warnings.catch_warnings():  # of parts of the bags
         for kind in (QueryWarning, LeakWarning):
             warnings.simplefilter("ignore", kind)
-        return classifier.fit(part.bags, part.positive, groups=part.groups)
+        fitted: Model = clone(model).fit(bags, y, **given)
+    return fitted
 
 
-def _all_scores(
-    part: Labelled, rest: Bags, seed: int
-) -> tuple[dict[str, Float[np.ndarray, " r"]], PooledClassifier]:
-    """Return the scores of other bags by each of `MODELS`, and mean pooling."""
-    fitted = _fit(BagClassifier(random_state=seed, progress=False), part)
-    mean, attention = _places(fitted)
-    of_members = fitted.member_scores(rest)
-    by = {
-        "bag": fitted.decision_function(rest),
-        "attention": of_members[:, attention],
-        "pooled": of_members[:, mean],
-    }
-    return by, list(fitted.members_.values())[mean]
+def most_folds(targets: Targets, folds: int) -> int:
+    """Return the number of folds, at most as many as the rarest class has bags or groups."""
+    counts = counts_of_classes(targets.number, targets.groups)
+    return max(min([folds, *counts[counts > 1].tolist()]), 2)
 
 
-def _places(fitted: BagClassifier) -> tuple[int, int]:
-    """Return the places of mean pooling and of the best member with attention by held-out loss.
+def training_bags(
+    number: Shaped[np.ndarray, " n"],
+    groups: Int[np.ndarray, " n"] | None,
+    folds: int,
+    seed: int,
+    repeats: int = 1,
+) -> list[Bool[np.ndarray, " n"]]:
+    """Return the training bags of each fold, which has its share of each class and whole groups."""
+    n = len(number)
+    if groups is None:
+        rounds = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class")  # it has one bag
+            splits = list(rounds.split(np.empty(n), number))
+        return [np.isin(np.arange(n), train) for train, _ in splits]
+    rng = np.random.RandomState(seed)
+    numbers = [fold_numbers(number, folds, rng, groups) for _ in range(repeats)]
+    return [fold != k for fold in numbers for k in range(fold.max() + 1)]
 
-    Bags of one token have no attention: mean pooling stands for it.
-    """
-    members = list(fitted.members_.values())
-    mean = fitted.member_names_.index("mean")  # the size of a bag is pooled likewise
-    places = [i for i, one in enumerate(members) if isinstance(one, AttentionClassifier)]
-    return mean, min(places, key=lambda i: fitted.member_losses_[i, 0], default=mean)
+
+def as_seed(random_state: Any) -> int:
+    """Return a number as it is, so that folds are those of other calls with this seed."""
+    rng = generator_of(random_state)
+    return int(random_state if isinstance(random_state, Integral) else rng.randint(2**31 - 1))

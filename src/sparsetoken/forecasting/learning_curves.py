@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,12 @@ from scipy.stats import beta, norm
 
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.estimators import TokenNormalScores
-from sparsetoken.estimators.inputs import generator_of
-from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
+from sparsetoken.forecasting.crossvalidation import as_seed
 from sparsetoken.forecasting.inputs import BagLaw, Labelled, bag_law, read_labelled
-from sparsetoken.forecasting.posterior import Interval, Posterior, fit_posterior
+from sparsetoken.forecasting.pilot import MODELS, HeldOut, held_out_errors
+from sparsetoken.forecasting.posterior import Posterior, fit_posterior
 from sparsetoken.forecasting.results import Forecast, ForecastPoint, Measured
+from sparsetoken.forecasting.scores import Interval
 from sparsetoken.results import CONVERGED, Status, StatusCode
 
 _TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
@@ -40,8 +40,8 @@ def forecast(
 
     The classifiers are `BagClassifier` with its default parameters, called ``bag``, its member with
     attention alone, ``attention``, and that with mean pooling, ``pooled``. They are fitted to four
-    fifths of the pilot and tested on the rest, in the folds of ``sparsetoken bags fit --folds 5``
-    with the same seed; mean pooling, which takes little time, also to a half and two thirds.
+    fifths of the pilot and tested on the rest, in the folds of `cross_validated` with the same
+    seed; mean pooling, which takes little time, also to a half and two thirds.
     Measured are errors, and areas under the ROC curves of bags held out together, which depend on
     the same separation of the classes with different noise (that of `BagClassifier` informs
     forecasts of AUCs alone). The forecast follows curves of the
@@ -112,18 +112,12 @@ def forecast(
     >>> [point.n for point in found.curves["bag"]]
     [80, 320]
     """
-    data, seed = read_labelled(bags, y, groups), _as_seed(random_state)
+    data, seed = read_labelled(bags, y, groups), as_seed(random_state)
     wanted, law = check_sizes(sizes, len(data.bags)), bag_law(data)
     held_out = held_out_errors(data, seed, progress)
     heavy = TokenNormalScores(random_state=seed).fit(data.bags).columns_
     share = len(heavy) / data.bags.dimension
     return assembled(data, law, share, wanted, held_out, fit_posterior(law, held_out))
-
-
-def _as_seed(random_state: Any) -> int:
-    """Return a number as it is, so that folds are those of other commands with this seed."""
-    rng = generator_of(random_state)
-    return int(random_state if isinstance(random_state, Integral) else rng.randint(2**31 - 1))
 
 
 def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:

@@ -38,6 +38,19 @@ def placements(
     return placements
 
 
+def filled(
+    sums: Float[np.ndarray, "K n"],
+    counts: Float[np.ndarray, "K n"],
+    positive: Bool[np.ndarray, " n"],
+) -> Float[np.ndarray, "K n"]:
+    """Return mean placements, that of its class for a bag tested with none of the other class."""
+    placed = sums / np.maximum(counts, 1)
+    for known, row in zip(counts > 0, placed, strict=True):
+        for rows in (positive, ~positive):
+            row[rows & ~known] = row[rows & known].mean() if (rows & known).any() else 0.5
+    return placed
+
+
 def auc(
     placed: Float[np.ndarray, "*K n"], positive: Bool[np.ndarray, " n"]
 ) -> Float[np.ndarray, "*K"]:

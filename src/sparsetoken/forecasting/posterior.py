@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit, logit, ndtri
 
-from sparsetoken.forecasting.crossvalidation import Column, HeldOut
 from sparsetoken.forecasting.curves import (
     CurveParameters,
     aucs_at,
@@ -27,6 +26,8 @@ from sparsetoken.forecasting.curves import (
 )
 from sparsetoken.forecasting.inputs import BagLaw
 from sparsetoken.forecasting.measures import Excess, excess_of
+from sparsetoken.forecasting.pilot import Column, HeldOut
+from sparsetoken.forecasting.scores import Interval
 
 
 class Prior(NamedTuple):
@@ -86,14 +87,6 @@ _LEAST = 1e-3  # errors below count as this one
 _NEAR = 1e-3  # log odds whose chord is a tangent to 1e-3, with little rounding
 _NEGLIGIBLE = 1e-6  # weight, over the largest
 _NORMALS = ndtri((np.arange(15) + 0.5) / 15)
-
-
-class Interval(NamedTuple):
-    """A value and its 90% interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

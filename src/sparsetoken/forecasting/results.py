@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sparsetoken.base.machine import needed
 from sparsetoken.base.tables import Shown
 from sparsetoken.base.validation import choice
-from sparsetoken.forecasting.posterior import Interval
+from sparsetoken.forecasting.scores import Interval
 from sparsetoken.results import Status
 
 CLASSIFIERS = {
