@@ -49,13 +49,13 @@ def test_fit_draws_the_line_where_the_classifier_does(weak, tmp_path, word, thre
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--threshold", "1.5"], "--threshold must be auto, a probability in (0, 1)"),
-        (["--threshold", "nan"], "--threshold must be auto"),
-        (["--threshold", "best"], "--threshold must be auto"),
+        (["--threshold", "1.5"], "threshold must be auto, a probability in (0, 1)"),
+        (["--threshold", "nan"], "threshold must be auto"),
+        (["--threshold", "best"], "threshold must be auto"),
         (["--threshold", "sensitivity:0"], "or sensitivity:SHARE with a share in (0, 1]"),
         (["--threshold", "sensitivity:"], "or sensitivity:SHARE with a share in (0, 1]"),
-        (["--threshold", "0.2", "--model", "pooled"], "--model must be bag with --threshold"),
-        (["--threshold", "0.2", "--numbers"], "--threshold must be left out with --numbers"),
+        (["--threshold", "0.2", "--model", "pooled"], "model must be bag with --threshold"),
+        (["--threshold", "0.2", "--numbers"], "threshold must be left out with --numbers"),
     ],
 )
 def test_refusals(weak, words, told):
@@ -69,4 +69,4 @@ def test_more_than_two_classes_have_no_threshold(tmp_path):
     X = np.random.default_rng(0).standard_normal((30, 3, 3))
     np.savez(tmp_path / "three.npz", X=X, y=np.array(list("abc") * 10))
     found = invoke("bags", "fit", tmp_path / "three.npz", "--threshold", "0.2")
-    assert "--threshold must be 'auto' for more than two classes" in found.stderr
+    assert "threshold must be 'auto' for more than two classes" in found.stderr
