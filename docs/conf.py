@@ -110,7 +110,7 @@ MODULES = {
     "sparsetoken.bags": "Bags: conversion, reading and writing.",
     "sparsetoken.estimators": "Classifiers, regressors and transformers for scikit-learn.",
     "sparsetoken.estimators.saving": "Fitted models in files.",
-    "sparsetoken.forecasting": "Forecasts of learning curves from a pilot.",
+    "sparsetoken.forecasting": "Cross-validation, and forecasts of learning curves from a pilot.",
     "sparsetoken.figures": "Plots of attention along bags.",
     "sparsetoken.base.validation": "Errors that are raised, and checks of values.",
     "sparsetoken.explorer": "Settings of the interactive page.",

@@ -1,6 +1,5 @@
 """Forecasts: the contract, what they say of known problems, and what they refuse."""
 
-import functools
 import json
 import math
 from unittest import mock
@@ -14,7 +13,6 @@ from sparsetoken import BagClassifier, forecast
 from sparsetoken.bags import as_bags
 from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators import PooledForestClassifier
 from sparsetoken.forecasting.curves import CurveParameters, errors_at, pooled_shift
 from sparsetoken.forecasting.inputs import BagLaw, Labelled, read_labelled
 from sparsetoken.forecasting.learning_curves import assembled, check_sizes
@@ -77,7 +75,6 @@ def test_shown_as_text_table_and_picture(clear):
 
 def test_a_sparse_signal_is_forecast(clear, draw):
     """Against fits to 320 bags, with the interval that the forecast itself gives."""
-    from sparsetoken import BagClassifier
     from sparsetoken.estimators import PooledClassifier
 
     bags, y = draw(8, 1, 4.0, 0.5, 20, 2000, 0)
@@ -289,8 +286,6 @@ def test_a_forecast_for_new_patients(monkeypatch):
     """
     rounds = "sparsetoken.forecasting.pilot._ROUNDS"
     monkeypatch.setattr(rounds, ((2, 1), (5, 1)))
-    few = functools.partial(PooledForestClassifier, n_estimators=10)
-    monkeypatch.setattr(BagClassifier, "_kinds", BagClassifier._kinds._replace(forest=few))
     P, pilots, points = 30, 3, []
     patient = np.repeat(np.arange(P), 4)
     for seed in range(pilots):
