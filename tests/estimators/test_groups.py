@@ -20,8 +20,9 @@ from sparsetoken.estimators import (
     QueryWarning,
     TokenTransformer,
 )
+from sparsetoken.estimators.fitting.folds import fold_numbers
 from sparsetoken.estimators.fitting.linear_fit import fit_linear, gain
-from sparsetoken.estimators.fitting.stacking import LossRisk, fold_numbers, shrunk_weights
+from sparsetoken.estimators.fitting.stacking import LossRisk, shrunk_weights
 from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import FeatureMatrix

@@ -12,7 +12,7 @@ from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import BagPooling
 from sparsetoken.estimators.fitting.attention import attend
-from sparsetoken.estimators.fitting.stacking import fold_numbers
+from sparsetoken.estimators.fitting.folds import fold_numbers
 from tasks_of_bags import task_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")

@@ -19,8 +19,8 @@ from sparsetoken.bags import Bags, LeakWarning, find_leaks
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.bags.labels import read_labels
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
+from sparsetoken.estimators.fitting.folds import fold_numbers
 from sparsetoken.estimators.fitting.linear_fit import LinearFit
-from sparsetoken.estimators.fitting.stacking import fold_numbers
 from sparsetoken.estimators.fitting.targets import Targets, read_classes, read_numbers
 from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.inputs import (

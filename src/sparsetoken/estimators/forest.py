@@ -19,8 +19,8 @@ from sparsetoken.estimators.base import (
     ClassWeight,
     RandomState,
 )
+from sparsetoken.estimators.fitting.folds import fold_numbers
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, calibrated, fit_single_features
-from sparsetoken.estimators.fitting.stacking import fold_numbers
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task

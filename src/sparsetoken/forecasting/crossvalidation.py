@@ -21,7 +21,7 @@ from sparsetoken.base.progress import progress_of
 from sparsetoken.base.tables import Shown
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.estimators import QueryWarning
-from sparsetoken.estimators.fitting.stacking import fold_numbers
+from sparsetoken.estimators.fitting.folds import fold_numbers
 from sparsetoken.estimators.fitting.targets import (
     Targets,
     counts_of_classes,

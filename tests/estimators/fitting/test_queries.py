@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 from sparsetoken import AttentionClassifier, SparseTokenProblem
 from sparsetoken.bags import as_bags
 from sparsetoken.bags.segments import segment_log_mean_exp
+from sparsetoken.estimators.fitting.folds import fold_numbers
 from sparsetoken.estimators.fitting.queries import STEP, LikelihoodProblem, two_steps
-from sparsetoken.estimators.fitting.stacking import fold_numbers
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.losses import get_loss
 from sparsetoken.theory.oracle import learning_error
