@@ -26,7 +26,8 @@ _COARSE, _FINE = 128, (512, 2048, 8192)  # bags of a kind, as the tolerance asks
 _SCRAMBLES = (4, 8)  # at first, and where more bags may decide
 _DECIDING = 2048  # bags of a kind, with which what is undecided stays so
 _ROUGH, _SOLVED = 1e-3, 1e-4  # residual of a solution
-_ALIKE, _NEAR = 0.01, 0.3  # relative, of solutions that are one on the same bags, on others
+_ALIKE = 0.01  # relative, of solutions on the same few bags
+_NEAR = 0.3  # relative, of overlaps of a solution on other bags
 _GUARDS, _MOST = 2, 60  # restarts of the proximal operator, and iterations of each
 _TESTS = 4  # scrambles of new bags, for the fewest bags of a solution
 _STABLE = 1.0  # replicons below it
@@ -149,10 +150,10 @@ def _add(known: list[Solution], found: Solution) -> None:
         known.append(found)
 
 
-def _same(first: Solution, second: Solution, within: float = _ALIKE) -> bool:
-    """Whether two solutions are one, to 1% on the same bags."""
+def _same(first: Solution, second: Solution) -> bool:
+    """Whether two solutions on the same bags are one."""
     numbers = np.array([_invariants(one) for one in (first, second)])
-    return bool((np.abs(np.diff(numbers, axis=0)) <= within * (0.1 + numbers[0])).all())
+    return bool((np.abs(np.diff(numbers, axis=0)) <= _ALIKE * (0.1 + numbers[0])).all())
 
 
 def _invariants(solution: Solution) -> tuple[float, ...]:
@@ -260,10 +261,13 @@ def _guarded(equations: Equations, start: Solution, slow: bool) -> Solution:
 
 
 def _near(equations: Equations, start: Solution, slow: bool) -> Solution:
-    """Return the solution near that of other bags; slowly if steps leap to another one."""
+    """Return the solution near that of other bags; slowly if steps leap to another one.
+
+    Another one may have columns exchanged or turned: means over scrambles would make no sense.
+    """
     if not slow:
-        solution = solve(equations, start.state, tolerance=_SOLVED, wait=1)
-        if _same(start, solution, _NEAR):
+        M, solution = start.order.M, solve(equations, start.state, tolerance=_SOLVED, wait=1)
+        if np.abs(solution.order.M - M).max() <= _NEAR * (0.1 + np.abs(M).max()):
             return solution
     return solve(equations, start.state, tolerance=_SOLVED, slow=True)
 
