@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = [README, *sorted(DOCS.glob("*.md"))]
-OF_MEASUREMENTS = {"benchmarks", "changelog"}
+OF_MEASUREMENTS = {"benchmarks", "changelog", "results"}
 PROSE = [page for page in PAGES if page.stem not in OF_MEASUREMENTS]
 CODE = re.compile(r"^```.*?^```$|\$\$.*?\$\$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 WORDS = "half an? |about an? |one |two |three |four |five |six |seven |eight |nine |ten "
@@ -113,7 +113,7 @@ def test_links_lead_somewhere(page):
 def test_the_readme_names_every_page_and_is_short():
     text = README.read_text("utf-8")
     named = {Path(link.partition("#")[0]).name for link in _links(README)}
-    pages = {page.name for page in DOCS.glob("*.md")} - {"changelog.md", "index.md"}
+    pages = {page.name for page in DOCS.glob("*.md")} - {"changelog.md", "index.md", "results.md"}
     assert pages <= named
     labels = re.findall(r"^\[([^\]]+)\]: docs", text, re.MULTILINE)
     assert [label for label in labels if text.lower().count(f"[{label.lower()}]") < 2] == []
