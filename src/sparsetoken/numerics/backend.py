@@ -26,7 +26,10 @@ def in_float64(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
         with jax.enable_x64(True):
             found = function(*args, **kwargs)
-            return jax.device_get(found) if namespace(*args) is np else found
+            if namespace(*args) is not np:
+                return found
+            leaves, tree = jax.tree.flatten(found)  # device_get takes four times as long
+            return jax.tree.unflatten(tree, [np.asarray(leaf) for leaf in leaves])
 
     return wrapped
 
