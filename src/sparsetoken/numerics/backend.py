@@ -29,7 +29,8 @@ def in_float64(function: Callable[_P, _T]) -> Callable[_P, _T]:
             if namespace(*args) is not np:
                 return found
             leaves, tree = jax.tree.flatten(found)  # device_get takes four times as long
-            return jax.tree.unflatten(tree, [np.asarray(leaf) for leaf in leaves])
+            own = [np.asarray(x) if hasattr(x, "__array__") else x for x in leaves]
+            return jax.tree.unflatten(tree, own)
 
     return wrapped
 
