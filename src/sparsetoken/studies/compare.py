@@ -320,8 +320,9 @@ class Comparison:
 
     @property
     def empty(self) -> bool:
-        """Whether a simulation was compared where both numbers are next to 0."""
-        return math.isfinite(self.z) and max(abs(self.theory), abs(self.measured)) < SMALL
+        """Whether an error, a loss or a cosine was simulated where theory and it are next to 0."""
+        small = max(abs(self.theory), abs(self.measured)) < SMALL
+        return self.quantity in SHIFTS and math.isfinite(self.z) and small
 
 
 def compare(
