@@ -185,27 +185,6 @@ def test_a_loss_that_a_descent_does_not_take_is_named_in_words(page, address):
     expect(page.locator("#copied")).to_have_text("There is no picture yet.")
 
 
-def test_the_title_of_a_saved_picture_is_in_lines_of_its_width(page, address):
-    page.goto(f"{address}#view=descent&descent_steps=1&task=lookup&alpha1=1")
-    expect(page.locator("#verdict")).to_contain_text("A value looked up in two hops")
-    heights = []
-    for title in ("short", None):
-        heights.append(
-            page.evaluate(
-                """async (title) => {
-      const { LineChart } = await import("explorer/chart.js");
-      const chart = new LineChart(document.createElement("div"));
-      const series = [{ name: "one", colour: "#0072b2", xs: [0, 1], ys: [0, 1] }];
-      const [x, y] = [{ label: "x", short: "x" }, { label: "y", low: 0, high: 1 }];
-      chart.draw({ title, x, y, series });
-      return (await createImageBitmap(await chart.png())).height;
-    }""",
-                title or page.locator("#caption").inner_text(),
-            )
-        )
-    assert heights[1] == heights[0] + 40  # a second line of the title
-
-
 def told_of_curves(page, said):
     assert "for the readout and a given query, attention" in said
     assert {row["model"] for row in table(page)} == {"attention", "pooled", "bayes"}
