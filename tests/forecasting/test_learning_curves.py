@@ -70,6 +70,13 @@ def test_shown_as_text_table_and_picture(clear):
     plt = pytest.importorskip("matplotlib.pyplot")
     ax = clear.plot()
     assert {line.get_label() for line in ax.get_lines()} >= {"bag", "attention", "pooled"}
+    points = clear.curves["bag"]
+    ends = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert ends.min() == pytest.approx(min(p.low for p in points))
+    assert ends.max() == pytest.approx(max(p.high for p in points))
+    measured = {bars.get_label(): bars.lines[0] for bars in ax.containers}
+    one = clear.measured["bag"]
+    assert measured["bag, cross-validated"].get_xydata().tolist() == [[one.n, one.error]]
     plt.close(ax.figure)
 
 

@@ -359,6 +359,23 @@ def test_a_label_of_both_is_one_entry_and_models_have_their_colours(curve, axes)
     assert colours[-1] != COLOURS["pooled"]
 
 
+def test_two_curves_of_a_model_without_labels_have_entries_of_their_own(curve, axes):
+    for _ in range(2):
+        curve.plot(ax=axes)
+    first, second = axes.get_legend().legend_handles
+    assert first.get_color() != second.get_color()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["pooled, theory"] * 2
+
+
+def test_a_legend_keeps_what_others_drew_and_forgets_what_was_cleared(curve, axes):
+    curve.plot(ax=axes)
+    axes.clear()
+    axes.plot(LOADS, LOADS, label="mine")
+    curve.plot(ax=axes, label="again")
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["again", "mine"]
+    assert to_hex(axes.lines[1].get_color()).upper() == COLOURS["pooled"]
+
+
 def test_bad_pictures_are_refused(curve, axes):
     for name in ("test_eror", "status"):
         with pytest.raises(InvalidInput, match=r"quantity must be one of .*test_error"):

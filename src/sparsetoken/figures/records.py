@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,8 +24,16 @@ from sparsetoken.model.stages import Query, Readout, TwoSteps
 
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
 _MOST_LINES = 20
-_SOURCES = ("theory", "simulation")
 _WORDS = {"auc": "AUC", "separable": "fraction of separable sets"}
+
+
+@dataclasses.dataclass(eq=False)
+class _Setting:
+    """What an axes shows of one setting: its colour, and its line and points by their source."""
+
+    name: str
+    colour: Any
+    drawn: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
@@ -37,7 +46,7 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     """
     columns = record.columns()
     numbers = [name for name, values in columns.items() if values.dtype.kind in "iuf"]
-    name = choice("quantity", quantity or numbers[0], numbers)
+    column = choice("quantity", quantity or numbers[0], numbers)
     shape = record.shape if record.dims else (1,)
     lines = int(np.prod(shape[:-1]))
     if lines > _MOST_LINES:
@@ -48,31 +57,39 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
         for n, value in record.coords.items()
         if value.dtype != object  # schedules of steps
     }
-    values = columns[name].reshape(lines, -1)
+    values = columns[column].reshape(lines, -1)
     sound = np.isfinite(values)
     if "step" not in record.dims:  # what came before a divergence is right
         statuses = np.broadcast_to(columns.get("status", "converged"), shape)
         sound &= statuses.reshape(lines, -1) == "converged"
-    errors = columns.get(f"{name}_se", np.zeros(shape)).reshape(lines, -1)
+    errors = columns.get(f"{column}_se", np.zeros(shape)).reshape(lines, -1)
     last = record.dims[-1] if record.dims and record.dims[-1] in coords else "point"
     x_name = next((n for n, c in coords.items() if _varies(c)), last)
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
-    simulated, options = hasattr(record, "trials"), normalize_kwargs(options, Line2D)
+    options, simulated = normalize_kwargs(options, Line2D), hasattr(record, "trials")
+    label, source = options.pop("label", None), "simulation" if simulated else "theory"
     with style.drawing(ax) as ax:
+        settings = _settings(ax)
         for i in range(lines):
-            own, other = _labels(record, options.get("label"), _fixed(coords, i))
-            colour = _colour_of(ax, other)
-            label = f"_{own}" if own == other and colour is not None else own
-            look = {"color": colour or _free_colour(ax, record.model), **options, "label": label}
+            fixed = _fixed(coords, i)
+            name = _joined(label or record.model, fixed)
+            shown = name if label else _joined(record.model, source, fixed)
+            alike = (s for s in settings if s.name == name and (label or source not in s.drawn))
+            one = next(alike, None) or _Setting(name, _free_colour(ax, record.model))
+            if one not in settings:
+                settings.append(one)
+            look = {"color": one.colour, **options}
+            look["label"] = f"_{shown}" if label and one.drawn else shown  # once in the legend
             look |= {"engine": "reduced" if simulated else "theory", "converged": sound[i]}
-            colour = style.draw(ax, x[i], values[i], errors[i], **look)
             if errors[i].any() and not simulated:
-                low, high = values[i] - 2 * errors[i], values[i] + 2 * errors[i]
-                ax.fill_between(x[i], low, high, color=colour, alpha=0.2, linewidth=0)
-        ax.set(xlabel=axis_label(x_name), ylabel=axis_label(name))
+                look["band"] = values[i] - 2 * errors[i], values[i] + 2 * errors[i]
+            before = len(ax.containers if simulated else ax.lines)
+            one.colour = style.draw(ax, x[i], values[i], errors[i], **look)
+            one.drawn.setdefault(source, (ax.containers if simulated else ax.lines)[before])
+        ax.set(xlabel=axis_label(x_name), ylabel=axis_label(column))
         if x_name != "step" and x.min() > 0 and x.max() / x.min() >= _WIDE:
             style.log_axis(ax.xaxis)
-        _legend(ax)
+        _legend(ax, settings)
     return ax
 
 
@@ -117,23 +134,27 @@ def _map(values: Any, ax: Axes, ends: dict[str, float]) -> Any:
     return mesh
 
 
-def _legend(ax: Axes) -> None:
-    """Put theory and simulation of one setting, lines and points, into one entry."""
-    entries: dict[str, list[Any]] = {}
-    drawn: tuple[Any, ...] = (*ax.lines, *ax.containers)
-    for handle in drawn:
-        label = str(handle.get_label()).removeprefix("_")
-        if handle.get_label() == label or label in entries:
-            entries.setdefault(label, []).append(handle)
-    settings: dict[str, list[str]] = {}
-    for label in entries:
-        name = ", ".join(word for word in label.split(", ") if word not in _SOURCES) or label
-        settings.setdefault(name, []).append(label)
-    names = [labels[0] if len(labels) == 1 else name for name, labels in settings.items()]
-    handles = [tuple(h for one in labels for h in entries[one]) for labels in settings.values()]
-    if names:
-        both = any(len(some) > 1 for some in handles)
-        ax.legend(handles, names, title="lines: theory, points: simulation" if both else None)
+def _settings(ax: Axes) -> list[_Setting]:
+    """Return what `draw` has drawn in an axes and is still there, a list that stays with it."""
+    settings = vars(ax).setdefault("sparsetoken_settings", [])
+    there = {id(one) for one in (*ax.lines, *ax.containers)}
+    settings[:] = [s for s in settings if all(id(one) in there for one in s.drawn.values())]
+    return settings
+
+
+def _legend(ax: Axes, settings: Sequence[_Setting]) -> None:
+    """Give each setting one entry, of its line and its points, and keep those of other drawings."""
+    own = {id(one) for setting in settings for one in setting.drawn.values()}
+    entries: list[tuple[Any, str]] = []
+    for setting in settings:
+        drawn = tuple(setting.drawn.values())
+        name = setting.name or " and ".join(setting.drawn)
+        entries.append((drawn, name if len(drawn) > 1 else str(drawn[0].get_label())))
+    drawn_by_others = zip(*ax.get_legend_handles_labels(), strict=True)
+    entries += [(one, label) for one, label in drawn_by_others if id(one) not in own]
+    both = any(len(setting.drawn) > 1 for setting in settings)
+    title = "lines: theory, points: simulation" if both else None
+    ax.legend(*zip(*entries, strict=True), title=title)
 
 
 def parameter_of(name: str) -> Parameter | None:
@@ -150,12 +171,8 @@ def axis_label(name: str) -> str:
     return declared.axis_label if declared else _WORDS.get(name, name.replace("_", " "))
 
 
-def _labels(record: Any, given: str | None, fixed: str) -> tuple[str, str]:
-    """Return the label of a line or of points, and that of the other one of the same setting."""
-    sources = _SOURCES[::-1] if hasattr(record, "trials") else _SOURCES
-    heads = ([given] if given else [record.model, source] for source in sources)
-    own, other = (", ".join(filter(None, (*head, fixed))) for head in heads)
-    return own, other
+def _joined(*words: Any) -> str:
+    return ", ".join(str(word) for word in words if word)
 
 
 def _free_colour(ax: Axes, model: str) -> str | None:
@@ -164,14 +181,6 @@ def _free_colour(ax: Axes, model: str) -> str | None:
     used = {to_hex(line.get_color()) for line in ax.lines}
     wanted = [style.COLOURS[model], *cycle] if model in style.COLOURS else cycle
     return next((colour for colour in wanted if to_hex(colour) not in used), None)
-
-
-def _colour_of(ax: Any, label: str) -> Any:
-    """Return the colour of what has this label, None if nothing has."""
-    for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
-        if name == label:
-            return getattr(handle, "lines", [handle])[0].get_color()
-    return None
 
 
 def _fixed(coords: dict[str, np.ndarray], line: int) -> str:

@@ -98,6 +98,7 @@ def draw(
     colour: Any = None,
     line: str = "-",
     fmt: str = "",
+    band: Any = None,
     **look: Any,
 ) -> Any:
     """Draw predictions as a line, and measurements as points with one standard error.
@@ -116,6 +117,8 @@ def draw(
         Dashes of the line.
     fmt : str
         Marker of the points, with dashes that join them; by default that of their engine.
+    band : pair of arrays, optional
+        Lower and upper ends of an interval, shaded in the same colour.
     **look
         More looks of the line and the points, as of matplotlib.
     """
@@ -146,6 +149,8 @@ def draw(
         colour = bars.lines[0].get_color()
         # Once in a legend, and by its name everywhere else.
         look["label"] = "_" + str(look.get("label", "")).removeprefix("_")
+    if band is not None:
+        axes.fill_between(x, *band, color=colour, alpha=0.2, linewidth=0)
     return colour
 
 

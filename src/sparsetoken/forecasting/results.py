@@ -229,23 +229,21 @@ class Forecast(Shown):
         """
         choice("quantity", quantity, ["error", "auc"])
         needed("matplotlib.pyplot", "to plot", "app")
-        from sparsetoken.figures.style import drawing
+        from sparsetoken.figures import style
 
         of, label_of = ("", "test error") if quantity == "error" else ("auc_", "AUC")
-        with drawing(ax) as ax:
-            for i, (model, points) in enumerate(self.curves.items()):
-                one, colour = self.measured[model], f"C{i}"
+        with style.drawing(ax) as ax:
+            for model, points in self.curves.items():
                 n = [point.n for point in points]
                 values, low, high = (
                     [getattr(point, name) for point in points]
                     for name in (quantity, f"{of}low", f"{of}high")
                 )
-                ax.plot(n, values, "o-", color=colour, label=model)
-                ax.fill_between(n, low, high, color=colour, alpha=0.2, linewidth=0)
-                bar = {"fmt": "s", "mfc": "none", "color": colour, "capsize": 2}
-                label = f"{model}, cross-validated"
+                colour = style.draw(ax, n, values, marker="o", label=model, band=(low, high))
+                one, label = self.measured[model], f"{model}, cross-validated"
                 value, error = getattr(one, quantity), getattr(one, f"{of}standard_error")
-                ax.errorbar(one.n, value, error, label=label, **bar)
+                look = {"colour": colour, "label": label}
+                style.draw(ax, [one.n], value, error, engine="tensors", **look)
             limits = (0, None) if quantity == "error" else (None, 1)
             ax.set(xlabel="labelled bags", ylabel=label_of, xscale="log", ylim=limits)
             ax.set_xticks(self.sizes, labels=self.sizes)
