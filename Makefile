@@ -82,12 +82,13 @@ format: $(READY) ## format the source and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## speed, theory against simulation, bags, real tokens and forecasts; speed in results/bench.json
+bench: $(READY) ## speed, theory against simulation, bags, real tokens, forecasts and depth; speed in results/bench.json
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/bags.py --sets made model tokens
 	$(BIN)/python benchmarks/real_tokens.py --quick
 	$(BIN)/python benchmarks/forecasts.py --quick
+	$(BIN)/python benchmarks/depth.py --quick
 
 SITE := $(OUT)/site
 STATIC_EXPLORER := $(SITE)/explorer/index.html

@@ -3,7 +3,11 @@
 For the task of a value that is looked up in one, two or three hops, and for one, two and three
 layers of ten columns each: the error of the best weights, by minimising the population loss from
 random starts, and the least error over the steps of descents at several loads, which start half
-way towards these weights. Writes one JSON file, and continues where it stopped.
+way towards these weights.
+
+    python benchmarks/depth.py [--hops 1 2 3] [--quick] [--out results/depth.json]
+
+The file has what was computed, so that a second run goes on.
 """
 
 from __future__ import annotations
@@ -136,15 +140,15 @@ def least_error(task, network, best, alpha):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/depth.json"))
-    parser.add_argument("--starts", type=int, default=20)
     parser.add_argument("--hops", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--best-only", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="one start, and no descents")
     options = parser.parse_args()
+    starts = 1 if options.quick else 20
     jax.config.update("jax_enable_x64", True)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     table = json.loads(options.out.read_text()) if options.out.exists() else {}
     # Rows of other code, or of fewer starts, are computed again.
-    made_by = [digest_of_source(), digest_of_files(Path(__file__).parent), options.starts]
+    made_by = [digest_of_source(), digest_of_files(Path(__file__).parent), starts]
     if table.get("made_by") != made_by:
         table = {"made_by": made_by}
 
@@ -159,8 +163,8 @@ def main():
         task = st.tasks.lookup(LENGTH, hops, strengths=STRENGTH)
         for name, network in NETWORKS.items():
             row = f"{hops} hops, {name}"
-            best = keep(f"{row}, best", partial(best_weights, task, network, options.starts))
-            for alpha in () if options.best_only else LOADS:
+            best = keep(f"{row}, best", partial(best_weights, task, network, starts))
+            for alpha in () if options.quick else LOADS:
                 keep(f"{row}, alpha {alpha:g}", partial(least_error, task, network, best, alpha))
 
 
