@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce test test-all test-shapes test-portable fuzz mutants lint style format bench docs linkcheck clean
+.PHONY: help env reproduce test test-all test-shapes test-portable coverage fuzz mutants lint style format bench docs linkcheck clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,11 +28,11 @@ reproduce: $(READY) ## run the studies, theory against simulation (quick profile
 	$(BIN)/sparsetoken reproduce --profile quick --out $(OUT)
 
 # The tests start many processes: compiled Python is kept, also where the user keeps none.
-test test-shapes test-portable fuzz mutants: export PYTHONDONTWRITEBYTECODE :=
+test test-shapes test-portable coverage fuzz mutants: export PYTHONDONTWRITEBYTECODE :=
 
 # Compiled JAX code is kept in .cache, which processes and later runs share.
-reproduce test mutants: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
-reproduce test mutants: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
+reproduce test coverage mutants: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
+reproduce test coverage mutants: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 test: style ## check style, then types beside the tests
 	@$(BIN)/mypy > .cache/types 2>&1 & types=$$!; \
 	$(SUITE) $(CHOSEN) --durations 10; tests=$$?; \
@@ -51,6 +51,10 @@ SHAPES := sparsetoken.estimators.fitting,sparsetoken.numerics,sparsetoken.losses
 
 test-shapes: $(READY) ## the tests, with the shape annotations of all numerical code executed
 	$(SUITE) --jaxtyping-packages=$(SHAPES),shape_checker.checked
+
+coverage: $(READY) ## the share of the lines of src/sparsetoken that the tests of make test run
+	@mkdir -p .cache
+	$(SUITE) $(CHOSEN) --cov --cov-report=term:skip-covered
 
 # Other kernels of the linear algebra, and older instruction sets: the same results to rounding.
 FOUND_FEATURES = $(shell $(BIN)/python -c "import numpy; print(*numpy.show_config('dicts')['SIMD Extensions']['found'])")
