@@ -160,7 +160,7 @@ def _write_claims(folder: Path) -> None:
         ]
         for claim in study.claims:
             text = re.sub(r"([_*|])", r"\\\1", maths(claim.text))
-            text += " *(open: by experiment)*" if claim.open else ""
+            text += " *(open: by simulation)*" if claim.open else ""
             # The target of links such as [capacity](#claim-capacity) on other pages.
             lines += [f"- (claim-{claim.name})=", f"  **{claim.name}**: {text}"]
     _keep(folder / "claims.md", "\n".join([*lines, ""]))
@@ -256,12 +256,16 @@ def _link_names(app, doctree, page) -> None:
 BUILT = {  # pages that a bare clone lacks, by the files that they are made of
     re.compile(r"\]\(gallery/README\.rst\)"): "](examples/index.rst)",
     re.compile(r"\]\(gallery/(\w+)\.py\)"): r"](examples/\1.rst)",
-    re.compile(r"\]\(\.\./src/sparsetoken\)"): "](reference/index.md)",
+    re.compile(r"\]\(\.\./CHANGELOG\.md\)"): "](changelog.md)",
 }
+FROM_README = re.compile(r"\]\((?!https?://|#)")  # links to files
 
 
 def _to_built_pages(app, page, source) -> None:
-    """Lead links to files of the clone to the pages that are made of them."""
+    """Put the README on the first page, and lead links to files to the pages made of them."""
+    if page == "index":
+        readme = (HERE.parent / "README.md").read_text(encoding="utf-8")
+        source[0] = FROM_README.sub("](../", readme).replace("](../docs/", "](") + source[0]
     for file, built in BUILT.items():
         source[0] = file.sub(built, source[0])
 

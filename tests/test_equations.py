@@ -103,7 +103,7 @@ def test_what_checks_an_equation_exists() -> None:
 
 
 @needs_docs
-@pytest.mark.parametrize("page", ["derivations", "notation", "theorists"])
+@pytest.mark.parametrize("page", ["derivations", "notation", "scope"])
 def test_other_pages_name_equations_and_claims_that_exist(page: str) -> None:
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     equations = (DOCS / "equations.md").read_text(encoding="utf-8")

@@ -69,8 +69,8 @@ def test_the_summary_counts_every_prediction_that_was_measured():
     assert answer in text
 
 
-def test_what_the_faq_says_has_no_capacity_has_none():
-    text = (DOCS / "faq.md").read_text("utf-8")
+def test_what_is_said_to_have_no_capacity_has_none():
+    text = (DOCS / "start.md").read_text("utf-8")
     assert "**The capacity is `no_limit`.**" in text
     tokens = st.TokenCovariance(np.ones(20), np.ones(20), signal=np.eye(20)[0])
     shared, model = st.SparseTokenProblem(3, tokens=tokens), st.Elementwise(activation="tanh")

@@ -1,4 +1,4 @@
-"""The page for a class: its links, and the answers that they show."""
+"""The questions for a class: their links, and the answers that they show."""
 
 import re
 from pathlib import Path
@@ -9,13 +9,14 @@ import pytest
 from sparsetoken.explorer.export import LOADS
 from sparsetoken.explorer.settings import PRESETS
 
-TEXT = (Path(__file__).parents[2] / "docs/teaching.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/explorer.md").read_text(encoding="utf-8")
+TEXT = PAGE.partition("\n## Questions for a class\n")[2].partition("\n## ")[0]
 LINKS = re.findall(r'explorer/index\.html#([^"]+)">[^<]*</a>:?((?:[,\s]*“[^”]+”)*)', TEXT)
 STORIES = {story["name"]: story for story in PRESETS}
 
 
 def test_there_are_five_questions_and_each_has_a_link_and_an_answer():
-    questions = TEXT.split("\n## ")[1:]
+    questions = TEXT.split("\n### ")[1:]
     assert len(questions) == 5
     for question in questions:
         assert re.search(r"#[^\"]+\">Open it</a>: “", question)
