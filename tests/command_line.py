@@ -3,6 +3,7 @@
 import contextlib
 import io
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,7 +23,12 @@ class Finished(NamedTuple):
 def invoke(*arguments: object) -> Finished:
     """Run a command with these arguments."""
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("default", UserWarning)  # as in a process of its own
         try:
             code = execute([str(argument) for argument in arguments])
         except SystemExit as end:

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+import small_fits
 from classic_sets import SETS, needs_sets
-from sparsetoken import BagRegressor, forecast
-from sparsetoken.bags import LeakWarning, as_bags, find_leaks, from_long
-from sparsetoken.bags.leaks import _errors_above, _twins
-from sparsetoken.estimators import PooledClassifier
+from sparsetoken import BagClassifier, BagRegressor, cross_validated, forecast
+from sparsetoken.bags import LeakWarning, as_bags, find_leaks, from_long, leaks
+from sparsetoken.bags.leaks import _errors_above
+from sparsetoken.base.progress import Progress, showing
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import NoisyOrClassifier, PooledClassifier
 
 LABELS = np.arange(60) % 2
 APART, TWINS = "Each of these alone tells the classes apart: ", "Bags that are nearly the same: "
@@ -16,6 +19,10 @@ APART, TWINS = "Each of these alone tells the classes apart: ", "Bags that are n
 def _noise(seed: int = 0) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
     return [rng.standard_normal((L, 5)) for L in rng.integers(2, 9, 60)]
+
+
+def _twins(means: np.ndarray, groups: object) -> list[tuple[int, int]]:
+    return leaks._twins(means, groups, Progress(None))
 
 
 def _told(bags: object, y: object = None, groups: object = None) -> str:
@@ -160,11 +167,94 @@ def test_independent_bags_are_seldom_taken_for_scans(law: str, d: int) -> None:
 def test_forecasts_tell_of_leaks_and_of_groups(few_fits: None) -> None:
     X, slide = _slides(2.0)
     y = slide % 2
-    advice = forecast(X, y, progress=False).advice
-    assert any(one.startswith(TWINS) for one in advice)
-    assert any("taken as independent" in one for one in advice)
-    grouped = forecast(X, y, groups=slide, progress=False).advice
-    assert not any(one.startswith(TWINS) or "taken as independent" in one for one in grouped)
+    with pytest.warns(LeakWarning, match=TWINS):
+        alone = forecast(X, y, progress=False)
+    assert "Measured on 80 bags, taken as independent." in str(alone)
+    grouped = forecast(X, y, groups=slide, progress=False)  # where a warning is an error
+    assert "Measured on 80 bags of 40 groups." in str(grouped)
+    with pytest.warns(LeakWarning, match=TWINS):
+        found = cross_validated(PooledClassifier(), X, y)
+    assert "of 80 bags, taken as independent, in 5 folds" in str(found)
+    found = cross_validated(PooledClassifier(), X, y, groups=slide)
+    assert "of 80 bags of 40 groups, in 5 folds" in str(found)
+
+
+def test_a_fit_says_of_how_many_groups_its_bags_are() -> None:
+    X, slide = _slides(0.0)
+    y = slide % 2
+    X[:, 0, 0] += 5 * y  # one token of fifty
+    model = BagRegressor(progress=False)
+    summary = model.fit(X, 1.0 * y).summary()
+    assert summary.splitlines()[-1] == "Fitted to 80 bags, taken as independent."
+    summary = model.fit(X, 1.0 * y, groups=slide).summary()
+    assert summary.splitlines()[-1] == "Fitted to 80 bags of 40 groups."
+
+
+def test_bags_are_named_by_their_ids() -> None:
+    X, _ = _slides(3.0)
+    (by_place,) = find_leaks(X)
+    ids = [f"s{i}" for i in range(80)]
+    (by_id,) = find_leaks(X, ids=ids)
+    assert by_place.startswith(f"{TWINS}0 and 1, 2 and 3, ")
+    assert by_id.startswith(f"{TWINS}s0 and s1, s2 and s3, ")
+    with pytest.raises(InvalidInput, match="ids must be one for each of 80 bags"):
+        find_leaks(X, ids=ids[1:])
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of how many bags each look for leaks was."""
+    sizes: list[int] = []
+
+    def counted(bags: object, *given: object, **more: object) -> list[str]:
+        sizes.append(len(as_bags(bags)))
+        return find_leaks(bags, *given, **more)
+
+    monkeypatch.setattr("sparsetoken.estimators.inputs.find_leaks", counted)
+    return sizes
+
+
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+def test_one_look_for_leaks_for_all_folds_and_members(looked: list[int], few_fits: None) -> None:
+    """Of the data as a whole: a part of the bags would be looked at in each fit."""
+    X = as_bags(np.random.default_rng(0).standard_normal((60, 4, 3)))
+    own = BagClassifier([("own", NoisyOrClassifier())], n_folds=2, progress=False)
+    with small_fits.few_trees():
+        own.fit(X, LABELS)
+        assert looked == [60]
+        cross_validated(own, X, LABELS, folds=2)
+        assert looked == [60, 60]
+        forecast(X, LABELS, progress=False)
+    assert looked == [60, 60, 60]
+    PooledClassifier().fit(X[:40], LABELS[:40])  # by the user, who may know no other bags
+    assert looked[3:] == [40]
+
+
+class Counted:
+    """A bar that counts."""
+
+    def __init__(self, what: str, total: float) -> None:
+        self.what, self.total, self.done = what, total, 0.0
+
+    def update(self, n: float = 1) -> None:
+        self.done += n
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_look_at_many_bags_shows_its_progress() -> None:
+    bars: list[Counted] = []
+
+    def shown(what: str, total: float) -> Counted:
+        bars.append(Counted(what, total))
+        return bars[-1]
+
+    with showing(shown):
+        find_leaks(_noise(), LABELS)
+        find_leaks(_noise(), LABELS, progress=False)
+    (bar,) = bars
+    assert (bar.what, bar.total, bar.done) == ("bags looked at", 120, 120)
 
 
 @needs_sets

@@ -145,7 +145,10 @@ def test_fit_scores_beside_mean_pooling(long, data):
     assert values["trivial_accuracy"] == 0.5
     told = run("fit", long, "--model", "pooled").stdout
     assert "Always answering with the largest class: accuracy 0.5" in told
-    assert "Held-out predictions of 60 bags in 5 folds, with 90% intervals." in told
+    assert (
+        "Held-out predictions of 60 bags, taken as independent, in 5 folds, with 90% intervals."
+        in told
+    )
     assert values["saved"] is None
 
 
@@ -368,7 +371,67 @@ def test_a_saved_model_is_scored_and_predicts(data, dense, tmp_path):
     text = run("predict", out, new).stdout.splitlines()
     assert text[0] == "bag,label,probability_0,probability_1"
     chances = rows[0]["probability"]
-    assert text[1] == f"0,{rows[0]['label']},{chances['0']:.4f},{chances['1']:.4f}"
+    assert text[1] == f"0,{rows[0]['label']},{chances['0']},{chances['1']}"
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_predictions_and_scores_are_written(data, dense, tmp_path, ending):
+    model, out = tmp_path / "m.skops", tmp_path / f"predictions{ending}"
+    fitted = PooledClassifier().fit(*data)
+    save(fitted, model)
+    read = pandas.read_csv if ending == ".csv" else pandas.read_parquet
+    said = run("predict", model, dense, "--out", out)
+    assert (said.exit_code, said.stdout) == (0, f"Saved: {out}, 60 predictions of 60 bags\n")
+    table = read(out)
+    assert list(table) == ["bag", "label", "probability_0", "probability_1"]
+    assert table["label"].astype(int).tolist() == fitted.predict(data[0]).tolist()
+    # A CSV file has all digits.
+    np.testing.assert_array_equal(table["probability_1"], fitted.predict_proba(data[0])[:, 1])
+    values = json.loads(run("score", model, dense, "--out", out, "--json").stdout)
+    table = read(out).set_index("score")["value"]
+    assert values.pop("saved") == str(out)
+    assert table.to_dict() == values
+    for command in ("predict", "score"):
+        with limited(100):
+            said = run(command, model, dense, "--out", out)
+        assert said.exit_code == 1
+        assert "was not written: File too large" in said.stderr
+        for wrong in ("rows.txt", dense, "no/rows.csv"):
+            said = run(command, model, dense, "--out", tmp_path / wrong)
+            assert (said.exit_code, "--out must be" in said.stderr) == (2, True)
+
+
+def test_bags_of_one_class_are_scored(data, tmp_path):
+    """As of a place that has positive bags alone."""
+    (X, y), model, path = data, tmp_path / "m.skops", tmp_path / "one.npz"
+    save(fitted := PooledClassifier().fit(X, y), model)
+    positive = X[y == 1]
+    np.savez(path, X=positive, y=np.ones(30, int))
+    said = run("score", model, path, "--json")
+    found, chances = json.loads(said.stdout), fitted.predict_proba(positive)[:, 1]
+    assert found["accuracy"] == found["sensitivity"] == found["balanced_accuracy"]
+    assert found["accuracy"] == (fitted.predict(positive) == 1).mean()
+    assert found["log_loss"] == pytest.approx(-np.log(chances).mean())
+    assert found["auc"] is found["average_precision"] is found["specificity"] is None
+    told = "No AUC and average precision: they need bags of each class, there is none of 0.\n"
+    assert said.stderr == told
+
+
+def test_every_warning_of_a_fit_is_told_once(tmp_path):
+    rng = np.random.default_rng(0)
+    slide = np.repeat(np.arange(20), 2)  # each is there twice, nearly
+    X = np.concatenate([rng.standard_normal((20, 4, 3)), np.zeros((20, 1, 3))], axis=1)[slide]
+    X[:, :4] += 1e-3 * rng.standard_normal((40, 4, 3))
+    ids = [f"s{i}" for i in range(40)]
+    np.savez(tmp_path / "twice.npz", X=X, bag=ids, y=slide % 2)
+    words = ("--model", "attention", "--folds", 2, "--json")
+    said = run("fit", tmp_path / "twice.npz", *words)
+    padding, leak = said.stderr.splitlines()
+    assert padding.startswith("Warning: 40 of 40 bags end in tokens of zeros")
+    assert leak.startswith("Warning: Bags that are nearly the same: s0 and s1, s2 and s3, ")
+    assert json.loads(said.stdout)["leaks"] == [leak.removeprefix("Warning: ")]
+    pooled = run("fit", tmp_path / "twice.npz", "--model", "pooled", "--folds", 2)
+    assert pooled.stderr.splitlines() == [padding, leak]
 
 
 def test_predictions_are_a_table_whatever_the_ids(tmp_path):
@@ -478,6 +541,7 @@ def test_the_text_of_a_fit_says_which_members_have_weight(dense, tmp_path):
     np.savez(path, X=rng.standard_normal((40, 5, 4)), y=np.arange(40) % 2)
     found = run("fit", path, "--folds", 2)
     assert "Class 1: constant 100%.\n" in found.stdout
+    assert found.stderr.startswith("Warning: Class 1: no member predicts left-out bags better")
 
 
 def test_no_fold_splits_a_patient(tmp_path):

@@ -22,6 +22,15 @@ def some(names: Sequence[Any]) -> str:
     return ", ".join(map(str, names[:SHOWN])) + more
 
 
+def of_groups(bags: int, groups: int | None) -> str:
+    """Say of how many groups bags are, or that they are taken as independent."""
+    return (
+        f"{bags} bags, taken as independent"
+        if groups is None
+        else f"{bags} bags of {groups} groups"
+    )
+
+
 def id_texts(values: Any, name: str = "ids") -> Shaped[np.ndarray, " n"]:
     """Return ids as texts, without blanks around them: 7, and 7.0 of a column with a gap, are "7".
 

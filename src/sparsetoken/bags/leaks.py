@@ -10,7 +10,9 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_bags
-from sparsetoken.bags.labels import some
+from sparsetoken.bags.labels import id_texts, some
+from sparsetoken.base.progress import Progress, progress_of
+from sparsetoken.base.validation import InvalidInput
 
 LARGEST_ERROR = 0.05  # balanced, of a number that counts as separating
 LEVEL = 0.01  # of chance, in each check of one set of bags
@@ -28,10 +30,12 @@ class LeakWarning(UserWarning):
     """
 
 
-def find_leaks(bags: Any, y: Any = None, groups: Any = None) -> list[str]:
+def find_leaks(
+    bags: Any, y: Any = None, groups: Any = None, *, ids: Any = None, progress: bool = True
+) -> list[str]:
     """Return what in the bags may give labels or bags away, in words.
 
-    Every fit asks once, and warns. Reported are
+    `fit`, `cross_validated` and `forecast` ask once of all their bags, and warn. Reported are
 
     - columns with one value in each bag, as labels, ids and numbers of patients have;
     - columns that in every token separate a class from the others: all its tokens lie above, or
@@ -52,11 +56,20 @@ def find_leaks(bags: Any, y: Any = None, groups: Any = None) -> list[str]:
         Labels; more than two classes are taken one against the rest. None for numbers.
     groups : array of shape (n,), optional
         Of which patient, author or place each bag is. By default each is of its own.
+    ids : array of shape (n,), optional
+        By which bags are named; by default their places, from 0.
+    progress : bool
+        Whether a call of more than two seconds shows its progress.
 
     Returns
     -------
     list of str
         A sentence or two of each kind; empty if there is nothing to tell.
+
+    Raises
+    ------
+    InvalidInput
+        If there is not one id for each bag, and as `as_bags`.
 
     See Also
     --------
@@ -76,12 +89,18 @@ def find_leaks(bags: Any, y: Any = None, groups: Any = None) -> list[str]:
     ['Each of these alone tells the classes apart']
     """
     bags = bags if isinstance(bags, Bags) else as_bags(bags)
-    y = None if y is None else np.asarray(y)
-    least = np.empty((len(bags), bags.dimension))
+    y, n = None if y is None else np.asarray(y), len(bags)
+    own = np.arange(n) if ids is None else id_texts(ids)
+    if own.shape != (n,):
+        raise InvalidInput("ids", f"one for each of {n} bags", f"shape {own.shape}")
+    least = np.empty((n, bags.dimension))
     most, means = np.empty_like(least), np.empty_like(least)
-    for i, bag in enumerate(bags):  # one pass over a memory map
-        least[i], most[i] = bag.min(axis=0), bag.max(axis=0)
-        means[i] = bag.mean(axis=0, dtype=np.float64)
+    with progress_of("bags looked at", 2 * n, progress) as done:
+        for i, bag in enumerate(bags):  # one pass over a memory map
+            least[i], most[i] = bag.min(axis=0), bag.max(axis=0)
+            means[i] = bag.mean(axis=0, dtype=np.float64)
+            done()
+        pairs = _twins(means, groups, done)
     names = np.array([*(bags.feature_names or range(bags.dimension)), "the number of tokens"], str)
     constant = _constant(least, most, bags.sizes)
     told = []
@@ -95,9 +114,10 @@ def find_leaks(bags: Any, y: Any = None, groups: Any = None) -> list[str]:
             f"Each of these alone tells the classes apart: {some(names[apart].tolist())}. If one "
             "is a label, an id, a time or an order of collection, leave it out of the tokens."
         )
-    if pairs := _twins(means, groups):
+    if pairs:
+        named = some([f"{own[i]} and {own[j]}" for i, j in pairs])
         told.append(
-            f"Bags that are nearly the same: {some([f'{i} and {j}' for i, j in pairs])}. If they "
+            f"Bags that are nearly the same: {named}. If they "
             "are of one slide, patient or author, held-out scores are better than on new ones: "
             "give them one group in groups=, or leave one out."
         )
@@ -150,7 +170,7 @@ def _errors_above(
     return (1 - gap[:-1].max(axis=0, initial=0.0)) / 2
 
 
-def _twins(means: Float[np.ndarray, "n d"], groups: Any) -> list[tuple[int, int]]:
+def _twins(means: Float[np.ndarray, "n d"], groups: Any, done: Progress) -> list[tuple[int, int]]:
     """Return the pairs of bags of different groups whose means are nearly the same."""
     n = len(means)
     group = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
@@ -168,6 +188,7 @@ def _twins(means: Float[np.ndarray, "n d"], groups: Any) -> list[tuple[int, int]
         distances[group[rows, None] == group] = np.inf
         nearest[rows] = distances.argmin(axis=1)
         r[rows] = np.sort(np.partition(distances, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS], axis=1)
+        done(len(distances))
     usual = (r[:, 4] > 0) & np.isfinite(r[:, -1])
     if not usual.any():
         return []

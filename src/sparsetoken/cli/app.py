@@ -63,7 +63,6 @@ def execute(arguments: Sequence[str]) -> int:
     for warning in ("ignore:resource_tracker", f"ignore:{UNREADABLE}"):
         if warning not in sys.warnoptions:
             sys.warnoptions.append(warning)
-    warnings.filterwarnings("ignore", UNREADABLE)
     from cyclopts import CycloptsError
 
     from sparsetoken.cli.application import application
@@ -75,7 +74,9 @@ def execute(arguments: Sequence[str]) -> int:
             app["bags"][name] if known is BAGS else app[name]  # the help has its first sentence
     try:
         command, given, _ = app.parse_args([*arguments], exit_on_error=False, print_error=False)
-        with showing(bar_or_lines):
+        with showing(bar_or_lines), warnings.catch_warnings():
+            warnings.showwarning = _Warned()
+            warnings.filterwarnings("ignore", UNREADABLE)
             answer = command(*given.args, **given.kwargs)
         if not isinstance(answer, Answer):  # the help, or the version
             return 0
@@ -98,6 +99,18 @@ def execute(arguments: Sequence[str]) -> int:
         what = "written" if full else "read"
         message(f"Error: {error.filename} cannot be {what}: {error.strerror}.")
         return 1 if full else 2
+
+
+class _Warned:
+    """Writes each warning to standard error once, in a line without the place in the code."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def __call__(self, warning: Warning | str, *of: object) -> None:
+        if (text := f"Warning: {warning}") not in self._told:
+            self._told.add(text)
+            message(text)
 
 
 def keep_compiled_code() -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter as Option
-
-from sparsetoken.cli.output import message
 
 if TYPE_CHECKING:
     from sparsetoken.bags import LabelledBags
@@ -111,16 +106,6 @@ Positive = Annotated[
 ]
 
 
-@contextlib.contextmanager
-def warnings_of(kind: type[Warning]) -> Iterator[list[str]]:
-    """Collect warnings of a kind, as what is to be said."""
-    told: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", kind)
-        yield told
-    told += dict.fromkeys(f"Warning: {one.message}" for one in caught)
-
-
 @Option(name="*")
 @dataclasses.dataclass(frozen=True)
 class Source:
@@ -161,17 +146,13 @@ class Source:
         Columns are those of the options, else the given ones, of a model. Bags may be without a
         token if empty ones are allowed.
         """
-        from sparsetoken.bags.files import SkippedWarning, loaded
+        from sparsetoken.bags.files import loaded
         from sparsetoken.base.validation import InvalidInput
 
         options = self.options()
         own = options.pop("columns")
         try:
-            with warnings_of(SkippedWarning) as told:
-                found = loaded(file, columns=own or columns, **options, **more)
-            for one in told:
-                message(one)
-            return found
+            return loaded(file, columns=own or columns, **options, **more)
         except InvalidInput as error:
             name, legal, _, remedy = error.args[:4]
             if own or not columns or name != "columns":

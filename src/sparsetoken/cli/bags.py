@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.bag_options import (
-    PANEL,
-    File,
-    LabelledSource,
-    Source,
-    warnings_of,
-)
-from sparsetoken.cli.output import Answer, printable
+from sparsetoken.cli.bag_options import PANEL, File, LabelledSource, Source
+from sparsetoken.cli.bag_tables import Out, answered, check_out, written
+from sparsetoken.cli.output import Answer
 
 if TYPE_CHECKING:
     from sparsetoken.bags import LabelledBags
@@ -62,10 +55,8 @@ def pack(
     options = source.options()
     if not source.labels and file.suffix.lower() not in (*TABLES, ".npz"):
         options["labels"] = None  # they may come later
-    with warnings_of(bags.SkippedWarning) as told:
-        folder = bags.pack(file, out, **options)
-    values = {"path": str(folder), "status": "converged"}
-    return Answer("", values, [f"Wrote {folder}"], advice=told)
+    folder = bags.pack(file, out, **options)
+    return Answer("", {"path": str(folder), "status": "converged"}, [f"Wrote {folder}"])
 
 
 def forecast(
@@ -87,16 +78,19 @@ def forecast(
     Example: sparsetoken bags forecast bags.npz --sizes 200,400
     """
     from sparsetoken import forecasting
+    from sparsetoken.estimators.inputs import first_look
 
     wanted = None if sizes is None else o.listed(sizes)
     seed = o.random_state(seed)
     data = source.read(file)
-    forecasts = forecasting.forecast(
-        data.bags, data.y, wanted, groups=data.groups, random_state=seed
-    )
+    with first_look(data.bags, data.y, data.groups, ids=data.ids, stacklevel=4) as leaks:
+        forecasts = forecasting.forecast(
+            data.bags, data.y, wanted, groups=data.groups, random_state=seed
+        )
     plain = str(dataclasses.replace(forecasts, advice=()))
     lines = [columns_told(data), *plain.splitlines()]
-    return Answer("", forecasts.to_dict(), lines, advice=list(forecasts.advice))
+    values = {**forecasts.to_dict(), "leaks": leaks}
+    return Answer("", values, lines, advice=list(forecasts.advice))
 
 
 def score(
@@ -104,6 +98,7 @@ def score(
     file: File,
     /,
     *,
+    out: Out = None,
     source: LabelledSource = LabelledSource(),
     refuse_empty: RefuseEmpty = False,
     common: o.Common = o.Common(),
@@ -113,19 +108,24 @@ def score(
     Beside the accuracy stand that of always answering with the largest class and the mean over
     classes (balanced); of two classes the share found of the second (sensitivity) and of the
     first (specificity). AUC and average precision of more than two classes are means of those of
-    each class against the rest. Of the bags that the model was fitted to, all are too good: `fit`
-    prints those of left-out bags.
+    each class against the rest; they need bags of all classes, the other scores do not. Of the
+    bags that the model was fitted to, all are too good: `fit` prints those of left-out bags.
 
     Example: sparsetoken bags score model.skops new.npz
     """
-    from sparsetoken.estimators import EmptyBagWarning
-
+    check_out(out, file, source.labels)
     estimator = loaded_model(model)
     data = source.read(file, columns_of_model(estimator, file), empty=not refuse_empty)
     scores = _class_scores if hasattr(estimator, "classes_") else _number_scores
-    with warnings_of(EmptyBagWarning) as told:
-        values, why = scores(estimator, data)
-    return Answer(f"Score of {model}", values, advice=[*told, *why])
+    values, why = scores(estimator, data)
+    title, failure = f"Score of {model}", ""
+    if out is not None:
+        import numpy as np
+
+        numbers = [np.nan if one is None else one for one in values.values()]
+        failure = written({"score": np.array([*values]), "value": np.array(numbers, float)}, out)
+        values = {**values, "saved": None if failure else str(out)}
+    return Answer(title, values, advice=why, shortfall=failure)
 
 
 def _number_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], list[str]]:
@@ -147,51 +147,44 @@ def _number_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], 
 def _class_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], list[str]]:
     """Return how well a classifier predicts labels, and why an AUC is missing."""
     import numpy as np
-    from sklearn.metrics import log_loss
+    from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
     from sparsetoken.bags.labels import some
     from sparsetoken.base.validation import InvalidInput
-    from sparsetoken.cli.ranking import ranked
-    from sparsetoken.estimators.fitting.targets import read_classes
 
-    read_classes(data.bags, data.y, None, None)  # an AUC needs two classes
     classes = estimator.classes_
     unknown = sorted(set(data.classes) - set(map(str, classes.tolist())))
     if unknown:
         legal = f"of the classes of the model, {', '.join(map(str, classes))}"
         remedy = "For a model fitted with --positive, give the same --positive."
         raise InvalidInput("labels", legal, ", ".join(unknown), remedy)
-    y = data.y.astype(classes.dtype)
+    y, two = data.y.astype(classes.dtype), len(classes) == 2
+    predicted = estimator.predict(data.bags)
     chances = estimator.predict_proba(data.bags) if hasattr(estimator, "predict_proba") else None
-    areas: tuple[float | None, float | None] = (None, None)
-    why, absent = [], sorted(set(classes.tolist()) - set(y.tolist()))
+    recalls = [(predicted[y == one] == one).mean() if one in y else None for one in classes]
+    known = [one for one in recalls if one is not None]
+    absent = [one for one, share in zip(classes, recalls, strict=True) if share is None]
+    auc = precision = None
+    why = ""
     if absent:
-        why = [
-            "No AUC and average precision: the means over classes need bags of each, there is none "
-            f"of {some(absent)}."
-        ]
-    elif len(classes) > 2 and chances is None:
-        why = [
-            "No AUC and average precision: those of more than two classes are of probabilities, "
-            "which MODEL does not give."
-        ]
+        why = f"they need bags of each class, there is none of {some(absent)}."
+    elif not two and chances is None:
+        why = "those of more than two classes are of probabilities, which MODEL does not give."
     else:
-        areas = ranked(estimator, data.bags, y)
-    right = estimator.predict(data.bags) == y
-    present, counts = np.unique(y, return_counts=True)
-    recalls = [right[y == one].mean() for one in present]
-    two = len(classes) == 2 and not absent
+        truth = y == classes[1] if two else y[:, None] == classes
+        ranks = estimator.decision_function(data.bags) if two else chances
+        auc, precision = roc_auc_score(truth, ranks), average_precision_score(truth, ranks)
     values = {
-        "bags": len(data.bags),
-        "trivial_accuracy": counts.max() / len(y),
-        "accuracy": right.mean(),
-        "balanced_accuracy": np.mean(recalls),
+        "bags": len(y),
+        "trivial_accuracy": np.unique(y, return_counts=True)[1].max() / len(y),
+        "accuracy": (predicted == y).mean(),
+        "balanced_accuracy": np.mean(known),
         **(dict(zip(("specificity", "sensitivity"), recalls, strict=True)) if two else {}),
-        "auc": areas[0],
-        "average_precision": areas[1],
+        "auc": auc,
+        "average_precision": precision,
         "log_loss": None if chances is None else log_loss(y, chances, labels=classes),
     }
-    return values, why
+    return values, [f"No AUC and average precision: {why}"] if why else []
 
 
 def predict(
@@ -199,38 +192,29 @@ def predict(
     file: File,
     /,
     *,
+    out: Out = None,
     source: Source = Source(),
     refuse_empty: RefuseEmpty = False,
     common: o.Common = o.Common(),
 ) -> Answer:
     """Predict the class of each bag with the probability of each class, or its number.
 
-    Example: sparsetoken bags predict model.skops new.npz
+    Example: sparsetoken bags predict model.skops new.npz --out predictions.csv
     """
-    from sparsetoken.estimators import EmptyBagWarning
+    import numpy as np
 
+    check_out(out, file, source.labels)
     estimator = loaded_model(model)
     columns = columns_of_model(estimator, file)
     data = source.loaded(file, columns, empty=not refuse_empty, labelled=False)
-    bags = data.bags
+    predicted = estimator.predict(data.bags)
     classes = [str(one) for one in getattr(estimator, "classes_", ())]
-    kind, form = ("label", "{}") if classes else ("number", "{:.6g}")
-    with warnings_of(EmptyBagWarning) as told:
-        predicted = estimator.predict(bags).tolist()
-        probable = classes if hasattr(estimator, "predict_proba") else []
-        chances = estimator.predict_proba(bags).tolist() if probable else [[]] * len(bags)
-    rows = []
-    table = io.StringIO()
-    lines = csv.writer(table, lineterminator="\n")
-    lines.writerow(map(printable, ["bag", kind, *(f"probability_{one}" for one in probable)]))
-    for name, given, of_classes in zip(data.ids.tolist(), predicted, chances, strict=True):
-        row = {"bag": str(name), kind: str(given) if classes else given}
-        if classes:
-            row["probability"] = dict(zip(probable, of_classes, strict=True))
-        rows.append(row)
-        cells = [str(name), form.format(given), *(f"{one:.4f}" for one in of_classes)]
-        lines.writerow(map(printable, cells))
-    return Answer("", {"predictions": rows}, table.getvalue().splitlines(), advice=told)
+    kind, values = ("label", predicted.astype(str)) if classes else ("number", predicted)
+    table = {"bag": np.asarray(data.ids, str), kind: values}
+    if hasattr(estimator, "predict_proba"):
+        chances = estimator.predict_proba(data.bags).T
+        table |= {f"probability_{c}": one for c, one in zip(classes, chances, strict=True)}
+    return answered("predictions", len(data.bags), table, out)
 
 
 def columns_of_model(estimator: Any, file: Path) -> list[str] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,11 +73,10 @@ def fit(
     import numpy as np
 
     from sparsetoken import forecasting
-    from sparsetoken.bags import LeakWarning, find_leaks
     from sparsetoken.base.files import require_place
     from sparsetoken.base.validation import InvalidInput, choice, integer
-    from sparsetoken.estimators import QueryWarning
     from sparsetoken.estimators.fitting.targets import read_classes, read_numbers
+    from sparsetoken.estimators.inputs import first_look
     from sparsetoken.estimators.saving import check_savable, save
     from sparsetoken.estimators.thresholds import AUTO, check_threshold
 
@@ -102,9 +100,8 @@ def fit(
     made = {name: _estimator(name, seed, numbers) for name in names}
     if line != AUTO:
         made[model].set_params(threshold=line)
-    with warnings.catch_warnings():
-        for kind in (QueryWarning, LeakWarning):  # of all bags, told below
-            warnings.simplefilter("ignore", kind)
+    labels = None if numbers else targets.given
+    with first_look(data.bags, labels, targets.groups, ids=data.ids, stacklevel=4) as leaks:
         fitted = made[model].fit(data.bags, targets.given, groups=data.groups)
         found = {
             name: forecasting.cross_validated(
@@ -118,8 +115,7 @@ def fit(
             save(fitted, out)
         except OSError as error:
             failure = not_written("out", out, error)
-    leaks = find_leaks(data.bags, None if numbers else targets.given, targets.groups)
-    advice = [f"Warning: {one}" for one in leaks]
+    advice = []
     scores = {name: dict(one.bags.scores) for name, one in found.items()}
     missing = {"auc": "AUC: no fold has bags of all classes", "r2": "R^2: all numbers are equal"}
     for name, why in missing.items():
@@ -150,8 +146,6 @@ def fit(
         "leaks": leaks,
     }
     lines = [columns_told(data), *_lines(values, found)]
-    if data.groups is None:
-        lines.append("Bags are taken as independent; --groups says which are of one patient.")
     return Answer("", values, lines, advice, failure, code=1 if failure else 0)
 
 

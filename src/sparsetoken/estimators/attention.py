@@ -48,7 +48,7 @@ class TokenOrder(CrossFitted):
         """
         k, bags = integer("k", k, 1), self._read(X)
         if self._off():
-            warnings.warn(self.summary(), QueryWarning, stacklevel=2)
+            warnings.warn("\n".join(self._of_fit()), QueryWarning, stacklevel=2)
         scores = self._token_scores(bags)
         bounds = zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
         orders = [np.argsort(-scores[a:b], axis=0, kind="stable")[:k] for a, b in bounds]
@@ -62,8 +62,13 @@ class TokenOrder(CrossFitted):
     def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
         """Return the score by which tokens are ordered."""
 
-    @abc.abstractmethod
     def summary(self) -> str:
+        """Say what was fitted, and of how many groups its bags were."""
+        check_is_fitted(self)
+        return "\n".join([*self._of_fit(), self._independence()])
+
+    @abc.abstractmethod
+    def _of_fit(self) -> list[str]:
         """Say in a line for each class what was fitted."""
 
 
@@ -126,9 +131,8 @@ class Attention(TokenOrder, ReadoutEstimator):
         columns = self._token_scores(bags).T
         return np.stack([segment_softmax(scores, bags.offsets) for scores in columns], axis=1)
 
-    def summary(self) -> str:
+    def _of_fit(self) -> list[str]:
         """Say in a line for each class how sharp attention is, and what it gains."""
-        check_is_fitted(self)
         lines = []
         columns = zip(self._names(), self.sharpness_.tolist(), self.gain_.tolist(), strict=True)
         for name, k, gain in columns:
@@ -137,7 +141,7 @@ class Attention(TokenOrder, ReadoutEstimator):
                 errors = f"{abs(gain):.1f} standard errors {'below' if gain > 0 else 'above'}"
                 text = f"attention of sharpness {k:.2g}, held-out loss {errors} mean pooling"
             lines.append(f"{self._kind_of_name} {name}: {text}.")
-        return "\n".join(lines)
+        return lines
 
 
 def _pooled(scores: Float[np.ndarray, " N"], s: float, bags: Bags) -> Float[np.ndarray, " n"]:

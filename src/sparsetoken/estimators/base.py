@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sparsetoken.bags import Bags, LeakWarning, find_leaks
+from sparsetoken.bags import Bags
 from sparsetoken.bags.convert import as_floats
-from sparsetoken.bags.labels import read_labels
+from sparsetoken.bags.labels import of_groups, read_labels
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
 from sparsetoken.estimators.fitting.folds import fold_numbers
 from sparsetoken.estimators.fitting.linear_fit import LinearFit
@@ -25,14 +25,13 @@ from sparsetoken.estimators.fitting.targets import Targets, read_classes, read_n
 from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.inputs import (
     EmptyBagWarning,
-    PaddingWarning,
     QueryWarning,
     TakesBags,
     all_or_nothing,
     check_magnitude,
+    first_look,
     generator_of,
     read_bags,
-    told_padding,
 )
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.numerics.threads import one_thread
@@ -53,6 +52,8 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     """An estimator of one label or number for each bag; the classes below it fit scores."""
 
     n_bags_: float
+    n_groups_: int | None
+    _n_samples: int
     empty_score_: Float[np.ndarray, " K"]
     intercept_: Float[np.ndarray, " K"]
     left_out_scores_: Float[np.ndarray, "n K"] | None
@@ -99,18 +100,17 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
             of range. The estimator is then as it was before.
         """
         bags = read_bags(self, X, reset=True)
-        if padded := told_padding(bags):
-            warnings.warn(padded, PaddingWarning, stacklevel=3)
         targets = self._targets(bags, y, sample_weight, groups)
         if not targets.used.all():
             bags = bags[targets.used]
         check_magnitude(bags)
         labels = None if targets.numbers else targets.given
-        for leak in find_leaks(bags, labels, targets.groups):
-            warnings.warn(leak, LeakWarning, stacklevel=3)
+        shown = getattr(self, "progress", True)
         loss, ridge = get_loss(self.loss), auto_or_positive("ridge", self.ridge)
-        # Products go chunk by chunk: too small to be shared among threads.
-        with one_thread():
+        with (
+            first_look(bags, labels, targets.groups, progress=shown, stacklevel=5),
+            one_thread(),  # products go chunk by chunk: too small to be shared among threads
+        ):
             doubts = self.fit_training(Training(bags, targets, loss, ridge, self.standardize))
         for doubt in doubts:
             warnings.warn(doubt, QueryWarning, stacklevel=3)
@@ -129,8 +129,14 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
         if not targets.numbers:
             self.classes_ = targets.classes
         self.n_bags_ = float(targets.weight.sum())
+        self._n_samples = len(bags)
+        self.n_groups_ = None if targets.groups is None else int(targets.groups.max()) + 1
         self.empty_score_ = targets.in_units(np.array(targets.constants))
         return self._fit(training)
+
+    def _independence(self) -> str:
+        """Say in a sentence of how many groups the bags of the fit are."""
+        return f"Fitted to {of_groups(self._n_samples, self.n_groups_)}."
 
     _kind_of_name = "Class"
 

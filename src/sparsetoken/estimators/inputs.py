@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
-from sparsetoken.bags import Bags, as_bags
+from sparsetoken.bags import Bags, LeakWarning, as_bags, find_leaks
 from sparsetoken.bags.convert import is_list_of_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.declared import MISSING
@@ -163,6 +165,32 @@ def _by_name(estimator: BaseEstimator, bags: Bags, reset: bool) -> Bags:
         has = "has feature names, but {} was fitted without feature names"
         warnings.warn(f"X {(lacks if given == places else has).format(name)}", stacklevel=2)
     return bags.with_tokens(bags.tokens, None if fitted == places else fitted)
+
+
+_looked: contextvars.ContextVar[bool] = contextvars.ContextVar("looked at bags", default=False)
+
+
+@contextlib.contextmanager
+def first_look(
+    bags: Bags, y: Any, groups: Any, *, ids: Any = None, progress: bool = True, stacklevel: int
+) -> Iterator[list[str]]:
+    """Warn of padding, and of leaks, which are yielded.
+
+    Fits within the block are to parts of these bags, or to all of them, and do not look again.
+    """
+    if _looked.get():
+        yield []
+        return
+    if padded := told_padding(bags):
+        warnings.warn(padded, PaddingWarning, stacklevel=stacklevel)
+    leaks = find_leaks(bags, y, groups, ids=ids, progress=progress)
+    for leak in leaks:
+        warnings.warn(leak, LeakWarning, stacklevel=stacklevel)
+    token = _looked.set(True)
+    try:
+        yield leaks
+    finally:
+        _looked.reset(token)
 
 
 def check_magnitude(bags: Bags) -> None:

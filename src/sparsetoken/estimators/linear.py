@@ -105,6 +105,8 @@ class PooledClassifier(Pooled, BaseBagClassifier):
         Score of each training bag when it is left out of the fit; None for a hinge loss.
     n_bags_ : float
         The effective sample size, (sum w)^2 / sum w^2 of the sample weights w; n if they are equal.
+    n_groups_ : int or None
+        Of how many groups the bags are; None where they are taken as independent.
     empty_score_ : array of shape (K,)
         The score of a bag without a token: log odds of class rates, or the mean of a regressor.
     n_features_in_ : int

@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_expit, log_softmax
 from sklearn.base import RegressorMixin, clone
-from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
 from sparsetoken.base.progress import progress_of
@@ -376,9 +375,8 @@ class BagStack(TokenOrder):
             "which has all weight. Take more bags, or add a member of your own."
         ]
 
-    def summary(self) -> str:
+    def _of_fit(self) -> list[str]:
         """Say in a line which members have what weight."""
-        check_is_fitted(self)
         weights = self.weights_[:, 0]
         order = np.argsort(-weights, kind="stable")
         parts = [f"{self.member_names_[m]} {weights[m]:.0%}" for m in order if weights[m]]
@@ -389,7 +387,7 @@ class BagStack(TokenOrder):
                 f"{self.member_names_[m]} is fitted to a sample of {self.member_bags_[m]} of "
                 f"{self.member_bags_.max()} bags."
             )
-        return "\n".join(lines)
+        return lines
 
 
 def best_form(forms: list[Training]) -> int:

@@ -14,8 +14,8 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils.validation import has_fit_parameter
 
-from sparsetoken.bags import Bags, LeakWarning, as_bags
-from sparsetoken.bags.labels import read_labels
+from sparsetoken.bags import Bags, as_bags
+from sparsetoken.bags.labels import of_groups, read_labels
 from sparsetoken.base.machine import needed
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.tables import Shown
@@ -28,7 +28,7 @@ from sparsetoken.estimators.fitting.targets import (
     read_classes,
     read_numbers,
 )
-from sparsetoken.estimators.inputs import generator_of
+from sparsetoken.estimators.inputs import first_look, generator_of
 from sparsetoken.forecasting.measures import filled, placements
 from sparsetoken.forecasting.scores import Bootstrap, Interval, class_scores, number_scores
 
@@ -90,6 +90,8 @@ class CrossValidation(Shown):
     classes : array of shape (n_classes,)
         Empty for numbers.
     folds : int
+    n_groups : int or None
+        Of how many groups the bags are; None where they are taken as independent.
 
     See Also
     --------
@@ -101,6 +103,7 @@ class CrossValidation(Shown):
     groups: HeldOutPredictions | None
     classes: Shaped[np.ndarray, " C"]
     folds: int
+    n_groups: int | None
 
     def to_frame(self, by: str = "bags") -> Any:
         """Return a pandas DataFrame with a row for each of ``bags``, or of ``groups``."""
@@ -118,7 +121,8 @@ class CrossValidation(Shown):
         for name, one in self.bags.scores.items():
             row = {"": name.replace("_", " "), "bags": _told(one)}
             rows.append(row | ({"groups": _told(self.groups.scores[name])} if self.groups else {}))
-        what = f"Held-out predictions of {len(self.bags.y)} bags in {self.folds} folds"
+        bags = of_groups(len(self.bags.y), self.n_groups)
+        what = f"Held-out predictions of {bags}, in {self.folds} folds"
         return rows, (f"{what}, with 90% intervals.",)
 
 
@@ -160,6 +164,11 @@ def cross_validated(
     -------
     CrossValidation
         ``print`` shows its scores with 90% intervals, by bag and by group.
+
+    Warns
+    -----
+    LeakWarning, PaddingWarning
+        As `BagClassifier.fit`, of all bags; fits to parts of them do not look again.
 
     Raises
     ------
@@ -203,7 +212,11 @@ def cross_validated(
     n, classes = len(read), targets.classes
     fold, predicted = np.zeros(n, int), np.empty(n, float if numbers else int)
     chances = np.zeros((n, len(classes)))
-    with progress_of("fits", len(trains), progress) as done:
+    labels = None if numbers else targets.given
+    with (
+        first_look(read, labels, targets.groups, progress=progress, stacklevel=4),
+        progress_of("fits", len(trains), progress) as done,
+    ):
         for k, train in enumerate(trains):
             test, fold[~train] = read[~train], k
             known = np.unique(targets.number[train])
@@ -232,7 +245,8 @@ def cross_validated(
         if numbers or (labels[targets.groups] == y).all():
             over = Bootstrap(len(names), None, seed)
             by_group = _scored(names, labels, guesses, of_groups, fold[first], classes, over)
-    return CrossValidation(by_bag, by_group, classes, len(trains))
+    n_groups = None if targets.groups is None else int(targets.groups.max()) + 1
+    return CrossValidation(by_bag, by_group, classes, len(trains), n_groups)
 
 
 def _scored(
@@ -272,8 +286,7 @@ def fitted_to(model: Model, bags: Bags, y: Any, groups: Int[np.ndarray, " n"] | 
     """Return a clone that is fitted to some of the bags, with their groups if it takes them."""
     given = {"groups": groups} if has_fit_parameter(model, "groups") else {}
     with warnings.catch_warnings():  # of parts of the bags
-        for kind in (QueryWarning, LeakWarning):
-            warnings.simplefilter("ignore", kind)
+        warnings.simplefilter("ignore", QueryWarning)
         fitted: Model = clone(model).fit(bags, y, **given)
     return fitted
 

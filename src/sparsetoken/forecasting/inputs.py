@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sparsetoken.bags import Bags, as_bags, find_leaks
+from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import counts_of_classes, read_classes
@@ -21,13 +21,12 @@ _SAFE = 1e-6  # of the largest value whose square is finite, so that sums of squ
 class Labelled:
     """Bags of two classes, which are in order: the second is the positive one.
 
-    Groups, by number, are None where none are given. `leaks` are those of `find_leaks`.
+    Groups, by number, are None where none are given.
     """
 
     bags: Bags
     positive: Bool[np.ndarray, " n"]
     groups: Int[np.ndarray, " n"] | None = None
-    leaks: tuple[str, ...] = ()
 
 
 def read_labelled(bags: Any, y: Any, groups: Any = None) -> Labelled:
@@ -52,8 +51,7 @@ def read_labelled(bags: Any, y: Any, groups: Any = None) -> Labelled:
         raise InvalidInput(what, f"at least {LEAST_BAGS} of each class", got, remedy)
     if (read.tokens == read.tokens[0]).all():
         raise InvalidInput("bags", "of tokens that are not all equal", "equal tokens")
-    leaks = find_leaks(read, targets.number, targets.groups)
-    return Labelled(read, targets.number == 1, targets.groups, tuple(leaks))
+    return Labelled(read, targets.number == 1, targets.groups)
 
 
 LONGEST = 200  # longer bags count as so long: the curves hardly change, their time does

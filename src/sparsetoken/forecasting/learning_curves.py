@@ -11,6 +11,7 @@ from scipy.stats import beta, norm
 
 from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.estimators import TokenNormalScores
+from sparsetoken.estimators.inputs import first_look
 from sparsetoken.forecasting.crossvalidation import as_seed
 from sparsetoken.forecasting.inputs import BagLaw, Labelled, bag_law, read_labelled
 from sparsetoken.forecasting.pilot import MODELS, HeldOut, held_out_errors
@@ -24,7 +25,6 @@ _MULTIPLES = (1, 2, 4)
 _LARGEST = 10**9  # bags
 _BEYOND_NOISE = 0.005  # chance to either side of a measurement from which a curve disagrees
 _TAIL = 0.05
-INDEPENDENT = "Bags are taken as independent; groups= says which are of one patient or author."
 
 
 def forecast(
@@ -87,6 +87,11 @@ def forecast(
     Forecast
         ``print`` shows it as text, ``plot()`` draws it.
 
+    Warns
+    -----
+    LeakWarning, PaddingWarning
+        As `BagClassifier.fit`, of all bags.
+
     Raises
     ------
     InvalidInput
@@ -114,7 +119,8 @@ def forecast(
     """
     data, seed = read_labelled(bags, y, groups), as_seed(random_state)
     wanted, law = check_sizes(sizes, len(data.bags)), bag_law(data)
-    held_out = held_out_errors(data, seed, progress)
+    with first_look(data.bags, data.positive, data.groups, progress=progress, stacklevel=4):
+        held_out = held_out_errors(data, seed, progress)
     heavy = TokenNormalScores(random_state=seed).fit(data.bags).columns_
     share = len(heavy) / data.bags.dimension
     return assembled(data, law, share, wanted, held_out, fit_posterior(law, held_out))
@@ -176,9 +182,9 @@ def assembled(
         model: tuple(ForecastPoint(n, *at[n][model], *areas[n][model]) for n in sizes)
         for model in MODELS
     }
-    independent = () if data.groups is not None else (INDEPENDENT,)
     return Forecast(
         n=n,
+        n_groups=None if data.groups is None else len(np.unique(data.groups)),
         curves=curves,
         measured=measured,
         gain_error=held_out.gain_error,
@@ -187,7 +193,7 @@ def assembled(
         informative=posterior.informative,
         guess=guess,
         status=status,
-        advice=(*_advice(n, sizes, measured, guess, status), *data.leaks, *independent),
+        advice=_advice(n, sizes, measured, guess, status),
     )
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from sparsetoken.bags.labels import of_groups
 from sparsetoken.base.machine import needed
 from sparsetoken.base.tables import Shown
 from sparsetoken.base.validation import choice
@@ -106,6 +107,8 @@ class Forecast(Shown):
     status : Status
         CONVERGED, or DISAGREES where the curves miss what was measured by more than noise: then
         intervals also hold those of the cross-validation.
+    n_groups : int or None
+        Of how many groups the bags are; None where they are taken as independent.
     advice : tuple of str
         What to know of the forecast.
 
@@ -137,6 +140,7 @@ class Forecast(Shown):
     informative: Interval
     guess: float
     status: Status
+    n_groups: int | None = None
     advice: tuple[str, ...] = ()
 
     @property
@@ -199,6 +203,7 @@ class Forecast(Shown):
             "recommended_at": {str(n): self.better(n) for n in self.sizes},
             "status": str(self.status.code),
             "n": self.n,
+            "n_groups": self.n_groups,
             "measured": {model: dataclasses.asdict(one) for model, one in self.measured.items()},
             "gain": self.gain,
             "gain_error": self.gain_error,
@@ -271,6 +276,7 @@ class Forecast(Shown):
         lines = (
             "Test errors, cross-validated ± standard error over bags, and forecast (90% interval), "
             f"then AUCs likewise; status {self.status}.",
+            f"Measured on {of_groups(self.n, self.n_groups)}.",
             f"Always answering with the larger class errs in {self.guess:.3f} of bags.",
             *([self._recommendation(now)] if self.better(now) != self.better(last) else []),
             self._recommendation(last),

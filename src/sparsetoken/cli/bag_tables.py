@@ -1,0 +1,98 @@
+"""Tables of predictions, scores and tokens: JSON, CSV on standard output, and files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter as Option
+
+from sparsetoken.cli.bag_options import PANEL
+from sparsetoken.cli.output import Answer, not_written, printable
+
+ENDINGS = (".parquet", ".csv")
+Out = Annotated[
+    Path | None,
+    Option(
+        help="Table to write in place of the output, .parquet or .csv, with all rows.", group=PANEL
+    ),
+]
+
+
+def check_out(out: Path | None, *inputs: Path | None) -> None:
+    """Raise `InvalidInput` unless a table can be written there, beside what is read."""
+    from sparsetoken.base.files import require_place
+    from sparsetoken.base.validation import InvalidInput
+
+    if out is not None:
+        require_place("--out", out, *filter(None, inputs))
+        if out.suffix.lower() not in ENDINGS:
+            raise InvalidInput("--out", f"a name that ends in {' or '.join(ENDINGS)}", str(out))
+
+
+def answered(
+    kind: str, bags: int, table: Mapping[str, Any], out: Path | None, of: str = ""
+) -> Answer:
+    """Return named columns as JSON and CSV; or write them to a file, and say how many rows.
+
+    In JSON attention is by class, also where there is one column of it, which is then `of` one.
+    """
+    if out is None:
+        return Answer("", {kind: _records(table, of)}, _csv(table).splitlines())
+    if failure := written(table, out):
+        return Answer("", {"saved": None}, ["Saved: nothing"], shortfall=failure, code=1)
+    rows = len(next(iter(table.values())))
+    line = f"Saved: {out}, {rows} {kind} of {bags} bags"
+    return Answer("", {"bags": bags, kind: rows, "saved": str(out)}, [line])
+
+
+def written(table: Mapping[str, Any], out: Path) -> str:
+    """Write named columns to a file, and return why that failed, "" if it did not."""
+    from sparsetoken.base.files import write_whole
+    from sparsetoken.base.machine import needed
+
+    content: bytes | memoryview = b""
+    if out.suffix.lower() == ".csv":
+        content = _csv(table).encode()
+    else:
+        pyarrow = needed("pyarrow", "to write Parquet files", "data")
+        parquet = needed("pyarrow.parquet", "to write Parquet files", "data")
+        stream = pyarrow.BufferOutputStream()
+        parquet.write_table(pyarrow.table(dict(table)), stream)
+        content = memoryview(stream.getvalue())
+    try:
+        write_whole(out, content)
+    except OSError as error:
+        return not_written("out", out, error)
+    return ""
+
+
+def _records(table: Mapping[str, Any], of_one: str) -> list[dict[str, Any]]:
+    """Return a mapping for each row: coordinates in a list, what is of classes by class."""
+    from sparsetoken.estimators.token_table import AXES
+
+    rows = []
+    for cells in zip(*(one.tolist() for one in table.values()), strict=True):
+        row: dict[str, Any] = {}
+        for name, cell in zip(table, cells, strict=True):
+            kind, of, one = name.partition("_")
+            if of or name == "attention":
+                row.setdefault(kind, {})[one or of_one] = cell
+            elif name in AXES:
+                row.setdefault("coordinates", []).append(cell)
+            else:
+                row[name] = cell
+        rows.append(row)
+    return rows
+
+
+def _csv(table: Mapping[str, Any]) -> str:
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(map(printable, table))
+    for cells in zip(*(one.tolist() for one in table.values()), strict=True):
+        lines.writerow([printable(one) if isinstance(one, str) else one for one in cells])
+    return text.getvalue()
