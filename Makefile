@@ -25,7 +25,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 reproduce: $(READY) ## run the studies, theory against simulation (quick profile), and write results/report.html
-	$(BIN)/sparsetoken reproduce --profile quick --out $(OUT)
+	$(BIN)/sparsetoken reproduce --profile quick --workers 2 --out $(OUT)
 
 # The tests start many processes: compiled Python is kept, also where the user keeps none.
 test test-shapes test-portable coverage fuzz mutants: export PYTHONDONTWRITEBYTECODE :=

@@ -16,13 +16,13 @@ from sparsetoken.base.validation import Failure, InvalidInput, one_line
 LONGEST_REASON = 200  # characters; NumPy quotes a header of any length
 
 
-def require_regular(name: str, path: Path, remedy: str = "") -> None:
+def require_regular(name: str, path: Path) -> None:
     """Raise `InvalidInput` for what is there and no regular file: to read a pipe may never end."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             kind = "the folder" if stat.S_ISDIR(mode) else "the pipe, device or socket"
-            raise InvalidInput(name, "a regular file", f"{kind} {path}", remedy)
+            raise InvalidInput(name, "a regular file", f"{kind} {path}")
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ def reproduce(
     profile: Annotated[str, Option(help="quick (minutes) or paper (the full sizes).")] = "quick",
     out: Annotated[str, Option(help="Folder of the report.")] = "results",
     seed: Annotated[int, o.number("Seed of all studies.")] = 0,
-    workers: Annotated[int, o.number("Processes.")] = 2,
+    workers: Annotated[int, o.number("Processes.")] = 1,
     cluster: o.Cluster = "",
     common: o.Common = o.Common(),
 ) -> Answer:

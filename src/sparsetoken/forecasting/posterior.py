@@ -166,10 +166,11 @@ def _quantiles(
     return np.interp(levels, shares / shares[-1], values[order])
 
 
-def fit_posterior(law: BagLaw, held_out: HeldOut, prior: Prior = PRIOR) -> Posterior:
+def fit_posterior(law: BagLaw, held_out: HeldOut) -> Posterior:
     """Weigh the parameters by what was measured."""
+    prior = PRIOR
     columns, start = held_out.columns, float(held_out.sizes[-1])
-    parameters, logs = grid_and_prior(law, start, prior)
+    parameters, logs = grid_and_prior(law, start)
     expected = _expected(columns, parameters, law)
     n = held_out.independent
     expected = np.clip(expected, 0.5 / n, 1 - 0.5 / n)
@@ -276,15 +277,13 @@ def _missed(
     return missed + prior.members**2 * turned * np.outer(m == "bag", k == "bag")
 
 
-def grid_and_prior(
-    law: BagLaw, n: float, prior: Prior = PRIOR
-) -> tuple[CurveParameters, Float[np.ndarray, " G"]]:
+def grid_and_prior(law: BagLaw, n: float) -> tuple[CurveParameters, Float[np.ndarray, " G"]]:
     """Return a grid of parameters and the logarithm of their prior, given n training bags.
 
     How much of the separation n bags teach has a prior, and the effective dimension follows
     from it: one that depends on the number of columns calls small pilots of wide tokens hopeless.
     """
-    m, L = effective_size(n, law), law.length
+    m, L, prior = effective_size(n, law), law.length, PRIOR
     informative = sorted({R for R in (1, 2, 4, 8, 16, 32, 64) if 2 * R <= L} | {L})
     axes = np.geomspace(*_SEPARATIONS), np.linspace(*_UNLEARNED), informative, _FLIPS
     D, odds, R, flips = (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
