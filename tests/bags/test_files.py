@@ -47,11 +47,12 @@ def test_both_kinds_of_files(kind: str, request: pytest.FixtureRequest) -> None:
 
 def test_messages_name_the_keywords(arrays: Path) -> None:
     with pytest.raises(
-        InvalidInput, match=r"with the array z; got 'arrays X, bag, y'\. label= nam"
+        InvalidInput, match=r"with the array z; got 'arrays X, bag, y'\. labels= na"
     ):
-        read(arrays, label="z")
-    with pytest.raises(InvalidInput, match=r"the sheet z must be a file.*label= names a column"):
         read(arrays, labels="z")
+    for table in ("z.csv", Path("z.csv")):
+        with pytest.raises(InvalidInput, match=r"labels must be .*; got .*sheet= takes a table"):
+            read(arrays, labels=table)
     with pytest.raises(InvalidInput, match="columns must be different ones of 0, 1, 2"):
         read(arrays, columns=[3])
 
@@ -116,7 +117,7 @@ def test_columns_may_have_numbers_as_names(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = tmp_path / "bags.parquet"
     pandas.DataFrame({0: IDS, 1: np.repeat(Y, 2), 2: TOKENS[:, 0]}).to_parquet(path)
-    found = read(path, bag="0", label="1")
+    found = read(path, bag="0", labels="1")
     assert (found.ids.tolist(), found.y.tolist()) == (["2", "5", "9"], Y.tolist())
 
 

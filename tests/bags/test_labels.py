@@ -45,8 +45,7 @@ def test_each_bag_has_its_own_label(way: str, tmp_path: Path) -> None:
     assert y.tolist() == [SICK[one] for one in SLIDES]
     assert bags.dimension == 4
     frame.to_parquet(tmp_path / "rows.parquet")
-    given = {"label": labels} if way == "column" else {"labels": labels}
-    again = read(tmp_path / "rows.parquet", **given, bag="slide", columns=list("abcd"))
+    again = read(tmp_path / "rows.parquet", labels=labels, bag="slide", columns=list("abcd"))
     assert again.y.tolist() == y.tolist()
     assert again.bags.equals(bags)
     if way != "column":
@@ -156,9 +155,9 @@ def test_labels_that_do_not_fit(labels: Any, message: str) -> None:
         from_frame(_frame(), "slide", labels=labels, columns=list("abcd"))
 
 
-def test_a_column_of_labels_left_among_tokens_is_noticed() -> None:
-    with pytest.raises(InvalidInput, match='labels="y" takes it as labels'):
-        from_frame(_frame().rename(columns={"sick": "y"}), "slide")
+def test_a_column_of_labels_is_never_one_of_the_tokens() -> None:
+    found = from_frame(_frame().rename(columns={"sick": "y"}), "slide")
+    assert (found.columns, found.left_out, len(found.y)) == (list("abcd"), ["y"], 0)
 
 
 def test_every_reader_takes_groups(tmp_path: Path) -> None:

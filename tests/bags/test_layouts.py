@@ -48,7 +48,7 @@ def folder_of(folder: Path, write: Callable[[Path, str], None]) -> dict[str, Any
     (folder / "slides").mkdir()
     for name in SIZES:
         write(folder / "slides" / name, name)
-    labels = {"labels": sheet(folder), "label": "diagnosis", "groups": "case_id"}
+    labels = {"sheet": sheet(folder), "labels": "diagnosis", "groups": "case_id"}
     return {"path": folder / "slides", **labels}
 
 
@@ -105,7 +105,7 @@ def packed(folder: Path) -> dict[str, Any]:
 def table(name: str, write: Callable[[Any, Path], Any], **more: Any) -> Callable[[Path], Any]:
     def written(folder: Path) -> dict[str, Any]:
         write(frame(), folder / name)
-        return {"path": folder / name, "bag": "slide", "label": "diagnosis", **more}
+        return {"path": folder / name, "bag": "slide", "labels": "diagnosis", **more}
 
     return written
 
@@ -132,7 +132,7 @@ def excel(table: Any, path: Path) -> None:
 
 def tokens_and_sheet(folder: Path) -> dict[str, Any]:
     frame().drop(columns="diagnosis").to_csv(folder / "tokens.csv", index=False)
-    given = {"labels": sheet(folder), "label": "diagnosis", "groups": "case_id"}
+    given = {"sheet": sheet(folder), "labels": "diagnosis", "groups": "case_id"}
     return {"path": folder / "tokens.csv", "bag": "slide", **given}
 
 
@@ -261,7 +261,7 @@ def test_a_table_without_labels_is_packed_if_that_is_said(tmp_path: Path) -> Non
     table = frame().drop(columns="diagnosis")
     table.to_csv(tmp_path / "rows.csv", index=False)
     given = {"source": tmp_path / "rows.csv", "to": tmp_path / "packed", "bag": "slide"}
-    with pytest.raises(InvalidInput, match="with a column label or y"):
+    with pytest.raises(InvalidInput, match="with the column label or y"):
         pack(**given)
     assert not (tmp_path / "packed").exists()
     found = read(pack(**given, labels=None, columns=["f3", "f1"]), labels=None)
@@ -325,16 +325,16 @@ def test_one_file_is_one_bag(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({}, "a sheet or a mapping from ids"),
-        ({"labels": None, "groups": "case_id"}, "a sheet or a mapping from ids"),
-        ({"labels": None, "id": "slide"}, "labels must be a sheet where id or partial is given"),
-        ({"label": "diagnosis"}, "a sheet or a mapping from ids"),
+        ({}, "in a sheet or a mapping from ids"),
+        ({"labels": None, "groups": "case_id"}, "in a sheet or a mapping from ids"),
+        ({"labels": None, "id": "slide"}, "sheet must be given where id or partial is"),
+        ({"labels": "diagnosis"}, "in a sheet or a mapping from ids"),
         ({"labels": None, "columns": ["f1"]}, "columns must be None where each file is a bag"),
         ({"labels": None, "dataset": "uni"}, "array uni; got 'coords .*, feats .*dataset= na"),
         ({"labels": None, "coordinates": "at"}, "with at of shape .*; got 'coords"),
-        ({"labels": "none.csv"}, "sheet none.csv must be a file that is there"),
+        ({"sheet": "none.csv"}, "sheet none.csv must be a file that is there"),
         (
-            {"labels": Path("labels.json")},
+            {"sheet": Path("labels.json")},
             "sheet labels.json must be a file that is there and ends in .csv, .tsv",
         ),
     ],

@@ -88,10 +88,10 @@ def test_frames_take_named_columns_only() -> None:
     frame["label"] = [f"class {i % 2}" for i in frame["slide"]]
     found = from_frame(frame, bag="slide", columns=["b", "r"])
     assert np.array_equal(found.bags.tokens, bags.tokens[:, [2, 0]])
-    with pytest.raises(InvalidInput, match=r"one named label.*labels=.label. takes it"):
-        from_frame(frame, "slide")
+    found = from_frame(frame.rename(columns={"label": "note"}), "slide")
+    assert (found.columns, found.left_out) == (["r", "g", "b"], ["note"])
     with pytest.raises(InvalidInput, match="column note must be of real numbers"):
-        from_frame(frame.rename(columns={"label": "note"}), "slide")
+        from_frame(frame.rename(columns={"label": "note"}), "slide", columns=["r", "note"])
 
 
 def test_an_embedding_may_be_one_column_of_lists(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_bad_frames() -> None:
     with pytest.raises(InvalidInput, match="different ones of x0, x1, x2; got 'x0, x9'"):
         from_frame(frame, columns=["x0", "x9"])
     with pytest.raises(InvalidInput, match="column when must be of real numbers"):
-        from_frame(frame.assign(when=pandas.Timestamp("2020-01-01")))
+        from_frame(frame.assign(when=pandas.Timestamp("2020-01-01")), columns=["when"])
     with pytest.raises(InvalidInput, match="columns must be 3 different names other than x0"):
         to_frame(_bags(), bag="x0")
     frame.loc[4, "x1"] = None

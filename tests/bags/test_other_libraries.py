@@ -83,7 +83,7 @@ def test_columns_with_numbers_for_names(tmp_path: Path) -> None:
     assert from_frame(frame, 2, labels=3, columns=1).columns == ["1"]
     frame.columns = [str(name) for name in frame.columns]
     frame.to_parquet(tmp_path / "rows.parquet")
-    found = read(tmp_path / "rows.parquet", bag=2, label=3)
+    found = read(tmp_path / "rows.parquet", bag=2, labels=3)
     assert (found.columns, found.y.tolist()) == (["0", "1"], [0, 1, 0, 1])
 
 

@@ -62,7 +62,7 @@ def test_labels_may_come_later(tmp_path: Path) -> None:
     assert read(where, labels=None).y.size == 0
     assert read(where, labels=LABELS).y.tolist() == ["no", "yes", "yes"]
     np.save(where / "grade.npy", [1, 2, 3])
-    assert read(where, label="grade").y.tolist() == [1, 2, 3]
+    assert read(where, labels="grade").y.tolist() == [1, 2, 3]
     with pytest.raises(InvalidInput, match="with the array y"):
         read(where)
     with pytest.raises(InvalidInput, match="none for tumour_1"):
@@ -146,7 +146,7 @@ def test_arguments_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         pack(folder, tmp_path / "none" / "bags", labels=None)
     with pytest.raises(InvalidInput, match="a path that is not there yet"):
         pack(folder, folder)
-    with pytest.raises(InvalidInput, match="a sheet or a mapping from ids"):
+    with pytest.raises(InvalidInput, match="in a sheet or a mapping from ids"):
         read(folder)
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("", (), {"free": 179}))
     with pytest.raises(InvalidInput, match=r"a disk with 1\.8e-07 GB free"):  # 9 tokens of 20 bytes
@@ -201,6 +201,9 @@ def test_slides_without_tokens_or_with_nan_are_left_out_by_name(tmp_path: Path) 
         assert (found.ids.tolist(), found.y.tolist()) == (["normal_1", "tumour_2"], ["no", "yes"])
     with pytest.raises(InvalidInput, match=r"got '1 of 4 bags .*: empty'\. skip_invalid=True le"):
         read(folder, **given)
+    np.save(folder / "tumour_1.npy", np.ones((3, 5), np.float32))
+    found = read(folder, empty=True, **given)  # as `predict` takes them
+    assert dict(zip(found.ids.tolist(), found.bags.sizes.tolist(), strict=True))["empty"] == 0
     with pytest.warns(SkippedWarning, match="Left out 1 of 3"):
         found = read(tmp_path / "bags.npz", skip_invalid=True)
     assert (found.ids.tolist(), found.skipped) == (["normal_1", "tumour_2"], ["tumour_1"])

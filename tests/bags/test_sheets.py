@@ -42,7 +42,7 @@ def sheet(folder: Path, *rows: str, head: str = "id,label") -> Path:
 def test_keys_may_have_the_folder_and_the_ending_of_a_file(
     bag: str, key: str, tmp_path: Path
 ) -> None:
-    found = read(slides(tmp_path, bag, "other"), labels=sheet(tmp_path, "other,0", f"{key},1"))
+    found = read(slides(tmp_path, bag, "other"), sheet=sheet(tmp_path, "other,0", f"{key},1"))
     assert dict(zip(found.ids.tolist(), found.y.tolist(), strict=True)) == {bag: 1, "other": 0}
 
 
@@ -51,17 +51,17 @@ def test_leading_zeros_count(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidInput, match=r"2 of 2 bags without .*: 7, 8; 2 of 2 rows .*id= names"
     ):
-        read(folder, labels=sheet(tmp_path, "007,1", "008,0"))
-    both = read(slides(folder, "7", "007"), labels=sheet(tmp_path, "007,1", "7,0"))
+        read(folder, sheet=sheet(tmp_path, "007,1", "008,0"))
+    both = read(slides(folder, "7", "007"), sheet=sheet(tmp_path, "007,1", "7,0"))
     assert both.ids[both.y == 1].tolist() == ["007"]
 
 
 def test_integers_of_arrays_are_the_texts_of_a_sheet(tmp_path: Path) -> None:
     np.savez(tmp_path / "bags.npz", X=np.eye(3), bag=[12, 7, 12])
-    found = read(tmp_path / "bags.npz", labels=sheet(tmp_path, "7,a", "12,b"))
+    found = read(tmp_path / "bags.npz", sheet=sheet(tmp_path, "7,a", "12,b"))
     assert (found.ids.tolist(), found.y.tolist()) == (["12", "7"], ["b", "a"])
     frame = pandas.DataFrame({"id": [7.0, 12.0], "label": ["a", "b"]})
-    assert read(tmp_path / "bags.npz", labels=frame).y.tolist() == ["b", "a"]
+    assert read(tmp_path / "bags.npz", sheet=frame).y.tolist() == ["b", "a"]
 
 
 def test_missing_and_extra_ids_are_both_listed(tmp_path: Path) -> None:
@@ -69,24 +69,24 @@ def test_missing_and_extra_ids_are_both_listed(tmp_path: Path) -> None:
     labels = sheet(tmp_path, "d,", "x,1", "a,0", "y,1", "c,1")
     told = r"2 of 4 bags without a row or value: b, d; 2 of 5 rows without a bag: x, y"
     with pytest.raises(InvalidInput, match=told + ".*partial=True leaves such out"):
-        read(folder, labels=labels)
-    found = read(folder, labels=labels, partial=True)
+        read(folder, sheet=labels)
+    found = read(folder, sheet=labels, partial=True)
     assert (found.ids.tolist(), found.y.tolist()) == (["a", "c"], [0, 1])
     whole = read(folder, labels=None).bags
     np.testing.assert_array_equal(found.bags.tokens, whole[[0, 2]].tokens)
-    packed = read(pack(folder, tmp_path / "packed", labels=labels, partial=True))
+    packed = read(pack(folder, tmp_path / "packed", sheet=labels, partial=True))
     assert (packed.ids.tolist(), packed.y.tolist()) == (["a", "c"], [0, 1])
     with pytest.raises(InvalidInput, match="4 of 4 bags without"):
-        read(folder, labels=sheet(tmp_path, "x,1"), partial=True)
+        read(folder, sheet=sheet(tmp_path, "x,1"), partial=True)
 
 
 def test_rows_of_one_bag_must_agree(tmp_path: Path) -> None:
     folder = slides(tmp_path, "a", "b")
-    same = read(folder, labels=sheet(tmp_path, "a,1", "b,0", "a.svs,1"))
+    same = read(folder, sheet=sheet(tmp_path, "a,1", "b,0", "a.svs,1"))
     assert same.y.tolist() == [1, 0]
     told = "sheet labels.csv must be with one row for each bag; got 'two that differ for a'"
     with pytest.raises(InvalidInput, match=told):
-        read(folder, labels=sheet(tmp_path, "a,1", "b,0", "a,0"))
+        read(folder, sheet=sheet(tmp_path, "a,1", "b,0", "a,0"))
 
 
 def test_a_name_of_two_bags_is_that_of_neither(tmp_path: Path) -> None:
@@ -94,16 +94,16 @@ def test_a_name_of_two_bags_is_that_of_neither(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "rows.csv", index=False)
     labels = sheet(tmp_path, "a,1", "b,0")
     with pytest.raises(InvalidInput, match="2 of 3 bags without a row or value: x/a, y/a"):
-        read(tmp_path / "rows.csv", labels=labels)
+        read(tmp_path / "rows.csv", sheet=labels)
     labels = sheet(tmp_path, "y/a,1", "x/a,2", "b,0")
-    assert read(tmp_path / "rows.csv", labels=labels).y.tolist() == [2, 1, 0]
+    assert read(tmp_path / "rows.csv", sheet=labels).y.tolist() == [2, 1, 0]
 
 
 def test_slides_of_a_patient_are_a_group_or_one_bag(tmp_path: Path) -> None:
     folder = slides(tmp_path, "a1", "b1", "a2")
     rows = ("a1,p01,yes", "a2,p01,yes", "b1,p1,no")
     labels = sheet(tmp_path, *rows, head="FILENAME,PATIENT,isMSIH")
-    given: dict[str, Any] = {"labels": labels, "label": "isMSIH", "groups": "PATIENT"}
+    given: dict[str, Any] = {"sheet": labels, "labels": "isMSIH", "groups": "PATIENT"}
     found = read(folder, **given)
     assert found.groups is not None
     assert (found.ids.tolist(), found.groups.tolist()) == (["a1", "a2", "b1"], ["p01", "p01", "p1"])
@@ -126,12 +126,13 @@ def test_slides_of_a_patient_are_a_group_or_one_bag(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("head", "given", "told"),
     [
-        ("slide,label", {"label": "grade"}, "column grade; got 'columns slide, label'. label= nam"),
-        ("slide,label", {"id": "case"}, "with the column case; .*id= names it"),
-        ("slide,label", {"groups": "who"}, "with the column who; .*groups= names it"),
-        ("name,label", {}, "with the column bag or id or slide_id.*id= names it"),
+        ("slide,label", {"labels": "grade"}, "column grade; got 'columns slide, label'. labels= n"),
+        ("slide,label", {"id": "case"}, "with the column case; .*id= names another"),
+        ("slide,label", {"groups": "who"}, "with the column who; .*groups= names another"),
+        ("name,label", {}, "with the column bag or id or slide_id.*id= names another"),
+        ("slide,label", {"labels": "slide"}, "with a column each for ids, labels and groups"),
         ("id,slide,label", {}, "with the column bag or id .*got 'columns id, slide"),
-        ("id,grade", {}, "with the column label or y; .*label= names it"),
+        ("id,grade", {}, "with the column label or y; .*labels= names another"),
         ("label,id", {}, "the column id of the sheet labels.csv must be without missing values"),
     ],
 )
@@ -140,7 +141,7 @@ def test_columns_that_are_not_there_name_the_option(
 ) -> None:
     labels = sheet(tmp_path, "a" + "," * head.count(","), head=head)
     with pytest.raises(InvalidInput, match=told):
-        read(slides(tmp_path, "a"), labels=labels, **given)
+        read(slides(tmp_path, "a"), sheet=labels, **given)
 
 
 @pytest.mark.parametrize(
@@ -150,21 +151,21 @@ def test_labels_are_numbers_if_all_are_written_so(
     cells: tuple[str, str], kind: str, tmp_path: Path
 ) -> None:
     labels = sheet(tmp_path, *(f"{name},{cell}" for name, cell in zip("ab", cells, strict=True)))
-    y = read(slides(tmp_path, "a", "b"), labels=labels).y
+    y = read(slides(tmp_path, "a", "b"), sheet=labels).y
     assert y.dtype.kind == kind
     assert (
         "None"
         in read(
-            slides(tmp_path / "slides", "a", "b"), labels=sheet(tmp_path, "a,None", "b,II")
+            slides(tmp_path / "slides", "a", "b"), sheet=sheet(tmp_path, "a,None", "b,II")
         ).y.tolist()
     )
 
 
 def test_truth_values_are_told_from_texts(tmp_path: Path) -> None:
     folder = slides(tmp_path, "a", "b", "c")
-    found = read(folder, labels=sheet(tmp_path, "a,True", "b,false", "c,TRUE"))
+    found = read(folder, sheet=sheet(tmp_path, "a,True", "b,false", "c,TRUE"))
     assert found.y.tolist() == [True, False, True]
-    found = read(folder, labels=sheet(tmp_path, "a,True", "b,no", "c,TRUE"))
+    found = read(folder, sheet=sheet(tmp_path, "a,True", "b,no", "c,TRUE"))
     assert found.y.tolist() == ["True", "no", "TRUE"]
 
 
@@ -180,7 +181,7 @@ def test_other_sheets(ending: str, tmp_path: Path) -> None:
     else:
         pytest.importorskip("openpyxl", reason="openpyxl is not installed")
         frame.to_excel(path, index=False)
-    assert read(slides(tmp_path, "007", "1"), labels=str(path)).y.tolist() == [1, 0]
+    assert read(slides(tmp_path, "007", "1"), sheet=str(path)).y.tolist() == [1, 0]
 
 
 WHOLE, SPLIT = "caf\u00e9", "cafe\u0301"  # one text; names of files on macOS are split
@@ -189,17 +190,18 @@ WHOLE, SPLIT = "caf\u00e9", "cafe\u0301"  # one text; names of files on macOS ar
 @pytest.mark.parametrize(("bag", "key"), [(WHOLE, SPLIT), (SPLIT, WHOLE)])
 def test_letters_are_compared_whole(bag: str, key: str, tmp_path: Path) -> None:
     folder = slides(tmp_path, bag, "other")
-    for labels in (sheet(tmp_path, "other,0", f"{key}.svs,1"), {"other": 0, key: 1}):
-        found = read(folder, labels=labels)
+    rows = sheet(tmp_path, "other,0", f"{key}.svs,1")
+    for given in ({"sheet": rows}, {"labels": {"other": 0, key: 1}}):
+        found = read(folder, **given)
         assert dict(zip(found.ids.tolist(), found.y.tolist(), strict=True)) == {
             WHOLE: 1,
             "other": 0,
         }
-    packed = read(pack(folder, tmp_path / "packed", labels=sheet(tmp_path, "other,0", f"{key},1")))
+    packed = read(pack(folder, tmp_path / "packed", sheet=sheet(tmp_path, "other,0", f"{key},1")))
     assert set(packed.ids.tolist()) == {WHOLE, "other"}
     np.savez(tmp_path / "bags.npz", X=np.eye(2), bag=[bag, "other"])
-    for labels in (sheet(tmp_path, "other,0", f"{key},1"), {"other": 0, key: 1}):
-        assert read(tmp_path / "bags.npz", labels=labels).y.tolist() == [1, 0]
+    for given in ({"sheet": rows}, {"labels": {"other": 0, key: 1}}):
+        assert read(tmp_path / "bags.npz", **given).y.tolist() == [1, 0]
 
 
 def test_groups_of_the_same_letters_are_one(tmp_path: Path) -> None:
@@ -216,9 +218,9 @@ def test_two_files_of_the_same_letters_are_refused(tmp_path: Path) -> None:
 
 def test_a_sheet_has_the_groups_that_are_named_so(tmp_path: Path) -> None:
     folder = slides(tmp_path, "a", "b")
-    found = read(folder, labels=sheet(tmp_path, "a,1,01", "b,0,1", head="id,label,groups"))
+    found = read(folder, sheet=sheet(tmp_path, "a,1,01", "b,0,1", head="id,label,groups"))
     assert found.groups.tolist() == ["01", "1"]
     frame = pandas.DataFrame({"bag": ["a", "b"], "f": [0.1, 0.2], "groups": ["x", "y"]})
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    found = read(tmp_path / "rows.csv", labels=sheet(tmp_path, "a,1", "b,0"))
+    found = read(tmp_path / "rows.csv", sheet=sheet(tmp_path, "a,1", "b,0"))
     assert found.groups.tolist() == ["x", "y"]

@@ -39,7 +39,7 @@ def test_no_cell_of_a_row_of_another_length_is_lost(
     with pytest.raises(InvalidInput, match=r"Parser|missing values|NaN"):
         read(path)
     with pytest.raises(InvalidInput, match=r"Parser|missing values|NaN|a row for each|differ"):
-        read(path, labels=path, id="bag")
+        read(path, sheet=path, id="bag")
 
 
 def test_tables_of_europe(tmp_path: Path) -> None:
@@ -51,9 +51,9 @@ def test_tables_of_europe(tmp_path: Path) -> None:
     points = [row.replace(",", ";") for row in (HEAD, *ROWS)]
     assert read(table(tmp_path, *points), groups="patient").bags.equals(expected.bags)
     sheet = table(tmp_path, "bag;label", "s1;0", "s2;1", name="sheet.csv")
-    assert read(tmp_path / "rows.csv", labels=sheet).y.tolist() == [0, 1]
+    assert read(tmp_path / "rows.csv", sheet=sheet).y.tolist() == [0, 1]
     sheet = table(tmp_path, "bag;label", "s1;0,5", "s2;1", name="sheet.csv")
-    assert read(tmp_path / "rows.csv", labels=sheet).y.tolist() == [0.5, 1.0]
+    assert read(tmp_path / "rows.csv", sheet=sheet).y.tolist() == [0.5, 1.0]
     numbers = table(tmp_path, "bag;a;label", "s1;0,1;1,5", "s2;0,2;2", name="numbers.csv")
     assert read(numbers).y.tolist() == [1.5, 2.0]
     bad = [*points, "s3;p1;1.234,5;0,5;no"]
@@ -78,9 +78,9 @@ def test_a_long_cell_and_an_empty_last_one_are_read(tmp_path: Path) -> None:
 def test_a_table_of_other_letters_is_refused(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes("\n".join((HEAD, *ROWS, "s3,é,0.1,0.2,no")).encode(encoding))
-    for labels in ("", path):
+    for sheet in (None, path):
         with pytest.raises(InvalidInput, match=r"can't decode.*Save it as UTF-8"):
-            read(path, labels=labels)
+            read(path, sheet=sheet)
 
 
 @pytest.mark.parametrize("given", [{}, {"groups": "groups"}])
@@ -110,11 +110,11 @@ def test_labels_of_a_table_are_one_number_only_where_all_are_numbers(
     name: str, cells: tuple[str, str], values: list[Any], tmp_path: Path
 ) -> None:
     path = table(tmp_path, f"bag,a,{name}", f"s1,0.5,{cells[0]}", f"s2,0.25,{cells[1]}")
-    y = read(path, label="" if name == "label" else name).y
+    y = read(path, labels="" if name == "label" else name).y
     assert y.tolist() == values
     assert y.dtype == np.array(values).dtype
     sheet = table(tmp_path, f"bag,{name}", f"s1,{cells[0]}", f"s2,{cells[1]}", name="sheet.csv")
-    told = read(path, labels=sheet, label=name).y.tolist()
+    told = read(path, sheet=sheet, labels=name).y.tolist()
     assert told == [one.strip() if isinstance(one, str) else one for one in values]
 
 

@@ -220,7 +220,7 @@ SPREAD = np.tile(np.arange(24), 2)
     ("arrays", "words"),
     [
         ({"y": Y}, ["with the array X", "arrays y"]),
-        ({"X": X}, ["array y", "label="]),
+        ({"X": X}, ["array y", "labels="]),
         ({"X": ROWS, "y": Y}, ["array bag", "bag="]),
         (
             {"X": ROWS, "bag": SPREAD[::-1], "y": Y},
@@ -262,7 +262,7 @@ def test_a_file_that_cannot_be_read(name, word, tmp_path):
     [
         (lambda f: f.drop(columns="label"), ["column label", "columns bag"]),
         (lambda f: f.drop(columns="bag"), ["column bag", "bag= names"]),
-        (lambda f: f.set_index("bag"), ["and the index bag"]),
+        (lambda f: f.set_index("bag"), ["column bag", "bag= names"]),
         (
             lambda f: f.assign(label=f["label"].mask(f.index == 7, "no")),
             ["two in bag bag1: yes"],
@@ -290,7 +290,7 @@ def test_a_second_label_is_no_feature(parquet):
     frame = frame[["bag", "label"]].assign(a=noise[:, 0], b=noise[:, 1], note="text")
     frame.assign(y=(frame["label"] == "yes").astype(int)).to_parquet(parquet, index=False)
     for label in ("label", "y"):
-        more = ("--label", label, "--model", "pooled", "--folds", 2)
+        more = ("--labels", label, "--model", "pooled", "--folds", 2)
         values = json.loads(run("fit", parquet, *more, "--json").stdout)
         assert values["columns"] == ["a", "b"]
         assert set(values["left_out"]) == {"note", "label", "y"} - {label}
@@ -327,7 +327,7 @@ def test_columns_are_chosen_and_leaks_are_told(parquet):
         ("fit", ["--seed", -1], "seed must"),
         ("fit", ["--out", "no/such/folder/model.skops"], "--out"),
         ("fit", ["--out", "model.onnx"], "--out must be a name that ends in .skops, or"),
-        ("fit", ["--label", "z"], "array z"),
+        ("fit", ["--labels", "z"], "array z"),
         ("fit", ["--columns", "0,5"], "different ones of 0, 1, 2, 3, 4"),
         ("forecast", ["--columns", "1,1"], "different ones of"),
         ("forecast", ["--seed", 2**32], "seed must"),
@@ -516,11 +516,11 @@ def test_numbers_are_predicted_and_scored(tmp_path):
     rows = json.loads(run("predict", model, tmp_path / "a.parquet", "--json").stdout)
     assert [row["number"] for row in rows["predictions"]] == predicted.tolist()
     grades.to_parquet(tmp_path / "g.parquet")
-    options = ("--label", "grade", "--columns", "a,b,c", "--json")
+    options = ("--labels", "grade", "--columns", "a,b,c", "--json")
     scores = json.loads(run("score", model, tmp_path / "g.parquet", *options).stdout)
     assert scores["r2"] == load(model).score(bags, y)
     assert scores["mean_absolute_error"] == pytest.approx(np.abs(predicted - y).mean())
-    refused = run("fit", tmp_path / "g.parquet", "--label", "grade").stderr
+    refused = run("fit", tmp_path / "g.parquet", "--labels", "grade").stderr
     assert "BagRegressor predicts numbers" in refused
 
 

@@ -57,15 +57,15 @@ def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sheet(slides: Path) -> list[Any]:
-    columns = ["--label", "grade", "--id", "slide", "--groups", "patient"]
-    return ["--labels", slides / "labels.csv", *columns]
+    columns = ["--labels", "grade", "--id", "slide", "--groups", "patient"]
+    return ["--sheet", slides / "labels.csv", *columns]
 
 
 @pytest.fixture(scope="module")
 def model(slides: Path, sheet: list[Any]) -> Path:
     pytest.importorskip("pandas", reason="pandas, of the extra data, is not installed")
     labels = slides / "labels.csv"
-    found = read(slides / "slides", labels=labels, label="grade", id="slide", groups="patient")
+    found = read(slides / "slides", sheet=labels, labels="grade", id="slide", groups="patient")
     save(BagClassifier().fit(found.bags, found.y, groups=found.groups), slides / "model.skops")
     return slides / "model.skops"
 
@@ -110,18 +110,18 @@ def test_patients_are_forecast(slides: Path, sheet: list[Any]) -> None:
 def test_refusals_name_what_helps(slides: Path, sheet: list[Any], tmp_path: Path) -> None:
     few = tmp_path / "few.csv"
     few.write_text("\n".join((slides / "labels.csv").read_text().splitlines()[:-1]))
-    words = ["--label", "grade", "--id", "slide"]
+    words = ["--labels", "grade", "--id", "slide"]
     for command in (("pack", "--out", tmp_path / "p"), ("fit",)):
-        told = run(command[0], slides / "slides", *command[1:], "--labels", few, *words).stderr
+        told = run(command[0], slides / "slides", *command[1:], "--sheet", few, *words).stderr
         assert "1 of 48 bags without a row or value: 023b" in told
         assert "partial=True leaves such out" in told
-    told = run("fit", slides / "slides", "--labels", few, "--label", "stage", *words[2:]).stderr
+    told = run("fit", slides / "slides", "--sheet", few, "--labels", "stage", *words[2:]).stderr
     assert "with the column stage" in told
-    assert "label= names it" in told
+    assert "labels= names another" in told
     told = run("fit", slides / "slides", *sheet, "--dataset", "feats").stderr
     assert "dataset= names the array" in told
-    told = run("fit", slides / "slides", "--label", "grade").stderr
-    assert "labels and groups must be a sheet" in told
+    told = run("fit", slides / "slides", "--labels", "grade").stderr
+    assert "labels and groups must be in a sheet" in told
     assert "labels" in told
 
 
@@ -158,7 +158,7 @@ def test_tokens_are_written_with_their_coordinates(
 def test_a_table_is_packed(tmp_path: Path) -> None:
     rows = [f"{name},{k},{k + 0.5},{y}" for name, y in (("a", 0), ("b", 1)) for k in range(3)]
     (tmp_path / "rows.csv").write_text("\n".join(["slide,u,v,grade", *rows]))
-    words = ["--bag", "slide", "--label", "grade", "--columns", "v"]
+    words = ["--bag", "slide", "--labels", "grade", "--columns", "v"]
     found = run("pack", tmp_path / "rows.csv", *words, "--out", tmp_path / "packed")
     assert found.exit_code == 0, found.stderr
     bags, y, ids = read(tmp_path / "packed")
@@ -242,7 +242,7 @@ def test_a_table_of_tokens_does_not_replace_what_is_read(
     link.symlink_to(sheet)
     before = sheet.read_bytes()
     for out in (sheet, link):
-        found = run("tokens", model, slides / "slides", "--labels", sheet, "--out", out)
+        found = run("tokens", model, slides / "slides", "--sheet", sheet, "--out", out)
         assert found.exit_code == 2
         assert "--out must be a file other than the input" in found.stderr
         assert sheet.read_bytes() == before

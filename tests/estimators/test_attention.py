@@ -110,7 +110,7 @@ def test_three_classes_have_three_directions(draw: Draw) -> None:
         top = model.top_tokens(bags[[i]], 2)[0]
         assert top.shape == (2, 3)
         assert top[0].tolist() == a.argmax(axis=0).tolist()
-    assert len(model.summary().splitlines()) == 3
+    assert len(model.summary().splitlines()) == 3 + 1  # and of how many groups the bags are
     assert model.score(bags, names) > 0.8  # a third by chance
 
 
@@ -133,7 +133,8 @@ def test_attention_that_is_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(QueryWarning):
         model = AttentionClassifier().fit(X, y)
     assert model.sharpness_.tolist() == model.exponent_.tolist() == model.gain_.tolist() == [0]
-    assert model.summary() == "Class 1: attention is off, its weights are equal."
+    told = "Class 1: attention is off, its weights are equal."
+    assert model.summary().splitlines() == [told, "Fitted to 60 bags, taken as independent."]
     pooled = PooledClassifier().fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), pooled.decision_function(X), atol=1e-12)
     np.testing.assert_allclose(np.stack(model.attention_weights(X)), 1 / 3, rtol=1e-12)

@@ -42,7 +42,7 @@ by_model = pytest.mark.parametrize("model", EVERY, ids=str)
 @pytest.fixture
 def cube(draw: Draw) -> tuple[np.ndarray, np.ndarray]:
     bags, y = draw(20, sizes=(3, 3))
-    return bags.to_array().array.copy(), y
+    return bags.to_array()[0].copy(), y
 
 
 def changed(X: np.ndarray, value: object, at: tuple[int, ...] = (7, 2, 1)) -> np.ndarray:

@@ -68,12 +68,11 @@ def test_a_regressor_predicts_the_mean(draw) -> None:
 
 def test_a_mask_without_a_token(draw) -> None:
     bags, y = draw(60, sizes=(5, 5))
-    array = bags.to_array()
-    mask = array.mask.copy()
+    array, mask = bags.to_array()
     mask[3] = False
     weighted = AttentionClassifier(class_weight={0: 1.0, 1: 9.0})
-    model = weighted.fit(array.array, y)
-    masked = as_bags(array.array, mask, empty=True)
+    model = weighted.fit(array, y)
+    masked = as_bags(array, mask, empty=True)
     with pytest.warns(EmptyBagWarning, match="1 of 60 bags have no token, such as bag 3"):
         scores = model.decision_function(masked)
     assert scores[3] == pytest.approx(np.log(9))

@@ -36,22 +36,22 @@ def test_ragged_bags_in_a_pipeline_and_a_search(draw: Draw) -> None:
         "attentionclassifier__temperature": [0.1, 2.0],
     }
     search = GridSearchCV(pipeline, grid, error_score="raise", scoring="roc_auc", cv=3)
-    scores = [search.fit(X, names).best_score_ for X in (bags.to_list(), bags)]
+    scores = [search.fit(X, names).best_score_ for X in (list(bags), bags)]
     assert scores[0] == scores[1]
     assert search.best_params_["attentionclassifier__temperature"] == 2
     assert search.score(bags, names) > 0.9
-    assert set(search.predict(bags.to_list())) == {"no", "yes"}
+    assert set(search.predict(list(bags))) == {"no", "yes"}
 
 
 def test_ragged_bags_in_cross_validation(draw: Draw) -> None:
     bags, y = draw(90, strength=6.0)
-    found = cross_validate(GIVEN, bags.to_list(), y, scoring=("accuracy", "neg_log_loss"), cv=3)
+    found = cross_validate(GIVEN, list(bags), y, scoring=("accuracy", "neg_log_loss"), cv=3)
     folds = StratifiedKFold(3).split(np.zeros(90), y)
     slow = [clone(GIVEN).fit(bags[a], y[a]).score(bags[b], y[b]) for a, b in folds]
     assert found["test_accuracy"].tolist() == slow
     assert np.isfinite(found["test_neg_log_loss"]).all()
     with joblib.parallel_config("threading"):
-        two = cross_validate(GIVEN, bags.to_list(), y, n_jobs=2, cv=3)
+        two = cross_validate(GIVEN, list(bags), y, n_jobs=2, cv=3)
     assert two["test_score"].tolist() == slow
 
 

@@ -82,7 +82,7 @@ def test_errors_of_every_transformer(estimator: BaseEstimator) -> None:
         fitted.transform(np.ones((3, 2, 5)))
     with pytest.raises(ValueError, match=f"X has 5 features, but {name} is expecting 4"):
         fitted.transform(np.ones((3, 5)))
-    broken = bags.to_list()
+    broken = list(bags)
     broken[3] = broken[3].copy()
     broken[3][0, 1] = np.nan
     for act in (fitted.transform, clone(estimator).fit):

@@ -249,16 +249,17 @@ def test_beyond_four_times_the_pilot_it_says_so():
 
 @pytest.mark.usefixtures("two_fits")
 def test_the_same_seed_gives_the_same_forecast_and_progress_ends():
-    bags, y, bar = BAGS[:24], Y[:24], mock.Mock()
-    make = mock.Mock(return_value=bar)
+    bags, y, bars = BAGS[:24], Y[:24], [mock.Mock(), mock.Mock()]
+    make = mock.Mock(side_effect=bars)
     with showing(make):
         one = forecast(bags, y)
-        make.assert_called_once_with("fits", mock.ANY)
-        shares = [call.args[0] for call in bar.update.call_args_list]
-        assert sum(shares) == pytest.approx(make.call_args.args[1])
-        bar.close.assert_called_once()
+        calls = [call.args for call in make.call_args_list]
+        assert [what for what, _ in calls] == ["bags looked at", "fits"]
+        for bar, (_, total) in zip(bars, calls, strict=True):
+            assert sum(call.args[0] for call in bar.update.call_args_list) == pytest.approx(total)
+            bar.close.assert_called_once()
         again = forecast(bags, y, progress=False)
-        make.assert_called_once()
+        assert make.call_count == 2
     assert json.dumps(one.to_dict()) == json.dumps(again.to_dict())
     other = forecast(bags, y, sizes=[48, 24], random_state=1)
     assert other.sizes == (24, 48)

@@ -5,7 +5,7 @@ with bag ids (arrays, pandas). `read` reads files, and `pack` concatenates those
 bags. Inside, `Bags` hold one flat array and offsets.
 """
 
-from sparsetoken.bags.container import Bags, Padded
+from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_bags
 from sparsetoken.bags.files import SkippedWarning, read
 from sparsetoken.bags.labelled import LabelledBags
@@ -17,7 +17,6 @@ __all__ = [
     "Bags",
     "LabelledBags",
     "LeakWarning",
-    "Padded",
     "SkippedWarning",
     "as_bags",
     "find_leaks",

@@ -11,14 +11,12 @@ import numpy as np
 
 from sparsetoken.bags.container import MOST_AXES
 from sparsetoken.bags.labels import some
+from sparsetoken.bags.options import COORDINATES
 from sparsetoken.base.files import refused, require_regular
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
 
 FEATURES = ("features", "feats")  # of CLAM and TRIDENT, and of STAMP
-COORDINATES = ("coords", "coordinates")
-"""Names of arrays, or of columns that hold lists, that are read as what they say."""
-
 LEGAL = "of bags and labels that can be read"
 Arrays = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ import mmap
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, SupportsIndex, overload
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -26,20 +26,6 @@ NEED_TABLES = (
     "OneVsOneClassifier and chains work on numbers of a table: OneVsRestClassifier, "
     "MultiOutputClassifier and MultiOutputRegressor take bags."
 )
-
-
-class Padded(NamedTuple):
-    """Bags filled up to one length.
-
-    Attributes
-    ----------
-    array : array of shape (n, L, d)
-    mask : bool array of shape (n, L)
-        True where there is a token.
-    """
-
-    array: Float[np.ndarray, "n L d"]
-    mask: Bool[np.ndarray, "n L"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -236,14 +222,16 @@ class Bags:
     def only(self, names: Sequence[str]) -> Bags:
         """Return bags with the columns of these names, in this order.
 
+        Without names columns are numbered from 0, in texts.
+
         Raises
         ------
         InvalidInput
-            If there is no such column, or the bags have no names of columns.
+            If there is no such column.
         """
-        known = tuple(self.feature_names or ())
+        known = tuple(self.feature_names or map(str, range(self.dimension)))
         if absent := [name for name in names if name not in known]:
-            got = f"columns {', '.join(known[:8])}" if known else "no names of columns"
+            got = f"columns {', '.join(known[:8])}"
             raise InvalidInput("bags", f"with the column {absent[0]}", got)
         if tuple(names) == known:
             return self
@@ -254,10 +242,6 @@ class Bags:
         """Whether both hold the same bags: the same sizes, values and dtype."""
         same = self.dtype == other.dtype and np.array_equal(self.offsets, other.offsets)
         return bool(same and np.array_equal(self.tokens, other.tokens))
-
-    def to_list(self) -> list[np.ndarray]:
-        """Return the bags as a list of views of shape (L_i, d)."""
-        return list(self)
 
     def to_column(self) -> np.ndarray:
         """Return a table of one column with a bag in each row, which all estimators here take.
@@ -275,26 +259,18 @@ class Bags:
             column[i, 0] = Cell(bag, self.feature_names)
         return column
 
-    def to_array(self, fill: float = 0.0) -> Padded:
-        """Return the bags as one array of the length of the largest, and its mask.
+    def to_array(self) -> tuple[Float[np.ndarray, "n L d"], Bool[np.ndarray, "n L"]]:
+        """Return an array (n, L, d) of bags filled up with zeros, and a mask (n, L) of the tokens.
 
-        Parameters
-        ----------
-        fill : float
-            The value where there is no token. Nothing reads it: the mask tells.
-
-        Returns
-        -------
-        Padded
-            If all bags have one size, `array` is a view of the tokens.
+        If all bags have one size it is a view of the tokens.
         """
         n, d, L = len(self), self.dimension, int(self.sizes.max(initial=0))
         mask = np.arange(L) < self.sizes[:, None]
         if self.common_size is not None:
-            return Padded(self.tokens.reshape(n, L, d), mask)
-        array = np.full((n, L, d), fill, self.dtype)
+            return self.tokens.reshape(n, L, d), mask
+        array = np.zeros((n, L, d), self.dtype)
         array[mask] = self.tokens
-        return Padded(array, mask)
+        return array, mask
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ import scipy
 from jaxtyping import Bool
 
 from sparsetoken.bags.container import Bags, Cell, offsets_of
-from sparsetoken.base.validation import InvalidInput, integer, refuse_masked
+from sparsetoken.base.validation import InvalidInput, refuse_masked
 
 
-def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None, empty: bool = False) -> Bags:
+def as_bags(X: Any, mask: Any = None, *, empty: bool = False) -> Bags:
     """Return bags of embeddings in any form as `Bags`.
 
     Float32 and float64 are kept, float16 becomes float32, all else float64. Where nothing has
@@ -25,14 +25,11 @@ def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None, empty: boo
         - array of shape (n, L, d): n bags of L tokens, or fewer where `mask` says so;
         - list or object array of n arrays of shape (L_i, d) or (1, L_i, d), or of frames with the
           same columns;
-        - array of shape (n, d): one token in each bag, or, with `n_tokens`, n bags flattened
-          to n_tokens * d columns;
+        - array of shape (n, d): one token in each bag;
         - Bags, or what `Bags.to_column` makes of them.
     mask : bool array of shape (n, L), optional
         True (or 1) where there is a token, False (or 0) where there is padding. Values of
         padding are never read. Without a mask, every token counts, also one of zeros.
-    n_tokens : int, optional
-        Tokens in each row of a flattened array.
     empty : bool
         Whether bags may be without a token, as `predict` takes them.
 
@@ -59,32 +56,30 @@ def as_bags(X: Any, mask: Any = None, *, n_tokens: int | None = None, empty: boo
     >>> as_bags([np.zeros((2, 3)), np.ones((5, 3))])
     Bags(2 bags of 2 to 5 tokens, d = 3, float64)
     """
-    bags, mask = unchecked(X, mask, n_tokens)
+    bags, mask = unchecked(X, mask)
     if not empty:
         check_nonempty(bags)
     check_finite(bags, mask)
     return bags
 
 
-def unchecked(X: Any, mask: Any = None, n_tokens: int | None = None) -> tuple[Bags, Any]:
+def unchecked(X: Any, mask: Any = None) -> tuple[Bags, Any]:
     """Return bags, of which some may be without a token or not finite, and the mask."""
     if scipy.sparse.issparse(X):
         raise TypeError("X is sparse; bags are dense. Use X.toarray().")
     if isinstance(X, Bags) or is_list_of_bags(X):
-        for name, value in (("mask", mask), ("n_tokens", n_tokens)):
-            if value is not None:
-                remedy = "The bags already say which tokens they have."
-                raise InvalidInput(name, "None for ragged bags", type(value).__name__, remedy)
+        if mask is not None:
+            remedy = "The bags already say which tokens they have."
+            raise InvalidInput("mask", "None for ragged bags", type(mask).__name__, remedy)
         if not isinstance(X, Bags):
             return _from_list(X), None
         # New bags, whose values are looked at again: they may have changed in place.
         return X.with_tokens(X.tokens, X.feature_names), None
-    array = _three_dimensional(as_floats(X), n_tokens)
+    array = _three_dimensional(as_floats(X))
     n, L, d = array.shape
     mask = np.ones((n, L), bool) if mask is None else _checked_mask(mask, n, L)
     tokens = array.reshape(n * L, d) if mask.all() else array[mask]
-    names = names_of_columns(X) if n_tokens is None else None
-    return Bags(tokens, offsets_of(mask.sum(axis=1)), names), mask
+    return Bags(tokens, offsets_of(mask.sum(axis=1)), names_of_columns(X)), mask
 
 
 def check_nonempty(bags: Bags) -> None:
@@ -182,21 +177,13 @@ def _from_list(X: Any) -> Bags:
     return Bags(np.concatenate(shown), offsets_of(sizes), names or None)
 
 
-def _three_dimensional(array: np.ndarray, n_tokens: int | None) -> np.ndarray:
+def _three_dimensional(array: np.ndarray) -> np.ndarray:
     if array.ndim not in (2, 3):
         legal = "an array of shape (n, L, d) or (n, d), or a list of arrays of shape (L_i, d)"
         raise InvalidInput("X", legal, f"shape {array.shape}")
-    if not (len(array) and array.shape[-1] and (array.ndim == 3 or array.size)):
+    if not (len(array) and array.shape[-1]):
         raise InvalidInput("X", "at least one bag of one token of d >= 1", f"shape {array.shape}")
-    if array.ndim == 3 and n_tokens is not None:
-        raise InvalidInput("n_tokens", "None for an array of shape (n, L, d)", n_tokens)
-    if array.ndim == 3:
-        return array
-    n, columns = array.shape
-    L = 1 if n_tokens is None else integer("n_tokens", n_tokens, 1)
-    if columns % L:
-        raise InvalidInput("n_tokens", f"a divisor of the {columns} columns of X", n_tokens)
-    return array.reshape(n, L, columns // L)
+    return array if array.ndim == 3 else array[:, None]
 
 
 def _checked_mask(mask: Any, n: int, L: int) -> Bool[np.ndarray, "n L"]:

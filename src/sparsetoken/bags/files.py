@@ -11,20 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.bags.array_files import ARRAYS, COORDINATES, LEGAL
+from sparsetoken.bags.array_files import ARRAYS, LEGAL
 from sparsetoken.bags.labelled import LabelledBags
-from sparsetoken.bags.labels import labels_of, some
-from sparsetoken.bags.npz import TOKENS, Names, from_npz, from_packed
-from sparsetoken.bags.sheets import LABELS, is_sheet, joined
+from sparsetoken.bags.labels import some
+from sparsetoken.bags.npz import TOKENS, from_npz, from_packed
+from sparsetoken.bags.options import LABELS, Options
+from sparsetoken.bags.sheets import joined
 from sparsetoken.bags.slides import Slides, files_of
 from sparsetoken.bags.table_files import TABLES, UNTYPED, frame_of, typed
-from sparsetoken.bags.tables import (
-    Columns,
-    column_name,
-    from_rows,
-    numbers_or_vectors,
-    of_vectors,
-)
+from sparsetoken.bags.tables import Columns, from_rows
 from sparsetoken.base.files import path_of, require_regular, unreadable
 from sparsetoken.base.validation import InvalidInput
 
@@ -36,17 +31,18 @@ class SkippedWarning(UserWarning):
 def read(
     source: str | Path | Sequence[str | Path],
     *,
+    sheet: Any = None,
     labels: Any = "",
-    label: str | int = "",
+    groups: Any = "",
     id: str = "",
     bag: str | int = "",
-    groups: Any = "",
     columns: Columns = None,
     dataset: str = "",
     coordinates: Any = "",
     merge_groups: bool = False,
     partial: bool = False,
     skip_invalid: bool = False,
+    empty: bool = False,
 ) -> LabelledBags:
     """Read bags and their labels from a file, or from a folder with a file for each bag.
 
@@ -67,26 +63,24 @@ def read(
           .tsv, .parquet, .xlsx; a .csv may have semicolons, with decimal commas or points.
         - An .npz file with X (tokens, d), y, and ids of bags in bag or bounds in offsets; or with
           X (n, L, d), y, and mask (n, L) if bags are padded; also groups and coordinates, if any.
-    labels : path, pandas.DataFrame, mapping, pandas.Series, array or None
-        A sheet with a row for each bag, as a frame or the path of a table: see Notes. Or labels as
-        in `from_long`. The default, "", is those in the data; None reads none.
-    label : str
-        The column of labels, of the sheet if there is one, else column or array of the data. The
-        default is label or y, in an .npz file and a packed folder y.
+    sheet : path or pandas.DataFrame, optional
+        A table with a row for each bag, which is joined by ids: see Notes.
+    labels : str, int, mapping, pandas.Series, array or None
+        The column of labels, of the sheet if there is one, else column or array of the data; by
+        default label or y, in an .npz file and a packed folder y. Or labels as in `from_long`.
+        None reads none.
+    groups : str, int, mapping, pandas.Series, array or None
+        The same of groups, such as patients; by default groups, if it is there.
     id : str
-        The column of ids of the sheet; by default bag, id, slide_id, slide or filename, in letters
-        of any size.
-    bag : str
+        The column of ids of the sheet; by default bag, id, slide_id, slide, filename or FILENAME.
+    bag : str or int
         The column or array of bag ids in the data, by default bag.
-    groups : str, mapping, pandas.Series, array or None
-        The column of the sheet, if there is one, else the column or array of the data with groups,
-        such as patients. The default, "", is groups, if it is there. None reads no groups;
-        else groups as in `from_long`.
     columns : list of str or int, optional
         The columns of the embedding, or the one column of a table that holds it as a list. The
-        default is all columns of numbers, or the one of lists, without ids, labels and groups, and
-        without a first one that has no name, as R and pandas write names of rows. A column with
-        numbers in most of its cells must have them in all; others are texts, and left out.
+        default is all columns of numbers, or the one of lists, without ids, labels and groups,
+        other ones named label or y, and a first one that has no name, as R and pandas write names
+        of rows. A column with numbers in most of its cells must have them in all; others are
+        texts, and left out.
     dataset : str
         The array of tokens, where it has another name.
     coordinates : str, list of str or None
@@ -99,6 +93,8 @@ def read(
     skip_invalid : bool
         Whether bags without a token, or with NaN or infinity, are left out, with a warning, and
         named in `LabelledBags.skipped`.
+    empty : bool
+        Whether bags may be without a token, as `predict` takes them.
 
     Returns
     -------
@@ -148,91 +144,61 @@ def read(
     >>> ids.tolist(), y.tolist()
     (['5', '7'], ['no', 'yes'])
     """
-    return loaded(
-        source,
+    options = Options(
+        sheet=sheet,
         labels=labels,
-        label=label,
+        groups=groups,
         id=id,
         bag=bag,
-        groups=groups,
         columns=columns,
         dataset=dataset,
         coordinates=coordinates,
         merge_groups=merge_groups,
         partial=partial,
         skip_invalid=skip_invalid,
+        empty=empty,
     )
+    return loaded(source, options)
 
 
-def loaded(
-    source: Any,
-    *,
-    labels: Any = "",
-    label: str | int = "",
-    id: str = "",
-    bag: str | int = "",
-    groups: Any = "",
-    columns: Columns = None,
-    dataset: str = "",
-    coordinates: Any = "",
-    merge_groups: bool = False,
-    partial: bool = False,
-    skip_invalid: bool = False,
-    labelled: bool = True,
-    empty: bool = False,
-    into: Path | None = None,
-) -> LabelledBags:
+def loaded(source: Any, options: Options, into: Path | None = None) -> LabelledBags:
     """Read bags as `read`.
 
-    Labels are read only if `labelled`; bags are without a token only where `empty` allows it. The
-    tokens of files with a bag each are written to `tokens.npy` in the folder `into`, if given.
+    The tokens of files with a bag each are written to `tokens.npy` in the folder `into`, if given.
     """
-    sheet = labels if is_sheet(labels) else None
-    if sheet is None and (id or partial):
-        got = f"id {id!r} and partial {partial}"
-        raise InvalidInput("labels", "a sheet where id or partial is given", got)
+    labels, sheet = options.labels, options.sheet
+    if hasattr(labels, "columns") or (
+        isinstance(labels, str | Path) and Path(labels).suffix.lower() in TABLES
+    ):
+        legal = "a name of a column, or labels by id"
+        raise InvalidInput("labels", legal, labels, "{} takes a table with them.", "sheet=")
+    if sheet is None and (options.id or options.partial):
+        got = f"id {options.id!r} and partial {options.partial}"
+        raise InvalidInput("sheet", "given where id or partial is", got)
     if not isinstance(source, list | tuple):
         source = path_of("FILE", source)
-    own = Names(
-        bag=str(bag),
-        label=str(label) if labelled and sheet is None and isinstance(labels, str) else None,
-        groups=column_name(groups) if isinstance(groups, str | int) else None,
-        columns=columns,
-        dataset=dataset,
-        coordinates=coordinates,
-    )
-    if sheet is not None and own.groups:  # it is then a column of the sheet
-        own = own._replace(groups=None)
+    inside = options.named()
+    if sheet is not None:  # which has the columns that are named
+        inside = inside._replace(labels=None, groups=inside.groups and None)
     reader = _reader_of(source)
     try:
-        found = reader(source, own)
+        found = reader(source, inside)
     except InvalidInput:
         raise
     except (MemoryError, RuntimeError, TypeError, ValueError) as error:  # of odd values
         raise unreadable("FILE", LEGAL, Path(str(source)), error) from None
-    found = _with(found, labels if labelled and sheet is None else "", groups)
     if sheet is not None:
-        values: Any
-        kept, values = joined(
-            sheet,
-            found.ids.tolist(),
-            id=id,
-            label=str(label) if labelled else None,
-            groups=groups if isinstance(groups, str) else None,
-            partial=partial,
-        )
-        found = dataclasses.replace(found.take(kept), **values)
+        found = joined(found, options)
+    found = found.with_labels(*options.given())
     if reader is not from_packed:  # whose tokens were checked once
-        found = _valid(found, skip_invalid, empty)
-    found = found.by_group() if merge_groups else found
+        found = _valid(found, options)
+    found = found.by_group() if options.merge_groups else found
     if isinstance(found.bags, Slides):
-        bags = found.bags.read(into)
-        numbers = [str(k) for k in range(bags.dimension)]
-        found = dataclasses.replace(found, bags=bags, columns=numbers)
-    return found.merged() if merge_groups else found
+        found = dataclasses.replace(found, bags=found.bags.read(into))
+    return found.merged() if options.merge_groups else found
 
 
-def _reader_of(source: Any) -> Callable[[Any, Names], LabelledBags]:
+def _reader_of(source: Any) -> Callable[[Any, Options], LabelledBags]:
     """Return what reads a source."""
     if isinstance(source, list | tuple):
         return _from_slides
@@ -241,35 +207,26 @@ def _reader_of(source: Any) -> Callable[[Any, Names], LabelledBags]:
     if not source.exists() and glob.has_magic(str(source)):
         return _from_slides
     ending = source.suffix.lower()
-    if ending not in READERS:
-        legal = f"a folder, or a path that ends in {', '.join(READERS)}"
+    if ending not in (*TABLES, *ARRAYS):
+        legal = f"a folder, or a path that ends in {', '.join((*TABLES, *ARRAYS))}"
         remedy = "Write arrays with numpy.savez, tables as CSV or Parquet."
         raise InvalidInput("FILE", legal, str(source), remedy)
     if not source.exists():
         raise InvalidInput("FILE", "a file that is there", str(source))
     require_regular("FILE", source)
-    return READERS[ending]
+    if ending in TABLES:
+        return _from_table
+    return from_npz if ending == ".npz" else _from_slides
 
 
-def _with(found: LabelledBags, labels: Any, groups: Any) -> LabelledBags:
-    """Give bags labels and groups that are no texts, as of `from_long`."""
-    ordered = found.rows is None or bool((found.ids[1:] > found.ids[:-1]).all())
-    for name, field, given in (("labels", "y", labels), ("groups", "groups", groups)):
-        if given is not None and not isinstance(given, str | int):
-            where = (found.bags.offsets, found.ids, found.rows)
-            known: Any = {field: labels_of(given, *where, name, ordered)}
-            found = dataclasses.replace(found, **known)
-    return found
-
-
-def _valid(found: LabelledBags, skip: bool, empty: bool) -> LabelledBags:
+def _valid(found: LabelledBags, options: Options) -> LabelledBags:
     """Leave out bags without a token, or with NaN or infinity, or raise `InvalidInput`.
 
     Files with a bag each are read for it only to leave some out: else what is not finite is met
     later, when they are.
     """
     bags, ids = found.bags, found.ids
-    bad = np.zeros(len(ids), bool) if empty else bags.sizes == 0
+    bad, skip = (bags.sizes == 0) & (not options.empty), options.skip_invalid
     if isinstance(bags, Slides):
         bad |= ~bags.finite if skip else False
     elif not np.isfinite(bags.extremes).all():
@@ -286,49 +243,25 @@ def _valid(found: LabelledBags, skip: bool, empty: bool) -> LabelledBags:
     return dataclasses.replace(found.take(np.flatnonzero(~bad).tolist()), skipped=skipped)
 
 
-def _from_slides(source: Any, names: Names) -> LabelledBags:
+def _from_slides(source: Any, options: Options) -> LabelledBags:
     """Return the bags of files with one each, whose tokens are not read yet."""
-    if names.label is not None or names.groups:
-        legal = "a sheet or a mapping from ids, where each file is a bag"
-        remedy = "Give {} the path of a table with ids and labels; None reads bags alone."
-        raise InvalidInput("labels and groups", legal, "no sheet", remedy, "labels=")
-    if names.columns is not None:
-        raise InvalidInput("columns", "None where each file is a bag", names.columns)
+    if options.labels is not None or options.groups:
+        legal = "in a sheet or a mapping from ids, where each file is a bag"
+        remedy = "{} takes a table with ids and labels; {} reads bags alone."
+        raise InvalidInput("labels and groups", legal, "no sheet", remedy, "sheet=", "labels=None")
+    if options.columns is not None:
+        raise InvalidInput("columns", "None where each file is a bag", options.columns)
     paths, ids = files_of(source)
-    slides: Any = Slides.of(paths, names.dataset, names.coordinates)
-    return LabelledBags(slides, np.empty(0), ids, [])
+    slides: Any = Slides.of(paths, options.dataset, options.coordinates)
+    return LabelledBags(slides, np.empty(0), ids)
 
 
-def _from_table(path: Path, names: Names) -> LabelledBags:
+def _from_table(path: Path, options: Options) -> LabelledBags:
     """Return the bags of a table with a row for each token."""
-    bag, groups = names.bag or "bag", names.groups
-    label = names.label
-    texts = {bag, groups or "groups"}
-    labels = {label} if label else set(LABELS)
+    texts = {str(options.bag or "bag"), str(options.groups or "groups")}
+    labels = {str(options.labels)} if options.labels else {*LABELS}
     untyped = path.suffix.lower() in UNTYPED
     frame = frame_of(path, texts | (labels if untyped else set()))
-    columns = [str(name) for name in frame.columns]
-    for name in labels.intersection(columns) - texts if untyped else ():
+    for name in labels.intersection(frame.columns) - texts if untyped else ():
         frame[name] = typed(frame[name].to_list())
-    if label == "":
-        here = [name for name in LABELS if name in columns]
-        if len(here) != 1:
-            legal, got = f"with a column {' or '.join(LABELS)}", f"columns {some(columns)}"
-            raise InvalidInput(f"FILE {path.name}", legal, got, "{} names another.", "label=")
-        label = here[0]
-    if groups == "":
-        groups = "groups" if "groups" in columns else None
-    places = names.coordinates
-    if places == "":
-        lists = [name for name in COORDINATES if name in columns and of_vectors(frame[name])]
-        places = lists[:1] or None
-    what, of_tokens = f"FILE {path.name}", (names.columns, numbers_or_vectors, places)
-    return from_rows(what, frame, bag, label, groups, *of_tokens)
-
-
-READERS: dict[str, Callable[[Any, Names], LabelledBags]] = {
-    **dict.fromkeys(TABLES, _from_table),
-    **dict.fromkeys(ARRAYS, _from_slides),
-    ".npz": from_npz,
-}
-"""What reads a file, by the ending of its name."""
+    return from_rows(f"FILE {path.name}", frame, options)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from sparsetoken.bags.container import Bags, offsets_of
-from sparsetoken.bags.labels import some
+from sparsetoken.bags.labels import labels_of, some
 from sparsetoken.base.validation import InvalidInput
 
 
@@ -27,8 +27,6 @@ class LabelledBags:
         Empty if there are no labels.
     ids : array of n str
         In the order in which they first appear; numbers from 0 where a file has no ids.
-    columns : list of d str
-        Names of the columns of the tokens; numbers from 0 where they have none.
     rows : int array of shape (N,), optional
         The row that each token of the bags has in the table given.
     groups : array of shape (n,), optional
@@ -53,7 +51,6 @@ class LabelledBags:
     bags: Bags
     y: Shaped[np.ndarray, " n"]
     ids: Shaped[np.ndarray, " n"]
-    columns: list[str]
     rows: Int[np.ndarray, " N"] | None = None
     groups: Shaped[np.ndarray, " n"] | None = None
     left_out: list[str] = dataclasses.field(default_factory=list)
@@ -68,6 +65,21 @@ class LabelledBags:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError("LabelledBags are bags with ids and labels: give found.bags, found.y.")
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns of the tokens; numbers from 0 where they have none."""
+        return list(self.bags.feature_names or map(str, range(self.bags.dimension)))
+
+    def with_labels(self, labels: Any, groups: Any = None, name: str = "labels") -> LabelledBags:
+        """Return the bags with labels, called so in messages, and groups, as of `from_long`.
+
+        None leaves them as they are.
+        """
+        where = (self.bags.offsets, self.ids, self.rows)
+        y = self.y if labels is None else labels_of(labels, *where, name)
+        own = self.groups if groups is None else labels_of(groups, *where, "groups")
+        return dataclasses.replace(self, y=y, groups=own)
 
     @property
     def classes(self) -> list[str]:
@@ -113,7 +125,8 @@ class LabelledBags:
 
     def merged(self) -> LabelledBags:
         """Return one bag for each group, with all tokens of its bags; its id is the group."""
-        found, bags = self.by_group(), self.by_group().bags
+        found = self.by_group()
+        bags = found.bags
         groups: Any = found.groups
         start = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
         offsets = offsets_of(np.add.reduceat(bags.sizes, start))
@@ -124,10 +137,3 @@ class LabelledBags:
             y=found.y[start] if len(found.y) else found.y,
             groups=None,
         )
-
-    def only(self, columns: Sequence[str]) -> LabelledBags:
-        """Return the bags with some of their columns."""
-        places = [self.columns.index(name) for name in columns]
-        kept = None if self.bags.feature_names is None else columns
-        bags = self.bags.with_tokens(self.bags.tokens.take(places, axis=1), kept)
-        return dataclasses.replace(self, bags=bags, columns=list(columns))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numbers
+import itertools
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -56,11 +56,12 @@ def id_texts(values: Any, name: str = "ids") -> Shaped[np.ndarray, " n"]:
     if array.dtype.kind not in "biufUMO":
         raise InvalidInput(name, "texts or integers", f"dtype {array.dtype}")
     given = (array.astype(str) if array.dtype.kind == "M" else array).ravel().tolist()
-    texts, known = [_text(one) for one in given], dict[str, Any]()
+    texts = [_text(one) for one in given]
+    known = dict(zip(texts, given, strict=True))
     for text, one in zip(texts, given, strict=True):
-        first = known.setdefault(text, one)
-        if first is not one and (first != one or _kind(first) != _kind(one)):
-            raise InvalidInput(name, "different as texts, or the same", f"{first!a} and {one!a}")
+        if known[text] != one:
+            got = f"{one!a} and {known[text]!a}"
+            raise InvalidInput(name, "different as texts, or the same", got)
     if "" in known:
         raise InvalidInput(name, "without missing values", f"'' in row {texts.index('')}")
     return np.array(texts, dtype=str).reshape(array.shape)
@@ -84,15 +85,14 @@ def read_labels(values: Any, name: str = "y") -> np.ndarray:
     refuse_missing(array, name, int)
     if array.dtype == object:
         given = array.ravel().tolist()
-        kinds = set(map(_kind, given))
-        if kinds not in ({str}, {bool}, {int}, {float}, {int, float}) and given:
-            examples = {type(one).__name__: one for one in given[::-1]}
-            got = " and ".join(f"{kind} {one!r}" for kind, one in sorted(examples.items())[:3])
-            raise InvalidInput(name, _LEGAL, got, "Give all of one kind, such as texts.")
-        array = np.array(given).reshape(array.shape)
-        if array.tolist() != given and array.ravel().tolist() != given:
-            remedy = "Give other texts, or smaller numbers."
-            raise InvalidInput(name, "of values that NumPy holds as they are", given[0], remedy)
+        truths = {isinstance(one, bool | np.bool_) for one in given}
+        try:
+            array = np.array(given).reshape(array.shape)
+        except ValueError:  # of lists
+            array = np.empty(0)
+        if len(truths) > 1 or array.ravel().tolist() != given:  # of texts and numbers, as texts
+            got = some(sorted({f"{type(one).__name__} {one!r}" for one in given}))
+            raise InvalidInput(name, _LEGAL, got, "Give texts, or smaller numbers.")
     finite = array.dtype.kind != "f" or np.isfinite(array).all()
     if array.dtype.kind not in "biufU" or not finite:
         got = f"dtype {array.dtype}" if finite else "infinity"
@@ -135,41 +135,21 @@ def is_missing(value: Any) -> bool:
     )
 
 
-def is_by_id(labels: Any) -> bool:
-    """Whether labels are a mapping, or a Series of pandas, whose index has the ids."""
-    return isinstance(labels, Mapping) or (hasattr(labels, "index") and hasattr(labels, "to_dict"))
-
-
 def labels_of(
     labels: Any,
     offsets: Int[np.ndarray, " bounds"],
     ids: Shaped[np.ndarray, " n"],
     rows: Int[np.ndarray, " N"] | None = None,
     name: str = "labels",
-    ordered: bool = True,
 ) -> Shaped[np.ndarray, " n"]:
-    """Return labels in the order of the bags.
+    """Return labels, which messages call `name`, in the order of the bags.
 
-    Parameters
-    ----------
-    labels : mapping, pandas.Series or array
-        By id; or one for each bag, or for each token, the same in all of a bag.
-    offsets : int array of shape (n + 1,)
-    ids : array of texts
-    rows : int array of shape (N,), optional
-        The places of the tokens of the bags among those given.
-    name : str
-        What messages call the labels.
-    ordered : bool
-        Whether the order of the bags is known to whoever gave an array with one label for each.
-
-    Raises
-    ------
-    InvalidInput
-        If a bag has no label or two, or it cannot be known which label is of which bag.
+    They are by id; or one for each bag, or for each token, the same in all of a bag. Rows are the
+    places of the tokens among those given. With these the order of the bags is known only if ids
+    rise, and one label for each bag is refused otherwise.
     """
     n, N = len(ids), int(offsets[-1])
-    if is_by_id(labels):
+    if isinstance(labels, Mapping) or (hasattr(labels, "index") and hasattr(labels, "to_dict")):
         y = _by_id(labels, ids.tolist(), name, N)
     elif (y := listed(labels, name)).shape == (N,):
         y = y if rows is None else y[rows]
@@ -183,7 +163,7 @@ def labels_of(
     elif y.shape != (n,):
         legal = f"one for each of {n} bags or {N} tokens, or a mapping from ids"
         raise InvalidInput(name, legal, f"shape {y.shape}")
-    elif not ordered:
+    elif rows is not None and not _rise(ids.tolist()):
         got = f"one for each bag, where ids first appear as {some(ids.tolist())}"
         remedy = "Use dict(zip(ids, labels)), or sort the tokens by id."
         raise InvalidInput(name, "a mapping from ids, where these do not rise", got, remedy)
@@ -211,20 +191,14 @@ def _by_id(labels: Any, ids: list[str], name: str, N: int) -> np.ndarray:
     return values
 
 
+def _rise(ids: list[str]) -> bool:
+    """Whether ids are in order: as numbers if all are whole numbers, else as texts."""
+    whole = all(one.removeprefix("-").isdecimal() for one in ids)
+    keys: list[Any] = [int(one) for one in ids] if whole else ids
+    return all(a < b for a, b in itertools.pairwise(keys))
+
+
 def _text(one: Any) -> str:
     if isinstance(one, float | np.floating) and one.is_integer():
         one = int(one)
     return composed(str(one).strip()).rstrip("\0")  # which NumPy drops
-
-
-def _kind(value: Any) -> type:
-    """Return str, bool, int or float, else the type of a value."""
-    for kind, known in (
-        (str, str),
-        (bool, bool | np.bool_),
-        (int, numbers.Integral),
-        (float, numbers.Real),
-    ):
-        if isinstance(value, known):
-            return kind
-    return type(value)

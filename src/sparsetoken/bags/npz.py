@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +13,9 @@ from sparsetoken.bags.array_files import LEGAL
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_floats, unchecked
 from sparsetoken.bags.labelled import LabelledBags
-from sparsetoken.bags.labels import id_texts, some
-from sparsetoken.bags.tables import chosen, grouped, labelled_bags, with_coordinates
+from sparsetoken.bags.labels import id_texts
+from sparsetoken.bags.options import Options, name_among
+from sparsetoken.bags.tables import chosen, grouped, with_coordinates
 from sparsetoken.base.files import refused, require_regular
 from sparsetoken.base.validation import InvalidInput
 
@@ -22,85 +24,75 @@ TOKENS = "tokens"
 be y, groups, coordinates and columns."""
 
 
-class Names(NamedTuple):
-    """Names of arrays or columns, "" for those by default, None for what is not read."""
-
-    bag: str
-    label: str | None
-    groups: str | None
-    columns: Any
-    dataset: str
-    coordinates: Any
-
-
 class _Arrays(NamedTuple):
     path: Path
     names: Collection[str]
     get: Callable[[str], np.ndarray]
 
-    def given(self, name: str, option: str = "") -> np.ndarray:
-        """Return the array of a name, or raise `InvalidInput`."""
-        if name not in self.names:
-            got, legal = f"arrays {some(sorted(self.names))}", f"with the array {name}"
-            remedy = "{} names another." if option else ""
-            raise InvalidInput(f"FILE {self.path.name}", legal, got, remedy, option)
-        return self.get(name)
-
-    def asked(self, name: str | None, default: str, option: str = "") -> np.ndarray | None:
-        """Return the array of a name; None if that is None, or the default is not there."""
-        if name is None or (not name and default not in self.names):
-            return None
-        return self.given(name or default, option)
+    def find(self, given: Any, default: str, option: str = "", needed: bool = False) -> Any:
+        """Return the array of a name; None if none is asked for, or the default is not there."""
+        known, defaults = sorted(self.names), (default,)
+        what = f"FILE {self.path.name}"
+        name = name_among(what, "array", known, given, defaults, option, needed)
+        return None if name is None else self.get(name)
 
 
-def from_npz(path: Path, names: Names) -> LabelledBags:
+def from_npz(path: Path, options: Options) -> LabelledBags:
     """Return the bags of `X`, with `bag` or `offsets` if it is of shape (tokens, d)."""
     with refused("FILE", LEGAL, path), path.open("rb") as opened, np.load(opened) as file:
         arrays = _Arrays(path, file.files, lambda name: _member(path, file, name))
-        X = arrays.given(names.dataset or "X", "dataset=")
-        y = None if names.label is None else arrays.given(names.label or "y", "label=")
-        groups = arrays.asked(names.groups, "groups", "groups=")
-        where = arrays.asked(names.coordinates, "coordinates", "coordinates=")
-        if X.ndim not in (2, 3):
-            legal = "of shape (n, L, d), or (tokens, d) with bag or offsets"
-            raise InvalidInput("array X", legal, f"shape {X.shape}")
-        mask = arrays.asked("", "mask") if X.ndim == 3 else None
-        if X.ndim == 2 and "offsets" not in arrays.names:
-            ids = arrays.given(names.bag or "bag", "bag=")
-            found = grouped(X, ids, y, groups, name="array y")
-        else:
-            flat = X.ndim == 2
-            bags = Bags(as_floats(X), file["offsets"]) if flat else unchecked(X, mask)[0]
-            named = arrays.asked(names.bag, "bag", "bag=")
-            ids = np.arange(len(bags)) if named is None else named
-            if ids.shape != (len(bags),) or len(set(ids.tolist())) < len(bags):
-                legal = f"{len(bags)} different ids, one for each bag"
-                raise InvalidInput("array bag", legal, f"shape {ids.shape}")
-            found = labelled_bags(bags, id_texts(ids, "array bag"), y, groups, name="array y")
-            if where is not None and where.ndim == 3:
-                where = unchecked(where, mask)[0].tokens
+        X = arrays.find(options.dataset, "X", "dataset=", needed=True)
+        y = arrays.find(options.labels, "y", "labels=", needed=True)
+        groups = arrays.find(options.groups, "groups", "groups=")
+        where = arrays.find(options.coordinates, "coordinates", "coordinates=")
+        mask, offsets = arrays.find("", "mask"), arrays.find("", "offsets")
+        flat = X.ndim == 2
+        rows = flat and offsets is None
+        ids = arrays.find(options.bag, "bag", "bag=", needed=rows)
+    if X.ndim not in (2, 3):
+        legal = "of shape (n, L, d), or (tokens, d) with bag or offsets"
+        raise InvalidInput("array X", legal, f"shape {X.shape}")
+    if rows:
+        found = grouped(X, ids)
+    else:
+        bags = Bags(as_floats(X), offsets) if flat else unchecked(X, mask)[0]
+        found = of_bags("array bag", bags, np.arange(len(bags)) if ids is None else ids)
+        if where is not None and where.ndim == 3:
+            where = unchecked(where, mask)[0].tokens
+    found = found.with_labels(y, groups, "array y")
     if where is not None:
         found = with_coordinates(found, np.asarray(where, float))
-    return found if names.columns is None else found.only(chosen(names.columns, found.columns))
+    if options.columns is None:
+        return found
+    used = chosen("columns", options.columns, found.columns)
+    return dataclasses.replace(found, bags=found.bags.only(used))
 
 
-def from_packed(path: Path, names: Names) -> LabelledBags:
+def from_packed(path: Path, options: Options) -> LabelledBags:
     """Return the bags of a folder that `pack` wrote, with the tokens in a memory map."""
-    inside = [one.stem for one in sorted(path.glob("*.npy"))]
-    arrays = _Arrays(path, inside, lambda name: _stored(path / f"{name}.npy"))
-    tokens, offsets, ids = (arrays.given(name) for name in (TOKENS, "offsets", "ids"))
-    y = None if names.label is None else arrays.given(names.label or "y", "label=")
-    groups = arrays.asked(names.groups, "groups", "groups=")
-    places = arrays.asked(names.coordinates, "coordinates", "coordinates=")
-    columns = arrays.asked("", "columns")
-    if names.columns is not None:
+    if options.columns is not None:
         remedy = "Pack files that hold these columns alone."
-        raise InvalidInput("columns", "None for a packed folder", names.columns, remedy)
-    bags = Bags(tokens, offsets, coordinates=places)
-    if ids.shape != (len(bags),):
-        raise InvalidInput(f"FILE {path}", f"with {len(bags)} ids", f"shape {ids.shape}")
-    known = None if columns is None else columns.tolist()
-    return labelled_bags(bags, id_texts(ids), y, groups, known, name="array y")
+        raise InvalidInput("columns", "None for a packed folder", options.columns, remedy)
+    inside = [one.stem for one in path.glob("*.npy")]
+    arrays = _Arrays(path, inside, lambda name: _stored(path / f"{name}.npy"))
+    tokens, offsets, ids = (arrays.find("", name, needed=True) for name in _ALWAYS)
+    y = arrays.find(options.labels, "y", "labels=", needed=True)
+    groups = arrays.find(options.groups, "groups", "groups=")
+    places = arrays.find(options.coordinates, "coordinates", "coordinates=")
+    columns = arrays.find("", "columns")
+    bags = Bags(tokens, offsets, None if columns is None else columns.tolist(), places)
+    return of_bags("array ids", bags, ids).with_labels(y, groups, "array y")
+
+
+_ALWAYS = (TOKENS, "offsets", "ids")
+
+
+def of_bags(what: str, bags: Bags, ids: np.ndarray) -> LabelledBags:
+    """Return bags with an id each, or raise `InvalidInput`."""
+    if ids.shape != (len(bags),) or len(set(ids.tolist())) < len(bags):
+        legal = f"{len(bags)} different ids, one for each bag"
+        raise InvalidInput(what, legal, f"shape {ids.shape}")
+    return LabelledBags(bags, np.empty(0), id_texts(ids, what))
 
 
 def _member(path: Path, file: Any, name: str) -> np.ndarray:

@@ -17,6 +17,7 @@ import numpy as np
 from sparsetoken.bags.files import loaded
 from sparsetoken.bags.labelled import LabelledBags
 from sparsetoken.bags.npz import TOKENS
+from sparsetoken.bags.options import Options
 from sparsetoken.bags.slides import npy
 from sparsetoken.base.files import path_of, write_file
 from sparsetoken.base.validation import InvalidInput
@@ -78,7 +79,7 @@ def pack(source: str | Path | Sequence[str | Path], to: str | Path, **options: A
     aside = parent / f".{folder.name}.{secrets.token_hex(4)}"
     try:
         aside.mkdir()
-        found = loaded(source, into=aside, **options)
+        found = loaded(source, Options(**options), aside)
         for name, values in _arrays(found).items():
             if not (aside / f"{name}.npy").exists():
                 write_file(aside / f"{name}.npy", npy(values.shape, values.dtype, [values]))

@@ -90,10 +90,6 @@ class Slides:
                     where = np.full((L, self.axes), np.nan)
                     if places is not None and self.axes:
                         where = np.asarray(places[...], float).reshape(places.shape[-2:])
-                if L and (tokens.shape, tokens.dtype) != ((L, self.dimension), self.dtype):
-                    got = f"{tokens.dtype} of shape {tokens.shape}"
-                    legal = f"as it was before: {self.dtype} of shape {(L, self.dimension)}"
-                    raise InvalidInput(f"FILE {path}", legal, got)
                 yield tokens.reshape(L, self.dimension), where
                 done()
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsetoken.bags.array_files import COORDINATES
 from sparsetoken.bags.container import Bags, offsets_of
 from sparsetoken.bags.convert import as_bags, as_floats, check_finite, names_of_columns
 from sparsetoken.bags.labelled import LabelledBags
-from sparsetoken.bags.labels import id_texts, labels_of, listed, refuse_missing, some
-from sparsetoken.bags.sheets import LABELS
+from sparsetoken.bags.labels import id_texts, listed, refuse_missing, some
+from sparsetoken.bags.options import COORDINATES, LABELS, Options, is_name
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
 
@@ -37,8 +36,8 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
         together, tokens are copied, sorted once; `LabelledBags.rows` says where each was.
     labels : mapping, pandas.Series or array, optional
         From ids to labels, where a Series has ids as its index; or an array of shape (N,), alike
-        in all rows of a bag, or (n,). The latter is taken only where ids first appear in sorted
-        order: else it cannot be known which label is of which bag.
+        in all rows of a bag, or (n,). The latter is taken only where ids rise in the order in
+        which they first appear: else it cannot be known which label is of which bag.
     groups : mapping, pandas.Series or array, optional
         Of which patient, author or place each bag is, in the forms of labels.
 
@@ -66,7 +65,7 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None, groups: Any = No
     >>> ids.tolist(), y.tolist(), bags[0].shape
     (['b', 'a'], [1, 0], (2, 3))
     """
-    found = grouped(tokens, bag_ids, labels, groups, names_of_columns(tokens))
+    found = grouped(tokens, bag_ids, names_of_columns(tokens)).with_labels(labels, groups)
     check_finite(found.bags)
     return found
 
@@ -91,8 +90,7 @@ def from_frame(
     groups : str, int, mapping, pandas.Series or array, optional
         The column of groups, such as patients, alike in all rows of a bag; else as in `from_long`.
     columns : list of str, or str, optional
-        The columns of the embedding, or the one column that holds it as a list. The default
-        is all but those of ids, labels and groups, and a first one without a name, of row names.
+        The columns of the embedding, or the one that holds it as a list; by default as in `read`.
 
     Returns
     -------
@@ -102,8 +100,7 @@ def from_frame(
     Raises
     ------
     InvalidInput
-        If a column is not there or not of numbers, two have one name, one named label or y is left
-        among those of the tokens, and as `from_long`.
+        If a column is not there or not of numbers, two have one name, and as `from_long`.
 
     See Also
     --------
@@ -125,7 +122,8 @@ def from_frame(
     if not hasattr(frame, "iloc"):
         remedy = "from_long takes arrays, read a file."
         raise InvalidInput("frame", "of pandas, polars or pyarrow", type(frame).__name__, remedy)
-    found = from_rows("frame", frame, bag, labels, groups, columns, _all_but_labels)
+    options = Options(labels=labels, groups=groups, bag=bag, columns=columns, coordinates=None)
+    found = from_rows("frame", frame, options).with_labels(*options.given())
     check_finite(found.bags)
     return found
 
@@ -176,21 +174,12 @@ def to_frame(
     return frame
 
 
-def grouped(
-    tokens: Any,
-    bag_ids: Any,
-    labels: Any,
-    groups: Any,
-    columns: Sequence[str] | None = None,
-    name: str = "labels",
-) -> LabelledBags:
+def grouped(tokens: Any, bag_ids: Any, columns: Sequence[str] | None = None) -> LabelledBags:
     """Return bags of the rows of each id, in the order in which ids first appear.
 
-    All rows with ids end here, whatever they are read from; values may be NaN. The name is that of
-    the labels in messages.
+    All rows with ids end here, whatever they are read from; values may be NaN.
     """
     tokens, ids = as_floats(tokens, name="tokens"), listed(bag_ids, "bag_ids")
-    given = ids
     if tokens.ndim != 2 or not tokens.size:
         raise InvalidInput("tokens", "an array of shape (N, d), not empty", f"shape {tokens.shape}")
     if ids.shape != tokens.shape[:1]:
@@ -203,94 +192,50 @@ def grouped(
     codes = [number.setdefault(one, len(number)) for one in ids[runs].tolist()]
     code = np.repeat(codes, np.diff(np.append(runs, len(ids))))
     rows = np.argsort(code, kind="stable")
-    bags = Bags(tokens if len(number) == len(runs) else tokens[rows], offsets_of(np.bincount(code)))
-    first = rows[bags.offsets[:-1]]
-    own, ordered = id_texts(ids[first], "bag_ids"), _rises(given[first])
-    return labelled_bags(bags, own, labels, groups, columns, rows, name, ordered)
+    tokens = tokens if len(number) == len(runs) else tokens[rows]
+    bags = Bags(tokens, offsets_of(np.bincount(code)), columns)
+    own = id_texts(ids[rows[bags.offsets[:-1]]], "bag_ids")
+    return LabelledBags(bags, np.empty(0), own, rows)
 
 
-def _rises(ids: np.ndarray) -> bool:
-    try:
-        return bool((ids[1:] > ids[:-1]).all())
-    except TypeError:  # of texts and numbers
-        return False
+def from_rows(what: str, frame: Any, options: Options) -> LabelledBags:
+    """Return bags of a pandas frame with one row for each token, which messages call `what`.
 
-
-def labelled_bags(
-    bags: Bags,
-    ids: np.ndarray,
-    labels: Any,
-    groups: Any,
-    columns: Sequence[str] | None = None,
-    rows: np.ndarray | None = None,
-    name: str = "labels",
-    ordered: bool = True,
-) -> LabelledBags:
-    """Give bags their labels and groups, in the forms that `from_long` takes, or None.
-
-    Without columns these are numbered; with one that holds vectors its entries are.
-    """
-    given = (ids, rows)
-    known = [
-        None if one is None else labels_of(one, bags.offsets, *given, of, ordered)
-        for one, of in ((labels, name), (groups, "groups"))
-    ]
-    d = bags.dimension
-    if columns and len(columns) == d:
-        bags = bags.with_tokens(bags.tokens, columns)
-    else:
-        columns = [f"{columns[0]}[{i}]" if columns else str(i) for i in range(d)]
-    y = np.empty(0) if known[0] is None else known[0]
-    return LabelledBags(bags, y, ids, list(columns), rows, known[1])
-
-
-def from_rows(
-    what: str,
-    frame: Any,
-    bag: Any,
-    labels: Any,
-    groups: Any,
-    columns: Columns,
-    default: Callable[[Any, list[str]], list[str]],
-    coordinates: Any = None,
-) -> LabelledBags:
-    """Return bags of a pandas frame with one row for each token.
-
-    Messages call it `what`. Labels or groups that are a text or an integer name a column. Where no
-    columns of the tokens are given, `default` picks them among the others. The columns of
-    coordinates hold numbers, or one of them vectors.
+    Labels and groups are those in columns that the options name.
     """
     names = [str(name) for name in frame.columns]
     frame = frame.set_axis(names, axis=1)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidInput(what, "with columns of different names", f"several named {twice}")
-    bag, labels, groups = (column_name(value) for value in (bag, labels, groups))
-    label = "labels=" if what == "frame" else "label="
-    named = {"bag=": bag, label: labels, "groups=": groups}
-    given = {option: name for option, name in named.items() if isinstance(name, str)}
-    for option, name in given.items():
-        if name not in names:
-            index = [one for one in frame.index.names if one is not None]
-            got = f"columns {some(names)}" + f" and the index {some(index)}" * bool(index)
-            raise InvalidInput(what, f"with the column {name}", got, "{} names another.", option)
-    if len(set(given.values())) < len(given):
-        raise InvalidInput(what, "with a column each for ids, labels and groups", given)
-    lie = [] if coordinates is None else _chosen("coordinates", coordinates, names)
-    others = [name for name in names if name not in (*given.values(), *lie)]
-    if columns is None:
-        used = default(frame, [name for name in others if name != ROW_NAMES])
+    own = options.columns_of(what, names, options.bag, ("bag",), "bag=")
+    bag, label, groups = own
+    places = _places(frame, names, options.coordinates)
+    others = [name for name in names if name not in (*own, *places)]
+    used = options.columns
+    if used is None:
+        used = _of_tokens(what, frame, [name for name in others if name != ROW_NAMES])
     else:
-        used = chosen(columns, others)
-    source = f"column {labels}" if isinstance(labels, str) else "labels"
-    labels, groups = (
-        frame[one].to_numpy() if isinstance(one, str) else one for one in (labels, groups)
+        used = chosen("columns", used, others)
+    tokens = _tokens(frame, used)
+    columns = used if len(used) == tokens.shape[-1] else None  # one of vectors has no names
+    found = grouped(tokens, frame[bag], columns)
+    found = found.with_labels(
+        None if label is None else frame[label].to_numpy(),
+        None if groups is None else frame[groups].to_numpy(),
+        f"column {label}",
     )
-    found = grouped(_tokens(frame, used), frame[bag], labels, groups, used, source)
     found.left_out.extend(name for name in others if name not in used)
-    if lie:
-        return with_coordinates(found, _tokens(frame, lie))
-    return found
+    return with_coordinates(found, _tokens(frame, places)) if places else found
+
+
+def _places(frame: Any, names: list[str], coordinates: Any) -> list[str]:
+    """Return the columns of coordinates: by default the one of lists that is named so."""
+    if coordinates is None:
+        return []
+    if coordinates != "":
+        return chosen("coordinates", coordinates, names)
+    return [name for name in COORDINATES if name in names and of_vectors(frame[name])][:1]
 
 
 def with_coordinates(found: LabelledBags, coordinates: np.ndarray) -> LabelledBags:
@@ -303,20 +248,9 @@ def with_coordinates(found: LabelledBags, coordinates: np.ndarray) -> LabelledBa
     return dataclasses.replace(found, bags=placed)
 
 
-def column_name(value: Any) -> Any:
-    """Return the text that names the column of an integer, and all else as it is."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return str(value) if whole else value
-
-
-def chosen(columns: Any, names: Sequence[str]) -> list[str]:
-    """Return the columns of the tokens that are asked for, or raise `InvalidInput`."""
-    return _chosen("columns", columns, names)
-
-
-def _chosen(what: str, columns: Any, names: Sequence[str]) -> list[str]:
-    columns = column_name(columns)
-    wanted = [columns] if isinstance(columns, str) else [str(column) for column in columns]
+def chosen(what: str, columns: Any, names: Sequence[str]) -> list[str]:
+    """Return the columns that are asked for as `what`, or raise `InvalidInput`."""
+    wanted = [str(columns)] if is_name(columns) else [str(column) for column in columns]
     lacking = [name for name in wanted if name not in names]
     if not wanted or len(set(wanted)) < len(wanted) or lacking:
         legal, remedy = f"different ones of {some(names)}", f"There is no {some(lacking)}."
@@ -324,15 +258,7 @@ def _chosen(what: str, columns: Any, names: Sequence[str]) -> list[str]:
     return wanted
 
 
-def _all_but_labels(frame: Any, names: list[str]) -> list[str]:
-    for name in names:
-        if name in LABELS:
-            remedy = f'labels="{name}" takes it as labels, columns= names those of tokens.'
-            raise InvalidInput("columns", "those of the tokens", f"one named {name}", remedy)
-    return names
-
-
-def numbers_or_vectors(frame: Any, names: list[str]) -> list[str]:
+def _of_tokens(what: str, frame: Any, names: list[str]) -> list[str]:
     """Return the columns of numbers, or the one of vectors; never a second label or coordinates.
 
     Texts are left out. Where most cells of a column are numbers, one that is none is a mistake.
@@ -348,7 +274,7 @@ def numbers_or_vectors(frame: Any, names: list[str]) -> list[str]:
     if bool(vectors) == bool(of_numbers) or len(vectors) > 1:
         legal = "with columns of numbers, or one column of vectors"
         got = f"numbers: {some(of_numbers) or 'none'}; vectors: {some(vectors) or 'none'}"
-        raise InvalidInput("FILE", legal, got, "{} names the columns of the tokens.", "columns=")
+        raise InvalidInput(what, legal, got, "{} names the columns of the tokens.", "columns=")
     return vectors or of_numbers
 
 

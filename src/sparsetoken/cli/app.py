@@ -75,7 +75,7 @@ def execute(arguments: Sequence[str]) -> int:
     try:
         command, given, _ = app.parse_args([*arguments], exit_on_error=False, print_error=False)
         with showing(bar_or_lines), warnings.catch_warnings():
-            warnings.showwarning = _Warned()
+            warnings.showwarning = _Warned()  # type: ignore[assignment]  # takes any arguments
             warnings.filterwarnings("ignore", UNREADABLE)
             answer = command(*given.args, **given.kwargs)
         if not isinstance(answer, Answer):  # the help, or the version

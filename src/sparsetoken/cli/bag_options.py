@@ -21,19 +21,19 @@ File = Annotated[
         "or an .npz file with X (tokens, d), bag (ids) and y (labels), or X (n, L, d) and y.",
     ),
 ]
-Labels = Annotated[
+Sheet = Annotated[
     Path | None,
     Option(
         group=PANEL,
-        help="A sheet with a row for each bag (.csv, .tsv, .parquet, .xlsx), joined by ids; "
-        "--label, --id and --groups are then its columns.",
+        help="A table with a row for each bag (.csv, .tsv, .parquet, .xlsx), joined by ids; "
+        "--labels, --id and --groups are then its columns.",
     ),
 ]
-LabelColumn = Annotated[
+Labels = Annotated[
     str,
     Option(
         group=PANEL,
-        help="Column of the labels in the sheet, else array or column of the data; by default "
+        help="Column of the labels in the sheet, else column or array of the data; by default "
         "label or y.",
     ),
 ]
@@ -41,8 +41,8 @@ IdColumn = Annotated[
     str,
     Option(
         group=PANEL,
-        help="Column of the ids in the sheet; by default bag, id, slide_id, slide or filename. "
-        "Folders and endings of files do not count.",
+        help="Column of the ids in the sheet; by default bag, id, slide_id, slide, filename or "
+        "FILENAME. Folders and endings of files do not count.",
     ),
 ]
 Partial = Annotated[
@@ -66,8 +66,8 @@ Groups = Annotated[
     str,
     Option(
         group=PANEL,
-        help="Column that says of which patient, author or place each bag is; by default groups, "
-        "if it is there. No fold splits a group.",
+        help="Column, as that of the labels, of the patient, author or place of each bag; by "
+        "default groups, if it is there. No fold splits a group.",
     ),
 ]
 MergeGroups = Annotated[
@@ -111,8 +111,8 @@ Positive = Annotated[
 class Source:
     """Where labels, ids, groups and tokens of bags are."""
 
-    labels: Labels = None
-    label: LabelColumn = ""
+    sheet: Sheet = None
+    labels: Labels = ""
     id: IdColumn = ""
     partial: Partial = False
     skip_invalid: SkipInvalid = False
@@ -126,33 +126,22 @@ class Source:
     def options(self) -> dict[str, Any]:
         """Return the parameters of `sparsetoken.bags.read`."""
         places = names(self.coordinates) or [""]
-        return {
-            "labels": self.labels or "",
-            "label": self.label,
-            "id": self.id,
-            "partial": self.partial,
-            "skip_invalid": self.skip_invalid,
-            "bag": self.bag,
-            "groups": self.groups,
-            "merge_groups": self.merge_groups,
-            "columns": names(self.columns),
-            "dataset": self.dataset,
-            "coordinates": places if len(places) > 1 else places[0],
-        }
+        given = {one.name: getattr(self, one.name) for one in dataclasses.fields(Source)}
+        lie = places if len(places) > 1 else places[0]
+        return given | {"columns": names(self.columns), "coordinates": lie}
 
     def loaded(self, file: Path, columns: list[str] | None = None, **more: Any) -> LabelledBags:
-        """Read bags, with labels unless `labelled` is false.
+        """Read bags with these options, and other parameters of `sparsetoken.bags.read`.
 
-        Columns are those of the options, else the given ones, of a model. Bags may be without a
-        token if empty ones are allowed.
+        Columns are those of the options, else the given ones, of a model.
         """
-        from sparsetoken.bags.files import loaded
+        from sparsetoken.bags import read
         from sparsetoken.base.validation import InvalidInput
 
         options = self.options()
         own = options.pop("columns")
         try:
-            return loaded(file, columns=own or columns, **options, **more)
+            return read(file, columns=own or columns, **{**options, **more})
         except InvalidInput as error:
             name, legal, _, remedy = error.args[:4]
             if own or not columns or name != "columns":

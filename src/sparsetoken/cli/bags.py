@@ -47,13 +47,13 @@ def pack(
 ) -> Answer:
     """Put the tokens of many files, or of a table, into one folder that the other commands read.
 
-    Example: sparsetoken bags pack slides/ --labels labels.csv --out slides.bags
+    Example: sparsetoken bags pack slides/ --sheet labels.csv --out slides.bags
     """
     from sparsetoken import bags
     from sparsetoken.bags.table_files import TABLES
 
     options = source.options()
-    if not source.labels and file.suffix.lower() not in (*TABLES, ".npz"):
+    if not (source.sheet or source.labels) and file.suffix.lower() not in (*TABLES, ".npz"):
         options["labels"] = None  # they may come later
     folder = bags.pack(file, out, **options)
     return Answer("", {"path": str(folder), "status": "converged"}, [f"Wrote {folder}"])
@@ -113,7 +113,7 @@ def score(
 
     Example: sparsetoken bags score model.skops new.npz
     """
-    check_out(out, file, source.labels)
+    check_out(out, file, source.sheet)
     estimator = loaded_model(model)
     data = source.read(file, columns_of_model(estimator, file), empty=not refuse_empty)
     scores = _class_scores if hasattr(estimator, "classes_") else _number_scores
@@ -203,10 +203,10 @@ def predict(
     """
     import numpy as np
 
-    check_out(out, file, source.labels)
+    check_out(out, file, source.sheet)
     estimator = loaded_model(model)
     columns = columns_of_model(estimator, file)
-    data = source.loaded(file, columns, empty=not refuse_empty, labelled=False)
+    data = source.loaded(file, columns, empty=not refuse_empty, labels=None)
     predicted = estimator.predict(data.bags)
     classes = [str(one) for one in getattr(estimator, "classes_", ())]
     kind, values = ("label", predicted.astype(str)) if classes else ("number", predicted)
@@ -227,12 +227,13 @@ def columns_of_model(estimator: Any, file: Path) -> list[str] | None:
 
 def loaded_model(path: Path) -> Any:
     """Return a saved estimator; it says itself if bags are of another dimension."""
-    from sparsetoken.bags.files import READERS
+    from sparsetoken.bags.array_files import ARRAYS
+    from sparsetoken.bags.table_files import TABLES
     from sparsetoken.base.validation import InvalidInput
     from sparsetoken.estimators.base import BagEstimator
     from sparsetoken.estimators.saving import load
 
-    if path.is_dir() or path.suffix.lower() in READERS:
+    if path.is_dir() or path.suffix.lower() in (*TABLES, *ARRAYS):
         legal = "a classifier that was saved"
         raise InvalidInput("MODEL", legal, str(path), "MODEL comes first, then the FILE of bags.")
     estimator = load(path)

@@ -29,9 +29,9 @@ def tokens(
     """
     from sparsetoken.estimators import token_table
 
-    check_out(out, file, source.labels)
+    check_out(out, file, source.sheet)
     estimator = loaded_model(model)
-    data = source.loaded(file, columns_of_model(estimator, file), empty=True, labelled=False)
+    data = source.loaded(file, columns_of_model(estimator, file), empty=True, labels=None)
     table = token_table(estimator, data.bags, data.ids)
     of = [name.partition("_")[2] for name in table if name.startswith("probability_")]
     return answered("tokens", len(data.bags), table, out, [*of, str(estimator._names()[0])][0])

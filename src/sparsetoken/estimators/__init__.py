@@ -1,7 +1,7 @@
 """Estimators in the manner of scikit-learn for bags of embeddings.
 
 Every estimator takes bags in any form that `sparsetoken.bags.as_bags` takes. Padded arrays are
-converted once, by ``as_bags(X, mask)``, and flattened ones by ``as_bags(X, n_tokens=L)``.
+converted once, by ``as_bags(X, mask)``.
 """
 
 import importlib

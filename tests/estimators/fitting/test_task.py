@@ -55,8 +55,8 @@ def test_weights_act_on_the_features_given() -> None:
     scales = one.mean_fit.scale
     least = 1 / np.sqrt(10)  # of the mean of ten independent tokens
     np.testing.assert_allclose(scales, np.maximum(F.std(axis=0), least), rtol=1e-12)
-    without = [_divisor(np.delete(one.bags.to_array().array, i, axis=0)) for i in range(60)]
-    growth = np.square(_divisor(one.bags.to_array().array) / without)
+    without = [_divisor(np.delete(one.bags.to_array()[0], i, axis=0)) for i in range(60)]
+    growth = np.square(_divisor(one.bags.to_array()[0]) / without)
     slow = choose_ridge(F / scales, one.samples, one.loss, 0.1, F / scales * (growth - 1))
     given = dataclasses.replace(one, ridge=0.1).mean_fit
     np.testing.assert_allclose(given.w, slow.w / scales, rtol=1e-9)
