@@ -40,16 +40,6 @@ def id_texts(values: Any, name: str = "ids") -> Shaped[np.ndarray, " n"]:
     ------
     InvalidInput
         If an id is missing, or two different ones are one text, such as 1 and "1".
-
-    Examples
-    --------
-    >>> from sparsetoken.bags.labels import id_texts
-    >>> id_texts([12, 7, 12]).tolist()
-    ['12', '7', '12']
-    >>> id_texts(["1", 1])
-    Traceback (most recent call last):
-        ...
-    sparsetoken.base.validation.InvalidInput: ids must be different as texts, ...
     """
     array = listed(values, name)
     refuse_missing(array, name)

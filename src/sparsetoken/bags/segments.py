@@ -16,18 +16,7 @@ from jaxtyping import Float, Int
 def segment_softmax(
     scores: Float[np.ndarray, " N"], offsets: Int[np.ndarray, " bounds"]
 ) -> Float[np.ndarray, " N"]:
-    """Return the softmax of the scores within each bag; no score is too large.
-
-    Parameters
-    ----------
-    scores : array of shape (N,)
-        One for each token.
-    offsets : array of shape (n + 1,)
-
-    Returns
-    -------
-    array of shape (N,), which adds up to 1 within each bag
-    """
+    """Return the softmax of the scores within each bag; no score is too large."""
     starts, sizes = offsets[:-1], np.diff(offsets)
     weights = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), sizes))
     weights /= np.repeat(np.add.reduceat(weights, starts), sizes)
@@ -49,14 +38,7 @@ def weighted_sum(
     weights: Float[np.ndarray, " N"],
     offsets: Int[np.ndarray, " bounds"],
 ) -> Float[np.ndarray, "bounds-1 d"]:
-    """Return the weighted sum of the tokens of each bag, in the dtype of the tokens.
-
-    Parameters
-    ----------
-    tokens : array of shape (N, d)
-    weights : array of shape (N,)
-    offsets : array of shape (n + 1,)
-    """
+    """Return the weighted sum of the tokens of each bag, in the dtype of the tokens."""
     # A sparse product reads the tokens once; np.add.reduceat along columns is 50 times slower.
     N = len(tokens)
     index = np.int32 if N < 2**31 else np.int64

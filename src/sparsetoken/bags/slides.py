@@ -28,19 +28,9 @@ _ENDINGS = ", ".join(ARRAYS)
 
 @dataclasses.dataclass(frozen=True)
 class Slides:
-    """Files with a bag each, whose tokens are of one kind; one is in memory at a time.
+    """Files with a bag each, of `sizes` tokens of one kind; one is in memory at a time.
 
-    Attributes
-    ----------
-    paths : list of Path
-    sizes : int array
-        How many tokens each file has.
-    dimension, dtype : int, dtype
-        Of their tokens.
-    axes : int
-        Coordinates of a token, 0 where no file has any.
-    dataset, coordinates : str, str or None
-        The names of the arrays, as in `read`.
+    A token has so many `axes`, 0 where no file has coordinates; names of arrays are as in `read`.
     """
 
     paths: list[Path]
@@ -178,4 +168,4 @@ def npy(
     np.lib.format.write_array_header_1_0(header, words)
     yield header.getvalue()
     for part in parts:
-        yield np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
+        yield np.ascontiguousarray(part, dtype).reshape(-1).view(np.uint8).data
