@@ -18,6 +18,7 @@ from .model.models import Attention as Attention
 from .model.models import Elementwise as Elementwise
 from .model.models import Pooled as Pooled
 from .model.models import Vectorized as Vectorized
+from .model.one_pass import OnePass as OnePass
 from .model.problem import SparseTokenProblem as SparseTokenProblem
 from .model.stages import Query as Query
 from .model.stages import Readout as Readout

@@ -56,6 +56,37 @@ def test_descend_with_trials_and_several_values():
     assert "Means of the trials" in shown.stdout
 
 
+def test_one_pass_has_times():
+    arguments = ["--one-pass", "--times", "0:2:3", "--eta-q", "2,1", "--tolerance", 0.05]
+    sampled = ["--dimension", 20, "--trials", 2, "--eta-w", 0.5]
+    found = run("descend", *TASK, *arguments, *sampled, "--json")
+    assert found.exit_code == 0
+    points = json.loads(found.stdout)["points"]
+    assert [point["eta_q"] for point in points] == [2, 1]
+    for point in points:
+        assert [list(row) for row in point["steps"]] == [["time", *KEYS[1:]]] * 3
+        assert [row["time"] for row in point["steps"]] == [0, 1, 2]
+        assert [row["time"] for row in point["simulation"]["steps"]] == [0, 1, 2]
+    shown = run("descend", *TASK, "--one-pass", "--times", "0,1", "--tolerance", 0.05)
+    assert shown.exit_code == 0
+    assert "time" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--one-pass", "--steps", 3], "steps must be left out with --one-pass"),
+        (["--one-pass", "--alpha", 3], "alpha must be left out with --one-pass"),
+        (["--times", "0:2:3"], "times must be left out without --one-pass"),
+        (["--one-pass", "--times", 2], "times must be a list"),
+    ],
+)
+def test_options_of_the_other_way_are_refused(options, words):
+    found = run("descend", *TASK, *options)
+    assert found.exit_code == 2
+    assert words in found.stderr
+
+
 def test_a_descent_that_diverges_says_so():
     found = run("descend", *TASK, "--eta-w", 900, "--eta-q", 900, "--loss", "square", "--json")
     assert found.exit_code == 1

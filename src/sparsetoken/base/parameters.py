@@ -40,6 +40,7 @@ __all__ = [
     "Range",
     "parameter",
     "parameters_of",
+    "same_as",
     "value",
     "version_of_functions",
 ]
@@ -258,6 +259,12 @@ def parameter(help: str, letter: str = "", *, default: Any = REQUIRED, **more: A
     return dataclasses.field(default=default, metadata={"parameter": declared})
 
 
+def same_as(kind: Any, name: str, *, default: Any) -> Any:
+    """Declare a field of a `value` as another one has it."""
+    declared = dataclasses.replace(parameters_of(kind)[name], default=default)
+    return dataclasses.field(default=default, metadata={"parameter": declared})
+
+
 def version_of_functions() -> Any:
     """Declare the field of a `value` that stands for the code of a user in it."""
     return parameter(
@@ -283,7 +290,7 @@ def parameters_of(kind: Any) -> dict[str, Parameter]:
     return {f.name: f.metadata["parameter"] for f in fields if "parameter" in f.metadata}
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(parameter, dataclasses.field))
+@dataclass_transform(frozen_default=True, field_specifiers=(parameter, same_as, dataclasses.field))
 def value(kind: type[Kind]) -> type[Kind]:
     """Make a frozen dataclass that checks and documents its declared fields.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sparsetoken.results import Record
 
 TABLES, ARRAYS, PICTURES = (".csv", ".parquet"), (".nc",), (".svg", ".png", ".pdf")
-_INNER = {"step", "trial"}  # dimensions within a point
+_INNER = {"step", "time", "trial"}  # dimensions within a point
 
 Found = Sequence[tuple[dict[str, Any], "Record"]]
 """The results by the words that vary."""
@@ -164,11 +164,14 @@ def _typed(at: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rows(found: Found, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the rows of a table, with columns of these names, or all; none after a divergence."""
+    from sparsetoken.results.record import ALONG
+
     rows = []
     for words, record in found:
+        along = next((dim for dim in record.dims if dim in ALONG), "")
         kept = {*names, *(f"{name}_se" for name in names), *record.coords, *record.dims}
         for row in record.records():
-            if "step" in record.dims and row["step"] and not math.isfinite(row["training_loss"]):
+            if along and row[along] and not math.isfinite(row["training_loss"]):
                 continue
             rows.append(words | {n: one for n, one in row.items() if not names or n in kept})
     return rows
@@ -246,7 +249,7 @@ def _draw(found: Found, path: Path) -> None:
     from sparsetoken.figures.records import draw, draw_maps
 
     dims = [dim for dim in found[0][1].dims if dim != "trial"]
-    maps = len(dims) == 2 and "step" not in dims
+    maps = len(dims) == 2 and not {"step", "time"} & {*dims}
     with style.styled():
         figure = Figure(figsize=(5.0 * (len(found) if maps else 1), 3.6), layout="constrained")
         panels = figure.subplots(1, len(found) if maps else 1, squeeze=False).ravel()

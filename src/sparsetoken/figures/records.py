@@ -59,7 +59,7 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     }
     values = columns[column].reshape(lines, -1)
     sound = np.isfinite(values)
-    if "step" not in record.dims:  # what came before a divergence is right
+    if not {"step", "time"} & {*record.dims}:  # what came before a divergence is right
         statuses = np.broadcast_to(columns.get("status", "converged"), shape)
         sound &= statuses.reshape(lines, -1) == "converged"
     errors = columns.get(f"{column}_se", np.zeros(shape)).reshape(lines, -1)
@@ -87,7 +87,7 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
             one.colour = style.draw(ax, x[i], values[i], errors[i], **look)
             one.drawn.setdefault(source, (ax.containers if simulated else ax.lines)[before])
         ax.set(xlabel=axis_label(x_name), ylabel=axis_label(column))
-        if x_name != "step" and x.min() > 0 and x.max() / x.min() >= _WIDE:
+        if x_name not in ("step", "time") and x.min() > 0 and x.max() / x.min() >= _WIDE:
             style.log_axis(ax.xaxis)
         _legend(ax, settings)
     return ax

@@ -13,6 +13,7 @@ from .models import Pooled as Pooled
 from .models import QueriedModel as QueriedModel
 from .models import Vectorized as Vectorized
 from .models import make_model as make_model
+from .one_pass import OnePass as OnePass
 from .problem import Letters as Letters
 from .problem import SparseTokenProblem as SparseTokenProblem
 from .stages import Query as Query

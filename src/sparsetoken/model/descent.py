@@ -23,7 +23,7 @@ from sparsetoken.model.architectures.networks import Softmax
 from sparsetoken.model.architectures.own import network_of
 from sparsetoken.model.stages import SMOOTH_LOSSES, smooth_loss
 
-__all__ = ["ByName", "Descent", "by_column", "loss_of", "require_descent"]
+__all__ = ["ByName", "Descent", "by_column", "loss_of"]
 
 MOST_STEPS = 100_000
 MOST_BATCHES = 256
@@ -249,10 +249,3 @@ class Descent:
         if self.batches > 1 and np.isinf(self.alpha).any():
             legal = "1 with alpha = inf, where each step has samples of its own"
             raise InvalidInput("batches", legal, self.batches)
-
-
-def require_descent(given: Any) -> None:
-    """Raise `InvalidInput` unless a value is a descent."""
-    if not isinstance(given, Descent):
-        remedy = "Write st.Descent(st.networks.Softmax()), for example."
-        raise InvalidInput("descent", "a Descent", given, remedy)

@@ -10,8 +10,9 @@ import numpy as np
 from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.architectures.base import Architecture
 from sparsetoken.model.base import Problem, check_problem
-from sparsetoken.model.descent import Descent, require_descent
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.network_checks import writers_of
+from sparsetoken.model.one_pass import OnePass, require_descent
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -25,6 +26,8 @@ LARGEST_START = 1e5  # of norms and further weights: descents end where they exc
 
 class Training(NamedTuple):
     """A descent with all its settings as numbers, as theory and simulation follow it.
+
+    One pass has the settings of a single step, and times.
 
     Attributes
     ----------
@@ -43,6 +46,8 @@ class Training(NamedTuple):
     start : array of shape (P + r, m)
         The columns at the start, along the P signals and r orthonormal directions beside them.
     start_c : array of shape (C,)
+    times : tuple of float
+        Of one pass; () of a descent.
     """
 
     task: Problem
@@ -58,6 +63,12 @@ class Training(NamedTuple):
     batches: int
     start: Float[np.ndarray, "P+r m"]
     start_c: Float[np.ndarray, " C"]
+    times: tuple[float, ...] = ()
+
+    @property
+    def along(self) -> tuple[str, np.ndarray]:
+        """The dimension of the trajectory, and its coordinate."""
+        return ("time", np.array(self.times)) if self.times else ("step", np.arange(self.steps + 1))
 
     @property
     def steps(self) -> int:
@@ -90,14 +101,14 @@ class Training(NamedTuple):
         return self.moves & ~np.isin(np.arange(len(self.decay)), self.writers)
 
 
-def training_of(task: Problem, trained: Descent) -> Training:
-    """Return a descent on a task with all its settings as numbers.
+def training_of(task: Problem, trained: Descent | OnePass) -> Training:
+    """Return a descent or one pass on a task with all its settings as numbers.
 
     Parameters
     ----------
     task : SparseTokenProblem, ConceptProblem or Task
         Its fields are numbers.
-    trained : Descent
+    trained : Descent or OnePass
 
     Raises
     ------
@@ -105,8 +116,10 @@ def training_of(task: Problem, trained: Descent) -> Training:
         If norms, rates or further weights do not fit the network or are too large at the start,
         or the loss or the network does not fit the task.
     """
-    check_problem(task)
     require_descent(trained)
+    if isinstance(trained, OnePass):
+        return training_of(task, trained.one_step)._replace(times=trained.times)
+    check_problem(task)
     network, steps = trained.network, trained.steps
     columns = network.column_names(task.outputs)
     _require_names(columns, task.directions)

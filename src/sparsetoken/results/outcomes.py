@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.stages import Query
-from sparsetoken.results.record import Numbers, Record, quantity, record
+from sparsetoken.results.record import ALONG, Numbers, Record, quantity, record
 from sparsetoken.results.status import Status
 
 _STATUS = "How the computation ended, at each point."
@@ -236,7 +236,7 @@ class Weights(Record):
         if self.names[:1] != ("q",):
             legal = "of a network whose first column is its one query q"
             raise InvalidInput("weights", legal, ", ".join(self.names))
-        at = self.isel(step=-1) if "step" in self.dims else self
+        at = self.isel(**{dim: -1 for dim in self.dims if dim in ALONG})
         cosines, sharpness = at.cosines[..., 0, :], beta * at.norms[..., 0]
         if not np.isfinite(cosines).all():
             remedy = "The descent diverged: take an earlier step, as weights.isel(step=3), or lower"
@@ -337,12 +337,10 @@ class Trajectory(NetworkPath):
         "of `test_error` and `attended` include the error from the new bags.",
         suffix="_se",
     )
-    numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
-    replicas: Numbers = quantity("The number of replicas followed.", without=("step",))
-    status: Status = quantity("How each trajectory ended.", objects=True, without=("step",))
-    notes: tuple[str, ...] = quantity(
-        _NOTES, column=None, objects=True, default=(), without=("step",)
-    )
+    numerical_error: Numbers = quantity("The largest of `test_error`.", without=ALONG)
+    replicas: Numbers = quantity("The number of replicas followed.", without=ALONG)
+    status: Status = quantity("How each trajectory ended.", objects=True, without=ALONG)
+    notes: tuple[str, ...] = quantity(_NOTES, column=None, objects=True, default=(), without=ALONG)
 
 
 @record

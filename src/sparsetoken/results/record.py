@@ -20,6 +20,9 @@ from sparsetoken.results.status import CONVERGED, Status, as_objects
 Numbers = Any
 """A NumPy number, of shape (), or an array over the dimensions of its record."""
 
+ALONG = ("step", "time")
+"""Dimensions along a trajectory, the last one of its results."""
+
 Kind = TypeVar("Kind")
 
 _NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")

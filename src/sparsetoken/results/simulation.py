@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsetoken.model.values import Broadcast
 from sparsetoken.results.outcomes import Outcome
-from sparsetoken.results.record import Numbers, Record, quantity, record, stacked
+from sparsetoken.results.record import ALONG, Numbers, Record, quantity, record, stacked
 from sparsetoken.results.status import Status
 
 Of = TypeVar("Of", bound=Record)
@@ -47,7 +47,7 @@ class Simulation(Record, Generic[Of]):
 
     trials: Of = quantity("The outcomes, over a dimension trial.")
     status: Status = quantity(
-        "Whether the trials are valid, at each point.", objects=True, without=("step",)
+        "Whether the trials are valid, at each point.", objects=True, without=ALONG
     )
 
     @property

@@ -14,29 +14,29 @@ from jaxtyping import Float
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer
 from sparsetoken.model.base import Problem, check_problem
-from sparsetoken.model.descent import Descent, require_descent
+from sparsetoken.model.descent import Descent
 from sparsetoken.model.descent_step import Iterate, gradient_step
+from sparsetoken.model.one_pass import OnePass, require_descent
 from sparsetoken.model.tokens import check_dimension
 from sparsetoken.model.training import Training, training_of
 from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import NetworkPath, Simulation, Status, StatusCode, Weights
 from sparsetoken.simulation.descent_data import TokenData
-from sparsetoken.simulation.frames import training_size
-from sparsetoken.simulation.network_scores import NewBags
+from sparsetoken.simulation.network_scores import NewBags, bag_by_bag
 from sparsetoken.simulation.parallel import Trial, simulated
 from sparsetoken.simulation.performance import draws_for
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Setting
 from sparsetoken.simulation.sizes import require_size
-from sparsetoken.simulation.tensors import TensorEngine
+from sparsetoken.simulation.tensors import TensorEngine, samples_of
 
 LARGEST = 10**9
 DIMENSION = 1000
 
 
 class DescentState(NamedTuple):
-    """Weights, and the mean loss of the training set."""
+    """Weights, and the mean loss of the training set, nan of one pass."""
 
     U: Float[np.ndarray, "d m"]
     c: Float[np.ndarray, " C"]
@@ -48,7 +48,7 @@ class DescentPlan:
     """All that determines the distribution of a trial of a descent."""
 
     problem: Problem
-    descent: Descent
+    descent: Descent | OnePass
     setting: Setting
     at: tuple[int, ...] | None = None
 
@@ -60,10 +60,11 @@ class DescentPlan:
         d = integer("dimension (d)", self.setting.dimension, max(least, 3), LARGEST, remedy)
         check_dimension(training.task.tokens, d)
         for step in self.at or ():
-            integer("step in at", step, 0, training.steps, "The descent has no more steps.")
+            most = len(training.along[1]) - 1
+            integer("step in at", step, 0, most, "The descent has no more steps.")
 
         L, m = self.problem.length, len(training.columns)
-        n = training_size(self.training.alpha, d)
+        n = samples_of(training, d)
         require_size(max(n, L * d, m * d, _new_bags(d) * L * m), d, L, "alpha")
 
     @functools.cached_property
@@ -77,30 +78,37 @@ class DescentPlan:
         engine = self.setting.start(self.problem, trial, "descent")
         assert isinstance(engine, TensorEngine)
         path = self._path(engine.descent_data(self.training), engine.seed)
-        known = int(np.isfinite(path.training_loss).sum())
-        if known > self.training.steps:
+        known, (name, along) = int(np.isfinite(path.weights.norms[:, 0]).sum()), self.training.along
+        if known == len(along):
             return Trial(path)
-        what = f"it diverges at step {known}; the steps before it are kept."
+        what = f"it diverges at {name} {along[known]:g}; the {name}s before it are kept."
         remedy = f"{what} Lower the step sizes or momentum."
         return Trial(path, Status(StatusCode.NO_LIMIT, remedy))
 
     def _path(self, data: TokenData, seed: int) -> NetworkPath:
-        """Return the weights of all states, with errors and attention counted on new bags."""
+        """Return the weights of all states, with errors and attention counted on new bags.
+
+        So is the loss of one pass, which sees each bag once.
+        """
         training, m = self.training, len(self.training.columns)
         count = _new_bags(self.setting.dimension)
         bags = NewBags(training.task, m, count, stream(seed, Stream.TEST))
-        shape = training.steps + 1
+        name, along = training.along
+        shape = len(along)
         counted = np.full((shape, 2), math.nan)
         loss = np.full(shape, math.nan)
         overlaps = np.full((shape, m, len(training.task.directions)), math.nan)
         gram = np.full((shape, m, m), math.nan)
         c = np.full((shape, len(training.weights)), math.nan)
-        for t, state in enumerate(followed(data, training)):
+        follow = passed if training.times else followed
+        for t, state in enumerate(follow(data, training)):
             at = data.moments(state.U)
             loss[t], overlaps[t], gram[t], c[t] = state.loss, at.overlaps, at.gram, state.c
             if self.at is None or t in self.at:
                 counted[t] = bags.counted(training.network, at, state.c)
-        steps: dict[str, Any] = {"dims": ("step",), "coords": {"step": np.arange(shape)}}
+                if training.times:
+                    loss[t], _ = bags.counted(training.network, at, state.c, training.loss)
+        steps: dict[str, Any] = {"dims": (name,), "coords": {name: along}}
         names = training.columns, training.weights, training.task.directions
         weights = Weights.of_columns(overlaps, gram, c, *names, **steps)
         return NetworkPath(counted[:, 0], loss, counted[:, 1], weights, **steps)
@@ -116,8 +124,7 @@ def followed(data: TokenData, training: Training) -> Iterator[DescentState]:
     now = Iterate.start([data.start()], training.start_c)
     for t in range(training.steps + 1):
         (U,), c = now.U, now.c
-        largest = float(np.max([np.linalg.norm(U, axis=0).max(), *np.abs(c)]))
-        if not largest <= LARGEST_VALUE:
+        if not _bounded(U, c):
             return
         loss, by_U, by_c = data.gradient(U, c, t)
         yield DescentState(U, c, loss)
@@ -125,9 +132,28 @@ def followed(data: TokenData, training: Training) -> Iterator[DescentState]:
             now = gradient_step(training, t, now, [by_U], by_c)
 
 
+def _bounded(U: np.ndarray, c: np.ndarray) -> bool:
+    return bool(np.max([np.linalg.norm(U, axis=0).max(), *np.abs(c)]) <= LARGEST_VALUE)
+
+
+def passed(data: TokenData, training: Training) -> Iterator[DescentState]:
+    """Yield the weights at the times of one pass, each of whose steps sees the next bag."""
+    counts = np.rint(np.array(training.times) * data.signals.shape[1]).astype(int)
+    U, c, seen = data.start(), training.start_c, 0
+    for X, y in data.chunks():
+        every_U, every_c = bag_by_bag(training, X, y, U, c)
+        last = seen + len(y)
+        for count in counts[(seen <= counts) & ((counts < last) | (last == data.n))]:
+            U, c = every_U[count - seen], every_c[count - seen]
+            if not _bounded(U, c):
+                return
+            yield DescentState(U, c, math.nan)
+        U, c, seen = every_U[-1], every_c[-1], last
+
+
 def descend(
     problem: Problem,
-    descent: Descent = Descent(),
+    descent: Descent | OnePass = Descent(),
     *,
     dimension: int | None = None,
     trials: int = 8,
@@ -146,20 +172,23 @@ def descend(
     Parameters
     ----------
     problem : SparseTokenProblem, ConceptProblem or Task
-    descent : Descent
+    descent : Descent or OnePass
+        Of one pass a step sees one bag.
     dimension : int, optional
         d, at least 3, and one for each signal and each column of the start; by default that of
         the tokens if they have a covariance, else 1000.
     trials, seed, workers, keep, progress
         As for `sparsetoken.simulate`.
     at : sequence of int, optional
-        Steps after which the test error is computed, all by default; it is nan after others.
+        Steps after which the test error is computed, or positions in the times of one pass, all by
+        default; it is nan after others.
 
     Returns
     -------
     Simulation
         With `mean`, `standard_error` and `trials`, the last dimension of which are the start and
-        the steps. Its status is NO_LIMIT if a trial diverges: the steps before that are kept.
+        the steps, or the times of one pass. Its status is NO_LIMIT if a trial diverges: what was
+        before that is kept.
 
     Raises
     ------

@@ -94,6 +94,41 @@ def _gradient_by_columns(
     return jax.grad(total, argnums=(0, 1), has_aux=True)(U, c)
 
 
+def bag_by_bag(
+    training: Training,
+    X: Float[np.ndarray, "n L d"],
+    y: np.ndarray,
+    U: Float[np.ndarray, "d m"],
+    c: Float[np.ndarray, " C"],
+) -> tuple[Float[np.ndarray, "n+1 d m"], Float[np.ndarray, "n+1 C"]]:
+    """Return the weights before the first of some bags and after the step with each.
+
+    Gradients are by automatic differentiation of the loss by U itself.
+    """
+    rates = training.rates[0] / len(U), training.decay, training.rates_c[0] / len(U)
+    static = training.network, training.loss, training.task.outputs
+    later = _bag_by_bag(U, c, X, y, rates, *static)
+    return tuple(np.concatenate([now[None], of]) for now, of in zip((U, c), later, strict=True))
+
+
+@compiled("network", "loss", "outputs")
+def _bag_by_bag(
+    U: Any, c: Any, X: Any, y: Any, rates: Any, network: Architecture, loss: Any, outputs: int
+) -> Any:
+    import jax
+
+    def of_bag(U: Any, c: Any, X: Any, y: Any) -> Any:
+        return sample_loss(loss, outputs)(scores_of(network, X @ U, c, U.T @ U, outputs), y)
+
+    def step(now: Any, bag: Any) -> Any:
+        (U, c), (of_columns, decay, of_c) = now, rates
+        by_U, by_c = jax.grad(of_bag, (0, 1))(U, c, *bag)
+        now = U - of_columns * (by_U + decay * U), c - of_c * by_c
+        return now, now
+
+    return jax.lax.scan(step, (U, c), (X, y))[1]
+
+
 class Moments(NamedTuple):
     """What the law of the projections of new tokens depends on.
 
@@ -143,9 +178,12 @@ class NewBags:
         beside = normals(self._columns)
         return _Chunk(latent, normals(self._own), beside)
 
-    def counted(self, network: Architecture, at: Moments, c: np.ndarray) -> Counted:
-        """Return the metric and attention of all bags; ties count their part."""
+    def counted(
+        self, network: Architecture, at: Moments, c: np.ndarray, metric: Any = None
+    ) -> Counted:
+        """Return a metric, by default that of the task, and attention; ties count their part."""
         task = self._task
+        metric = task.metric if metric is None else metric
         parts = [_JointNoise(S, self._own) if S.any() else None for S in (at.within, at.between)]
         total, attended, holding = 0.0, 0.0, 0
         for latent, along, beside in self._chunks:
@@ -157,10 +195,10 @@ class NewBags:
             Z = coefficients + scale * sum(Z for Z, _ in noises) if self._own else np.empty(0)
             y = task.targets(latent, Z)
             scores, weights = _forward(H, c, at.gram, network, task.outputs)
-            if task.metric == "error":
+            if metric == "error":
                 total += _wrong(scores, y)
             else:
-                total += float(_metric(scores, y, task.metric, task.outputs))
+                total += float(_metric(scores, y, metric, task.outputs))
             informative = latent.get("informative", np.zeros((_BAGS, task.length))) != 0
             there = informative.any(axis=1)
             holding += int(there.sum())

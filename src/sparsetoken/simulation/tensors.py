@@ -22,6 +22,13 @@ from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.sizes import LARGEST_BYTES, chunk_rows, chunk_sizes
 
 
+def samples_of(training: Training, dimension: int) -> int:
+    """Return the number of samples of a descent, or of bags that one pass sees."""
+    if training.times:
+        return round(training.times[-1] * dimension)
+    return training_size(training.alpha, dimension)
+
+
 @dataclasses.dataclass(frozen=True)
 class TensorEngine:
     """Draws X chunk by chunk; no more than one chunk of tokens is held, except by a descent.
@@ -88,9 +95,10 @@ class TensorEngine:
 
     def descent_data(self, training: Training) -> TokenData:
         """Return the data set of a descent; a larger one is drawn again for each step."""
-        n = training_size(training.alpha, self.dimension)
+        n = samples_of(training, self.dimension)
         chunks = functools.partial(self.chunks, Stream.D0, n)
-        if 8 * n * self.problem.length * self.dimension <= LARGEST_BYTES:
+        used_again = not training.times
+        if used_again and 8 * n * self.problem.length * self.dimension <= LARGEST_BYTES:
             chunks = functools.partial(iter, list(chunks()))
         return TokenData(training, n, chunks, self.signals, self.frame, self.seed)
 

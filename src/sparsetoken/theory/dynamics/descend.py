@@ -12,13 +12,15 @@ import numpy as np
 
 from sparsetoken.base.validation import integer, real
 from sparsetoken.model.base import Problem
-from sparsetoken.model.descent import Descent, require_descent
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.one_pass import OnePass, require_descent
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import NetworkPath, Trajectory, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.results.record import stacked
 from sparsetoken.theory.dynamics.follow import FollowedDescent, follow
+from sparsetoken.theory.dynamics.one_pass import follow_pass, pass_of
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import States
@@ -31,7 +33,7 @@ TOLERANCE = 1e-3
 @one_thread()
 def descend(
     problem: Problem,
-    descent: Descent = Descent(),
+    descent: Descent | OnePass = Descent(),
     *,
     tolerance: float = TOLERANCE,
     replicas: int | None = None,
@@ -41,8 +43,9 @@ def descend(
 ) -> Trajectory:
     """Return the trajectory of joint gradient descent on all weights, as n, d -> infinity.
 
-    The samples are followed in independent replicas, of up to 4096 samples each; replicas are
-    added until twice the error of the test error is allowed at every step.
+    It is that of descent on one data set, or of one pass over fresh bags.
+    The samples of a descent are followed in independent replicas, of up to 4096 samples each;
+    replicas are added until twice the error of the test error is allowed at every step.
     The limit is that of many directions. Where few of them carry the covariance of a
     `TokenCovariance`, a trajectory at its dimension may differ from the limit and vary between data
     sets: a note says so, and `sparsetoken.simulation.descend` follows the descent there.
@@ -56,11 +59,13 @@ def descend(
         Covariances within and between bags must commute. More than 16 different eigenvalues are
         gathered into 16. That is not part of the numerical error: test errors on power laws moved
         by 0.0005 to 0.003, near a divergence by more.
-    descent : Descent
+    descent : Descent or OnePass
+        One pass takes isotropic tokens.
     tolerance : float
         In (0, 1). Of test errors, and a hundredth of their relative errors, as of `predict`.
     replicas : int, optional
-        So many replicas, at least 2, whatever the tolerance, which still decides the status.
+        So many replicas, at least 2, whatever the tolerance, which still decides the status. Those
+        of one pass are solutions of its equations on different bags.
     workers : int >= 1
         Processes that follow descents, or the replicas of a single one. In a
         `joblib.parallel_config`, 1 leaves the choice to it.
@@ -73,8 +78,10 @@ def descend(
     Returns
     -------
     Trajectory
-        The start and each step, along the last dimension. Its status is NO_LIMIT if the
-        weights grow beyond 1e6 or are no numbers any more: the steps before that are kept. Where
+        The start and each step, or the times of one pass, along the last dimension. Its status is
+        NO_LIMIT if the weights grow beyond 1e6 (in one pass the squares of norms) or are no numbers
+        any more: the steps before that are kept. It is MAX_ITERATIONS where the equations of one
+        pass are stiff, as at large rates. Where
         replicas differ too much, or a covariance of projections is not positive, the trajectory is
         cut with the status TOLERANCE_NOT_REACHED. The training loss of a built-in loss is at
         least 0. The notes of a trajectory say where small overlaps of the start would change it:
@@ -113,7 +120,8 @@ def descend(
     require_descent(descent)
     grid = broadcast(problem, descent)
     for point in grid.points:
-        plan_of(*point)  # a point that cannot be followed is refused before any is
+        # A point that cannot be followed is refused before any is.
+        (pass_of if isinstance(descent, OnePass) else plan_of)(*point)
     one = len(grid.points) == 1
     rows = map_points(
         functools.partial(
@@ -130,10 +138,12 @@ def descend(
 
 
 def _trajectories(
-    points: Sequence[tuple[Problem, Descent]], tolerance: float, count: int | None, workers: int
+    points: Sequence[tuple[Problem, Any]], tolerance: float, count: int | None, workers: int
 ) -> list[Trajectory]:
-    """Return the trajectory of each descent."""
-    return [_trajectory_of(follow(*point, tolerance, count, workers)) for point in points]
+    """Return the trajectory of each descent, or of each pass."""
+    ways = [follow_pass if isinstance(trained, OnePass) else follow for _, trained in points]
+    each = zip(ways, points, strict=True)
+    return [_trajectory_of(way(*point, tolerance, count, workers)) for way, point in each]
 
 
 def _trajectory_of(trajectory: FollowedDescent) -> Trajectory:
@@ -151,8 +161,8 @@ def _trajectory_of(trajectory: FollowedDescent) -> Trajectory:
 
 
 def _to_all_steps(trajectory: FollowedDescent, values: np.ndarray) -> np.ndarray:
-    """Return values of all steps, nan after a divergence."""
-    missing = trajectory.plan.training.steps + 1 - len(values)
+    """Return values of all steps or times, nan after a divergence."""
+    missing = len(trajectory.training.along[1]) - len(values)
     widths = [(0, missing), *[(0, 0)] * (values.ndim - 1)]
     return np.pad(values, widths, constant_values=math.nan)
 
@@ -168,9 +178,9 @@ def _path(
     def put(quantity: Callable[[States], np.ndarray]) -> np.ndarray:
         return _to_all_steps(trajectory, of(quantity))
 
-    training = trajectory.plan.training
-    steps = np.arange(training.steps + 1)
-    shape: dict[str, Any] = {"dims": ("step",), "coords": {"step": steps}}
+    training = trajectory.training
+    name, along = training.along
+    shape: dict[str, Any] = {"dims": (name,), "coords": {name: along}}
     weights = Weights(
         put(lambda states: states.overlaps),
         put(lambda states: cosines_of(states.overlaps, states.gram)),

@@ -50,7 +50,7 @@ class FollowedDescent:
     few directions carry.
     """
 
-    plan: ReplicaPlan
+    training: Training
     replicas: int
     states: States
     groups: States
@@ -67,7 +67,7 @@ class FollowedDescent:
         Twice a whole less its halves may be below 0, where no built-in loss is. What is moved to 0
         is part of the error.
         """
-        loss = self.plan.training.loss
+        loss = self.training.loss
         least = 0.0 if isinstance(loss, Loss) and loss.name in SMOOTH_LOSSES else -math.inf
         moved = np.maximum(least - self.states.loss, 0)
         return self.states.loss + moved, self.error(lambda states: states.loss) + moved
@@ -93,8 +93,13 @@ def follow(
     says how many replicas the tolerance needs, which decides the status in any case.
     """
     plan = plan_of(task, trained)
-    broken = _broken_symmetry(plan, tolerance)
-    notes = (*broken, *silent_layers(plan), *_notes_on_spectrum(plan))
+    training = plan.training
+
+    def run(other: Training) -> States:
+        return trajectory(plan._replace(training=other), 0, (0,))
+
+    broken = _broken_symmetry(training, run, tolerance)
+    notes = (*broken, *silent_layers(training, run), *_notes_on_spectrum(training.task))
     replicas = _ran(plan, range(count or FIRST_REPLICAS), workers)
     # Where a symmetry is broken replicas differ by chance, of which more do not bring less.
     while count is None and not broken:
@@ -124,26 +129,26 @@ def _followed(
     known = _known(groups, training)
     groups = groups.each(lambda x: x[:, :known])
     states = grouped(replicas, 1).each(lambda x: x[0, :known])
-    on_nodes = _on_nodes(training, states, tolerance, most)
+    on_nodes = outcome_on_nodes(training, states, tolerance, most)
     trajectory = FollowedDescent(
-        plan,
+        training,
         len(replicas),
         states,
         groups,
         on_nodes.each(lambda x: x.mean(axis=0)),
-        _group_outcomes(training, groups),
+        group_outcomes(training, groups),
         on_nodes.each(stated_error),
         Status(StatusCode.CONVERGED),
     )
     diverges = max(len(one.whole.loss) for one in replicas) <= training.steps
-    status = _status(trajectory, diverges and known == reached, tolerance)
+    status = status_of(trajectory, diverges and known == reached, tolerance)
     chance = _steps_of_chance(replicas, training)[: known - 1]
     if chance.any() and status.code is not StatusCode.NO_LIMIT:
         status = _by_chance(training, chance)
     return dataclasses.replace(trajectory, status=status)
 
 
-def _group_outcomes(training: Training, groups: States) -> NetworkOutcome:
+def group_outcomes(training: Training, groups: States) -> NetworkOutcome:
     """Return the outcomes of groups of replicas, all on the same nodes."""
     count, known = groups.loss.shape
     flat = groups.each(lambda x: x.reshape(count * known, *x.shape[2:]))
@@ -151,7 +156,9 @@ def _group_outcomes(training: Training, groups: States) -> NetworkOutcome:
     return outcome.each(lambda x: x.reshape(count, known))
 
 
-def _on_nodes(training: Training, states: States, tolerance: float, most: int) -> NetworkOutcome:
+def outcome_on_nodes(
+    training: Training, states: States, tolerance: float, most: int = MOST_SCRAMBLES
+) -> NetworkOutcome:
     """Return the outcomes of states, with a leading axis for scrambles of nodes.
 
     Scrambles are doubled until twice their error is half of what is allowed.
@@ -164,7 +171,7 @@ def _on_nodes(training: Training, states: States, tolerance: float, most: int) -
         ]
         outcomes = NetworkOutcome(*map(np.array, zip(*scrambles, strict=True)))
         errors = outcomes.test_error
-        excess = _accuracy(errors.mean(axis=0), stated_error(errors), tolerance).excess
+        excess = accuracy_of(training, errors.mean(axis=0), stated_error(errors), tolerance).excess
         if excess <= _OF_NODES or len(scrambles) >= most:
             return outcomes
 
@@ -227,30 +234,35 @@ def _known(groups: States, training: Training) -> int:
     return int(bad.argmax()) if bad.any() else len(bad)
 
 
-def _status(trajectory: FollowedDescent, diverges: bool, tolerance: float) -> Status:
+def status_of(trajectory: FollowedDescent, diverges: bool, tolerance: float) -> Status:
     """Return how a trajectory ended, which diverges after its last state or not."""
-    steps, known = trajectory.plan.training.steps, len(trajectory.states.loss)
+    training, known = trajectory.training, len(trajectory.states.loss)
+    name, along = training.along
     if diverges:
-        what = f"The descent diverges at step {known}; the steps before it are kept."
+        what = f"The descent diverges at {name} {along[known]:g}; the {name}s before it are kept."
         return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
     values, errors = trajectory.outcome.test_error, trajectory.outcome_error.test_error
-    accuracy = _accuracy(values, errors, tolerance)
-    if known > steps and accuracy.enough:
+    accuracy = accuracy_of(training, values, errors, tolerance)
+    if known == len(along) and accuracy.enough:
         return Status(StatusCode.CONVERGED)
     texts = []
-    if known <= steps:
+    if known < len(along):
         texts += [
-            f"Replicas differ too much from step {known} on; the steps before it are kept. Lower "
-            "the step sizes or momentum."
+            f"Replicas differ too much from {name} {along[known]:g} on; the {name}s before it are "
+            "kept. Lower the step sizes or momentum."
         ]
     if not accuracy.enough:
         texts += [accuracy.status(tolerance, f" with {trajectory.replicas} replicas").remedy]
     return Status(StatusCode.TOLERANCE_NOT_REACHED, " ".join(texts))
 
 
-def _accuracy(test_error: np.ndarray, errors: np.ndarray, tolerance: float) -> Accuracy:
-    """Return the test error that is known worst, over the steps."""
-    values = {f"test error at step {t}": float(value) for t, value in enumerate(test_error)}
+def accuracy_of(
+    training: Training, test_error: np.ndarray, errors: np.ndarray, tolerance: float
+) -> Accuracy:
+    """Return the test error that is known worst, over the steps or times."""
+    name, along = training.along
+    pairs = zip(along.tolist(), test_error.tolist(), strict=False)
+    values = {f"test error at {name} {at:g}": value for at, value in pairs}
     allowed = {name: allowed_error(value, tolerance) for name, value in values.items()}
     return Accuracy.of(allowed, dict(zip(allowed, errors, strict=True)))
 
@@ -262,15 +274,18 @@ def _wanted(trajectory: FollowedDescent, tolerance: float) -> int:
     if trajectory.replicas >= MOST_REPLICAS:
         return trajectory.replicas
     errors = stated_error(trajectory.group_outcomes.test_error) / math.sqrt(1 - _OF_NODES**2)
-    excess = _accuracy(trajectory.outcome.test_error, errors, tolerance).excess
-    if excess <= 1 and len(errors) > trajectory.plan.training.steps:
+    training = trajectory.training
+    excess = accuracy_of(training, trajectory.outcome.test_error, errors, tolerance).excess
+    if excess <= 1 and len(errors) > training.steps:
         return trajectory.replicas
     ratio = min(max(excess, 1.0), MOST_REPLICAS) ** 2  # finite where a test error is 0
     wanted = max(_EXPECTED * ratio * trajectory.replicas, trajectory.replicas + 1)
     return min(MOST_REPLICAS, _GROUPS * math.ceil(wanted / _GROUPS))
 
 
-def _broken_symmetry(plan: ReplicaPlan, tolerance: float) -> tuple[str, ...]:
+def _broken_symmetry(
+    training: Training, run: Callable[[Training], States], tolerance: float
+) -> tuple[str, ...]:
     """Return what random overlaps of the start would change, if that is above a tolerance.
 
     Random columns have overlaps of order 1/sqrt(d) with the signals, which the limit leaves out.
@@ -280,58 +295,56 @@ def _broken_symmetry(plan: ReplicaPlan, tolerance: float) -> tuple[str, ...]:
     end the mean effect of both signs is larger than half their difference after any step. Elsewhere
     it is the smaller one, of order 1/d beside 1/sqrt(d).
     """
-    training = plan.training
     norms = np.linalg.norm(training.start, axis=0)
     rng = np.random.default_rng(_SEED)
-    base, pairs = _test_errors(plan), []
+    base, pairs = _test_errors(training, run, np.zeros((1, len(norms)))), []
     P, with_cosines = len(training.task.directions), training.network.uses_gram
     for _ in range(_DRAWS):
         normals = rng.standard_normal((len(training.start) if with_cosines else P, len(norms)))
         normals[P:] *= training.start[P : len(normals)] == 0  # not along the column itself
         change = normals * norms / math.sqrt(_DIMENSION)
-        pairs.append([_test_errors(plan, sign * change) for sign in (1, -1)])
+        pairs.append([_test_errors(training, run, sign * change) for sign in (1, -1)])
     known = min(len(base), *(len(errors) for pair in pairs for errors in pair))
     if known == 1:
         return ()
     both = np.array([[errors[1:known] for errors in pair] for pair in pairs])
-    last, shift = known - 1, float(both[..., -1].mean() - base[known - 1])
+    shift = float(both[..., -1].mean() - base[known - 1])
+    name, along = training.along
     ordinary = np.sqrt(np.mean((both[:, 0] - both[:, 1]) ** 2, axis=0)).max() / 2
     if abs(shift) <= max(tolerance, ordinary):
         return ()
     what, which = ("and cosines ", ", or by start_cosines") if with_cosines else ("", "")
     return (
         f"The limit keeps a symmetry that finite dimensions break: overlaps with the signals, "
-        f"{what}as a random start has at d = {_DIMENSION}, change the test error after {last} "
-        f"steps by about {shift:+.4f}. Simulate at your dimension, or break the symmetry by norms "
-        f"of the start that differ, or by start_overlaps{which}.",
+        f"{what}as a random start has at d = {_DIMENSION}, change the test error at {name} "
+        f"{along[known - 1]:g} by about {shift:+.4f}. Simulate at your dimension, or break the "
+        f"symmetry by norms of the start that differ, or by start_overlaps{which}.",
     )
 
 
-def _test_errors(plan: ReplicaPlan, change: np.ndarray | None = None) -> np.ndarray:
-    training = plan.training
-    if change is not None:
-        start = training.start.copy()
-        start[: len(change)] += change
-        plan = plan._replace(training=training._replace(start=start))
-    states = trajectory(plan, 0, (0,))
+def _test_errors(
+    training: Training, run: Callable[[Training], States], change: np.ndarray
+) -> np.ndarray:
+    start = training.start.copy()
+    start[: len(change)] += change
+    states = run(training._replace(start=start))
     return network_outcome(training.network, training.task, *states.weights).test_error
 
 
-def silent_layers(plan: ReplicaPlan) -> tuple[str, ...]:
+def silent_layers(training: Training, run: Callable[[Training], States]) -> tuple[str, ...]:
     """Return which layers no other layer reads from the start to the end, if any.
 
     What is written along a column has projections on others in proportion to their inner products.
     Where these are 0, so are the slopes of what is written, and in the limit they stay 0: a sample
     of a replica leaves cosines of the order of its noise.
     """
-    training = plan.training
     columns = training.columns
     start = training.start.T @ training.start
     np.fill_diagonal(start, 0.0)
     quiet = [j for j in training.writers if not start[j].any()]
     if not quiet:
         return ()
-    gram = trajectory(plan, 0, (0,)).gram
+    gram = run(training).gram
     sizes = np.sqrt(np.maximum(np.diagonal(gram, axis1=1, axis2=2), 1e-300))
     largest = np.abs(gram / (sizes[:, :, None] * sizes[:, None, :]) - np.eye(len(columns))).max(
         axis=(0, 1)
@@ -348,13 +361,13 @@ def silent_layers(plan: ReplicaPlan) -> tuple[str, ...]:
     )
 
 
-def _notes_on_spectrum(plan: ReplicaPlan) -> tuple[str, ...]:
+def _notes_on_spectrum(task: Problem) -> tuple[str, ...]:
     """Return that eigenvalues are gathered, or few directions carry the covariance, if so.
 
     Gradients bring noise x ~ N(0, S), S = S_w + S_b, whose form x^T S x the limit replaces by its
     mean. It varies as among isotropic tokens in tr(S^2)^2 / tr(S^4) dimensions.
     """
-    task, notes = plan.training.task, []
+    notes: list[str] = []
     if not isinstance(task.tokens, TokenCovariance):
         return ()
     if len(atoms_of(task, ATOMS + 1).shares) > ATOMS:

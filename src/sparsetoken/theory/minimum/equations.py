@@ -7,55 +7,21 @@ quadratic penalty and the loss of the bag: the proximal operator.
 
 from __future__ import annotations
 
-import functools
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.model.base import Problem
 from sparsetoken.model.minimum import Minimization
 from sparsetoken.model.tokens import symmetric_root
-from sparsetoken.theory.laws.task import bags_of
+from sparsetoken.theory.laws.task import nodes_of
 from sparsetoken.theory.minimum.prox import Bags, Shared, bag_loss
 
-_SEED = 20261127  # any fixed number: the same bags in every run
 _CHUNK, _FEW = 128, 16  # bags in one compiled call; fewer of those that are slow
 _ROUNDS = 8  # of the proximal operator: calls, after each of which bags may leave
 _SMALL = 1e-8  # slope at which a bag leaves
 _HELD, _HELD_STEP = 40, 0.3  # steps with weights held, and their size
 _LEAST_CURVATURE = 1e-3  # of a Newton step in M and c
-
-
-class Nodes(NamedTuple):
-    """Bags with their weights in means: of each kind equally many.
-
-    Attributes
-    ----------
-    Z : array of shape (n, L, P)
-    scale : array of shape (n, L)
-    y : array
-    g : array of shape (n, L, m)
-        Normals of the projections on the columns beside the signals.
-    weights : array of shape (n,)
-    """
-
-    Z: Float[np.ndarray, "n L P"]
-    scale: Float[np.ndarray, "n L"]
-    y: np.ndarray
-    g: Float[np.ndarray, "n L m"]
-    weights: Float[np.ndarray, " n"]
-
-
-@functools.lru_cache(maxsize=8)
-def nodes_of(task: Problem, columns: int, size: int, scramble: int) -> Nodes:
-    """Return bags, `size` of each kind, spread evenly."""
-    P = len(task.directions)
-    rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(scramble,)))
-    bags = bags_of(task, task.length, P + columns, rng)(size)
-    Z, y = bags.seen(bags.normals[..., :P])
-    return Nodes(Z, bags.scale, y, np.ascontiguousarray(bags.normals[..., P:]), bags.weights)
 
 
 class State(NamedTuple):
@@ -96,16 +62,11 @@ class Means(NamedTuple):
 
 
 class Equations:
-    """The equations of a minimum on bags of a scramble.
-
-    There are `size` bags of each of one or two kinds; more kinds have as many together as two.
-    """
+    """The equations of a minimum on the bags of a scramble, of which `nodes_of` says how many."""
 
     def __init__(self, problem: Minimization, size: int, scramble: int) -> None:
         self.problem, self.size = problem, size
-        kinds = max(len(problem.task.rates), 2)
-        each = 2 ** int(math.log2(2 * size / kinds))
-        self.nodes = nodes_of(problem.task, len(problem.columns), each, scramble)
+        self.nodes = nodes_of(problem.network, problem.task, size, scramble)
         self._loss = bag_loss(problem.network, problem.loss, problem.task.outputs)
 
     @property
