@@ -1,15 +1,16 @@
 """Theory against simulation at random settings: z scores; and where theory falls short.
 
-    python benchmarks/agreement.py [readouts networks minima depth queries] [--quick]
+    python benchmarks/agreement.py [readouts networks minima depth queries passes sequences]
     python benchmarks/agreement.py convergence
-    python benchmarks/agreement.py stated
+    python benchmarks/agreement.py stated stated_passes
     python benchmarks/agreement.py shifts
 
 A z score is a difference over its standard error, Student's law turned into a normal one; no
 allowance is made for finite dimension. A comparison with outlying trials is shown and not counted.
 `convergence` asks for predictions, capacities and alignments at 500 random points of the documented
 domain. `stated` compares the numbers of random predictions with those on other nodes, in stated
-errors. `shifts` measures c in mean = limit (1 + c/d) without the theory, and writes the
+errors, and `stated_passes` those of one pass. With `--quick` there are two settings of each.
+`shifts` measures c in mean = limit (1 + c/d) without the theory, and writes the
 coefficients that the verdicts of `reproduce` use, src/sparsetoken/studies/shifts.json.
 What was computed is kept in results/cache, so that a second run goes on: delete it after a change
 of the code.
@@ -38,8 +39,10 @@ from agreement_settings import (
     deep_network,
     joint_minimum,
     network,
+    one_pass,
     prediction,
     random_query,
+    sequence,
     static,
 )
 from sparsetoken.base.validation import InvalidInput
@@ -54,7 +57,7 @@ from sparsetoken.studies.compare import (
     outlying_trials,
     scale_of,
 )
-from sparsetoken.theory import predict, predict_readouts, predict_task
+from sparsetoken.theory import dynamics, laws, predict, predict_readouts, predict_task
 from sparsetoken.theory.laws import importance, tokens
 
 SHIFTS = Path(__file__).parents[1] / "src/sparsetoken/studies/shifts.json"
@@ -191,6 +194,41 @@ def _named(path: Any, t: int, whole: bool = False) -> tuple[list[str], list[floa
     return names, [float(value) for value in (*three, *overlaps, *squares, *products)]
 
 
+def passes(index: int) -> Iterator[Row]:
+    """One pass over fresh bags at its last time, in two dimensions."""
+    yield from _in_two_dimensions(*one_pass(index), index)
+
+
+def sequences(index: int) -> Iterator[Row]:
+    """One task after another, the error on the first included, in two dimensions."""
+    first, then = sequence(index)
+    train = st.minimize if isinstance(first[1], st.Minimum) else st.descend
+    yield from _in_two_dimensions(*then(train(*first, progress=False)), index)
+
+
+def _in_two_dimensions(task: Any, trained: Any, index: int) -> Iterator[Row]:
+    theory, trials = st.descend(task, trained, progress=False), 16
+    known, errors = _of_path(theory), _of_path(theory.errors)
+    for d in (200, 400):
+        settings = {"dimension": d, "trials": trials, "seed": index, "progress": False}
+        ran = st.simulation.descend(task, trained, **settings)
+        found, se = _of_path(ran.mean), _of_path(ran.standard_error)
+        for i, (name, value) in enumerate(known):
+            numbers = value, errors[i][1], found[i][1], se[i][1], trials
+            yield row(f"{name}, d = {d}", *numbers)
+
+
+def _of_path(path: Any) -> list[tuple[str, float]]:
+    """Return test errors, loss, overlaps, inner products and further weights at the end."""
+    at = path.weights.isel(**{path.dims[-1]: -1})
+    parts = {"test_error": path.test_error[-1], "training_loss": path.training_loss[-1]}
+    if path.previous_task_error is not None:
+        parts["previous_task_error"] = path.previous_task_error[-1]
+    parts |= {"overlap": at.overlaps, "inner product": at.gram[np.tril_indices(len(at.gram))]}
+    parts["further weight"] = at.c
+    return [(name, float(x)) for name, values in parts.items() for x in np.ravel(values)]
+
+
 def queries(index: int) -> Iterator[Row]:
     """Mean and spread of the test error over queries trained on real tokens.
 
@@ -239,6 +277,8 @@ COMPARED: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
     "minima": (minima, 64),
     "depth": (deep_descents, 24),
     "queries": (queries, 10),
+    "passes": (passes, 6),
+    "sequences": (sequences, 4),
 }
 """Tables with the number of their settings."""
 
@@ -378,6 +418,35 @@ def stated(index: int) -> list[Row]:
     return rows
 
 
+def stated_passes(index: int) -> list[Row]:
+    """Return how far numbers of one pass are from those on other bags, in stated errors."""
+    setting = one_pass(index)
+    found = st.descend(*setting, progress=False)
+    kept = dynamics.one_pass._RTOL, laws.task._SEED, dynamics.outcomes._SEED
+    try:
+        dynamics.one_pass._RTOL = kept[0] / 10
+        _set_bags(7, 8)
+        finer = st.descend(*setting, replicas=2 * int(found.replicas), progress=False)
+    finally:
+        dynamics.one_pass._RTOL = kept[0]
+        _set_bags(*kept[1:])
+    rows = []
+    parts = zip(*map(_of_path, (found, found.errors, finer, finer.errors)), strict=True)
+    for (name, value), (_, error), (_, reference), (_, better) in parts:
+        if (both := math.hypot(error, better)) > 1e-13:
+            z = (value - reference) / both
+            rows.append(
+                {"setting": index, "kind": "one pass", "quantity": name, "name": name, "z": z}
+            )
+    return rows
+
+
+def _set_bags(of_pass: int, of_test: int) -> None:
+    laws.task._SEED, dynamics.outcomes._SEED = of_pass, of_test
+    laws.task.nodes_of.cache_clear()
+    dynamics.outcomes._nodes.cache_clear()
+
+
 def covered(rows: pd.DataFrame) -> pd.DataFrame:
     """Return how often a number is inside twice its error."""
     groups = rows[rows["name"] != "susceptibility"].groupby(["kind", "quantity"])
@@ -470,7 +539,7 @@ def _coefficient(name: str, found: list[Any]) -> tuple[float, float] | None:
 def main() -> None:
     """Compute what is missing, then print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    names = [*COMPARED, "convergence", "stated", "shifts"]
+    names = [*COMPARED, "convergence", "stated", "stated_passes", "shifts"]
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(names))
     parser.add_argument("--quick", action="store_true", help="two settings of each table")
     asked = parser.parse_args()
@@ -479,7 +548,8 @@ def main() -> None:
     chosen = asked.tables or [*COMPARED, "convergence"]
     memory, run = Memory("results/cache", verbose=0), Parallel(2, verbose=1)
     most = functools.partial(min, 2 if asked.quick else math.inf)
-    compare, end, cover, shift = map(memory.cache, (compared, ends, stated, shifts))
+    cached = map(memory.cache, (compared, ends, stated, stated_passes, shifts))
+    compare, end, cover, cover_passes, shift = cached
     works = [(t, i) for t in chosen if t in COMPARED for i in range(most(COMPARED[t][1]))]
     if works:
         found = run(delayed(compare)(*work) for work in works)
@@ -496,8 +566,10 @@ def main() -> None:
         print(pd.crosstab(by, table["end"], margins=True).to_string())
         seconds = table.groupby("command")["seconds"]
         print(seconds.quantile([0.5, 0.9, 0.99]).unstack().round(3).to_string())
-    if "stated" in chosen:
-        found = run(delayed(cover)(i) for i in range(most(240)))
+    for name, how, count in (("stated", cover, 240), ("stated_passes", cover_passes, 40)):
+        if name not in chosen:
+            continue
+        found = run(delayed(how)(i) for i in range(most(count)))
         rows = pd.DataFrame([r for some in found for r in some])
         print(rows[rows["z"].abs() > 4].to_string(index=False))
         print(covered(rows).round(3).to_string())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +14,7 @@ from sparsetoken import (
     Attention,
     Descent,
     Minimum,
+    OnePass,
     Query,
     Readout,
     SparseTokenProblem,
@@ -295,6 +297,77 @@ def deep_network(index: int) -> tuple[Any, Descent]:
         sphere=("O",) * (index % 8 == 4),
         normalised=normalised,
     )
+
+
+# One pass, and one task after another.
+
+
+def one_pass(index: int) -> tuple[Any, OnePass]:
+    """Return a task and one pass of a random network."""
+    rng = np.random.default_rng([27, index])
+    strength, length = rng.uniform(3, 5), int(rng.integers(3, 6))
+    loss = str(rng.choice(["logistic", "squared_hinge"]))
+    task: Any = SparseTokenProblem(length, 1, strength, rng.uniform(0.4, 0.6))
+    chosen: Any = [
+        networks.Softmax(),
+        networks.Gated(hidden=2),
+        networks.Softmax(),
+        networks.Softmax(heads=2),
+        networks.Softmax(),
+        networks.Transformer(2),
+    ][index % 6]
+    scale, overlaps = 1.0, rng.uniform(0.1, 0.3)
+    if index % 6 == 2:
+        task = tasks.single_location_regression(length, strength=strength)
+        loss, scale = "square", 0.4
+        overlaps = {"q": {"place": 0.4}, "w": {"value": 0.2}}
+    elif index % 6 == 3:
+        patterns, rates = [[1, 1], [0, 0], [1, 0], [0, 1]], [0.4, 0.2, 0.2, 0.2]
+        task = ConceptProblem(length, [strength, strength], patterns, rates, [1, 0, 0, 0])
+        overlaps = {"q1": {"1": 0.4}, "q2": {"2": 0.4}, "w1": 0.2, "w2": 0.2}
+    elif index % 6 == 4:
+        patterns, rates = [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3]
+        task = ConceptProblem(length, [strength, strength], patterns, rates, [0, 1, 2])
+        loss, overlaps = "logistic", {"q": 0.3, "w": 0.1}
+    elif index % 6 == 5:
+        overlaps = by_stems(chosen, SIGNAL)
+    last = rng.uniform(2, 8)
+    return task, OnePass(
+        chosen,
+        times=[0, last / 2, last],
+        rates=scale * rng.uniform(0.4, 1.5, len(chosen.column_names(task.outputs))),
+        rate_c=scale * rng.uniform(0, 0.4),
+        decay=float(rng.choice([0.0, 0.1])),
+        loss=loss,
+        start_overlaps=overlaps,
+    )
+
+
+def sequence(index: int) -> tuple[tuple[Any, Any], Callable[[Any], tuple[Any, Any]]]:
+    """Return a task and its training, and those that follow from what they find."""
+    sparse, other = SparseTokenProblem(5, 1, 4.0), SparseTokenProblem(4, 2, 3.0)
+    place, later = (tasks.single_location_regression(4, strength=s) for s in (3.0, 4.0))
+    attention = {"rates": {"q": 4.0, "w": 1.0}, "steps": 6}
+    single = {"rates": {"q": 1.0, "w": 0.2}, "loss": "square"}
+    reads = {"q": {"place": 0.4}, "w": {"value": 0.2}}
+    two_heads = {"network": networks.Softmax(heads=2), "alpha": 2.0, "steps": 4, "rates": 1.0}
+    times = [0, 1, 2]
+
+    def then(task: Any, kind: Any, cosines: Any, **settings: Any) -> Callable[[Any], Any]:
+        return lambda at: (task, kind(start=at, signal_cosines=cosines, **settings))
+
+    return [
+        ((sparse, Descent(alpha=3.0, **attention)), then(sparse, Descent, 0.8, **attention)),
+        (
+            (sparse, OnePass(times=[0, 4], start_overlaps=0.2)),
+            then(other, OnePass, 0.5, times=times),
+        ),
+        (
+            (place, Descent(alpha=2.0, steps=5, start_overlaps=reads, **single)),
+            then(later, OnePass, [[0.8, 0.3], [0.0, -0.7]], times=times, **single),
+        ),
+        ((sparse, Minimum(alpha=3.0, ridge=0.1)), then(other, Descent, 0.6, **two_heads)),
+    ][index]
 
 
 # Queries that are random at the dimension of the tokens.

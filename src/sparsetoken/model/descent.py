@@ -21,6 +21,7 @@ from sparsetoken.base.validation import (
 from sparsetoken.model.architectures.base import Architecture
 from sparsetoken.model.architectures.networks import Softmax
 from sparsetoken.model.architectures.own import network_of
+from sparsetoken.model.course import Course, course_of, signal_cosines
 from sparsetoken.model.stages import SMOOTH_LOSSES, smooth_loss
 
 __all__ = ["ByName", "Descent", "by_column", "loss_of"]
@@ -88,7 +89,9 @@ def _numbers_or_none(name: str) -> Callable[[Any], Any]:
 
 
 def _start(given: Any) -> Any:
-    return None if given is None else by_column("start")(given)
+    if given is None or isinstance(given, Course):
+        return given
+    return course_of(given) if hasattr(given, "dims") else by_column("start")(given)
 
 
 def _cosines(given: Any) -> ByName | None:
@@ -174,10 +177,20 @@ class Descent:
     start: Any = parameter(
         "norms of the columns before the first step, where they are orthogonal to the signals "
         "and, but for `start_cosines`, to one another, at most 1e5; by default norms that break "
-        "the symmetries of the network",
+        "the symmetries of the network. Or trained weights: a trajectory, of which the last step "
+        "counts, or a minimum. Columns that it has not then start with the default norms, and "
+        "`start_overlaps` and `start_cosines` are those of such columns",
         default=None,
         find=_start,
-        kind="float, array or mapping, optional",
+        kind="float, array, mapping, Trajectory or MinimumPrediction, optional",
+    )
+    signal_cosines: Any = parameter(
+        "cosines of the signals with those of the task of a trained start, whose data are "
+        "independent: a number, or a matrix with a row for each signal of this task",
+        "C",
+        default=None,
+        find=signal_cosines,
+        kind="float or array of shape (P, P before), optional",
     )
     start_overlaps: Any = parameter(
         "overlaps of the columns with the signals before the first step, beside their random "

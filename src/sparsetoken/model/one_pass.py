@@ -66,6 +66,7 @@ class OnePass:
     decay: Any = same_as(Descent, "decay", default=0.0)
     loss: Any = same_as(Descent, "loss", default="logistic")
     start: Any = same_as(Descent, "start", default=None)
+    signal_cosines: Any = same_as(Descent, "signal_cosines", default=None)
     start_overlaps: Any = same_as(Descent, "start_overlaps", default=0.0)
     start_cosines: Any = same_as(Descent, "start_cosines", default=None)
     start_c: Any = same_as(Descent, "start_c", default=None)
@@ -82,6 +83,7 @@ class OnePass:
             decay=self.decay,
             loss=self.loss,
             start=self.start,
+            signal_cosines=self.signal_cosines,
             start_overlaps=self.start_overlaps,
             start_cosines=self.start_cosines,
             start_c=self.start_c,

@@ -10,9 +10,11 @@ import numpy as np
 from sparsetoken.base.validation import InvalidInput, real
 from sparsetoken.model.architectures.base import Architecture
 from sparsetoken.model.base import Problem, check_problem
+from sparsetoken.model.course import Course, Previous, WithPrevious, places, previous_of
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.network_checks import writers_of
 from sparsetoken.model.one_pass import OnePass, require_descent
+from sparsetoken.model.tokens import symmetric_root
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -48,6 +50,9 @@ class Training(NamedTuple):
     start_c : array of shape (C,)
     times : tuple of float
         Of one pass; () of a descent.
+    previous : Previous, optional
+        The task of a trained start. Of the r directions the first ones are those beside the
+        signals that its signals lie along.
     """
 
     task: Problem
@@ -64,6 +69,14 @@ class Training(NamedTuple):
     start: Float[np.ndarray, "P+r m"]
     start_c: Float[np.ndarray, " C"]
     times: tuple[float, ...] = ()
+    previous: Previous | None = None
+
+    @property
+    def observing(self) -> Training:
+        """The same with the directions of the task before as signals that no token has."""
+        if self.previous is None:
+            return self
+        return self._replace(task=WithPrevious(self.task, len(self.previous.beside)))
 
     @property
     def along(self) -> tuple[str, np.ndarray]:
@@ -123,9 +136,7 @@ def training_of(task: Problem, trained: Descent | OnePass) -> Training:
     network, steps = trained.network, trained.steps
     columns = network.column_names(task.outputs)
     _require_names(columns, task.directions)
-    norms = network.start_norms(task.outputs) if trained.start is None else trained.start
-    norms = of_columns("start", norms, columns)
-    overlaps = overlaps_of(trained.start_overlaps, columns, task.directions)
+    start, start_c, previous = _start_of(task, trained, columns)
     training = Training(
         task=task.for_loss(trained.loss),
         network=network,
@@ -135,16 +146,77 @@ def training_of(task: Problem, trained: Descent | OnePass) -> Training:
         rates_c=_over_steps("rate_c", trained.rate_c, steps),
         momentum=_over_steps("momentum", trained.momentum, steps),
         decay=of_columns("decay", trained.decay, columns),
-        sphere=_of_sphere(
-            trained.sphere, columns, np.hypot(norms, np.linalg.norm(overlaps, axis=1))
-        ),
+        sphere=_of_sphere(trained.sphere, columns, np.linalg.norm(start, axis=0)),
         normalised=_chosen("normalised", trained.normalised, columns),
         batches=trained.batches,
-        start=np.concatenate([overlaps.T, _beside(norms, trained, columns, task.outputs)]),
-        start_c=_further_weights(trained.start_c, network, task.outputs),
+        start=start,
+        start_c=start_c,
+        previous=previous,
     )
     _check(training)
     return training
+
+
+def _start_of(
+    task: Problem, trained: Descent, columns: tuple[str, ...]
+) -> tuple[Float[np.ndarray, "P+r m"], Float[np.ndarray, " C"], Previous | None]:
+    """Return columns and further weights at the start, and the task of a trained one."""
+    network, course = trained.network, trained.start
+    overlaps = overlaps_of(trained.start_overlaps, columns, task.directions)
+    if not isinstance(course, Course):
+        if trained.signal_cosines is not None:
+            raise InvalidInput(
+                "signal_cosines",
+                "None unless weights of the start are trained",
+                trained.signal_cosines,
+            )
+        norms = network.start_norms(task.outputs) if course is None else course
+        beside = _beside(of_columns("start", norms, columns), trained, columns, task.outputs)
+        start_c = _further_weights(trained.start_c, network, task.outputs)
+        return np.concatenate([overlaps.T, beside]), start_c, None
+    previous = previous_of(task, course, trained.signal_cosines)
+    at, at_c = (
+        _places(course, *names)
+        for names in (
+            (course.columns, columns, network),
+            (course.weights, network.weight_names(task.outputs), network),
+        )
+    )
+    if overlaps[at].any():
+        legal = "0 for columns that the start has trained"
+        raise InvalidInput("start_overlaps", legal, overlaps[at].tolist())
+    if trained.start_c is not None:
+        raise InvalidInput(
+            "start_c", "None where weights of the start are trained", trained.start_c
+        )
+    M, Q = np.array(course.overlaps), np.array(course.gram)
+    norms = np.array(network.start_norms(task.outputs))
+    norms[at], overlaps[at] = 0.0, M @ previous.cosines.T
+    along = np.zeros((len(previous.beside) + len(at), len(columns)))
+    # Beside the signals of both tasks no direction differs from others.
+    along[:, at] = np.concatenate([previous.beside @ M.T, symmetric_root(Q - M @ M.T)])
+    start_c = _further_weights(None, network, task.outputs)
+    start_c[at_c] = course.c
+    rows = overlaps.T, along, _beside(norms, trained, columns, task.outputs)
+    return np.concatenate(rows), start_c, previous
+
+
+def _places(
+    course: Course, trained: tuple[str, ...], names: tuple[str, ...], network: Architecture
+) -> list[int]:
+    """Return where trained columns or weights are among others.
+
+    Raises
+    ------
+    InvalidInput
+        If the network is another one, or has not all of them.
+    """
+    found, before = places(trained, names), course.trained.network
+    if type(before) is not type(network) or -1 in found:
+        legal = f"trained weights of a {type(network).__name__} with columns or weights among "
+        got = f"{type(before).__name__} with {', '.join(trained)}"
+        raise InvalidInput("start", f"{legal}{', '.join(names)}", got)
+    return found
 
 
 def _check(training: Training) -> None:

@@ -15,6 +15,8 @@ from sparsetoken.results.status import Status
 _STATUS = "How the computation ended, at each point."
 _NOTES = "Warnings with remedies at each point; `advice` summarises them."
 
+_ORIGIN = "The problem and the training at each point, from which another one may start."
+
 
 @record
 class Solved(Record):
@@ -303,6 +305,12 @@ class NetworkPath(Record):
         "network without attention, and if no bag has a signal. Ties are split equally."
     )
     weights: Weights = quantity("Overlaps, norms and further weights.")
+    _: dataclasses.KW_ONLY
+    previous_task_error: Numbers = quantity(
+        "Test error on the task of a trained start, along the training on another one; None for "
+        "other starts.",
+        default=None,
+    )
 
     @property
     def best_step(self) -> Numbers:
@@ -341,6 +349,7 @@ class Trajectory(NetworkPath):
     replicas: Numbers = quantity("The number of replicas followed.", without=ALONG)
     status: Status = quantity("How each trajectory ended.", objects=True, without=ALONG)
     notes: tuple[str, ...] = quantity(_NOTES, column=None, objects=True, default=(), without=ALONG)
+    origin: Any = quantity(_ORIGIN, column=None, objects=True, default=None, without=ALONG)
 
 
 @record
@@ -387,6 +396,7 @@ class MinimumPrediction(Solved, MinimumOutcome):
     jumps_error: Numbers = quantity("That of `jumps` over scrambles.")
     residual: Numbers = quantity("By which the equations are not solved, at most.")
     iterations: Numbers = quantity("Of all starts and scrambles.")
+    origin: Any = quantity(_ORIGIN, column=None, objects=True, default=None)
     branches: Any = quantity(
         "Distinct solutions of the equations, this one first; a tuple of results at each point.",
         column=None,

@@ -14,15 +14,18 @@ from jaxtyping import Float
 
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer
 from sparsetoken.model.base import Problem, check_problem
+from sparsetoken.model.course import Course, places
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.descent_step import Iterate, gradient_step
+from sparsetoken.model.minimum import Minimum
 from sparsetoken.model.one_pass import OnePass, require_descent
-from sparsetoken.model.tokens import check_dimension
+from sparsetoken.model.tokens import check_dimension, symmetric_root
 from sparsetoken.model.training import Training, training_of
 from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.results import NetworkPath, Simulation, Status, StatusCode, Weights
 from sparsetoken.simulation.descent_data import TokenData
+from sparsetoken.simulation.minimum import MinimumPlan
 from sparsetoken.simulation.network_scores import NewBags, bag_by_bag
 from sparsetoken.simulation.parallel import Trial, simulated
 from sparsetoken.simulation.performance import draws_for
@@ -75,9 +78,7 @@ class DescentPlan:
     @one_thread()
     def run(self, trial: int) -> Trial[NetworkPath]:
         """Run one trial; its seed is a function of the seed and its number."""
-        engine = self.setting.start(self.problem, trial, "descent")
-        assert isinstance(engine, TensorEngine)
-        path = self._path(engine.descent_data(self.training), engine.seed)
+        path = self._path(self.data(trial))
         known, (name, along) = int(np.isfinite(path.weights.norms[:, 0]).sum()), self.training.along
         if known == len(along):
             return Trial(path)
@@ -85,33 +86,102 @@ class DescentPlan:
         remedy = f"{what} Lower the step sizes or momentum."
         return Trial(path, Status(StatusCode.NO_LIMIT, remedy))
 
-    def _path(self, data: TokenData, seed: int) -> NetworkPath:
+    def data(self, trial: int) -> TokenData:
+        """Return the data set of a trial, with the columns that an earlier training has left."""
+        course, depth = self.descent.start, 0
+        while isinstance(course, Course):
+            course, depth = getattr(course.trained, "start", None), depth + 1
+        engine = self.setting.start(self.problem, trial, f"descent {depth}" if depth else "descent")
+        assert isinstance(engine, TensorEngine)
+        if not depth:
+            return engine.descent_data(self.training)
+        return _continued(self.training, self.descent.start, self.setting, trial, engine)
+
+    def end(self, trial: int, position: float | None) -> tuple[TokenData, np.ndarray, np.ndarray]:
+        """Return the data, columns and further weights of a trial at a step or time."""
+        data = self.data(trial)
+        for at, state in zip(self.training.along[1], _states(data), strict=False):
+            if at == position:
+                return data, state.U, state.c
+        return (
+            data,
+            np.full_like(data.start(), math.nan),
+            np.full_like(data.training.start_c, math.nan),
+        )
+
+    def _path(self, data: TokenData) -> NetworkPath:
         """Return the weights of all states, with errors and attention counted on new bags.
 
         So is the loss of one pass, which sees each bag once.
         """
         training, m = self.training, len(self.training.columns)
+        sides = [(data, stream(data.seed, Stream.TEST))]
+        if training.previous is not None:
+            sides += [(_before(data), stream(data.seed, Stream.TEST, 1))]
         count = _new_bags(self.setting.dimension)
-        bags = NewBags(training.task, m, count, stream(seed, Stream.TEST))
+        bags, *bags_before = (NewBags(one.training.task, m, count, rng) for one, rng in sides)
         name, along = training.along
         shape = len(along)
-        counted = np.full((shape, 2), math.nan)
+        counted, before = np.full((shape, 2), math.nan), np.full(shape, math.nan)
         loss = np.full(shape, math.nan)
         overlaps = np.full((shape, m, len(training.task.directions)), math.nan)
         gram = np.full((shape, m, m), math.nan)
         c = np.full((shape, len(training.weights)), math.nan)
-        follow = passed if training.times else followed
-        for t, state in enumerate(follow(data, training)):
+        for t, state in enumerate(_states(data)):
             at = data.moments(state.U)
             loss[t], overlaps[t], gram[t], c[t] = state.loss, at.overlaps, at.gram, state.c
             if self.at is None or t in self.at:
                 counted[t] = bags.counted(training.network, at, state.c)
+                for one in bags_before:
+                    moments = sides[1][0].moments(state.U)
+                    before[t], _ = one.counted(training.network, moments, state.c)
                 if training.times:
                     loss[t], _ = bags.counted(training.network, at, state.c, training.loss)
         steps: dict[str, Any] = {"dims": (name,), "coords": {name: along}}
         names = training.columns, training.weights, training.task.directions
         weights = Weights.of_columns(overlaps, gram, c, *names, **steps)
+        steps |= {"previous_task_error": before} if bags_before else {}
         return NetworkPath(counted[:, 0], loss, counted[:, 1], weights, **steps)
+
+
+def _states(data: TokenData) -> Iterator[DescentState]:
+    """Yield the weights at all steps or times."""
+    training = data.training
+    return (passed if training.times else followed)(data, training)
+
+
+def _before(data: TokenData) -> TokenData:
+    """Return the same with the task and the signals before."""
+    training = data.training
+    assert training.previous is not None
+    assert data.signals_before is not None
+    training = training._replace(task=training.previous.task, previous=None)
+    return dataclasses.replace(data, training=training, signals=data.signals_before)
+
+
+def _continued(
+    training: Training, course: Course, setting: Setting, trial: int, engine: TensorEngine
+) -> TokenData:
+    """Return the data of a training whose columns another one has left after the same trial."""
+    plan = MinimumPlan if isinstance(course.trained, Minimum) else DescentPlan
+    data, trained, c = plan(course.problem, course.trained, setting).end(trial, course.position)
+    assert training.previous is not None
+    cosines, old = training.previous.cosines, data.signals
+    new, before = cosines.shape
+    normals = stream(engine.seed, Stream.SIGNAL).standard_normal((setting.dimension, new))
+    fresh = np.linalg.qr(np.column_stack([old.T, normals]))[0][:, before:]
+    signals = cosines @ old + symmetric_root(np.eye(new) - cosines @ cosines.T) @ fresh.T
+    # Columns that are new start along the signals and directions beside all others.
+    more = training.start[new + before + trained.shape[1] :]
+    normals = stream(engine.seed, Stream.QUERY).standard_normal((setting.dimension, len(more)))
+    known = np.column_stack([signals.T, np.nan_to_num(trained)])
+    axes = np.linalg.qr(np.column_stack([known, normals]))[0][:, known.shape[1] :]
+    U, start_c = signals.T @ training.start[:new] + axes @ more, training.start_c.copy()
+    U[:, places(course.columns, training.columns)] = trained
+    start_c[places(course.weights, training.weights)] = c
+    own = dataclasses.replace(engine, given=signals)
+    begun = own.descent_data(training._replace(start_c=start_c))
+    return dataclasses.replace(begun, trained=U, signals_before=old)
 
 
 def _new_bags(dimension: int) -> int:

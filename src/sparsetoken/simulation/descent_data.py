@@ -28,7 +28,10 @@ class Gradient(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class TokenData:
-    """n samples of real tokens, which `chunks` yields in every step."""
+    """n samples of real tokens, which `chunks` yields in every step.
+
+    Columns may have been trained before; those signals are then known too.
+    """
 
     training: Training
     n: int
@@ -36,9 +39,13 @@ class TokenData:
     signals: Float[np.ndarray, "P d"]
     token_frame: TokenFrame
     seed: int
+    trained: Float[np.ndarray, "d m"] | None = None
+    signals_before: Float[np.ndarray, "P d"] | None = None
 
     def start(self) -> Float[np.ndarray, "d m"]:
         """Return columns along the signals and random directions that are orthogonal to them."""
+        if self.trained is not None:
+            return self.trained
         known, d = self.signals.shape
         along, beside = np.split(self.training.start, [known])
         random = stream(self.seed, Stream.QUERY).standard_normal((d, len(beside)))

@@ -15,6 +15,7 @@ from sparsetoken.base.validation import integer
 from sparsetoken.model.base import Problem, check_problem
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.minimum import (
+    STARTS,
     Minimization,
     Minimum,
     minimization_of,
@@ -47,7 +48,7 @@ class MinimumPlan:
     problem: Problem
     minimum: Minimum
     setting: Setting
-    start: str | Mapping[str, Any]
+    start: str | Mapping[str, Any] = "uninformed"
 
     def __post_init__(self) -> None:
         found = self.found
@@ -90,6 +91,18 @@ class MinimumPlan:
         if not message:
             return Trial(outcome)
         return Trial(outcome, Status(StatusCode.MAX_ITERATIONS, f"L-BFGS ended with: {message}."))
+
+    def end(self, trial: int, _: None) -> tuple[TokenData, np.ndarray, np.ndarray]:
+        """Return data, columns and further weights at the lower end of a trial from two starts."""
+        ends = []
+        for start in STARTS:
+            plan = dataclasses.replace(self, start=start)
+            engine = self.setting.start(self.problem, trial, "minimum")
+            assert isinstance(engine, TensorEngine)
+            data = engine.descent_data(plan.training)
+            ends.append((data, *plan._minimum(data)))
+        data, U, c, *_ = min(ends, key=lambda end: end[3])
+        return data, U, c
 
     def _minimum(self, data: TokenData) -> tuple[np.ndarray, np.ndarray, float, str]:
         """Return the minimum that L-BFGS ends in, its value, and a message if it has none."""

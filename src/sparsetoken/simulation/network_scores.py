@@ -107,8 +107,8 @@ def bag_by_bag(
     """
     rates = training.rates[0] / len(U), training.decay, training.rates_c[0] / len(U)
     static = training.network, training.loss, training.task.outputs
-    later = _bag_by_bag(U, c, X, y, rates, *static)
-    return tuple(np.concatenate([now[None], of]) for now, of in zip((U, c), later, strict=True))
+    later_U, later_c = _bag_by_bag(U, c, X, y, rates, *static)
+    return np.concatenate([U[None], later_U]), np.concatenate([c[None], later_c])
 
 
 @compiled("network", "loss", "outputs")

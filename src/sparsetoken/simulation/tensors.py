@@ -33,16 +33,20 @@ def samples_of(training: Training, dimension: int) -> int:
 class TensorEngine:
     """Draws X chunk by chunk; no more than one chunk of tokens is held, except by a descent.
 
-    Chunks are seeded by their number, so a second pass draws the same data again.
+    Chunks are seeded by their number, so a second pass draws the same data again. Signals may be
+    given.
     """
 
     problem: Problem
     dimension: int
     seed: int
+    given: Float[np.ndarray, "P d"] | None = None
 
     @functools.cached_property
     def signals(self) -> Float[np.ndarray, "P d"]:
         """The hidden signals, orthonormal rows; where tokens are isotropic they are uniform."""
+        if self.given is not None:
+            return self.given
         tokens = self.problem.tokens
         if isinstance(tokens, TokenCovariance):
             return tokens.signals

@@ -16,7 +16,7 @@ from sparsetoken.numerics.backend import compiled
 from sparsetoken.simulation.network_scores import sums_by_columns
 from sparsetoken.theory.dynamics.follow import silent_layers
 from sparsetoken.theory.dynamics.plan import plan_of
-from sparsetoken.theory.dynamics.replica import along_columns
+from sparsetoken.theory.dynamics.replica import along_columns, trajectory
 from sparsetoken.theory.dynamics.samples import Samples, slopes_of
 
 Transformer = st.networks.Transformer
@@ -177,22 +177,27 @@ def test_no_layer_is_silent_by_default(network, reader):
     columns, found = cosines(st.Descent(network))
     written = [j for j, name in enumerate(columns) if name[0] in "Ov"]
     np.testing.assert_allclose((found[written, columns.index(reader)] ** 2).sum(), 0.25)
-    assert silent_layers(plan_of(SPARSE, st.Descent(network, steps=1))) == ()
+    assert notes_on_layers(SPARSE, st.Descent(network, steps=1)) == ()
+
+
+def notes_on_layers(task, descent):
+    plan = plan_of(task, descent)
+    return silent_layers(plan.training, lambda _: trajectory(plan, 0, (0,)))
 
 
 @pytest.mark.slow
 def test_layers_that_are_read_have_no_note():
     both = {**dict.fromkeys("QKVw", 0.0), "O": {"mark": 0.3}, "q": {"mark": 0.3}}
     descent = st.Descent(Transformer(2), steps=1, start_cosines={}, start_overlaps=both)
-    assert silent_layers(plan_of(LOOKUP, descent)) == ()
-    assert silent_layers(plan_of(LOOKUP, st.Descent())) == ()
-    (note,) = silent_layers(plan_of(LOOKUP, st.Descent(OWN, steps=1)))
+    assert notes_on_layers(LOOKUP, descent) == ()
+    assert notes_on_layers(LOOKUP, st.Descent()) == ()
+    (note,) = notes_on_layers(LOOKUP, st.Descent(OWN, steps=1))
     assert "along o is" in note
 
 
 def test_silent_layers_are_named():
     descent = st.Descent(Transformer(3), steps=1, rates=0.1, start_cosines={("O2", "q"): 0.5})
-    (note,) = silent_layers(plan_of(LOOKUP, descent))
+    (note,) = notes_on_layers(LOOKUP, descent)
     assert "along O1 is read by no column" in note
     assert "{('O1', 'q'): 0.5}" in note
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import os
@@ -12,6 +13,7 @@ import numpy as np
 
 from sparsetoken.base.validation import integer, real
 from sparsetoken.model.base import Problem
+from sparsetoken.model.course import WithPrevious
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.one_pass import OnePass, require_descent
 from sparsetoken.model.values import broadcast
@@ -134,7 +136,8 @@ def descend(
         what="trajectories",
         progress=progress,
     )
-    return stacked(rows, grid)
+    points = zip(rows, grid.points, strict=True)
+    return stacked([dataclasses.replace(row, origin=point) for row, point in points], grid)
 
 
 def _trajectories(
@@ -181,16 +184,19 @@ def _path(
     training = trajectory.training
     name, along = training.along
     shape: dict[str, Any] = {"dims": (name,), "coords": {name: along}}
+    task = training.task.task if isinstance(training.task, WithPrevious) else training.task
+    own = slice(len(task.directions))
     weights = Weights(
-        put(lambda states: states.overlaps),
-        put(lambda states: cosines_of(states.overlaps, states.gram)),
+        put(lambda states: states.overlaps[..., own]),
+        put(lambda states: cosines_of(states.overlaps[..., own], states.gram)),
         put(lambda states: norms_of(states.gram)),
         put(lambda states: states.gram),
         put(lambda states: states.c),
         training.columns,
         training.weights,
-        training.task.directions,
+        task.directions,
         **shape,
     )
-    test_error, attended, loss = (_to_all_steps(trajectory, x) for x in (*outcome, loss))
-    return NetworkPath(test_error, loss, attended, weights, **shape)
+    test_error, attended, before, loss = (_to_all_steps(trajectory, x) for x in (*outcome, loss))
+    previous = None if training.previous is None else before
+    return NetworkPath(test_error, loss, attended, weights, previous_task_error=previous, **shape)

@@ -18,7 +18,7 @@ from sparsetoken.model.training import Training
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.accuracy import Accuracy, allowed_error
-from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
+from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, covariances, network_outcome
 from sparsetoken.theory.dynamics.plan import ATOMS, ReplicaPlan, atoms_of, plan_of
 from sparsetoken.theory.dynamics.replica import Replica, States, grouped, run_replica, trajectory
 from sparsetoken.theory.query.directions import LEAST_DIRECTIONS
@@ -148,11 +148,26 @@ def _followed(
     return dataclasses.replace(trajectory, status=status)
 
 
+def outcome_of(training: Training, states: States, scramble: int = 0) -> NetworkOutcome:
+    """Return the outcome of states on new bags, of the task before too if there is one.
+
+    Equation: previous-task.
+    """
+    network, previous = training.network, training.previous
+    own = network_outcome(network, training.task, *states.weights, scramble)
+    if previous is None:
+        return own
+    overlaps = previous.overlaps(states.overlaps)
+    grams = covariances(previous.task, overlaps, states.gram)
+    before = network_outcome(network, previous.task, overlaps, grams, states.c, scramble)
+    return own._replace(previous=before.test_error)
+
+
 def group_outcomes(training: Training, groups: States) -> NetworkOutcome:
     """Return the outcomes of groups of replicas, all on the same nodes."""
     count, known = groups.loss.shape
     flat = groups.each(lambda x: x.reshape(count * known, *x.shape[2:]))
-    outcome = network_outcome(training.network, training.task, *flat.weights)
+    outcome = outcome_of(training, flat)
     return outcome.each(lambda x: x.reshape(count, known))
 
 
@@ -166,9 +181,7 @@ def outcome_on_nodes(
     scrambles: list[NetworkOutcome] = []
     while True:
         numbers = range(len(scrambles), max(2 * len(scrambles), SCRAMBLES))
-        scrambles += [
-            network_outcome(training.network, training.task, *states.weights, i) for i in numbers
-        ]
+        scrambles += [outcome_of(training, states, i) for i in numbers]
         outcomes = NetworkOutcome(*map(np.array, zip(*scrambles, strict=True)))
         errors = outcomes.test_error
         excess = accuracy_of(training, errors.mean(axis=0), stated_error(errors), tolerance).excess

@@ -25,11 +25,12 @@ from sparsetoken.theory.dynamics.follow import (
     FollowedDescent,
     accuracy_of,
     group_outcomes,
+    outcome_of,
     outcome_on_nodes,
     silent_layers,
     status_of,
 )
-from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, network_outcome
+from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, covariances
 from sparsetoken.theory.dynamics.replica import States
 from sparsetoken.theory.laws.task import Nodes, nodes_of
 from sparsetoken.work import map_points
@@ -72,7 +73,7 @@ def pass_of(task: Problem, trained: OnePass) -> Training:
     InvalidInput
         If it does not fit the task, or the tokens are not isotropic.
     """
-    training = training_of(task, trained)
+    training = training_of(task, trained).observing
     if training.task.tokens.dimension is not None:
         remedy = "Or simulate: sparsetoken.simulation.descend takes any tokens."
         raise InvalidInput("tokens of one pass", "isotropic", training.task.tokens, remedy)
@@ -85,45 +86,47 @@ def follow_pass(
     """Return one pass, from as many scrambles as a tolerance needs, or from a given number."""
     training = pass_of(task, trained)
 
-    solver = [_course(training, 0, rtol, _FEW) for rtol in (_RTOL, _RTOL / 10)]
+    solver = [_solution(training, 0, rtol, _FEW) for rtol in (_RTOL, _RTOL / 10)]
     known = min(len(one.states.loss) for one in solver)
     as_far = training._replace(times=training.times[:known])
 
-    def run(numbers: Sequence[int]) -> list[_Course]:
-        return [_course(as_far, number) for number in numbers]
+    def run(numbers: Sequence[int]) -> list[_Solution]:
+        return [_solution(as_far, number) for number in numbers]
 
     def few(other: Training) -> States:
-        return _course(other, 0, size=_FEW).states
+        return _solution(other, 0, size=_FEW).states
 
     notes = silent_layers(as_far, few)
-    courses: list[_Course] = []
+    solutions: list[_Solution] = []
     wanted = count or _FIRST
     while True:
-        numbers = range(len(courses), wanted)
-        courses += map_points(run, numbers, call=[], workers=workers, what="replicas")
-        found = _together(training, courses, solver, tolerance)
+        numbers = range(len(solutions), wanted)
+        solutions += map_points(run, numbers, call=[], workers=workers, what="replicas")
+        found = _together(training, solutions, solver, tolerance)
         wanted, errors = min(2 * wanted, _MOST), found.outcome_error.test_error
         enough = accuracy_of(training, found.outcome.test_error, errors, tolerance).enough
-        if count is not None or enough or len(courses) == wanted:
+        if count is not None or enough or len(solutions) == wanted:
             return dataclasses.replace(found, notes=notes)
 
 
 def _together(
-    training: Training, courses: Sequence[_Course], solver: Sequence[_Course], tolerance: float
+    training: Training,
+    solutions: Sequence[_Solution],
+    solver: Sequence[_Solution],
+    tolerance: float,
 ) -> FollowedPass:
     """Return what solutions on different bags tell together, as far as all of them go."""
-    known = min(len(one.states.loss) for one in (*courses, *solver))
-    parts = zip(*(one.states for one in (*courses, *solver)), strict=True)
+    known = min(len(one.states.loss) for one in (*solutions, *solver))
+    parts = zip(*(one.states for one in (*solutions, *solver)), strict=True)
     every = States(*(np.stack([x[:known] for x in part]) for part in parts))
-    groups, last = every.each(lambda x: x[:-2]), (every.each(lambda x, i=i: x[i]) for i in (-2, -1))
+    groups = every.each(lambda x: x[:-2])
     states = groups.each(lambda x: x.mean(axis=0))
     on_nodes = outcome_on_nodes(training, states, tolerance)
-    rough, fine = (
-        (one, network_outcome(training.network, training.task, *one.weights)) for one in last
-    )
+    pair = every.each(lambda x: x[-2]), every.each(lambda x: x[-1])
+    rough, fine = ((one, outcome_of(training, one)) for one in pair)
     found = FollowedPass(
         training=training,
-        replicas=len(courses),
+        replicas=len(solutions),
         states=states,
         groups=groups,
         outcome=on_nodes.each(lambda x: x.mean(axis=0)),
@@ -133,7 +136,7 @@ def _together(
         solver=rough,
         finer=fine,
     )
-    if any(one.stiff for one in (*courses, *solver)):
+    if any(one.stiff for one in (*solutions, *solver)):
         what = f"The equations are stiff: the solver took {_EVALUATIONS} evaluations."
         status = Status(StatusCode.MAX_ITERATIONS, f"{what} Lower the step sizes or decay.")
     else:
@@ -141,14 +144,16 @@ def _together(
     return dataclasses.replace(found, status=status)
 
 
-class _Course(NamedTuple):
+class _Solution(NamedTuple):
     """The states at all times, or before weights diverge or the solver takes too long."""
 
     states: States
     stiff: bool
 
 
-def _course(training: Training, scramble: int, rtol: float = _RTOL, size: int = _SIZE) -> _Course:
+def _solution(
+    training: Training, scramble: int, rtol: float = _RTOL, size: int = _SIZE
+) -> _Solution:
     """Return the solution on the bags of a scramble.
 
     Means over bags are in float32, whose rounding is far below what scrambles differ by.
@@ -173,7 +178,7 @@ def _course(training: Training, scramble: int, rtol: float = _RTOL, size: int = 
             between = solver.dense_output()
             found += [start.like(between(t)) for t in times[len(found) :] if t <= solver.t]
     states = zip(*(_state(training, nodes, one) for one in found), strict=True)
-    return _Course(States(*map(np.array, states)), stiff and len(found) < len(times))
+    return _Solution(States(*map(np.array, states)), stiff and len(found) < len(times))
 
 
 class _Weights(NamedTuple):
@@ -259,9 +264,7 @@ def _slopes(
 
 def _state(training: Training, nodes: Nodes, now: _Weights) -> States:
     """Return a state of a trajectory, in which the noise has the covariance of the columns."""
-    loss, own = _slopes_at(training, nodes, now).loss, now.M.shape[1]
-    within = now.Q
-    if training.task.sees_noise:
-        within = np.block([[np.eye(own), now.M.T], [now.M, now.Q]])
+    loss = _slopes_at(training, nodes, now).loss
+    _, (within,) = covariances(training.task, now.M[None], now.Q[None])
     none = np.zeros_like(within), now.c, np.zeros(len(now.Q))
     return States(np.array(loss), now.M, now.Q, within, *none)

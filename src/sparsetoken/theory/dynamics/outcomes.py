@@ -26,10 +26,14 @@ _SINGULAR = 1e-12  # a column with a smaller share of new variance brings none
 
 
 class NetworkOutcome(NamedTuple):
-    """Test errors, and fractions of bags whose most attended token is informative, by state."""
+    """Test errors, and fractions of bags whose most attended token is informative, by state.
+
+    The last are test errors on the task of a trained start, nan without one.
+    """
 
     test_error: np.ndarray
     attended: np.ndarray
+    previous: np.ndarray
 
     def each(self, function: Callable[[np.ndarray], np.ndarray]) -> NetworkOutcome:
         """Return a function of each array."""
@@ -91,7 +95,18 @@ def network_outcome(
         rows = [root[some][:, own:] for root in roots]
         at = (overlaps[some][:, order], rows, c[some], gram[some])
         parts.append(_outcomes(at, nodes, network, task, tuple(order), drawn))
-    return NetworkOutcome(*(np.concatenate(x)[:count] for x in zip(*parts, strict=True)))
+    error, attended = (np.concatenate(x)[:count] for x in zip(*parts, strict=True))
+    return NetworkOutcome(error, attended, np.full(count, math.nan))
+
+
+def covariances(
+    task: Problem, overlaps: Float[np.ndarray, "n m P"], gram: Float[np.ndarray, "n m m"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return U^T U and the covariance of isotropic noise, along xi too where targets see it."""
+    if not task.sees_noise:
+        return gram, gram
+    own = np.broadcast_to(np.eye(overlaps.shape[2]), (len(gram), *[overlaps.shape[2]] * 2))
+    return gram, np.block([[own, overlaps.swapaxes(1, 2)], [overlaps, gram]])
 
 
 def _triangular(S: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:

@@ -79,7 +79,7 @@ def plan_of(task: Problem, trained: Descent) -> ReplicaPlan:
         If the descent does not fit the task, or a replica takes too much memory or has too few
         samples for the batches.
     """
-    training = training_of(task, trained)
+    training = training_of(task, trained).observing
     task, spectrum = training.task, atoms_of(training.task)
     entries, kinds = task.length + spectrum.has_effect, len(task.rates)
     first, more = len(training.start), len(task.directions) - 1

@@ -106,7 +106,8 @@ def minimize(
         what="minima",
         progress=progress,
     )
-    return stacked(rows, grid)
+    each = zip(rows, grid.points, strict=True)
+    return stacked([dataclasses.replace(row, origin=point) for row, point in each], grid)
 
 
 def _of_all_loads(point: tuple[Any, ...]) -> tuple[Problem, Minimum]:
