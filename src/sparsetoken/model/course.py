@@ -76,10 +76,9 @@ def course_of(given: Any) -> Course:
     position = next(
         (float(given.coords[name]) for name in ("step", "time") if name in given.coords), None
     )
-    rows = (tuple(map(tuple, values.tolist())) for values in (at.overlaps, at.gram))
-    return Course(
-        problem, trained, position, at.names, at.weight_names, *rows, tuple(at.c.tolist())
-    )
+    overlaps, gram = (tuple(map(tuple, x.tolist())) for x in (at.overlaps, at.gram))
+    names, c = (at.names, at.weight_names), tuple(at.c.tolist())
+    return Course(problem, trained, position, *names, overlaps, gram, c)
 
 
 def places(trained: tuple[str, ...], names: tuple[str, ...]) -> list[int]:

@@ -92,7 +92,7 @@ class MinimumPlan:
             return Trial(outcome)
         return Trial(outcome, Status(StatusCode.MAX_ITERATIONS, f"L-BFGS ended with: {message}."))
 
-    def end(self, trial: int, _: None) -> tuple[TokenData, np.ndarray, np.ndarray]:
+    def end(self, trial: int, _: float | None) -> tuple[TokenData, np.ndarray, np.ndarray]:
         """Return data, columns and further weights at the lower end of a trial from two starts."""
         ends = []
         for start in STARTS:
@@ -101,8 +101,7 @@ class MinimumPlan:
             assert isinstance(engine, TensorEngine)
             data = engine.descent_data(plan.training)
             ends.append((data, *plan._minimum(data)))
-        data, U, c, *_ = min(ends, key=lambda end: end[3])
-        return data, U, c
+        return min(ends, key=lambda end: end[3])[:3]
 
     def _minimum(self, data: TokenData) -> tuple[np.ndarray, np.ndarray, float, str]:
         """Return the minimum that L-BFGS ends in, its value, and a message if it has none."""

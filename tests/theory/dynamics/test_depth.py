@@ -182,7 +182,7 @@ def test_no_layer_is_silent_by_default(network, reader):
 
 def notes_on_layers(task, descent):
     plan = plan_of(task, descent)
-    return silent_layers(plan.training, lambda _: trajectory(plan, 0, (0,)))
+    return silent_layers(plan.training, lambda: trajectory(plan, 0, (0,)))
 
 
 @pytest.mark.slow

@@ -70,7 +70,12 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+SLOW = {"softmax", "an order"}  # the others say as much
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in SETTINGS]
+)
 def test_simulations(name):
     """At d = 150 with 12 trials; terms of order 1/d are below two of their standard errors."""
     task, one_pass = SETTINGS[name]

@@ -116,7 +116,9 @@ CHAINS = {
 }
 
 
-@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * ("head" in n)) for n in CHAINS]
+)
 def test_simulations(name):
     """At d = 150 with 12 trials; terms of order 1/d are below two of their standard errors."""
     first, task, descent = CHAINS[name]()

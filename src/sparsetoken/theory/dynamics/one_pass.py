@@ -93,10 +93,7 @@ def follow_pass(
     def run(numbers: Sequence[int]) -> list[_Solution]:
         return [_solution(as_far, number) for number in numbers]
 
-    def few(other: Training) -> States:
-        return _solution(other, 0, size=_FEW).states
-
-    notes = silent_layers(as_far, few)
+    notes = silent_layers(as_far, lambda: solver[0].states)
     solutions: list[_Solution] = []
     wanted = count or _FIRST
     while True:
