@@ -46,10 +46,10 @@ print(f"With 8 d bags: {with_one:.3f} in one pass, {with_many:.3f} in 12 steps")
 # is found after a time that grows as log d.
 
 
-def draw(n, rng):
-    coefficients = np.zeros((n, 4, 1))
-    label = rng.random(n) < 0.5
-    coefficients[:, 0, 0] = label * rng.choice([-3.0, 3.0], n)
+def draw(u):
+    coefficients = np.zeros((len(u), 4, 1))
+    label = u[:, 0] < 0.5
+    coefficients[:, 0, 0] = label * np.where(u[:, 1] < 0.5, -3.0, 3.0)
     return {"coefficients": coefficients, "label": np.where(label, 1, -1)}
 
 
@@ -57,7 +57,7 @@ def target(latent, Z):
     return latent["label"]
 
 
-either = st.Task(4, 1, draw, target, metric="error")
+either = st.Task(4, 1, draw, target, metric="error", uniforms=2)
 network = st.networks.Elementwise("linear")
 later = np.linspace(0, 12, 61)
 dimensions = [100, 300, 900]
@@ -94,7 +94,8 @@ print(
 # %%
 # **What pre-training saves, and what fine-tuning forgets.** Attention is trained
 # on a task with 3 d bags, then on one whose signal has the cosine rho with that
-# of the first.
+# of the first. If the signals are orthogonal, the new task needs more bags than
+# from scratch.
 
 settings = {"steps": 8, "rates": {"q": 4.0, "w": 1.0}}
 first = st.descend(
@@ -139,6 +140,7 @@ axes[0, 0].plot(
 axes[0, 0].set(xlabel="bags per dimension", ylabel="test error")
 axes[0, 1].plot(dimensions, leave, label="theory")
 axes[0, 1].plot(dimensions, leave_tensors, ".", color="C0", alpha=0.5)
+axes[0, 1].plot([], [], ".", color="C0", label="trials of tensors")
 axes[0, 1].set(xscale="log", xlabel="dimension d", ylabel="time of escape")
 axes[1, 0].plot(few, scratch.test_error.min(axis=1), "k--", label="from scratch")
 for rho, path in tuned.items():
@@ -152,5 +154,7 @@ axes[1, 0].set(
 axes[1, 1].set(
     xlabel="steps on the second task", ylabel="test error on the first"
 )
+axes[1, 0].set_xticks(few, few)
+axes[1, 0].minorticks_off()
 for ax in axes.flat:
     ax.legend()
