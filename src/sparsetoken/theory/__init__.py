@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from sparsetoken.theory.laws.feature_law import FeatureLaw
 from sparsetoken.theory.predict import predict, predict_readouts
-from sparsetoken.theory.query import align, sign_margin, small_step_margin
+from sparsetoken.theory.query import align, growing_length_cosine, sign_margin, small_step_margin
 from sparsetoken.theory.separability.capacity import capacity
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __all__ = [
     "align",
     "capacity",
     "descend",
+    "growing_length_cosine",
     "minimize",
     "predict",
     "predict_readouts",
