@@ -55,7 +55,8 @@ errors = {
 
 # %%
 # Directions of high variance bias the query; whiten the tokens first.
-# A shared shift moves the mean token; the softmax is invariant to it.
+# A shared shift moves the mean token, and with it all that attention reads out,
+# though not its weights.
 
 fig, ax = plt.subplots(layout="constrained")
 place = np.arange(len(kinds))

@@ -17,6 +17,7 @@ from sparsetoken.model import networks
 from sparsetoken.model.models import (
     MODELS,
     Attention,
+    CentredAttention,
     Elementwise,
     HardAttention,
     Model,
@@ -86,6 +87,7 @@ CASES = [
     Case(Elementwise(Query(0.7, 1.0)), (6, 2, 3.0, 0.4), "square", 0.1, 2.0),
     Case(Elementwise(Query(0.9, 1.0), "relu"), (6, 1, 3.0, 0.5), "logistic", 0.05, 2.0),
     Case(Elementwise(STEPS, "tanh"), (4, 2, 3.0, 0.6), "hinge", 0.1, 1.5),
+    Case(CentredAttention(Query(0.8, 1.0)), (5, 1, 3.0, 0.4), "logistic", 0.05, 2.0),
     Case(Pooled(), (4, 1, 4.0, 0.3), "logistic", 0.05, 2.0),
     Case(Vectorized(), (3, 1, 4.0, 0.4), "square", 0.2, 4.0),
     Case(TopTwo(Query(0.8, 1.0)), (6, 2, 3.0, 0.4), "logistic", 0.05, 2.0),
@@ -98,6 +100,7 @@ COVARIANCES = [
     Case(GIVEN, (6, 1, 3.0, 0.4), "logistic", 0.05, 1.0, 0.0),
     Case(Attention(STEPS), (5, 2, 3.0, 0.5), "logistic", 0.05, 1.5, 0.2),
     Case(HardAttention(Query(0.8, 1.0)), (6, 1, 3.0, 0.4), "squared_hinge", 0.05, 2.0, 0.2),
+    Case(CentredAttention(Query(0.8, 1.5)), (6, 1, 3.0, 0.4), "square", 0.05, 2.0, 0.2),
     Case(Elementwise(Query(0.8, 1.0)), (6, 2, 3.0, 0.4), "square", 0.05, 2.0, 0.0),
     Case(Vectorized(), (3, 1, 4.0, 0.4), "square", 0.2, 4.0, 0.2),
 ]
@@ -252,7 +255,7 @@ def test_the_engines_have_one_law(case):
 @pytest.mark.usefixtures("_few_draws")
 def test_weights_that_do_not_see_what_samples_share_are_told_apart(monkeypatch):
     seen = outcomes(SEEING, "tensors", 24)
-    monkeypatch.setattr(networks.Elementwise, "sees_mean", False)
+    monkeypatch.setattr(networks.Elementwise, "total", 1.0)
     assert not same_law(outcomes(SEEING, "reduced", 24), seen)
 
 
@@ -305,7 +308,11 @@ def test_queries_of_two_steps_among_tokens_of_a_covariance(engine):
 
 
 @cases(
-    [c for c in [*CASES, COVARIANCES[0], COVARIANCES[2]] if not isinstance(c.model, Elementwise)],
+    [
+        case
+        for case in [*CASES, COVARIANCES[0], COVARIANCES[2]]
+        if case.model.network is None or case.model.network.total  # the others have no limit
+    ],
     slow=[
         "attention-hinge-None-0.05",
         "attention-square-None-0.1",

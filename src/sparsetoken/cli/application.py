@@ -18,9 +18,9 @@ from sparsetoken.cli.commands import BAGS, COMMANDS, GROUPS
 HELP = (
     "Attention on a few informative tokens among many.  Exact predictions in the proportional "
     "limit, and the same experiments at finite dimension. Models: attention, pooled, vectorized, "
-    "elementwise, hard_attention. Messages use the names of Python: alpha1 is --alpha1. Exit "
-    "codes: 0 converged, 1 not converged, failed or an unwritable file, 2 bad input, 130 "
-    "interrupted."
+    "elementwise, hard_attention, centred_attention. Messages use the names of Python: alpha1 is "
+    "--alpha1. Exit codes: 0 converged, 1 not converged, failed or an unwritable file, 2 bad "
+    "input, 130 interrupted."
 )
 
 

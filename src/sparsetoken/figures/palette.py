@@ -25,6 +25,7 @@ COLOURS = {
     "vectorized": GREEN,
     "elementwise": PURPLE,
     "hard_attention": VERMILION,
+    "centred_attention": WINE,
     "bayes": "#666666",
     "oracle": BLACK,
     "cosine": BLUE,

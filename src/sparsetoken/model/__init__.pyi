@@ -6,6 +6,7 @@ from .descent import Descent as Descent
 from .minimum import Minimum as Minimum
 from .models import MODELS as MODELS
 from .models import Attention as Attention
+from .models import CentredAttention as CentredAttention
 from .models import Elementwise as Elementwise
 from .models import HardAttention as HardAttention
 from .models import Model as Model

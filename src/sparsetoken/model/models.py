@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MODELS",
     "Attention",
+    "CentredAttention",
     "Elementwise",
     "HardAttention",
     "Model",
@@ -199,6 +200,33 @@ class Attention(QueriedModel):
 
 
 @value
+class CentredAttention(QueriedModel):
+    """Softmax attention less the mean token, <w, X^T (softmax(beta X q) - 1/L)> + b.
+
+    What all tokens of a sample share, as slides of one patient do, moves no score. Without it the
+    mean token has noise of its own, which attention alone does not add. `TwoSteps` are those of
+    softmax attention.
+
+    See Also
+    --------
+    sparsetoken.Attention : Softmax attention.
+    sparsetoken.TokenCovariance : Tokens that share an effect, `between`.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
+    >>> model = st.model.CentredAttention(st.Query(cosine=0.9, sharpness=2.0))
+    >>> print(f"{st.predict(problem, model, readout).test_error:.3f}")
+    0.066
+    """
+
+    name: ClassVar[str] = "centred_attention"
+    network = networks.CentredSoftmax()
+
+
+@value
 class HardAttention(QueriedModel):
     """Attention to the one token with the largest score, softmax at infinite sharpness.
 
@@ -255,7 +283,8 @@ class Elementwise(QueriedModel):
 
 
 MODELS: dict[str, type[Model]] = {
-    kind.name: kind for kind in (Attention, Pooled, Vectorized, Elementwise, HardAttention)
+    kind.name: kind
+    for kind in (Attention, Pooled, Vectorized, Elementwise, HardAttention, CentredAttention)
 }
 """The models of the package by name."""
 

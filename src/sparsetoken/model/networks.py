@@ -7,6 +7,7 @@ Descent trains the columns of U and c.
 
 from sparsetoken.model.architectures.base import Architecture
 from sparsetoken.model.architectures.networks import (
+    CentredSoftmax,
     DeepSets,
     Elementwise,
     Gated,
@@ -20,6 +21,7 @@ from sparsetoken.model.models import Pooled
 
 __all__ = [
     "Architecture",
+    "CentredSoftmax",
     "DeepSets",
     "Elementwise",
     "Gated",

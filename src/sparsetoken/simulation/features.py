@@ -223,7 +223,7 @@ class QueriedSampler(FeatureSampler):
         g = rng.standard_normal((len(positive), L))
         t, zeta = g.copy(), None
         t[:, :R] += theta * trained.projected * positive[:, None]
-        if self.model.network.sees_mean and trained.effect_width > 0:
+        if self.model.network.total is None and trained.effect_width > 0:
             zeta = rng.standard_normal(len(positive))
             t += trained.effect_width * zeta[:, None]
         t *= self.sharpness(trained.query)

@@ -12,6 +12,8 @@ from scipy import optimize
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.architectures.weights import softmax_weights
+from sparsetoken.model.networks import Softmax
 from sparsetoken.theory import (
     oracle,
     sign_margin,
@@ -182,6 +184,29 @@ def test_another_test_problem():
             st.predict(problem, model, test_problem=dataclasses.replace(problem, tokens=ONE))
 
 
+class Half(Softmax):
+    total = 0.5
+
+    def weights(self, scores):
+        return softmax_weights(scores) / 2
+
+
+class HalfAttention(st.model.QueriedModel):
+    name, network = "half", Half()
+
+
+def test_what_samples_share_moves_a_feature_by_the_sum_of_the_weights():
+    problem = st.SparseTokenProblem(5, 1, 4.0, tokens=TOKENS)
+    # A readout of half the feature is twice as large, and penalised four times as much.
+    four, readout = (st.Readout("square", ridge=ridge, alpha1=2.0) for ridge in (0.4, 0.1))
+    expected = st.predict(problem, st.Attention(QUERY), four)
+    found = st.predict(problem, HalfAttention(QUERY), readout)
+    assert found.test_error == pytest.approx(expected.test_error, rel=1e-9)
+    centred = st.model.CentredAttention(QUERY)
+    without = st.predict(dataclasses.replace(problem, tokens=ONE), centred, readout)
+    assert st.predict(problem, centred, readout) == without
+
+
 def test_beside_a_shared_effect_only_linear_models_have_a_capacity():
     problem, query = st.SparseTokenProblem(5, 1, 4.0, tokens=TOKENS), st.Query(0.8, 1.0)
     for model in (st.Attention(query), st.model.HardAttention(query), st.Elementwise(query)):
@@ -189,7 +214,7 @@ def test_beside_a_shared_effect_only_linear_models_have_a_capacity():
         assert found.status == "no_limit"
         assert "st.simulation.is_separable" in found.status.remedy
         assert np.isnan([found.capacity, found.numerical_error]).all()
-        if model.network.sees_mean:
+        if model.network.total is None:
             continue
         hinge = st.predict(problem, model, st.Readout("hinge", ridge=0.0), tolerance=1e-2)
         assert hinge.status == "no_limit"

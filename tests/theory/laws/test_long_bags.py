@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.model.models import Attention, Elementwise, Pooled
+from sparsetoken.model.models import Attention, CentredAttention, Elementwise, Pooled
 from sparsetoken.model.networks import QueryNetwork
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout
@@ -104,6 +104,7 @@ def test_third_cumulants_are_those_of_single_tokens():
     [
         pytest.param(Attention(Query(0.9, 0.2)), 1, marks=pytest.mark.slow),
         (Attention(Query(0.9, 1.0)), 150),
+        (CentredAttention(Query(0.8, 1.5)), 3),
         pytest.param(Attention(Query(-0.5, 10.0)), 1, marks=pytest.mark.slow),
         pytest.param(Elementwise(Query(0.8, 1.0), "erf"), 1, marks=pytest.mark.slow),
         (Elementwise(Query(-0.8, 1.0), "relu"), 140),
@@ -139,7 +140,7 @@ def test_constant_weights_are_pooling():
 
 
 class AbsoluteScores(QueryNetwork):
-    sees_mean = True
+    total = None
 
     def weights(self, scores):
         return np.abs(scores)

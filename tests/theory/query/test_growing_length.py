@@ -1,6 +1,6 @@
 """The query where the length grows with the dimension.
 
-Equation: growing-length-alignment.
+Equations: growing-length-alignment.
 """
 
 import dataclasses

@@ -55,8 +55,9 @@ class QueryNetwork(WeightedSum):
     Attributes
     ----------
     beta : float
-    sees_mean : bool
-        Whether the weights depend on a shift of all scores; if not, they add up to 1.
+    total : float or None
+        What the weights add up to in every bag, if it is one number; they then depend on no shift
+        of all scores. Else None.
 
     See Also
     --------
@@ -71,7 +72,7 @@ class QueryNetwork(WeightedSum):
     """
 
     beta: float = 1.0
-    sees_mean: ClassVar[bool] = False
+    total: ClassVar[float | None] = 1.0
 
     @abc.abstractmethod
     def weights(self, scores: Any) -> Any:
@@ -80,9 +81,10 @@ class QueryNetwork(WeightedSum):
     def token_weights(self, length: int) -> Callable[[Any, Any], Any] | None:
         """Return the weights of tokens by themselves, None where they depend on other tokens.
 
-        They are a function of scores and the score of another token. Where `sees_mean` is false,
-        they are relative to that token, and weights are these over their sum. With it the many
-        small tokens of long samples need not be drawn one by one.
+        They are a function of scores and the score of another token. Where there is a `total`,
+        they are relative to that token, and weights are these over their sum, plus what all need
+        to reach the total. With it the many small tokens of long samples need not be drawn one by
+        one.
         """
         return None
 
@@ -139,6 +141,32 @@ class Softmax(QueryNetwork):
 
 
 @value
+class CentredSoftmax(Softmax):
+    """Softmax attention less the mean of the tokens, sum_h (softmax(beta H_qh) - 1/L) . H_wh + b.
+
+    Its weights add up to 0: what all tokens of a bag share moves no score. Columns and further
+    weights are those of `Softmax`. At q = 0 all weights are 0, so that no descent starts there.
+
+    See Also
+    --------
+    Softmax : Softmax attention with one or several queries.
+    sparsetoken.model.CentredAttention : The model of the theory with four stages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsetoken as st
+    >>> st.networks.CentredSoftmax().weights(np.array([0.0, 0.0])).tolist()
+    [0.0, 0.0]
+    """
+
+    total = 0.0
+
+    def weights(self, scores: Any) -> Any:
+        return softmax_weights(scores) - 1 / scores.shape[-1]
+
+
+@value
 class Hardmax(QueryNetwork):
     """All weight on the token with the largest score."""
 
@@ -169,7 +197,7 @@ class Elementwise(QueryNetwork):
     activation: str = activation_parameter()
     beta: float = _temperature()
 
-    sees_mean: ClassVar[bool] = True
+    total = None
 
     @property
     def trainable(self) -> bool:

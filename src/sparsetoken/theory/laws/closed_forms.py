@@ -22,7 +22,7 @@ def equal_weights(features: TokenFeatures) -> FeatureLaw | None:
     """
     problem, query = features.problem, features.query
     _, theta, R, L = problem.letters
-    if query.sharpness > 0 and (L > 1 or features.network.sees_mean):
+    if query.sharpness > 0 and (L > 1 or features.network.total is None):
         return None
     weights = features.weights(np.zeros((1, L)))
     if np.ptp(weights) > 0:

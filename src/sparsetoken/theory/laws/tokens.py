@@ -37,8 +37,8 @@ class TokenFeatures:
     """The map from the isotropic tokens of a sample to its feature, for a model with a query.
 
     With weights a of the tokens, A is their sum over tokens with a signal and B that of a g. Where
-    the weights do not see a shift of all projections, the mean of g, N(0, 1/L), is integrated
-    exactly.
+    the weights have a total and see no shift of all projections, the mean of g, N(0, 1/L), is
+    integrated exactly.
     """
 
     problem: SparseTokenProblem
@@ -69,7 +69,8 @@ class TokenFeatures:
     @property
     def covariance(self) -> np.ndarray:
         """The covariance of the part of (a_1, a_2) that is independent of the nodes."""
-        return np.diag([0.0 if self.network.sees_mean else 1 / self.problem.length, 0.0])
+        total = self.network.total or 0.0
+        return np.diag([total**2 / self.problem.length, 0.0])
 
     def weights(self, projections: np.ndarray) -> np.ndarray:
         """Return the weights of tokens with projections of shape (nodes, L)."""
@@ -88,8 +89,8 @@ class TokenFeatures:
             tokens[:, :informative] += self._shift
             w = self.weights(tokens)
             A, B = w[:, :informative].sum(axis=1), np.einsum("nl,nl->n", w, g)
-            if not self.network.sees_mean:
-                B -= g.mean(axis=1)
+            if self.network.total is not None:
+                B -= self.network.total * g.mean(axis=1)
             C = np.sqrt(np.einsum("nl,nl->n", w, w))
         theta, s = self.problem.strength, self.query.cosine
         a = np.stack([theta * s * A + B, theta * math.sqrt(1 - s**2) * A], axis=-1)
@@ -102,9 +103,11 @@ class TokenFeatures:
         sums = [self._sums(t, u, top) for t, u in shifted]
         a, ag, a2, g = np.sum(sums, axis=0)
         A = sums[0][0] if groups[0].size else np.zeros_like(top)
-        if self.network.sees_mean:
+        R, L, total = groups[0].size, self.problem.length, self.network.total
+        if total is None:
             return A, ag, np.sqrt(a2)
-        return A / a, ag / a - g / self.problem.length, np.sqrt(a2) / a
+        C2 = a2 / a**2 + (total**2 - 1) / L  # of weights that are (total - 1)/L larger
+        return A / a + (total - 1) * R / L, ag / a - g / L, np.sqrt(np.maximum(C2, 0.0))
 
     def _sums(self, group: Group, shift: float, top: np.ndarray) -> np.ndarray:
         """Return the sums of (w, w g, w^2, g) over a group, w relative to a token at `top`."""
@@ -117,7 +120,7 @@ class TokenFeatures:
         cut = g[:, -1]
         small = _small_sums(self, shift, group.size, g.shape[1]).at(cut, group.normals).T
         small[2] = np.maximum(small[2], small[0] ** 2 / group.small)  # Cauchy and Schwarz
-        if not self.network.sees_mean:
+        if self.network.total is not None:
             scale = weigh(cut + shift, top)
             small[:3] *= np.stack([scale, scale, scale**2])
         return sums + small

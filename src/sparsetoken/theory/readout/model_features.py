@@ -177,9 +177,9 @@ class QueriedFeatures(ModelFeatures):
 
     Equation: covariance-feature-law, that is ``theta A xi + B u`` with the noise
     ``C (S_w - u u^T)^(1/2) h + S_b^(1/2) h'``, u = S_w q/sigma. (A, B, C) have the law of isotropic
-    tokens whose signal has the projection theta <xi, q>/sigma on the query. The weights of softmax
-    and hard attention add up to 1 and do not see what the tokens of a sample share, which is then
-    noise of covariance S_b.
+    tokens whose signal has the projection theta <xi, q>/sigma on the query. Weights that add up to
+    kappa do not see what the tokens of a sample share, which is then noise of covariance S_b and
+    amplitude kappa: 1 of softmax and hard attention, 0 of centred attention.
 
     Raises
     ------
@@ -189,7 +189,8 @@ class QueriedFeatures(ModelFeatures):
 
     def __init__(self, problem: SparseTokenProblem, model: Model) -> None:
         self.spectrum = spectrum_of(problem)
-        if self.spectrum.has_effect and model.network.sees_mean:
+        total = model.network.total
+        if self.spectrum.has_effect and total is None:
             remedy = "Simulate it with st.simulate, or leave between out."
             legal = f"without a between covariance for {type(model).__name__}, whose weights see it"
             raise InvalidInput("tokens", legal, problem.tokens, remedy)
@@ -197,7 +198,8 @@ class QueriedFeatures(ModelFeatures):
         self._width = self._query.width(self.spectrum)
         S, B = self.spectrum.within, self.spectrum.between
         directions = _directions(self._query, self.spectrum.signal, S, self._width)
-        both = [S, B] if self.spectrum.has_effect else [S]
+        self._shared = total if self.spectrum.has_effect else 0.0
+        both = [S, B] if self._shared else [S]
         super().__init__(problem, model, Covariances(np.array(both), directions))
         self.removed = np.zeros((self.covariances.count, 2, 2))
         self.removed[0, 1, 1] = 1.0 if self._width > 0 else 0.0
@@ -205,9 +207,10 @@ class QueriedFeatures(ModelFeatures):
     def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureLaw:
         """Return the nodes of the features; of isotropic tokens a is (tau A + B, A)."""
         law = law.turned(np.array([[0.0, 1.0], [problem.strength, -self._projected(problem)]]))
-        if not self.spectrum.has_effect:
+        if not self._shared:
             return law
-        return dataclasses.replace(law, C=np.concatenate([law.C, np.ones_like(law.C)], axis=-1))
+        shared = np.full_like(law.C, abs(self._shared))
+        return dataclasses.replace(law, C=np.concatenate([law.C, shared], axis=-1))
 
     def _projected(self, problem: SparseTokenProblem) -> float:
         """Return tau, the signal of a token along the query in widths of its noise."""

@@ -63,11 +63,11 @@ def capacity(
     times L for ``vectorized``. The transition has width O(d^(-1/2)). Arrays in the fields of
     problem and model broadcast.
 
-    There is none (nan, with the status ``no_limit``) for weights that do not add up to 1, but where
-    all are equal: those of elementwise attention may all be small in samples so rare that hardly
-    a training set holds one. Nor is there one for a model with a query where the tokens of a sample
-    share an effect (`TokenCovariance.between`). `sparsetoken.simulation.is_separable` counts
-    separable sets.
+    There is none (nan, with the status ``no_limit``) for weights that add up to 0 or to no one
+    number, but where all are equal: those of elementwise and of centred attention may all be small
+    in samples so rare that hardly a training set holds one. Nor is there one for a model with a
+    query where the tokens of a sample share an effect (`TokenCovariance.between`).
+    `sparsetoken.simulation.is_separable` counts separable sets.
 
     Parameters
     ----------
@@ -182,9 +182,9 @@ def _of_one(
         if found.vanishes:
             return Capacity(0.0, 0.0, 0.0, 0, CONVERGED)
         separation = least_violation(found)
-    elif found.network.sees_mean:
+    elif not found.network.total:
         return _no_limit(_SMALL_WEIGHTS)
-    else:  # the weights add up to 1, and C >= 1/sqrt(L)
+    else:  # C >= |total|/sqrt(L)
         separation = separation_of(found, tolerance)
     alpha, error = math.nan, separation.error
     if math.isfinite(error):
