@@ -30,6 +30,7 @@ class Split(NamedTuple):
         Which tokens make their bag positive.
     seed : int
         What a classifier may be random by.
+    groups : array of the patient of each bag to fit to, optional
     """
 
     bags: Bags
@@ -38,6 +39,7 @@ class Split(NamedTuple):
     truth: np.ndarray
     true: np.ndarray | None = None
     seed: int = 0
+    groups: np.ndarray | None = None
 
 
 class Setting(NamedTuple):
@@ -224,6 +226,25 @@ def couples(n: int, rng: np.random.Generator, part: int) -> Draw:
     return bags, y
 
 
+def pages(n: int, rng: np.random.Generator, part: int) -> Draw:
+    """A three and a seven together, against two of one of them, on pages with blank cells."""
+    X, target = table_rows("digits", part)
+    y = _labels(n, rng)
+    kinds = [(3, 7) if label else 2 * (rng.choice([3, 7]),) for label in y]
+    return _pages(X, target, kinds, np.flatnonzero(~np.isin(target, (3, 7))), rng), y
+
+
+def _pages(
+    X: np.ndarray, target: np.ndarray, kinds: list, others: np.ndarray, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Return pages of 36 cells, of which 28 are blank; two have digits of given kinds."""
+    bags = [np.concatenate([X[rng.choice(others, 8)], np.zeros((28, X.shape[1]))]) for _ in kinds]
+    for bag, pair in zip(bags, kinds, strict=True):
+        for place, kind in enumerate(pair):
+            bag[place] = X[rng.choice(np.flatnonzero(target == kind))]
+    return bags
+
+
 def rings(n: int, rng: np.random.Generator) -> Draw:
     """Two tokens of one class are on a circle, in two of five dimensions."""
     y = _labels(n, rng)
@@ -296,6 +317,25 @@ def digit_classes(n: int, rng: np.random.Generator, part: int, K: int) -> Draw:
     return bags, y
 
 
+PAIRS = np.stack(np.triu_indices(5, 1), axis=1)  # of the digits 0 to 4
+
+
+def digit_pairs(n: int, rng: np.random.Generator, part: int) -> Draw:
+    """Which two of five digits are on a page, among five other digits and blank cells."""
+    X, target = table_rows("digits", part)
+    y = rng.permutation(np.arange(n) % len(PAIRS))
+    return _pages(X, target, list(PAIRS[y]), np.flatnonzero(target > 4), rng), y
+
+
+def digit_patches(n: int, rng: np.random.Generator, part: int) -> Draw:
+    """The patches of 3 x 3 pixels of a digit, which is the class."""
+    X, target = table_rows("digits", part)
+    y = rng.permutation(np.arange(n) % 10)
+    images = [X[rng.choice(np.flatnonzero(target == label))].reshape(8, 8) for label in y]
+    windows = np.lib.stride_tricks.sliding_window_view(np.stack(images), (3, 3), axis=(1, 2))
+    return list(windows.reshape(n, 36, 9)), y
+
+
 def cultivars(n: int, rng: np.random.Generator, part: int) -> Draw:
     """Mixtures of three wines, of which one has the larger share."""
     X, target = table_rows("wine", part)
@@ -342,6 +382,8 @@ CLASSES: dict[str, tuple[Callable[..., Draw], int]] = {
     "six directions": (functools.partial(directions, K=6), 300),
     "six offsets": (functools.partial(offsets, K=6), 150),
     "nine offsets": (functools.partial(offsets, K=9), 200),
+    "ten pairs of digits": (digit_pairs, 300),
+    "patches of digits": (digit_patches, 300),
 }
 """Sets of several classes, and of two for comparison, with the number of bags to fit to."""
 
@@ -374,6 +416,7 @@ MADE: dict[str, tuple[Callable[..., Draw], int]] = {
     "rings": (rings, 200),
     "textures": (textures, 150),
     "shares": (shares, 120),
+    "pages": (pages, 200),
 }
 """Sets with the number of bags to fit to."""
 
@@ -383,7 +426,7 @@ def made_bags(
 ) -> tuple[Bags, np.ndarray, Bags, np.ndarray]:
     """Return n bags of a made set and others to score; of tables these have other rows."""
     make = MADE[name][0]
-    of_tables = make in (cells, wines, digits, loops, couples, textures)
+    of_tables = make in (cells, wines, digits, loops, couples, textures, pages)
     fit = make(n, rng, 0) if of_tables else make(n, rng)
     test = make(TEST, rng, 1) if of_tables else make(TEST, rng)
     return as_bags(fit[0]), fit[1], as_bags(test[0]), test[1]
@@ -461,6 +504,30 @@ def token_split(name: str, seed: int) -> Split:
     return Split(as_bags(X[:300]), y[:300], as_bags(X[300:]), y[300:], true[300:].ravel())
 
 
+# Slides of patients.
+
+PATIENTS = {  # patients; tokens, informative ones, dimension; strength and shift
+    "75 patients, d 64, shift 0.3": (75, 800, 20, 64, 3.0, 0.3),
+    "20 patients, d 64, shift 0.3": (20, 800, 20, 64, 3.0, 0.3),
+    "75 patients, d 96, shift 0.4": (75, 500, 25, 96, 2.5, 0.4),
+    "75 patients, d 96, shift 0.8": (75, 500, 25, 96, 2.5, 0.8),
+}
+
+
+def patient_split(name: str, draw: int) -> Split:
+    """Return two slides of each patient, which share a shift, and 200 slides of new patients."""
+    n, L, R, d, strength, shift = PATIENTS[name]
+    rng = np.random.default_rng([92, list(PATIENTS).index(name), draw])
+    xi = rng.standard_normal(d)
+    patient = np.repeat(np.arange(n + 100), 2)
+    y = patient % 2
+    X = rng.standard_normal((len(y), L, d), dtype=np.float32)
+    X += np.float32(shift) * rng.standard_normal((n + 100, 1, d), dtype=np.float32)[patient]
+    X[y == 1, :R] += (strength * xi / np.linalg.norm(xi)).astype(np.float32)
+    k = 2 * n
+    return Split(as_bags(X[:k]), y[:k], as_bags(X[k:]), y[k:], groups=patient[:k])
+
+
 class BagSet(NamedTuple):
     """A set: its group, how many splits it has, and the function that returns one."""
 
@@ -480,6 +547,7 @@ def sets(folder: Path | None = None) -> dict[str, BagSet]:
         ("classes", CLASSES, class_split),
         ("model", MODELS, model_split),
         ("tokens", TOKENS, token_split),
+        ("patients", PATIENTS, patient_split),
     ):
         for name in kinds:
             count = 4 if group in ("made", "classes") else 8

@@ -32,6 +32,7 @@ import sparsetoken as st
 from bag_sets import MODELS, Split, bayes_errors, sets
 from sparsetoken.bags import Bags
 from sparsetoken.estimators import BagPooling, PooledClassifier, QueryWarning
+from sparsetoken.estimators.base import BagEstimator
 
 MEASURES = ("accuracy", "auc", "log_loss")
 BINS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)  # of probabilities of tokens
@@ -87,10 +88,11 @@ def scored(name: str, number: int, method: str, folder: Path | None) -> list[dic
     group, _, split_of = sets(folder)[name]
     split = split_of(number)
     model = METHODS[method](split.seed)
+    given = {"groups": split.groups} if isinstance(model, BagEstimator) else {}
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryWarning)  # the scores tell how good the query was
-        model.fit(split.bags, split.y)
+        model.fit(split.bags, split.y, **given)
     seconds = time.process_time() - start
     place = {"group": group, "set": name, "number": number}
     chances = model.predict_proba(split.test)

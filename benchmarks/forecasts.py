@@ -49,7 +49,7 @@ SIGNALS = {"no signal": 0.0, "a weak signal": 0.7, "a signal": 1.5}
 """Of patients, by how much the mean token of the two classes differs, over its noise in a bag."""
 # Made sets whose bags repeat rows of a table; the bags to score have rows that no pilot has, which
 # neither folds of a pilot nor a forecast can foresee.
-TABLES = ("cells", "wines", "digits", "loops", "couples", "textures")
+TABLES = ("cells", "wines", "digits", "loops", "couples", "textures", "pages")
 LARGER = ("fox", "tiger")  # real sets of 200 bags
 DESIGN = ("elephant", "alt_atheism", "comp_graphics", "rec_autos", "misc_forsale", "musk2")
 

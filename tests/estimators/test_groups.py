@@ -5,10 +5,12 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from small_fits import few_trees
 from sparsetoken import AttentionClassifier, BagClassifier, BagRegressor
 from sparsetoken.bags import LeakWarning
 from sparsetoken.base.validation import InvalidInput
@@ -75,6 +77,37 @@ def test_a_group_scores_its_bags_without_them():
         again = fit_linear(FeatureMatrix(F[rest]), samples.take(rest), loss, 0.1 / share, 1e-12)
         expected = F[~rest] @ again.w + again.b
         np.testing.assert_allclose(fit.left_out_scores[~rest], expected, atol=1e-9)
+
+
+def slides(seed: int, patients: int):
+    """Return two bags of each patient, who share a shift; 6 of 200 tokens of a class differ."""
+    rng = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(patients), 2)
+    y = patient % 2
+    bags = rng.standard_normal((len(y), 200, 32))
+    bags += 0.6 * rng.standard_normal((patients, 1, 32))[patient]
+    bags[y == 1, :6] += 3.5 / np.sqrt(32)
+    return bags, y, patient
+
+
+def test_a_shift_of_patients_does_not_hide_few_tokens():
+    """The mean token moves by 0.1 with the class and by 0.6 with the patient."""
+    (bags, y, patient), (test, truth, _) = slides(10, 20), slides(11, 40)
+    alone = AttentionClassifier().fit(bags, y, groups=patient)
+    # Descents from the mean token alone have an area of 0.3.
+    assert roc_auc_score(truth, alone.decision_function(test)) > 0.8
+    with few_trees():
+        model = BagClassifier(progress=False).fit(bags, y, groups=patient)
+    assert model.token_form_ == "centred tokens"
+    assert roc_auc_score(truth, model.decision_function(test)) > 0.95
+    top = np.array([one[0] for one in model.top_tokens(test[truth == 1])])
+    assert (top < 6).mean() > 0.8
+    shifted = test + np.linspace(-2, 2, 32)
+    place = model.member_names_.index("attention of centred tokens")
+    np.testing.assert_allclose(*(model.member_scores(X)[:, place] for X in (test, shifted)))
+    first, second = (np.stack(model.predict_token_proba(X)) for X in (test, shifted))
+    np.testing.assert_allclose(first, second, atol=1e-10)
+    assert first[truth == 1, :6].mean() > 0.4 > 0.1 > first[truth == 1, 6:].mean()
 
 
 def test_copies_in_a_group_are_one_sample_in_standard_errors():

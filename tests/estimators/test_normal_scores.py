@@ -138,7 +138,7 @@ def test_members_take_scores_where_tokens_have_heavy_tails() -> None:
     assert model.score(test, truth) > plain.score(test, truth) + 0.15
     top = np.array([tokens[0] for tokens in model.top_tokens(test[truth == 1])])
     assert np.mean(top == 0) > 0.8
-    assert model.orders_normal_scores_
+    assert model.token_form_ == "normal scores"
     chances = np.stack(model.predict_token_proba(test)) > 0.5
     assert chances[truth == 1, 0].mean() > 0.6 > 0.1 > chances[truth == 0].mean()
 

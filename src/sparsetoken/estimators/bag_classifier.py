@@ -22,7 +22,7 @@ from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.linear import PooledClassifier
 from sparsetoken.estimators.prototypes import PrototypeClassifier
-from sparsetoken.estimators.stack import BagStack, best_form
+from sparsetoken.estimators.stack import BagStack, Part, best_form
 from sparsetoken.estimators.thresholds import Threshold, check_threshold, threshold_of
 
 
@@ -33,13 +33,14 @@ class BagClassifier(BagStack, BaseBagClassifier):
     of a bag where sizes differ, `PooledForestClassifier`, `PrototypeClassifier`, and
     `PooledClassifier` of mean (``mean``), max (``maxima``) and ``statistics``. These of mean and
     max, and `AttentionClassifier`, are fitted to the tokens and, where columns have heavy tails, to
-    their normal scores (`TokenNormalScores`). The score of a bag is
+    their normal scores (`TokenNormalScores`); attention also to the tokens less the mean of their
+    bag, which a shift that all tokens of a bag share does not move. The score of a bag is
     sum_m weights_[m] score_m + intercept_, of log odds of two classes, of logarithms of the class
     probabilities of more, whose softmax are then the probabilities. The weights are >= 0, have the
     sum 1, and give held-out scores the least mean loss: stacking, or the super learner. Weights
     found without a tenth of the bags say how much of this is noise, and leave so much to the class
-    rate. Beyond 6.7e7 values of tokens members are fitted to the normal scores of a sample of bags,
-    or groups, whose size `summary` says; bags outside the sample count as held out. Prototypes are
+    rate. Beyond 6.7e7 values of tokens members of other forms are fitted to a sample of bags, or
+    groups, whose size `summary` says; bags outside the sample count as held out. Prototypes are
     fitted to about 1000 bags at most.
 
     Parameters
@@ -86,7 +87,10 @@ class BagClassifier(BagStack, BaseBagClassifier):
         K = 1 for two classes, else n_classes.
         What weights of two classes add to the log odds; 0 for more classes.
     token_coef_ : array of shape (K, d)
-        `top_tokens` orders by <x_l, token_coef_>, of normal scores if `orders_normal_scores_`.
+        `top_tokens` orders by <x_l, token_coef_>, where x_l has the form `token_form_`.
+    token_form_ : str
+        "tokens", "centred tokens" (less the mean of their bag) or "normal scores": that in which
+        attention has the least left-out loss.
     token_count_proba_ : array of shape (K, A)
         The probability that any number of tokens makes a bag positive, independently (column 0),
         and that exactly R do (column R), of those that were tried.
@@ -162,7 +166,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
                 "prototypes": PrototypeClassifier(),
             },
         )
-        self._keep_tokens(forms)
+        self._keep_tokens(best_form(forms))
         self.intercept_ = np.array(targets.constants) - np.array(plain.targets.constants)
         left_out = self.left_out_scores_ = self.left_out_scores_ + self.intercept_
         self.threshold_ = np.nan
@@ -187,14 +191,10 @@ class BagClassifier(BagStack, BaseBagClassifier):
         rates = of_classes(targets.used, weight, classes, number, np.ones(2), targets.groups)
         return dataclasses.replace(training, targets=rates)
 
-    def _keep_tokens(self, forms: list[Training]) -> None:
-        """Keep the scores of tokens by attention of the form of least left-out loss."""
-        best = best_form(forms)
-        self.orders_normal_scores_ = best > 0
-        tokens, pairs = (
-            forms[best].tokens,
-            zip(forms[best].tasks, forms[best].attention, strict=True),
-        )
+    def _keep_tokens(self, part: Part) -> None:
+        """Keep the scores of tokens by attention of one form."""
+        self.token_form_, tokens = part.form, part.training.tokens
+        pairs = zip(part.training.tasks, part.training.attention, strict=True)
         fits = [token_fit(*one) for one in pairs]
         coef = tokens.coefficients(np.stack([fit.w for fit in fits]))
         self.token_coef_ = coef.astype(tokens.bags.dtype)

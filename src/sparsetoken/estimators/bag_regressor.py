@@ -57,7 +57,8 @@ class BagRegressor(BagStack, BaseBagRegressor):
     The members and their weights are as for `BagClassifier`, with the square loss: the mean of y,
     regressions on the logarithm of the size of a bag and by trees, on mean, maximum and standard
     deviation of the columns, on similarities to tokens of training bags, and on the mean token, on
-    column maxima and by attention, these three on the tokens and on their normal scores. Of each
+    column maxima and by attention, these three on the tokens and on their normal scores, and by
+    attention on the tokens less the mean of their bag. Of each
     member predictions are kept within the range of the training numbers, widened by its width to
     either side, so that a bag unlike all of these is not extrapolated without bound.
 
@@ -75,7 +76,7 @@ class BagRegressor(BagStack, BaseBagRegressor):
         Half the mean squared error of each member by itself on bags left out, in units of the
         variance of y.
     member_names_, member_bags_, member_temperature_, weights_, members_, token_coef_,
-    orders_normal_scores_, side_
+    token_form_, side_
         As for `BagClassifier`, K = 1; `side_` is -1 where single tokens make y small.
     intercept_ : array of shape (1,)
         0.
@@ -129,8 +130,8 @@ class BagRegressor(BagStack, BaseBagRegressor):
             },
         )
         best = best_form(forms)
-        (fit,), tokens = forms[best].attention, forms[best].tokens
-        self.orders_normal_scores_ = best > 0
+        (fit,), tokens = best.training.attention, best.training.tokens
+        self.token_form_ = best.form
         coef = tokens.coefficients(fit.directions[:1])
         self.token_coef_ = coef.astype(tokens.bags.dtype)
         self.side_ = np.array([-1 if fit.exponent < 0 else 1])

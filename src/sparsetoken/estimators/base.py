@@ -36,6 +36,8 @@ from sparsetoken.estimators.inputs import (
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.numerics.threads import one_thread
 
+ASSIGNMENTS = 3  # of bags to folds that attention may try
+
 Auto = Literal["auto"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 RandomState = int | np.random.RandomState | None
@@ -339,7 +341,11 @@ class CrossFitted(BagEstimator):
         n_folds, rng = integer("n_folds", self.n_folds, 2), generator_of(self.random_state)
         if training.folds is not None:
             return training, training.folds, rng
-        targets, folds = training.targets, np.zeros(len(training.bags), dtype=int)
-        if needed:
-            folds = fold_numbers(targets.strata, n_folds, rng, targets.groups)
-        return dataclasses.replace(training, folds=folds), folds, rng
+        targets = training.targets
+        if not needed:
+            folds = np.zeros(len(training.bags), dtype=int)
+            return dataclasses.replace(training, folds=folds), folds, rng
+        folds, *more = (
+            fold_numbers(targets.strata, n_folds, rng, targets.groups) for _ in range(ASSIGNMENTS)
+        )
+        return dataclasses.replace(training, folds=folds, more_folds=more), folds, rng

@@ -13,6 +13,7 @@ from scipy.special import log_expit, log_softmax
 from sklearn.base import RegressorMixin, clone
 
 from sparsetoken.bags import Bags
+from sparsetoken.bags.segments import segment_mean
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.attention import Attention, TokenOrder
@@ -28,15 +29,17 @@ from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import LARGEST_SAMPLE
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 
-VALUES = 1 << 26  # of normal scores that members are fitted to: a copy of 512 MB
+VALUES = 1 << 26  # of other forms of tokens that members are fitted to: a copy of 512 MB
 LEAST = 100  # bags that they are fitted to all the same
 LEAST_CHANCE = 1e-6  # probability that a member of a user is taken to give at least
 CONSTANT = "constant"
-NORMAL = " of normal scores"
 POOLED = ("mean", "maxima", "attention")
-TAKEN = (CONSTANT, "size", "forest", *POOLED, "statistics", "prototypes")
+CENTRED = "attention of centred tokens"
+TAKEN = (CONSTANT, "size", "forest", *POOLED, CENTRED, "statistics", "prototypes")
 
-Form = Literal["tokens", "normal scores", "log sizes", "bags"]
+TokenForm = Literal["tokens", "normal scores", "centred tokens"]
+"""What attention acts on; centred tokens are tokens less the mean of their bag."""
+Form = TokenForm | Literal["log sizes", "bags"]
 """What a member acts on: the last is for members of a user, by the methods of scikit-learn."""
 
 
@@ -71,7 +74,7 @@ class BagStack(TokenOrder):
     weights_: Float[np.ndarray, "M 1"]
     token_coef_: Float[np.ndarray, "K d"]
     side_: Int[np.ndarray, " K"]
-    orders_normal_scores_: bool
+    token_form_: TokenForm
     normal_scores_: TokenNormalScores | None
     _forms: dict[str, Form]
 
@@ -89,7 +92,7 @@ class BagStack(TokenOrder):
             raise InvalidInput(f"{CONSTANT} {whose}", f"of {sizes['K']} finite scores", scores)
         return sizes | {"M": len(names)}
 
-    def _average(self, training: Training, kinds: Mapping[str, Any]) -> list[Training]:
+    def _average(self, training: Training, kinds: Mapping[str, Any]) -> list[Part]:
         """Fit members and average them with the weights of least left-out loss.
 
         Parameters
@@ -100,8 +103,9 @@ class BagStack(TokenOrder):
 
         Returns
         -------
-        list of Training
-            What attention is fitted to: the tokens, and their normal scores if members use them.
+        list of Part
+            What attention is fitted to: the tokens, these less the mean of their bag, and their
+            normal scores if members use them.
         """
         bags, targets, own = training.bags, training.targets, self._own_members()
         several = bool(bags.sizes.max() > 1)
@@ -111,8 +115,10 @@ class BagStack(TokenOrder):
         whole = Part("tokens", np.arange(len(bags)), training)
         forms = [whole]
         self.normal_scores_ = _normal_scores(bags, targets, rng) if several else None
+        most = max(int(VALUES / bags.tokens.size * len(bags)), LEAST)
+        if several:
+            forms.append(self._part("centred tokens", whole, most))
         if self.normal_scores_ is not None:
-            most = max(int(VALUES / bags.tokens.size * len(bags)), LEAST)
             forms.append(self._part("normal scores", whole, most))
         planned: list[tuple[str, Any, Part]] = []
         if bags.sizes.min() < bags.sizes.max():
@@ -120,8 +126,10 @@ class BagStack(TokenOrder):
         kinds["forest"].random_state = rng.randint(2**31 - 1)
         planned.append(("forest", kinds["forest"], whole))
         for part in forms:
-            more = "" if part is whole else NORMAL
-            names = POOLED if several else POOLED[:1]
+            more = "" if part is whole else f" of {part.form}"
+            # The mean of centred tokens is 0.
+            names = ("attention",) if part.form == "centred tokens" else POOLED
+            names = names if several else POOLED[:1]
             planned += [(name + more, clone(kinds[name]), part) for name in names]
         if several:
             kinds["prototypes"].random_state = rng.randint(2**31 - 1)
@@ -172,7 +180,7 @@ class BagStack(TokenOrder):
         # A member without weight may have scores that are not finite.
         self.left_out_scores_ = left_out[..., weights > 0] @ weights[weights > 0]
         self.empty_score_ = self._averaged(self.empty_score_[None])[0]
-        return [part.training for part in forms]
+        return forms
 
     def _part(self, form: Form, whole: Part, most: int | None = None) -> Part:
         """Return the bags in a form, or a sample of about so many with folds of its own."""
@@ -240,7 +248,7 @@ class BagStack(TokenOrder):
         except (TypeError, ValueError):
             raise InvalidInput("members", legal, self.members) from None
         names = [name for name, _ in pairs]
-        reserved = (*TAKEN, *(name + NORMAL for name in POOLED))
+        reserved = (*TAKEN, *(f"{name} of normal scores" for name in POOLED))
         if len({*names, *reserved}) < len(names) + len(reserved):
             taken = f"Names that are taken: {', '.join(reserved)}."
             raise InvalidInput("members", legal, names, taken)
@@ -294,6 +302,9 @@ class BagStack(TokenOrder):
             return Bags(sizes, np.arange(len(bags) + 1))
         if form == "normal scores" and self.normal_scores_ is not None:
             return self.normal_scores_.transform(bags)
+        if form == "centred tokens":
+            moved = np.repeat(segment_mean(bags.tokens, bags.offsets), bags.sizes, axis=0)
+            return bags.with_tokens(np.subtract(bags.tokens, moved, out=moved), bags.feature_names)
         return bags
 
     def member_scores(self, X: Any) -> np.ndarray:
@@ -358,7 +369,7 @@ class BagStack(TokenOrder):
         return not self.weights_[1:].any()
 
     def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
-        form = self._formed(bags, "normal scores" if self.orders_normal_scores_ else "tokens")
+        form = self._formed(bags, self.token_form_)
         return form.tokens @ self._in(form, self.token_coef_).T
 
     def _all_of_it(self) -> str:
@@ -390,16 +401,14 @@ class BagStack(TokenOrder):
         return lines
 
 
-def best_form(forms: list[Training]) -> int:
-    """Return the place of the form of the tokens in which attention has the least left-out loss."""
-    losses = [
-        sum(
-            fit.readout.left_out_loss(task.samples)
-            for task, fit in zip(form.tasks, form.attention, strict=True)
-        )
-        for form in forms
-    ]
-    return int(np.argmin(losses))
+def best_form(forms: list[Part]) -> Part:
+    """Return the form of the tokens in which attention has the least left-out loss."""
+
+    def loss(part: Part) -> float:
+        pairs = zip(part.training.tasks, part.training.attention, strict=True)
+        return sum(fit.readout.left_out_loss(task.samples) for task, fit in pairs)
+
+    return min(forms, key=loss)
 
 
 def _normal_scores(

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from sparsetoken.estimators.fitting.attention import attend
+from sparsetoken.estimators.fitting import training
+from sparsetoken.estimators.fitting.attention import AttentionFit, attend
 from sparsetoken.estimators.fitting.linear_fit import gain
+from sparsetoken.estimators.fitting.targets import read_classes
 from sparsetoken.estimators.fitting.task import Task
+from sparsetoken.estimators.fitting.training import Training
 from tasks_of_bags import task_of
 
 N = 80
@@ -55,6 +58,30 @@ def test_left_out_scores_are_of_pooled_scores_that_have_not_seen_the_bag() -> No
     assert slope == pytest.approx(1 / fit.exponent, rel=0.1)
     assert fit.gain == pytest.approx(gain(fit.readout, task.mean_fit, task.samples), rel=1e-9)
     assert fit.gain > 3
+
+
+def test_attention_that_fails_is_fitted_in_other_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fit of least left-out loss is kept, and none is added once attention gains."""
+    task = drawn(1)
+    good = attend(task, FOLDS)
+    blind = dataclasses.replace(good, gain=0.2, readout=task.mean_fit)
+    worse = attend(drawn(1, signal=0.0), FOLDS)
+    tried: list[int] = []
+
+    def made(task: Task, folds: np.ndarray, temperature: object) -> AttentionFit:
+        tried.append(int(folds[0]))
+        return (blind, worse, good, good)[folds[0]]
+
+    monkeypatch.setattr(training, "attend", made)
+    y = np.arange(N) % 2
+    targets = read_classes(task.bags, y, None, None)
+    first, *more = (np.full(N, k) for k in range(4))
+    whole = Training(task.bags, targets, task.loss, "auto", True, first, more)
+    assert whole.attended()[0] is good
+    assert tried == [0, 1, 2]  # nothing is tried where attention gains
+    only = dataclasses.replace(whole, more_folds=more[:1])
+    losses = [one.readout.left_out_loss(task.samples) for one in (blind, worse)]
+    assert only.attended()[0] is (blind, worse)[int(np.argmin(losses))]
 
 
 def test_labels_of_the_mean_token_give_no_gain() -> None:

@@ -1,19 +1,21 @@
 """Queries against slow formulas and differences, folds, and how near to the Bayes error.
 
-Equations: likelihood-pooling.
+Equations: likelihood-pooling, spectral-query.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.linalg import eig
 from scipy.special import logsumexp
 
 from sparsetoken import AttentionClassifier, SparseTokenProblem
 from sparsetoken.bags import as_bags
 from sparsetoken.bags.segments import segment_log_mean_exp
+from sparsetoken.estimators.fitting import queries
 from sparsetoken.estimators.fitting.folds import fold_numbers
-from sparsetoken.estimators.fitting.queries import STEP, LikelihoodProblem, two_steps
+from sparsetoken.estimators.fitting.queries import STEP, LikelihoodProblem, spectral, two_steps
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.losses import get_loss
 from sparsetoken.theory.oracle import learning_error
@@ -57,6 +59,57 @@ def test_two_steps_are_gradient_steps_of_each_subset(seed: int, standardize: boo
         chosen = [bag for bag, row in zip(scaled, rows, strict=True) if row]
         # Differences err by 1e-10 each.
         np.testing.assert_allclose(q, slow_query(chosen, y[rows], weight[rows]), atol=1e-9)
+
+
+def slow_spectral(bags: list, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the two directions, bag by bag, of length 1."""
+    share = weight / weight.sum()
+    C = [np.cov(bag.T, bias=True) for bag in bags]
+    W = sum(s * one for s, one in zip(share, C, strict=True))
+    D = sum(s * (label - share @ y) * one for s, label, one in zip(share, y, C, strict=True))
+    values, V = (part.real for part in eig(D, W + 0.1 * np.trace(W) / len(W) * np.eye(len(W))))
+    V = V[:, np.argsort(-np.abs(values))[:2]]
+    V /= np.linalg.norm(V, axis=0)
+    third = np.array([(((bag - bag.mean(axis=0)) @ V) ** 3).mean(axis=0) for bag in bags])
+    return (V * np.sign((share * (y - share @ y)) @ third)).T
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("numbers", [False, True])
+def test_spectral_queries_are_eigenvectors_of_each_subset(seed: int, numbers: bool) -> None:
+    rng, folds = np.random.default_rng(seed), np.arange(24) % 3
+    y = rng.standard_normal(24) if numbers else np.where(np.arange(24) % 2, 1.0, -1.0)
+    bags = [rng.standard_normal((rng.integers(3, 9), 4)) + OFFSET[0] for _ in y]
+    weight = rng.uniform(0.5, 2.0, 24)
+    task = task_of(bags, y, weight, loss="square")
+    scaled = [(bag - task.tokens.mean) / task.tokens.scale for bag in bags]
+    subsets = [*(folds != j for j in range(3)), np.ones(24, dtype=bool)]
+    found = np.stack(spectral(task, subsets, folds))
+    for s, rows in enumerate(subsets):
+        chosen = [bag for bag, row in zip(scaled, rows, strict=True) if row]
+        unit = found[:, :, s] / np.linalg.norm(found[:, :, s], axis=1, keepdims=True)
+        expected = slow_spectral(chosen, y[rows], weight[rows])
+        np.testing.assert_allclose(unit, expected, atol=1e-8)  # of nearly equal eigenvalues
+
+
+def test_spectral_queries_do_not_see_what_tokens_of_a_bag_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng, y, folds = np.random.default_rng(0), np.where(np.arange(40) % 2, 1.0, -1.0), np.zeros(40)
+    X = rng.standard_normal((40, 30, 6))
+    X[y > 0, :3, 2] += 4.0
+    moved = X + 5 * rng.standard_normal((40, 1, 6))
+    folds, subsets = folds.astype(int), [np.arange(40) > 0, np.ones(40, dtype=bool)]
+    first, second = (
+        spectral(task_of(one, y, standardize=False), subsets, folds)[0][:, 1] for one in (X, moved)
+    )
+    np.testing.assert_allclose(first, second, atol=1e-10)
+    assert first[2] > 0.95 * np.linalg.norm(first)
+    # A random part of the tokens tells nearly as much.
+    monkeypatch.setattr(queries, "WORK", X.size * 6 / 2)
+    part = spectral(task_of(X, y, standardize=False), subsets, folds)[0][:, 1]
+    assert not np.allclose(part, first)
+    assert part[2] > 0.9 * np.linalg.norm(part)
 
 
 @pytest.mark.parametrize(("n_folds", "expected"), [(4, 4), (8, 8), (30, 12)])

@@ -13,6 +13,7 @@ from sparsetoken.bags.segments import segment_log_mean_exp
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, fit_single_features, gain
 from sparsetoken.estimators.fitting.queries import (
     likelihood_queries,
+    spectral,
     telling,
     tied,
     two_steps,
@@ -97,8 +98,9 @@ def attend(
 ) -> AttentionFit:
     """Return the attention of least left-out loss.
 
-    The descents of the pooled likelihood start from the readout of the mean token, or from its
-    opposite where that predicts better by one standard error: tokens may be of either class.
+    The descents of the pooled likelihood start from the best of the readout of the mean token and
+    two `spectral` directions, or from its opposite where that predicts better by one standard
+    error: tokens may be of either class.
 
     Parameters
     ----------
@@ -125,7 +127,10 @@ def attend(
     grown = task.unseen_growth(folds)
     tied_queries = tied(task, subsets) * task.unseen_growth(folds, mean=True)
     mean = _unseen(task, tied_queries, folds, 1.0)
-    choices = _tried(task, [mean, mean.times(-1.0)], grid)
+    varying = [
+        _unseen(task, one * told * grown, folds, 1.0) for one in spectral(task, subsets, folds)
+    ]
+    choices = _tried(task, [one.times(c) for one in (mean, *varying) for c in (1.0, -1.0)], grid)
     first = _best(choices, task.samples)
     start, k = (first.direction, first.sharpness) if first else (mean, 1.0)
     refined = likelihood_queries(task, subsets, k * start.queries, start.sign)

@@ -1,4 +1,4 @@
-"""Queries from labels: two gradient steps, the readout of the mean token, likelihood pooling.
+"""Queries from labels: means of bags, covariances within them, two steps, likelihood pooling.
 
 Likelihood pooling scores a bag by the log mean exp of one linear score of its tokens. With one
 informative token among Gaussian ones the log odds of a bag are log mean_l exp(<v, z_l>) + b,
@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.linalg import eigh
 
 from sparsetoken.bags.segments import segment_mean
 from sparsetoken.estimators.fitting.linear_fit import fit_linear
-from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.standard_tokens import CHUNK, StandardTokens
 from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
@@ -27,6 +28,8 @@ STEP = 0.5  # size of the gradient step on readout and bias
 STRENGTHS = (4.5, 1.5, 0.5)  # of the prior of v, in deviations of a token; a decade of the ridge
 STEPS, TOLERANCE = 40, 1e-4  # of a direction that is only compared by left-out loss
 LEAST_STEPS, WORK = 8, 2e10  # products in all steps: about ten seconds; with more, fewer steps
+SEARCH = 5e9  # products in the steps for all ridges that are tried: some seconds
+FLOOR = 0.1  # of the mean variance within bags, that all directions have in addition
 
 
 def unit_queries(
@@ -99,6 +102,68 @@ def tied(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
         F, part = FeatureMatrix(means[subsets[s]]), samples.take(subsets[s])
         queries[:, s] = fit_linear(F, part, loss, ridge, leave_out=False).w / scale
     return queries
+
+
+def spectral(
+    task: Task, subsets: Subsets, folds: Int[np.ndarray, " n"]
+) -> list[Float[np.ndarray, "d S"]]:
+    """Return two directions along which tokens of a bag vary more in one class than in the other.
+
+    Equation: spectral-query. C_i is the covariance of the tokens of bag i about their own mean, in
+    which nothing is left of what they, or all bags of a patient, have in common. The directions v
+    are the eigenvectors of largest |e| of D v = e W v, where W is the mean of C_i, with a floor,
+    and D the covariance of the labels and C_i: for two classes, in proportion to the difference of
+    their mean C_i. They point to where, by the third moments within bags, the tokens of the second
+    class reach further.
+
+    Parameters
+    ----------
+    task : Task
+    subsets : list of S bool arrays of shape (n,)
+        The bags outside of each fold, then all bags.
+    folds : int array of shape (n,)
+    """
+    bags, samples = task.bags, task.samples
+    contrasts = shares_of(samples, subsets)
+    levels = contrasts @ samples.y
+    contrasts *= samples.y - levels[:, None]
+    of_folds = _covariances(task, folds)
+    unlike = np.concatenate([1 - np.eye(len(subsets) - 1), np.ones((1, len(subsets) - 1))])
+    found = []
+    for level, outside in zip(levels.tolist(), unlike, strict=True):
+        W, D = np.tensordot(of_folds, outside, axes=(1, 0))
+        D -= level * W
+        W[np.diag_indices_from(W)] += FLOOR * W.trace() / len(W) or 1.0
+        values, vectors = eigh(D, W)
+        found.append(vectors[:, np.argsort(-np.abs(values))[:2]])
+    queries = []
+    for V in np.stack(found, axis=2).swapaxes(0, 1):
+        u = task.tokens.projected(V).T
+        u -= np.repeat(segment_mean(u, bags.offsets), bags.sizes, axis=0)
+        third = segment_mean(u**3, bags.offsets)
+        queries.append(V * np.where(np.einsum("sn,ns->s", contrasts, third) < 0, -1.0, 1.0))
+    return queries
+
+
+def _covariances(task: Task, folds: Int[np.ndarray, " n"]) -> Float[np.ndarray, "2 J d d"]:
+    """Return the sums over each fold of the weighted C_i, and of these times the label.
+
+    Of more tokens than there is time for, a random part is taken.
+    """
+    bags, d, dtype = task.bags, task.bags.dimension, task.bags.dtype
+    of_token = np.repeat(np.arange(len(bags)), bags.sizes)
+    means = segment_mean(bags.tokens, bags.offsets)
+    kept = np.random.RandomState(0).random_sample(len(of_token)) * bags.tokens.size * d < WORK
+    weights = (task.samples.share / bags.sizes * [np.ones(len(bags)), task.samples.y]).astype(dtype)
+    sums = np.zeros((2, folds.max() + 1, d, d))
+    for j in range(folds.max() + 1):
+        rows = np.flatnonzero(kept & (folds == j)[of_token])
+        for some in np.array_split(rows, len(rows) // max(CHUNK // d, d) + 1):
+            bag = of_token[some]
+            z = (bags.tokens[some] - means[bag]) / task.tokens.scale.astype(dtype)
+            for total, weight in zip(sums[:, j], weights, strict=True):
+                total += (weight[bag, None] * z).T @ z
+    return sums
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -204,5 +269,5 @@ def ridges_of(task: Task, subsets: int) -> Float[np.ndarray, " r"]:
         return np.array([task.ridge])
     n, d = float(task.samples.sample_weight.sum()), task.bags.dimension
     work = float(task.bags.tokens.size * subsets * len(STRENGTHS) * STEPS)
-    strengths = STRENGTHS if work < WORK and not task.of_several else STRENGTHS[1:2]
+    strengths = STRENGTHS if work < SEARCH and not task.of_several else STRENGTHS[1:2]
     return task.tokens.variance * d / (n * np.square(strengths))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -31,6 +32,8 @@ class Training:
         Whether columns of the tokens are scaled.
     folds : int array of shape (n,), optional
         The fold of each bag. Estimators that need folds and are given none choose their own.
+    more_folds : list of int arrays of shape (n,)
+        Other folds, for attention that fails in the first ones.
     """
 
     bags: Bags
@@ -39,6 +42,7 @@ class Training:
     ridge: float | Literal["auto"]
     standardize: bool
     folds: Int[np.ndarray, " n"] | None = None
+    more_folds: Sequence[Int[np.ndarray, " n"]] = ()
 
     def of(self, bags: Bags) -> Training:
         """Return the same with other tokens of the bags."""
@@ -47,7 +51,11 @@ class Training:
     def take(self, rows: Int[np.ndarray, " k"]) -> Training:
         """Return that of some bags, without folds."""
         return dataclasses.replace(
-            self, bags=self.bags[rows], targets=self.targets.take(rows), folds=None
+            self,
+            bags=self.bags[rows],
+            targets=self.targets.take(rows),
+            folds=None,
+            more_folds=(),
         )
 
     @functools.cached_property
@@ -64,9 +72,22 @@ class Training:
         return [Task(self.tokens, one, self.loss, self.ridge, rescale, several) for one in problems]
 
     def attended(self, temperature: float | Literal["auto"] = "auto") -> list[AttentionFit]:
-        """Return attention of least left-out loss for each task, in the folds."""
+        """Return attention of least left-out loss for each task, in the folds.
+
+        A descent may end in a poor minimum. Where attention is not better than mean pooling by one
+        standard error, it is fitted in other folds too, and the one of least left-out loss is kept.
+        """
         folds = np.zeros(len(self.bags), dtype=int) if self.folds is None else self.folds
-        return [attend(task, folds, temperature) for task in self.tasks]
+
+        def attended(task: Task) -> AttentionFit:
+            fit = attend(task, folds, temperature)
+            for others in self.more_folds:
+                if not fit.gain > 1:
+                    again = attend(task, others, temperature)
+                    fit = min(fit, again, key=lambda one: one.readout.left_out_loss(task.samples))
+            return fit
+
+        return [attended(task) for task in self.tasks]
 
     @functools.cached_property
     def attention(self) -> list[AttentionFit]:
