@@ -36,7 +36,7 @@ from sparsetoken.estimators.inputs import (
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.numerics.threads import one_thread
 
-ASSIGNMENTS = 3  # of bags to folds that attention may try
+ASSIGNMENTS = 2  # of bags to folds that attention may try
 
 Auto = Literal["auto"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None

@@ -45,8 +45,8 @@ class Training:
     more_folds: Sequence[Int[np.ndarray, " n"]] = ()
 
     def of(self, bags: Bags) -> Training:
-        """Return the same with other tokens of the bags."""
-        return dataclasses.replace(self, bags=bags)
+        """Return the same with other tokens of the bags, and without more folds."""
+        return dataclasses.replace(self, bags=bags, more_folds=())
 
     def take(self, rows: Int[np.ndarray, " k"]) -> Training:
         """Return that of some bags, without folds."""
