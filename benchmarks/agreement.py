@@ -3,15 +3,12 @@
     python benchmarks/agreement.py [readouts networks minima depth queries passes sequences]
     python benchmarks/agreement.py convergence
     python benchmarks/agreement.py stated stated_passes
-    python benchmarks/agreement.py shifts
 
 A z score is a difference over its standard error, Student's law turned into a normal one; no
-allowance is made for finite dimension. A comparison with outlying trials is shown and not counted.
+allowance is made for finite dimension.
 `convergence` asks for predictions, capacities and alignments at 500 random points of the documented
 domain. `stated` compares the numbers of random predictions with those on other nodes, in stated
 errors, and `stated_passes` those of one pass. With `--quick` there are two settings of each.
-`shifts` measures c in mean = limit (1 + c/d) without the theory, and writes the
-coefficients that the verdicts of `reproduce` use, src/sparsetoken/studies/shifts.json.
 What was computed is kept in results/cache, so that a second run goes on: delete it after a change
 of the code.
 """
@@ -21,18 +18,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import json
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from joblib import Memory, Parallel, delayed
-from scipy import optimize, stats
+from scipy import stats
 
 import sparsetoken as st
 from agreement_settings import (
@@ -48,19 +43,9 @@ from agreement_settings import (
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.model.architectures.weights import ACTIVATIONS
 from sparsetoken.model.models import make_model
-from sparsetoken.studies.compare import (
-    Number,
-    Shift,
-    averaged,
-    fitted_line,
-    measured,
-    outlying_trials,
-    scale_of,
-)
 from sparsetoken.theory import dynamics, laws, predict, predict_readouts, predict_task
 from sparsetoken.theory.laws import importance, tokens
 
-SHIFTS = Path(__file__).parents[1] / "src/sparsetoken/studies/shifts.json"
 Row = dict[str, Any]
 
 
@@ -71,12 +56,8 @@ def row(
     found: float,
     se: float,
     trials: int,
-    values: Sequence[float] = (),
 ) -> Row:
-    """Return a comparison with its z score; that of what is not random is no number.
-
-    The values of the trials, where each has one, are tested for outliers.
-    """
+    """Return a comparison with its z score; that of what is not random is no number."""
     scale, z = math.hypot(error, se), math.nan
     if scale > 1e-9 and math.isfinite(found - theory):
         t = (found - theory) / scale
@@ -89,7 +70,6 @@ def row(
         "found": found,
         "se": se,
         "z": z,
-        "outlying": outlying_trials([values]),
     }
 
 
@@ -104,9 +84,8 @@ def readouts(index: int) -> Iterator[Row]:
         )
         for name in ("test_error", "training_loss", "auc"):
             found, se = getattr(ran.mean, name), getattr(ran.standard_error, name)
-            values = getattr(ran.trials, name)
             known = getattr(theory, name), getattr(theory.errors, name)
-            yield row(f"{name}, {engine}", *known, found, se, trials, values)
+            yield row(f"{name}, {engine}", *known, found, se, trials)
 
 
 def descents(index: int) -> Iterator[Row]:
@@ -119,12 +98,9 @@ def descents(index: int) -> Iterator[Row]:
     for t in at:
         names, known_values = _named(trajectory, t)
         rest = (_named(path, t)[1] for path in (trajectory.errors, ran.mean, ran.standard_error))
-        trials = np.transpose([_named(ran.trials[i], t)[1] for i in range(12)])
-        for name, theory, error, found, se, values in zip(
-            names, known_values, *rest, trials, strict=True
-        ):
+        for name, theory, error, found, se in zip(names, known_values, *rest, strict=True):
             extra = trajectory.numerical_error if name == "test_error" else 0.0
-            yield row(f"{name}, tensors", theory, math.hypot(error, extra), found, se, 12, values)
+            yield row(f"{name}, tensors", theory, math.hypot(error, extra), found, se, 12)
 
 
 def minima(index: int) -> Iterator[Row]:
@@ -174,10 +150,8 @@ def deep_descents(index: int) -> Iterator[Row]:
         names, known = _named(trajectory, t, whole=True)
         _, errors = _named(trajectory.errors, t, whole=True)
         found, se = (_named(path, t, whole=True)[1] for path in (ran.mean, ran.standard_error))
-        trials = np.transpose([_named(ran.trials[i], t, whole=True)[1] for i in range(16)])
-        for name, *numbers, values in zip(names, known, errors, found, se, trials, strict=True):
-            theory, error, mean, spread = numbers
-            yield row(f"{name}, d = {d}", theory, error, mean, spread, 16, values)
+        for name, *numbers in zip(names, known, errors, found, se, strict=True):
+            yield row(f"{name}, d = {d}", *numbers, 16)
 
 
 def _named(path: Any, t: int, whole: bool = False) -> tuple[list[str], list[float]]:
@@ -249,7 +223,7 @@ def queries(index: int) -> Iterator[Row]:
     again = np.random.default_rng(18).choice(errors, (1000, draws)).std(axis=1, ddof=1)
     error = known.numerical_error
     se = sd / math.sqrt(draws)
-    yield row("mean over queries", known.test_error, error, mean, se, draws, errors)
+    yield row("mean over queries", known.test_error, error, mean, se, draws)
     # The fit to few draws knows the spread to a twentieth.
     spread_error = float(np.std(np.log(again)))
     yield row("log spread", math.log(known.spread), 0.05, math.log(sd), spread_error, draws)
@@ -284,18 +258,14 @@ COMPARED: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
 
 
 def compared(table: str, index: int) -> list[Row]:
-    """Return the comparisons of one setting, with what is outlying among their trials."""
+    """Return the comparisons of one setting."""
     return [{"table": table, "setting": index, **r} for r in COMPARED[table][0](index)]
 
 
 def extrapolated(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return comparisons with twice the mean at d = 800 less that at 400, without the part in 1/d.
-
-    Comparisons with outlying trials are left out.
-    """
+    """Return comparisons with 2 m(800) - m(400), which is without the part in 1/d."""
     ends = [rows[rows["quantity"].str.endswith(f", d = {d}")] for d in (400, 800)]
     half, whole = (r[r["setting"].isin(ends[0]["setting"])].reset_index(drop=True) for r in ends)
-    kept = (half["outlying"] == "") & (whole["outlying"] == "")
     return pd.DataFrame(
         {
             "table": one["table"],
@@ -309,16 +279,13 @@ def extrapolated(rows: pd.DataFrame) -> pd.DataFrame:
                 16,
             ),
         }
-        for (_, one), (_, two) in zip(half[kept].iterrows(), whole[kept].iterrows(), strict=True)
+        for (_, one), (_, two) in zip(half.iterrows(), whole.iterrows(), strict=True)
     )
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return how z scores are spread, by table and quantity; a normal law has mean 0 and sd 1.
-
-    Comparisons with outlying trials agree with nothing, and are left out.
-    """
-    rows = rows[rows["outlying"] == ""].dropna(subset="z")
+    """Return how z scores are spread, by table and quantity; a normal law has mean 0 and sd 1."""
+    rows = rows.dropna(subset="z")
     groups = rows.groupby(["table", "quantity"], sort=False)["z"]
     return groups.agg(
         numbers="size",
@@ -377,6 +344,7 @@ def _ended(act: Callable[[], Any]) -> Row:
 
 # Whether stated errors cover what other nodes give.
 
+MEANS = ("test_error", "training_loss", "training_error", "auc")
 FINER = 4  # times the tolerance is what a reference has
 
 
@@ -459,87 +427,10 @@ def covered(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-# How finite dimension shifts means, without the theory.
-
-MEANS = ("test_error", "training_loss", "training_error", "auc")
-COSINES = ("cosine", "readout_cosine")
-DIMENSIONS = {100: 240, 200: 120, 400: 60}
-"""Trials by d, about the same error of the coefficient from each."""
-
-
-def shifts(index: int) -> Row:
-    """Return c and its error of each quantity in a random setting."""
-    rng = np.random.default_rng([5, index])
-    length = int(rng.integers(3, 13))
-    rate, strength = rng.uniform(0.2, 0.8), rng.uniform(2, 6)
-    problem = st.SparseTokenProblem(length, int(rng.integers(1, 4)), strength, rate)
-    loss = ["square", "logistic"][index // 2 % 2]
-    load = rng.integers(10, 81) / 20  # so that alpha d is whole
-    steps = st.TwoSteps(load, eta_q=10 ** rng.uniform(0.5, 1.5), loss=loss)
-    given = st.Query(rng.uniform(0.2, 1), rng.uniform(0.3, 2))
-    name = ["attention", "pooled", "attention", "vectorized"][index % 4]
-    model = make_model(name, steps if index % 8 < 4 else given)
-    readout = st.Readout(loss, 10 ** rng.uniform(-5, -1), rng.integers(10, 81) / 20)
-    found: dict[str, list[Any]] = {}
-    for d, trials in DIMENSIONS.items():
-        fits = st.simulate(problem, model, readout, dimension=d, trials=trials, seed=d + 5)
-        # Ten times as many of the query alone, which costs little
-        aligned = st.simulation.align(problem, steps, dimension=d, trials=10 * trials, seed=d + 5)
-        for names, result in ((MEANS, fits), (COSINES, aligned)):
-            for name in names:
-                found.setdefault(name, []).append(measured(result, name, dimension=d))
-        gap = 1 - np.abs(aligned.trials.cosine)
-        found.setdefault("misalignment", []).append(averaged(gap, dimension=d))
-    return {name: _coefficient(name, some) for name, some in found.items()}
-
-
-def fitted_shift(quantity: str, found: Sequence[Number]) -> tuple[float, float]:
-    """Return c and its standard error by a line in 1/d through means at two d or more."""
-    x, values, errors = zip(*((1 / n.dimension, n.value, n.error) for n in found), strict=True)
-    limit, slope = fitted_line(x, values, errors)
-    scale = scale_of(quantity, limit.value)
-    return slope.value / scale, slope.error / scale
-
-
-def pooled_shift(fits: Sequence[tuple[float, float]]) -> Shift:
-    """Return the middle of c over settings, its error and the spread, by medians.
-
-    A few settings have a c many times larger, where the query has hardly found the signal; medians
-    keep them from deciding what is expected everywhere else. The spread is that with which half
-    of the settings are within 0.6745 of its scale, as half of normal numbers are.
-    """
-    c, error = np.array(sorted(fits), dtype=float).T
-
-    def middle(variance: float) -> tuple[float, np.ndarray]:
-        scale = np.sqrt(error**2 + variance)
-        above = np.searchsorted(np.cumsum(1 / scale), np.sum(1 / scale) / 2)
-        return float(c[above]), scale
-
-    def excess(variance: float) -> float:
-        """Return the median of the scaled distances less that of normal numbers."""
-        centre, scale = middle(variance)
-        return float(np.median(np.abs(c - centre) / scale)) - stats.norm.ppf(0.75)
-
-    variance = 0.0
-    if excess(0.0) > 0:
-        variance = float(optimize.brentq(excess, 0.0, 10 * np.ptp(c) ** 2))
-    centre, scale = middle(variance)
-    # A median has pi/2 times the variance of a mean.
-    error_of_middle = math.sqrt(math.pi / 2 / np.sum(scale**-2))
-    return Shift(centre, error_of_middle, math.sqrt(variance), len(c))
-
-
-def _coefficient(name: str, found: list[Any]) -> tuple[float, float] | None:
-    """Return c and its error; None where the quantity is too near 0 for a relative shift."""
-    if name in COSINES:
-        return None if abs(found[-1].value) < 0.5 else fitted_shift(name, found)
-    return None if any(m.value <= 5 * m.error for m in found) else fitted_shift(name, found)
-
-
 def main() -> None:
     """Compute what is missing, then print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    names = [*COMPARED, "convergence", "stated", "stated_passes", "shifts"]
+    names = [*COMPARED, "convergence", "stated", "stated_passes"]
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(names))
     parser.add_argument("--quick", action="store_true", help="two settings of each table")
     asked = parser.parse_args()
@@ -548,16 +439,15 @@ def main() -> None:
     chosen = asked.tables or [*COMPARED, "convergence"]
     memory, run = Memory("results/cache", verbose=0), Parallel(2, verbose=1)
     most = functools.partial(min, 2 if asked.quick else math.inf)
-    cached = map(memory.cache, (compared, ends, stated, stated_passes, shifts))
-    compare, end, cover, cover_passes, shift = cached
+    cached = map(memory.cache, (compared, ends, stated, stated_passes))
+    compare, end, cover, cover_passes = cached
     works = [(t, i) for t in chosen if t in COMPARED for i in range(most(COMPARED[t][1]))]
     if works:
         found = run(delayed(compare)(*work) for work in works)
         rows = pd.DataFrame([r for some in found for r in some])
         rows = pd.concat([rows, extrapolated(rows[rows["table"] == "depth"])], ignore_index=True)
-        shown = (rows["z"].abs() > 3) | (rows["outlying"] != "")
-        print("Comparisons with |z| > 3 or outlying trials:")
-        print(rows[shown].to_string(index=False))
+        print("Comparisons with |z| > 3:")
+        print(rows[rows["z"].abs() > 3].to_string(index=False))
         print(summary(rows).round(2).to_string())
     if "convergence" in chosen:
         found = run(delayed(end)(i) for i in range(most(500)))
@@ -573,13 +463,6 @@ def main() -> None:
         rows = pd.DataFrame([r for some in found for r in some])
         print(rows[rows["z"].abs() > 4].to_string(index=False))
         print(covered(rows).round(3).to_string())
-    if "shifts" in chosen:
-        found = run(delayed(shift)(i) for i in range(most(36)))
-        pooled = {name: pooled_shift([f[name] for f in found if f[name]]) for name in found[0]}
-        print(pd.DataFrame(pooled, index=pooled["auc"]._fields).T.round(2).to_string())
-        if len(found) == 36:
-            rounded = {name: [round(x, 2) for x in values] for name, values in pooled.items()}
-            SHIFTS.write_text(json.dumps(rounded, indent=2) + "\n")
 
 
 if __name__ == "__main__":

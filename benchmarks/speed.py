@@ -20,7 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-from sparsetoken.studies.report import origin
+from sparsetoken.studies.reproduction import origin
 from speed_rows import Row, rows
 from speed_sides import Skipped, peak
 

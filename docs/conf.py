@@ -147,7 +147,7 @@ def _write_reference() -> None:
 def _write_claims(folder: Path) -> None:
     """Write the claims that ``sparsetoken reproduce`` compares with simulations."""
     from sparsetoken.studies import STUDIES
-    from sparsetoken.studies.words import maths
+    from sparsetoken.studies.report import maths
 
     lines = ["# The claims", "", "What `sparsetoken reproduce NAME` compares with simulations."]
     for study in STUDIES.values():

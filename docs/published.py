@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sparsetoken.studies.compare import EVIDENCE, SHIFTS
+from sparsetoken.studies.claims import EVIDENCE, FAILS, HOLDS, KINDS, NOT_CONVERGED, VERDICTS
 
 HERE = Path(__file__).parent
 NUMBERS = HERE / "published.json"
@@ -35,56 +35,42 @@ def taken_from(folder: Path) -> dict[str, Any]:
     """Return the numbers of a report that the documentation needs."""
     document = json.loads((folder / "claims.json").read_text("utf-8"))
     claims = {
-        s["name"]: {"verdict": s["verdict"], "evidence": s["evidence"]}
+        s["name"]: {name: s[name] for name in ("verdict", "kind", "evidence")}
         for s in document["statements"]
     }
-    free = [c for c in document["claims"] if c["raw_z"] and c["allowance"] == 0]
+    z = [c["z"] for c in document["claims"] if c["z"] is not None]
     return {
         "run": document["run"],
         "claims": claims,
         "z": {
-            "count": len(free),
-            "sd": statistics.pstdev(c["z"] for c in free),
-            "raw_sd": statistics.pstdev(c["raw_z"] for c in free),
-            "beyond_3": sum(abs(c["z"]) > 3 for c in free),
+            "count": len(z),
+            "sd": statistics.pstdev(z),
+            "beyond_3": sum(abs(value) > 3 for value in z),
         },
     }
 
 
-def _signed(value: float, digits: int = 2) -> str:
-    return f"{value:.{digits}f}".replace("-", "−")
-
-
 def reproduction(numbers: Numbers) -> str:
     """Return the counts of the quick report."""
-    return _counts(numbers["quick"])
-
-
-def _counts(found: Numbers) -> str:
+    found = numbers["quick"]
     claims = found["claims"].values()
     kinds = {kind: sum(c["evidence"].get(kind, 0) for c in claims) for kind in EVIDENCE}
-    verdicts = [c["verdict"] for c in claims]
-    told = ", ".join(f"{v} {verdicts.count(v)}" for v in dict.fromkeys(verdicts))
     z = found["z"]
     return (
-        f"{len(verdicts)} claims and questions: {told}. {sum(kinds.values())} comparisons: "
+        f"Claims that hold: {_verdicts(found)}. {sum(kinds.values())} comparisons: "
         + ", ".join(f"{n} {EVIDENCE[kind]}" for kind, n in kinds.items())
-        + f".\nOf the {z['count']} with a simulation and without a bound z has standard deviation "
-        f"{z['sd']:.2f} (as if d were infinite: {z['raw_sd']:.2f}); {z['beyond_3']} exceed 3. "
-        f"Commit {found['run']['commit']}, {found['run']['date']}.\n"
+        + f".\nz of the {z['count']} with a simulation has standard deviation {z['sd']:.2f}; "
+        f"{z['beyond_3']} exceed 3. Commit {found['run']['commit']}, {found['run']['date']}.\n"
     )
 
 
-def finite_dimension(numbers: Numbers) -> str:
-    """Return the coefficients of finite dimension that the verdicts use."""
-    rows = [
-        f"| {name.replace('_', ' ')} | {_signed(c.mean, 1)} ± {c.error:.1f} | {c.spread:.1f} | "
-        f"{c.settings} |"
-        for name, c in SHIFTS.items()
-    ]
-    return "\n".join(
-        ["| quantity | c | spread | settings |", "| --- | --- | --- | --- |", *rows, ""]
-    )
+def _verdicts(found: Numbers, others: Sequence[str] = VERDICTS) -> str:
+    """Return whose the claims are that hold, and how many have other verdicts."""
+    claims = found["claims"].values()
+    held = [c["kind"] for c in claims if c["verdict"] == HOLDS]
+    whose = ", ".join(f"{held.count(kind)} {kind}" for kind in KINDS if kind in held)
+    counts = {v: sum(c["verdict"] == v for c in claims) for v in others if v != HOLDS}
+    return whose + "".join(f"; {n} {v}" for v, n in counts.items() if n)
 
 
 def rows_of_speed(file: Path) -> list[dict[str, Any]]:
@@ -130,7 +116,6 @@ def _runs(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 BLOCKS: dict[str, Callable[[Numbers], str]] = {
-    "finite-dimension": finite_dimension,
     "reproduction": reproduction,
     "speed": speed,
 }
@@ -173,12 +158,10 @@ def badge(left: str, right: str) -> str:
 def badges(numbers: Numbers) -> dict[Path, str]:
     """Return the badges of the README."""
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))["project"]
-    verdicts = [claim["verdict"] for claim in numbers["quick"]["claims"].values()]
-    counts = (f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
     words = {
         "python": ("Python", project["requires-python"].removeprefix(">=") + " or later"),
         "licence": ("licence", project["license"]),
-        "claims": ("claims checked", ", ".join(counts).replace("holds", "hold")),
+        "claims": ("claims that hold", _verdicts(numbers["quick"], (FAILS, NOT_CONVERGED))),
     }
     return {HERE / f"images/badge_{name}.svg": badge(*two) for name, two in words.items()}
 

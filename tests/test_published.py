@@ -49,7 +49,7 @@ def test_a_number_changed_by_hand_is_noticed(published, numbers):
 
 def test_a_claim_that_fails_shows_on_its_badge(published, numbers):
     claims = dict(numbers["quick"]["claims"])
-    claims[next(iter(claims))] = {"verdict": "fails", "evidence": {}}
+    claims[next(iter(claims))] = {"verdict": "fails", "kind": "of the paper", "evidence": {}}
     changed = published.badges({"quick": {"claims": claims}})
     assert "1 fails" in changed[DOCS / "images" / "badge_claims.svg"]
 
@@ -65,14 +65,13 @@ def report(tmp_path):
         "theory": 0.5,
         "measured": 0.52,
         "standard_error": 0.01,
-        "allowance": 0,
     }
     rows = [
-        simulated | {"z": 2.0, "raw_z": 1.8},
-        simulated | {"z": -3.5, "raw_z": -3.0, "measured": 0.46},
-        simulated | {"z": None, "raw_z": None, "allowance": 1e-9},
+        simulated | {"z": 2.0},
+        simulated | {"z": -3.5, "measured": 0.46},
+        simulated | {"z": None},
     ]
-    statement = {"name": "query-alignment", "verdict": "holds"}
+    statement = {"name": "query-alignment", "verdict": "holds", "kind": "of the paper"}
     statement["evidence"] = {"reduced": 2, "computed": 1}
     document = {"run": {"commit": "abc", "date": "now"}, "statements": [statement], "claims": rows}
     (tmp_path / "claims.json").write_text(json.dumps(document), "utf-8")
@@ -81,5 +80,5 @@ def report(tmp_path):
 
 def test_the_numbers_of_a_report_are_taken_from_it(published, report):
     found = published.taken_from(report)
-    assert found["z"] == {"count": 2, "sd": 2.75, "raw_sd": 2.4, "beyond_3": 1}
-    assert "holds 1. 3 comparisons" in published.reproduction({"quick": found})
+    assert found["z"] == {"count": 2, "sd": 2.75, "beyond_3": 1}
+    assert "1 of the paper. 3 comparisons" in published.reproduction({"quick": found})

@@ -12,7 +12,7 @@ from sparsetoken import bags, simulation, theory
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.forecasting.learning_curves import check_sizes
 from sparsetoken.losses import CustomLoss
-from sparsetoken.studies.report import chosen_studies
+from sparsetoken.studies.reproduction import chosen_studies
 from sparsetoken.theory import tuning
 
 PROBLEM = st.SparseTokenProblem(4, 1, 2.0)

@@ -10,5 +10,5 @@ def made_up_studies():
     """Let the studies of the package be two made-up ones."""
     with pytest.MonkeyPatch.context() as patch:
         studies = {study.name: study for study in (Asked(), MadeUp())}
-        patch.setattr("sparsetoken.studies.catalogue.STUDIES", studies)
+        patch.setattr("sparsetoken.studies.reproduction.STUDIES", studies)
         yield studies

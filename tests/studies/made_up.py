@@ -6,115 +6,94 @@ Their functions are in a module that other processes import.
 import builtins
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
-from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.studies import plot
-from sparsetoken.studies.compare import (
-    PROVED,
-    REDUCED,
-    TENSORS,
-    Claim,
-    Number,
-    averaged,
-    compare,
-    report_only,
-    within,
-)
-from sparsetoken.studies.study import Size, Study, profiles
-from sparsetoken.studies.words import pm
+from sparsetoken.studies.claims import PAPER, PROVED, TENSORS, Claim, Number, row
+from sparsetoken.studies.figure import Look, Panel
+from sparsetoken.studies.study import Experiment, Study, measured
 
 LOADS = (0.25, 1.0, 10.0)
+PER = 5.0
+"""What finite dimension adds, over d."""
+PANEL = "a <i>panel"
 
 
 def exact(load):
     return Number(0.5 + load / 30, 1e-6)
 
 
-def trials(load, count, seed, engine=REDUCED, wrong=()):
-    """Return the mean of so many trials, the first of which may be wrong."""
-    values = exact(load).value + 0.01 * np.random.default_rng(seed).standard_normal(count)
-    values[: len(wrong)] = wrong
-    return averaged(values, dimension=1000, engine=engine)
+def simulate(load, *, dimension, trials, seed):
+    """Return a result as of a simulation, whose trials have one column and one attribute."""
+    noise = np.random.default_rng(seed).standard_normal(trials)
+    values = exact(load).value + PER / dimension + 0.01 * noise
+    columns = SimpleNamespace(cosine=values, columns=dict)
+    columns.columns = partial(dict, cosine=values)
+    return SimpleNamespace(trials=columns, converged=True)
 
 
-def noted(log, name, call):
+def noted(log, name, call, **given):
     """Return what a call returns, and write down that it was made."""
     with open(log, "a") as file:
         file.write(f"{name}\n")
-    return call()
+    return call(**given)
 
 
-def unless(ready, error, call):
+def unless(ready, error, call, **given):
     """Return what a call returns if there is a file, else raise an error of a name."""
     if not Path(ready).exists():
         raise getattr(builtins, error)("not ready")
-    return call()
+    return call(**given)
 
 
-for function in (exact, trials, noted, unless):
+for function in (exact, simulate, noted, unless):
     function.version = "1"  # of what is kept
 
 
 class MadeUp(Study):
     """A claim and a question; some calls of the simulation may be others, by their load."""
 
-    name, title, headline = "made-up", "Made <i>up", True
+    name, title, setting, caption = "made-up", "Made <i>up", "With <i>numbers.", "A <i>line, η_q."
     claims = (
-        Claim("made-up", "A <i>claim about α*_{pool}.", "Theorem <i>1", PROVED),
+        Claim("made-up", "A <i>claim about α*_{pool}.", "Theorem <i>1", PROVED, PAPER),
         Claim("asked", "Is it <i>so?", "a <i>source", open=True),
     )
-    sizes = profiles(trials=Size(20, 80))
-    caption = "A <i>line, η_q."
-    paper = "More <i>trials."
+    panels = (Panel(PANEL, "load", "cosine"),)
+    curve = "a <i>curve"
+    looks = {curve: Look("#0072B2")}  # noqa: RUF012
 
     def __init__(self, changed=()):
         self.changed = dict(changed)
 
-    def theory(self, at):
+    def theory(self, scale):
         return {load: partial(exact, load) for load in LOADS}
 
-    def simulation(self, at, seed):
-        calls = {}
-        for i, load in enumerate(LOADS):
-            engine = TENSORS if load == 1.0 else REDUCED
-            given = {"seed": seed_of(self.name, i, seed), "engine": engine}
-            calls[load] = partial(trials, load, at.trials, **given)
-        return calls | self.changed
+    def simulation(self, scale):
+        calls = {load: partial(simulate, load) for load in LOADS} | self.changed
+        return {
+            load: Experiment(call, (100, 400), 20 * scale, TENSORS if load == 1.0 else "reduced")
+            for load, call in calls.items()
+        }
 
-    def judge(self, run):
+    def rows(self, run):
         for load in LOADS:
-            place = {"curve": "<i>curve", "where": f"<i>where {load}", "key": load == 1.0}
-            yield compare("made-up", "cosine", run.theory[load], run.simulated[load], **place)
-        yield within("made-up", "slope", Number(1.0), 1.0, 0.1)
-        yield report_only("asked", "auc", run.simulated[1.0])
-
-    def setting(self, at):
-        return f"With {at.trials} <i>trials."
-
-    def found(self, run, comparisons):
-        return f"The <i>first: {pm(run.simulated[1.0], 4)}.\n\nThe <i>second, d^{{-1/2}}."
-
-    def answers(self, run, comparisons):
-        return {"asked": "It is <i>so."}
-
-    def draw(self, run):
-        figure, (axes,) = plot.panels(1, 6.4, 3.9)
-        for some in (run.theory, run.simulated):
-            plot.curve(axes, LOADS, [some[load] for load in LOADS], "#0072B2", "a <i>curve")
-        axes.set(title="a <i>panel", xlabel="load", ylabel="cosine")
-        return plot.finish(figure)
+            known, found = run.theory[load], measured("cosine", run.simulated[load])
+            place = {"panel": PANEL, "curve": self.curve, "x": load}
+            yield row(known, **place)
+            where = f"<i>where {load}"
+            yield row(known, found, claim="made-up", quantity="cosine", where=where,
+                      key=load == 1.0, **place)  # fmt: skip
+        yield row(1.0, Number(1.0), claim="made-up", quantity="slope", allowance=0.1)
+        yield row(None, measured("cosine", run.simulated[1.0]), claim="asked", quantity="auc")
 
 
 class Asked(MadeUp):
     """A question alone; its figure stands at the top of the page."""
 
-    name, title, headline = "learning-curves", "Asked", False
+    name, title = "learning-curves", "Asked"
     claims = (Claim("asked-alone", "Is it?", open=True),)
 
-    def judge(self, run):
-        yield report_only("asked-alone", "auc", run.simulated[0.25])
-
-    def answers(self, run, comparisons):
-        return {}
+    def rows(self, run):
+        found = measured("cosine", run.simulated[0.25])
+        yield row(None, found, claim="asked-alone", quantity="auc", panel=PANEL, curve="<i>", x=1)

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 import sparsetoken as st
 from sparsetoken.studies import growing_length, misalignment, rates
 from sparsetoken.studies.capacity import fit_threshold
-from sparsetoken.studies.compare import Number, predicted
+from sparsetoken.studies.claims import Number, predicted
 from sparsetoken.studies.references import (
     known,
     reference_calls,

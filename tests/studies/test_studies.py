@@ -1,116 +1,32 @@
-"""Every study at small sizes: it runs, its words and figure are made, and what is wrong fails."""
+"""Every study at small sizes: its frame and figure are made, and what is wrong fails."""
 
 import dataclasses
 import functools
-import math
 import pickle
 import sys
-from types import SimpleNamespace
 
 import pytest
-from matplotlib.figure import Figure
 
 from sparsetoken.base.content import canonical_text
 from sparsetoken.figures import style
-from sparsetoken.studies import STUDIES, agreement, alignment, capacity, settings
-from sparsetoken.studies.compare import verdict_of
-from sparsetoken.studies.plot import numbers_of
-from sparsetoken.studies.report import KINDS
-from sparsetoken.studies.study import Run
-from sparsetoken.studies.words import paragraphs
+from sparsetoken.studies import STUDIES, alignment
+from sparsetoken.studies.claims import KINDS, Finding
+from sparsetoken.studies.figure import draw
+from sparsetoken.studies.report import maths
+from sparsetoken.studies.study import Experiment, Run, Trials
 
 SMALL = {
-    "alignment": dict(loads=(0.5, 2.0), dimensions=(100, 200), trials=30, tensors=(2.0, 60, 6)),
-    "anti-alignment": dict(cells=4, trials=12, dimension=400),
-    "learning-curves": dict(
-        loads=(1.0, 2.0), vectorized=(1.0, 2.0), dimension=100, trials=8, points=3,
-        tensors=(2.0, 6), finite_trials=(12, 3), dimensions=(60, 120),
-    ),
-    "rates": dict(
-        alphas=(5.0,), weights=50, fits=6, alpha0s=(10.0, 30.0), dimension=100, trials=8,
-        abundant=(20, 6),
-    ),
-    "misalignment": dict(
-        dimension=100, trials=6, alphas=(4.0,), cosines=(0.0, 0.5), residual=(0.0, 1.0),
-        lengths=(4, 10), abundant_trials=4, line=(0.0, 0.25, 0.5, 0.75, 1.0),
-    ),
-    "joint-training": dict(steps=(1, 4, 8), dimension=150, trials=5, replicas=2),
-    "agreement": dict(
-        dimension=120, trials=6, descended=100, descended_trials=5, steps=4, task_steps=4,
-        replicas=2, alphas=(4.0,), samples=240,
-    ),
-    "representation": dict(
-        lengths=(8, 64, 512), root_lengths=(64, 512), curve_length=64,
-        curves=("attention", "bayes"),
-        strengths=(3,), places=((16, 1, 4.0),), samples=1600, tried=(64,), tokens=200_000,
-    ),
-    "growing-length": dict(dimensions=(30, 60), trials=4, alignment_trials=60),
-    "sensitivity": dict(
-        across=2, up=2, shares=3, totals=(1.0, 2.0), best_alpha0s=(0.5, 1.0), dimension=120,
-        trials=6,
-        spots={"sharpness": ((0.7, 0.7),), "bias": ((1.0, 0.15),)},
-    ),
-    "capacity": dict(
-        features=(16, 32), fewer=(16, 32), ratios=(0.8, 1.0, 1.2), steps=(-0.7, 0.0, 0.7), sets=30,
-        lines=capacity.coordinates(5),
-    ),
+    "alignment": {"LOADS": (0.5, 2.0)},
+    "learning-curves": {
+        "LOADS": {"attention": (1.0, 2.0), "pooled": (2.0,), "vectorized": (2.0,)},
+        "PLACES": [("square", "attention", 1.0), ("square", "pooled", 2.0),
+                   *((loss, "attention", 2.0) for loss in ("logistic", "square"))],
+        "_line": lambda scale: [1.0, 2.0],
+    },
 }  # fmt: skip
-"""Changes of the quick sizes."""
-
-
-def _swapped(run, first, second):
-    """Return the run with the simulations of two classifiers swapped in all rows of the table."""
-    names = {first: second, second: first}
-    places = {p: (p[0], names.get(p[1], p[1]), p[2]) for p in run.simulated}
-    return run._replace(
-        simulated={p: run.simulated.get(q, run.simulated[p]) for p, q in places.items()}
-    )
-
-
-def _loads(run, change):
-    """Return the run with the loads of the capacity changed, at which training sets are counted."""
-    calls = {
-        place: functools.partial(call, load=change(place, call.keywords["load"]))
-        for place, call in run.calls.items()
-    }
-    return run._replace(calls=calls)
-
-
-def _wide(place, load):
-    """Return the loads of the larger sets four times as far from the middle."""
-    if place[0] == "tensors" or place[2] == 16:
-        return load
-    middle = capacity.PLACES[place[0]].loads[place[1]]
-    return middle + 4 * (load - middle)
-
-
-def _worse(run, panel):
-    """Return the run in which the best setting of a panel errs more than its neighbours."""
-    study = STUDIES["sensitivity"]
-    simulated = dict(run.simulated)
-    for own, x, y in study._centres(run.at):
-        if own == panel:
-            found = simulated[own, x, y]
-            trials = dataclasses.replace(found.trials, test_error=found.trials.test_error + 0.3)
-            simulated[own, x, y] = dataclasses.replace(found, trials=trials)
-    return run._replace(simulated=simulated)
-
-
-def _beaten(run):
-    """Return the run in which the Bayes test needs the signal of mean pooling."""
-    keys = [place for place in run.theory if place[:2] == ("strength", "bayes")]
-    return run._replace(
-        theory=run.theory | {p: run.theory["strength", "pooled", *p[2:]] for p in keys}
-    )
-
-
-def _once_worse(run):
-    """Return the run in which all samples used twice err three times as much."""
-    theory = dict(run.theory)
-    for row in settings.reused(run.at):
-        found = theory[row.place]
-        theory[row.place] = dataclasses.replace(found, test_error=3 * found.test_error)
-    return run._replace(theory=theory)
+"""Changes of the constants of studies."""
+DIVISOR, MOST = 8, 10
+"""Of dimensions, and of trials."""
 
 
 def _moved(run):
@@ -120,108 +36,58 @@ def _moved(run):
     return run._replace(theory=run.theory | {place: moved})
 
 
-WRONG = {
-    "steps-set-sharpness-only": _moved,
-    "shared-effects": lambda run: _swapped(run, "pooled", "attention"),
-    "whitening": lambda run: _swapped(run, "whitened", "attention"),
-    "bayes-is-the-least": _beaten,
-    "reuse-or-splitting": _once_worse,
-    "same-law": lambda run: run._replace(
-        simulated={p: 0 if p[0] == "tensors" else n for p, n in run.simulated.items()}
-    ),
-    "capacity-order": lambda run: _loads(run, lambda p, x: x * 10 ** (p[1] == "attention")),
-    "capacity-order-not-always": lambda run: _loads(
-        run, lambda p, x: x * 10 ** (p[1] == "attention") / 100 ** (p[0] == "very strong")
-    ),
-    "transition-width": lambda run: _loads(run, _wide),
-    "best-split": lambda run: _worse(run, "split"),
-    "best-sharpness": lambda run: _worse(run, "sharpness"),
-}
-"""Claims that rest on other results than numbers of `predicted` and `Run.measured`, and a change of
-the results with which they fail."""
-
-COSTLY = {
-    *("agreement", "capacity", "growing-length", "joint-training"),
-    *("learning-curves", "representation", "sensitivity"),
-}
+WRONG = {"steps-set-sharpness-only": _moved}
+"""Claims that rest on other results than numbers of `predicted` and `measured`, and a change of the
+results with which they fail."""
+COSTLY = {"learning-curves"}
 each = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 
 
-def _few(at):
-    """Return one network and one task, and all other rows of the table."""
-    kept = {"softmax", "single location"}
-    rows = settings.table(at)
-    return [r for r in rows if not r.steps or r.claim == settings.REUSE or r.curve in kept]
+def _smaller(one):
+    if not isinstance(one, Experiment):
+        return one
+    dimensions = [max(d // DIVISOR, 10) for d in one.dimensions]
+    return dataclasses.replace(one, dimensions=dimensions, trials=min(one.trials, MOST))
 
 
-@pytest.fixture(autouse=True)
-def few(monkeypatch):
-    """Leave most descents out, which compile for seconds each, and predict to few digits."""
-    monkeypatch.setattr(agreement, "table", _few)
-    monkeypatch.setattr(settings, "ACCURACY", 1e-2)
-
-
-BUILT = {
-    "elementwise_erf": lambda L: 2.35 * L**0.5,
-    "elementwise_sigmoid": lambda L: 2.35 * L**0.5,
-    "elementwise_tanh": lambda L: 4 + 2 * L**0.25,
-    "elementwise_linear": lambda L: 4 + 2 * L**0.25,
-    "elementwise_exp": lambda L: 4 + math.sqrt(2 * math.log(L)),
-}
-"""Critical strengths that cost most, by their laws."""
-
-
-def _costs(place):
-    return isinstance(place, tuple) and place[0] == "strength" and place[1] in BUILT
-
-
-def _by_its_law(place, found):
-    _, name, length, _ = place
-    return dataclasses.replace(found, strength=BUILT[name](length))
-
-
-def _sizes(study):
-    quick = vars(study.sizes["quick"])
-    changes = SMALL.get(study.name, {})
-    assert set(changes) <= set(quick)
-    return SimpleNamespace(**{**quick, **changes})
-
-
-def _run_of(study):
+def _run_of(study, monkeypatch):
     """Return the run of a study at small sizes."""
-    at = _sizes(study)
-    theory, simulation = study.theory(at), study.simulation(at, 0)
-    known, simulated = (
-        {place: call() for place, call in calls.items() if not _costs(place)}
-        for calls in (theory, simulation)
-    )
-    for place in filter(_costs, theory):
-        known[place] = _by_its_law(place, known["strength", "attention", *place[2:]])
-    return pickle.loads(pickle.dumps(Run(at, known, simulated, simulation)))
+    module = sys.modules[type(study).__module__]
+    for name, value in SMALL[study.name].items():
+        monkeypatch.setattr(module, name, value)
+    plan = {place: _smaller(one) for place, one in study.simulation(1).items()}
+    monkeypatch.setattr(study, "simulation", lambda scale: plan)
+    found = {}
+    for (place, one), calls in zip(plan.items(), study.seeded(1, 0), strict=True):
+        results = [call() for call in calls]
+        found[place] = Trials(one, results) if isinstance(one, Experiment) else results[0]
+    known = {place: call() for place, call in study.theory(1).items()}
+    return pickle.loads(pickle.dumps(Run(known, found, 1)))
 
 
 @each
-@pytest.mark.parametrize("profile", ["quick", "paper"])
-def test_calls_are_told_apart_and_only_simulations_have_the_seed(study, profile):
-    at = study.sizes[profile]
-    theory, simulation = study.theory(at), study.simulation(at, 0)
-    calls = [*theory.values(), *simulation.values()]
-    assert all(isinstance(call, functools.partial) for call in calls)
-    texts = [canonical_text(call) for call in calls]
-    assert len(set(texts[: len(theory)]) & set(texts[len(theory) :])) == 0
-    assert [canonical_text(call) for call in study.theory(at).values()] == texts[: len(theory)]
-    others = study.simulation(at, 1)
-    assert list(others) == list(simulation)
-    assert not {canonical_text(call) for call in others.values()} & set(texts)
-    assert len(set(texts[len(theory) :])) == len(simulation)
+@pytest.mark.parametrize("scale", [1, 4])
+def test_calls_are_told_apart_and_only_simulations_have_the_seed(study, scale):
+    def texts(seed):
+        simulated = [call for some in study.seeded(scale, seed) for call in some]
+        calls = [*study.theory(scale).values(), *simulated]
+        assert all(isinstance(call, functools.partial) for call in calls)
+        return [canonical_text(call) for call in calls]
+
+    count = len(study.theory(scale))
+    first, again, other = texts(0), texts(0), texts(1)
+    assert first == again
+    assert first[:count] == other[:count]
+    assert len({*first, *other[count:]}) == len({*first[:count]}) + 2 * (len(first) - count)
 
 
-def test_claims_have_names_of_their_own_and_sources_that_the_filter_knows():
+def test_claims_have_names_of_their_own_and_say_whose_they_are():
     claims = [claim for study in STUDIES.values() for claim in study.claims]
     assert len({claim.name for claim in claims}) == len(claims)
     for claim in claims:
-        assert any(kind.lower() in claim.source.lower() for kind in KINDS), claim.name
+        assert claim.kind in KINDS
         assert claim.status
+        assert (claim.source == "this project") == (claim.kind == "of this project"), claim.name
 
 
 @pytest.mark.parametrize(
@@ -231,40 +97,40 @@ def test_claims_have_names_of_their_own_and_sources_that_the_filter_knows():
         for name, study in STUDIES.items()
     ],
 )
-def test_a_study_goes_to_its_words_and_its_figure_and_fails_where_it_is_wrong(study, monkeypatch):
+def test_a_study_goes_to_its_frame_and_its_figure_and_fails_where_it_is_wrong(study, monkeypatch):
     """Both in one test, as the run is shared."""
-    run = _run_of(study)
-    _has_words_and_a_figure(study, run)
+    run = _run_of(study, monkeypatch)
+    _has_a_frame_and_a_figure(study, run)
     _fails_where_it_is_wrong(study, run, monkeypatch)
 
 
-def _has_words_and_a_figure(study, run):
-    comparisons = study.judged(run)
-    assert {c.claim for c in comparisons} == {claim.name for claim in study.claims}
-    answers = study.answers(run, comparisons)
-    assert set(answers) == {claim.name for claim in study.claims if claim.open}
-    texts = [study.setting(run.at), study.found(run, comparisons), study.caption, *answers.values()]
-    for text in texts:
-        assert text.strip()
-        assert "{" not in paragraphs(text), "an index without its end"
+def _has_a_frame_and_a_figure(study, run):
+    frame = study.frame(run)
+    claims = {claim.name for claim in study.claims}
+    assert set(frame.claim) - {""} == claims
+    assert set(frame.panel) - {""} == {panel.name for panel in study.panels}
+    asked = frame[frame.claim != ""]
+    assert (asked.quantity != "").all()
+    assert (asked["where"] != "").all()
+    for text in (study.setting, study.caption, *frame["where"], *frame.quantity):
+        assert "{" not in maths(text), "an index without its end"
         assert "nan" not in text
-    assert study.title
     with style.styled():
-        figure = study.draw(run)
+        figure = draw(frame, study.panels, study.looks, study.columns)
         figure.canvas.draw()
-    assert isinstance(figure, Figure)
-    numbers = list(numbers_of(figure))
-    kinds = {one["kind"] for one in numbers}
-    assert kinds & {"line", "map"}
-    assert all(axes.get_xlabel() for axes in figure.axes if axes.get_label() != "<colorbar>")
+    assert all(axes.has_data() for axes in figure.axes)
 
 
-def _changed(change, wrong):
-    return lambda *given, **options: wrong(change(*given, **options))
+def _changed(change):
+    """Return a function whose numbers are wrong."""
 
+    def wrong(*given, **options):
+        found = change(*given, **options)
+        some = found if isinstance(found, list) else [found]
+        some = [dataclasses.replace(n, value=1.6 * n.value + 0.2) for n in some]
+        return some if isinstance(found, list) else some[0]
 
-def _wrong(number):
-    return dataclasses.replace(number, value=1.6 * number.value + 0.2)
+    return wrong
 
 
 def _fails_where_it_is_wrong(study, run, monkeypatch):
@@ -273,20 +139,18 @@ def _fails_where_it_is_wrong(study, run, monkeypatch):
     A claim that held with a wrong theory, or a wrong measurement, would say nothing.
     """
     module = sys.modules[type(study).__module__]
-    asked = [claim.name for claim in study.claims if not claim.open]
-    verdicts = {}
-    for side in ("theory", "simulation"):
+    asked = [claim for claim in study.claims if not claim.open]
+    verdicts = {claim.name: set() for claim in asked}
+    for names in (["predicted"], ["measured", "means"]):
         with monkeypatch.context() as patch:
-            if side == "theory":
-                patch.setattr(module, "predicted", _changed(module.predicted, _wrong))
-            else:
-                patch.setattr(Run, "measured", _changed(Run.measured, _wrong))
-            comparisons = study.judged(run)
-        for name in asked:
-            verdict = verdict_of(c for c in comparisons if c.claim == name)
-            verdicts.setdefault(name, []).append(verdict)
+            for name in names:
+                if hasattr(module, name):
+                    patch.setattr(module, name, _changed(getattr(module, name)))
+            frame = study.frame(run)
+        for claim in asked:
+            verdicts[claim.name].add(Finding(claim, frame[frame.claim == claim.name]).verdict)
     spared = {name for name, found in verdicts.items() if "fails" not in found}
     assert spared <= set(WRONG)
     for name in spared:
-        found = [c.verdict for c in study.judged(WRONG[name](run)) if c.claim == name]
-        assert "fails" in found, name
+        frame = study.frame(WRONG[name](run))
+        assert "fails" in set(frame[frame.claim == name].verdict), name
