@@ -251,13 +251,14 @@ def test_claims_and_comparisons_are_json(written):
     assert {c["statement"] for c in document["claims"]} == set(verdicts)
     numbers = {"theory", "measured", "standard_error", "numerical_error", "allowance", "z"}
     size = {"dimension", "trials", "engine", "cases"}
-    words = {"statement", "quantity", "curve", "where", "verdict", "key"}
+    words = {"statement", "quantity", "curve", "where", "verdict", "key", "evidence"}
     frame = reproduction.comparisons
     assert len(document["claims"]) == len(frame)
     for one, (_, comparison) in zip(document["claims"], frame.iterrows(), strict=True):
         assert set(one) >= numbers | size | words
         assert one["statement"] == comparison.claim
         assert one["measured"] == comparison.measured
+        assert (one["evidence"] == "measured") == (comparison.quantity == "auc")
         assert (one["z"] is None) == (comparison.quantity != "cosine")
 
 

@@ -108,7 +108,7 @@ class Alignment(Study):
         return every
 
     def rows(self, run: Run) -> Iterator[dict[str, Any]]:
-        known = dict(zip(LOADS, run.theory["loads"], strict=True))
+        known: dict[Any, Any] = dict(zip(LOADS, run.theory["loads"], strict=True))
         x = _line(run.scale)
         for name in QUANTITIES:
             yield from line(x, run.theory["line"], name, panel=PANEL, curve=name)

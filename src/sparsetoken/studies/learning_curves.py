@@ -43,7 +43,7 @@ LOADS = {
 }
 """Of each model: the fit of the vectorised one costs n1^3."""
 PLACES = [(loss, name, load) for loss in LOSSES for name, some in LOADS.items() for load in some]
-TRIALS = {"attention": 48, "pooled": 24, "vectorized": 12}
+TRIALS = {"attention": 80, "pooled": 24, "vectorized": 12}
 """Test errors of attention vary most, with its query."""
 TOKENS = 2.0
 """The load of attention with real tokens."""
@@ -54,6 +54,7 @@ CLAIMS = {
     "auc": "score-law",
 }
 """The claim on each quantity."""
+DRAWN = ("test_error", "training_loss")
 SIZES = (100, 400)
 PROBLEM = presets.learning_curves().problem
 ALPHA0 = presets.learning_curves().query.alpha0
@@ -177,13 +178,13 @@ class LearningCurves(Study):
 
     def rows(self, run: Run) -> Iterator[dict[str, Any]]:
         for loss, name in itertools.product(LOSSES, LOADS):
-            for quantity in ("test_error", "training_loss"):
-                place = {"panel": _panel(quantity, loss), "curve": name}
+            for quantity in DRAWN:
+                drawn = {"panel": _panel(quantity, loss), "curve": name}
                 known = run.theory["line", loss, name]
-                yield from line(_line(run.scale), known, quantity, **place)
+                yield from line(_line(run.scale), known, quantity, **drawn)
         for loss in LOSSES:
-            place = {"panel": _panel("test_error", loss), "curve": BAYES}
-            yield from line(LOADS["pooled"], run.theory["bayes"], "test_error", **place)
+            drawn = {"panel": _panel("test_error", loss), "curve": BAYES}
+            yield from line(LOADS["pooled"], run.theory["bayes"], "test_error", **drawn)
         for place, quantity in itertools.product(PLACES, CLAIMS):
             yield self._compared(run, place, run.simulated[place], quantity, CLAIMS[quantity])
         for loss, quantity in itertools.product(LOSSES, CLAIMS):
@@ -203,7 +204,7 @@ class LearningCurves(Study):
             predicted(known, quantity),
             measured(quantity, some, samples=_samples(quantity, load)),
             claim=claim,
-            panel=_panel(quantity, loss) if claim != "score-law" else "",
+            panel=_panel(quantity, loss) if quantity in DRAWN else "",
             curve=name,
             x=load,
             quantity=quantity,
@@ -213,21 +214,16 @@ class LearningCurves(Study):
 
     def _tokens(self, run: Run, loss: str, quantity: str) -> Iterator[dict[str, Any]]:
         """Compare real tokens with the theory, and with the reduced engine at the same d."""
-        place, tokens, claim = (
-            (loss, "attention", TOKENS),
-            run.simulated[TENSORS, loss],
-            "feature-law",
-        )
-        compared = self._compared(run, place, tokens, quantity, claim)
-        yield compared | ({} if CLAIMS[quantity] == "learned-error" else {"panel": ""})
+        place, tokens = (loss, "attention", TOKENS), run.simulated[TENSORS, loss]
+        yield self._compared(run, place, tokens, quantity, "feature-law")
         both = (
             means(quantity, some, samples=_samples(quantity, TOKENS))
             for some in (run.simulated[place], tokens)
         )
         for sampled, found in zip(*both, strict=True):
             where = f"{loss}, α₁ = {TOKENS:g}, {where_of([found.dimension])}, reduced engine"
-            given = {"claim": claim, "curve": "attention", "quantity": quantity, "where": where}
-            yield row(sampled, found, **given)
+            given = {"curve": "attention", "quantity": quantity, "where": where}
+            yield row(sampled, found, claim="feature-law", **given)
 
     def _sizes(self, limit: Number, some: Trials, quantity: str) -> Iterator[dict[str, Any]]:
         """Compare the extrapolation of many dimensions with the limit, and draw the differences."""
@@ -235,7 +231,7 @@ class LearningCurves(Study):
         where = some.experiment.where
         given = {"claim": "finite-size", "curve": "attention", "quantity": quantity, "where": where}
         yield row(limit, to_infinity(found), key=True, **given)
-        place = {"panel": _gap(quantity) if quantity != "training_loss" else ""}
+        place: dict[str, Any] = {"panel": "" if quantity == "training_loss" else _gap(quantity)}
         for x in (0.0, 1 / DIMENSIONS[0]):
             yield row(0.0, x=x, curve=ZERO, **place)
         for x, one in [(0.0, to_infinity(found)), *((1 / one.dimension, one) for one in found)]:

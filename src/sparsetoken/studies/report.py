@@ -124,6 +124,8 @@ def document_of(found: Sequence[Finding], facts: Mapping[str, str] | None = None
         for finding in found
         for values in finding.comparisons.itertuples(index=False)
     ]
+    for one in rows:
+        one["evidence"] = "measured" if one["theory"] is None else one["engine"]
     run = {} if facts is None else {"run": dict(facts)}
     return run | {"statements": statements, "claims": rows}
 
