@@ -43,18 +43,19 @@ SMALL = 1e-4
 """Two numbers below it are not compared with each other: a wrong factor would pass."""
 
 RULE = (
-    "A claim holds when all its comparisons hold. A comparison with a simulation holds when "
-    f"|z| ≤ {LARGEST_Z:g}, where t = (measured − theory) / √(standard error² + numerical error²), "
-    "and z is the normal quantile with the tail chance of t under Student’s law, with the degrees "
-    "of freedom of Welch and Satterthwaite. What depends on the dimension is simulated at d/2 and "
-    "at d with independent samples, and extrapolated linearly in 1/d: 2 m(d) − m(d/2) is compared "
-    "with the limit. A few comparisons have an allowance below which a difference does not count, "
-    "such as what rounding or a small ridge can change. A correct theory exceeds the limit of |z| "
-    f"in one of {1 / (2 * stats.norm.sf(LARGEST_Z)):.0f} comparisons. Where theory and simulation "
-    f"are both below {SMALL:g}, a wrong factor would pass, and the comparison is left out. A "
-    "comparison of two computed numbers holds when they differ by no more than the allowance and "
-    "three numerical errors. A claim about order or sign must be true in all cases. A computation "
-    "that did not converge never holds."
+    "A claim holds when all its comparisons hold. A comparison with a simulation holds when |z| "
+    f"≤ {LARGEST_Z:g}, where t = (measured − theory) / √(standard error² + numerical error²), and"
+    " z is the normal quantile with the tail chance of t under Student’s law, with the degrees "
+    "of freedom of Welch and Satterthwaite. What depends on the dimension is simulated at d/4 "
+    "and at d with independent samples, and extrapolated linearly in 1/d: (4 m(d) − m(d/4))/3 is"
+    " compared with the limit; from d/2 and d it would have nearly three times the variance. A "
+    "few comparisons have an allowance below which a difference does not count, such as what "
+    "rounding or a small ridge can change. A correct theory exceeds the limit of |z| in one of "
+    f"{1 / (2 * stats.norm.sf(LARGEST_Z)):.0f} comparisons. Where theory and simulation are both "
+    f"below {SMALL:g}, a wrong factor would pass, and the comparison is left out. A comparison of"
+    " two computed numbers holds when they differ by no more than the allowance and three "
+    "numerical errors. A claim about order or sign must be true in all cases. A computation that"
+    " did not converge never holds."
 )
 
 COLUMNS = {
