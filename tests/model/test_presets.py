@@ -14,7 +14,7 @@ def test_learning_curves(loss, eta_q):
     assert paper.problem == st.SparseTokenProblem(10, 1, 5.0, 0.5)
     assert paper.query == st.TwoSteps(1.0, 0.5, 0.5, eta_q, 1.0, loss)
     assert paper.readout == st.Readout(loss, 1e-5, 2.0)
-    assert [model.name for model in paper.models] == list(learning_curves.MODELS)
+    assert [model.name for model in paper.models] == list(learning_curves.LOADS)
     assert paper.models[0].query == paper.query
     sharpness = st.align(paper.problem, paper.query).sharpness
     assert sharpness == pytest.approx(1, abs=0.2)  # what the step of the query was chosen for

@@ -23,6 +23,7 @@ SMALL = {
                    *((loss, "attention", 2.0) for loss in ("logistic", "square"))],
         "_line": lambda scale: [1.0, 2.0],
     },
+    "anti-alignment": {"CELLS": 4},
 }  # fmt: skip
 """Changes of the constants of studies."""
 DIVISOR, MOST = 8, 10

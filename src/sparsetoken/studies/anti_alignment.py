@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy import optimize
 
 import sparsetoken as st
 from sparsetoken.figures.palette import BLACK
-from sparsetoken.figures.style import log_axis
-from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.studies import plot
-from sparsetoken.studies.compare import (
-    PROVED,
-    Claim,
-    Comparison,
-    Number,
-    all_true,
-    compare,
-    largest_z,
-    predicted,
-    within,
-)
-from sparsetoken.studies.study import Calls, Run, Size, Sizes, Study, profiles
-from sparsetoken.studies.words import listed, number
+from sparsetoken.studies.claims import PAPER, PROVED, Claim, Number, all_true, predicted, row
+from sparsetoken.studies.figure import Look, Panel
+from sparsetoken.studies.study import Call, Experiment, Run, Study, measured
 from sparsetoken.theory import sign_margin, small_step_margin
 
+PRESET = st.presets.anti_alignment()
+PROBLEM, STEPS = PRESET.problem, PRESET.query
 TINY = 1e-6
 """Steps of the first stage that stand for the limit of small steps."""
 CLAIMS = {
@@ -39,8 +27,8 @@ CLAIMS = {
     "step": "bias-step-turns-it-back",
     "small": "small-step-condition",
 }
-"""By panel: rate and step are the two maps, small is rate with tiny steps. A place of a panel is
-along the boundary, at a positive rate or alpha0, and across it, at a strength or eta_b."""
+"""By map; small is rate with tiny steps, and is not drawn. A place of a map is along the boundary,
+at a positive rate or alpha0, and across it, at a strength or eta_b."""
 VARIED = dict.fromkeys(CLAIMS, ("positive_rate", "strength")) | {"step": ("alpha0", "eta_b")}
 RATES, STRENGTHS = (0.02, 0.6), (0.25, 8.0)
 LOADS, BIAS_STEPS = (0.1, 10.0), (0.1, 30.0)
@@ -52,24 +40,54 @@ EDGES = {
 }
 """The boundary, across, to three digits: the simulations are at multiples of it."""
 FACTORS = (0.5, 0.8, 1.25, 2.0)
-PLACES = {
-    (panel, along, factor * across): (panel, i, j)
-    for panel, edge in EDGES.items()
-    for i, (along, across) in enumerate(edge.items())
-    for j, factor in enumerate(FACTORS)
-}
-"""Those of the simulations, and the names from which their seeds come."""
+PLACES = [
+    (name, along, factor * across)
+    for name, edge in EDGES.items()
+    for along, across in edge.items()
+    for factor in FACTORS
+]
+CELLS = 16
+"""Of a map, each way."""
 WHERE = {"rate": "π = {:g}, θ = {:.3g}", "step": "α₀ = {:g}, η_b = {:.3g}"}
 WHERE["small"] = f"{WHERE['rate']}, steps of {TINY:g}"
-LOOK: dict[str, Any] = {"cmap": "PuOr", "vmin": -1, "vmax": 1}
+COLOURS: dict[str, Any] = {"cmap": "PuOr", "vmin": -1, "vmax": 1}
 """From orange's opposite to orange: colour-blind readers tell the ends apart."""
+PANELS = {
+    "rate": Panel(
+        f"bias step {STEPS.eta_b:g}",
+        "π, rate of positives",
+        "θ, strength",
+        limits={"xlim": RATES, "ylim": STRENGTHS},
+        colours=COLOURS,
+    ),
+    "step": Panel(
+        f"π = {PROBLEM.positive_rate:g}, θ = {PROBLEM.strength:g}",
+        "η$_b$, bias step",
+        "α₀ = n₀ / d",
+        log={"x": (0.1, 1, 10), "y": (0.1, 1, 10)},
+        limits={"xlim": BIAS_STEPS, "ylim": LOADS},
+        colours=COLOURS,
+        bar="cosine of the query with the signal",
+    ),
+}
+BOUNDARY, SMALL = "boundary", "boundary for small steps"
 
 
-def setting(panel: str, along: Any, across: Any) -> tuple[st.SparseTokenProblem, st.TwoSteps]:
-    """Return the problem and the steps at a place of a panel."""
-    preset = st.presets.anti_alignment(**dict(zip(VARIED[panel], (along, across), strict=True)))
-    tiny = {"eta_w": TINY, "eta_b": TINY} if panel == "small" else {}
+def setting(name: str, along: Any, across: Any) -> tuple[st.SparseTokenProblem, st.TwoSteps]:
+    """Return the problem and the steps at a place of a map."""
+    preset = st.presets.anti_alignment(**dict(zip(VARIED[name], (along, across), strict=True)))
+    tiny = {"eta_w": TINY, "eta_b": TINY} if name == "small" else {}
     return preset.problem, dataclasses.replace(preset.query, **tiny)
+
+
+def boundary(name: str, along: float) -> float:
+    """Return the value across at which the cosine changes sign."""
+    low, high = BIAS_STEPS if name == "step" else STRENGTHS
+
+    def margin(across: float) -> float:
+        return sign_margin(*setting(name, along, across))
+
+    return float(optimize.brentq(margin, low / 4, 2 * high))
 
 
 def small_step_strength(pi: float) -> float:
@@ -78,33 +96,43 @@ def small_step_strength(pi: float) -> float:
     return math.sqrt(max(-at_0 / (at_1 - at_0), 0.0))
 
 
-def boundary(panel: str, along: float) -> float:
-    """Return the value across at which the cosine changes sign."""
-    low, high = BIAS_STEPS if panel == "step" else STRENGTHS
-
-    def margin(across: float) -> float:
-        return sign_margin(*setting(panel, along, across))
-
-    return float(optimize.brentq(margin, low / 4, 2 * high))
-
-
-def _grid(panel: str, cells: int) -> tuple[Any, Any]:
+def _grid(name: str, scale: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the axes of a map, along and across."""
-    if panel == "rate":
-        return np.linspace(*RATES, cells), np.linspace(*STRENGTHS, cells)
-    return np.geomspace(*LOADS, cells), np.geomspace(*BIAS_STEPS, cells)
+    if name == "rate":
+        return np.linspace(*RATES, CELLS * scale), np.linspace(*STRENGTHS, CELLS * scale)
+    return np.geomspace(*LOADS, CELLS * scale), np.geomspace(*BIAS_STEPS, CELLS * scale)
 
 
-def _edge(run: Run, panel: str) -> dict[float, Number]:
-    """Return the boundary of a panel."""
-    return {key[-1]: Number(root) for key, root in run.theory.items()
-            if key[:-1] == ("boundary", panel)}  # fmt: skip
+def _edges(name: str, scale: int) -> list[float]:
+    """Return the places along a boundary where it is solved for."""
+    if name == "step":
+        return [float(alpha0) for alpha0 in np.geomspace(*LOADS, CELLS * scale)]
+    # From a rate of 1/2 a query never turns away for want of positives.
+    return [float(pi) for pi in np.linspace(RATES[0], 0.49, CELLS * scale)]
+
+
+def _drawn(name: str, along: float, across: float) -> dict[str, Any]:
+    """Return where a place of a map is drawn: the boundary of the second goes upwards."""
+    if name not in PANELS:
+        return {}
+    x, y = (across, along) if name == "step" else (along, across)
+    return {"panel": PANELS[name].name, "x": x, "y": y}
 
 
 class AntiAlignment(Study):
     """The sign of the cosine of the query, against all that decides it."""
 
     name, title = "anti-alignment", "Anti-alignment"
+    setting = (
+        f"L = {PROBLEM.length}, R = {PROBLEM.informative}, logistic loss, η_w = {STEPS.eta_w:g}; "
+        f"left, α₀ = {STEPS.alpha0:g}. Simulated at {', '.join(f'{f:g}' for f in FACTORS)} times "
+        "the value at the boundary, and so for small steps, of 10^{−6}."
+    )
+    caption = (
+        "Predicted cosine of the query with the signal, which a negative one turns away from: "
+        "against the rate of positives and the strength, and against the bias step and the load of "
+        "the first data set for rare positives; a disc that blends in agrees."
+    )
     claims = (
         Claim(
             CLAIMS["rate"],
@@ -112,6 +140,7 @@ class AntiAlignment(Study):
             "the signal; the sign condition gives the boundary.",
             "Theorem on query alignment, sign (15)",
             PROVED,
+            PAPER,
         ),
         Claim(
             CLAIMS["step"],
@@ -124,135 +153,81 @@ class AntiAlignment(Study):
             "π θ² R (1 − R/L) > (1 − 2π)(L − 1).",
         ),
     )
-    sizes = profiles(cells=Size(12, 61), trials=Size(48, 64), dimension=1000)  # cells each way
-    paper = "Finer maps and more trials."
-    caption = (
-        "Predicted cosine of the query with the signal; a negative query turns away. Left: against "
-        "the rate of positives and the strength. Right: against the bias step and the load α₀ of "
-        "the first data set, for rare positives. Lines: where the cosine is 0. Discs: simulation, "
-        "filled with the colour of the measured mean, so that a disc that blends in agrees."
-    )
+    panels = tuple(PANELS.values())
+    looks = {BOUNDARY: Look(BLACK), SMALL: Look(BLACK, "--")}  # noqa: RUF012
 
-    def theory(self, at: Sizes) -> Calls:
-        calls: dict[Any, Any] = {p: partial(st.align, *setting(*p)) for p in PLACES}
-        for panel in ("rate", "step"):
-            along, across = _grid(panel, at.cells)
-            calls["map", panel] = partial(st.align, *setting(panel, along[:, None], across))
-        for pi in np.linspace(RATES[0], 0.49, at.cells).tolist():
-            calls["boundary", "rate", pi] = partial(boundary, "rate", pi)
-            calls["boundary", "small", pi] = partial(boundary, "small", pi)
+    def theory(self, scale: int) -> Mapping[Any, Call]:
+        calls: dict[Any, Call] = {p: partial(st.align, *setting(*p)) for p in PLACES}
+        for name in PANELS:
+            along, across = _grid(name, scale)
+            calls["map", name] = partial(st.align, *setting(name, along[:, None], across))
+        for name in CLAIMS:
+            for place in _edges(name, scale):
+                calls["boundary", name, place] = partial(boundary, name, place)
+        for pi in _edges("small", scale):
             calls["condition", pi] = partial(small_step_strength, pi)
-        for alpha0 in np.geomspace(*LOADS, at.cells).tolist():
-            calls["boundary", "step", alpha0] = partial(boundary, "step", alpha0)
         return calls
 
-    def simulation(self, at: Sizes, seed: int) -> Calls:
-        size = {"dimension": at.dimension, "trials": at.trials}
+    def simulation(self, scale: int) -> Mapping[Any, Experiment]:
         return {
-            place: partial(
-                st.simulation.align,
-                *setting(*place),
-                **size,
-                seed=seed_of("anti-alignment", *name, seed),
+            place: Experiment(
+                partial(st.simulation.align, *setting(*place)), (250, 1000), 120 * scale
             )
-            for place, name in PLACES.items()
+            for place in PLACES
         }
 
-    def judge(self, run: Run) -> Iterator[Comparison]:
-        for panel, claim in CLAIMS.items():
-            places = [place for place in PLACES if place[0] == panel]
-            pairs = [
-                (predicted(run.theory[place], "cosine"), run.measured(place, "cosine"))
-                for place in places
-            ]
-            yield self._signs(claim, pairs)
-            yield from self._small_steps(run) if panel == "small" else [self._sides(run, panel)]
-            for (_, *place), pair in zip(places, pairs, strict=True):
-                where = WHERE[panel].format(*place)
-                yield compare(claim, "cosine", *pair, curve="query", where=where)
+    def rows(self, run: Run) -> Iterator[dict[str, Any]]:
+        for name in PANELS:
+            yield from self._map(run, name)
+        yield from self._small_steps(run)
+        for name, claim in CLAIMS.items():
+            clear, used = [], []
+            for place in (place for place in PLACES if place[0] == name):
+                some, known = run.simulated[place], predicted(run.theory[place], "cosine")
+                found = measured("cosine", some)
+                where = f"{WHERE[name].format(*place[1:])}, {some.experiment.where}"
+                drawn = _drawn(*place)
+                given = {"claim": claim, "curve": "query", "quantity": "cosine", "where": where}
+                yield row(known, found, **given, **drawn)
+                used.append(found)
+                if abs(known.value) > 4 * found.error:
+                    clear.append(found.value * known.value > 0)
+            where = f"{len(clear)} of {len(used)} places, |theory| > 4 standard errors"
+            given = {"quantity": "measured cosine has the predicted sign", "where": where}
+            yield all_true(clear, used, claim=claim, curve="query", key=True, **given)
 
-    def _signs(self, claim: str, pairs: Sequence[tuple[Number, Number]]) -> Comparison:
-        """Judge the signs of measured cosines that are predicted far enough from 0."""
-        clear = [
-            found.value * known.value > 0
-            for known, found in pairs
-            if abs(known.value) > 4 * found.error
-        ]
-        where = f"{len(clear)} of {len(pairs)} places, |theory| > 4 standard errors"
-        name = "fraction of measured cosines with the predicted sign"
-        used = [found for _, found in pairs]
-        return all_true(claim, name, clear, used, curve="query", where=where, key=True)
-
-    def _sides(self, run: Run, panel: str) -> Comparison:
-        """Judge the sign of the mapped cosines by the side of the boundary they are on."""
-        (along, across), edge = _grid(panel, run.at.cells), _edge(run, panel)
-        solved = [root.value for root in edge.values()]
-        ratio = across / np.interp(along, list(edge), solved, np.nan, np.nan)[:, None]
+    def _map(self, run: Run, name: str) -> Iterator[dict[str, Any]]:
+        """Draw a map with its boundary, and judge on which side of it each cosine is."""
+        (along, across), result = _grid(name, run.scale), run.theory["map", name]
+        cells = [[predicted(one, "cosine") for one in line] for line in result]
+        for a, line in zip(along.tolist(), cells, strict=True):
+            for b, cosine in zip(across.tolist(), line, strict=True):
+                yield row(cosine, curve="query", **_drawn(name, a, b))
+        edge = {a: run.theory["boundary", name, a] for a in _edges(name, run.scale)}
+        for a, b in edge.items():
+            place = _drawn(name, a, b)
+            yield row(place.pop("y"), curve=BOUNDARY, **place)
+        ratio = across / np.interp(along, list(edge), list(edge.values()), np.nan, np.nan)[:, None]
         # Between two solved places the boundary is interpolated: cells within 5 % do not count.
-        decided, result = np.abs(ratio - 1) > 0.05, run.theory["map", panel]
+        decided = np.abs(ratio - 1) > 0.05
         true = ((result.cosine > 0) == (ratio > 1))[decided]
-        name, where = "fraction of cells on the predicted side", f"{len(true)} cells of the map"
-        used = [predicted(one, "cosine") for row in result for one in row]
-        return all_true(CLAIMS[panel], name, true, used, curve="query", where=where)
+        given = {"quantity": "cosine is on the predicted side", "where": f"{len(true)} cells"}
+        used = [one for line in cells for one in line]
+        yield all_true(true, used, claim=CLAIMS[name], curve="query", **given)
 
-    def _small_steps(self, run: Run) -> Iterator[Comparison]:
-        found = {place[1]: place for place in run.theory if place[0] == "condition"}
-        for i, (pi, place) in enumerate(found.items()):
-            root = Number(run.theory["boundary", "small", pi])
-            expected = run.theory[place]
-            allowed = 1e-4 * expected  # steps of 1e-6 move scores by about as much, times θ²
-            where = f"boundary at π = {pi:.3g}, steps of {TINY:g}"
-            given: dict[str, Any] = {"curve": "query", "where": where, "key": i == 0}
-            yield within(CLAIMS["small"], "strength", root, expected, allowed, **given)
-
-    def setting(self, at: Sizes) -> str:
-        return (
-            "L = 10, R = 3, logistic loss, η_w = 0.5. Computed: the cosine of the query on two "
-            "grids, over π and θ at α₀ = 2 and η_b = 0.5, and over η_b and α₀ at π = 0.1 and "
-            "θ = 2; the boundary is the root of the sign condition along one axis. Simulated: the "
-            f"cosine at d = {at.dimension}, {at.trials} trials, reduced engine, at "
-            f"{listed(FACTORS)} times the boundary value, and with steps of {number(TINY)} at the "
-            "same multiples of the strength of the small-step condition."
-        )
-
-    def found(self, run: Run, comparisons: Sequence[Comparison]) -> str:
-        cosines, (rates, strengths) = run.theory["map", "rate"].cosine, _grid("rate", run.at.cells)
-        i, j = np.unravel_index(np.argmin(cosines), cosines.shape)
-        edge = [root.value for root in _edge(run, "step").values()]
-        small = [c for c in comparisons if c.quantity == "strength"]
-        off = max(abs(c.measured - c.theory) / c.theory for c in small)
-        return (
-            f"The query turns away from the signal in {100 * np.mean(cosines < 0):.0f} % of the "
-            f"first map; the lowest cosine there is {cosines[i, j]:.2f}, at π = {rates[i]:.2f} and "
-            f"θ = {strengths[j]:.2f}. With π = 0.1 and θ = 2 a bias step between {min(edge):.2f} "
-            f"and {max(edge):.2f}, depending on α₀, turns it back. With steps of {number(TINY)} "
-            f"the boundary agrees with the small-step condition to a relative error of "
-            f"{number(off)}. The largest |z| of a measured cosine is {largest_z(comparisons):.1f}."
-        )
-
-    def draw(self, run: Run) -> Figure:
-        figure, (left, right) = plot.panels(2, 9.2, 4.2)
-        maps = {panel: run.theory["map", panel].cosine for panel in ("rate", "step")}
-        discs = [(*place, run.measured(place, "cosine")) for place in PLACES]
-        rate, step = ([(*place, n) for one, *place, n in discs if one == panel] for panel in maps)
-        plot.colour_map(left, *_grid("rate", run.at.cells), maps["rate"].T, rate, **LOOK)
-        edge = _edge(run, "rate")
-        plot.curve(left, list(edge), list(edge.values()), BLACK, "boundary")
-        pis = [place[1] for place in run.theory if place[0] == "condition"]
-        small = [Number(run.theory["condition", pi]) for pi in pis]
-        plot.curve(left, pis, small, BLACK, "boundary for small steps", "--")
-        left.set(xlim=RATES, ylim=STRENGTHS, title="bias step 0.5")
-        left.set(xlabel="π, rate of positives", ylabel="θ, strength")
-        # Here the boundary is a value across, drawn along the horizontal axis.
-        loads, steps = _grid("step", run.at.cells)
-        turned = [(across, along, n) for along, across, n in step]
-        mesh = plot.colour_map(right, steps, loads, maps["step"], turned, **LOOK)
-        edge = _edge(run, "step")
-        x = [root.value for root in edge.values()]
-        plot.curve(right, x, [Number(alpha0) for alpha0 in edge], BLACK, "boundary")
-        for axis in (right.xaxis, right.yaxis):
-            log_axis(axis, (0.1, 1, 10))
-        right.set(xlim=BIAS_STEPS, ylim=LOADS, title="π = 0.1, θ = 2")
-        right.set(xlabel="η$_b$, bias step", ylabel="α₀ = n₀ / d")
-        figure.colorbar(mesh, ax=right, label="cosine of the query with the signal")
-        return plot.finish(figure, {"simulation": plot.DISC})
+    def _small_steps(self, run: Run) -> Iterator[dict[str, Any]]:
+        """Draw the condition for small steps, and compare it with the boundary at tiny ones."""
+        for i, pi in enumerate(_edges("small", run.scale)):
+            expected = run.theory["condition", pi]
+            yield row(expected, panel=PANELS["rate"].name, curve=SMALL, x=pi)
+            yield row(
+                expected,
+                Number(run.theory["boundary", "small", pi]),
+                claim=CLAIMS["small"],
+                curve="query",
+                quantity="strength",
+                where=f"boundary at π = {pi:.3g}, steps of {TINY:g}",
+                # Such steps move scores by about as much, times the square of the strength.
+                allowance=1e-4 * expected,
+                key=i == 0,
+            )

@@ -28,13 +28,21 @@ from sparsetoken.figures import style
 from sparsetoken.numerics.threads import kernels
 from sparsetoken.studies import figure
 from sparsetoken.studies.alignment import Alignment
+from sparsetoken.studies.anti_alignment import AntiAlignment
 from sparsetoken.studies.claims import HOLDS, VERDICTS, Finding, findings
 from sparsetoken.studies.learning_curves import LearningCurves
 from sparsetoken.studies.report import RESERVED, Section, document_of, page
 from sparsetoken.studies.study import Experiment, Run, Study, Trials
 from sparsetoken.work import map_points
 
-STUDIES: dict[str, Study] = {study.name: study for study in (Alignment(), LearningCurves())}
+STUDIES: dict[str, Study] = {
+    study.name: study
+    for study in (
+        Alignment(),
+        AntiAlignment(),
+        LearningCurves(),
+    )
+}
 """The studies of the package by name, in the order of the report."""
 PROFILES = {"quick": 1, "paper": 4}
 """The scale of each: what multiplies trials and the points of lines."""
