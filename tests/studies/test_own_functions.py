@@ -54,7 +54,7 @@ def test_the_first_order_is_that_of_solutions_on_the_same_nodes():
 
 @pytest.mark.parametrize("alpha1", [2.0, math.inf])
 def test_at_the_critical_cosine_both_errors_agree(alpha1):
-    cosine, pooled, attention = misalignment.find_crossing(alpha1)
+    cosine, pooled, attention = misalignment.find_crossing(misalignment.LENGTH, alpha1)
     assert 0.1 < cosine.value < 0.4
     assert attention.value == pytest.approx(pooled.value, abs=misalignment.TOLERANCE)
 

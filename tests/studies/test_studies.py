@@ -5,11 +5,12 @@ import functools
 import pickle
 import sys
 
+import numpy as np
 import pytest
 
 from sparsetoken.base.content import canonical_text
 from sparsetoken.figures import style
-from sparsetoken.studies import STUDIES, alignment
+from sparsetoken.studies import STUDIES, alignment, misalignment
 from sparsetoken.studies.claims import KINDS, Finding
 from sparsetoken.studies.figure import draw
 from sparsetoken.studies.report import maths
@@ -24,6 +25,10 @@ SMALL = {
         "_line": lambda scale: [1.0, 2.0],
     },
     "anti-alignment": {"CELLS": 4},
+    "misalignment": {
+        "COSINES": dict.fromkeys(misalignment.COSINES, (0.0, 0.5)),
+        "_line": lambda scale: np.array([0.0, 0.25, 0.5, 0.75, 1.0]),
+    },
 }  # fmt: skip
 """Changes of the constants of studies."""
 DIVISOR, MOST = 8, 10

@@ -31,6 +31,7 @@ from sparsetoken.studies.alignment import Alignment
 from sparsetoken.studies.anti_alignment import AntiAlignment
 from sparsetoken.studies.claims import HOLDS, VERDICTS, Finding, findings
 from sparsetoken.studies.learning_curves import LearningCurves
+from sparsetoken.studies.misalignment import Misalignment
 from sparsetoken.studies.report import RESERVED, Section, document_of, page
 from sparsetoken.studies.study import Experiment, Run, Study, Trials
 from sparsetoken.work import map_points
@@ -41,6 +42,7 @@ STUDIES: dict[str, Study] = {
         Alignment(),
         AntiAlignment(),
         LearningCurves(),
+        Misalignment(),
     )
 }
 """The studies of the package by name, in the order of the report."""
