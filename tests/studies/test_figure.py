@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import LogNorm, to_hex
 from matplotlib.container import ErrorbarContainer
 
 from sparsetoken.figures import style
@@ -126,3 +126,14 @@ def test_a_map_has_discs_in_its_colours_and_a_line_over_it():
     assert line.get_ydata().tolist() == [0.5, 0.5]
     assert bar.get_ylabel() == "value"
     assert list(_legend(figure)) == ["one", "simulation, in the colours of the map"]
+
+
+def test_a_logarithmic_colour_bar_has_plain_numbers_at_its_ticks():
+    place = {"panel": "first", "curve": ""}
+    rows = [row(0.1 * x, x=x, y=y, **place) for x in (1.0, 2.0, 4.0) for y in (0.0, 1.0)]
+    colours = {"norm": LogNorm(0.1, 0.4)}
+    panel = Panel("first", "x", log={"bar": (0.1, 0.2, 0.4)}, colours=colours, bar="value")
+    axes, bar = _drawn(rows, panel).axes
+    assert [text.get_text() for text in bar.get_yticklabels()] == ["0.1", "0.2", "0.4"]
+    assert not bar.get_yticklabels(minor=True)
+    assert axes.get_xscale() == "linear"

@@ -29,6 +29,11 @@ SMALL = {
         "COSINES": dict.fromkeys(misalignment.COSINES, (0.0, 0.5)),
         "_line": lambda scale: np.array([0.0, 0.25, 0.5, 0.75, 1.0]),
     },
+    "sensitivity": {
+        "ACROSS": 2, "UP": 2, "SHARES": 3, "ALPHA0S": (1.0,), "SIZES": (240, 960),
+        "CENTRES": {("split", 4.0): 0.32, ("sharpness", 1.0): 1.34},
+        "SPOTS": {"sharpness": (), "bias": ((1.0, 0.15),), "split": ()},
+    },
 }  # fmt: skip
 """Changes of the constants of studies."""
 DIVISOR, MOST = 8, 10
@@ -45,7 +50,7 @@ def _moved(run):
 WRONG = {"steps-set-sharpness-only": _moved}
 """Claims that rest on other results than numbers of `predicted` and `measured`, and a change of the
 results with which they fail."""
-COSTLY = {"learning-curves"}
+COSTLY = {"learning-curves", "sensitivity"}
 each = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 
 

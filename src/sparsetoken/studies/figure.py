@@ -32,7 +32,8 @@ class Panel:
     x, y : str
         The labels of the axes.
     log : mapping
-        Ticks of the axes that are logarithmic, by x and y; () leaves them to matplotlib.
+        Ticks of the axes that are logarithmic, by x and y; () leaves them to matplotlib. By bar
+        those of a colour bar whose norm is.
     limits : mapping
         Such as ``{"ylim": (None, 1.0)}``.
     colours : mapping
@@ -109,8 +110,8 @@ def draw(
         for name, some in rows[rows.y.isna()].groupby("curve", sort=False):
             _draw_curve(axes, some, looks[str(name)], marks)
         axes.set(title=panel.name, xlabel=panel.x, ylabel=panel.y)
-        for axis, ticks in panel.log.items():
-            style.log_axis(getattr(axes, f"{axis}axis"), ticks)
+        for axis in panel.log.keys() & {"x", "y"}:
+            style.log_axis(getattr(axes, f"{axis}axis"), panel.log[axis])
         axes.set(**panel.limits)
     flat, mapped = shown[shown.y.isna()], shown[shown.y.notna()]
     points = flat[flat.measured.notna()]
@@ -168,4 +169,6 @@ def _draw_map(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
     axes.scatter(discs.x, discs.y, c=colours, s=60, ec="black", zorder=3, **panel.colours)
     axes.grid(False)
     if panel.bar:
-        axes.figure.colorbar(mesh, ax=axes, label=panel.bar)
+        bar = axes.figure.colorbar(mesh, ax=axes, label=panel.bar)
+        if "bar" in panel.log:
+            style.log_axis(bar.ax.yaxis, panel.log["bar"])

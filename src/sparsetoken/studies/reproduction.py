@@ -33,6 +33,7 @@ from sparsetoken.studies.claims import HOLDS, VERDICTS, Finding, findings
 from sparsetoken.studies.learning_curves import LearningCurves
 from sparsetoken.studies.misalignment import Misalignment
 from sparsetoken.studies.report import RESERVED, Section, document_of, page
+from sparsetoken.studies.sensitivity import Sensitivity
 from sparsetoken.studies.study import Experiment, Run, Study, Trials
 from sparsetoken.work import map_points
 
@@ -43,6 +44,7 @@ STUDIES: dict[str, Study] = {
         AntiAlignment(),
         LearningCurves(),
         Misalignment(),
+        Sensitivity(),
     )
 }
 """The studies of the package by name, in the order of the report."""
