@@ -33,6 +33,7 @@ from sparsetoken.studies.claims import HOLDS, VERDICTS, Finding, findings
 from sparsetoken.studies.learning_curves import LearningCurves
 from sparsetoken.studies.misalignment import Misalignment
 from sparsetoken.studies.report import RESERVED, Section, document_of, page
+from sparsetoken.studies.representation import Representation
 from sparsetoken.studies.sensitivity import Sensitivity
 from sparsetoken.studies.study import Experiment, Run, Study, Trials
 from sparsetoken.work import map_points
@@ -40,6 +41,7 @@ from sparsetoken.work import map_points
 STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
+        Representation(),
         Alignment(),
         AntiAlignment(),
         LearningCurves(),
