@@ -40,6 +40,9 @@ SMALL = {
         "CENTRES": {("split", 4.0): 0.32, ("sharpness", 1.0): 1.34},
         "SPOTS": {"sharpness": (), "bias": ((1.0, 0.15),), "split": ()},
     },
+    "growing-length": {
+        "DIMENSIONS": {0.1: (60, 100), 1.0: (20, 40)}, "LIMIT": (20, 40), "MEASURED": (20, 40),
+    },
 }  # fmt: skip
 """Changes of the constants of studies."""
 LAWS = {
@@ -80,7 +83,7 @@ def _beaten(run):
 WRONG = {"steps-set-sharpness-only": _moved, "bayes-is-the-least": _beaten}
 """Claims that rest on other results than numbers of `predicted` and `measured`, and a change of the
 results with which they fail."""
-COSTLY = {"learning-curves", "representation", "sensitivity"}
+COSTLY = {"learning-curves", "representation", "sensitivity", "growing-length"}
 each = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 
 

@@ -30,6 +30,7 @@ from sparsetoken.studies import figure
 from sparsetoken.studies.alignment import Alignment
 from sparsetoken.studies.anti_alignment import AntiAlignment
 from sparsetoken.studies.claims import HOLDS, VERDICTS, Finding, findings
+from sparsetoken.studies.growing_length import GrowingLength
 from sparsetoken.studies.learning_curves import LearningCurves
 from sparsetoken.studies.misalignment import Misalignment
 from sparsetoken.studies.report import RESERVED, Section, document_of, page
@@ -47,6 +48,7 @@ STUDIES: dict[str, Study] = {
         LearningCurves(),
         Misalignment(),
         Sensitivity(),
+        GrowingLength(),
     )
 }
 """The studies of the package by name, in the order of the report."""
