@@ -33,7 +33,7 @@ STEPS = {0.5: "η_b = 0.5", 4.0: "η_b = 4"}
 """Of the bias: the default, and that at which the classes drawn do not matter."""
 PAINTS = (SKY, ORANGE, BLUE, VERMILION, GREEN, PURPLE)
 LOOKS = {
-    name: Look(paint)
+    name: Look(paint, label=name.replace("_b", "$_b$"))
     for name, paint in zip((*CURVES.values(), *STEPS.values()), PAINTS, strict=True)
 }
 LIMIT = (25, 50, 100, 200, 400)
