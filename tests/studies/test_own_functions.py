@@ -12,9 +12,9 @@ from scipy.special import ndtr
 
 import sparsetoken as st
 from sparsetoken.studies import growing_length, misalignment, rates
-from sparsetoken.studies.capacity import fit_threshold
 from sparsetoken.studies.references import CURVES, reference_calls, reference_lines
 from sparsetoken.studies.representation import best_law, score
+from sparsetoken.studies.threshold import fit_threshold
 from sparsetoken.theory.laws.of_model import feature_law
 
 PROBLEM = st.SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)

@@ -10,7 +10,14 @@ import pytest
 
 from sparsetoken.base.content import canonical_text
 from sparsetoken.figures import style
-from sparsetoken.studies import STUDIES, alignment, misalignment, representation
+from sparsetoken.studies import (
+    STUDIES,
+    alignment,
+    capacity,
+    descent_settings,
+    misalignment,
+    representation,
+)
 from sparsetoken.studies.claims import KINDS, Finding
 from sparsetoken.studies.figure import draw
 from sparsetoken.studies.report import maths
@@ -43,6 +50,13 @@ SMALL = {
     "growing-length": {
         "DIMENSIONS": {0.1: (60, 100), 1.0: (20, 40)}, "LIMIT": (20, 40), "MEASURED": (20, 40),
     },
+    "rates": {"ALPHAS": (5.0,), "ALPHA0S": (10.0, 30.0), "POINTS": 8},
+    "capacity": {
+        "FEATURES": (320, 640), "FEWER": (320, 640), "LENGTHS": (2, 4, 8), "POINTS": 4,
+        "STEPS": (-2.0, 0.0, 2.0),
+    },
+    "joint-training": {"STEPS": (1, 4, 18)},
+    "agreement": {},
 }  # fmt: skip
 """Changes of the constants of studies."""
 LAWS = {
@@ -80,17 +94,67 @@ def _beaten(run):
     return run._replace(theory=run.theory | worse)
 
 
-WRONG = {"steps-set-sharpness-only": _moved, "bayes-is-the-least": _beaten}
+def _swapped(run, first, second):
+    """Return the run with the simulations of two models swapped in all places."""
+    names = {first: second, second: first}
+    places = {p: (p[0], names.get(p[1], p[1]), *p[2:]) for p in run.simulated if p != "tensors"}
+    swapped = {p: run.simulated.get(q, run.simulated[p]) for p, q in places.items()}
+    return run._replace(simulated=run.simulated | swapped)
+
+
+def _wide(run):
+    """Return the run with loads of the larger sets four times as far from the middle."""
+    simulated = dict(run.simulated)
+    for place, some in run.simulated.items():
+        one = some.experiment
+        if place[-1] == capacity.FEATURES[-1]:
+            middle = capacity.PLACES[place[0]].loads[place[1]]
+            loads = [middle + 4 * (load - middle) for load in one.call.keywords["loads"]]
+            call = functools.partial(one.call, loads=loads)
+            simulated[place] = some._replace(experiment=dataclasses.replace(one, call=call))
+    return run._replace(simulated=simulated)
+
+
+def _none_separable(run):
+    tensors = run.simulated["tensors"]
+    none = tensors._replace(results=[[0] * len(tensors.results[0])])
+    return run._replace(simulated=run.simulated | {"tensors": none})
+
+
+def _once_worse(run):
+    """Return the run in which all samples used twice err three times as much."""
+    theory = dict(run.theory)
+    for (place,) in (one.pairs for one in descent_settings.reused()):
+        theory[place] = dataclasses.replace(theory[place], test_error=3 * theory[place].test_error)
+    return run._replace(theory=theory)
+
+
+WRONG = {
+    "steps-set-sharpness-only": _moved,
+    "bayes-is-the-least": _beaten,
+    "same-law": _none_separable,
+    "capacity-order": lambda run: _swapped(run, "pooled", "attention"),
+    "capacity-order-not-always": lambda run: _swapped(run, "vectorized", "attention"),
+    "transition-width": _wide,
+    "shared-effects": lambda run: _swapped(run, "pooled", "attention"),
+    "whitening": lambda run: _swapped(run, "whitened", "attention"),
+    "reuse-or-splitting": _once_worse,
+}
 """Claims that rest on other results than numbers of `predicted` and `measured`, and a change of the
 results with which they fail."""
-COSTLY = {"learning-curves", "representation", "sensitivity", "growing-length"}
+COSTLY = {
+    *("agreement", "capacity", "growing-length", "joint-training"),
+    *("learning-curves", "representation", "sensitivity"),
+}
 each = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 
 
 def _smaller(one):
     if not isinstance(one, Experiment):
         return one
-    dimensions = [max(d // DIVISOR, 10) for d in one.dimensions]
+    # Tokens with a covariance have the dimension of their own.
+    own = getattr(getattr(one.call.args[0], "tokens", None), "dimension", None)
+    dimensions = one.dimensions if own else [max(d // DIVISOR, 10) for d in one.dimensions]
     return dataclasses.replace(one, dimensions=dimensions, trials=min(one.trials, MOST))
 
 

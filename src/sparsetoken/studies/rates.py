@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 import sparsetoken as st
 from sparsetoken.figures.palette import COLOURS, SEQUENCE
-from sparsetoken.figures.style import log_axis
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Overlaps
-from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.studies import plot
-from sparsetoken.studies.compare import (
-    NO_SHIFT,
-    PROVED,
-    REDUCED,
-    SHIFTS,
-    Claim,
-    Comparison,
-    Number,
-    averaged,
-    carried_to_infinity,
-    compare,
-    predicted,
-    within,
-)
-from sparsetoken.studies.study import Calls, Run, Size, Sizes, Study, profiles
+from sparsetoken.studies.claims import PAPER, PROVED, Claim, Number, predicted, row, to_infinity
+from sparsetoken.studies.figure import Look, Panel
+from sparsetoken.studies.study import Call, Experiment, Run, Study, measured
 from sparsetoken.theory.laws.feature_law import FeatureLaw
 from sparsetoken.theory.laws.of_model import feature_law
 from sparsetoken.theory.outcome.scores import ScoreDistribution
@@ -56,13 +38,18 @@ WEIGHTS = {"attention": 1, "pooled": 1, "vectorized": PROBLEM.length}
 LINEAR = ("pooled", "vectorized")
 ABUNDANT = (200.0, 800.0)
 """Samples per weight from which test errors are extrapolated to infinite data, at any d."""
+ABUNDANT_WEIGHTS = 50
 NODES = 2048
 FAR = 1e4
 """The number of samples over the dimension at which the theory is compared with its rate."""
-POINTS = 17  # of a line
+ALPHA0S, SIZES, TRIALS = (10.0, 30.0, 100.0, 300.0), (200, 800), 60
+"""Loads, dimensions and trials of the query."""
+ALPHAS, WEIGHT_COUNTS, FITS = (5.0, 10.0, 20.0), (50, 200), 80
+"""Samples per weight, weights (d, or L d of vectorised) and trials of the test error."""
+POINTS = 16  # of a line
 ALIGNMENT, DATA = "alignment-rate", "infinite-data-rate"
 SHARED = "vectorized-and-pooled-share-the-limit"
-GAP, EXCESS, SLOPE = "α₀ (1 − |s|)", "α₁ (E − E∞)", "log-log slope"
+QUERY_PANEL, ERROR_PANEL = "alignment of the query", "test error, square loss, λ → 0"
 COLOURED = dict(zip(SETTINGS, SEQUENCE[::2], strict=True)) | {m: COLOURS[m] for m in MODELS}
 
 
@@ -119,21 +106,44 @@ def first_order(law: FeatureLaw) -> float:
     return float(rate)
 
 
-def _line(name: str) -> list[float]:
+def _line(name: str, scale: int) -> list[float]:
     """Return the loads of a line of theory."""
     first = 2.0 * WEIGHTS[name] if name in MODELS else 1.0
-    return np.geomspace(first, FAR, POINTS).tolist()
+    return np.geomspace(first, FAR, POINTS * scale + 1).tolist()
 
 
-def _simulated(at: Sizes, name: str) -> list[float]:
+def _simulated(name: str) -> list[float]:
     """Return the loads of simulations."""
-    return [WEIGHTS[name] * x for x in at.alphas] if name in MODELS else list(at.alpha0s)
+    return [WEIGHTS[name] * x for x in ALPHAS] if name in MODELS else list(ALPHA0S)
+
+
+def _letters(name: str) -> str:
+    """Return problem and steps for readers."""
+    problem, steps = SETTINGS[name]
+    return (
+        f"{name}, L = {problem.length}, R = {problem.informative}, θ = {problem.strength:g}, "
+        f"π = {problem.positive_rate:g}, {steps.loss.name} loss, η_w = η_b = {steps.eta_w:g}"
+    )
+
+
+def _first(name: str) -> str:
+    return f"{name}, first order"
 
 
 class Rates(Study):
     """How the query and the test error converge with more data."""
 
     name, title = "rates", "Rates of alignment and of infinite data"
+    setting = (
+        f"Alignment: {'; '.join(_letters(name) for name in SETTINGS)}. Infinite data: square loss, "
+        f"λ = 0, L = {PROBLEM.length}, R = {PROBLEM.informative}, θ = {PROBLEM.strength:g}, "
+        f"π = {PROBLEM.positive_rate:g}, query with cosine {QUERY.cosine:g} and "
+        f"k = {QUERY.sharpness:g}; measured test errors minus the predicted limit."
+    )
+    caption = (
+        "Left, 1 − |s| of the query against α₀; right, excess of the test error over its limit of "
+        "infinite data against α₁; dotted, the predicted first order, C/α₀ and rate/α₁."
+    )
     claims = (
         Claim(
             ALIGNMENT,
@@ -141,6 +151,7 @@ class Rates(Study):
             "and for queries that turn away.",
             "Corollary to query alignment",
             PROVED,
+            PAPER,
         ),
         Claim(
             DATA,
@@ -152,197 +163,136 @@ class Rates(Study):
             "With infinite data, the vectorised and pooled classifiers have the same test error.",
         ),
     )
-    sizes = profiles(
-        alpha0s=Size((10.0, 30.0, 100.0, 300.0), (10.0, 30.0, 100.0, 300.0, 1000.0)),
-        dimension=Size(600, 1000),  # and trials, of the query
-        trials=Size(30, 100),
-        alphas=Size((5.0, 10.0, 20.0), (5.0, 10.0, 20.0, 40.0)),  # times the weights per dimension
-        weights=Size(160, 400),  # and trials, of the test error
-        fits=Size(75, 200),
-        # Weights and trials with abundant data; the errors are known to 1 part in 2000.
-        abundant=(50, 16),
+    panels = (
+        Panel(QUERY_PANEL, "α₀ = n₀ / d", "1 − |s|", log={"x": (), "y": ()}),
+        Panel(ERROR_PANEL, "α₁ = n₁ / d", "E − E∞", log={"x": (), "y": ()}),
     )
-    paper = "α₀ up to 1000 with 100 trials, and 400 weights with 200 trials."
-    caption = (
-        "Left: 1 − |s| of the query against α₀. Right: excess test error over the infinite-data "
-        "limit against α₁. Lines: theory; dotted: the predicted first order, C/α₀ and rate/α₁. "
-        "Points: simulation, mean and one standard error."
-    )
+    looks = {name: Look(colour) for name, colour in COLOURED.items()} | {
+        _first(name): Look(colour, ":", label="") for name, colour in COLOURED.items()
+    }
 
-    def theory(self, at: Sizes) -> Calls:
-        calls: dict[Any, Any] = {}
+    def theory(self, scale: int) -> Mapping[Any, Call]:
+        calls: dict[Any, Call] = {}
         for name in SETTINGS:
-            alpha0s = np.array([*_line(name), *_simulated(at, name)])
+            alpha0s = np.array([*_line(name, scale), *_simulated(name)])
             calls[name] = partial(st.align, *_steps_at(name, alpha0s))
         for name, model in MODELS.items():
             # All are on one set of nodes: their differences are then exact, far below the error
             # of the nodes themselves. The limit is also predicted with as many as it needs.
-            loads = [*_line(name), *_simulated(at, name), math.inf]
+            loads = [*_line(name, scale), *_simulated(name), math.inf]
             readouts = [_readout_of(alpha1) for alpha1 in loads]
             calls[name] = partial(st.theory.predict_readouts, PROBLEM, model, readouts, nodes=NODES)
             calls["rate", name] = partial(rate_of, name)
             calls["limit", name] = partial(st.predict, PROBLEM, model, _readout_of(math.inf))
         return calls
 
-    def simulation(self, at: Sizes, seed: int) -> Calls:
-        calls: dict[Any, Any] = {}
-        for name, (i, alpha0) in itertools.product(SETTINGS, enumerate(at.alpha0s)):
-            align = partial(st.simulation.align, *_steps_at(name, alpha0))
-            size = {"dimension": at.dimension, "trials": at.trials}
-            calls[name, alpha0] = partial(align, **size, seed=seed_of("rates", name, i, seed))
-        for name, (i, x) in itertools.product(MODELS, enumerate(at.alphas)):
-            size = {
-                "weights": at.weights,
-                "trials": at.fits,
-                "seed": seed_of("rates", name, i, seed),
-            }
-            calls[name, WEIGHTS[name] * x] = self._simulate(name, x, **size)
-        for name, (i, x) in itertools.product(LINEAR, enumerate(ABUNDANT)):
-            size = dict(zip(("weights", "trials"), at.abundant, strict=True))
-            size["seed"] = seed_of("rates", "abundant", name, i, seed)
-            calls["abundant", name, x] = self._simulate(name, x, **size)
-        return calls
-
-    def _simulate(self, name: str, load: float, weights: int, trials: int, seed: int) -> Any:
-        """Return the call at a number of samples over weights."""
-        per = WEIGHTS[name]
-        size = {"dimension": weights // per, "trials": trials, "seed": seed}
-        return partial(st.simulate, PROBLEM, MODELS[name], _readout_of(per * load), **size)
-
-    def judge(self, run: Run) -> Iterator[Comparison]:
+    def simulation(self, scale: int) -> Mapping[Any, Experiment]:
+        every: dict[Any, Experiment] = {}
         for name in SETTINGS:
-            yield from self._alignment(run, name)
+            for alpha0 in ALPHA0S:
+                align = partial(st.simulation.align, *_steps_at(name, alpha0))
+                every[name, alpha0] = Experiment(align, SIZES, TRIALS * scale)
+        for name, model in MODELS.items():
+            per, fit = WEIGHTS[name], partial(st.simulate, PROBLEM, model)
+            sizes = [weights // per for weights in WEIGHT_COUNTS]
+            for load in _simulated(name):
+                every[name, load] = Experiment(partial(fit, _readout_of(load)), sizes, FITS * scale)
+            # At every dimension these errors have the same limit.
+            for x in ABUNDANT if name in LINEAR else ():
+                call = partial(fit, _readout_of(per * x))
+                every["abundant", name, x] = Experiment(
+                    call, (ABUNDANT_WEIGHTS // per,), 16 * scale
+                )
+        return every
+
+    def rows(self, run: Run) -> Iterator[dict[str, Any]]:
+        for name in SETTINGS:
+            yield from _alignment(run, name)
         for name in MODELS:
-            yield from self._data(run, name)
-        pooled, vectorized = (predicted(run.theory["limit", m], "test_error") for m in LINEAR)
-        allowed = 1e-9  # Newton's last step, squared; both laws are exact
-        given: dict[str, Any] = {"curve": "vectorized", "key": True}
-        given["where"] = "α₁ = ∞, against pooled"
-        yield within(SHARED, "test_error", vectorized, pooled.value, allowed, **given)
-        limits = {
-            m: carried_to_infinity(
-                [run.measured(("abundant", m, load), "test_error") for load in ABUNDANT], ABUNDANT
-            )
-            for m in LINEAR
-        }
-        loads = " and ".join(f"{load:g}" for load in ABUNDANT)
-        given = {"where": f"n₁ = {loads} × weights, extrapolated to ∞", "shift": NO_SHIFT}
-        both = "vectorized, pooled"
-        yield compare(SHARED, "test_error", *limits.values(), curve=both, **given)
-        for name, found in limits.items():
-            yield compare(SHARED, "test_error", pooled, found, curve=name, **given)
+            yield from _data(run, name)
+        yield from _limits(run)
 
-    def _rate(self, run: Run, name: str) -> Number:
-        """Return the predicted first order, times the load."""
-        if name in MODELS:
-            return run.theory["rate", name]
-        return predicted(run.theory[name][POINTS - 1], "rate")
 
-    def _known(self, run: Run, name: str) -> dict[float, Number]:
-        """Return 1 - |s|, or the predicted excess of the test error, by load: first the line."""
-        loads, results = [*_line(name), *_simulated(run.at, name)], run.theory[name]
-        if name in SETTINGS:
-            numbers = [predicted(one, "cosine") for one in results]
-            numbers = [dataclasses.replace(n, value=1 - abs(n.value)) for n in numbers]
-        else:
-            *errors, limit = (predicted(one, "test_error") for one in results)
-            numbers = [dataclasses.replace(n - limit, error=0.0) for n in errors]
-        return dict(zip(loads, numbers, strict=True))
+def _alignment(run: Run, name: str) -> Iterator[dict[str, Any]]:
+    """Compare 1 - |s| with what is measured, and far away with its first order."""
+    results, loads = run.theory[name], _line(name, run.scale)
+    numbers = [predicted(one, "cosine") for one in results]
+    numbers = [dataclasses.replace(n, value=1 - abs(n.value)) for n in numbers]
+    line, rest = numbers[: len(loads)], numbers[len(loads) :]
+    rate = Number(predicted(results[len(loads) - 1], "rate").value)
+    place = {"panel": QUERY_PANEL, "curve": name}
+    yield from _drawn(loads, line, rate, place)
+    before, last = (n.times(x) for x, n in zip(loads[-2:], line[-2:], strict=True))
+    # The next order in 1/alpha0 falls as 1/alpha0: from the last step of the line on, no more
+    # remains than that step over (ratio of the two alpha0 - 1).
+    left = 1.1 * abs(last.value - before.value) / (loads[-1] / loads[-2] - 1) + 1e-9
+    where, given = f"α₀ = {FAR:g}, against C", {"claim": ALIGNMENT, "curve": name}
+    yield row(rate, last, quantity="α₀ (1 − |s|)", allowance=left, where=where, key=True, **given)
+    for load, known in zip(ALPHA0S, rest, strict=True):
+        some = run.simulated[name, load]
+        found = measured(lambda one: 1 - np.abs(one.cosine), some)
+        where = f"α₀ = {load:g}, {some.experiment.where}"
+        given = {"claim": ALIGNMENT, "quantity": "misalignment", "where": where} | place
+        yield row(known, found, x=load, key=load == 100, **given)
 
-    def _measured(self, run: Run, name: str) -> dict[float, Number]:
-        """Return what was measured of it, the test error minus its predicted limit."""
-        loads = _simulated(run.at, name)
-        if name in MODELS:
-            limit = Number(float(run.theory[name][-1].test_error))
-            return {x: run.measured((name, x), "test_error") - limit for x in loads}
-        size: dict[str, Any] = {"dimension": run.at.dimension, "engine": REDUCED}
-        queries = {load: run.simulated[name, load] for load in loads}
-        return {
-            load: averaged(1 - np.abs(some.trials.cosine), converged=some.converged, **size)
-            for load, some in queries.items()
-        }
 
-    def _alignment(self, run: Run, name: str) -> Iterator[Comparison]:
-        known, line = self._known(run, name), _line(name)
-        before, last = (known[x].times(x) for x in line[-2:])
-        # The next order in 1/alpha0 falls as 1/alpha0: from the last step of the line on,
-        # no more remains than that step over (ratio of the two alpha0 - 1).
-        left = 1.1 * abs(last.value - before.value) / (line[-1] / line[-2] - 1) + 1e-9
-        where, rate = f"α₀ = {line[-1]:g}, against C", self._rate(run, name).value
-        yield within(ALIGNMENT, GAP, last, rate, left, curve=name, where=where, key=True)
-        for load, found in self._measured(run, name).items():
-            given: dict[str, Any] = {"curve": name, "where": f"α₀ = {load:g}", "key": load == 100}
-            yield compare(ALIGNMENT, "misalignment", known[load], found, **given)
-
-    def _data(self, run: Run, name: str) -> Iterator[Comparison]:
-        known, rate, line = self._known(run, name), self._rate(run, name), _line(name)
-        # The next order is of relative size (weights per dimension)/alpha1 times a few; the
-        # rate itself is found with other nodes, whose error is a few thousandths.
-        allowed = (10 * WEIGHTS[name] / FAR + 3e-3) * rate.value
-        last = dataclasses.replace(known[line[-1]].times(FAR), error=rate.error)
-        where = f"α₁ = {FAR:g}, against the rate from first-order theory"
-        yield within(DATA, EXCESS, last, rate.value, allowed, curve=name, where=where, key=True)
-        far = [x for x in line if x >= FAR / 10]
-        slope = float(np.polyfit(np.log(far), np.log([known[x].value for x in far]), 1)[0])
-        found = Number(slope, converged=all(n.converged for n in known.values()))
-        # The second order is (weights per dimension)/alpha1 at most times a few.
-        second, where = 10 * WEIGHTS[name] / (FAR / 10), f"theory, α₁ from {FAR / 10:g} to {FAR:g}"
-        yield within(DATA, SLOPE, found, -1.0, second, curve=name, where=where)
-        limit = predicted(run.theory["limit", name], "test_error")
-        for load, found in self._measured(run, name).items():
-            at_load = dataclasses.replace(known[load], error=limit.error)
-            # With infinite data the theory is exact at every d: only the excess feels d, as test
-            # errors do.
-            given: dict[str, Any] = {"shift": SHIFTS["test_error"], "where": f"α₁ = {load:g}"}
-            yield compare(DATA, "excess", at_load, found, curve=name, **given)
-
-    def setting(self, at: Sizes) -> str:
-        return (
-            f"Alignment, reduced engine, d = {at.dimension}, {at.trials} trials: balanced (L = 10, "
-            "R = 3, θ = 6, π = 0.5, logistic), rare positives (the same with π = 0.2) and "
-            "anti-aligned (L = 20, R = 2, θ = 3, π = 0.2, square loss), steps η_w = η_b = 0.5, and "
-            "0.1 for the square loss. The comparison is of 1 − |s_q| itself. Infinite data: "
-            "square loss, λ = 0, L = 5, R = 2, θ = 2, π = 0.3, query with cosine 0.5 and k = 1.5; "
-            "theory on one set of quadrature nodes for all α₁, simulation with "
-            f"{at.weights} weights (d, or L d for vectorised) and {at.fits} trials, minus the "
-            "predicted limit. The limits of vectorised and pooled are also measured, extrapolated "
-            f"linearly in 1/n₁ from 200 and 800 samples per weight, with "
-            f"{at.abundant[0]} weights, {at.abundant[1]} trials."
+def _data(run: Run, name: str) -> Iterator[dict[str, Any]]:
+    """Compare the excess over the limit with what is measured, and far away with its rate."""
+    loads, rate = _line(name, run.scale), run.theory["rate", name]
+    *errors, limit = (predicted(one, "test_error") for one in run.theory[name])
+    numbers = [dataclasses.replace(n - limit, error=0.0) for n in errors]
+    line, rest = numbers[: len(loads)], numbers[len(loads) :]
+    place = {"panel": ERROR_PANEL, "curve": name}
+    yield from _drawn(loads, line, rate, place)
+    given: dict[str, Any] = {"claim": DATA, "curve": name}
+    # The next order is of relative size (weights per dimension)/alpha1 times a few; the rate
+    # itself is found with other nodes, whose error is a few thousandths.
+    allowed = (10 * WEIGHTS[name] / FAR + 3e-3) * rate.value
+    where = f"α₁ = {FAR:g}, against the rate from first-order theory"
+    given |= {"quantity": "α₁ (E − E∞)", "where": where}
+    yield row(rate, line[-1].times(FAR), allowance=allowed, key=True, **given)
+    far = [(math.log(x), math.log(n.value)) for x, n in zip(loads, line, strict=True)
+           if x >= FAR / 10]  # fmt: skip
+    x, y = np.array(far).T
+    slope = Number(float(np.polyfit(x, y, 1)[0]), converged=all(n.converged for n in numbers))
+    given |= {"quantity": "log-log slope", "where": f"theory, α₁ from {FAR / 10:g} to {FAR:g}"}
+    # The second order is (weights per dimension)/alpha1 at most times a few.
+    yield row(-1.0, slope, allowance=10 * WEIGHTS[name] / (FAR / 10), **given)
+    error = predicted(run.theory["limit", name], "test_error").error
+    for load, known in zip(_simulated(name), rest, strict=True):
+        some = run.simulated[name, load]
+        found = measured("test_error", some) - Number(limit.value)
+        given = {"quantity": "excess", "where": f"α₁ = {load:g}, {some.experiment.where}"}
+        yield row(
+            dataclasses.replace(known, error=error), found, claim=DATA, x=load, **given | place
         )
 
-    def found(self, run: Run, comparisons: Sequence[Comparison]) -> str:
-        def firsts(quantity: str) -> str:
-            some = [c for c in comparisons if c.quantity == quantity]
-            return ", ".join(
-                f"{c.curve} {c.measured:.5g} ({c.theory:.5g} from first-order theory)" for c in some
-            )
 
-        away = [name for name in SETTINGS if run.theory[name].cosine[POINTS - 1] < 0]
-        slopes = ", ".join(f"{c.measured:.4f}" for c in comparisons if c.quantity == SLOPE)
-        pooled, vectorized = (float(run.theory["limit", m].test_error) for m in LINEAR)
-        return (
-            f"α₀ (1 − |s|) at α₀ = {FAR:g}: {firsts(GAP)}; the cosine is negative for "
-            f"{', '.join(away)}.\n\nα₁ (E − E∞) at α₁ = {FAR:g}: {firsts(EXCESS)}; slopes {slopes} "
-            "on logarithmic axes. The limits of vectorised and pooled are "
-            f"{vectorized:.6f} and {pooled:.6f}."
+def _drawn(
+    x: list[float], line: list[Number], rate: Number, place: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield a line and its first order, rate/x."""
+    for load, number in zip(x, line, strict=True):
+        yield row(number, x=load, **place)
+    for load in (x[0], x[-1]):
+        yield row(rate.times(1 / load), x=load, **place | {"curve": _first(place["curve"])})
+
+
+def _limits(run: Run) -> Iterator[dict[str, Any]]:
+    """Compare the limits of the two linear models with each other, and as measured."""
+    pooled, vectorized = (predicted(run.theory["limit", m], "test_error") for m in LINEAR)
+    given: dict[str, Any] = {"claim": SHARED, "quantity": "test_error"}
+    # Newton's last step, squared; both laws are exact.
+    against = {"where": "α₁ = ∞, against pooled", "allowance": 1e-9, "key": True}
+    yield row(pooled, vectorized, curve="vectorized", **against, **given)
+    limits = {
+        m: to_infinity(
+            [measured("test_error", run.simulated["abundant", m, x]) for x in ABUNDANT], ABUNDANT
         )
-
-    def draw(self, run: Run) -> Figure:
-        figure, (left, right) = plot.panels(2, 9.6, 4.2)
-        for name in SETTINGS:
-            self._curve(left, run, name)
-        for name in MODELS:
-            self._curve(right, run, name)
-        left.set(title="alignment of the query", xlabel="α₀ = n₀ / d", ylabel="1 − |s|")
-        right.set(title="test error, square loss, λ → 0", xlabel="α₁ = n₁ / d", ylabel="E − E∞")
-        for axis in (left.xaxis, left.yaxis, right.xaxis, right.yaxis):
-            log_axis(axis)
-        return plot.finish(figure, columns=4)
-
-    def _curve(self, axes: Axes, run: Run, name: str) -> None:
-        line, known, found = _line(name), self._known(run, name), self._measured(run, name)
-        numbers = [*(known[x] for x in line), *found.values()]
-        plot.curve(axes, [*line, *found], numbers, COLOURED[name], name)
-        ends, rate = (line[0], line[-1]), self._rate(run, name)
-        first = [rate.times(1 / x) for x in ends]
-        plot.curve(axes, ends, first, COLOURED[name], f"_{name}, first order", ":", lw=1.1)
+        for m in LINEAR
+    }
+    loads = " and ".join(f"{load:g}" for load in ABUNDANT)
+    given["where"] = f"n₁ = {loads} × weights, extrapolated to ∞"
+    yield row(*limits.values(), curve="vectorized, pooled", **given)
+    for name, found in limits.items():
+        yield row(pooled, found, curve=name, **given)

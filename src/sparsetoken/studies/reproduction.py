@@ -27,12 +27,16 @@ from sparsetoken.base.validation import Failure, InvalidInput, choice, integer, 
 from sparsetoken.figures import style
 from sparsetoken.numerics.threads import kernels
 from sparsetoken.studies import figure
+from sparsetoken.studies.agreement import Agreement
 from sparsetoken.studies.alignment import Alignment
 from sparsetoken.studies.anti_alignment import AntiAlignment
+from sparsetoken.studies.capacity import Capacity
 from sparsetoken.studies.claims import HOLDS, VERDICTS, Finding, findings
 from sparsetoken.studies.growing_length import GrowingLength
+from sparsetoken.studies.joint_training import JointTraining
 from sparsetoken.studies.learning_curves import LearningCurves
 from sparsetoken.studies.misalignment import Misalignment
+from sparsetoken.studies.rates import Rates
 from sparsetoken.studies.report import RESERVED, Section, document_of, page
 from sparsetoken.studies.representation import Representation
 from sparsetoken.studies.sensitivity import Sensitivity
@@ -46,8 +50,12 @@ STUDIES: dict[str, Study] = {
         Alignment(),
         AntiAlignment(),
         LearningCurves(),
+        Rates(),
         Misalignment(),
+        Capacity(),
         Sensitivity(),
+        JointTraining(),
+        Agreement(),
         GrowingLength(),
     )
 }

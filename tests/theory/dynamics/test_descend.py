@@ -20,7 +20,7 @@ from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import StatusCode
-from sparsetoken.studies import settings
+from sparsetoken.studies import descent_settings
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory.dynamics import replica as replicas
 from sparsetoken.theory.dynamics.follow import follow
@@ -260,6 +260,7 @@ def test_bad_values():
 
 def test_a_long_descent_is_known_to_its_end():
     """Near its end slopes differ by little, of which rounding must not make directions."""
-    trajectory = descend(settings.PROBLEM, settings.one_data_set(1.0), replicas=3, tolerance=0.9)
+    problem, descent = descent_settings.PROBLEM, descent_settings.one_data_set(1.0)
+    trajectory = descend(problem, descent, replicas=3, tolerance=0.9)
     assert trajectory.status == "converged"
     assert trajectory.training_loss[-1] == pytest.approx(trajectory.training_loss[-8], rel=0.05)
