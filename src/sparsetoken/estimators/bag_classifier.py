@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -22,7 +22,7 @@ from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.linear import PooledClassifier
 from sparsetoken.estimators.prototypes import PrototypeClassifier
-from sparsetoken.estimators.stack import BagStack, Part, best_form
+from sparsetoken.estimators.stack import BagStack, Part, TokenForm, best_form
 from sparsetoken.estimators.thresholds import Threshold, check_threshold, threshold_of
 
 
@@ -193,7 +193,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
 
     def _keep_tokens(self, part: Part) -> None:
         """Keep the scores of tokens by attention of one form."""
-        self.token_form_, tokens = part.form, part.training.tokens
+        self.token_form_ = cast(TokenForm, part.form)
+        tokens = part.training.tokens
         pairs = zip(part.training.tasks, part.training.attention, strict=True)
         fits = [token_fit(*one) for one in pairs]
         coef = tokens.coefficients(np.stack([fit.w for fit in fits]))

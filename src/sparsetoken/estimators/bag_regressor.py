@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -16,7 +16,7 @@ from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import PooledForest
 from sparsetoken.estimators.linear import Pooled
 from sparsetoken.estimators.prototypes import Prototypes
-from sparsetoken.estimators.stack import BagStack, best_form
+from sparsetoken.estimators.stack import BagStack, TokenForm, best_form
 
 
 class _Part(BaseBagRegressor):
@@ -131,7 +131,7 @@ class BagRegressor(BagStack, BaseBagRegressor):
         )
         best = best_form(forms)
         (fit,), tokens = best.training.attention, best.training.tokens
-        self.token_form_ = best.form
+        self.token_form_ = cast(TokenForm, best.form)
         coef = tokens.coefficients(fit.directions[:1])
         self.token_coef_ = coef.astype(tokens.bags.dtype)
         self.side_ = np.array([-1 if fit.exponent < 0 else 1])
